@@ -1,0 +1,35 @@
+# `make all` and `make test` set up everything on a fresh machine with Python >= 3.11.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: all test check benchmark clean help
+
+all: .venv/installed  ## the default run: every figure and table, offline
+	$(BIN)/snakemake all
+
+test: check  ## style, types, and every test
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+check: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile rules
+	$(BIN)/mypy
+
+benchmark: .venv/installed  ## speed and memory against references, as ratios
+	$(BIN)/python benchmarks/rollout.py
+	$(BIN)/python benchmarks/measure.py
+	$(BIN)/python benchmarks/workflow.py
+
+clean:  ## remove what was built, but not the environment
+	rm -rf results/[!R]* figures/[!R]* logs checkpoints .snakemake
+
+help:
+	@sed -n 's/^\([a-z]*\):.*##/\1:/p' Makefile
+
+.venv/installed: requirements.txt pyproject.toml snakemake_command.py
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("position-bias needs Python >= 3.11, this is " + sys.version.split()[0] + "; name another: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --requirement requirements.txt
+	$(BIN)/pip install --no-deps --no-build-isolation --force-reinstall .
+	touch $@

@@ -1,0 +1,24 @@
+# Four papers on position bias in transformers, replicated as one graph. Start at README.md; rules in reading order.
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config.yaml"
+
+
+include: "rules/common.smk"
+include: "rules/corpus.smk"
+include: "rules/models.smk"
+include: "rules/measure.smk"
+include: "rules/rollout.smk"
+include: "rules/figures.smk"
+include: "rules/tables.smk"
+
+
+rule all:
+    """Every figure and table of every paper."""
+    default_target: True
+    input:
+        rules.structural.input,

@@ -1,0 +1,85 @@
+"""Causal masks, additive positional biases, and the attention that they alone produce. Token i reads token j."""
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+def causal_mask(n: int) -> Mask:
+    """Which keys a query may read, `[n, n]`: token i reads every j <= i."""
+    return sliding_window_mask(n, n)
+
+
+def sliding_window_mask(n: int, window: int) -> Mask:
+    """As `causal_mask`, but token i reads only the `window` latest keys, itself included: i - window < j <= i."""
+    distance = _distance(checked_length(n))
+    return (distance >= 0) & (distance < checked_window(window))
+
+
+def alibi_bias(n: int, slopes: npt.ArrayLike) -> Array:
+    """Logits -slope (i - j) of slopes `[H]`, `[H, n, n]`. They grow above the diagonal: mask before the softmax."""
+    return -checked_slopes(slopes)[:, None, None] * _distance(checked_length(n))
+
+
+def masked_softmax(logits: Array, mask: Mask) -> Array:
+    """Softmax over the last axis, on the keys that the mask admits (at least one a row); the others get exactly 0."""
+    admitted = np.where(mask, logits, -np.inf)
+    weights = np.exp(admitted - admitted.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def content_free_attention(
+    n: int, slopes: npt.ArrayLike, diagonal: npt.ArrayLike | None = None, window: int | None = None
+) -> Array:
+    """Attention of H heads that know positions but no tokens, `[H, n, n]`, rows summing to 1.
+
+    The logits are ALiBi's, plus `diagonal[h]` where a token reads itself. This is the content of Prop. 4.5, whose
+    constant background is left out because it cancels in the softmax. `window=None` is full causal attention.
+    """
+    slopes = checked_slopes(slopes)
+    diagonal = checked_diagonal(diagonal, slopes.shape)
+    logits = alibi_bias(n, slopes) + diagonal[:, None, None] * np.eye(n)
+    return masked_softmax(logits, causal_mask(n) if window is None else sliding_window_mask(n, window))
+
+
+def checked_length(n: int) -> int:
+    """`n` if it can be a number of tokens."""
+    if n < 1:
+        raise ValueError(f"n = {n}: a sequence has at least 1 token")
+    return n
+
+
+def checked_window(window: int) -> int:
+    """`window` if it leaves each token something to read."""
+    if window < 1:
+        raise ValueError(f"window = {window}: a token reads at least itself, so the window is at least 1")
+    return window
+
+
+def checked_slopes(slopes: npt.ArrayLike) -> Array:
+    """A copy of the ALiBi slopes `[H]`, none of which may favour distant keys."""
+    checked = np.array(slopes, np.float64)
+    if checked.ndim != 1 or checked.size == 0:
+        raise ValueError(f"slopes has shape {checked.shape}: expected one slope a head, [heads]")
+    if (wrong := ~(np.isfinite(checked) & (checked >= 0))).any():
+        raise ValueError(f"slopes holds {checked[wrong][0]}: every slope must be finite and at least 0")
+    return checked
+
+
+def checked_diagonal(diagonal: npt.ArrayLike | None, shape: tuple[int, ...]) -> Array:
+    """A copy of the diagonal content logits, which must have `shape`; zeros for None."""
+    if diagonal is None:
+        return np.zeros(shape)
+    checked = np.array(diagonal, np.float64)
+    if checked.shape != shape:
+        raise ValueError(f"diagonal has shape {checked.shape}: mixing and slopes call for {shape}")
+    if (wrong := ~np.isfinite(checked)).any():
+        raise ValueError(f"diagonal holds {checked[wrong][0]}: every logit must be finite")
+    return checked
+
+
+def _distance(n: int) -> npt.NDArray[np.int64]:
+    position = np.arange(n)
+    return position[:, None] - position

@@ -1,0 +1,1 @@
+"""Claims of the papers, and the verdicts that measurements pass on them."""

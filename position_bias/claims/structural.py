@@ -1,0 +1,114 @@
+"""What Herasimchyk et al. 2026 claim of rollout and measured influence, as statistics of `comparison`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from position_bias.claims.verdict import Prediction, table
+from position_bias.comparison import SAME_FOR_EVERY_ESTIMATOR
+
+PAPER = "structural"
+LABELS = ("model", "checkpoint", "dataset", "n", "prompts")  # what a comparison was made on
+OURS = "null profile, not in the paper"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`statistic` of `variant`, less that of `minus` if one is named, lies where `prediction` says."""
+
+    item: str
+    statistic: str
+    variant: str
+    prediction: Prediction
+    source: str
+    minus: str | None = None
+
+    @property
+    def quantity(self) -> str:
+        one = f"{self.statistic} of ({self.variant})"
+        return f"{one} - ({self.minus})" if self.minus else one
+
+
+PRINTED = 0.005  # half of the last digit that the paper prints of a distance; also a share of the sequence length
+
+FARTHER = Prediction(">", 0, negligible=PRINTED)
+ABOVE_1 = Prediction(">", 1)
+DECREASING = Prediction("<", 0)
+
+CLAIMS = (
+    Claim("Table 2", "wasserstein", "a", FARTHER, "Section 6.3: (b) is closer than (a)", minus="b"),
+    Claim("Table 2", "wasserstein", "a", FARTHER, "Section 6.3: (c) is closer than (a)", minus="c"),
+    Claim("Table 2", "wasserstein", "b", FARTHER, "Section 6.3: content can refine the fit", minus="c"),
+    Claim("Figure 1", "first / middle", "d", ABOVE_1, "Section 6.3: influence is U-shaped"),
+    Claim("Figure 1", "last / middle", "d", ABOVE_1, "Section 6.3: influence is U-shaped"),
+    Claim("Figure 1", "first / middle", "b", ABOVE_1, "Section 6.2: (b) is U-shaped"),
+    Claim("Figure 1", "last / middle", "b", ABOVE_1, "Section 6.2: (b) is U-shaped"),
+    Claim("Figure 1", "mean position", "d", FARTHER, "Section 6.2: (a) collapses to early tokens", minus="a"),
+    Claim("Figure 1", "mean position", "c", FARTHER, "Section 6.2: content shifts mass to later tokens", minus="b"),
+    Claim("Figure 1", "influence, first / predicted minimum", "b", ABOVE_1, "Section 6.3: influence is U-shaped"),
+    Claim("Figure 1", "argmin distance", "b", Prediction("<", 0.1), "Section 6.3: minima coincide (0.1 is ours)"),
+    Claim("Figure 4", "spearman with depth", "lambda", DECREASING, "Section 6.1: mixing decreases with depth"),
+    Claim("Table 2", "wasserstein", "half", FARTHER, "Abnar and Zuidema 2020 as the null", minus="b"),
+    Claim("Table 2", "wasserstein", "uniform", FARTHER, OURS, minus="b"),
+    Claim("Table 2", "wasserstein", "last", FARTHER, OURS, minus="b"),
+)
+
+
+def checks(values: pd.DataFrame, scale: str, level: float) -> pd.DataFrame:
+    """Pass every claim of the paper on every comparison in `values`, under each estimator of lambda.
+
+    `values` holds the replicates of `comparison.compare` under the columns LABELS; a claim that does not involve
+    lambda has one row. Returns a table in the schema of `verdict.COLUMNS`.
+    """
+    rows = [
+        _row(claim, estimator, labels, statistics, scale, level)
+        for labels, statistics in _by_comparison(values)
+        for claim in CLAIMS
+        for estimator in _estimators(claim, statistics)
+    ]
+    return table(rows)
+
+
+def _by_comparison(values: pd.DataFrame) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
+    """Labels of each comparison, and its statistics: replicates down, (statistic, variant, estimator) across."""
+    for key, group in values.groupby(list(LABELS), sort=False):
+        wide = group.pivot(index="replicate", columns=["statistic", "variant", "estimator"], values="value")
+        yield dict(zip(LABELS, key, strict=True)), wide
+
+
+def _estimators(claim: Claim, statistics: pd.DataFrame) -> list[str]:
+    """The estimators of lambda that a claim is passed under; one, where neither of its profiles depends on lambda."""
+    variants = [claim.variant] + ([claim.minus] if claim.minus else [])
+    found = {name for variant in variants for name in statistics[claim.statistic][variant].columns}
+    return sorted(found - {SAME_FOR_EVERY_ESTIMATOR}) or [SAME_FOR_EVERY_ESTIMATOR]
+
+
+def _row(
+    claim: Claim, estimator: str, labels: dict[str, object], statistics: pd.DataFrame, scale: str, level: float
+) -> dict[str, object]:
+    measured = _of(claim.statistic, claim.variant, estimator, statistics)
+    if claim.minus:
+        measured = measured - _of(claim.statistic, claim.minus, estimator, statistics)
+    again = measured[measured.index >= 0]
+    low, high = float(again.quantile((1 - level) / 2)), float(again.quantile((1 + level) / 2))
+    where = f"{labels['model']} {labels['checkpoint']}, {labels['dataset']}, {labels['n']} tokens"
+    how = "" if estimator == SAME_FOR_EVERY_ESTIMATOR else f", lambda by {estimator}"
+    return {
+        "paper": PAPER,
+        "item": claim.item,
+        "quantity": f"{claim.quantity}; {where}{how}",
+        "predicted": str(claim.prediction),
+        "measured": float(measured.loc[-1]),
+        "low": low,
+        "high": high,
+        "n": labels["prompts"],
+        "scale": scale,
+        "verdict": claim.prediction.verdict(low, high),
+        "source": claim.source,
+    }
+
+
+def _of(statistic: str, variant: str, estimator: str, statistics: pd.DataFrame) -> pd.Series:
+    by_estimator = statistics[statistic][variant]
+    return by_estimator[estimator if estimator in by_estimator else SAME_FOR_EVERY_ESTIMATOR]

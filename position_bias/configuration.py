@@ -1,0 +1,133 @@
+"""Check a configuration before anything runs: every fault is one line that names the key, its value and the remedy."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from position_bias.runtime import InputError
+
+Config = Mapping[str, Any]
+Fault = Any  # jsonschema.ValidationError, whose annotations leave every field possibly unset
+
+
+def check(config: Config, schema: Mapping[str, Any]) -> None:
+    """Raise InputError with one line for the first fault of `config`: against `schema`, then of values together."""
+    errors = sorted(Draft202012Validator(schema).iter_errors(config), key=lambda error: list(map(str, error.path)))
+    for error in errors:
+        raise InputError(f"config: {_describe(error, schema)}")
+    for fault in impossible_values(config):
+        raise InputError(f"config: {fault}")
+
+
+def read_numbers(config: Config, schema: Mapping[str, Any]) -> None:
+    """Turn text into the numbers that `schema` asks for, in place.
+
+    Snakemake leaves them as text within a value of the command line, as in --config rollout='{bootstrap: 200}'.
+    """
+    for error in list(Draft202012Validator(schema).iter_errors(config)):
+        if error.validator == "type" and isinstance(error.instance, str):
+            *path, last = error.absolute_path
+            place: Any = config
+            for key in path:
+                place = place[key]
+            place[last] = _number(error.instance)
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def impossible_values(config: Config) -> Iterator[str]:
+    """Faults that single keys do not show: values that fit the schema, and not each other."""
+    datasets = config["datasets"]
+    for key, named in {
+        "primary_dataset": [config["primary_dataset"]],
+        "tokenizer.datasets": config["tokenizer"]["datasets"],
+        "training.datasets": config["training"]["datasets"],
+    }.items():
+        for name in named:
+            if name not in datasets:
+                yield f"{key} = {name!r} is not in datasets; use one of {', '.join(datasets)}"
+    training = config["training"]
+    if training["warmup"] >= training["steps"]:
+        yield (
+            f"training.warmup = {training['warmup']} leaves no step after it; "
+            f"set it below training.steps = {training['steps']}"
+        )
+    for step in training["snapshots"]:
+        if step > training["steps"]:
+            yield f"training.snapshots = {step} is never reached; use steps up to training.steps = {training['steps']}"
+    for name, model in config["models"].items():
+        heads, hidden = model["architecture"]["heads"], model["architecture"]["hidden"]
+        if hidden % heads:
+            yield (
+                f"models.{name}.architecture.hidden = {hidden} does not divide into heads = {heads}; "
+                f"use a multiple of {heads}"
+            )
+
+
+def _describe(error: Fault, schema: Mapping[str, Any]) -> str:
+    key = ".".join(map(str, error.absolute_path))
+    if error.validator == "additionalProperties":
+        return _unknown_key(key, error)
+    if error.validator == "required":
+        missing = next(name for name in error.validator_value if name not in error.instance)
+        return f"{_join(key, missing)} is missing; add it (config.yaml has the default)"
+    about = _description(schema, error.absolute_path)
+    return f"{key} = {error.instance!r} {_fault(error)}" + (f" ({about})" if about else "")
+
+
+def _description(schema: Mapping[str, Any], path: Iterable[str | int]) -> str:
+    """What the schema says of the key at `path`, or of the list that holds it."""
+    description = ""
+    for key in path:
+        if "properties" not in schema and not isinstance(schema.get("additionalProperties"), Mapping):
+            break
+        schema = schema.get("properties", {}).get(key) or schema["additionalProperties"]
+        description = schema.get("description", "")
+    return description
+
+
+def _unknown_key(key: str, error: Fault) -> str:
+    known = list(error.schema["properties"])
+    unknown = next(name for name in error.instance if name not in known)
+    near = get_close_matches(str(unknown), known, n=1)
+    remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"
+    return f"{_join(key, unknown)} = {error.instance[unknown]!r} is not a key of the configuration; {remedy}"
+
+
+def _join(*parts: object) -> str:
+    return ".".join(str(part) for part in parts if part != "")
+
+
+def _fault(error: Fault) -> str:
+    limit = error.validator_value
+    match error.validator:
+        case "type":
+            article = "an" if limit[0] in "aio" else "a"
+            return f"is of the wrong type; give {article} {limit}"
+        case "enum":
+            return f"is not known; use one of {', '.join(map(str, limit))}"
+        case "minimum":
+            return f"is too small; give at least {limit}"
+        case "maximum":
+            return f"is too large; give at most {limit}"
+        case "exclusiveMinimum":
+            return f"is too small; give more than {limit}"
+        case "exclusiveMaximum":
+            return f"is too large; give less than {limit}"
+        case "minItems" | "minProperties":
+            return f"is empty; give at least {limit}"
+        case "uniqueItems":
+            return "names something twice; name each once"
+        case "pattern":
+            return "is not a name; use lower-case letters, digits, dots and dashes"
+        case _:
+            return f"is not allowed ({error.message})"

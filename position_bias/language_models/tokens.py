@@ -1,0 +1,160 @@
+"""From text to token ids: a data set's texts, a byte-level BPE tokenizer, the training stream, the sampled prompts.
+
+Works on `tokenizers.Tokenizer`, so that jobs which need nothing but token ids do not import `transformers`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Literal
+
+import datasets
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from position_bias.runtime import InputError, whole_directory
+
+TokenIds = NDArray[np.int64]
+
+END_OF_TEXT = "<|endoftext|>"
+
+# What windows are taken from a document: every whole one, side by side; or the first, the paper's rule for web text.
+Taken = Literal["every", "first"]
+
+
+def texts(source: str | Path, split: str, configuration: str | None = None, column: str = "text") -> Iterator[str]:
+    """Stream the documents of one split of a local data set directory, or else of a hub data set.
+
+    A `Path`, or a string that names a directory, is local: nothing is asked of the network. `configuration` is the
+    hub's name for a part of a data set, such as 20231101.en. Raises InputError, at once, where there is no such text.
+    """
+    local = isinstance(source, Path) or Path(source).is_dir()
+    if local and not Path(source).is_dir():
+        raise InputError(f"data set {source} is not a directory; build it, or correct the path")
+    place = f"data set {source}, split {split!r}" if local else f"hub data set {source!r}, split {split!r}"
+    try:
+        rows = iter(datasets.load_dataset(str(source), configuration, split=split, streaming=True))
+        first = next(rows, None)
+    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{place}, cannot be read: {reason}; build or download it again, or name another") from error
+    if first is None:
+        raise InputError(f"{place}, holds no documents; build or download it again, or name another")
+    if column not in first:
+        raise InputError(f"{place}, has no column {column!r}; it has {', '.join(first)}")
+    return (row[column] for row in chain([first], rows))
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
+    """Byte-level BPE with `vocabulary` tokens: end of text (id 0), the 256 bytes, and merges learned from `texts`.
+
+    Every string can be encoded and decodes to itself. The same texts give the same tokenizer. Raises InputError where
+    `vocabulary` leaves no room for merges or the texts are too few for that many.
+    """
+    if vocabulary <= 257:
+        raise InputError(f"tokenizer.vocabulary = {vocabulary} must exceed 257: the 256 bytes and the end of text")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        special_tokens=[END_OF_TEXT],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    if (reached := tokenizer.get_vocab_size()) < vocabulary:
+        raise InputError(
+            f"tokenizer.vocabulary = {vocabulary}, but the text yields {reached} tokens; "
+            "lower it or add to tokenizer.datasets"
+        )
+    return tokenizer
+
+
+def save_tokenizer(tokenizer: Tokenizer, directory: str | Path) -> None:
+    """Write a directory that `open_tokenizer` and `transformers.AutoTokenizer.from_pretrained` both read."""
+    with whole_directory(directory) as partial:
+        add_tokenizer(tokenizer, partial)
+
+
+def add_tokenizer(tokenizer: Tokenizer, directory: str | Path) -> None:
+    """Put the tokenizer's files into an existing directory, such as that of a model."""
+    described = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": END_OF_TEXT,
+        "eos_token": END_OF_TEXT,
+        "unk_token": END_OF_TEXT,
+        "clean_up_tokenization_spaces": False,
+    }
+    tokenizer.save(str(Path(directory) / "tokenizer.json"))
+    text = json.dumps(described, indent=2) + "\n"
+    (Path(directory) / "tokenizer_config.json").write_text(text, encoding="utf-8")
+
+
+def open_tokenizer(source: str | Path) -> Tokenizer:
+    """Open the tokenizer of a local directory (a `Path`, or a string that names one), or else of a hub model.
+
+    It neither pads nor truncates. Raises InputError where there is none.
+    """
+    local = isinstance(source, Path) or Path(source).is_dir()
+    file = Path(source) / "tokenizer.json"
+    if local and not file.is_file():
+        raise InputError(f"tokenizer {file} does not exist; build it, or copy the whole directory again")
+    try:
+        tokenizer: Tokenizer = Tokenizer.from_file(str(file)) if local else Tokenizer.from_pretrained(str(source))
+    except Exception as error:  # the library raises nothing narrower
+        raise InputError(f"tokenizer {source} cannot be read: {' '.join(str(error).split())}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def stream(texts: Iterable[str], tokenizer: Tokenizer) -> NDArray[np.int32]:
+    """Token ids of all `texts`, the end-of-text token after each; int32 [tokens]."""
+    end = np.array([tokenizer.token_to_id(END_OF_TEXT)], dtype=np.int32)
+    pieces = [piece for ids in _encoded(texts, tokenizer) for piece in (ids.astype(np.int32), end)]
+    return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
+
+
+def windows(texts: Iterable[str], tokenizer: Tokenizer, n: int, taken: Taken) -> Iterator[TokenIds]:
+    """Yield windows of `n` token ids, int64 [n], lazily and in the order of the texts. None crosses documents.
+
+    "every": all non-overlapping ones from the start of a document, its tail dropped. "first": the first `n` tokens
+    of each document that has as many.
+    """
+    for ids in _encoded(texts, tokenizer):
+        starts = range(0, len(ids) - n + 1, n)
+        for start in starts if taken == "every" else starts[:1]:
+            yield ids[start : start + n]
+
+
+def sample_prompts(
+    texts: Iterable[str],
+    tokenizer: Tokenizer,
+    n: int,
+    prompts: int,
+    taken: Taken,
+    seed: int,
+    remedy: str = "lower measure.prompts or the value in lengths, or take a data set with more text",
+) -> TokenIds:
+    """Choose `prompts` windows of `n` tokens, none twice; int64 [prompts, n].
+
+    "every": drawn by `seed` from all windows, such that a larger sample contains the smaller one. "first": the first
+    ones of the stream, read no further than needed; the seed plays no part. Raises InputError, with `remedy`, where
+    there are too few.
+    """
+    found = windows(texts, tokenizer, n, taken)
+    chosen = list(found if taken == "every" else islice(found, prompts))
+    if len(chosen) < prompts:
+        raise InputError(f"{prompts} windows of {n} tokens are asked for, but the text has {len(chosen)}; {remedy}")
+    if taken == "every":
+        chosen = [chosen[index] for index in np.random.default_rng(seed).permutation(len(chosen))[:prompts]]
+    return np.stack(chosen)
+
+
+def _encoded(texts: Iterable[str], tokenizer: Tokenizer) -> Iterator[TokenIds]:
+    """Token ids of each text, int64, without the special tokens that some tokenizers add."""
+    for text in texts:
+        yield np.array(tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)

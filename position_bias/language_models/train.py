@@ -1,0 +1,268 @@
+"""Training of a small causal language model, on a CPU or a GPU, that a killed job resumes bit for bit.
+
+Nothing is pickled: models are Hugging Face directories, the checkpoint to resume from is a safetensors file.
+"""
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.nn import functional
+
+from position_bias.runtime import InputError, log, progress, whole_directory, whole_file
+
+if TYPE_CHECKING:  # the caller has imported it to build the model
+    from transformers import PreTrainedModel
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained: AdamW, linear warm-up, cosine decay to a tenth of the peak learning rate."""
+
+    steps: int
+    batch: int  # windows a step
+    context: int  # tokens a window
+    learning_rate: float  # at its peak
+    warmup: int  # steps
+    weight_decay: float  # of matrices; vectors (biases, norms) have none
+    clip: float  # largest norm of the whole gradient
+    betas: tuple[float, float] = (0.9, 0.95)
+
+
+Losses = dict[str, dict[int, float]]  # split -> step -> loss
+
+
+def save_pretrained(model: "PreTrainedModel", directory: Path) -> None:
+    """Write a Hugging Face directory."""
+    model.save_pretrained(directory)
+
+
+def train(
+    model: "PreTrainedModel",
+    tokens: NDArray[np.integer],
+    recipe: Recipe,
+    *,
+    seed: int,
+    snapshots: Sequence[int],
+    folder: str | Path,
+    device: str,
+    bf16: bool,
+    held_out: NDArray[np.int64],
+    checkpoint_every: int,
+    save: "Callable[[PreTrainedModel, Path], None]" = save_pretrained,
+) -> pd.DataFrame:
+    """Train `model` in place on random windows of `tokens` [tokens] and return its losses, in nats a token.
+
+    Keeps the model after every step of `snapshots`, and after the last, in `folder`/step{N}, as `save` writes it;
+    step 0 is the untrained model. Every `checkpoint_every` steps all that a later call needs to go on goes to
+    `folder`/checkpoint.safetensors: the same arguments resume and end with the same bits as an uninterrupted run, other
+    ones start over. `bf16` computes under bfloat16 autocast; the parameters stay float32.
+
+    The table has columns step, split (train, test), loss: for train the loss of the step's batch before its update, for
+    test that of the windows `held_out` [N, context] at each kept step, in float32.
+
+    The model must draw no random numbers of its own (no dropout): a step depends on `seed` and its number alone.
+
+    Raises InputError where `tokens` hold no window, or a loss or gradient is not finite; what is kept then stays.
+    """
+    if len(tokens) < recipe.context:
+        raise InputError(
+            f"training.context = {recipe.context}, but the training text has {len(tokens)} tokens; "
+            "lower it or add to training.datasets"
+        )
+    folder = Path(folder)
+    kept = {*snapshots, recipe.steps}
+    model.to(device).train()
+    optimizer = adamw(model, recipe)
+    run = _fingerprint(model, tokens, held_out, asdict(recipe), seed, sorted(kept), device, bf16)
+    done, losses = _resume(folder, run, kept, model, optimizer)
+
+    def keep(step: int) -> None:
+        losses["test"][step] = loss = evaluate(model, held_out, recipe.batch)
+        _require_finite(step, ("test loss", loss))
+        log.info("training: step %d, test loss %.3f", step, loss)
+        with whole_directory(folder / f"step{step}") as partial:
+            save(model, partial)
+
+    if done == 0 and 0 in kept:
+        keep(0)
+    for step in progress(range(done + 1, recipe.steps + 1), "training", recipe.steps, done):
+        windows = torch.from_numpy(batch(tokens, recipe, seed, step)).to(device)
+        losses["train"][step] = _update(model, optimizer, windows, recipe, step, bf16)
+        if step in kept:
+            keep(step)
+        if step % checkpoint_every == 0 or step == recipe.steps:
+            _write_checkpoint(folder, run, step, losses, model, optimizer)
+    rows = [(step, split, loss) for split, of_step in losses.items() for step, loss in of_step.items()]
+    return pd.DataFrame(rows, columns=["step", "split", "loss"])
+
+
+def native_bf16(device: str) -> bool:
+    """Whether the hardware computes in bfloat16 itself; elsewhere it is emulated, slower than float32."""
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last is ARM's
+
+
+# One step
+
+
+def learning_rate(recipe: Recipe, step: int) -> float:
+    """Of step 1 .. `recipe.steps`: the peak at step `recipe.warmup`, a tenth of it at the last."""
+    if step <= recipe.warmup:
+        return recipe.learning_rate * step / recipe.warmup
+    decay = (step - recipe.warmup) / (recipe.steps - recipe.warmup)
+    return recipe.learning_rate * (0.55 + 0.45 * math.cos(math.pi * decay))
+
+
+def adamw(model: torch.nn.Module, recipe: Recipe) -> torch.optim.AdamW:
+    """AdamW over all parameters, with weight decay on matrices only."""
+    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+    vectors = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
+    groups = [
+        {"params": matrices, "weight_decay": recipe.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=recipe.betas, fused=True)
+
+
+def batch(tokens: NDArray[np.integer], recipe: Recipe, seed: int, step: int) -> NDArray[np.int64]:
+    """The windows of one step, drawn with replacement; int64 [batch, context]."""
+    windows = np.lib.stride_tricks.sliding_window_view(tokens, recipe.context)
+    chosen = np.random.default_rng([seed, step]).integers(len(windows), size=recipe.batch)
+    return windows[chosen].astype(np.int64)
+
+
+def summed_loss(logits: Tensor, tokens: Tensor) -> Tensor:
+    """Cross-entropy of predicting each token of [B, n] but the first from the logits [B, n, V]; summed, float32."""
+    # A few windows at a time stay in the CPU's cache, which takes a tenth off the time of a whole step.
+    parts = [
+        functional.cross_entropy(part[:, :-1].flatten(0, 1).float(), target[:, 1:].flatten(), reduction="sum")
+        for part, target in zip(logits.split(4), tokens.split(4), strict=True)
+    ]
+    return torch.stack(parts).sum()
+
+
+def _update(
+    model: "PreTrainedModel", optimizer: torch.optim.AdamW, windows: Tensor, recipe: Recipe, step: int, bf16: bool
+) -> float:
+    """One step of the optimizer; returns the mean loss before it."""
+    for group in optimizer.param_groups:
+        group["lr"] = learning_rate(recipe, step)
+    with torch.autocast(windows.device.type, torch.bfloat16, enabled=bf16):
+        logits = model(input_ids=windows, use_cache=False).logits
+    loss = summed_loss(logits, windows) / windows[:, 1:].numel()
+    optimizer.zero_grad()
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+    loss_value, norm_value = torch.stack((loss.detach(), norm)).tolist()  # the one wait for the device in a step
+    _require_finite(step, ("loss", loss_value), ("gradient norm", norm_value))
+    optimizer.step()
+    return float(loss_value)
+
+
+def _require_finite(step: int, *measured: tuple[str, float]) -> None:
+    if not all(math.isfinite(value) for _, value in measured):
+        values = ", ".join(f"{name} {value:.4g}" for name, value in measured)
+        raise InputError(
+            f"training diverged at step {step}: {values}; lower training.learning_rate or raise training.warmup"
+        )
+
+
+@torch.no_grad()
+def evaluate(model: "PreTrainedModel", windows: NDArray[np.int64], batch: int) -> float:
+    """Mean loss in float32 over `windows` [N, n], in nats a token, `batch` of them at a time."""
+    model.eval()
+    tokens = torch.from_numpy(windows).to(model.device)
+    losses = [summed_loss(model(input_ids=part, use_cache=False).logits, part) for part in tokens.split(batch)]
+    model.train()
+    return float(torch.stack(losses).double().sum()) / tokens[:, 1:].numel()
+
+
+# Going on after an interruption
+
+CHECKPOINT = "checkpoint.safetensors"
+
+
+def _fingerprint(
+    model: "PreTrainedModel", tokens: NDArray[np.integer], held_out: NDArray[np.int64], *settings: object
+) -> str:
+    """A checksum of all that decides the outcome of a training, the untrained weights included."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(json.dumps([model.config.to_dict(), settings, torch.__version__], default=str).encode())
+    for name, parameter in model.named_parameters():
+        digest.update(name.encode() + parameter.detach().cpu().numpy().tobytes())
+    for array in (tokens, held_out):
+        digest.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
+    return digest.hexdigest()
+
+
+def _write_checkpoint(
+    folder: Path, run: str, step: int, losses: Losses, model: "PreTrainedModel", optimizer: torch.optim.AdamW
+) -> None:
+    tensors = {}
+    for name, parameter in model.named_parameters():
+        tensors[f"parameter/{name}"] = parameter.detach()
+        for moment, value in optimizer.state[parameter].items():
+            tensors[f"{moment}/{name}"] = value
+    # one metadata key: the library writes several in an order that varies
+    described = json.dumps({"run": run, "step": step, "losses": losses})
+    with whole_file(folder / CHECKPOINT) as partial:
+        save_file(tensors, partial, metadata={"training": described})
+
+
+def _resume(
+    folder: Path, run: str, kept: set[int], model: "PreTrainedModel", optimizer: torch.optim.AdamW
+) -> tuple[int, Losses]:
+    """Load the checkpoint of this very run, if there is one; return the steps done and the losses so far.
+
+    Otherwise clear the folder of what another run left, and say why.
+    """
+    try:
+        with safe_open(folder / CHECKPOINT, framework="pt") as checkpoint:
+            described = json.loads(checkpoint.metadata()["training"])
+            done: int = described["step"]
+            missing = [step for step in kept if step <= done and not (folder / f"step{step}").is_dir()]
+            if described["run"] != run:
+                why = "was written with other settings, data or versions"
+            elif missing:
+                why = f"is past step {min(missing)}, whose model is gone"
+            else:
+                _load(checkpoint.get_tensor, model, optimizer)
+                log.info("training: resumed after step %d", done)
+                return done, {
+                    split: {int(step): loss for step, loss in of_step.items()}
+                    for split, of_step in described["losses"].items()
+                }
+    except FileNotFoundError:
+        why = ""
+    except SafetensorError as error:
+        why = f"cannot be read ({error})"
+    if why:
+        log.warning("training: starts over, since %s %s", folder / CHECKPOINT, why)
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+    for stale in folder.glob("step*"):
+        shutil.rmtree(stale)
+    return 0, {"train": {}, "test": {}}
+
+
+@torch.no_grad()
+def _load(tensor: Callable[[str], Tensor], model: "PreTrainedModel", optimizer: torch.optim.AdamW) -> None:
+    for name, parameter in model.named_parameters():
+        parameter.copy_(tensor(f"parameter/{name}"))
+        optimizer.state[parameter] = {
+            moment: tensor(f"{moment}/{name}").to(parameter.device) for moment in ("step", "exp_avg", "exp_avg_sq")
+        }

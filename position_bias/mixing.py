@@ -1,0 +1,25 @@
+"""Residual mixing lambda: the share of the attention update in the residual stream (structural, Eq. 1)."""
+
+from torch import Tensor
+
+ESTIMATORS = ("frobenius", "token")
+
+
+def squared_norms(stream: Tensor) -> Tensor:
+    """Squared norm of each token's vector in float32: [B, n, width] -> [B, n]."""
+    return stream.detach().float().square().sum(-1)
+
+
+def frobenius(residual: Tensor, update: Tensor) -> Tensor:
+    """Eq. 1 (version 2 of the paper): ||a||_F / (||x||_F + ||a||_F) of a whole sequence.
+
+    `residual` and `update` hold the squared token norms [B, n] of x and a; returns [B].
+    """
+    x, a = residual.sum(-1).sqrt(), update.sum(-1).sqrt()
+    return a / (x + a)
+
+
+def token(residual: Tensor, update: Tensor) -> Tensor:
+    """Version 1 and the released code: the mean over tokens of ||a_i|| / (||x_i|| + ||a_i||). As `frobenius`."""
+    x, a = residual.sqrt(), update.sqrt()
+    return (a / (x + a)).mean(-1)

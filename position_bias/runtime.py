@@ -1,0 +1,176 @@
+"""What surrounds the science in a job: a log, seeds, a device, progress, files that appear whole or not at all."""
+
+import ctypes
+import hashlib
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from filelock import FileLock, Timeout
+from tqdm import tqdm
+
+log = logging.getLogger("position_bias")
+
+T = TypeVar("T")
+
+
+class InputError(ValueError):
+    """The user gave something that cannot be used. The message is one line: what, its value, the remedy."""
+
+
+@contextmanager
+def job(log_file: str | Path) -> Iterator[None]:
+    """Run one job: records and warnings go to `log_file`; an InputError ends it with one line and status 1."""
+    handler = logging.FileHandler(log_file, mode="w", encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
+    logging.captureWarnings(True)
+    watched = (log, logging.getLogger("py.warnings"))
+    for logger in watched:
+        logger.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    except InputError as error:
+        log.error("error: %s", error)
+        sys.exit(f"error: {error}")
+    except Exception:
+        log.exception("the job failed")
+        raise
+    finally:
+        for logger in watched:
+            logger.removeHandler(handler)
+        logging.captureWarnings(False)
+        handler.close()
+
+
+def seed(*parts: object) -> int:
+    """A seed in [0, 2^63) that depends on nothing but `parts` (config seed, then the wildcards of the job)."""
+    text = "\x1f".join(map(str, parts)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
+
+
+def progress(items: Iterable[T], description: str, total: int, already_done: int = 0) -> Iterator[T]:
+    """Yield `items` with a bar on a terminal and about ten lines in the job's log.
+
+    `total` counts the whole work, `already_done` of which an earlier, killed job has left finished.
+    """
+    started, last_tenth = time.monotonic(), 10 * already_done // max(total, 1)
+    bar = tqdm(items, description, total=total, initial=already_done, disable=not sys.stderr.isatty(), leave=False)
+    for done, item in enumerate(bar, start=already_done + 1):
+        yield item
+        if (tenth := 10 * done // total) > last_tenth:
+            last_tenth = tenth
+            log.info("%s: %d of %d, %.1f s", description, done, total, time.monotonic() - started)
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """Give a path beside `path` (same suffix) to write to; it takes the name `path` only once complete and on disk."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.stem}.part{target.suffix}")
+    try:
+        yield partial
+        _settle(partial)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _settle(path: Path) -> None:
+    """Put a written file on disk, readable to all whom the umask admits (safetensors writes for its owner alone)."""
+    mask = os.umask(0)
+    os.umask(mask)
+    path.chmod(0o666 & ~mask)
+    with path.open("rb+") as written:
+        os.fsync(written.fileno())
+
+
+@contextmanager
+def whole_directory(path: str | Path) -> Iterator[Path]:
+    """As `whole_file`, for a directory: an existing `path` is replaced."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.part")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        for written in partial.rglob("*"):
+            if written.is_file():
+                _settle(written)
+        shutil.rmtree(target, ignore_errors=True)
+        os.replace(partial, target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def keep_freed_memory() -> None:
+    """Have glibc keep large freed blocks for the next allocation instead of handing each back to the kernel.
+
+    A pass over a model frees and takes the same large blocks again and again; the page faults took half its time at
+    512 tokens. Where the C library is another, nothing happens.
+    """
+    trim_threshold, mmap_threshold, largest = -1, -3, 2**31 - 1  # parameters of mallopt(3)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(trim_threshold, largest)
+        mallopt(mmap_threshold, largest)
+
+
+def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Ids of the GPUs this process may use: CUDA_VISIBLE_DEVICES where it is set, else what nvidia-smi lists."""
+    given = environment.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:
+        return [device for device in given.split(",") if device]
+    if shutil.which("nvidia-smi") is None:
+        return []
+    listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout
+    gpus = (line for line in listing.splitlines() if line.startswith("GPU "))
+    return [str(index) for index, _ in enumerate(gpus)]
+
+
+def uses_gpu(requested: Literal["auto", "cpu", "cuda"]) -> bool:
+    """Whether a run with this `device` setting computes on GPUs: asked for, or left open and one is visible."""
+    return requested == "cuda" or (requested == "auto" and bool(visible_gpus()))
+
+
+@contextmanager
+def device(requested: Literal["auto", "cpu", "cuda"], poll_seconds: float = 0.5) -> Iterator[str]:
+    """Yield `"cpu"`, or `"cuda"` with one GPU held for this process alone. Enter before CUDA starts.
+
+    Snakemake counts local GPUs but names none, so each job holds a kernel lock per device id; the kernel
+    releases it however the process ends. Under SLURM, which assigns devices itself, nothing is locked.
+    Raises InputError where `cuda` is asked for and no GPU is visible.
+    """
+    if not uses_gpu(requested):
+        yield "cpu"
+        return
+    gpus = visible_gpus()
+    if not gpus:
+        raise InputError("config: device = 'cuda', but no GPU is visible to this job; set it to 'auto' or 'cpu'")
+    if "SLURM_JOB_ID" in os.environ:
+        yield "cuda"
+        return
+    with ExitStack() as held:
+        os.environ["CUDA_VISIBLE_DEVICES"] = _first_free(gpus, held, poll_seconds)
+        yield "cuda"
+
+
+def _first_free(gpus: list[str], held: ExitStack, poll_seconds: float) -> str:
+    folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"position-bias-gpus-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    while True:
+        for gpu in gpus:
+            try:
+                held.enter_context(FileLock(folder / gpu, timeout=0))
+                return gpu
+            except Timeout:
+                continue
+        time.sleep(poll_seconds)

@@ -1,0 +1,99 @@
+"""Distances between profiles, and intervals. A profile is a distribution over n positions on the last axis.
+
+Leading axes broadcast, so one call compares every bootstrap replicate, layer or data set. Distances along the sequence
+are shares of its length n - 1, hence within [0, 1].
+"""
+
+import numpy as np
+import numpy.typing as npt
+import scipy.stats
+
+Array = npt.NDArray[np.float64]
+
+
+def wasserstein(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
+    """Earth mover's distance W1 over n - 1 (Appendix C.3), `[..., n]` and `[..., n]` -> `[...]`.
+
+    In one dimension that is the area between the cumulative distributions. Both must have the same total.
+    """
+    p, q = _pair(p, q)
+    gap = np.cumsum(p, axis=-1) - np.cumsum(q, axis=-1)
+    return np.abs(gap[..., :-1]).sum(axis=-1) / _length(gap)
+
+
+def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
+    """Share of the mass that has to move, however far, `[..., n]` and `[..., n]` -> `[...]`."""
+    p, q = _pair(p, q)
+    return np.abs(p - q).sum(axis=-1) / 2
+
+
+def spearman(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
+    """Rank correlation over positions, `[..., n]` and `[..., n]` -> `[...]`; ties share their mean rank.
+
+    A constant profile has no order: NaN, also for n = 1.
+    """
+    p, q = (_centred_ranks(profile) for profile in _pair(p, q))
+    with np.errstate(invalid="ignore"):
+        return (p * q).sum(axis=-1) / np.sqrt((p * p).sum(axis=-1) * (q * q).sum(axis=-1))
+
+
+def mean_position(p: npt.ArrayLike) -> Array:
+    """Centre of mass of profiles that sum to 1, `[..., n]` -> `[...]`: 0 at the first token, 1 at the last."""
+    p = np.asarray(p, np.float64)
+    return p @ np.arange(p.shape[-1]) / _length(p)
+
+
+def bootstrap_weights(prompts: int, replicates: int, seed: int) -> Array:
+    """Weight of each prompt in each bootstrap replicate, `[replicates, prompts]`, rows summing to 1.
+
+    A replicate draws as many prompts as there are, with replacement, and weighs each by how often it was drawn. So
+    `weights @ values` holds the mean of every replicate, and all quantities weighed alike are resampled jointly.
+    """
+    if prompts < 1:
+        raise ValueError(f"prompts = {prompts}: there must be at least 1 to resample")
+    if replicates < 1:
+        raise ValueError(f"replicates = {replicates}: there must be at least 1")
+    drawn = np.random.default_rng(seed).multinomial(prompts, np.full(prompts, 1 / prompts), size=replicates)
+    return drawn / prompts
+
+
+def percentile_interval(replicates: npt.ArrayLike, level: float) -> tuple[Array, Array]:
+    """Bounds that leave (1 - level) / 2 of the replicates on either side, `[replicates, ...]` -> two of `[...]`."""
+    tail = (1 - _checked_level(level)) / 2
+    low, high = np.quantile(np.asarray(replicates, np.float64), [tail, 1 - tail], axis=0)
+    return low, high
+
+
+def t_interval(values: npt.ArrayLike, level: float) -> tuple[Array, Array]:
+    """Student's interval for the mean over independent seeds, `[seeds, ...]` -> two of `[...]`; one seed gives NaN."""
+    values = np.asarray(values, np.float64)
+    quantile = (1 + _checked_level(level)) / 2
+    seeds = len(values)
+    if seeds < 2:
+        undefined = np.full(values.shape[1:], np.nan)
+        return undefined, undefined
+    half = scipy.stats.t.ppf(quantile, seeds - 1) * values.std(axis=0, ddof=1) / np.sqrt(seeds)
+    mean = values.mean(axis=0)
+    return mean - half, mean + half
+
+
+def _pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Array, Array]:
+    p, q = np.asarray(p, np.float64), np.asarray(q, np.float64)
+    if p.shape[-1:] != q.shape[-1:] or 0 in (p.ndim, p.size):
+        raise ValueError(f"p has shape {p.shape} and q has shape {q.shape}: expected the same positions, at least 1")
+    return p, q
+
+
+def _length(profile: Array) -> int:
+    """What distances are divided by; a single position has no length, and no distance either."""
+    return max(profile.shape[-1] - 1, 1)
+
+
+def _centred_ranks(profile: Array) -> Array:
+    return np.asarray(scipy.stats.rankdata(profile, axis=-1)) - (profile.shape[-1] + 1) / 2
+
+
+def _checked_level(level: float) -> float:
+    if not 0 < level < 1:
+        raise ValueError(f"level = {level}: a level of confidence lies strictly between 0 and 1")
+    return level

@@ -1,0 +1,9 @@
+from pathlib import Path
+
+from position_bias import runtime
+from position_bias.language_models import tokens
+
+with runtime.job(snakemake.log[0]):
+    texts = (text for path in snakemake.input.train for text in tokens.texts(Path(path).parent, "train"))
+    tokenizer = tokens.train_tokenizer(texts, snakemake.params.vocabulary)
+    tokens.save_tokenizer(tokenizer, snakemake.output[0])

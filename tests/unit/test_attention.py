@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from position_bias.attention import (
+    alibi_bias,
+    causal_mask,
+    content_free_attention,
+    masked_softmax,
+    sliding_window_mask,
+)
+
+
+def torch_attention(n, slopes, diagonal, window):
+    """The same attention written the way transformer code writes it: loops, -inf, torch's softmax."""
+    logits = torch.full((len(slopes), n, n), -torch.inf, dtype=torch.float64)
+    for i in range(n):
+        for j in range(max(0, i - window + 1), i + 1):
+            logits[:, i, j] = -torch.tensor(slopes, dtype=torch.float64) * (i - j)
+        logits[:, i, i] += torch.tensor(diagonal, dtype=torch.float64)
+    return logits.softmax(-1).numpy()
+
+
+def test_a_token_reads_itself_and_what_came_before():
+    assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+
+
+def test_a_window_of_two_holds_the_token_and_its_predecessor():
+    expected = [
+        [True, False, False, False],
+        [True, True, False, False],
+        [False, True, True, False],
+        [False, False, True, True],
+    ]
+    assert sliding_window_mask(4, 2).tolist() == expected
+
+
+@pytest.mark.parametrize("window", [5, 6, 100])
+def test_a_window_of_the_whole_sequence_is_causal(window):
+    np.testing.assert_array_equal(sliding_window_mask(5, window), causal_mask(5))
+
+
+def test_alibi_falls_by_its_slope_each_token_back():
+    bias = alibi_bias(3, [0.5, 2])
+    np.testing.assert_array_equal(bias[0][np.tril_indices(3)], [0, -0.5, 0, -1, -0.5, 0])
+    np.testing.assert_array_equal(bias[1], 4 * bias[0])
+
+
+def test_what_the_mask_hides_gets_nothing_however_large():
+    weights = masked_softmax(np.array([[0.0, 1e6], [0.0, 0.0]]), np.array([[True, False], [True, True]]))
+    assert weights.tolist() == [[1, 0], [0.5, 0.5]]
+
+
+@given(
+    n=st.integers(1, 24),
+    heads=st.lists(st.tuples(st.floats(0, 50), st.floats(-800, 800)), min_size=1, max_size=3),
+    window=st.integers(1, 30) | st.none(),
+)
+def test_attention_is_what_torch_makes_of_the_same_logits(n, heads, window):
+    slopes, diagonal = zip(*heads, strict=True)
+    with np.errstate(all="raise", under="ignore"):
+        attention = content_free_attention(n, slopes, diagonal, window)
+    np.testing.assert_allclose(attention, torch_attention(n, slopes, diagonal, window or n), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(attention.sum(-1), 1, rtol=0, atol=1e-15)
+    assert (attention[:, 0, 0] == 1).all()
+
+
+def test_without_bias_and_content_attention_is_uniform():
+    attention = content_free_attention(4, [0.0])[0]
+    np.testing.assert_allclose(attention, np.tril(np.ones((4, 4))) / np.arange(1, 5)[:, None], rtol=1e-15)
+
+
+def test_diagonal_content_moves_the_odds_of_reading_oneself():
+    plain = content_free_attention(6, [0.3])[0]
+    raised = content_free_attention(6, [0.3], [1.5])[0]
+    own, others = (lambda a: a[5, 5]), (lambda a: a[5, :5].sum())
+    assert own(raised) / others(raised) == pytest.approx(np.exp(1.5) * own(plain) / others(plain), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 0}, "n = 0: a sequence has at least 1 token"),
+        ({"window": 0}, "window = 0: a token reads at least itself, so the window is at least 1"),
+        ({"slopes": [0.5, -1]}, "slopes holds -1.0: every slope must be finite and at least 0"),
+        ({"slopes": [np.nan, 1]}, "slopes holds nan: every slope must be finite and at least 0"),
+        ({"slopes": [np.inf, 1]}, "slopes holds inf: every slope must be finite and at least 0"),
+        ({"slopes": []}, "slopes has shape (0,): expected one slope a head, [heads]"),
+        ({"slopes": 0.5}, "slopes has shape (): expected one slope a head, [heads]"),
+        ({"diagonal": [1.0]}, "diagonal has shape (1,): mixing and slopes call for (2,)"),
+        ({"diagonal": [1.0, -np.inf]}, "diagonal holds -inf: every logit must be finite"),
+    ],
+)
+def test_what_cannot_be_is_named_with_its_value(arguments, message):
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
+        content_free_attention(**{"n": 3, "slopes": [0.5, 1.0], **arguments})
+    assert str(error.value) == message

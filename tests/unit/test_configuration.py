@@ -1,0 +1,119 @@
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from position_bias import configuration
+from position_bias.runtime import InputError
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
+DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def merged(base, overlay):
+    for key, value in overlay.items():
+        base[key] = merged(base[key], value) if isinstance(value, dict) and isinstance(base.get(key), dict) else value
+    return base
+
+
+def with_value(key, value):
+    config = deepcopy(DEFAULT)
+    *path, last = key.split("/")
+    inner = config
+    for step in path:
+        inner = inner[step]
+    inner[last] = value
+    return config
+
+
+def test_the_schema_is_a_schema():
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_every_object_of_the_schema_is_closed():
+    def objects(node):
+        if isinstance(node, dict):
+            if node.get("type") == "object":
+                yield node
+            for value in node.values():
+                yield from objects(value)
+
+    assert len(list(objects(SCHEMA))) > 8
+    for node in objects(SCHEMA):
+        assert node["additionalProperties"] is False or "type" in node["additionalProperties"]
+
+
+def test_the_default_holds_every_key_of_the_schema():
+    assert set(DEFAULT) == set(SCHEMA["properties"])
+    assert set(DEFAULT["training"]) == set(SCHEMA["properties"]["training"]["properties"])
+
+
+@pytest.mark.parametrize("overlay", [None, *sorted((ROOT / "config").glob("*.yaml"))], ids=str)
+def test_the_default_and_every_overlay_are_valid(overlay):
+    config = deepcopy(DEFAULT)
+    if overlay is None or overlay.name == "schema.yaml":
+        configuration.check(config, SCHEMA)
+    else:
+        configuration.check(merged(config, yaml.safe_load(overlay.read_text())), SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("sed", 0, "sed = 0 is not a key of the configuration; did you mean 'seed'?"),
+        ("training/stepz", 9, "training.stepz = 9 is not a key of the configuration; did you mean 'steps'?"),
+        ("banana", 1, "banana = 1 is not a key of the configuration; use one of scale, device"),
+        ("seed", "seven", "seed = 'seven' is of the wrong type; give an integer (seed of sampled prompts"),
+        ("seed", -1, "seed = -1 is too small; give at least 0"),
+        ("device", "tpu", "device = 'tpu' is not known; use one of auto, cpu, cuda"),
+        ("training/steps", 0, "training.steps = 0 is too small; give at least 1 (number of optimiser steps)"),
+        ("training/steps", 2.5, "training.steps = 2.5 is of the wrong type; give an integer"),
+        ("training/learning_rate", 0, "training.learning_rate = 0 is too small; give more than 0"),
+        ("training/clip", None, "training.clip = None is of the wrong type; give a number"),
+        ("training/warmup", 300, "training.warmup = 300 leaves no step after it; set it below training.steps = 300"),
+        ("training/snapshots", [400], "training.snapshots = 400 is never reached; use steps up to"),
+        ("training/snapshots", [0, 0], "training.snapshots = [0, 0] names something twice"),
+        ("training/datasets", ["wiki"], "training.datasets = 'wiki' is not in datasets; use one of standard-library"),
+        ("training/datasets", [], "training.datasets = [] is empty; give at least 1"),
+        ("primary_dataset", "wiki", "primary_dataset = 'wiki' is not in datasets"),
+        ("rollout/level", 1, "rollout.level = 1 is too large; give less than 1"),
+        ("rollout/level", 95, "rollout.level = 95 is too large; give less than 1"),
+        ("lengths/standard", 2, "lengths.standard = 2 is too small; give at least 4"),
+        ("lengths/standard", 2**21, "lengths.standard = 2097152 is too large; give at most 1048576"),
+        ("models", {}, "models = {} is empty; give at least 1"),
+        ("models/bloom/family", "gpt2", "models.bloom.family = 'gpt2' is not known; use one of bloom, mpt, falcon"),
+        ("models/bloom/architecture/hidden", 60, "models.bloom.architecture.hidden = 60 does not divide into heads"),
+        ("models/bloom/architecture/layers", -12, "models.bloom.architecture.layers = -12 is too small"),
+        ("scale", "My Laptop", "scale = 'My Laptop' is not a name; use lower-case letters"),
+        ("datasets/standard-library", {}, "datasets.standard-library.corpus is missing; add it"),
+    ],
+)
+def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, message):
+    with pytest.raises(InputError) as error:
+        configuration.check(with_value(key, value), SCHEMA)
+    line = str(error.value)
+    assert line.startswith(f"config: {message}")
+    assert "\n" not in line
+
+
+def test_numbers_given_as_text_within_a_command_line_value_are_read():
+    config = with_value("rollout", {"bootstrap": "200", "level": "0.9"})
+    config["training"] |= {"learning_rate": "2e-3", "snapshots": ["0", "100"], "steps": "many"}
+    config["scale"] = "7"  # a name, and a name it stays
+    configuration.read_numbers(config, SCHEMA)
+    assert config["rollout"] == {"bootstrap": 200, "level": 0.9}
+    assert config["training"]["learning_rate"] == 0.002
+    assert config["training"]["snapshots"] == [0, 100]
+    assert config["scale"] == "7"
+    with pytest.raises(InputError, match=r"training\.steps = 'many' is of the wrong type"):
+        configuration.check(config, SCHEMA)
+
+
+def test_a_key_left_out_is_named():
+    config = deepcopy(DEFAULT)
+    del config["measure"]["prompts"]
+    with pytest.raises(InputError, match=r"^config: measure\.prompts is missing; add it"):
+        configuration.check(config, SCHEMA)

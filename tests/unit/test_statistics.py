@@ -1,0 +1,184 @@
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from position_bias.statistics import (
+    bootstrap_weights,
+    mean_position,
+    percentile_interval,
+    spearman,
+    t_interval,
+    total_variation,
+    wasserstein,
+)
+
+
+@st.composite
+def pairs(draw, least=2):
+    """Two profiles over the same positions, with zeros and ties."""
+    n = draw(st.integers(least, 30))
+    masses = arrays.arrays(float, n, elements=st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0.01, 10))
+    return tuple(mass / mass.sum() for mass in (draw(masses.filter(lambda mass: mass.sum() > 0)) for _ in "pq"))
+
+
+def stacked(rows, seed=0):
+    return np.random.default_rng(seed).dirichlet(np.ones(7), size=rows)
+
+
+# Distances
+
+
+@settings(deadline=None)
+@given(pair=pairs())
+def test_wasserstein_is_scipys_over_the_length(pair):
+    positions = np.arange(len(pair[0]))
+    expected = scipy.stats.wasserstein_distance(positions, positions, *pair) / positions[-1]
+    assert wasserstein(*pair) == pytest.approx(expected, abs=1e-14)
+
+
+@settings(deadline=None)
+@given(pair=pairs())
+def test_spearman_is_scipys(pair):
+    if any(np.ptp(profile) == 0 for profile in pair):
+        assert np.isnan(spearman(*pair))
+    else:
+        assert spearman(*pair) == pytest.approx(scipy.stats.spearmanr(*pair).statistic, abs=1e-13)
+
+
+@given(pair=pairs(least=1))
+def test_total_variation_is_what_one_has_beyond_the_other(pair):
+    p, q = pair
+    assert total_variation(p, q) == pytest.approx(np.maximum(p - q, 0).sum(), abs=1e-14)
+
+
+@given(pair=pairs())
+def test_no_mass_moves_less_than_the_means_nor_further_than_the_whole_length(pair):
+    moved = wasserstein(*pair)
+    assert abs(mean_position(pair[0]) - mean_position(pair[1])) <= moved + 1e-14
+    assert moved <= total_variation(*pair) + 1e-14
+
+
+@pytest.mark.parametrize("distance", [wasserstein, total_variation])
+def test_from_the_first_token_to_the_last_is_the_whole_length(distance):
+    ends = np.eye(9)[[0, -1]]
+    assert distance(ends[0], ends[1]) == 1
+    assert distance(ends[1], ends[1]) == 0
+
+
+def test_wasserstein_counts_how_far_and_total_variation_does_not():
+    at = np.eye(11)
+    np.testing.assert_allclose(wasserstein(at, at[3]), np.abs(np.arange(11) - 3) / 10, atol=1e-15)
+    np.testing.assert_array_equal(total_variation(at, at[3]), np.arange(11) != 3)
+
+
+def test_mean_position_runs_from_the_first_token_to_the_last():
+    np.testing.assert_allclose(mean_position(np.eye(5)), [0, 0.25, 0.5, 0.75, 1])
+    assert mean_position(np.full(8, 1 / 8)) == pytest.approx(0.5)
+
+
+def test_spearman_sees_order_alone():
+    profile = stacked(1)[0]
+    assert spearman(profile, profile**3) == 1
+    assert spearman(profile, -profile) == -1
+
+
+def test_a_single_position_leaves_no_distance_and_no_order():
+    one = np.ones(1)
+    assert wasserstein(one, one) == total_variation(one, one) == mean_position(one) == 0
+    assert np.isnan(spearman(one, one))
+
+
+@pytest.mark.parametrize("between", [wasserstein, total_variation, spearman])
+def test_leading_axes_broadcast(between):
+    p, q = stacked((4, 1), 1), stacked((3,), 2)
+    together = between(p, q)
+    assert together.shape == (4, 3)
+    for i, j in np.ndindex(4, 3):
+        assert together[i, j] == pytest.approx(between(p[i, 0], q[j]), abs=1e-15)
+
+
+@pytest.mark.parametrize("between", [wasserstein, total_variation, spearman])
+def test_profiles_of_different_lengths_are_refused(between):
+    with pytest.raises(ValueError, match=r"p has shape \(7,\) and q has shape \(1,\): expected the same positions"):
+        between(np.ones(7), np.ones(1))  # would broadcast
+
+
+# Intervals
+
+
+def test_bootstrap_draws_whole_prompts_with_replacement():
+    weights = bootstrap_weights(20, 500, seed=3)
+    drawn = weights * 20
+    assert weights.shape == (500, 20)
+    np.testing.assert_allclose(drawn, drawn.round(), atol=1e-12)
+    np.testing.assert_allclose(weights.sum(1), 1, rtol=1e-14)
+    assert drawn.max() > 2
+    # Each prompt is missing from (1 - 1/20)^20 = 36 % of the replicates; four standard errors of 10,000 draws.
+    assert (drawn == 0).mean() == pytest.approx(0.95**20, abs=4 * np.sqrt(0.36 * 0.64 / 10_000))
+
+
+def test_bootstrap_depends_on_its_seed_alone():
+    np.testing.assert_array_equal(bootstrap_weights(9, 50, seed=1), bootstrap_weights(9, 50, seed=1))
+    assert (bootstrap_weights(9, 50, seed=1) != bootstrap_weights(9, 50, seed=2)).any()
+
+
+def test_resampled_means_vary_as_theory_says():
+    values = np.random.default_rng(4).gamma(2.0, size=(30, 5))
+    means = bootstrap_weights(30, 20_000, seed=5) @ values
+    spread = values.std(axis=0) / np.sqrt(30)
+    np.testing.assert_allclose(means.mean(0), values.mean(0), atol=5 * spread.max() / np.sqrt(20_000))
+    np.testing.assert_allclose(means.std(0), spread, rtol=5 / np.sqrt(2 * 20_000))
+
+
+def test_one_resample_weighs_all_quantities_jointly():
+    values = np.random.default_rng(6).normal(size=12)
+    weights = bootstrap_weights(12, 100, seed=7)
+    np.testing.assert_allclose(weights @ (3 * values + 1), 3 * (weights @ values) + 1, rtol=1e-12)
+
+
+def test_percentile_interval_agrees_with_scipys_bootstrap():
+    values = np.random.default_rng(8).exponential(size=60)
+    low, high = percentile_interval(bootstrap_weights(60, 20_000, seed=9) @ values, 0.9)
+    scipys = scipy.stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, confidence_level=0.9, method="percentile", rng=np.random.default_rng(10)
+    ).confidence_interval
+    assert (low, high) == pytest.approx(tuple(scipys), abs=0.05 * (high - low))
+
+
+def test_percentile_interval_cuts_both_tails_of_each_column():
+    low, high = percentile_interval(np.arange(101.0)[:, None] * [1, 10], 0.9)
+    np.testing.assert_allclose([low, high], [[5, 50], [95, 950]])
+
+
+def test_t_interval_is_scipys():
+    values = np.random.default_rng(11).normal(size=(6, 2, 3))
+    expected = scipy.stats.ttest_1samp(values, 0, axis=0).confidence_interval(0.95)
+    np.testing.assert_allclose(t_interval(values, 0.95), [expected.low, expected.high], rtol=1e-12)
+
+
+def test_t_interval_covers_as_often_as_it_says():
+    low, high = t_interval(np.random.default_rng(12).normal(2.0, 3.0, size=(4, 20_000)), 0.8)
+    assert ((low < 2) & (high > 2)).mean() == pytest.approx(0.8, abs=4 * np.sqrt(0.8 * 0.2 / 20_000))
+
+
+def test_one_seed_gives_no_interval():
+    assert np.isnan(t_interval(np.ones((1, 3)), 0.95)).all()
+
+
+@pytest.mark.parametrize("interval", [percentile_interval, t_interval])
+@pytest.mark.parametrize("level", [0, 1, 95, np.nan])
+def test_a_level_is_a_share(interval, level):
+    with pytest.raises(ValueError, match=f"level = {level}: a level of confidence lies strictly between 0 and 1"):
+        interval(np.arange(5.0), level)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "replicates", "message"),
+    [(0, 5, "prompts = 0: there must be at least 1"), (5, 0, "replicates = 0: there must be at least 1")],
+)
+def test_nothing_cannot_be_resampled(prompts, replicates, message):
+    with pytest.raises(ValueError, match=message):
+        bootstrap_weights(prompts, replicates, seed=0)

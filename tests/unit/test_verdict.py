@@ -1,0 +1,48 @@
+import math
+
+import pytest
+
+from position_bias.claims.verdict import COLUMNS, Prediction, table
+
+
+@pytest.mark.parametrize(
+    ("relation", "low", "high", "verdict"),
+    [
+        (">", 0.1, 0.2, "holds"),
+        (">", -0.2, -0.1, "fails"),
+        (">", -0.1, 0.1, "not separable"),
+        (">", 0.0, 0.1, "not separable"),
+        ("<", 0.1, 0.2, "fails"),
+        ("<", -0.2, -0.1, "holds"),
+        ("<", -0.1, 0.0, "not separable"),
+    ],
+)
+def test_an_interval_settles_a_claim_only_if_it_lies_on_one_side(relation, low, high, verdict):
+    assert Prediction(relation, 0.0).verdict(low, high) == verdict
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 0.0), (math.nan, 1.0), (0.0, math.nan)])
+def test_what_is_not_an_interval_has_no_verdict(low, high):
+    with pytest.raises(ValueError, match="is not an interval"):
+        Prediction(">", 0.0).verdict(low, high)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(0.02, 0.03, "holds"), (0.001, 0.002, "not separable"), (0.001, 0.5, "not separable"), (-0.03, -0.02, "fails")],
+)
+def test_a_negligible_effect_settles_nothing_however_narrow_its_interval(low, high, verdict):
+    assert Prediction(">", 0.0, negligible=0.01).verdict(low, high) == verdict
+
+
+def test_a_prediction_reads_as_a_relation():
+    assert str(Prediction("<", 0.1)) == "< 0.1"
+    assert str(Prediction(">", 0, negligible=0.005)) == "> 0 + 0.005"
+    assert str(Prediction("<", 1, negligible=0.005)) == "< 1 - 0.005"
+
+
+def test_rows_fit_the_common_schema():
+    row = dict.fromkeys(COLUMNS, 0)
+    assert list(table([row]).columns) == list(COLUMNS)
+    with pytest.raises(ValueError, match="a verdict row has columns"):
+        table([row | {"note": 1}])

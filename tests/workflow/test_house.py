@@ -1,0 +1,101 @@
+"""The house itself: rules that carry what they must, clean style, the same pins everywhere, commands that work."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+RULE = re.compile(r"^rule (?P<name>\w+):\n(?P<body>(?:(?: {4}.*)?\n)+)", re.MULTILINE)
+RULES = {
+    match["name"]: match["body"]
+    for path in sorted(ROOT.glob("rules/*.smk"))
+    for match in RULE.finditer(path.read_text())
+}
+JOBS = {name: body for name, body in RULES.items() if "script:" in body}
+
+
+def test_the_rules_are_found():
+    assert {"corpus", "train", "measure", "rollout", "structural_fig1", "structural"} <= set(RULES)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_rule_carries_all_that_a_rule_must(name):
+    body = JOBS[name]
+    assert body.startswith('    """')
+    for keyword in ("log", "benchmark", "conda", "threads", "resources", "output"):
+        assert re.search(rf"^    {keyword}:", body, re.MULTILINE), f"{name} has no {keyword}"
+    for resource in ("mem_mb=", "runtime="):
+        assert resource in body
+    assert f'library=library("{name}.py")' in body
+    assert f'"../scripts/{name}.py"' in body
+    assert (ROOT / f"scripts/{name}.py").is_file()
+
+
+def test_rules_that_run_models_are_tagged_for_a_gpu():
+    assert {name for name, body in JOBS.items() if "gpu=GPU" in body} == {"train", "measure"}
+
+
+def test_every_script_belongs_to_a_rule_and_is_thin():
+    scripts = {path.stem: path for path in (ROOT / "scripts").glob("*.py")}
+    assert set(scripts) == set(JOBS)
+    for path in scripts.values():
+        assert len(path.read_text().splitlines()) < 80
+
+
+def pins():
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    return dict(line.lower().split("==") for line in lines if line and not line.startswith("#"))
+
+
+def test_every_requirement_is_pinned():
+    for line in (ROOT / "requirements.txt").read_text().splitlines():
+        assert not line or line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.]+", line), line
+
+
+@pytest.mark.parametrize("environment", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_conda_environments_have_the_versions_of_the_requirements(environment):
+    for dependency in yaml.safe_load(environment.read_text())["dependencies"]:
+        name, version = dependency.split(" =")
+        if name != "python":
+            assert pins()[{"pytorch": "torch"}.get(name, name)] == version
+
+
+def test_every_environment_is_used():
+    used = set(re.findall(r'"\.\./envs/([\w-]+)\.yaml"', "".join(JOBS.values())))
+    assert used == {path.stem for path in (ROOT / "envs").glob("*.yaml")}
+
+
+def test_lint_finds_nothing(fresh):
+    assert "Congratulations" in fresh.run("snakemake --lint").stdout
+
+
+def test_every_report_caption_exists():
+    captions = re.findall(r'caption="\.\./(report/\w+\.rst)"', "".join(JOBS.values()))
+    assert captions
+    for caption in captions:
+        assert len((ROOT / caption).read_text().split()) > 15
+
+
+def test_every_target_of_the_readme_map_exists():
+    readme = (ROOT / "README.md").read_text()
+    targets = re.findall(r"`((?:figures|results/tables)/[\w/.{},-]+)`", readme)
+    assert len(targets) >= 4
+
+
+def test_an_old_python_is_told_so(fresh, tmp_path):
+    """A stand-in for an old interpreter runs the very check that make asks of it."""
+    pretend = "import sys; sys.version_info = (3, 9, 1); sys.version = '3.9.1'; exec(sys.argv[1])"
+    old = tmp_path / "python3.9"
+    old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{pretend}" "$2"\n')
+    old.chmod(0o755)
+    project = fresh.copy(tmp_path / "clone")
+    (project.root / ".venv").unlink()
+    ended = subprocess.run(
+        ["make", "all", f"PYTHON={old}"], cwd=project.root, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode != 0
+    assert "position-bias needs Python >= 3.11, this is 3.9.1; name another: make PYTHON=python3.12" in ended.stderr
