@@ -21,7 +21,8 @@ def write_tensors(path: str | Path, tensors: Mapping[str, np.ndarray], **labels:
 
     Raises InputError if a floating array holds a NaN or an infinity.
     """
-    _require_finite(path, tensors)
+    if fault := _not_finite(tensors):
+        raise InputError(f"{path} is not written: {fault}; check what it was computed from")
     with whole_file(path) as partial:
         metadata = {"labels": json.dumps(labels)}  # under one name: safetensors writes several in any order
         save_file({name: np.ascontiguousarray(value) for name, value in tensors.items()}, partial, metadata)
@@ -36,7 +37,8 @@ def read_tensors(path: str | Path, *names: str) -> Tensors:
         if missing := set(names) - set(file.keys()):
             raise _unreadable(path, f"it lacks {', '.join(sorted(missing))}")
         tensors = {name: file.get_tensor(name) for name in names or file.keys()}
-    _require_finite(path, tensors)
+    if fault := _not_finite(tensors):
+        raise _unreadable(path, fault)
     return tensors
 
 
@@ -83,10 +85,12 @@ def read_table(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
     return table
 
 
-def _require_finite(path: str | Path, tensors: Mapping[str, np.ndarray]) -> None:
+def _not_finite(tensors: Mapping[str, np.ndarray]) -> str:
+    """Which array holds values that are not finite, and how many; "" where none does."""
     for name, value in tensors.items():
-        if np.issubdtype(value.dtype, np.floating) and not np.isfinite(value).all():
-            raise _unreadable(path, f"{name} holds {np.count_nonzero(~np.isfinite(value))} values that are not finite")
+        if np.issubdtype(value.dtype, np.floating) and (bad := np.count_nonzero(~np.isfinite(value))):
+            return f"{name} holds {bad} values that are not finite"
+    return ""
 
 
 def _unreadable(path: str | Path, why: str) -> InputError:

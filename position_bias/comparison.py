@@ -149,11 +149,9 @@ def compare(measured: Measured, replicates: int, level: float, seed: int) -> tup
 def summary(values: pd.DataFrame, level: float) -> pd.DataFrame:
     """Point value and percentile interval of every statistic in the second table of `compare`."""
     keys = ["estimator", "variant", "statistic"]
-    points = values[values["replicate"] < 0].set_index(keys)["value"]
-    groups = values[values["replicate"] >= 0].groupby(keys, sort=False)["value"]
-    low, high = (1 - level) / 2, (1 + level) / 2
-    table = pd.DataFrame({"value": points, "low": groups.quantile(low), "high": groups.quantile(high)})
-    return table.reindex(points.index).reset_index()
+    wide = values.pivot(index="replicate", columns=keys, values="value")
+    low, high = statistics.percentile_interval(wide[wide.index >= 0], level)
+    return pd.DataFrame({"value": wide.loc[-1], "low": low, "high": high}).reset_index()
 
 
 def _statistics(profile: Profile, influence: Array) -> dict[str, Array]:

@@ -1,20 +1,35 @@
 """Check a configuration before anything runs: every fault is one line that names the key, its value and the remedy."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, validators
 
 from position_bias.runtime import InputError
 
 Config = Mapping[str, Any]
 Fault = Any  # jsonschema.ValidationError, whose annotations leave every field possibly unset
 
+TRAINED_MPT_CONTEXT = 2048  # `families` builds MPT for at least as many tokens, and MPT refuses longer prompts
+
+
+def _is_integer(_checker: object, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)  # 300.0 would name other files than 300
+
+
+def _is_number(_checker: object, value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+_TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number})
+Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
+
 
 def check(config: Config, schema: Mapping[str, Any]) -> None:
     """Raise InputError with one line for the first fault of `config`: against `schema`, then of values together."""
-    errors = sorted(Draft202012Validator(schema).iter_errors(config), key=lambda error: list(map(str, error.path)))
+    errors = sorted(Validator(schema).iter_errors(config), key=lambda error: list(map(str, error.path)))
     for error in errors:
         raise InputError(f"config: {_describe(error, schema)}")
     for fault in impossible_values(config):
@@ -26,7 +41,7 @@ def read_numbers(config: Config, schema: Mapping[str, Any]) -> None:
 
     Snakemake leaves them as text within a value of the command line, as in --config rollout='{bootstrap: 200}'.
     """
-    for error in list(Draft202012Validator(schema).iter_errors(config)):
+    for error in list(Validator(schema).iter_errors(config)):
         if error.validator == "type" and isinstance(error.instance, str):
             *path, last = error.absolute_path
             place: Any = config
@@ -55,6 +70,14 @@ def impossible_values(config: Config) -> Iterator[str]:
         for name in named:
             if name not in datasets:
                 yield f"{key} = {name!r} is not in datasets; use one of {', '.join(datasets)}"
+    for name in config["fig1"]:
+        if name not in config["models"]:
+            yield f"fig1 = {name!r} is not in models; use one of {', '.join(config['models'])}"
+    purposes: dict[int, str] = {}
+    for purpose, length in config["lengths"].items():
+        if other := purposes.get(tokens := length["tokens"]):
+            yield f"lengths.{purpose}.tokens = {tokens} is that of lengths.{other} too; give each its own"
+        purposes[tokens] = purpose
     training = config["training"]
     if training["warmup"] >= training["steps"]:
         yield (
@@ -66,6 +89,13 @@ def impossible_values(config: Config) -> Iterator[str]:
             yield f"training.snapshots = {step} is never reached; use steps up to training.steps = {training['steps']}"
     for name, model in config["models"].items():
         heads, hidden = model["architecture"]["heads"], model["architecture"]["hidden"]
+        for purpose, length in config["lengths"].items():
+            limit = max(training["context"], TRAINED_MPT_CONTEXT)
+            if model["family"] == "mpt" and length["tokens"] > limit:
+                yield (
+                    f"lengths.{purpose}.tokens = {length['tokens']} is more than models.{name} (mpt) takes; "
+                    f"give at most {limit}"
+                )
         if hidden % heads:
             yield (
                 f"models.{name}.architecture.hidden = {hidden} does not divide into heads = {heads}; "
@@ -80,17 +110,20 @@ def _describe(error: Fault, schema: Mapping[str, Any]) -> str:
     if error.validator == "required":
         missing = next(name for name in error.validator_value if name not in error.instance)
         return f"{_join(key, missing)} is missing; add it (config.yaml has the default)"
+    if "propertyNames" in error.absolute_schema_path:
+        return f"{key or 'the configuration'} has the name {error.instance!r}, which {_fault(error)}"
     about = _description(schema, error.absolute_path)
     return f"{key} = {error.instance!r} {_fault(error)}" + (f" ({about})" if about else "")
 
 
 def _description(schema: Mapping[str, Any], path: Iterable[str | int]) -> str:
     """What the schema says of the key at `path`, or of the list that holds it."""
-    description = ""
+    definitions, description = schema["$defs"], ""
     for key in path:
         if "properties" not in schema and not isinstance(schema.get("additionalProperties"), Mapping):
             break
         schema = schema.get("properties", {}).get(key) or schema["additionalProperties"]
+        schema = {**definitions.get(schema.get("$ref", "").split("/")[-1], {}), **schema}
         description = schema.get("description", "")
     return description
 
@@ -111,8 +144,13 @@ def _fault(error: Fault) -> str:
     limit = error.validator_value
     match error.validator:
         case "type":
-            article = "an" if limit[0] in "aio" else "a"
-            return f"is of the wrong type; give {article} {limit}"
+            wanted = {
+                "object": "a mapping",
+                "array": "a list",
+                "integer": "a whole number",
+                "number": "a finite number",
+            }
+            return f"is of the wrong type; give {wanted.get(limit, f'a {limit}')}"
         case "enum":
             return f"is not known; use one of {', '.join(map(str, limit))}"
         case "minimum":

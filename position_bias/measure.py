@@ -40,10 +40,13 @@ class Measurement:
 def measure(model: PreTrainedModel, prompts: NDArray[np.int64], tokens_per_batch: int) -> Measurement:
     """Measure `model` on `prompts` [N, n], as many at a time as `tokens_per_batch` holds (at least one).
 
-    Raises InputError where a measured value is not finite.
+    Raises InputError where the model does not take n tokens, or a measured value is not finite.
     """
     model.eval().requires_grad_(False)
     count, n = prompts.shape
+    longest = family_of(model.config).longest(model.config)
+    if n > longest:
+        raise InputError(f"config: lengths.*.tokens = {n}, but this {model.config.model_type!r} model takes {longest}")
     batch = max(1, tokens_per_batch // n)
     starts = range(0, count, batch)
     with recording(model, n) as record:
@@ -133,7 +136,8 @@ def _listen(record: Record, index: int, layer: Layer) -> list[Any]:
 
 def _require_finite(measurement: Measurement) -> None:
     quantities = {f"lambda ({name})": value for name, value in measurement.mixing.items()}
-    quantities |= {"influence": measurement.influence, "content": measurement.diagonal}
+    quantities |= {"influence": measurement.influence, "diagonal content": measurement.diagonal}
+    quantities |= {"content below the diagonal": measurement.below}
     for name, value in quantities.items():
         if not np.isfinite(value).all():
             prompt = int(np.argwhere(~np.isfinite(value))[0][0])

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -127,11 +128,16 @@ def keep_freed_memory() -> None:
 def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Ids of the GPUs this process may use: CUDA_VISIBLE_DEVICES where it is set, else what nvidia-smi lists."""
     given = environment.get("CUDA_VISIBLE_DEVICES")
-    if given is not None:
-        return [device for device in given.split(",") if device]
+    if given is not None:  # CUDA reads the list up to the first id that is none, such as -1
+        ids = (device.strip() for device in given.split(","))
+        return list(takewhile(lambda device: device and not device.startswith("-"), ids))
     if shutil.which("nvidia-smi") is None:
         return []
-    listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout
+    try:
+        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False, timeout=20).stdout
+    except subprocess.TimeoutExpired:
+        log.warning("nvidia-smi does not answer; going on without a GPU")
+        return []
     gpus = (line for line in listing.splitlines() if line.startswith("GPU "))
     return [str(index) for index, _ in enumerate(gpus)]
 
@@ -158,9 +164,19 @@ def device(requested: Literal["auto", "cpu", "cuda"], poll_seconds: float = 0.5)
     if "SLURM_JOB_ID" in os.environ:
         yield "cuda"
         return
+    if requested == "auto" and not _torch_computes_on_gpus():
+        log.warning("a GPU is visible, but this torch cannot use it; going on with the CPU")
+        yield "cpu"
+        return
     with ExitStack() as held:
         os.environ["CUDA_VISIBLE_DEVICES"] = _first_free(gpus, held, poll_seconds)
         yield "cuda"
+
+
+def _torch_computes_on_gpus() -> bool:
+    import torch  # seconds, and only jobs that run models come here
+
+    return torch.backends.cuda.is_built()
 
 
 def _first_free(gpus: list[str], held: ExitStack, poll_seconds: float) -> str:

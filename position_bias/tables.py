@@ -1,35 +1,87 @@
-"""Tables of the papers, from the statistics of `comparison`: rows to read, with intervals in brackets."""
+"""Tables of `structural`, from the statistics of `comparison`: tidy to compute with, readable with intervals.
 
-from collections.abc import Iterator
+What the paper prints stands beside what was measured: rows of `published/`, marked as such, without an interval.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pandas as pd
+from safetensors import safe_open
 
 VARIANTS = ("a", "b", "c", "half", "measured", "uniform", "last")
+KEYS = ["dataset", "n", "model", "checkpoint", "estimator"]
+PUBLISHED = "published"  # the checkpoint of a row that the paper prints
 
 
-def table2(statistics: pd.DataFrame) -> pd.DataFrame:
-    """Rows of Table 2 of `structural`, tidy: W1 distance of each variant to the measured influence (d).
+def distances(statistics: pd.DataFrame, names: Sequence[str], published: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Statistics `names` of every variant against the measured influence (d), tidy, printed values below.
 
-    A variant that does not depend on lambda stands once, with estimator `none`.
+    `statistics` joins the tables of `comparison.summary`. A variant that does not depend on lambda stands once, with
+    estimator `none`. `published` has columns dataset, n, model, variant, value.
     """
-    distances = statistics[statistics["statistic"] == "wasserstein"]
-    return distances.reset_index(drop=True)
+    tidy = statistics[statistics["statistic"].isin(names) & statistics["variant"].isin(VARIANTS)]
+    columns = [*KEYS, "prompts", "variant", "statistic", "value", "low", "high"]
+    if published is None:
+        return tidy[columns].reset_index(drop=True)
+    printed = published.assign(checkpoint=PUBLISHED, estimator=PUBLISHED, statistic=names[0])
+    return pd.concat([tidy, printed], ignore_index=True)[columns]
 
 
-def readable(distances: pd.DataFrame) -> pd.DataFrame:
-    """One row a model and estimator of lambda, one column a variant: `value [low, high]`."""
-    cells = distances.assign(cell=[f"{v:.3f} [{a:.3f}, {b:.3f}]" for v, a, b in _intervals(distances)])
-    shared = cells[cells["estimator"] == "none"]
+def readable(distances: pd.DataFrame, statistic: str) -> pd.DataFrame:
+    """One row a data set, model and estimator of lambda, one column a variant: `value [low, high]`."""
+    chosen = distances[distances["statistic"] == statistic]
+    cells = chosen.assign(cell=list(_cells(chosen)))
+    shared = cells[cells["estimator"] == "none"].set_index(KEYS[:-1])
     rows = []
-    for (model, checkpoint, estimator), own in cells[cells["estimator"] != "none"].groupby(
-        ["model", "checkpoint", "estimator"], sort=False
-    ):
-        same_model = shared[(shared["model"] == model) & (shared["checkpoint"] == checkpoint)]
-        by_variant = pd.concat([same_model, own]).set_index("variant")["cell"]
+    for key, own in cells[cells["estimator"] != "none"].groupby(KEYS, sort=False):
+        by_variant = own.set_index("variant")["cell"].to_dict()
+        if key[:-1] in shared.index:
+            by_variant |= shared.loc[[key[:-1]]].set_index("variant")["cell"].to_dict()
         named = {f"({variant})": by_variant.get(variant, "") for variant in VARIANTS}
-        rows.append({"model": model, "checkpoint": checkpoint, "lambda by": estimator, **named})
+        rows.append({**dict(zip(KEYS, key, strict=True)), **named})
+    return pd.DataFrame(rows).rename(columns={"estimator": "lambda by"})
+
+
+def _cells(table: pd.DataFrame) -> Iterator[str]:
+    for value, low, high in zip(table["value"], table["low"], table["high"], strict=True):
+        if pd.isna(value):
+            yield "-"  # a constant profile has no order
+        else:
+            yield f"{value:.2f}" if pd.isna(low) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def models(
+    architectures: dict[str, dict[str, int]], folders: dict[tuple[str, int], Path], losses: pd.DataFrame
+) -> pd.DataFrame:
+    """Table 1: size of every trained model, and the held-out loss that it reached, in nats a token.
+
+    `architectures` maps a model to its layers, heads and hidden width, `folders` a model and seed to its Hugging Face
+    directory; `losses` joins the loss tables of training (columns model, seed, step, split, loss).
+    """
+    reached = losses[losses["split"] == "test"].sort_values("step").groupby(["model", "seed"])["loss"]
+    first, last = reached.first(), reached.last()
+    rows = []
+    for (model, seed), folder in folders.items():
+        size = architectures[model]
+        rows.append(
+            {
+                "model": model,
+                "seed": seed,
+                "layers": size["layers"],
+                "heads": size["heads"],
+                "head_dim": size["hidden"] // size["heads"],
+                "parameters": parameters(folder / "model.safetensors"),
+                "untrained loss": first[model, seed],
+                "loss": last[model, seed],
+            }
+        )
     return pd.DataFrame(rows)
 
 
-def _intervals(table: pd.DataFrame) -> Iterator[tuple[float, float, float]]:
-    return zip(table["value"], table["low"], table["high"], strict=True)
+def parameters(weights: Path) -> int:
+    """Number of parameters in a safetensors file, read from its header."""
+    with safe_open(weights, framework="numpy") as file:
+        shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118 (not a mapping)
+    return sum(math.prod(shape) for shape in shapes)

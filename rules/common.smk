@@ -1,6 +1,7 @@
 # What all stages share: the checked configuration, wildcards, the library as input, the GPU tag, lists of targets.
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -21,41 +22,68 @@ except runtime.InputError as error:
     sys.exit(f"error: {error}")
 
 
-wildcard_constraints:
-    dataset="|".join(config["datasets"]),
-    model="|".join(config["models"]),
-    seed=r"\d+",
-    checkpoint=r"seed\d+/step\d+",
-    n=r"\d+",
-
+PRIMARY = config["primary_dataset"]
+HEATMAP, STANDARD, LONG = (
+    config["lengths"][purpose]["tokens"] for purpose in ("heatmap", "standard", "long")
+)
+PROMPTS = {length["tokens"]: length["prompts"] for length in config["lengths"].values()}
 
 # 1 where a job will hold a GPU, 0 on a machine without one: a GPU limit must not throttle a laptop.
 GPU = int(runtime.uses_gpu(config["device"]))
 
-STANDARD = config["lengths"]["standard"]
+FIG1 = config["fig1"]
+FIG2 = [model for model in config["models"] if model not in FIG1]
+
+STEPS = sorted({*config["training"]["snapshots"], config["training"]["steps"]})
+LAST = config["training"]["steps"]
+
+
+wildcard_constraints:
+    dataset="|".join(map(re.escape, config["datasets"])),
+    model="|".join(map(re.escape, config["models"])),
+    seed=r"\d+",
+    checkpoint=r"seed\d+/step\d+",
+    n="|".join(map(str, PROMPTS)),
+
+
+def project(file):
+    """A file of the project, wherever --directory puts the results."""
+    return os.path.relpath(ROOT / file)
 
 
 def library(script):
-    """The library files that a rule's script runs, as inputs: editing one rebuilds what was computed with it."""
-    files = imports.closure(ROOT / "scripts" / script, ROOT)
-    return [os.path.relpath(path) for path in files]
+    """The library files that a script runs, as inputs: editing one rebuilds what was computed with it."""
+    return [project(path) for path in imports.closure(ROOT / "scripts" / script, ROOT)]
 
 
-def training_steps():
-    """The steps of training whose models are kept, the last one last."""
-    return sorted({*config["training"]["snapshots"], config["training"]["steps"]})
-
-
-def trained(model):
-    """The checkpoints of a model at the end of training, one a seed."""
-    last = config["training"]["steps"]
-    return [f"seed{seed}/step{last}" for seed in config["models"][model]["seeds"]]
-
-
-def across_models(pattern):
-    """`pattern` for every trained model and seed; other wildcards of the rule stay open."""
+def across_models(patterns, models=config["models"], steps=(LAST,)):
+    """The patterns for every seed of the models at the given steps of training; other wildcards stay open."""
     return [
-        pattern.replace("{model}", model).replace("{checkpoint}", checkpoint)
-        for model in config["models"]
-        for checkpoint in trained(model)
+        pattern.replace("{model}", model)
+        .replace("{checkpoint}", f"seed{seed}/step{step}")
+        .replace("{seed}", str(seed))
+        for pattern in ([patterns] if isinstance(patterns, str) else patterns)
+        for model in models
+        for seed in config["models"][model]["seeds"]
+        for step in steps
     ]
+
+
+def across_datasets(patterns):
+    """The patterns for every trained model, seed and data set."""
+    return [
+        path.replace("{dataset}", dataset)
+        for dataset in config["datasets"]
+        for path in across_models(patterns)
+    ]
+
+
+def measured(quantity, lengths):
+    """Files of one measured quantity, one a length."""
+    folder = "results/measure/{model}/{checkpoint}/{dataset}"
+    return [f"{folder}/n{n}/{quantity}.safetensors" for n in lengths]
+
+
+def rollouts(file, dataset, n):
+    """A file of the rollouts on one data set at one length."""
+    return f"results/rollout/{{model}}/{{checkpoint}}/{dataset}/n{n}/{file}"

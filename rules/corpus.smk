@@ -71,7 +71,7 @@ rule prompts:
         mem_mb=2000,
         runtime=10,
     params:
-        prompts=lookup(dpath="measure/prompts", within=config),
+        prompts=lambda wildcards: PROMPTS[int(wildcards.n)],
         seed=lookup(dpath="seed", within=config),
     script:
         "../scripts/prompts.py"

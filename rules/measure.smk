@@ -1,23 +1,28 @@
 # One forward and backward pass over the prompts yields every measured quantity. In: a model directory, prompts.
 # Out: results/measure/{model}/{checkpoint}/{dataset}/n{n}/, one quantity a file; {checkpoint} is seed{seed}/step{step}.
+# A job measures one model on one data set at every length: to import and open it costs as much as one length.
 
 
 rule measure:
-    """Measure residual mixing, content logits, attention and influence of a model on one set of prompts."""
+    """Measure residual mixing, content logits, attention and influence of a trained model at every length."""
     input:
         library=library("measure.py"),
         model="results/models/{model}/{checkpoint}",
-        prompts="results/prompts/offline/{dataset}/n{n}.safetensors",
+        prompts=expand(
+            "results/prompts/offline/{{dataset}}/n{n}.safetensors", n=PROMPTS
+        ),
     output:
-        mixing="results/measure/{model}/{checkpoint}/{dataset}/n{n}/lambda.safetensors",
-        content="results/measure/{model}/{checkpoint}/{dataset}/n{n}/content.safetensors",
-        attention="results/measure/{model}/{checkpoint}/{dataset}/n{n}/attention.safetensors",
-        influence="results/measure/{model}/{checkpoint}/{dataset}/n{n}/influence.safetensors",
-        slopes="results/measure/{model}/{checkpoint}/{dataset}/n{n}/slopes.safetensors",
+        mixing=measured("lambda", PROMPTS),
+        content=measured("content", PROMPTS),
+        attention=measured("attention", PROMPTS),
+        influence=measured("influence", PROMPTS),
+        slopes=measured("slopes", PROMPTS),
     log:
-        "logs/measure/{model}/{checkpoint}/{dataset}/n{n}.log",
+        "logs/measure/{model}/{checkpoint}/{dataset}.log",
     benchmark:
-        "results/benchmarks/measure/{model}/{checkpoint}/{dataset}/n{n}.tsv"
+        "results/benchmarks/measure/{model}/{checkpoint}/{dataset}.tsv"
+    wildcard_constraints:
+        checkpoint=rf"seed\d+/step{LAST}",
     conda:
         "../envs/language-models.yaml"
     threads: 1
@@ -26,6 +31,22 @@ rule measure:
         runtime=60,
         gpu=GPU,
     params:
+        precision=lookup(dpath="measure/precision", within=config),
         tokens_per_batch=lookup(dpath="measure/tokens_per_batch", within=config),
     script:
         "../scripts/measure.py"
+
+
+use rule measure as measure_snapshot with:
+    input:
+        library=library("measure.py"),
+        model="results/models/{model}/{checkpoint}",
+        prompts=[f"results/prompts/offline/{{dataset}}/n{STANDARD}.safetensors"],
+    output:
+        mixing=measured("lambda", [STANDARD]),
+        content=measured("content", [STANDARD]),
+        attention=measured("attention", [STANDARD]),
+        influence=measured("influence", [STANDARD]),
+        slopes=measured("slopes", [STANDARD]),
+    wildcard_constraints:
+        checkpoint=rf"seed\d+/step(?!{LAST}/)\d+",

@@ -19,7 +19,7 @@ rule train:
         models=directory(
             expand(
                 "results/models/{{model}}/seed{{seed}}/step{step}",
-                step=training_steps(),
+                step=STEPS,
             )
         ),
         loss="results/models/{model}/seed{seed}/loss.csv",
@@ -45,6 +45,6 @@ rule train:
         weight_decay=lookup(dpath="training/weight_decay", within=config),
         clip=lookup(dpath="training/clip", within=config),
         held_out=lookup(dpath="training/held_out", within=config),
-        snapshots=training_steps(),
+        snapshots=STEPS,
     script:
         "../scripts/train.py"

@@ -1,5 +1,5 @@
 # Predictions and their distance to the measurement. In: results/measure/.../. Out, under the same path below
-# results/rollout/: profiles.csv (every variant with its interval), statistics.csv, and the bootstrap replicates of
+# results/rollout/: profiles.parquet (every variant with its interval), statistics.parquet, and the bootstrap replicates of
 # the statistics, from which verdicts on differences are drawn.
 
 
@@ -13,8 +13,8 @@ rule rollout:
         influence="results/measure/{model}/{checkpoint}/{dataset}/n{n}/influence.safetensors",
         slopes="results/measure/{model}/{checkpoint}/{dataset}/n{n}/slopes.safetensors",
     output:
-        profiles="results/rollout/{model}/{checkpoint}/{dataset}/n{n}/profiles.csv",
-        statistics="results/rollout/{model}/{checkpoint}/{dataset}/n{n}/statistics.csv",
+        profiles="results/rollout/{model}/{checkpoint}/{dataset}/n{n}/profiles.parquet",
+        statistics="results/rollout/{model}/{checkpoint}/{dataset}/n{n}/statistics.parquet",
         replicates="results/rollout/{model}/{checkpoint}/{dataset}/n{n}/replicates.parquet",
     log:
         "logs/rollout/{model}/{checkpoint}/{dataset}/n{n}.log",

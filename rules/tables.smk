@@ -1,13 +1,45 @@
-# Tables and verdicts, each as CSV to compute with and Markdown to read, and the named target of each paper.
+# Tables and verdicts, each as CSV to compute with and Markdown to read, and the named target of each paper. Values that
+# a paper prints come from published/.
+
+
+rule structural_table1:
+    """Table 1: size of every model, and the loss that it reached."""
+    input:
+        library=library("structural_table1.py"),
+        losses=across_models("results/models/{model}/seed{seed}/loss.csv"),
+        models=across_models("results/models/{model}/{checkpoint}"),
+        published=project("published/structural_models.csv"),
+    output:
+        csv="results/tables/structural/table1.csv",
+        md=report(
+            "results/tables/structural/table1.md",
+            caption="../report/structural_table1.rst",
+            category="structural",
+        ),
+    log:
+        "logs/tables/structural/table1.log",
+    benchmark:
+        "results/benchmarks/tables/structural/table1.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        architectures={
+            name: model["architecture"] for name, model in config["models"].items()
+        },
+    script:
+        "../scripts/structural_table1.py"
 
 
 rule structural_table2:
     """Table 2: Wasserstein distance of every rollout variant to the measured influence, with null profiles."""
     input:
         library=library("structural_table2.py"),
-        statistics=across_models(
-            f"results/rollout/{{model}}/{{checkpoint}}/{config['primary_dataset']}/n{STANDARD}/statistics.csv"
-        ),
+        statistics=across_models(rollouts("statistics.parquet", PRIMARY, STANDARD)),
+        published=project("published/structural_distances.csv"),
     output:
         csv="results/tables/structural/table2.csv",
         md=report(
@@ -25,17 +57,165 @@ rule structural_table2:
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        statistics=["wasserstein"],
+        published="table2",
     script:
         "../scripts/structural_table2.py"
+
+
+use rule structural_table2 as structural_table3 with:
+    input:
+        library=library("structural_table2.py"),
+        statistics=across_datasets(
+            rollouts("statistics.parquet", "{dataset}", STANDARD)
+        ),
+        published=project("published/structural_distances.csv"),
+    output:
+        csv="results/tables/structural/table3.csv",
+        md=report(
+            "results/tables/structural/table3.md",
+            caption="../report/structural_table2.rst",
+            category="structural",
+        ),
+    log:
+        "logs/tables/structural/table3.log",
+    benchmark:
+        "results/benchmarks/tables/structural/table3.tsv"
+    params:
+        statistics=["wasserstein"],
+        published="table3",
+
+
+use rule structural_table2 as structural_table4 with:
+    input:
+        library=library("structural_table2.py"),
+        statistics=across_datasets(rollouts("statistics.parquet", "{dataset}", LONG)),
+        published=project("published/structural_distances.csv"),
+    output:
+        csv="results/tables/structural/table4.csv",
+        md=report(
+            "results/tables/structural/table4.md",
+            caption="../report/structural_table2.rst",
+            category="structural",
+        ),
+    log:
+        "logs/tables/structural/table4.log",
+    benchmark:
+        "results/benchmarks/tables/structural/table4.tsv"
+    params:
+        statistics=["wasserstein"],
+        published="table4",
+
+
+rule structural_table5:
+    """Table 5: how alike mean content logits are on the diagonal and below it, two ways."""
+    input:
+        library=library("structural_table5.py"),
+        content=across_datasets(measured("content", [STANDARD])),
+    output:
+        csv="results/tables/structural/table5.csv",
+        md=report(
+            "results/tables/structural/table5.md",
+            caption="../report/structural_table5.rst",
+            category="structural",
+        ),
+    log:
+        "logs/tables/structural/table5.log",
+    benchmark:
+        "results/benchmarks/tables/structural/table5.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    script:
+        "../scripts/structural_table5.py"
+
+
+rule structural_monotonicity:
+    """Assumption 4.1: violations of stochastic monotonicity, by measured attention and the authors' construction."""
+    input:
+        library=library("structural_monotonicity.py"),
+        attention=across_datasets(measured("attention", [STANDARD])),
+        slopes=across_datasets(measured("slopes", [STANDARD])),
+        mixing=across_datasets(measured("lambda", [STANDARD])),
+    output:
+        csv="results/tables/structural/monotonicity.csv",
+        md=report(
+            "results/tables/structural/monotonicity.md",
+            caption="../report/structural_monotonicity.rst",
+            category="structural",
+        ),
+    log:
+        "logs/tables/structural/monotonicity.log",
+    benchmark:
+        "results/benchmarks/tables/structural/monotonicity.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    script:
+        "../scripts/structural_monotonicity.py"
+
+
+use rule structural_table2 as structural_spearman with:
+    input:
+        library=library("structural_table2.py"),
+        statistics=across_datasets(
+            [rollouts("statistics.parquet", "{dataset}", n) for n in (STANDARD, LONG)]
+        ),
+    output:
+        csv="results/tables/structural/spearman.csv",
+        md=report(
+            "results/tables/structural/spearman.md",
+            caption="../report/structural_spearman.rst",
+            category="structural",
+        ),
+    log:
+        "logs/tables/structural/spearman.log",
+    benchmark:
+        "results/benchmarks/tables/structural/spearman.tsv"
+    params:
+        statistics=["spearman", "total variation"],
+        published="",
+
+
+rule structural_licences:
+    """Table 6: licences of the models and texts, the paper's and ours."""
+    input:
+        library=library("structural_licences.py"),
+        published=project("published/structural_licences.csv"),
+    output:
+        csv="results/tables/structural/licences.csv",
+        md="results/tables/structural/licences.md",
+    log:
+        "logs/tables/structural/licences.log",
+    benchmark:
+        "results/benchmarks/tables/structural/licences.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    script:
+        "../scripts/structural_licences.py"
 
 
 rule structural_checks:
     """Verdicts: each claim of the paper against what was measured, with its interval."""
     input:
         library=library("structural_checks.py"),
-        replicates=across_models(
-            f"results/rollout/{{model}}/{{checkpoint}}/{config['primary_dataset']}/n{STANDARD}/replicates.parquet"
+        replicates=across_models(rollouts("replicates.parquet", PRIMARY, STANDARD)),
+        during_training=across_models(
+            rollouts("replicates.parquet", PRIMARY, STANDARD), steps=STEPS[:-1]
         ),
+        similarity="results/tables/structural/table5.csv",
+        monotonicity="results/tables/structural/monotonicity.csv",
     output:
         csv="results/tables/structural/checks.csv",
         md=report(
@@ -60,10 +240,53 @@ rule structural_checks:
         "../scripts/structural_checks.py"
 
 
+rule structural_propositions:
+    """Verdicts on Propositions 4.2-4.5, Lemma 5.4 and Theorem 5.5, and the curves that their figures draw."""
+    input:
+        library=library("structural_propositions.py"),
+    output:
+        csv="results/tables/structural/propositions.csv",
+        md=report(
+            "results/tables/structural/propositions.md",
+            caption="../report/structural_propositions.rst",
+            category="structural",
+        ),
+        forces="results/theory/forces.csv",
+        dichotomy="results/theory/dichotomy.csv",
+    log:
+        "logs/tables/structural/propositions.log",
+    benchmark:
+        "results/benchmarks/tables/structural/propositions.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        scale=lookup(dpath="scale", within=config),
+    script:
+        "../scripts/structural_propositions.py"
+
+
 rule structural:
     """Every figure and table of Herasimchyk et al. 2026."""
     input:
         rules.structural_fig1.output,
+        rules.structural_fig2.output if FIG2 else [],
+        rules.structural_fig3.output,
         rules.structural_fig4.output,
+        rules.structural_fig5.output,
+        rules.structural_forces.output,
+        rules.structural_dichotomy.output,
+        rules.structural_training.output,
+        rules.structural_table1.output,
         rules.structural_table2.output,
+        rules.structural_table3.output,
+        rules.structural_table4.output,
+        rules.structural_table5.output,
+        rules.structural_spearman.output,
+        rules.structural_monotonicity.output,
+        rules.structural_licences.output,
+        rules.structural_propositions.output,
         rules.structural_checks.output,

@@ -3,8 +3,15 @@ import pandas as pd
 from position_bias import artifacts, runtime, tables
 
 with runtime.job(snakemake.log[0]):
-    columns = ["model", "checkpoint", "estimator", "variant", "statistic", "value", "low", "high"]
+    columns = [*tables.KEYS, "variant", "statistic", "value", "low", "high"]
     statistics = pd.concat(artifacts.read_table(path, columns) for path in snakemake.input.statistics)
-    table2 = tables.table2(statistics)
-    artifacts.write_table(snakemake.output.csv, table2)
-    artifacts.write_table(snakemake.output.md, tables.readable(table2))
+    published = None
+    if snakemake.params.published:
+        printed = artifacts.read_table(
+            snakemake.input.published, ["table", "dataset", "n", "model", "variant", "value"]
+        )
+        published = printed[printed["table"] == snakemake.params.published]
+    table = tables.distances(statistics, snakemake.params.statistics, published)
+    artifacts.write_table(snakemake.output.csv, table)
+    readable = [tables.readable(table, name).assign(statistic=name) for name in snakemake.params.statistics]
+    artifacts.write_table(snakemake.output.md, pd.concat(readable))

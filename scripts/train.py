@@ -55,5 +55,6 @@ with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) a
     for directory in snakemake.output.models:
         with runtime.whole_directory(directory) as partial:
             shutil.copytree(folder / Path(directory).name, partial, dirs_exist_ok=True)
-    artifacts.write_table(snakemake.output.loss, loss.assign(model=model, seed=seed))
+    made_with = {"device": device, "bf16": train.native_bf16(device), "torch": torch.__version__}
+    artifacts.write_table(snakemake.output.loss, loss.assign(model=model, seed=seed, **made_with))
     shutil.rmtree(folder)

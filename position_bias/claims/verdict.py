@@ -1,8 +1,10 @@
 """The verdict on a claim: what was predicted, what was measured, and whether the interval settles it.
 
-Predictions and tolerances are fixed before a run; a verdict is computed from artifacts and never typed.
+Predictions and tolerances are fixed before the run that they judge; where one was chosen after seeing an earlier run,
+the claim says so. A verdict is computed from artifacts and never typed.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +21,7 @@ COLUMNS = (
     "measured",
     "low",
     "high",
-    "n",  # independent observations behind the interval: prompts or seeds
+    "n",  # observations behind the interval: prompts, seeds, layers or comparisons
     "scale",
     "verdict",
     "source",  # who predicts it, and where
@@ -42,9 +44,12 @@ class Prediction:
     def verdict(self, low: float, high: float) -> Verdict:
         """Settled where the whole interval [low, high] lies on one side of the bound, and not merely next to it.
 
-        Raises ValueError where the interval is not one (NaN, or low > high).
+        A quantity that is not defined at this scale has an interval of NaN, and cannot be tested. Raises ValueError
+        where low > high.
         """
-        if not low <= high:
+        if math.isnan(low) or math.isnan(high):
+            return "not testable here"
+        if low > high:
             raise ValueError(f"[{low}, {high}] is not an interval")
         above, below = low > self.bound + self.negligible, high < self.bound - self.negligible
         if not above and not below:

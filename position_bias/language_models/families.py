@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import (
     AutoConfig,
@@ -27,8 +28,11 @@ from transformers import (
     PretrainedConfig,
     PreTrainedModel,
 )
+from transformers.utils import logging as transformers_logging
 
 from position_bias.runtime import InputError
+
+transformers_logging.disable_progress_bar()  # one for each file that is written or read
 
 Slopes = NDArray[np.float64]
 
@@ -44,6 +48,7 @@ class Family:
     layout: Literal["heads first", "kinds first"]  # of the fused projection: (H, 3, d) or (3, H, d)
     sizes: Callable[[PretrainedConfig], tuple[int, int, int]]  # layers, heads, head_dim
     slopes: Callable[[int, int], Slopes]  # heads, head_dim -> effective ALiBi slope of each head
+    longest: Callable[[PretrainedConfig], float]  # most tokens that the model takes
     unsupported: Callable[[PretrainedConfig], str]  # why a configuration is not of this layout, or ""
     build: Callable[[Mapping[str, Any], int, int], PreTrainedModel]  # architecture, vocabulary, context
 
@@ -142,6 +147,7 @@ FAMILIES: dict[str, Family] = {
         layout="heads first",
         sizes=lambda config: (config.n_layer, config.n_head, config.hidden_size // config.n_head),
         slopes=lambda heads, head_dim: alibi_slopes(heads),
+        longest=lambda config: math.inf,
         unsupported=_unsupported_bloom,
         build=_build_bloom,
     ),
@@ -153,6 +159,7 @@ FAMILIES: dict[str, Family] = {
         layout="kinds first",
         sizes=lambda config: (config.n_layers, config.n_heads, config.d_model // config.n_heads),
         slopes=lambda heads, head_dim: alibi_slopes(heads),
+        longest=lambda config: config.max_seq_len,
         unsupported=lambda config: "",
         build=_build_mpt,
     ),
@@ -164,6 +171,7 @@ FAMILIES: dict[str, Family] = {
         layout="heads first",
         sizes=lambda config: (config.num_hidden_layers, config.num_attention_heads, config.head_dim),
         slopes=_falcon_slopes,
+        longest=lambda config: math.inf,
         unsupported=_unsupported_falcon,
         build=_build_falcon,
     ),
@@ -182,19 +190,31 @@ def build(family: str, architecture: Mapping[str, Any], vocabulary: int, context
     return _without_double_alibi(FAMILIES[family].build(architecture, vocabulary, context))
 
 
-def open_model(directory: str | Path, device: str = "cpu") -> PreTrainedModel:
-    """Open a Hugging Face directory for measuring: float32, eager attention, safetensors only, no remote code.
+def open_model(directory: str | Path, device: str = "cpu", precision: str = "float32") -> PreTrainedModel:
+    """Open a Hugging Face directory for measuring: eager attention, safetensors only, no remote code.
 
-    Raises InputError where the directory is missing, incomplete, or of a layout that no family describes.
+    `precision` is that of the weights, float32 or bfloat16; what is measured is reduced in float32 either way. Raises
+    InputError where the directory is missing, incomplete, cut short, or of a layout that no family describes.
     """
     directory = Path(directory)
     for name in ("config.json", "model.safetensors"):
         if not (directory / name).is_file():
             raise InputError(f"model directory {directory} lacks {name}; build or copy the whole directory again")
-    family_of(AutoConfig.from_pretrained(directory, local_files_only=True))
-    model = AutoModelForCausalLM.from_pretrained(
-        directory, attn_implementation="eager", dtype=torch.float32, use_safetensors=True, local_files_only=True
-    )
+    try:
+        family_of(AutoConfig.from_pretrained(directory, local_files_only=True))
+        model, loading = AutoModelForCausalLM.from_pretrained(
+            directory,
+            attn_implementation="eager",
+            dtype=getattr(torch, precision),
+            use_safetensors=True,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except (OSError, SafetensorError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"model directory {directory} cannot be opened: {reason}; build or copy it again") from error
+    if missing := sorted(loading["missing_keys"]):
+        raise InputError(f"model directory {directory} lacks weights: {', '.join(missing)}; build or copy it again")
     return _without_double_alibi(model).to(device).eval()
 
 

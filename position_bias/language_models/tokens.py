@@ -137,7 +137,7 @@ def sample_prompts(
     prompts: int,
     taken: Taken,
     seed: int,
-    remedy: str = "lower measure.prompts or the value in lengths, or take a data set with more text",
+    remedy: str = "lower lengths.*.prompts or lengths.*.tokens, or take a data set with more text",
 ) -> TokenIds:
     """Choose `prompts` windows of `n` tokens, none twice; int64 [prompts, n].
 

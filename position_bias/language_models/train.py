@@ -1,4 +1,4 @@
-"""Training of a small causal language model, on a CPU or a GPU, that a killed job resumes bit for bit.
+"""Training of a small causal language model, on a CPU or a GPU; on a CPU a killed job resumes bit for bit.
 
 Nothing is pickled: models are Hugging Face directories, the checkpoint to resume from is a safetensors file.
 """

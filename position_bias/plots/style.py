@@ -1,6 +1,6 @@
 """One look for every figure: sizes of a printed column, a colour-blind-safe palette, files without dates or chance."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ COLOURS = {  # one quantity, one colour, in every figure
     "c": _PALETTE[2],
     "d": _PALETTE[3],
 }
-MODELS = {"bloom": _PALETTE[0], "mpt": _PALETTE[1], "falcon": _PALETTE[2]}
 REFERENCE = "0.45"  # grey of what is there to compare with
 
 _SETTINGS: Any = {
@@ -47,6 +46,12 @@ _SETTINGS: Any = {
     "svg.hashsalt": "position-bias",  # ids that do not change from run to run
     "mathtext.fontset": "dejavusans",
 }
+
+
+def colours_of(models: Iterable[str]) -> dict[str, Any]:
+    """A colour for each model, by the order in which they are named."""
+    names = list(dict.fromkeys(models))
+    return dict(zip(names, sns.color_palette("colorblind", len(names)), strict=True))
 
 
 @contextmanager

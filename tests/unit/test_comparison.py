@@ -8,7 +8,7 @@ from position_bias.claims import structural
 from position_bias.claims.verdict import COLUMNS
 from position_bias.comparison import Measured, compare, profiles, summary
 from position_bias.rollout import dense_last_row, rollout_matrix, transition
-from position_bias.tables import readable, table2
+from position_bias.tables import distances, readable
 
 N, LAYERS, HEADS, PROMPTS = 9, 3, 2, 6
 LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": PROMPTS}
@@ -146,12 +146,20 @@ def test_two_models_are_judged_apart(compared):
 
 
 def test_table_2_reads_as_a_row_for_each_estimator(compared):
-    distances = table2(summary(compared[1], 0.9).assign(**LABELS))
-    rows = readable(distances)
+    table = distances(summary(compared[1], 0.9).assign(**LABELS), ["wasserstein", "spearman"])
+    rows = readable(table, "wasserstein")
     assert list(rows["lambda by"]) == ["frobenius", "token"]
     assert rows["(a)"].nunique() == 1
-    b = distances.query("variant == 'b' and estimator == 'token'").iloc[0]
+    b = table.query("variant == 'b' and estimator == 'token' and statistic == 'wasserstein'").iloc[0]
     assert rows["(b)"][1] == f"{b['value']:.3f} [{b['low']:.3f}, {b['high']:.3f}]"
+    assert set(readable(table, "spearman")["(uniform)"]) == {"-"}  # a constant profile has no order
+
+
+def test_printed_values_stand_below_the_measured_ones_without_an_interval(compared):
+    printed = {"dataset": "web", "n": 256, "model": "bloom-7b", "value": [0.63, 0.04], "variant": ["a", "b"]}
+    table = distances(summary(compared[1], 0.9).assign(**LABELS), ["wasserstein"], pd.DataFrame(printed))
+    last = readable(table, "wasserstein").iloc[-1]
+    assert (last["checkpoint"], last["(a)"], last["(b)"], last["(c)"]) == ("published", "0.63", "0.04", "")
 
 
 def test_argmin_is_a_share_of_the_length():

@@ -1,9 +1,11 @@
+import math
 from copy import deepcopy
 from pathlib import Path
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+from snakemake.utils import update_config
 
 from position_bias import configuration
 from position_bias.runtime import InputError
@@ -11,12 +13,6 @@ from position_bias.runtime import InputError
 ROOT = Path(__file__).parents[2]
 SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
 DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
-
-
-def merged(base, overlay):
-    for key, value in overlay.items():
-        base[key] = merged(base[key], value) if isinstance(value, dict) and isinstance(base.get(key), dict) else value
-    return base
 
 
 def with_value(key, value):
@@ -57,7 +53,8 @@ def test_the_default_and_every_overlay_are_valid(overlay):
     if overlay is None or overlay.name == "schema.yaml":
         configuration.check(config, SCHEMA)
     else:
-        configuration.check(merged(config, yaml.safe_load(overlay.read_text())), SCHEMA)
+        update_config(config, yaml.safe_load(overlay.read_text()))
+        configuration.check(config, SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -66,23 +63,40 @@ def test_the_default_and_every_overlay_are_valid(overlay):
         ("sed", 0, "sed = 0 is not a key of the configuration; did you mean 'seed'?"),
         ("training/stepz", 9, "training.stepz = 9 is not a key of the configuration; did you mean 'steps'?"),
         ("banana", 1, "banana = 1 is not a key of the configuration; use one of scale, device"),
-        ("seed", "seven", "seed = 'seven' is of the wrong type; give an integer (seed of sampled prompts"),
+        ("seed", "seven", "seed = 'seven' is of the wrong type; give a whole number (seed of sampled prompts"),
         ("seed", -1, "seed = -1 is too small; give at least 0"),
         ("device", "tpu", "device = 'tpu' is not known; use one of auto, cpu, cuda"),
         ("training/steps", 0, "training.steps = 0 is too small; give at least 1 (number of optimiser steps)"),
-        ("training/steps", 2.5, "training.steps = 2.5 is of the wrong type; give an integer"),
+        ("training/steps", 2.5, "training.steps = 2.5 is of the wrong type; give a whole number"),
         ("training/learning_rate", 0, "training.learning_rate = 0 is too small; give more than 0"),
-        ("training/clip", None, "training.clip = None is of the wrong type; give a number"),
+        ("training/clip", None, "training.clip = None is of the wrong type; give a finite number"),
         ("training/warmup", 300, "training.warmup = 300 leaves no step after it; set it below training.steps = 300"),
         ("training/snapshots", [400], "training.snapshots = 400 is never reached; use steps up to"),
         ("training/snapshots", [0, 0], "training.snapshots = [0, 0] names something twice"),
         ("training/datasets", ["wiki"], "training.datasets = 'wiki' is not in datasets; use one of standard-library"),
         ("training/datasets", [], "training.datasets = [] is empty; give at least 1"),
         ("primary_dataset", "wiki", "primary_dataset = 'wiki' is not in datasets"),
+        ("training/steps", 300.0, "training.steps = 300.0 is of the wrong type; give a whole number"),
+        ("training/steps", True, "training.steps = True is of the wrong type; give a whole number"),
+        ("training/learning_rate", math.nan, "training.learning_rate = nan is of the wrong type; give a finite number"),
+        ("training/clip", math.inf, "training.clip = inf is of the wrong type; give a finite number"),
+        ("training", [1], "training = [1] is of the wrong type; give a mapping"),
+        ("rollout/bootstrap", 10**9, "rollout.bootstrap = 1000000000 is too large; give at most 100000"),
+        ("models/bloom/seeds", [2**64], "models.bloom.seeds.0 = 18446744073709551616 is too large; give at most"),
+        ("models/a_b", {}, "models has the name 'a_b', which is not a name; use lower-case letters"),
+        (
+            "lengths/long/tokens",
+            4096,
+            "lengths.long.tokens = 4096 is more than models.mpt (mpt) takes; give at most 2048",
+        ),
         ("rollout/level", 1, "rollout.level = 1 is too large; give less than 1"),
         ("rollout/level", 95, "rollout.level = 95 is too large; give less than 1"),
-        ("lengths/standard", 2, "lengths.standard = 2 is too small; give at least 4"),
-        ("lengths/standard", 2**21, "lengths.standard = 2097152 is too large; give at most 1048576"),
+        ("lengths/standard/tokens", 2, "lengths.standard.tokens = 2 is too small; give at least 4 (tokens of a"),
+        ("lengths/standard/tokens", 512, "lengths.standard.tokens = 512 is too large; give at most 256 (tokens of a"),
+        ("lengths/long/tokens", 2**21, "lengths.long.tokens = 2097152 is too large; give at most 16384"),
+        ("lengths/long/tokens", 256, "lengths.long.tokens = 256 is that of lengths.standard too; give each its own"),
+        ("lengths/long/prompts", 1, "lengths.long.prompts = 1 is too small; give at least 2"),
+        ("fig1", ["bloom", "gpt2"], "fig1 = 'gpt2' is not in models; use one of bloom, mpt, falcon"),
         ("models", {}, "models = {} is empty; give at least 1"),
         ("models/bloom/family", "gpt2", "models.bloom.family = 'gpt2' is not known; use one of bloom, mpt, falcon"),
         ("models/bloom/architecture/hidden", 60, "models.bloom.architecture.hidden = 60 does not divide into heads"),
@@ -114,6 +128,6 @@ def test_numbers_given_as_text_within_a_command_line_value_are_read():
 
 def test_a_key_left_out_is_named():
     config = deepcopy(DEFAULT)
-    del config["measure"]["prompts"]
-    with pytest.raises(InputError, match=r"^config: measure\.prompts is missing; add it"):
+    del config["measure"]["tokens_per_batch"]
+    with pytest.raises(InputError, match=r"^config: measure\.tokens_per_batch is missing; add it"):
         configuration.check(config, SCHEMA)

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, BloomConfig, FalconConfig
 
 from position_bias.language_models import families
@@ -69,6 +70,24 @@ def test_an_incomplete_directory_is_named_with_what_it_lacks(tmp_path, missing):
     small("bloom").save_pretrained(tmp_path)
     (tmp_path / missing).unlink()
     with pytest.raises(InputError, match=f"{tmp_path.name} lacks {missing}"):
+        families.open_model(tmp_path)
+
+
+def test_a_half_written_directory_is_one_line(tmp_path):
+    small("mpt").save_pretrained(tmp_path)
+    weights = tmp_path / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"^model directory .* cannot be opened: [^\n]*; build or copy it again$"):
+        families.open_model(tmp_path)
+
+
+def test_weights_that_are_not_there_are_named_instead_of_drawn_at_random(tmp_path):
+    small("mpt").save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    del tensors["transformer.blocks.1.attn.Wqkv.weight"]
+    save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match=r"lacks weights: transformer\.blocks\.1\.attn\.Wqkv\.weight"):
         families.open_model(tmp_path)
 
 

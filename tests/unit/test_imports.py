@@ -59,10 +59,32 @@ def test_imports_run_downward():
         {"runtime.py", "imports.py", "__init__.py"},
         {"artifacts.py", "configuration.py", "attention.py", "statistics.py"},
         {f"language_models/{name}.py" for name in ("__init__", "corpus", "tokens", "families", "train")},
-        {"mixing.py", "content.py", "influence.py", "rollout.py"},
+        {
+            "mixing.py",
+            "content.py",
+            "influence.py",
+            "rollout.py",
+            "propositions.py",
+            "similarity.py",
+            "monotonicity.py",
+        },
         {"measure.py", "comparison.py"},
-        {"tables.py", "claims/__init__.py", "claims/verdict.py", "claims/structural.py"},
-        {"plots/__init__.py", "plots/style.py", "plots/structural.py"},
+        {
+            "tables.py",
+            "structure.py",
+            "claims/structure.py",
+            "claims/__init__.py",
+            "claims/verdict.py",
+            "claims/structural.py",
+            "claims/propositions.py",
+        },
+        {
+            "plots/__init__.py",
+            "plots/style.py",
+            "plots/structural.py",
+            "plots/structural_theory.py",
+            "plots/structural_content.py",
+        },
     ]
     height = {name: level for level, layer in enumerate(layers) for name in layer}
     package = ROOT / "position_bias"

@@ -152,6 +152,23 @@ def test_long_prompts_keep_no_matrices_and_measure_the_rest_alike(prompts, monke
     np.testing.assert_array_equal(long.below, short.below)
 
 
+def test_prompts_beyond_the_context_of_the_model_are_refused_at_once():
+    with pytest.raises(InputError, match=r"lengths\.\*\.tokens = 2049, but this 'mpt' model takes 2048"):
+        measure(small("mpt"), np.zeros((1, 2049), int), N)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bfloat16_weights_measure_the_same_to_their_precision(family, prompts, tmp_path):
+    model = small(family)
+    model.save_pretrained(tmp_path)
+    exact = measure(model, prompts, N)
+    coarse = measure(families.open_model(tmp_path, precision="bfloat16"), prompts, N)
+    assert coarse.influence.dtype == coarse.diagonal.dtype == np.float32
+    np.testing.assert_allclose(coarse.mixing["frobenius"], exact.mixing["frobenius"], rtol=0.02)
+    np.testing.assert_allclose(coarse.diagonal, exact.diagonal, atol=0.1)
+    assert np.abs(coarse.diagonal - exact.diagonal).max() > 0
+
+
 def test_a_single_token_has_nothing_below_the_diagonal(prompts):
     assert (measure(small("bloom"), prompts[:, :1], N).below == 0).all()
 

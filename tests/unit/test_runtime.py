@@ -7,6 +7,7 @@ import threading
 import warnings
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,7 +115,9 @@ def test_a_directory_is_replaced_whole_or_not_at_all(tmp_path):
     assert os.listdir(tmp_path) == ["model"]
 
 
-@pytest.mark.parametrize(("given", "seen"), [("0,3", ["0", "3"]), ("", []), ("MIG-a", ["MIG-a"])])
+@pytest.mark.parametrize(
+    ("given", "seen"), [("0,3", ["0", "3"]), ("", []), ("MIG-a", ["MIG-a"]), ("-1", []), ("0, -1,1", ["0"])]
+)
 def test_visible_gpus_are_those_of_the_environment(given, seen):
     assert runtime.visible_gpus({"CUDA_VISIBLE_DEVICES": given}) == seen
 
@@ -128,6 +131,14 @@ def test_a_machine_without_gpus_computes_on_its_cpu(monkeypatch):
         pass
 
 
+@pytest.mark.skipif(torch.backends.cuda.is_built(), reason="this torch can use a GPU")
+def test_a_torch_without_cuda_computes_on_the_cpu_where_that_is_left_open(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    with runtime.device("auto") as device:
+        assert device == "cpu"
+
+
 def test_slurm_assigns_devices_itself(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
@@ -139,7 +150,7 @@ def test_slurm_assigns_devices_itself(monkeypatch):
 HOLD = """
 import os, time
 from position_bias import runtime
-with runtime.device("auto", poll_seconds=0.01):
+with runtime.device("cuda", poll_seconds=0.01):
     print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
     time.sleep(60)
 """

@@ -10,14 +10,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from snakemake.utils import update_config
 
 ROOT = Path(__file__).parents[2]
-
-
-def merged(base, overlay):
-    for key, value in overlay.items():
-        base[key] = merged(base[key], value) if isinstance(value, dict) and isinstance(base.get(key), dict) else value
-    return base
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,9 @@ class Project:
 
     def configure(self, overlay):
         path = self.root / "config.yaml"
-        path.write_text(yaml.safe_dump(merged(yaml.safe_load(path.read_text()), overlay), sort_keys=False))
+        config = yaml.safe_load(path.read_text())
+        update_config(config, overlay)
+        path.write_text(yaml.safe_dump(config, sort_keys=False))
 
     def append(self, file, text):
         with (self.root / file).open("a") as opened:

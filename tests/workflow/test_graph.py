@@ -13,24 +13,40 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from safetensors.numpy import load_file
 
 from position_bias.claims.verdict import COLUMNS
+from position_bias.rollout import dense_last_row, rollout_matrix, transition
 
 ROOT = Path(__file__).parents[2]
 MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32"
+MODELS, DATASETS, LENGTHS = 3, 3, 3
+OF_PROFILES = ("structural_fig1", "structural_fig2", "structural_fig3", "structural_training")
+OF_THEORY = ("structural_propositions", "structural_forces", "structural_dichotomy")
+OF_STATISTICS = ("structural_table2", "structural_table3", "structural_table4", "structural_spearman")
+AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks")
+ONCE = (
+    "tokenizer",
+    *AFTER_ROLLOUTS,
+    *OF_THEORY,
+    "structural_fig4",
+    "structural_fig5",
+    "structural_table1",
+    "structural_table5",
+    "structural_monotonicity",
+    "structural_licences",
+)
 EVERYTHING = {
-    "corpus": 1,
-    "tokenizer": 1,
-    "train": 1,
-    "prompts": 1,
-    "measure": 1,
-    "rollout": 1,
-    "structural_fig1": 1,
-    "structural_fig4": 1,
-    "structural_table2": 1,
-    "structural_checks": 1,
+    "corpus": DATASETS,
+    "prompts": DATASETS * LENGTHS,
+    "train": MODELS,
+    "measure": MODELS * DATASETS,
+    "measure_snapshot": MODELS,
+    "rollout": MODELS * (2 * DATASETS + 1),  # standard and long on every data set, and before training
+    **dict.fromkeys(ONCE, 1),
 }
 
 
@@ -42,7 +58,7 @@ def test_a_clone_builds_everything(fresh):
     assert fresh.planned() == EVERYTHING
 
 
-@pytest.mark.parametrize("figure", ["fig1", "fig4"])
+@pytest.mark.parametrize("figure", ["fig1", "fig2", "fig3", "fig4", "fig5", "forces", "dichotomy", "training"])
 def test_every_figure_is_there_in_three_formats(built, figure):
     starts = {"pdf": b"%PDF-", "svg": b"<?xml", "png": b"\x89PNG"}
     for suffix, start in starts.items():
@@ -53,19 +69,39 @@ def test_every_figure_is_there_in_three_formats(built, figure):
 
 def test_table2_has_every_variant_under_both_estimators_with_its_interval(built):
     table = pd.read_csv(built.root / "results/tables/structural/table2.csv")
-    variants = {(row.estimator, row.variant) for row in table.itertuples()}
     of_lambda = {(estimator, variant) for estimator in ("frobenius", "token") for variant in ("b", "c", "measured")}
-    assert variants == of_lambda | {("none", variant) for variant in ("a", "half", "uniform", "last")}
-    assert table["value"].between(0, 1).all()
-    assert (table["low"] <= table["high"]).all()
+    for model in ("bloom", "mpt", "falcon"):
+        rows = table[table["model"] == model]
+        variants = set(zip(rows["estimator"], rows["variant"], strict=True))
+        assert variants == of_lambda | {("none", variant) for variant in ("a", "half", "uniform", "last")}
+        assert rows["value"].between(0, 1).all()
+        assert (rows["low"] <= rows["high"]).all()
     assert "| bloom" in (built.root / "results/tables/structural/table2.md").read_text()
+
+
+@pytest.mark.parametrize(("table", "rows"), [("table2", 15), ("table3", 30), ("table4", 30)])
+def test_what_the_paper_prints_stands_below(built, table, rows):
+    printed = pd.read_csv(built.root / f"results/tables/structural/{table}.csv").query("checkpoint == 'published'")
+    assert len(printed) == rows
+    assert printed[["low", "high"]].isna().all(axis=None)
+
+
+def test_table1_counts_parameters_as_the_library_does(built):
+    from transformers import AutoModelForCausalLM
+
+    table = pd.read_csv(built.root / "results/tables/structural/table1.csv").set_index("model")
+    for model in ("bloom", "mpt", "falcon"):
+        opened = AutoModelForCausalLM.from_pretrained(built.root / f"results/models/{model}/seed0/step12")
+        assert table.loc[model, "parameters"] == opened.num_parameters()
+        assert table.loc[model, "loss"] < table.loc[model, "untrained loss"]
 
 
 def test_verdicts_are_in_the_common_schema_and_follow_from_their_intervals(built):
     checks = pd.read_csv(built.root / "results/tables/structural/checks.csv")
     assert list(checks.columns) == list(COLUMNS)
     assert set(checks["scale"]) == {"test"}
-    for row in checks.itertuples():
+    assert set(checks.loc[checks["verdict"] == "not testable here", "item"]) == {"Table 5"}  # with so few prompts
+    for row in checks[checks["item"] != "Table 5"].itertuples():
         relation, bound, *margin = row.predicted.split()
         negligible = float(margin[1]) if margin else 0
         above, below = row.low > float(bound) + negligible, row.high < float(bound) - negligible
@@ -74,23 +110,64 @@ def test_verdicts_are_in_the_common_schema_and_follow_from_their_intervals(built
 
 
 def test_profiles_are_distributions(built):
-    profiles = pd.read_csv(built.root / "results/rollout/bloom/seed0/step12/standard-library/n32/profiles.csv")
+    profiles = pd.read_parquet(built.root / "results/rollout/bloom/seed0/step12/standard-library/n32/profiles.parquet")
     totals = profiles.groupby(["estimator", "variant"])["value"].sum()
     assert len(totals) == 11
     assert all(math.isclose(total, 1, abs_tol=1e-9) for total in totals)
+
+
+def test_profiles_are_the_dense_rollouts_of_what_was_measured(built):
+    """From files to files, past every script: lambda, content and attention of the models, multiplied out."""
+    for model in ("bloom", "mpt", "falcon"):
+        folder = built.root / MEASURED.replace("bloom", model)
+        names = ("lambda", "content", "attention", "influence", "slopes")
+        files = {name: load_file(folder / f"{name}.safetensors") for name in names}
+        mixing = files["lambda"]["frobenius"].mean(0, dtype=float)
+        offset = (files["content"]["diagonal"].astype(float) - files["content"]["below"]).mean(0)
+        slopes, influence = files["slopes"]["slopes"], files["influence"]["influence"].mean(0, dtype=float)
+        attention = files["attention"]["mean"].astype(float)
+        expected = {
+            "a": dense_last_row(32, np.ones(3), slopes),
+            "b": dense_last_row(32, mixing, slopes),
+            "c": dense_last_row(32, mixing, slopes, offset),
+            "measured": rollout_matrix(map(transition, attention, mixing))[-1],
+            "d": influence / influence.sum(),
+        }
+        profiles = pd.read_parquet(Path(str(folder).replace("measure", "rollout")) / "profiles.parquet")
+        for variant, profile in expected.items():
+            shown = profiles.query("variant == @variant and estimator in ('frobenius', 'none')")
+            np.testing.assert_allclose(shown["value"], profile, atol=1e-12, err_msg=f"{model} {variant}")
+        assert np.abs(expected["c"] - expected["b"]).max() > 1e-9
+
+
+def test_every_target_of_the_readme_map_exists(built):
+    readme = (ROOT / "README.md").read_text()
+    written = re.findall(r"`((?:figures|results)/[\w/.{},-]+)`", readme)
+    assert len(written) > 15
+    for target in written:
+        before, *braces = re.split(r"[{}]", target)
+        for name in braces[0].split(",") if braces else [""]:
+            path = built.root / (before + name + (braces[1] if braces else ""))
+            assert path.exists(), path
+
+
+def test_results_go_where_directory_says(fresh, tmp_path):
+    fresh.snakemake(f"results/corpus/language-reference.json --cores 1 --directory {tmp_path}")
+    assert (tmp_path / "results/corpus/language-reference/train.parquet").exists()
+    assert not (fresh.root / "results/corpus").exists()
 
 
 def test_models_are_hugging_face_directories_and_learn(built):
     from transformers import AutoTokenizer, BloomForCausalLM
 
     folder = built.root / "results/models/bloom/seed0"
-    for step in (0, 6, 12):
+    for step in (0, 12):
         assert BloomForCausalLM.from_pretrained(folder / f"step{step}").config.n_layer == 3
     tokenizer = AutoTokenizer.from_pretrained(folder / "step12")
     assert tokenizer.decode(tokenizer.encode("A sentence.")) == "A sentence."
     loss = pd.read_csv(folder / "loss.csv")
     test = loss[loss["split"] == "test"].set_index("step")["loss"]
-    assert list(test.index) == [0, 6, 12]
+    assert list(test.index) == [0, 12]
     assert test[12] < test[0]
     assert not (built.root / "checkpoints/bloom/seed0").exists()
 
@@ -132,49 +209,70 @@ def test_touching_a_file_rebuilds_nothing(mine):
 
 
 def test_one_figure_builds_just_what_it_needs(fresh):
-    needed = only("corpus", "tokenizer", "train", "prompts", "measure", "structural_fig4")
-    assert fresh.planned("figures/structural/fig4.pdf") == needed
-    assert fresh.planned("figures/structural/fig1.pdf") == {
-        **{rule: 1 for rule in needed if rule != "structural_fig4"},
-        **only("rollout", "structural_fig1"),
+    assert fresh.planned("figures/structural/fig4.pdf") == {
+        "corpus": 3,
+        "tokenizer": 1,
+        "prompts": 9,
+        "train": 3,
+        "measure": 9,
+        "structural_fig4": 1,
+    }
+    assert fresh.planned("figures/structural/fig2.pdf") == {
+        "corpus": 3,
+        "tokenizer": 1,
+        "prompts": 3,
+        "train": 1,
+        "measure": 1,
+        "rollout": 1,
+        "structural_fig2": 1,
     }
 
 
-@pytest.mark.parametrize("module", ["plots/structural.py", "plots/style.py"])
-def test_an_edit_of_a_plot_module_rebuilds_figures_only(mine, module):
-    mine.append(f"position_bias/{module}", "\nEDITED = True\n")
-    assert mine.planned() == only("structural_fig1", "structural_fig4")
+def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
+    mine.append("position_bias/plots/structural.py", "\nEDITED = True\n")
+    assert mine.planned() == only(*OF_PROFILES, "structural_fig4")
+    mine.append("position_bias/plots/style.py", "\nEDITED = True\n")
+    of_theory = ("structural_forces", "structural_dichotomy")
+    assert mine.planned() == only(*OF_PROFILES, *of_theory, "structural_fig4", "structural_fig5")
 
 
 def test_an_edit_of_the_rollout_module_reruns_rollouts_and_not_measurements(mine):
     mine.append("position_bias/rollout.py", "\nEDITED = True\n")
-    assert mine.planned() == only("rollout", "structural_fig1", "structural_table2", "structural_checks")
+    assert mine.planned() == {"rollout": EVERYTHING["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)}
 
 
 def test_an_edit_of_the_measuring_pass_retrains_nothing(mine):
     mine.append("position_bias/measure.py", "\nEDITED = True\n")
     assert not mine.planned().keys() & {"corpus", "tokenizer", "prompts", "train"}
-    assert mine.planned()["measure"] == 1
+    assert mine.planned()["measure"] == EVERYTHING["measure"]
 
 
 def test_a_new_model_leaves_finished_ones_alone(mine):
     architecture = {"layers": 2, "heads": 2, "hidden": 8, "initializer_range": 0.1}
-    mine.configure({"models": {"mpt": {"family": "mpt", "seeds": [3], "architecture": architecture}}})
-    joint = only("structural_fig1", "structural_fig4", "structural_table2", "structural_checks")
-    assert mine.planned() == only("train", "measure", "rollout") | joint
+    mine.configure({"models": {"small": {"family": "mpt", "seeds": [3], "architecture": architecture}}})
+    without_it = {"tokenizer", "structural_fig1", "structural_licences", *OF_THEORY}
+    of_all_models = set(ONCE) - without_it
+    own = {"train": 1, "measure": DATASETS, "measure_snapshot": 1, "rollout": 2 * DATASETS + 1}
+    assert mine.planned() == own | only(*of_all_models)
     printed = mine.snakemake("all -n --cores 1")
-    assert "model=mpt" in printed
+    assert "model=small" in printed
     assert "model=bloom" not in printed
+
+
+def test_where_figure_1_shows_every_model_there_is_no_figure_2(mine):
+    mine.configure({"fig1": ["bloom", "mpt", "falcon"]})
+    assert mine.planned() == only("structural_fig1")
+    assert "fig2" not in mine.snakemake("all -n --cores 1")
 
 
 def test_one_changed_number_rebuilds_what_depends_on_it(mine):
     mine.configure({"rollout": {"bootstrap": 60}})
-    assert mine.planned() == only("rollout", "structural_fig1", "structural_table2", "structural_checks")
+    assert mine.planned() == {"rollout": EVERYTHING["rollout"], **only(*AFTER_ROLLOUTS)}
     mine.configure({"training": {"checkpoint_every": 5}})  # changes no result
     assert "train" not in mine.planned()
-    mine.configure({"measure": {"prompts": 12}})
+    mine.configure({"lengths": {"long": {"prompts": 6}}})
     assert "train" not in mine.planned()
-    assert mine.planned()["prompts"] == 1
+    assert mine.planned()["prompts"] == DATASETS
 
 
 def test_a_figure_drawn_again_has_the_same_bytes(mine):
@@ -191,14 +289,15 @@ def test_a_truncated_artifact_is_named_with_the_command_that_mends_it(mine):
     broken = mine.root / MEASURED / "influence.safetensors"
     whole = broken.read_bytes()
     broken.write_bytes(whole[:-100])
-    ended = mine.run("snakemake all --cores 1 --forcerun rollout")
+    profiles = MEASURED.replace("measure", "rollout") + "/profiles.parquet"
+    ended = mine.run(f"snakemake {profiles} --cores 1 --force")
     assert ended.returncode == 1
     line = next(line for line in ended.stdout.splitlines() if line.startswith("error: "))
     assert f"artifact {MEASURED}/influence.safetensors is not usable" in line
     remedy = line.split("rebuild it with: ")[1]
     assert mine.run(remedy).returncode == 0
     assert broken.read_bytes() == whole
-    mine.snakemake("all --cores 1")
+    mine.snakemake(f"{profiles} --cores 1")
 
 
 @pytest.mark.parametrize(
@@ -219,11 +318,11 @@ def test_a_bad_configuration_ends_in_one_line_before_any_job(fresh, arguments, m
 
 
 def test_more_prompts_than_text_says_how_many_windows_there_are(mine):
-    ended = mine.run("snakemake all --cores 1 --config measure='{prompts: 1000000}'")
+    ended = mine.run("snakemake all --cores 1 --config lengths='{standard: {prompts: 1000000}}'")
     assert ended.returncode == 1
     line = next(line for line in ended.stdout.splitlines() if line.startswith("error: "))
     assert "1000000 windows of 32 tokens are asked for, but the text has" in line
-    assert "lower measure.prompts" in line
+    assert "lower lengths.*.prompts" in line
 
 
 def test_a_killed_training_resumes_and_ends_with_the_same_bytes(mine, tmp_path):
@@ -252,14 +351,14 @@ def test_a_killed_training_resumes_and_ends_with_the_same_bytes(mine, tmp_path):
     mine.snakemake(f"{target} --cores 1")
     assert "resum" in (mine.root / "logs/models/bloom/seed0.log").read_text()
     twin.snakemake(f"{target} --cores 1")
-    for name in ("step200/model.safetensors", "step6/model.safetensors", "loss.csv"):
+    for name in ("step200/model.safetensors", "step0/model.safetensors", "loss.csv"):
         one, other = (p.root / "results/models/bloom/seed0" / name for p in (mine, twin))
         assert one.read_bytes() == other.read_bytes()
 
 
 def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="")
-    assert fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == 2  # train and measure
+    assert fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == 15  # train and measure
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1 --config device=cpu", CUDA_VISIBLE_DEVICES="0,1")
 
 

@@ -1,0 +1,90 @@
+"""Assumption 4.1: the later a token, the later what it reads. How often, and by how much, attention breaks that."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from position_bias.attention import Array, alibi_bias, causal_mask, masked_softmax
+
+TOLERANCE = 1e-6  # prefix mass: means of float32 attention carry rounding of 1e-7
+
+
+@dataclass(frozen=True)
+class Monotonicity:
+    """Violations of stochastic monotonicity among `triples` of two tokens i < i' and a cutoff k <= i."""
+
+    triples: int
+    violated: int
+    missing: float  # prefix mass that row i lacks to reach row i', summed over the violated triples
+
+    @property
+    def rate(self) -> float:
+        """Share of the triples that are violated."""
+        return self.violated / max(self.triples, 1)
+
+    @property
+    def gap(self) -> float:
+        """Mean mass missing where violated; NaN where nothing is."""
+        return self.missing / self.violated if self.violated else float("nan")
+
+    @property
+    def shortfall(self) -> float:
+        """Mean mass missing over all triples: rate times gap."""
+        return self.missing / max(self.triples, 1)
+
+
+def monotonicity(attention: npt.ArrayLike, tolerance: float = TOLERANCE) -> Monotonicity:
+    """Compare the prefix masses of all rows of one kernel `[n, n]`, renormalised, token i reading token j.
+
+    Row i' > i is to have at most the mass of row i on the first k tokens, for each k = 1..i: n (n^2 - 1) / 6
+    triples. The authors' notebook counts all cutoffs up to n, 3 n / (n + 1) times as many; none of those it adds can be
+    violated, so its rates of the same kernel are a third of these.
+    """
+    prefix = np.cumsum(_row_stochastic(attention), axis=1)
+    n = len(prefix)
+    violated, missing = 0, 0.0
+    for i in range(n - 1):
+        lacking = prefix[i + 1 :, : i + 1] - prefix[i, : i + 1]  # [i', k]
+        lacking = lacking[lacking > tolerance]
+        violated += lacking.size
+        missing += float(lacking.sum())
+    return Monotonicity(n * (n * n - 1) // 6, violated, missing)
+
+
+def pooled(layers: Iterable[Monotonicity]) -> Monotonicity:
+    """All triples of several layers as one set."""
+    layers = list(layers)
+    return Monotonicity(
+        sum(layer.triples for layer in layers),
+        sum(layer.violated for layer in layers),
+        sum(layer.missing for layer in layers),
+    )
+
+
+def released_kernel(attention: npt.ArrayLike, slopes: npt.ArrayLike) -> Array:
+    """The kernel `[n, n]` that the authors' notebook tests, from attention `[n, n]` and ALiBi slopes `[H]`.
+
+    It takes mean attention weights for logits: softmax(weights + ALiBi) over causal keys, averaged over heads. Weights
+    lie within [0, 1] and hardly move a softmax, so this says more about ALiBi than about attention. The authors have
+    the weights of each head. Here every head gets the mean over heads, which is what a measurement keeps, under
+    its own slope. They also use the slopes 2^(-8 h / H) for every model; `slopes` are the model's own.
+    """
+    attention = _checked(attention)
+    n = len(attention)
+    return masked_softmax(attention + alibi_bias(n, slopes), causal_mask(n)).mean(axis=0)
+
+
+def _row_stochastic(attention: npt.ArrayLike) -> Array:
+    attention = _checked(attention)
+    return attention / attention.sum(axis=1, keepdims=True)
+
+
+def _checked(attention: npt.ArrayLike) -> Array:
+    checked = np.asarray(attention, np.float64)
+    if checked.ndim != 2 or checked.shape[0] != checked.shape[1] or checked.size == 0:
+        raise ValueError(f"attention has shape {checked.shape}: expected one kernel [n, n]")
+    if not (checked.sum(axis=1) > 0).all() or (checked < 0).any():
+        raise ValueError("attention holds a negative weight or an empty row: no row law to compare")
+    return checked

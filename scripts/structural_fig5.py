@@ -1,0 +1,10 @@
+from position_bias import artifacts, runtime
+from position_bias.plots import structural_content, style
+
+with runtime.job(snakemake.log[0]), style.figure_style():
+    models = {}
+    for path in snakemake.input.content:
+        labels = artifacts.read_labels(path)
+        name = f"{labels['model']}, {labels['checkpoint'].split('/')[0]}"
+        models[name] = artifacts.read_tensors(path, "mean")["mean"]
+    style.save(structural_content.fig5(models), *snakemake.output)

@@ -1,0 +1,15 @@
+from pathlib import Path
+
+import pandas as pd
+
+from position_bias import artifacts, runtime, tables
+
+with runtime.job(snakemake.log[0]):
+    columns = ["model", "seed", "step", "split", "loss"]
+    losses = pd.concat(artifacts.read_table(path, columns) for path in snakemake.input.losses)
+    trained = losses[["model", "seed"]].drop_duplicates().itertuples(index=False)
+    folders = {(model, seed): Path(path) for (model, seed), path in zip(trained, snakemake.input.models, strict=True)}
+    table = tables.models(snakemake.params.architectures, folders, losses)
+    published = artifacts.read_table(snakemake.input.published, ["model", "parameters", "layers"])
+    for path in snakemake.output:
+        artifacts.write_table(path, pd.concat([table, published.assign(seed=tables.PUBLISHED)]))
