@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from position_bias.language_models import hub
 from position_bias.runtime import InputError, whole_directory
 
 TokenIds = NDArray[np.int64]
@@ -33,6 +34,8 @@ def texts(source: str | Path, split: str, configuration: str | None = None, colu
     local = isinstance(source, Path) or Path(source).is_dir()
     if local and not Path(source).is_dir():
         raise InputError(f"data set {source} is not a directory; build it, or correct the path")
+    if not local:
+        hub.settle_offline()
     place = f"data set {source}, split {split!r}" if local else f"hub data set {source!r}, split {split!r}"
     try:
         rows = iter(datasets.load_dataset(str(source), configuration, split=split, streaming=True))
@@ -102,6 +105,8 @@ def open_tokenizer(source: str | Path) -> Tokenizer:
     file = Path(source) / "tokenizer.json"
     if local and not file.is_file():
         raise InputError(f"tokenizer {file} does not exist; build it, or copy the whole directory again")
+    if not local:
+        hub.settle_offline()
     try:
         tokenizer: Tokenizer = Tokenizer.from_file(str(file)) if local else Tokenizer.from_pretrained(str(source))
     except Exception as error:  # the library raises nothing narrower

@@ -58,7 +58,7 @@ def test_imports_run_downward():
     layers = [
         {"runtime.py", "imports.py", "__init__.py"},
         {"artifacts.py", "configuration.py", "attention.py", "statistics.py"},
-        {f"language_models/{name}.py" for name in ("__init__", "corpus", "tokens", "families", "train")},
+        {f"language_models/{name}.py" for name in ("__init__", "corpus", "hub", "tokens", "families", "train")},
         {
             "mixing.py",
             "content.py",

@@ -188,6 +188,15 @@ def test_every_job_leaves_a_log_and_a_benchmark(built):
     assert len(logs) == sum(EVERYTHING.values())
 
 
+def test_the_report_holds_every_figure_and_table_with_its_caption(built):
+    built.snakemake("--report report.html --cores 1")
+    page = (built.root / "report.html").read_text()
+    for name in ("fig1", "fig5", "forces", "dichotomy", "training", "table2", "checks", "propositions"):
+        assert f"structural_{name}" in page
+    assert "<script src=" not in page  # nothing is fetched when it is opened
+    assert '<link rel="stylesheet" href="http' not in page
+
+
 def test_no_pickle_is_written(built):
     files = {path for path in built.root.glob("results/**/*") if path.is_file()}
     suffixes = {path.suffix for path in files if path.name != ".snakemake_timestamp"}
