@@ -19,6 +19,7 @@ check: .venv/installed
 benchmark: .venv/installed  ## speed and memory against references, as ratios
 	$(BIN)/python benchmarks/rollout.py
 	$(BIN)/python benchmarks/measure.py
+	$(BIN)/python benchmarks/emergence.py
 	$(BIN)/python benchmarks/workflow.py
 
 clean:  ## remove what was built, but not the environment

@@ -13,6 +13,7 @@ include: "rules/corpus.smk"
 include: "rules/models.smk"
 include: "rules/measure.smk"
 include: "rules/rollout.smk"
+include: "rules/emergence.smk"
 include: "rules/figures.smk"
 include: "rules/tables.smk"
 
@@ -22,3 +23,4 @@ rule all:
     default_target: True
     input:
         rules.structural.input,
+        rules.emergence.input,

@@ -1,10 +1,15 @@
-"""Causal masks, additive positional biases, and the attention that they alone produce. Token i reads token j."""
+"""Masks, positional encodings, and the attention that they alone produce. Token i reads token j."""
 
 import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+
+
+def full_mask(n: int) -> Mask:
+    """No mask, `[n, n]`: every token reads every token."""
+    return _distance(checked_length(n)) < n
 
 
 def causal_mask(n: int) -> Mask:
@@ -18,9 +23,33 @@ def sliding_window_mask(n: int, window: int) -> Mask:
     return (distance >= 0) & (distance < checked_window(window))
 
 
+def prefix_mask(n: int, prefix: int) -> Mask:
+    """As `causal_mask`, but the first `prefix` tokens read one another too, `[n, n]`."""
+    if not 1 <= prefix <= n:
+        raise ValueError(f"prefix = {prefix}: it holds at least 1 and at most all {n} tokens")
+    first = np.arange(n) < prefix
+    return causal_mask(n) | (first[:, None] & first)
+
+
 def alibi_bias(n: int, slopes: npt.ArrayLike) -> Array:
     """Logits -slope (i - j) of slopes `[H]`, `[H, n, n]`. They grow above the diagonal: mask before the softmax."""
     return -checked_slopes(slopes)[:, None, None] * _distance(checked_length(n))
+
+
+def sinusoidal_encoding(n: int, width: int) -> Array:
+    """Vectors added to the tokens, `[n, width]`: sines of i theta_l in even columns, cosines in odd ones."""
+    angles = rotary_angles(n, width)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, width)
+
+
+def rotary_angles(n: int, width: int) -> Array:
+    """Angles by which RoPE turns pair l of the coordinates of token i, `[n, width / 2]`, both counted from 0:
+
+    i theta_l with theta_l = 10000^(-2l/width).
+    """
+    if width < 2 or width % 2:
+        raise ValueError(f"width = {width}: sines, cosines and rotations need pairs of coordinates; give an even width")
+    return np.arange(checked_length(n))[:, None] * 10000.0 ** (-np.arange(0, width, 2) / width)
 
 
 def masked_softmax(logits: Array, mask: Mask) -> Array:

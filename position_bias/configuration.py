@@ -1,7 +1,7 @@
 """Check a configuration before anything runs: every fault is one line that names the key, its value and the remedy."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -27,13 +27,17 @@ _TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer
 Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
 
 
-def check(config: Config, schema: Mapping[str, Any]) -> None:
-    """Raise InputError with one line for the first fault of `config`: against `schema`, then of values together."""
+def check(config: Config, schema: Mapping[str, Any], *faults: Callable[[Config], Iterable[str]]) -> None:
+    """Raise InputError with one line for the first fault of `config`: against `schema`, then of values together.
+
+    `faults` are what papers know of values that fit the schema, and not each other.
+    """
     errors = sorted(Validator(schema).iter_errors(config), key=lambda error: list(map(str, error.path)))
     for error in errors:
         raise InputError(f"config: {_describe(error, schema)}")
-    for fault in impossible_values(config):
-        raise InputError(f"config: {fault}")
+    for find in (impossible_values, *faults):
+        for fault in find(config):
+            raise InputError(f"config: {fault}")
 
 
 def read_numbers(config: Config, schema: Mapping[str, Any]) -> None:

@@ -10,6 +10,7 @@ import yaml
 sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import configuration, imports, runtime
+from position_bias.emergence import studies
 
 ROOT = Path(workflow.basedir)
 
@@ -17,7 +18,7 @@ SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
 
 configuration.read_numbers(config, SCHEMA)
 try:
-    configuration.check(config, SCHEMA)
+    configuration.check(config, SCHEMA, studies.faults)
 except runtime.InputError as error:
     sys.exit(f"error: {error}")
 

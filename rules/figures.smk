@@ -213,3 +213,277 @@ rule structural_dichotomy:
         runtime=10,
     script:
         "../scripts/structural_dichotomy.py"
+
+
+rule emergence_fig1:
+    """Figure 1: masks as matrices and as graphs, with their centre nodes."""
+    input:
+        library=library("emergence_fig1.py"),
+    output:
+        pdf="figures/emergence/fig1.pdf",
+        svg=report(
+            "figures/emergence/fig1.svg",
+            caption="../report/emergence_fig1.rst",
+            category="emergence",
+        ),
+        png="figures/emergence/fig1.png",
+    log:
+        "logs/figures/emergence/fig1.log",
+    benchmark:
+        "results/benchmarks/figures/emergence/fig1.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    script:
+        "../scripts/emergence_fig1.py"
+
+
+rule emergence_fig2:
+    """Figure 2: gaps without bias in the training data, by encoding and depth."""
+    input:
+        library=library("emergence_fig2.py"),
+        curves=emergence_curves(("gaussian", "plain"), ("gaussian", "residual")),
+    output:
+        pdf="figures/emergence/fig2.pdf",
+        svg=report(
+            "figures/emergence/fig2.svg",
+            caption="../report/emergence_fig2.rst",
+            category="emergence",
+        ),
+        png="figures/emergence/fig2.png",
+    log:
+        "logs/figures/emergence/fig2.log",
+    benchmark:
+        "results/benchmarks/figures/emergence/fig2.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="emergence/level", within=config),
+    script:
+        "../scripts/emergence_fig2.py"
+
+
+rule emergence_depth:
+    """Figures 4, 5, 9, 10: what depth does without bias in the training data."""
+    input:
+        library=library("emergence_depth.py"),
+        curves=lambda wildcards: emergence_curves(BY_DEPTH[wildcards.figure]),
+    output:
+        pdf="figures/emergence/{figure}.pdf",
+        svg=report(
+            "figures/emergence/{figure}.svg",
+            caption="../report/emergence_depth.rst",
+            category="emergence",
+        ),
+        png="figures/emergence/{figure}.png",
+    log:
+        "logs/figures/emergence/{figure}.log",
+    benchmark:
+        "results/benchmarks/figures/emergence/{figure}.tsv"
+    wildcard_constraints:
+        figure="|".join(BY_DEPTH),
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="emergence/level", within=config),
+        task=lookup(dpath="emergence/task", within=config),
+    script:
+        "../scripts/emergence_depth.py"
+
+
+rule emergence_biased:
+    """Figures 3, 6, 11: gaps after training on answers at certain positions."""
+    input:
+        library=library("emergence_biased.py"),
+        curves=lambda wildcards: emergence_curves(BY_BIAS[wildcards.figure]),
+    output:
+        pdf="figures/emergence/{figure}.pdf",
+        svg=report(
+            "figures/emergence/{figure}.svg",
+            caption="../report/emergence_biased.rst",
+            category="emergence",
+        ),
+        png="figures/emergence/{figure}.png",
+    log:
+        "logs/figures/emergence/{figure}.log",
+    benchmark:
+        "results/benchmarks/figures/emergence/{figure}.tsv"
+    wildcard_constraints:
+        figure="|".join(BY_BIAS),
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="emergence/level", within=config),
+    script:
+        "../scripts/emergence_biased.py"
+
+
+rule emergence_maps:
+    """Figures 7, 12: attention of a network under the causal mask alone."""
+    input:
+        library=library("emergence_maps.py"),
+        maps=lambda wildcards: emergence_attention(
+            "attention.safetensors", OF_MAPS[wildcards.figure]
+        ),
+    output:
+        pdf="figures/emergence/{figure}.pdf",
+        svg=report(
+            "figures/emergence/{figure}.svg",
+            caption="../report/emergence_maps.rst",
+            category="emergence",
+        ),
+        png="figures/emergence/{figure}.png",
+    log:
+        "logs/figures/emergence/{figure}.log",
+    benchmark:
+        "results/benchmarks/figures/emergence/{figure}.tsv"
+    wildcard_constraints:
+        figure="|".join(OF_MAPS),
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    script:
+        "../scripts/emergence_maps.py"
+
+
+rule emergence_sinks:
+    """Figures 8, 13: attention sinks, beside untrained networks and uniform attention."""
+    input:
+        library=library("emergence_sinks.py"),
+        sinks=lambda wildcards: emergence_attention(
+            "sinks.parquet", OF_SINKS[wildcards.figure]
+        ),
+    output:
+        pdf="figures/emergence/{figure}.pdf",
+        svg=report(
+            "figures/emergence/{figure}.svg",
+            caption="../report/emergence_sinks.rst",
+            category="emergence",
+        ),
+        png="figures/emergence/{figure}.png",
+    log:
+        "logs/figures/emergence/{figure}.log",
+    benchmark:
+        "results/benchmarks/figures/emergence/{figure}.tsv"
+    wildcard_constraints:
+        figure="|".join(OF_SINKS),
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="emergence/level", within=config),
+        threshold=lookup(dpath="emergence/sinks/threshold", within=config),
+    script:
+        "../scripts/emergence_sinks.py"
+
+
+rule emergence_learning_curves:
+    """Loss, accuracy and gaps while networks without residual connections learn (ours)."""
+    input:
+        library=library("emergence_learning_curves.py"),
+        curves=emergence_curves(("gaussian", "plain")),
+    output:
+        pdf="figures/emergence/learning_curves.pdf",
+        svg=report(
+            "figures/emergence/learning_curves.svg",
+            caption="../report/emergence_learning_curves.rst",
+            category="emergence",
+        ),
+        png="figures/emergence/learning_curves.png",
+    log:
+        "logs/figures/emergence/learning_curves.log",
+    benchmark:
+        "results/benchmarks/figures/emergence/learning_curves.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="emergence/level", within=config),
+        task=lookup(dpath="emergence/task", within=config),
+    script:
+        "../scripts/emergence_learning_curves.py"
+
+
+rule emergence_long_training:
+    """Gaps over the whole length of the paper's training (ours), from evidence/."""
+    input:
+        library=library("emergence_long_training.py"),
+        evidence=project("evidence/emergence/depth.csv"),
+        curves=emergence_curves(("gaussian", "plain")),
+    output:
+        pdf="figures/emergence/long_training.pdf",
+        svg=report(
+            "figures/emergence/long_training.svg",
+            caption="../report/emergence_long_training.rst",
+            category="emergence",
+        ),
+        png="figures/emergence/long_training.png",
+    log:
+        "logs/figures/emergence/long_training.log",
+    benchmark:
+        "results/benchmarks/figures/emergence/long_training.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="emergence/level", within=config),
+        last=8,  # tests, the last fifth
+    script:
+        "../scripts/emergence_long_training.py"
+
+
+rule emergence_theory:
+    """Theorems 4.1-4.3, 4.5 and 4.7: where multi-layer attention goes without learning."""
+    input:
+        library=library("emergence_theory.py"),
+        convergence="results/theory/emergence/convergence.csv",
+        decay="results/theory/emergence/decay.csv",
+        rope="results/theory/emergence/rope.csv",
+        peaks="results/theory/emergence/peaks.csv",
+    output:
+        pdf="figures/emergence/theorems.pdf",
+        svg=report(
+            "figures/emergence/theorems.svg",
+            caption="../report/emergence_theory.rst",
+            category="emergence",
+        ),
+        png="figures/emergence/theorems.png",
+    log:
+        "logs/figures/emergence/theorems.log",
+    benchmark:
+        "results/benchmarks/figures/emergence/theorems.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    script:
+        "../scripts/emergence_theory.py"

@@ -290,3 +290,119 @@ rule structural:
         rules.structural_licences.output,
         rules.structural_propositions.output,
         rules.structural_checks.output,
+
+
+rule emergence_gaps:
+    """Every accuracy gap with its interval over seeds, its prediction and its verdict."""
+    input:
+        library=library("emergence_gaps.py"),
+        curves=emergence_curves(*EMERGENCE_STUDIES),
+    output:
+        csv="results/tables/emergence/gaps.csv",
+        md=report(
+            "results/tables/emergence/gaps.md",
+            caption="../report/emergence_gaps.rst",
+            category="emergence",
+        ),
+    log:
+        "logs/tables/emergence/gaps.log",
+    benchmark:
+        "results/benchmarks/tables/emergence/gaps.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="emergence/level", within=config),
+        settled=lookup(dpath="emergence/testing/settled", within=config),
+    script:
+        "../scripts/emergence_gaps.py"
+
+
+rule emergence_checks:
+    """Verdicts on what Wu et al. claim of several networks together, and of attention sinks."""
+    input:
+        library=library("emergence_checks.py"),
+        curves=emergence_curves(*EMERGENCE_STUDIES),
+        sinks=emergence_attention("sinks.parquet", *OF_SINKS.values()),
+    output:
+        csv="results/tables/emergence/checks.csv",
+        md=report(
+            "results/tables/emergence/checks.md",
+            caption="../report/emergence_checks.rst",
+            category="emergence",
+        ),
+    log:
+        "logs/tables/emergence/checks.log",
+    benchmark:
+        "results/benchmarks/tables/emergence/checks.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="emergence/level", within=config),
+        scale=lookup(dpath="scale", within=config),
+        threshold=lookup(dpath="emergence/sinks/threshold", within=config),
+    script:
+        "../scripts/emergence_checks.py"
+
+
+rule emergence_theorems:
+    """Verdicts on the theorems, as printed and with corrected constants, and the curves of their figure."""
+    input:
+        library=library("emergence_theorems.py"),
+    output:
+        csv="results/tables/emergence/theorems.csv",
+        md=report(
+            "results/tables/emergence/theorems.md",
+            caption="../report/emergence_theorems.rst",
+            category="emergence",
+        ),
+        convergence="results/theory/emergence/convergence.csv",
+        decay="results/theory/emergence/decay.csv",
+        rope="results/theory/emergence/rope.csv",
+        peaks="results/theory/emergence/peaks.csv",
+    log:
+        "logs/tables/emergence/theorems.log",
+    benchmark:
+        "results/benchmarks/tables/emergence/theorems.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        numbers=lookup(dpath="emergence/theory", within=config),
+        scale=lookup(dpath="scale", within=config),
+    script:
+        "../scripts/emergence_theorems.py"
+
+
+rule emergence:
+    """Every figure and table of Wu et al. 2025."""
+    input:
+        rules.emergence_fig1.output,
+        rules.emergence_fig2.output,
+        rules.emergence_learning_curves.output,
+        rules.emergence_long_training.output,
+        rules.emergence_theory.output,
+        rules.emergence_gaps.output,
+        rules.emergence_checks.output,
+        rules.emergence_theorems.output,
+        expand(
+            "figures/emergence/{figure}.{suffix}",
+            figure=emergence_figures(BY_DEPTH | BY_BIAS | OF_MAPS | OF_SINKS),
+            suffix=["pdf", "svg", "png"],
+        ),
+
+
+rule evidence:
+    """Tables of long trainings, to be kept in evidence/."""
+    input:
+        rules.emergence_evidence.output,

@@ -13,7 +13,7 @@ import pandas as pd
 
 from position_bias import propositions
 from position_bias.attention import Array, alibi_bias, content_free_attention
-from position_bias.claims.verdict import Prediction, table
+from position_bias.claims.verdict import Prediction, row, table
 from position_bias.rollout import last_row
 
 PAPER = "structural"
@@ -110,23 +110,13 @@ def checks(scale: str) -> pd.DataFrame:
         *_dichotomy(dichotomy()),
         _hidden_states(),
     ]
-    return table([{"paper": PAPER, "scale": scale, **row} for row in rows])
+    return table(PAPER, scale, rows)
 
 
 def _row(
     item: str, quantity: str, prediction: Prediction, measured: float, comparisons: int, source: str
 ) -> dict[str, object]:
-    return {
-        "item": item,
-        "quantity": quantity,
-        "predicted": str(prediction),
-        "measured": measured,
-        "low": measured,
-        "high": measured,
-        "n": comparisons,
-        "verdict": prediction.verdict(measured, measured),
-        "source": source,
-    }
+    return row(item, quantity, prediction, measured, (measured, measured), comparisons, source)
 
 
 def _violation(item: str, quantity: str, slack: list[Array], source: str) -> dict[str, object]:

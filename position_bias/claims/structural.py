@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from position_bias.claims.verdict import Prediction, table
+from position_bias.claims.verdict import Prediction, row, table
 from position_bias.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 
@@ -81,15 +82,15 @@ def checks(values: pd.DataFrame, scale: str, level: float, claims: Sequence[Clai
     lambda has one row. Returns a table in the schema of `verdict.COLUMNS`.
     """
     rows = [
-        _row(claim, estimator, labels, statistics, scale, level)
+        _row(claim, estimator, labels, statistics, level)
         for labels, statistics in _by_comparison(values)
         for claim in claims
         for estimator in _estimators(claim, statistics)
     ]
-    return table(rows)
+    return table(PAPER, scale, rows)
 
 
-def _by_comparison(values: pd.DataFrame) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
+def _by_comparison(values: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Labels of each comparison, and its statistics: replicates down, (statistic, variant, estimator) across."""
     for key, group in values.groupby(list(LABELS), sort=False):
         wide = group.pivot(index="replicate", columns=["statistic", "variant", "estimator"], values="value")
@@ -104,7 +105,7 @@ def _estimators(claim: Claim, statistics: pd.DataFrame) -> list[str]:
 
 
 def _row(
-    claim: Claim, estimator: str, labels: dict[str, object], statistics: pd.DataFrame, scale: str, level: float
+    claim: Claim, estimator: str, labels: dict[str, Any], statistics: pd.DataFrame, level: float
 ) -> dict[str, object]:
     measured = _of(claim.statistic, claim.variant, estimator, statistics)
     if claim.minus:
@@ -112,19 +113,9 @@ def _row(
     low, high = map(float, percentile_interval(measured[measured.index >= 0], level))
     where = f"{labels['model']} {labels['checkpoint']}, {labels['dataset']}, {labels['n']} tokens"
     how = "" if estimator == SAME_FOR_EVERY_ESTIMATOR else f", lambda by {estimator}"
-    return {
-        "paper": PAPER,
-        "item": claim.item,
-        "quantity": f"{claim.quantity}; {where}{how}",
-        "predicted": str(claim.prediction),
-        "measured": float(measured.loc[-1]),
-        "low": low,
-        "high": high,
-        "n": labels["prompts"],
-        "scale": scale,
-        "verdict": claim.prediction.verdict(low, high),
-        "source": claim.source,
-    }
+    quantity = f"{claim.quantity}; {where}{how}"
+    value = float(measured.loc[-1])
+    return row(claim.item, quantity, claim.prediction, value, (low, high), labels["prompts"], claim.source)
 
 
 def _of(statistic: str, variant: str, estimator: str, statistics: pd.DataFrame) -> pd.Series:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from position_bias.claims.verdict import Prediction, table
+from position_bias.claims.verdict import Prediction, row, table
 from position_bias.structure import ALL, LABELS
 
 PAPER = "structural"
@@ -64,12 +64,12 @@ def checks(similarity: pd.DataFrame, kernels: pd.DataFrame, scale: str) -> pd.Da
 
     Each way of Table 5 and each kernel has its own; `measured` is the value of all layers together, `n` their number.
     """
-    return table(_rows(SIMILARITY, similarity, "way", scale) + _rows(KERNELS, kernels, "kernel", scale))
+    return table(PAPER, scale, _rows(SIMILARITY, similarity, "way") + _rows(KERNELS, kernels, "kernel"))
 
 
-def _rows(claims: tuple[Claim, ...], values: pd.DataFrame, variant: str, scale: str) -> list[dict[str, object]]:
+def _rows(claims: tuple[Claim, ...], values: pd.DataFrame, variant: str) -> list[dict[str, object]]:
     return [
-        _row(claim, _of_region(rows, claim.region), f"{variant} {key[-1]}", dict(zip(LABELS, key, strict=False)), scale)
+        _row(claim, _of_region(rows, claim.region), f"{variant} {key[-1]}", dict(zip(LABELS, key, strict=False)))
         for key, rows in values.groupby([*LABELS, variant], sort=False)
         for claim in claims
     ]
@@ -79,22 +79,17 @@ def _of_region(rows: pd.DataFrame, region: str | None) -> pd.DataFrame:
     return rows if region is None else rows[rows["region"] == region]
 
 
-def _row(claim: Claim, rows: pd.DataFrame, variant: str, labels: dict[str, Any], scale: str) -> dict[str, object]:
+def _row(claim: Claim, rows: pd.DataFrame, variant: str, labels: dict[str, Any]) -> dict[str, object]:
     overall = rows["layer"] == ALL
     layers = rows.loc[~overall, claim.column]
-    low, high = float(layers.min()), float(layers.max())
     where = f"{labels['model']} {labels['checkpoint']}, {labels['dataset']}, {labels['n']} tokens"
-    enough = labels["prompts"] >= claim.prompts
-    return {
-        "paper": PAPER,
-        "item": claim.item,
-        "quantity": f"{claim.quantity}; {where}, {labels['prompts']} prompts, {variant}; range over layers",
-        "predicted": str(claim.prediction),
-        "measured": float(rows.loc[overall, claim.column].iloc[0]),
-        "low": low,
-        "high": high,
-        "n": len(layers),
-        "scale": scale,
-        "verdict": claim.prediction.verdict(low, high) if enough else "not testable here",
-        "source": claim.source,
-    }
+    return row(
+        claim.item,
+        f"{claim.quantity}; {where}, {labels['prompts']} prompts, {variant}; range over layers",
+        claim.prediction,
+        float(rows.loc[overall, claim.column].iloc[0]),
+        (float(layers.min()), float(layers.max())),
+        len(layers),
+        claim.source,
+        testable=labels["prompts"] >= claim.prompts,
+    )

@@ -5,6 +5,7 @@ the claim says so. A verdict is computed from artifacts and never typed.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,22 +31,22 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Prediction:
-    """A measured quantity is predicted to lie above or below `bound`, by more than is negligible."""
+    """A measured quantity is predicted to lie above or below `bound` by more than is negligible, or at it."""
 
-    relation: Literal[">", "<"]
+    relation: Literal[">", "<", "="]
     bound: float
     negligible: float = 0.0  # a deviation from the bound that nobody would call one
 
     def __str__(self) -> str:
-        sign = "+" if self.relation == ">" else "-"
+        sign = {">": "+", "<": "-", "=": "+-"}[self.relation]
         margin = f" {sign} {self.negligible:g}" if self.negligible else ""
         return f"{self.relation} {self.bound:g}{margin}"
 
     def verdict(self, low: float, high: float) -> Verdict:
         """Settled where the whole interval [low, high] lies on one side of the bound, and not merely next to it.
 
-        A quantity that is not defined at this scale has an interval of NaN, and cannot be tested. Raises ValueError
-        where low > high.
+        An equality holds where the whole interval lies within what is negligible. A quantity that is not defined at
+        this scale has an interval of NaN, and cannot be tested. Raises ValueError where low > high.
         """
         if math.isnan(low) or math.isnan(high):
             return "not testable here"
@@ -53,13 +54,40 @@ class Prediction:
             raise ValueError(f"[{low}, {high}] is not an interval")
         above, below = low > self.bound + self.negligible, high < self.bound - self.negligible
         if not above and not below:
-            return "not separable"
-        return "holds" if above == (self.relation == ">") else "fails"
+            within = self.bound - self.negligible <= low and high <= self.bound + self.negligible
+            return "holds" if self.relation == "=" and within else "not separable"
+        return "holds" if self.relation == (">" if above else "<") else "fails"
 
 
-def table(rows: list[dict[str, object]]) -> pd.DataFrame:
-    """Verdict rows as a table in the common schema. Raises ValueError where a row does not fit it."""
-    for row in rows:
-        if set(row) != set(COLUMNS):
-            raise ValueError(f"a verdict row has columns {sorted(row)}, not {sorted(COLUMNS)}")
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+def row(
+    item: str,
+    quantity: str,
+    prediction: Prediction,
+    measured: float,
+    interval: tuple[float, float],
+    n: int,
+    source: str,
+    testable: bool = True,
+) -> dict[str, object]:
+    """What `prediction` makes of a measured value and its interval; nothing, where the claim is not `testable`."""
+    low, high = interval
+    return {
+        "item": item,
+        "quantity": quantity,
+        "predicted": str(prediction),
+        "measured": measured,
+        "low": low,
+        "high": high,
+        "n": n,
+        "verdict": prediction.verdict(low, high) if testable else "not testable here",
+        "source": source,
+    }
+
+
+def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataFrame:
+    """Verdict rows on one paper as a table in the common schema. Raises ValueError where one does not fit it."""
+    complete = [{"paper": paper, "scale": scale, **row} for row in rows]
+    for found in complete:
+        if set(found) != set(COLUMNS):
+            raise ValueError(f"a verdict row has columns {sorted(found)}, not {sorted(COLUMNS)}")
+    return pd.DataFrame(complete, columns=list(COLUMNS))

@@ -3,8 +3,6 @@
 Nothing is pickled: models are Hugging Face directories, the checkpoint to resume from is a safetensors file.
 """
 
-import hashlib
-import json
 import math
 import shutil
 from collections.abc import Callable, Sequence
@@ -16,12 +14,11 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias.runtime import InputError, log, progress, whole_directory, whole_file
+from position_bias import checkpoint
+from position_bias.runtime import InputError, log, progress, whole_directory
 
 if TYPE_CHECKING:  # the caller has imported it to build the model
     from transformers import PreTrainedModel
@@ -104,7 +101,8 @@ def train(
         if step in kept:
             keep(step)
         if step % checkpoint_every == 0 or step == recipe.steps:
-            _write_checkpoint(folder, run, step, losses, model, optimizer)
+            tensors = checkpoint.training_state(model.named_parameters(), optimizer)
+            checkpoint.write(folder / CHECKPOINT, run, checkpoint.State(step, {"losses": losses}, tensors))
     rows = [(step, split, loss) for split, of_step in losses.items() for step, loss in of_step.items()]
     return pd.DataFrame(rows, columns=["step", "split", "loss"])
 
@@ -200,28 +198,10 @@ CHECKPOINT = "checkpoint.safetensors"
 def _fingerprint(
     model: "PreTrainedModel", tokens: NDArray[np.integer], held_out: NDArray[np.int64], *settings: object
 ) -> str:
-    """A checksum of all that decides the outcome of a training, the untrained weights included."""
-    digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps([model.config.to_dict(), settings, torch.__version__], default=str).encode())
-    for name, parameter in model.named_parameters():
-        digest.update(name.encode() + parameter.detach().cpu().numpy().tobytes())
-    for array in (tokens, held_out):
-        digest.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
-    return digest.hexdigest()
-
-
-def _write_checkpoint(
-    folder: Path, run: str, step: int, losses: Losses, model: "PreTrainedModel", optimizer: torch.optim.AdamW
-) -> None:
-    tensors = {}
-    for name, parameter in model.named_parameters():
-        tensors[f"parameter/{name}"] = parameter.detach()
-        for moment, value in optimizer.state[parameter].items():
-            tensors[f"{moment}/{name}"] = value
-    # one metadata key: the library writes several in an order that varies
-    described = json.dumps({"run": run, "step": step, "losses": losses})
-    with whole_file(folder / CHECKPOINT) as partial:
-        save_file(tensors, partial, metadata={"training": described})
+    """Of all that decides the outcome of a training, the untrained weights included."""
+    weights = {name: parameter.detach().cpu().numpy() for name, parameter in model.named_parameters()}
+    data = {"tokens": tokens, "held out": held_out}
+    return checkpoint.fingerprint([model.config.to_dict(), settings], {**weights, **data})
 
 
 def _resume(
@@ -231,38 +211,24 @@ def _resume(
 
     Otherwise clear the folder of what another run left, and say why.
     """
+    path = folder / CHECKPOINT
     try:
-        with safe_open(folder / CHECKPOINT, framework="pt") as checkpoint:
-            described = json.loads(checkpoint.metadata()["training"])
-            done: int = described["step"]
-            missing = [step for step in kept if step <= done and not (folder / f"step{step}").is_dir()]
-            if described["run"] != run:
-                why = "was written with other settings, data or versions"
-            elif missing:
-                why = f"is past step {min(missing)}, whose model is gone"
-            else:
-                _load(checkpoint.get_tensor, model, optimizer)
-                log.info("training: resumed after step %d", done)
-                return done, {
-                    split: {int(step): loss for step, loss in of_step.items()}
-                    for split, of_step in described["losses"].items()
-                }
+        state = checkpoint.read(path, run)
+        missing = [step for step in kept if step <= state.step and not (folder / f"step{step}").is_dir()]
+        if missing:
+            raise checkpoint.UnusableError(f"is past step {min(missing)}, whose model is gone")
     except FileNotFoundError:
-        why = ""
-    except SafetensorError as error:
-        why = f"cannot be read ({error})"
-    if why:
-        log.warning("training: starts over, since %s %s", folder / CHECKPOINT, why)
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+        pass
+    except checkpoint.UnusableError as why:
+        log.warning("training: starts over, since %s %s", path, why)
+    else:
+        checkpoint.restore(state.tensors, model.named_parameters(), optimizer)
+        log.info("training: resumed after step %d", state.step)
+        losses = state.facts["losses"]
+        return state.step, {
+            split: {int(step): loss for step, loss in of_step.items()} for split, of_step in losses.items()
+        }
+    path.unlink(missing_ok=True)
     for stale in folder.glob("step*"):
         shutil.rmtree(stale)
     return 0, {"train": {}, "test": {}}
-
-
-@torch.no_grad()
-def _load(tensor: Callable[[str], Tensor], model: "PreTrainedModel", optimizer: torch.optim.AdamW) -> None:
-    for name, parameter in model.named_parameters():
-        parameter.copy_(tensor(f"parameter/{name}"))
-        optimizer.state[parameter] = {
-            moment: tensor(f"{moment}/{name}").to(parameter.device) for moment in ("step", "exp_avg", "exp_avg_sq")
-        }

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,11 @@ from position_bias.attention import (
     alibi_bias,
     causal_mask,
     content_free_attention,
+    full_mask,
     masked_softmax,
+    prefix_mask,
+    rotary_angles,
+    sinusoidal_encoding,
     sliding_window_mask,
 )
 
@@ -97,3 +103,72 @@ def test_what_cannot_be_is_named_with_its_value(arguments, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
         content_free_attention(**{"n": 3, "slopes": [0.5, 1.0], **arguments})
     assert str(error.value) == message
+
+
+# Masks and encodings of networks with other than causal attention
+
+
+def test_without_a_mask_every_token_reads_every_token():
+    assert full_mask(1).tolist() == [[True]]
+    assert full_mask(4).shape == (4, 4)
+    assert full_mask(4).all()
+
+
+def test_a_prefix_of_three_reads_itself_both_ways_and_the_rest_stays_causal():
+    expected = [
+        [True, True, True, False, False],
+        [True, True, True, False, False],
+        [True, True, True, False, False],
+        [True, True, True, True, False],
+        [True, True, True, True, True],
+    ]
+    assert prefix_mask(5, 3).tolist() == expected
+
+
+def test_a_prefix_runs_from_causal_to_no_mask():
+    np.testing.assert_array_equal(prefix_mask(6, 1), causal_mask(6))
+    np.testing.assert_array_equal(prefix_mask(6, 6), full_mask(6))
+
+
+@pytest.mark.parametrize(
+    ("mask", "arguments", "message"),
+    [
+        (full_mask, (0,), "n = 0: a sequence has at least 1 token"),
+        (prefix_mask, (5, 0), "prefix = 0: it holds at least 1 and at most all 5 tokens"),
+        (prefix_mask, (5, 6), "prefix = 6: it holds at least 1 and at most all 5 tokens"),
+        (
+            sinusoidal_encoding,
+            (5, 7),
+            "width = 7: sines, cosines and rotations need pairs of coordinates; give an even width",
+        ),
+        (
+            rotary_angles,
+            (5, 0),
+            "width = 0: sines, cosines and rotations need pairs of coordinates; give an even width",
+        ),
+        (rotary_angles, (0, 4), "n = 0: a sequence has at least 1 token"),
+    ],
+)
+def test_masks_and_encodings_that_cannot_be_are_named_with_their_value(mask, arguments, message):
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
+        mask(*arguments)
+    assert str(error.value) == message
+
+
+def test_sinusoids_are_those_of_vaswani():
+    n, width = 11, 6
+    encoding = sinusoidal_encoding(n, width)
+    assert encoding.shape == (n, width)
+    for position in range(n):
+        for pair in range(width // 2):
+            angle = position / 10000 ** (2 * pair / width)
+            assert encoding[position, 2 * pair] == pytest.approx(math.sin(angle), abs=1e-14)
+            assert encoding[position, 2 * pair + 1] == pytest.approx(math.cos(angle), abs=1e-14)
+
+
+def test_rotary_angles_grow_by_theta_a_token_and_theta_is_that_of_appendix_j():
+    angles = rotary_angles(9, 64)
+    assert angles.shape == (9, 32)
+    assert (angles[0] == 0).all()
+    np.testing.assert_allclose(angles[1], [10000 ** (-2 * (i - 1) / 64) for i in range(1, 33)], rtol=1e-13)
+    np.testing.assert_allclose(np.diff(angles, axis=0), np.tile(angles[1], (8, 1)), rtol=1e-12)

@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 from snakemake.utils import update_config
 
 from position_bias import configuration
+from position_bias.emergence import studies
 from position_bias.runtime import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -51,10 +52,17 @@ def test_the_default_holds_every_key_of_the_schema():
 def test_the_default_and_every_overlay_are_valid(overlay):
     config = deepcopy(DEFAULT)
     if overlay is None or overlay.name == "schema.yaml":
-        configuration.check(config, SCHEMA)
+        configuration.check(config, SCHEMA, studies.faults)
     else:
         update_config(config, yaml.safe_load(overlay.read_text()))
-        configuration.check(config, SCHEMA)
+        configuration.check(config, SCHEMA, studies.faults)
+
+
+def test_overlays_are_valid_together_as_they_are_used():
+    config = deepcopy(DEFAULT)
+    for name in ("paper", "evidence"):
+        update_config(config, yaml.safe_load((ROOT / f"config/{name}.yaml").read_text()))
+    configuration.check(config, SCHEMA, studies.faults)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +119,106 @@ def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, message):
     line = str(error.value)
     assert line.startswith(f"config: {message}")
     assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("task/burstiness", 3, "task.burstiness = 3 does not divide items = 8"),
+        ("task/burstiness", 16, "task.burstiness = 16 does not divide items = 8"),
+        ("task/burstiness", 0, "task.burstiness = 0 is too small; give at least 1 (items of each class in a sequence"),
+        ("task/items", 3, "task.items = 3 is too small; give at least 4 (items of a sequence, without the query)"),
+        ("task/burstiness", 8, "task.labels = 32, burstiness = 8: without two labels and two classes in a sequence"),
+        ("task/labels", 1, "task.labels = 1, burstiness = 4: without two labels and two classes in a sequence"),
+        ("task/anisotropy", -0.1, "task.anisotropy = -0.1 is too small; give at least 0 (lambda"),
+        ("task/classes", 31, "task.classes = 31: every label has a class, and a sequence 2; give at least 32"),
+        ("task/classes", 0, "task.classes = 0 is too small; give at least 1"),
+        ("task/width", 63, "task.width = 63 is not allowed (63 is not a multiple of 2) (coordinates of a token; RoPE"),
+        ("task/width", 0, "task.width = 0 is too small; give at least 2"),
+        ("task/noise", -0.1, "task.noise = -0.1 is too small; give at least 0 (epsilon"),
+        ("task/noise", math.inf, "task.noise = inf is of the wrong type; give a finite number"),
+        ("task/scale", "variance", "task.scale = 'variance' is not known; use one of paper, released"),
+        ("task/middle", 4, "task.middle = 4 is not known; use one of paper, released"),
+        ("task/itemz", 8, "task.itemz = 8 is not a key of the configuration; did you mean 'items'?"),
+        ("windows", [5, 18], "windows = 18 is more than a sequence's tokens; give at most 17"),
+        ("windows", [0, 5], "windows.0 = 0 is too small; give at least 1 (tokens that a mask reaches"),
+        ("windows", [], "windows = [] is empty; give at least 1"),
+        ("windows", [5, 5], "windows = [5, 5] names something twice; name each once"),
+        ("windows", 5, "windows = 5 is of the wrong type; give a list"),
+        ("prefixes", [18], "prefixes = 18 is more than a sequence's tokens; give at most 17"),
+        ("prefixes", [2, 0], "prefixes.1 = 0 is too small; give at least 1 (tokens that a mask reaches"),
+        ("prefixes", [2.0], "prefixes.0 = 2.0 is of the wrong type; give a whole number"),
+        ("encodings", ["none", "alibi"], "encodings.1 = 'alibi' is not known; use one of none, decay, rope"),
+        ("encodings", ["none", "sin"], "encodings.1 = 'sin' is not known; use one of none, decay, rope"),
+        ("encodings", ["decay", "rope"], "encodings lacks 'none', which figures 7 and 8 show; add it"),
+        ("encodings", [], "encodings = [] is empty; give at least 1"),
+        ("seeds/shallow", 0, "seeds.shallow = 0 is too small; give at least 1 (seeds of networks of 2 layers)"),
+        ("seeds/deep", 0, "seeds.deep = 0 is too small; give at least 1 (seeds of networks of more than 2 layers)"),
+        ("seeds/ends", 0, "seeds.ends = 0 is too small; give at least 1 (seeds of networks trained on answers at both"),
+        ("seeds/deap", 3, "seeds.deap = 3 is not a key of the configuration; did you mean 'deep'?"),
+        ("training/iterations/unbiased", 0, "training.iterations.unbiased = 0 is too small; give at least 1"),
+        ("training/iterations/ends", 0, "training.iterations.ends = 0 is too small; give at least 1"),
+        ("training/iterations/position", 0, "training.iterations.position = 0 is too small; give at least 1"),
+        ("training/iterations", 2000, "training.iterations = 2000 is of the wrong type; give a mapping"),
+        ("training/bach", 64, "training.bach = 64 is not a key of the configuration; did you mean 'batch'?"),
+        ("training/learning_rate", 0, "training.learning_rate = 0 is too small; give more than 0"),
+        ("testing/every", 0, "testing.every = 0 is too small; give at least 1 (iterations between two tests)"),
+        (
+            "testing/sequences_along",
+            7,
+            "testing.sequences_along = 7 leaves positions without a test; give 8 or more",
+        ),
+        ("testing/sequences", 7, "testing.sequences = 7 leaves positions without a test; give 8 or more"),
+        ("testing/settled", 0, "testing.settled = 0 is too small; give more than 0 (last share of the iterations"),
+        ("testing/settled", 1.5, "testing.settled = 1.5 is too large; give at most 1"),
+        ("decay", -0.2, "decay = -0.2 is too small; give at least 0 (slope of the decay mask, in logits a token)"),
+        ("depths/gaussian/plain", [0], "depths.gaussian.plain.0 = 0 is too small; give at least 1"),
+        ("depths/fixed/residual", [2, 2], "depths.fixed.residual = [2, 2] names something twice"),
+        ("depths/isotropic/residual", [2], "depths.isotropic.residual = [2] is not a key of the configuration"),
+        ("depths/gausian", {}, "depths.gausian = {} is not a key of the configuration; did you mean 'gaussian'?"),
+        ("sinks/threshold", 0.22, "sinks.threshold = 0.22 is not one of emergence.sinks.thresholds: 0.15, 0.2, 0.25"),
+        ("sinks/thresholds", [0.15, 0.3], "sinks.threshold = 0.2 is not one of emergence.sinks.thresholds: 0.15, 0.3"),
+        ("sinks/thresholds", [0.2, 1], "sinks.thresholds.1 = 1 is too large; give less than 1"),
+        ("sinks/sequences", 0, "sinks.sequences = 0 is too small; give at least 1 (sequences whose attention is"),
+        ("theory/draws", 1, "theory.draws = 1 is too small; give at least 2 (draws of random queries and keys)"),
+        ("level", 0, "level = 0 is too small; give more than 0 (coverage of the intervals)"),
+        ("banana", 1, "banana = 1 is not a key of the configuration; use one of task, training"),
+    ],
+)
+def test_a_fault_of_emergence_is_one_line_with_key_value_and_remedy(key, value, message):
+    with pytest.raises(InputError) as error:
+        configuration.check(with_value(f"emergence/{key}", value), SCHEMA, studies.faults)
+    line = str(error.value)
+    assert line.startswith(f"config: emergence.{message}")
+    assert "\n" not in line
+
+
+def test_faults_of_papers_are_looked_for_in_what_fits_the_schema_alone():
+    seen = []
+
+    def faults(config):
+        seen.append(config)
+        return ["one = 1 is wrong; give 2", "two = 2 is wrong; give 3"]
+
+    with pytest.raises(InputError, match="seed = -1 is too small"):
+        configuration.check(with_value("seed", -1), SCHEMA, faults)
+    with pytest.raises(InputError, match="fig1 = 'gpt2' is not in models"):
+        configuration.check(with_value("fig1", ["gpt2"]), SCHEMA, faults)
+    assert seen == []
+    with pytest.raises(InputError, match=r"^config: one = 1 is wrong; give 2$"):
+        configuration.check(DEFAULT, SCHEMA, faults)
+    assert seen == [DEFAULT]
+    configuration.check(DEFAULT, SCHEMA, lambda config: [], studies.faults)
+
+
+def test_numbers_of_emergence_given_as_text_are_read_before_they_are_compared():
+    """As --config emergence='{sinks: {threshold: 0.25}, windows: [5, 9]}' leaves them."""
+    config = with_value("emergence/sinks/threshold", "0.25")
+    config["emergence"] |= {"windows": ["5", "9"], "seeds": {"shallow": "2", "deep": "2", "ends": "2"}}
+    configuration.read_numbers(config, SCHEMA)
+    configuration.check(config, SCHEMA, studies.faults)
+    assert config["emergence"]["sinks"]["threshold"] == 0.25
+    assert config["emergence"]["windows"] == [5, 9]
 
 
 def test_numbers_given_as_text_within_a_command_line_value_are_read():

@@ -7,6 +7,7 @@ import pytest
 import torch
 from transformers import BloomConfig, BloomForCausalLM
 
+from position_bias import checkpoint
 from position_bias.language_models import train as training
 from position_bias.language_models.train import Recipe
 from position_bias.runtime import InputError
@@ -140,7 +141,7 @@ def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(tmp_path, m
 def test_an_interrupted_checkpoint_leaves_the_one_before(tmp_path, monkeypatch, caplog, name):
     run(tmp_path / "whole")
     calls = []
-    original = getattr(training, name)
+    original = getattr(checkpoint, name)
 
     def broken(*args, **kwargs):
         calls.append(args)
@@ -149,7 +150,7 @@ def test_an_interrupted_checkpoint_leaves_the_one_before(tmp_path, monkeypatch, 
         return original(*args, **kwargs)
 
     with monkeypatch.context() as patch, pytest.raises(Interruption):
-        patch.setattr(training, name, broken)
+        patch.setattr(checkpoint, name, broken)
         run(tmp_path / "broken")
     caplog.set_level("INFO")
     run(tmp_path / "broken")

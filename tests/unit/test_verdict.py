@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from position_bias.claims.verdict import COLUMNS, Prediction, table
+from position_bias.claims.verdict import COLUMNS, Prediction, row, table
 
 
 @pytest.mark.parametrize(
@@ -43,10 +43,26 @@ def test_a_prediction_reads_as_a_relation():
     assert str(Prediction("<", 0.1)) == "< 0.1"
     assert str(Prediction(">", 0, negligible=0.005)) == "> 0 + 0.005"
     assert str(Prediction("<", 1, negligible=0.005)) == "< 1 - 0.005"
+    assert str(Prediction("=", 0, negligible=0.05)) == "= 0 +- 0.05"
 
 
 def test_rows_fit_the_common_schema():
-    row = dict.fromkeys(COLUMNS, 0)
-    assert list(table([row]).columns) == list(COLUMNS)
+    found = row("Figure 1", "first", Prediction(">", 0), 0.5, (0.4, 0.6), 8, "Section 1")
+    made = table("structural", "laptop", [found])
+    assert list(made.columns) == list(COLUMNS)
+    assert made.loc[0, ["paper", "predicted", "low", "verdict"]].tolist() == ["structural", "> 0", 0.4, "holds"]
     with pytest.raises(ValueError, match="a verdict row has columns"):
-        table([row | {"note": 1}])
+        table("structural", "laptop", [found | {"note": 1}])
+
+
+def test_what_a_claim_is_not_about_cannot_be_tested():
+    found = row("Table 5", "similarity", Prediction(">", 0), 0.5, (0.4, 0.6), 8, "Appendix E", testable=False)
+    assert found["verdict"] == "not testable here"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(-0.04, 0.05, "holds"), (-0.06, 0.01, "not separable"), (0.06, 0.2, "fails"), (-0.2, -0.06, "fails")],
+)
+def test_an_equality_holds_within_what_is_negligible(low, high, verdict):
+    assert Prediction("=", 0, negligible=0.05).verdict(low, high) == verdict

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,17 @@ ONCE = (
     "structural_monotonicity",
     "structural_licences",
 )
+OF_EMERGENCE_TESTS = {"emergence_depth": 4, "emergence_biased": 8, "emergence_learning_curves": 1, "emergence_fig2": 1}
+OF_EMERGENCE_ATTENTION = {"emergence_maps": 2, "emergence_sinks": 6}
+EMERGENCE_FIGURES = {
+    **OF_EMERGENCE_TESTS,
+    **OF_EMERGENCE_ATTENTION,
+    "emergence_long_training": 1,
+    "emergence_fig1": 1,
+    "emergence_theory": 1,
+}
+EMERGENCE_TABLES = dict.fromkeys(("emergence_gaps", "emergence_checks", "emergence_theorems"), 1)
+EMERGENCE = {"emergence_train": 10 + 8 + 1, "emergence_attention": 6, **EMERGENCE_FIGURES, **EMERGENCE_TABLES}
 EVERYTHING = {
     "corpus": DATASETS,
     "prompts": DATASETS * LENGTHS,
@@ -47,6 +59,7 @@ EVERYTHING = {
     "measure_snapshot": MODELS,
     "rollout": MODELS * (2 * DATASETS + 1),  # standard and long on every data set, and before training
     **dict.fromkeys(ONCE, 1),
+    **EMERGENCE,
 }
 
 
@@ -58,12 +71,22 @@ def test_a_clone_builds_everything(fresh):
     assert fresh.planned() == EVERYTHING
 
 
-@pytest.mark.parametrize("figure", ["fig1", "fig2", "fig3", "fig4", "fig5", "forces", "dichotomy", "training"])
-def test_every_figure_is_there_in_three_formats(built, figure):
+FIGURES = {
+    "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training",
+    "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig9 fig10 fig11a fig11b fig11c "
+    "fig11d fig12 fig13a fig13b fig13c learning_curves long_training theorems",
+}
+
+
+@pytest.mark.parametrize("paper", FIGURES)
+def test_every_figure_is_there_in_three_formats(built, paper):
     starts = {"pdf": b"%PDF-", "svg": b"<?xml", "png": b"\x89PNG"}
-    for suffix, start in starts.items():
-        content = (built.root / f"figures/structural/{figure}.{suffix}").read_bytes()
-        assert content.startswith(start)
+    names = {(name, suffix) for name in FIGURES[paper].split() for suffix in starts}
+    there = (built.root / f"figures/{paper}").iterdir()
+    assert {(path.stem, path.suffix[1:]) for path in there} == names
+    for name, suffix in names:
+        content = (built.root / f"figures/{paper}/{name}.{suffix}").read_bytes()
+        assert content.startswith(starts[suffix])
         assert len(content) > 5000
 
 
@@ -107,6 +130,41 @@ def test_verdicts_are_in_the_common_schema_and_follow_from_their_intervals(built
         above, below = row.low > float(bound) + negligible, row.high < float(bound) - negligible
         expected = {">": (above, below), "<": (below, above)}[relation]
         assert row.verdict == {(True, False): "holds", (False, True): "fails"}.get(expected, "not separable")
+
+
+def test_every_gap_of_every_network_has_its_row(built):
+    gaps = pd.read_csv(built.root / "results/tables/emergence/gaps.csv")
+    networks = (
+        2 * 3 + 2 * 3 + 4 * 6 + 3 + 3
+    )  # gaussian: two depths of three encodings, twice; biases; windows, prefixes
+    assert len(gaps) == 3 * (networks + (networks - 2 * 3) + 3)  # fixed: one depth; isotropic: one study
+    assert not gaps.duplicated(["vocabulary", "study", "mask", "encoding", "depth", "pair"]).any()
+    assert set(gaps["seeds"]) == {2}
+    assert (gaps["low"] <= gaps["gap"]).all()
+    assert gaps.loc[gaps["verdict"] != "no claim", "predicted"].notna().all()
+    alone = gaps.query("mask == 'none' and encoding == 'none'")
+    assert set(alone["predicted"]) == {"= 0 +- 0.05"}
+
+
+@pytest.mark.parametrize("table", ["checks", "theorems"])
+def test_verdicts_of_emergence_are_in_the_common_schema(built, table):
+    verdicts = pd.read_csv(built.root / f"results/tables/emergence/{table}.csv")
+    assert list(verdicts.columns) == list(COLUMNS)
+    assert set(verdicts["scale"]) == {"test"}
+    assert set(verdicts["verdict"]) <= {"holds", "fails", "not separable", "not testable here"}
+    assert len(verdicts) > 50
+
+
+def test_curves_of_emergence_say_what_they_are_of(built):
+    folder = built.root / "results/emergence/fixed/ends/depth2"
+    curves = pd.read_parquet(folder / "curves.parquet")
+    assert set(zip(curves["mask"], curves["encoding"], strict=True)) == {
+        (mask, encoding) for mask in ("none", "causal") for encoding in ("none", "sin", "rope")
+    }
+    assert set(curves["iteration"]) == {0, 10, 20}
+    assert set(curves["seed"]) == {0, 1}
+    assert load_file(folder / "weights.safetensors")["q0"].shape == (12, 16, 16)
+    assert not (built.root / "checkpoints/emergence/fixed/ends/depth2").exists()
 
 
 def test_profiles_are_distributions(built):
@@ -242,7 +300,45 @@ def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
     assert mine.planned() == only(*OF_PROFILES, "structural_fig4")
     mine.append("position_bias/plots/style.py", "\nEDITED = True\n")
     of_theory = ("structural_forces", "structural_dichotomy")
-    assert mine.planned() == only(*OF_PROFILES, *of_theory, "structural_fig4", "structural_fig5")
+    of_structural = only(*OF_PROFILES, *of_theory, "structural_fig4", "structural_fig5")
+    assert mine.planned() == {**of_structural, **EMERGENCE_FIGURES}
+
+
+def test_one_figure_of_emergence_trains_just_its_networks(fresh):
+    assert fresh.planned("figures/emergence/fig3.pdf") == {"emergence_train": 1, "emergence_biased": 1}
+    assert fresh.planned("figures/emergence/fig4.pdf") == {"emergence_train": 2, "emergence_depth": 1}
+    assert fresh.planned("figures/emergence/fig8b.pdf") == {
+        "emergence_train": 1,
+        "emergence_attention": 1,
+        "emergence_sinks": 1,
+    }
+    assert fresh.planned("figures/emergence/fig1.pdf") == {"emergence_fig1": 1}
+
+
+def test_a_new_window_trains_the_windows_again_and_nothing_else(mine):
+    mine.configure({"emergence": {"windows": [5, 9, 13, 17]}})
+    planned = mine.planned()
+    assert planned.pop("emergence_train") == 2  # gaussian and fixed
+    assert planned == {"emergence_attention": 2, "emergence_sinks": 2, "emergence_gaps": 1, "emergence_checks": 1}
+
+
+def test_a_new_depth_leaves_finished_ones_alone(mine):
+    mine.configure({"emergence": {"depths": {"gaussian": {"plain": [2, 3, 4]}}}})
+    planned = mine.planned()
+    assert planned["emergence_train"] == 1
+    assert planned["emergence_depth"] == 1
+    assert "emergence_biased" not in planned
+
+
+def test_an_edit_of_sinks_or_claims_of_emergence_trains_nothing(mine):
+    mine.append("position_bias/emergence/sinks.py", "\nEDITED = True\n")
+    mine.append("position_bias/claims/emergence.py", "\nEDITED = True\n")
+    assert mine.planned() == {
+        "emergence_attention": 6,
+        **OF_EMERGENCE_ATTENTION,
+        "emergence_gaps": 1,
+        "emergence_checks": 1,
+    }
 
 
 def test_an_edit_of_the_rollout_module_reruns_rollouts_and_not_measurements(mine):
@@ -277,8 +373,8 @@ def test_where_figure_1_shows_every_model_there_is_no_figure_2(mine):
 def test_one_changed_number_rebuilds_what_depends_on_it(mine):
     mine.configure({"rollout": {"bootstrap": 60}})
     assert mine.planned() == {"rollout": EVERYTHING["rollout"], **only(*AFTER_ROLLOUTS)}
-    mine.configure({"training": {"checkpoint_every": 5}})  # changes no result
-    assert "train" not in mine.planned()
+    mine.configure({"training": {"checkpoint_every": 5}, "emergence": {"training": {"checkpoint_every": 5}}})
+    assert not mine.planned().keys() & {"train", "emergence_train"}  # they change no result
     mine.configure({"lengths": {"long": {"prompts": 6}}})
     assert "train" not in mine.planned()
     assert mine.planned()["prompts"] == DATASETS
@@ -334,12 +430,41 @@ def test_more_prompts_than_text_says_how_many_windows_there_are(mine):
     assert "lower lengths.*.prompts" in line
 
 
-def test_a_killed_training_resumes_and_ends_with_the_same_bytes(mine, tmp_path):
+@dataclass(frozen=True)
+class Training:
+    """A rule that trains for long: what makes it long here, what it makes, and where it keeps its checkpoint."""
+
+    overlay: dict
+    target: str
+    checkpoint: str
+    log: str
+    outputs: tuple[str, ...]
+
+
+LANGUAGE_MODEL = Training(
+    {"training": {"steps": 200, "checkpoint_every": 10}},
+    "results/models/bloom/seed0/step200",
+    "checkpoints/bloom/seed0/checkpoint.safetensors",
+    "logs/models/bloom/seed0.log",
+    tuple(
+        f"results/models/bloom/seed0/{n}" for n in ("step200/model.safetensors", "step0/model.safetensors", "loss.csv")
+    ),
+)
+ENSEMBLE = Training(
+    {"emergence": {"training": {"iterations": {"unbiased": 1000}}, "testing": {"every": 500}}},
+    "results/emergence/gaussian/plain/depth2/curves.parquet",
+    "checkpoints/emergence/gaussian/plain/depth2/stack0/checkpoint.safetensors",
+    "logs/emergence/gaussian/plain/depth2.log",
+    tuple(f"results/emergence/gaussian/plain/depth2/{name}" for name in ("weights.safetensors", "curves.parquet")),
+)
+
+
+@pytest.mark.parametrize("training", [LANGUAGE_MODEL, ENSEMBLE], ids=["language model", "ensemble"])
+def test_a_killed_training_resumes_and_ends_with_the_same_bytes(mine, tmp_path, training):
     """SIGKILL between two checkpoints; the twin is trained in one go."""
-    mine.configure({"training": {"steps": 200, "checkpoint_every": 10}})
+    mine.configure(training.overlay)
     twin = mine.copy(tmp_path / "twin")
-    target = "results/models/bloom/seed0/step200"
-    command = ["bash", "-c", f"snakemake {target} --cores 1"]
+    command = ["bash", "-c", f"snakemake {training.target} --cores 1"]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     killed = subprocess.Popen(
         command,
@@ -349,7 +474,7 @@ def test_a_killed_training_resumes_and_ends_with_the_same_bytes(mine, tmp_path):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    checkpoint = mine.root / "checkpoints/bloom/seed0/checkpoint.safetensors"
+    checkpoint = mine.root / training.checkpoint
     until = time.monotonic() + 60
     while not checkpoint.exists() and time.monotonic() < until:
         time.sleep(0.02)
@@ -357,17 +482,18 @@ def test_a_killed_training_resumes_and_ends_with_the_same_bytes(mine, tmp_path):
     killed.wait()
     assert checkpoint.exists()
     mine.snakemake("--unlock")
-    mine.snakemake(f"{target} --cores 1")
-    assert "resum" in (mine.root / "logs/models/bloom/seed0.log").read_text()
-    twin.snakemake(f"{target} --cores 1")
-    for name in ("step200/model.safetensors", "step0/model.safetensors", "loss.csv"):
-        one, other = (p.root / "results/models/bloom/seed0" / name for p in (mine, twin))
-        assert one.read_bytes() == other.read_bytes()
+    mine.snakemake(f"{training.target} --cores 1")
+    assert "resumed after" in (mine.root / training.log).read_text()
+    twin.snakemake(f"{training.target} --cores 1")
+    for name in training.outputs:
+        assert (mine.root / name).read_bytes() == (twin.root / name).read_bytes()
 
 
 def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="")
-    assert fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == 15  # train and measure
+    assert (
+        fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == 15 + 19
+    )  # train and measure, emergence_train
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1 --config device=cpu", CUDA_VISIBLE_DEVICES="0,1")
 
 

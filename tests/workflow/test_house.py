@@ -19,7 +19,7 @@ JOBS = {name: body for name, body in RULES.items() if "script:" in body}
 
 
 def test_the_rules_are_found():
-    assert {"corpus", "train", "measure", "rollout", "structural_fig1", "structural"} <= set(RULES)
+    assert {"corpus", "train", "measure", "rollout", "structural_fig1", "structural", "emergence"} <= set(RULES)
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -36,7 +36,7 @@ def test_a_rule_carries_all_that_a_rule_must(name):
 
 
 def test_rules_that_run_models_are_tagged_for_a_gpu():
-    assert {name for name, body in JOBS.items() if "gpu=GPU" in body} == {"train", "measure"}
+    assert {name for name, body in JOBS.items() if "gpu=GPU" in body} == {"train", "measure", "emergence_train"}
 
 
 def test_every_script_belongs_to_a_rule_and_is_thin():

@@ -1,0 +1,86 @@
+"""Going on after an interruption: all that a training needs, in one safetensors file that says whose it is."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from position_bias.runtime import whole_file
+
+Named = Iterable[tuple[str, Tensor]]  # parameters by name
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
+
+
+class UnusableError(Exception):
+    """A checkpoint that no run should go on from; the message says why, in words that follow its name."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a training stood."""
+
+    step: int
+    facts: dict[str, Any]  # what JSON can hold
+    tensors: dict[str, Tensor]
+
+
+def fingerprint(settings: object, arrays: Mapping[str, NDArray[Any]]) -> str:
+    """A checksum of all that decides the outcome of a training, to tell one run's checkpoint from another's."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(json.dumps([settings, torch.__version__], default=str).encode())
+    for name, array in arrays.items():
+        digest.update(f"{name}{array.dtype}{array.shape}".encode() + array.tobytes())
+    return digest.hexdigest()
+
+
+def write(path: Path, run: str, state: State) -> None:
+    """Write `state` of the run with fingerprint `run`, whole or not at all."""
+    # one metadata key: the library writes several in an order that varies
+    described = json.dumps({"run": run, "step": state.step, "facts": state.facts})
+    with whole_file(path) as partial:
+        save_file(state.tensors, partial, metadata={"training": described})
+
+
+def read(path: Path, run: str) -> State:
+    """The state that `write` was given for the run with fingerprint `run`.
+
+    Raises FileNotFoundError where there is none, and UnusableError where it is cut short or of another run.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            described = json.loads(file.metadata()["training"])
+            if described["run"] != run:
+                raise UnusableError("was written with other settings, data or versions")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+            return State(described["step"], described["facts"], tensors)
+    except SafetensorError as error:
+        raise UnusableError(f"cannot be read ({error})") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnusableError("is not a checkpoint of a training") from error
+
+
+def training_state(parameters: Named, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Parameters and what Adam keeps of them, as tensors to write."""
+    tensors = {}
+    for name, parameter in parameters:
+        tensors[f"parameter/{name}"] = parameter.detach()
+        for moment, value in optimizer.state[parameter].items():
+            tensors[f"{moment}/{name}"] = value
+    return tensors
+
+
+@torch.no_grad()
+def restore(tensors: Mapping[str, Tensor], parameters: Named, optimizer: torch.optim.Optimizer) -> None:
+    """Put what `training_state` gave back in place."""
+    for name, parameter in parameters:
+        parameter.copy_(tensors[f"parameter/{name}"])
+        optimizer.state[parameter] = {moment: tensors[f"{moment}/{name}"].to(parameter.device) for moment in MOMENTS}

@@ -1,0 +1,82 @@
+"""Accuracy gaps between positions, from the curves of training: by seed, and over seeds with Student's interval."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from position_bias.emergence.task import PAIRS, POSITIONS
+from position_bias.statistics import t_interval
+
+COLUMNS = ("seed", "iteration", "quantity", "answer", "twin", "value")  # of a table of training, beside the next
+CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth"]
+TOGETHER = ["vocabulary", "study", "depth"]  # networks that are trained equally long
+PAIR_NAMES = tuple(f"{a}-{b}" for a, b in PAIRS)
+
+
+def curves(table: pd.DataFrame) -> pd.DataFrame:
+    """What is drawn against iterations, by seed: loss, accuracy, in_context and the gap of every pair.
+
+    `table` joins the tables of training. The gap of a pair a, b is the accuracy on [a, b] minus that on [b, a]: above 0
+    where the earlier of two equal items is preferred. Accuracy and in_context are means over answer positions, on
+    sequences without copies. Columns: those of a configuration, seed, iteration, quantity, value.
+    """
+    keys = [*CONFIGURATION, "seed", "iteration"]
+    losses = table[table["quantity"] == "loss"]
+    plain = table[(table["twin"] == 0) & table["quantity"].isin(["accuracy", "in_context"])]
+    means = plain.groupby([*keys, "quantity"], sort=False)["value"].mean().reset_index()
+    return pd.concat([losses[[*keys, "quantity", "value"]], means, _gaps(table)], ignore_index=True)
+
+
+def by_position(table: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of the trained networks by seed and position of the answer, on sequences without copies."""
+    plain = _last(table[(table["twin"] == 0) & (table["quantity"] == "accuracy")])
+    return plain.rename(columns={"value": "accuracy"})[[*CONFIGURATION, "seed", "answer", "accuracy"]]
+
+
+def trained(by_seed: pd.DataFrame) -> pd.DataFrame:
+    """The gaps of `curves` after the last iteration, by seed: columns pair and gap."""
+    return _named(_last(by_seed))
+
+
+def settled(by_seed: pd.DataFrame, share: float) -> pd.DataFrame:
+    """As `trained`, averaged over the tests in the last `share` of the iterations."""
+    keys = [*CONFIGURATION, "seed", "quantity"]
+    lasting = by_seed.merge(_last(by_seed)[keys])
+    longest = lasting.groupby(TOGETHER)["iteration"].transform("max")
+    late = lasting[lasting["iteration"] > (1 - share) * longest]
+    return _named(late.groupby(keys, sort=False)["value"].mean().reset_index())
+
+
+def summary(by_seed: pd.DataFrame, keys: Sequence[str], value: str, level: float) -> pd.DataFrame:
+    """Mean over seeds of each group of `keys`, with Student's interval: columns `value`, low, high, seeds."""
+    groups = by_seed.groupby(list(keys), sort=False)[value]
+    rows = []
+    for key, of_seeds in groups:
+        low, high = t_interval(of_seeds.to_numpy(), level)
+        rows.append(
+            {**dict(zip(keys, key, strict=True)), value: of_seeds.mean(), "low": float(low), "high": float(high)}
+        )
+    return pd.DataFrame(rows).assign(seeds=groups.size().to_numpy())
+
+
+def _gaps(table: pd.DataFrame) -> pd.DataFrame:
+    keys = [*CONFIGURATION, "seed", "iteration"]
+    pairs = table[(table["quantity"] == "accuracy") & (table["twin"] > 0)]
+    position = dict(zip(POSITIONS, sorted(pairs["answer"].unique()), strict=True))
+    right = pairs.set_index([*keys, "answer", "twin"])["value"]
+    parts = []
+    for (a, b), name in zip(PAIRS, PAIR_NAMES, strict=True):
+        answer, twin = position[a], position[b]
+        gap = right.xs((answer, twin), level=("answer", "twin")) - right.xs((twin, answer), level=("answer", "twin"))
+        parts.append(gap.rename("value").reset_index().assign(quantity=name))
+    return pd.concat(parts, ignore_index=True)[[*keys, "quantity", "value"]]
+
+
+def _last(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows after the last iteration of each study; a network that diverged in training has none."""
+    return table[table["iteration"] == table.groupby(TOGETHER)["iteration"].transform("max")]
+
+
+def _named(by_seed: pd.DataFrame) -> pd.DataFrame:
+    gaps = by_seed[by_seed["quantity"].isin(PAIR_NAMES)].rename(columns={"quantity": "pair", "value": "gap"})
+    return gaps[[*CONFIGURATION, "seed", "pair", "gap"]]

@@ -1,0 +1,185 @@
+"""The paper's attention-only networks (Section 5, App. J), as stacks of members that share depth and wiring.
+
+A member has single-head attention layers with square W_Q, W_K, W_V and no biases, then a ReLU MLP of three layers and a
+linear read-out on the query, the last token. What can be folded exactly is: only the query row of the last layer is
+computed; W_Q W_K^T is one matrix where no rotation stands between them; and without residual connections the values of
+a layer are mixtures of the input tokens times one product of W_V's, so that no token is projected before the read-out.
+
+Axes: E members, S sequences, T tokens, d coordinates.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from position_bias import attention, runtime
+from position_bias.emergence.studies import Network
+from position_bias.emergence.task import Task
+from position_bias.ensemble import Parameters, uniform
+
+MLP = 3  # hidden layers of the classifier
+
+Weights = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What the members of a stack share (depth, residual connections, rotation), and the positional part of each."""
+
+    depth: int
+    residual: bool
+    logits: Tensor  # [E, 1, T, T] added to the attention logits: -inf where the mask forbids, decay elsewhere
+    added: Tensor | None  # [E, 1, T, d] sinusoids added to the tokens, zeros for members without
+    rotation: Tensor | None  # [T, d/2] complex, RoPE's
+
+
+def stack(
+    task: Task,
+    networks: Sequence[Network],
+    depth: int,
+    residual: bool,
+    decay: float,
+    device: str,
+    dtype: torch.dtype = torch.float32,
+) -> Stack:
+    """The stack of `networks`, of which all use RoPE or none does; `decay` is the slope m of the decay mask.
+
+    Raises ValueError for a mask or encoding that there is not, or that does not fit the task.
+    """
+    rotary = {network.encoding == "rope" for network in networks}
+    if len(rotary) != 1:
+        raise ValueError("networks with and without RoPE do not share a stack: only one of them rotates its keys")
+    sinusoids = [network.encoding == "sin" for network in networks]
+    logits = np.stack([attention_logits(task, network, decay) for network in networks])
+    added = rotation = None
+    if any(sinusoids):
+        encoding = attention.sinusoidal_encoding(task.tokens, task.width)
+        added = torch.from_numpy(np.stack([used * encoding for used in sinusoids]))[:, None].to(device, dtype)
+    if True in rotary:
+        angles = torch.from_numpy(attention.rotary_angles(task.tokens, task.width))
+        rotation = torch.polar(torch.ones_like(angles), angles).to(device, dtype.to_complex())
+    return Stack(depth, residual, torch.from_numpy(logits)[:, None].to(device, dtype), added, rotation)
+
+
+def attention_logits(task: Task, network: Network, decay: float) -> attention.Array:
+    """What a network's mask and decay add to its attention logits, `[T, T]`. Raises ValueError as `stack` does."""
+    if network.encoding not in ("none", "sin", "rope", "decay"):
+        raise ValueError(f"encoding = {network.encoding!r} is not known; use one of none, sin, rope, decay")
+    towards_earlier = np.minimum(attention.alibi_bias(task.tokens, [decay])[0], 0)  # Eq. 2: 0 for later tokens
+    return np.where(mask(task, network), towards_earlier if network.encoding == "decay" else 0.0, -np.inf)
+
+
+def mask(task: Task, network: Network) -> attention.Mask:
+    """Which tokens a query may read, `[T, T]`. Raises ValueError as `stack` does."""
+    match network.mask:
+        case "none":
+            return attention.full_mask(task.tokens)
+        case "causal":
+            return attention.causal_mask(task.tokens)
+        case "window":
+            return attention.sliding_window_mask(task.tokens, network.reach)
+        case "prefix":
+            return attention.prefix_mask(task.tokens, network.reach)
+        case unknown:
+            raise ValueError(f"mask = {unknown!r} is not known; use one of none, causal, window, prefix")
+
+
+def initial(task: Task, depth: int, seeds: Sequence[int], device: str) -> Parameters:
+    """Untrained weights, one member a seed: a network of another mask or encoding starts from the same."""
+    d, L = task.width, task.labels
+    generators = [torch.Generator().manual_seed(runtime.seed(seed, "weights")) for seed in seeds]
+    shapes: dict[str, tuple[int, ...]] = {f"{name}{layer}": (d, d) for layer in range(depth) for name in "qkv"}
+    for layer in range(MLP):
+        shapes |= {f"mlp{layer}": (d, d), f"mlp{layer}_bias": (1, d)}
+    shapes |= {"readout": (d, L), "readout_bias": (1, L)}
+    return {name: uniform(generators, shape, d, device) for name, shape in shapes.items()}
+
+
+def label_logits(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
+    """Logits of the labels `[E, S, L]` for tokens `[E, S, T, d]`."""
+    x = tokens if stack.added is None else tokens + stack.added
+    E, S, T, d = x.shape
+    values: Tensor | None = None  # without residual: the product of the W_V so far, [E, d, d]
+    for layer in range(stack.depth):
+        W_Q, W_K, W_V = (weights[f"{name}{layer}"] for name in "qkv")
+        W_Q = W_Q / math.sqrt(d)
+        if values is not None:
+            W_Q, W_K = values @ W_Q, values @ W_K
+        if not stack.residual:
+            values = W_V if values is None else values @ W_V
+        if layer < stack.depth - 1:
+            A = _attention(stack, x, W_Q, W_K)
+            if stack.residual:
+                x = torch.baddbmm(_each(x), _each(A), _each(_project(x, W_V))).view(E, S, T, d)
+            else:
+                x = torch.bmm(_each(A), _each(x)).view(E, S, T, d)
+        else:
+            context = torch.bmm(_last_attention(stack, x, W_Q, W_K).view(E * S, 1, T), _each(x)).view(E, S, d)
+            query = torch.baddbmm(x[:, :, -1], context, W_V) if values is None else context @ values
+    return _classify(weights, query)
+
+
+def attention_maps(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
+    """Attention of every layer, `[E, depth, S, T, T]`, from the formulas as they stand, nothing folded."""
+    x = tokens if stack.added is None else tokens + stack.added
+    maps = []
+    for layer in range(stack.depth):
+        W_Q, W_K, W_V = (weights[f"{name}{layer}"][:, None] for name in "qkv")
+        q, k = x @ W_Q, x @ W_K
+        if stack.rotation is not None:
+            q, k = _rotate(q, stack.rotation), _rotate(k, stack.rotation)
+        A = functional.softmax(q @ k.transpose(-1, -2) / math.sqrt(x.shape[-1]) + stack.logits, -1)
+        x = A @ (x @ W_V) + (x if stack.residual else 0)
+        maps.append(A)
+    return torch.stack(maps, 1)
+
+
+def _attention(stack: Stack, x: Tensor, W_Q: Tensor, W_K: Tensor) -> Tensor:
+    """Attention of all queries, `[E, S, T, T]`."""
+    E, S, T, _ = x.shape
+    if stack.rotation is None:
+        q, k = _project(x, W_Q @ W_K.transpose(1, 2)), x
+    else:
+        q, k = (_rotate(_project(x, W), stack.rotation) for W in (W_Q, W_K))
+    scores = torch.bmm(_each(q), _each(k).transpose(1, 2)).view(E, S, T, T)
+    return functional.softmax(scores + stack.logits, -1)
+
+
+def _last_attention(stack: Stack, x: Tensor, W_Q: Tensor, W_K: Tensor) -> Tensor:
+    """Attention of the last token alone, `[E, S, T]`."""
+    E, S, T, d = x.shape
+    last = x[:, :, -1]
+    if stack.rotation is None:
+        q, k = torch.bmm(last, W_Q @ W_K.transpose(1, 2)), x
+    else:
+        q, k = _rotate(torch.bmm(last, W_Q), stack.rotation[-1]), _rotate(_project(x, W_K), stack.rotation)
+    scores = torch.bmm(_each(k), q.reshape(E * S, d, 1)).view(E, S, T)
+    return functional.softmax(scores + stack.logits[:, :, -1], -1)
+
+
+def _classify(weights: Weights, query: Tensor) -> Tensor:
+    """The three-layer MLP and the read-out, on the query's representation `[E, S, d]`."""
+    for layer in range(MLP):
+        query = functional.relu(torch.baddbmm(weights[f"mlp{layer}_bias"], query, weights[f"mlp{layer}"]))
+    return torch.baddbmm(weights["readout_bias"], query, weights["readout"])
+
+
+def _project(x: Tensor, W: Tensor) -> Tensor:
+    """`x` [E, S, T, d] times each member's `W` [E, d, d]."""
+    return torch.bmm(x.flatten(1, 2), W).view(x.shape)
+
+
+def _each(x: Tensor) -> Tensor:
+    """One matrix a sequence, `[E, S, T, *]` -> `[E S, T, *]`."""
+    return x.reshape(-1, *x.shape[2:])
+
+
+def _rotate(x: Tensor, rotation: Tensor) -> Tensor:
+    """Turn each pair of neighbouring coordinates by the angle of its token."""
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+    return torch.view_as_real(pairs * rotation).flatten(-2)

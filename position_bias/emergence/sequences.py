@@ -1,0 +1,190 @@
+"""Sequences of the retrieval task, drawn for several seeds at once: what each seed draws depends on it alone.
+
+Axes: S seeds, M sequences, n items, T = 2n + 1 tokens, d coordinates. Positions of items are counted from 1.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from position_bias import runtime
+from position_bias.emergence.task import PAIRS, Task
+
+
+@dataclass(frozen=True)
+class World:
+    """What is drawn once a seed, before training."""
+
+    items: Tensor  # [S, K, d] class means, already mixed and scaled
+    label_of: Tensor  # [S, K] the label of a class
+    labels: Tensor  # [S, L, d] the tokens of the labels
+    shared: Tensor  # [S, d] the common direction of a fixed vocabulary
+
+
+def world(task: Task, seeds: Sequence[int], device: str) -> World:
+    """Classes, labels and the shared direction of every seed."""
+    items, label_of, labels, shared = [], [], [], []
+    for seed in seeds:
+        generator = _generator(device, seed, "world")
+        items.append(_normal(task, (task.classes, task.width), generator))
+        labels.append(_normal(task, (task.labels, task.width), generator))
+        shared.append(_normal(task, (task.width,), generator))
+        label_of.append(torch.randint(task.labels, (task.classes,), generator=generator, device=device))
+    directions = torch.stack(shared)
+    means = _class_vectors(task, torch.stack(items), directions[:, None])
+    return World(means, torch.stack(label_of), torch.stack(labels), directions)
+
+
+class Batches:
+    """Training batches of the seeds: `batches(iteration)` gives tokens `[S, M, T, d]` and labels to predict `[S, M]`.
+
+    The query is of the class of the item at one of the positions `bias`, drawn at random; of any item where it is
+    empty. Raises ValueError for a position that there is not.
+    """
+
+    def __init__(self, task: Task, world: World, seeds: Sequence[int], bias: Sequence[int], batch: int) -> None:
+        if wrong := [position for position in bias if not 1 <= position <= task.items]:
+            raise ValueError(f"bias = {wrong[0]} is not a position; items are counted from 1 to {task.items}")
+        self.task, self.world, self.seeds, self.batch = task, world, list(seeds), batch
+        device = world.items.device
+        self.answers = torch.tensor(list(bias) or range(1, task.items + 1), device=device) - 1
+        # one table of class means, then labels, so that one lookup makes the tokens
+        self.table = torch.cat([world.items, world.labels], dim=1).flatten(0, 1)
+        self.rows = torch.arange(len(self.seeds), device=device)[:, None, None] * (task.classes + task.labels)
+
+    def __call__(self, iteration: int) -> tuple[Tensor, Tensor]:
+        """The batch of an iteration, whichever were drawn before."""
+        task, device = self.task, str(self.table.device)
+        S, M, n, C = len(self.seeds), self.batch, task.items, task.classes_shown
+        generators = [_generator(device, seed, "batch", iteration) for seed in self.seeds]
+        uniform = torch.empty(S, M, C + n + 1, device=device)
+        for row, generator in zip(uniform, generators, strict=True):
+            row.uniform_(generator=generator)
+        classes = _distinct(uniform[..., :C], task.classes)
+        slots = _with_query(_arrangement(task, uniform[..., C:-1]), self.answers, uniform[..., -1:])
+        of_item = classes.gather(-1, slots)  # [S, M, n + 1], the query last
+        labels = self.world.label_of.gather(-1, of_item.flatten(1)).view_as(of_item)
+        index = torch.empty(S, M, task.tokens, dtype=torch.int64, device=device)
+        index[..., 0::2] = of_item
+        index[..., 1::2] = labels[..., :-1] + task.classes
+        tokens = self.table[index + self.rows]
+        if task.vocabulary == "gaussian":
+            noise = torch.empty(S, M, n + 1, task.width, device=device)
+            for row, generator in zip(noise, generators, strict=True):
+                row.normal_(generator=generator)
+            tokens[:, :, 0::2].add_(noise, alpha=_noise_scale(task))
+        return tokens, labels[..., -1]
+
+
+@dataclass(frozen=True)
+class Novel:
+    """Sequences of classes that training did not show; those of all test sets share every draw."""
+
+    items: Tensor  # [S, M, n, d]
+    queries: Tensor  # [S, M, n, d] a query of the class of each item
+    labels: Tensor  # [S, M, n] of the items
+    tokens_of: Tensor  # [S, L, d] the tokens of the labels
+
+
+def novel(task: Task, world: World, seeds: Sequence[int], sequences: int, part: object = 0) -> Novel:
+    """`sequences` of novel classes with labels that training knows; another `part` gives others."""
+    device = str(world.items.device)
+    shape = (sequences, task.classes_shown)
+    parts: list[tuple[Tensor, ...]] = []
+    for seed in seeds:
+        generator = _generator(device, seed, "novel", part)
+        parts.append(
+            (
+                _normal(task, (*shape, task.width), generator),
+                torch.randint(task.labels, shape, generator=generator, device=device),
+                torch.rand((sequences, task.items), generator=generator, device=device),
+                _normal(task, (sequences, task.items + 1, task.width), generator),
+            )
+        )
+    means, labels_of, order, noise = map(torch.stack, zip(*parts, strict=True))
+    slots = _arrangement(task, order)
+    vectors = _class_vectors(task, means, world.shared[:, None, None])
+    items = vectors.gather(2, slots[..., None].expand(-1, -1, -1, task.width))
+    queries = items
+    if task.vocabulary == "gaussian":
+        scale = _noise_scale(task) / task.spread
+        items, queries = items + scale * noise[:, :, :-1], items + scale * noise[:, :, -1:]
+    return Novel(items, queries, labels_of.gather(-1, slots), world.labels)
+
+
+def pair_set(drawn: Novel, answer: int, twin: int) -> tuple[Tensor, Tensor]:
+    """The set [a, b]: tokens `[S, M, T, d]` and answers `[S, M]`.
+
+    The item at b is a copy of that at a and keeps its own label; the query is of the class at a, the answer a's label.
+    """
+    items = drawn.items.clone()
+    items[:, :, twin - 1] = items[:, :, answer - 1]
+    return _interleave(items, drawn.queries[:, :, answer - 1], drawn), drawn.labels[:, :, answer - 1]
+
+
+def plain_set(drawn: Novel) -> tuple[Tensor, Tensor]:
+    """Tokens and answers as in `pair_set`, without copies and without bias: sequence m asks for item m mod n."""
+    answers = torch.arange(drawn.labels.shape[1], device=drawn.labels.device) % drawn.labels.shape[2]
+    rows = torch.arange(len(answers), device=drawn.labels.device)
+    return _interleave(drawn.items, drawn.queries[:, rows, answers], drawn), drawn.labels[:, rows, answers]
+
+
+def test_sets(task: Task) -> list[tuple[int, int]]:
+    """The pair sets of the evaluation as (answer, twin), [a, b] and [b, a] for each pair."""
+    pairs = [(task.position(a), task.position(b)) for a, b in PAIRS]
+    return [order for a, b in pairs for order in ((a, b), (b, a))]
+
+
+def _generator(device: str, *parts: object) -> torch.Generator:
+    return torch.Generator(device).manual_seed(runtime.seed(*parts))
+
+
+def _normal(task: Task, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    return torch.randn(shape, generator=generator, device=generator.device) * task.spread
+
+
+def _class_vectors(task: Task, means: Tensor, shared: Tensor) -> Tensor:
+    """(mu + lambda omega) / sqrt(1 + lambda^2) (App. L), or mu / sqrt(1 + eps^2), to which noise is added (App. J)."""
+    if task.vocabulary == "gaussian":
+        return means / math.sqrt(1 + task.noise**2)
+    return (means + task.anisotropy * shared) / math.sqrt(1 + task.anisotropy**2)
+
+
+def _noise_scale(task: Task) -> float:
+    """Standard deviation of a coordinate of an item around its class's mean."""
+    return task.noise * task.spread / math.sqrt(1 + task.noise**2)
+
+
+def _distinct(uniform: Tensor, classes: int) -> Tensor:
+    """Different classes for each sequence from uniform numbers `[..., C]`: the c-th is one of those not yet taken."""
+    chosen: list[Tensor] = []
+    for c, number in enumerate(uniform.unbind(-1)):
+        rank = (number * (classes - c)).long().clamp_(max=classes - c - 1)
+        for taken in torch.stack(chosen, -1).sort(-1).values.unbind(-1) if chosen else ():
+            rank = rank + (rank >= taken)
+        chosen.append(rank)
+    return torch.stack(chosen, -1)
+
+
+def _arrangement(task: Task, uniform: Tensor) -> Tensor:
+    """Which of the sequence's classes stands at each position `[..., n]`: every class B times, in random order."""
+    return uniform.argsort(-1) % task.classes_shown
+
+
+def _with_query(slots: Tensor, answers: Tensor, uniform: Tensor) -> Tensor:
+    """`slots` and, appended, that of an answer position drawn from `answers`."""
+    chosen = (uniform * len(answers)).long().clamp_(max=len(answers) - 1)
+    return torch.cat([slots, slots.gather(-1, answers[chosen])], -1)
+
+
+def _interleave(items: Tensor, query: Tensor, drawn: Novel) -> Tensor:
+    S, M, n, d = items.shape
+    tokens = items.new_empty(S, M, 2 * n + 1, d)
+    tokens[:, :, 0:-1:2] = items
+    rows = torch.arange(S, device=items.device)[:, None, None]
+    tokens[:, :, 1::2] = drawn.tokens_of[rows, drawn.labels]
+    tokens[:, :, -1] = query
+    return tokens

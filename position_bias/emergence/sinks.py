@@ -1,0 +1,100 @@
+"""Attention sinks (App. K.4): how often a token gets more than a threshold of the attention of a later one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from position_bias import attention
+from position_bias.emergence import network as networks
+from position_bias.emergence import sequences
+from position_bias.emergence.task import Task
+from position_bias.emergence.training import Member
+from position_bias.ensemble import Parameters
+
+Array = NDArray[np.float64]
+
+PART = 250  # sequences whose attention is in memory at once, at most
+
+
+def sink_metric(maps: Array, mask: attention.Mask, thresholds: Sequence[float]) -> Array:
+    """Attention Sink_j of K.4 for maps `[..., layers, T, T]`: `[..., thresholds, T]`, a mean over layers.
+
+    The share, of the queries that `mask` lets read token j, of those whose weight on it exceeds the threshold.
+    """
+    above = np.stack([(maps > threshold).sum(axis=-2) for threshold in thresholds], axis=-2)
+    return (above / mask.sum(axis=0)).mean(axis=-3)
+
+
+def uniform_attention(mask: attention.Mask) -> Array:
+    """The null: each query spreads its attention evenly over the tokens that it may read, `[T, T]`."""
+    return mask / mask.sum(axis=1, keepdims=True)
+
+
+def measure(
+    task: Task,
+    members: Sequence[Member],
+    weights: Parameters,
+    depth: int,
+    residual: bool,
+    decay: float,
+    count: int,
+    thresholds: Sequence[float],
+) -> tuple[pd.DataFrame, Array, Array]:
+    """The sink metric of every member, trained and untrained, and of uniform attention under its mask.
+
+    Over `count` sequences free of position bias, in float64. Returns the table (mask, encoding, seed, state, tau,
+    token, value; the null has seed 0), and of the trained members the mean attention map and that of one sequence, each
+    `[members, layers, T, T]`.
+    """
+    rows: list[pd.DataFrame] = []
+    means, examples = [], []
+    for index, member in enumerate(members):
+        stack = networks.stack(task, [member.network], depth, residual, decay, "cpu", torch.float64)
+        mask = networks.mask(task, member.network)
+        trained = {name: value[index : index + 1] for name, value in weights.items()}
+        untrained = networks.initial(task, depth, [member.seed], "cpu")
+        for state, parameters in (("trained", trained), ("untrained", untrained)):
+            metric, mean, example = _over_sequences(task, member.seed, parameters, stack, mask, count, thresholds)
+            rows.append(_rows(member, state, metric, thresholds))
+            if state == "trained":
+                means.append(mean)
+                examples.append(example)
+    for member in {m.network: m for m in reversed(members)}.values():
+        mask = networks.mask(task, member.network)
+        null = sink_metric(uniform_attention(mask)[None], mask, thresholds)
+        rows.append(_rows(member, "uniform", null, thresholds).assign(seed=0))
+    return pd.concat(rows, ignore_index=True), np.stack(means), np.stack(examples)
+
+
+@torch.no_grad()
+def _over_sequences(
+    task: Task,
+    seed: int,
+    parameters: Parameters,
+    stack: networks.Stack,
+    mask: attention.Mask,
+    count: int,
+    thresholds: Sequence[float],
+) -> tuple[Array, Array, Array]:
+    """The metric `[thresholds, T]`, the mean map and the first sequence's `[layers, T, T]`."""
+    world = sequences.world(task, [seed], "cpu")
+    weights = {name: value.double() for name, value in parameters.items()}
+    metrics, totals, examples = [], [], []
+    part = max(1, PART // task.items) * task.items  # as many for every answer position
+    for start in range(0, count, part):
+        drawn = sequences.novel(task, world, [seed], min(part, count - start), ("sinks", start))
+        tokens, _ = sequences.plain_set(drawn)
+        maps = networks.attention_maps(weights, stack, tokens.double())[0].transpose(0, 1).numpy()  # [S, layers, T, T]
+        metrics.append(sink_metric(maps, mask, thresholds).sum(axis=0))
+        totals.append(maps.sum(axis=0))
+        examples.append(maps[0])
+    return np.sum(metrics, axis=0) / count, np.sum(totals, axis=0) / count, examples[0]
+
+
+def _rows(member: Member, state: str, metric: Array, thresholds: Sequence[float]) -> pd.DataFrame:
+    threshold, token = np.meshgrid(thresholds, np.arange(1, metric.shape[-1] + 1), indexing="ij")
+    values = {"tau": threshold.ravel(), "token": token.ravel(), "value": metric.ravel()}
+    return pd.DataFrame(values).assign(**member.labels(), state=state)

@@ -1,0 +1,224 @@
+"""One study of the paper at one depth: all its networks and seeds trained together, and tested as they learn."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from position_bias import ensemble
+from position_bias.emergence import network as networks
+from position_bias.emergence import sequences
+from position_bias.emergence.studies import Network, Study
+from position_bias.emergence.task import Task
+from position_bias.ensemble import Parameters, Recipe, Trained
+from position_bias.runtime import InputError
+
+PART = 500  # test sequences that pass through the networks at once
+MEASURES = ("accuracy", "in_context")  # share of right answers; share of answers that are a label of the context
+
+
+@dataclass(frozen=True)
+class Member:
+    """One network trained from one seed."""
+
+    network: Network
+    seed: int
+
+    def labels(self) -> dict[str, Any]:
+        """As columns of tables."""
+        return {"mask": self.network.mask_name, "encoding": self.network.encoding, "seed": self.seed}
+
+
+def named(study: Study, labels: Sequence[Mapping[str, Any]]) -> list[Member]:
+    """The members of a study that have these `labels`."""
+    networks_by_name = {(network.mask_name, network.encoding): network for network in study.networks}
+    return [Member(networks_by_name[one["mask"], one["encoding"]], one["seed"]) for one in labels]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the members of a study train and how they are tested."""
+
+    recipe: Recipe
+    batch: int  # sequences an iteration
+    decay: float  # slope m of the decay mask
+    sequences: int  # of each test set, at the end
+    sequences_along: int  # and on the way
+    observe_every: int  # iterations between two tests
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the members. Those that diverged have no weights, and no tests from then on."""
+
+    members: list[Member]
+    weights: Parameters  # [members, ...]
+    curves: pd.DataFrame  # a row a number: mask, encoding, seed, iteration, quantity, answer, twin, value
+
+
+def train(
+    task: Task,
+    study: Study,
+    depth: int,
+    seeds: Sequence[int],
+    setting: Setting,
+    *,
+    checkpoint_every: int,
+    folder: str | Path,
+    device: str,
+) -> Outcome:
+    """Train every network of `study` from every seed, in stacks.
+
+    Members of one seed see the same classes, batches and test sets, and start from the same weights, so that networks
+    compare in pairs; every test draws new sets, so that their noise averages out over tests. What becomes of a member
+    does not depend on its stack. A killed call resumes from `folder`. Raises InputError where no member stays finite.
+    """
+    largest = 4 if device == "cpu" else 256  # members that a CPU's cache holds, or that fill a GPU
+    outcomes = [
+        _train_stack(task, study, depth, members, setting, checkpoint_every, Path(folder) / f"stack{index}", device)
+        for index, members in enumerate(stacks(study.networks, seeds, largest))
+    ]
+    if not any(outcome.members for outcome in outcomes):
+        raise InputError(
+            f"every network of {depth} layers diverged at a learning rate of {setting.recipe.learning_rate:g}; "
+            "lower emergence.training.learning_rate"
+        )
+    return Outcome(
+        members=[member for outcome in outcomes for member in outcome.members],
+        weights={name: torch.cat([outcome.weights[name] for outcome in outcomes]) for name in outcomes[0].weights},
+        curves=pd.concat([outcome.curves for outcome in outcomes], ignore_index=True),
+    )
+
+
+def stacks(of: Sequence[Network], seeds: Sequence[int], largest: int) -> list[list[Member]]:
+    """The members in stacks of at most `largest`, with RoPE apart from without, those of a seed side by side."""
+    members = [Member(network, seed) for seed, network in product(seeds, of)]
+    kinds = [[m for m in members if (m.network.encoding == "rope") == rotary] for rotary in (False, True)]
+    return [kind[start : start + largest] for kind in kinds for start in range(0, len(kind), largest)]
+
+
+def evaluate(
+    answer: Callable[[Tensor], Tensor],
+    task: Task,
+    world: sequences.World,
+    seeds: Sequence[int],
+    rows: Tensor,
+    count: int,
+    draw: int,
+) -> Tensor:
+    """Accuracy and share of in-context answers `[E, sets, 2]`: on the sets of `sequences.test_sets`, then by position.
+
+    `answer` maps tokens `[S, M, T, d]` of the S seeds to label logits `[E, M, L]`; `rows` [E] says whose tokens a
+    member gets. Each pair set has `count` sequences; as many without copies are shared by the answer positions. Another
+    `draw` gives others.
+    """
+    pairs = sequences.test_sets(task)
+    hits = torch.zeros(len(rows), len(pairs) + task.items, 2, device=rows.device)
+    totals = torch.zeros(len(pairs) + task.items, 1, device=rows.device)
+    at_once = max(PART, task.items)  # so that the first part has every answer position
+    for part in range(-(-count // at_once)):
+        drawn = sequences.novel(task, world, seeds, min(at_once, count - part * at_once), (draw, part))
+        in_context = drawn.labels[rows]
+        for index, (position, twin) in enumerate(pairs):
+            tokens, labels = sequences.pair_set(drawn, position, twin)
+            right = _judge(answer(tokens), labels[rows], in_context)
+            hits[:, index] += right.sum(1)
+            totals[index] += right.shape[1]
+        tokens, labels = sequences.plain_set(drawn)
+        right = _judge(answer(tokens), labels[rows], in_context)
+        for position in range(task.items):
+            of_position = right[:, position :: task.items]
+            hits[:, len(pairs) + position] += of_position.sum(1)
+            totals[len(pairs) + position] += of_position.shape[1]
+    return hits / totals
+
+
+def _judge(logits: Tensor, labels: Tensor, in_context: Tensor) -> Tensor:
+    """Whether each answer is right, and whether it is a label of the context, `[E, M, 2]`."""
+    named = logits.argmax(-1)
+    return torch.stack([named == labels, (named[..., None] == in_context).any(-1)], -1).float()
+
+
+def _train_stack(
+    task: Task,
+    study: Study,
+    depth: int,
+    members: list[Member],
+    setting: Setting,
+    checkpoint_every: int,
+    folder: Path,
+    device: str,
+) -> Outcome:
+    seeds = sorted({member.seed for member in members})
+    rows = torch.tensor([seeds.index(member.seed) for member in members], device=device)
+    one_each = rows.tolist() == list(range(len(seeds)))
+    world = sequences.world(task, seeds, device)
+    batches = sequences.Batches(task, world, seeds, [task.position(name) for name in study.bias], setting.batch)
+    stack = networks.stack(task, [member.network for member in members], depth, study.residual, setting.decay, device)
+
+    def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
+        tokens, targets = batches(iteration)
+        if not one_each:
+            tokens, targets = tokens[rows], targets[rows]
+        logits = networks.label_logits(weights, stack, tokens)
+        each = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+        return each.view(targets.shape).mean(1)
+
+    def observe(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
+        def answer(tokens: Tensor) -> Tensor:
+            return networks.label_logits(weights, stack, tokens[rows])
+
+        count = setting.sequences if iteration == setting.recipe.iterations else setting.sequences_along
+        return evaluate(answer, task, world, seeds, rows, count, draw=iteration)
+
+    trained = ensemble.train(
+        networks.initial(task, depth, [member.seed for member in members], device),
+        loss,
+        setting.recipe,
+        observe,
+        observe_every=setting.observe_every,
+        checkpoint_every=checkpoint_every,
+        folder=folder,
+        settings=[study.bias, study.residual, asdict(task), asdict(setting), *map(asdict, members)],
+        description=_description(members, depth),
+    )
+    finite = [index for index in range(len(members)) if index not in trained.diverged]
+    return Outcome(
+        members=[members[index] for index in finite],
+        weights={name: value[finite].cpu() for name, value in trained.parameters.items()},
+        curves=pd.DataFrame(_rows(task, members, trained)),
+    )
+
+
+def _description(members: list[Member], depth: int) -> str:
+    shown = dict.fromkeys(f"{member.network.mask_name}/{member.network.encoding}" for member in members)
+    return f"depth {depth}, {', '.join(shown)}, seeds {', '.join(map(str, sorted({m.seed for m in members})))}"
+
+
+def _rows(task: Task, members: list[Member], trained: Trained) -> Iterator[dict[str, Any]]:
+    """The curves of every member as long as it is finite; the loss is the mean since the test before."""
+    pairs = sequences.test_sets(task)
+    sets = [*pairs, *((position, 0) for position in range(1, task.items + 1))]
+    for index, member in enumerate(members):
+        lost = trained.diverged.get(index, np.inf)
+        for place, iteration in enumerate(trained.observed_at):
+            if iteration >= lost:
+                break
+            at = {**member.labels(), "iteration": iteration}
+            if place:
+                since = trained.losses[trained.observed_at[place - 1] : iteration, index]
+                yield {**at, **_row("loss", 0, 0, float(since.mean(dtype=np.float64)))}
+            for (answer, twin), values in zip(sets, trained.observed[place, index], strict=True):
+                for measure, value in zip(MEASURES, values, strict=True):
+                    yield {**at, **_row(measure, answer, twin, float(value))}
+
+
+def _row(quantity: str, answer: int, twin: int, value: float) -> dict[str, Any]:
+    return {"quantity": quantity, "answer": answer, "twin": twin, "value": value}

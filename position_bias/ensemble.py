@@ -1,0 +1,173 @@
+"""Many small models trained as one stacked batch: member e is row e of every parameter.
+
+Members never mix: the loss of each depends on its own row alone, so each gets the gradients that it would get by
+itself, and AdamW works element by element. A member ends with the same bits whoever shares its stack, as long as its
+share of every tensor in training fills whole vector registers (16 floats); otherwise the last bits of a product may
+depend on where the member lies in memory.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from position_bias import checkpoint
+from position_bias.runtime import log, progress
+
+Parameters = dict[str, Tensor]  # name -> [members, ...], float32
+Loss = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters at iteration 1, 2, ... -> [members]
+Observe = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters after an iteration -> [members, ...]
+
+CHECKPOINT = "checkpoint.safetensors"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """AdamW at a constant learning rate."""
+
+    iterations: int
+    learning_rate: float
+    weight_decay: float  # decoupled, of every parameter
+    betas: tuple[float, float] = (0.9, 0.999)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training leaves."""
+
+    parameters: Parameters  # of all members, those that diverged too
+    losses: NDArray[np.float32]  # [iterations, members], before each update
+    observed_at: list[int]  # iterations
+    observed: NDArray[np.float32]  # [observations, members, ...]
+    diverged: dict[int, int]  # member -> the first iteration with a loss or, when observed, weights that are not finite
+
+
+def train(
+    parameters: Parameters,
+    loss: Loss,
+    recipe: Recipe,
+    observe: Observe,
+    *,
+    observe_every: int,
+    checkpoint_every: int,
+    folder: str | Path,
+    settings: object,
+    description: str = "training",
+) -> Trained:
+    """Train the members from `parameters` on, for `recipe.iterations` updates.
+
+    `loss` must depend on the parameters and the iteration alone. `observe` is called before the first update, after
+    every `observe_every` and after the last. Nothing waits for the device between two of these.
+
+    All that a later call needs goes to `folder`/checkpoint.safetensors every `checkpoint_every` iterations: with the
+    same arguments it resumes, on a CPU to the same bits. `settings` names, in what JSON can hold, all else that decides
+    the outcome (task, architecture, seeds); a checkpoint of other settings is not used.
+
+    A member whose loss or weights are no longer finite is lost and reported, and observed as NaN; the others go on.
+    Where none is left, training ends early.
+    """
+    members = [value.detach().clone().requires_grad_() for value in parameters.values()]
+    trained = dict(zip(parameters, members, strict=True))
+    optimizer = torch.optim.AdamW(
+        members, lr=recipe.learning_rate, betas=recipe.betas, weight_decay=recipe.weight_decay, fused=True
+    )
+    folder = Path(folder)
+    weights = {name: value.detach().cpu().numpy() for name, value in parameters.items()}
+    every = [observe_every, str(members[0].device)]
+    run = checkpoint.fingerprint([asdict(recipe), every, settings], weights)
+    at = observed_at(recipe.iterations, observe_every)
+    done, losses, observed = _resume(folder / CHECKPOINT, run, trained, optimizer, description)
+    if done == 0:
+        observed.append(_observe(observe, trained, 0))
+    pending: list[Tensor] = []
+    diverged = _report_diverged({}, losses, observed, at, description) if done else {}
+    left = [] if len(diverged) == len(members[0]) else range(done + 1, recipe.iterations + 1)
+    for iteration in progress(left, description, recipe.iterations, done):
+        optimizer.zero_grad()
+        of_member = loss(trained, iteration)
+        of_member.sum().backward()
+        optimizer.step()
+        pending.append(of_member.detach())
+        last = iteration == recipe.iterations
+        if last or iteration % observe_every == 0:
+            observed.append(_observe(observe, trained, iteration))
+        if last or iteration % checkpoint_every == 0:
+            losses.append(torch.stack(pending).cpu())
+            pending.clear()
+            history = {"losses": torch.cat(losses), "observed": torch.stack(observed)}
+            tensors = checkpoint.training_state(trained.items(), optimizer)
+            checkpoint.write(folder / CHECKPOINT, run, checkpoint.State(iteration, {}, {**tensors, **history}))
+            diverged = _report_diverged(diverged, losses, observed, at, description)
+            if len(diverged) == len(of_member):
+                break
+    return Trained(
+        parameters={name: value.detach() for name, value in trained.items()},
+        losses=torch.cat(losses).numpy(),
+        observed_at=at[: len(observed)],
+        observed=torch.stack(observed).numpy(),
+        diverged=diverged,
+    )
+
+
+def observed_at(iterations: int, every: int) -> list[int]:
+    """The iterations that `train` observes the members after: 0, every `every`-th, and the last."""
+    return sorted({*range(0, iterations + 1, every), iterations})
+
+
+def uniform(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: int, device: str) -> Tensor:
+    """Initial weights `[members, *shape]` as torch draws those of a Linear layer: uniform within fan_in^(-1/2).
+
+    One generator a member, on the CPU, so that a member starts alike on every device and in every stack.
+    """
+    drawn = torch.stack([torch.rand(shape, generator=generator) for generator in generators])
+    return ((2 * drawn - 1) * fan_in**-0.5).to(device)
+
+
+@torch.no_grad()
+def _observe(observe: Observe, parameters: Mapping[str, Tensor], iteration: int) -> Tensor:
+    """What is observed after an iteration; NaN for the members whose weights are not finite."""
+    observed = observe(parameters, iteration).float().cpu()
+    finite = [value.isfinite().reshape(len(value), -1).all(1) for value in parameters.values()]
+    observed[~torch.stack(finite).all(0).cpu()] = torch.nan
+    return observed
+
+
+def _resume(
+    path: Path, run: str, parameters: Parameters, optimizer: torch.optim.Optimizer, description: str
+) -> tuple[int, list[Tensor], list[Tensor]]:
+    """The iterations done, the losses and the observations so far; none where there is no checkpoint of this run."""
+    try:
+        state = checkpoint.read(path, run)
+    except FileNotFoundError:
+        return 0, [], []
+    except checkpoint.UnusableError as why:
+        log.warning("%s: starts over, since %s %s", description, path, why)
+        return 0, [], []
+    checkpoint.restore(state.tensors, parameters.items(), optimizer)
+    log.info("%s: resumed after iteration %d", description, state.step)
+    return state.step, [state.tensors["losses"]], list(state.tensors["observed"])
+
+
+def _diverged(losses: Tensor, observed: Tensor, at: list[int]) -> dict[int, int]:
+    """Members -> the first iteration with a loss `[iterations, members]` or an observation that is not finite."""
+    first: dict[int, int] = {}
+    seen = observed.isfinite().reshape(*observed.shape[:2], -1).all(2)
+    for iterations, finite in ((at, seen), (range(1, len(losses) + 1), losses.isfinite())):
+        for member in (~finite).any(0).nonzero().flatten().tolist():
+            iteration = iterations[int(finite[:, member].int().argmin())]
+            first[member] = min(first.get(member, iteration), iteration)
+    return first
+
+
+def _report_diverged(
+    before: dict[int, int], losses: list[Tensor], observed: list[Tensor], at: list[int], description: str
+) -> dict[int, int]:
+    """Warn of every member that has diverged and was not `before` known to; return all that have."""
+    diverged = _diverged(torch.cat(losses), torch.stack(observed), at)
+    for member in diverged.keys() - before.keys():
+        log.warning("%s: member %d diverged at iteration %d", description, member, diverged[member])
+    return diverged

@@ -1,0 +1,184 @@
+# Wu et al. 2025: attention-only networks on a synthetic task. Out: results/emergence/{vocabulary}/{study}/depth{depth}/
+# with the weights, learning curves and attention of all networks and seeds of a study at one depth. A study is what one
+# figure shows (position_bias/emergence/studies.py). A killed training resumes from checkpoints/emergence/.
+
+EMERGENCE = config["emergence"]
+SHALLOW = 2  # layers of every study but those of depth
+
+# What figures show, by vocabulary and study
+BY_DEPTH = {
+    "fig4": ("gaussian", "plain"),
+    "fig5": ("gaussian", "residual"),
+    "fig9": ("fixed", "plain"),
+    "fig10": ("fixed", "residual"),
+}
+BY_BIAS = {
+    "fig3": ("gaussian", "ends"),
+    "fig6a": ("gaussian", "first"),
+    "fig6b": ("gaussian", "middle"),
+    "fig6c": ("gaussian", "last"),
+    "fig11a": ("fixed", "ends"),
+    "fig11b": ("fixed", "first"),
+    "fig11c": ("fixed", "middle"),
+    "fig11d": ("fixed", "last"),
+}
+OF_MAPS = {"fig7": ("gaussian", "plain"), "fig12": ("fixed", "plain")}
+OF_SINKS = {
+    "fig8a": ("gaussian", "plain"),
+    "fig8b": ("gaussian", "window"),
+    "fig8c": ("gaussian", "prefix"),
+    "fig13a": ("fixed", "plain"),
+    "fig13b": ("fixed", "window"),
+    "fig13c": ("fixed", "prefix"),
+}
+
+
+def emergence_seeds(wildcards):
+    """How many seeds a study has at a depth."""
+    if wildcards.study == "ends":
+        return EMERGENCE["seeds"]["ends"]
+    return EMERGENCE["seeds"]["shallow" if int(wildcards.depth) <= SHALLOW else "deep"]
+
+
+def emergence_iterations(wildcards):
+    """How long the networks of a study train."""
+    kinds = {"ends": "ends", **dict.fromkeys(["first", "middle", "last"], "position")}
+    return EMERGENCE["training"]["iterations"][kinds.get(wildcards.study, "unbiased")]
+
+
+def emergence_networks(wildcards):
+    """What of the configuration decides which networks a study has."""
+    return {
+        "plain": EMERGENCE["encodings"],
+        "residual": EMERGENCE["encodings"],
+        "window": EMERGENCE["windows"],
+        "prefix": EMERGENCE["prefixes"],
+    }.get(wildcards.study, [])
+
+
+def emergence_depths(vocabulary, study):
+    """The layers that a study is trained with."""
+    return EMERGENCE["depths"][vocabulary].get(study, [SHALLOW])
+
+
+def emergence_curves(*shown):
+    """The learning curves of studies, each a pair of vocabulary and study, at every depth."""
+    return [
+        f"results/emergence/{vocabulary}/{study}/depth{depth}/curves.parquet"
+        for vocabulary, study in shown
+        for depth in emergence_depths(vocabulary, study)
+    ]
+
+
+def emergence_attention(quantity, *shown):
+    """A quantity of the attention of the shallow networks of studies."""
+    return [
+        f"results/emergence/{vocabulary}/{study}/depth{SHALLOW}/{quantity}"
+        for vocabulary, study in shown
+    ]
+
+
+def emergence_figures(figures):
+    """Which of the figures show something: a configuration may train no network of a study."""
+    return [name for name, shown in figures.items() if emergence_depths(*shown)]
+
+
+EMERGENCE_STUDIES = dict.fromkeys(
+    [*BY_DEPTH.values(), *BY_BIAS.values(), *OF_SINKS.values(), ("isotropic", "plain")]
+)
+
+
+rule emergence_train:
+    """Train the networks of a study at one depth, every seed of them, as stacks of small models."""
+    input:
+        library=library("emergence_train.py"),
+    output:
+        weights="results/emergence/{vocabulary}/{study}/depth{depth}/weights.safetensors",
+        curves="results/emergence/{vocabulary}/{study}/depth{depth}/curves.parquet",
+    log:
+        "logs/emergence/{vocabulary}/{study}/depth{depth}.log",
+    benchmark:
+        "results/benchmarks/emergence/{vocabulary}/{study}/depth{depth}.tsv"
+    wildcard_constraints:
+        vocabulary="gaussian|fixed|isotropic",
+        study="plain|residual|ends|first|middle|last|window|prefix",
+        depth=r"[1-9]\d*",
+    conda:
+        "../envs/synthetic.yaml"
+    threads: 1
+    resources:
+        mem_mb=3000,
+        runtime=1440,
+        gpu=GPU,
+    params:
+        task=lookup(dpath="emergence/task", within=config),
+        batch=lookup(dpath="emergence/training/batch", within=config),
+        learning_rate=lookup(dpath="emergence/training/learning_rate", within=config),
+        weight_decay=lookup(dpath="emergence/training/weight_decay", within=config),
+        decay=lookup(dpath="emergence/decay", within=config),
+        every=lookup(dpath="emergence/testing/every", within=config),
+        along=lookup(dpath="emergence/testing/sequences_along", within=config),
+        sequences=lookup(dpath="emergence/testing/sequences", within=config),
+        networks=emergence_networks,
+        iterations=emergence_iterations,
+        seeds=emergence_seeds,
+    script:
+        "../scripts/emergence_train.py"
+
+
+rule emergence_attention:
+    """Attention of the trained networks of a study, and how often tokens are sinks, beside untrained and uniform ones."""
+    input:
+        library=library("emergence_attention.py"),
+        weights="results/emergence/{vocabulary}/{study}/depth{depth}/weights.safetensors",
+    output:
+        sinks="results/emergence/{vocabulary}/{study}/depth{depth}/sinks.parquet",
+        maps="results/emergence/{vocabulary}/{study}/depth{depth}/attention.safetensors",
+    log:
+        "logs/emergence/{vocabulary}/{study}/depth{depth}_attention.log",
+    benchmark:
+        "results/benchmarks/emergence/{vocabulary}/{study}/depth{depth}_attention.tsv"
+    wildcard_constraints:
+        vocabulary="gaussian|fixed|isotropic",
+        study="plain|residual|ends|first|middle|last|window|prefix",
+        depth=r"[1-9]\d*",
+    conda:
+        "../envs/synthetic.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        task=lookup(dpath="emergence/task", within=config),
+        decay=lookup(dpath="emergence/decay", within=config),
+        sequences=lookup(dpath="emergence/sinks/sequences", within=config),
+        thresholds=lookup(dpath="emergence/sinks/thresholds", within=config),
+        networks=emergence_networks,
+    script:
+        "../scripts/emergence_attention.py"
+
+
+rule emergence_evidence:
+    """Curves of the long trainings without residual connections as one small table, to be kept in evidence/."""
+    input:
+        library=library("emergence_evidence.py"),
+        curves=emergence_curves(("gaussian", "plain")),
+    output:
+        curves="results/evidence/emergence/depth.csv",
+        runs="results/evidence/emergence/depth_runs.csv",
+    log:
+        "logs/evidence/emergence/depth.log",
+    benchmark:
+        "results/benchmarks/evidence/emergence/depth.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        training=lookup(dpath="emergence/training", within=config),
+        testing=lookup(dpath="emergence/testing", within=config),
+        scale=lookup(dpath="scale", within=config),
+    script:
+        "../scripts/emergence_evidence.py"

@@ -1,0 +1,25 @@
+import torch
+
+from position_bias import artifacts, runtime
+from position_bias.emergence import sinks, studies, training
+from position_bias.emergence.task import for_vocabulary
+
+with runtime.job(snakemake.log[0]):
+    torch.set_num_threads(snakemake.threads)
+    params, wildcards = snakemake.params, snakemake.wildcards
+    study = studies.study(wildcards.study, params.networks)
+    labels = artifacts.read_labels(snakemake.input.weights)
+    saved = labels.pop("members")
+    weights = artifacts.read_tensors(snakemake.input.weights)
+    table, mean, example = sinks.measure(
+        for_vocabulary(wildcards.vocabulary, params.task),
+        training.named(study, saved),
+        {name: torch.from_numpy(value) for name, value in weights.items()},
+        int(wildcards.depth),
+        study.residual,
+        params.decay,
+        params.sequences,
+        params.thresholds,
+    )
+    artifacts.write_table(snakemake.output.sinks, table.assign(**labels))
+    artifacts.write_tensors(snakemake.output.maps, {"mean": mean, "example": example}, **labels, members=saved)

@@ -1,0 +1,19 @@
+import pandas as pd
+
+from position_bias import artifacts, runtime
+from position_bias.claims import emergence
+from position_bias.emergence import gaps
+
+with runtime.job(snakemake.log[0]):
+    columns = [*gaps.CONFIGURATION, *gaps.COLUMNS]
+    tests = pd.concat(artifacts.read_table(path, columns) for path in snakemake.input.curves)
+    of_sinks = [*gaps.CONFIGURATION, "seed", "state", "tau", "token", "value"]
+    sinks = pd.concat(artifacts.read_table(path, of_sinks) for path in snakemake.input.sinks)
+    trained = emergence.Trained(
+        gaps=gaps.trained(gaps.curves(tests)),
+        accuracy=gaps.by_position(tests),
+        sinks=sinks[sinks["tau"] == snakemake.params.threshold],
+    )
+    checks = emergence.checks(trained, snakemake.params.scale, snakemake.params.level)
+    for path in snakemake.output:
+        artifacts.write_table(path, checks)

@@ -1,0 +1,16 @@
+import pandas as pd
+
+from position_bias import artifacts, runtime
+from position_bias.emergence import gaps
+from position_bias.emergence.task import for_vocabulary
+from position_bias.plots import emergence, style
+
+with runtime.job(snakemake.log[0]), style.figure_style():
+    level, task = snakemake.params.level, for_vocabulary("gaussian", snakemake.params.task)
+    columns = [*gaps.CONFIGURATION, *gaps.COLUMNS]
+    tests = pd.concat(artifacts.read_table(path, columns) for path in snakemake.input.curves)
+    by_seed = gaps.trained(gaps.curves(tests))
+    summary = gaps.summary(by_seed, [*gaps.CONFIGURATION, "pair"], "gap", level)
+    accuracy = gaps.summary(gaps.by_position(tests), [*gaps.CONFIGURATION, "answer"], "accuracy", level)
+    figure = emergence.depth(summary, by_seed, accuracy, task.chance, task.copying_chance)
+    style.save(figure, *snakemake.output)

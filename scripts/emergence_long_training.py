@@ -1,0 +1,16 @@
+import pandas as pd
+
+from position_bias import artifacts, runtime
+from position_bias.emergence import gaps
+from position_bias.plots import emergence, style
+
+with runtime.job(snakemake.log[0]), style.figure_style():
+    kept = artifacts.read_table(snakemake.input.evidence, ["depth", "seed", "iteration", "quantity", "value"])
+    long = kept[kept["quantity"].isin(gaps.PAIR_NAMES)].rename(columns={"quantity": "pair", "value": "gap"})
+    columns = [*gaps.CONFIGURATION, *gaps.COLUMNS]
+    tests = pd.concat(artifacts.read_table(path, columns) for path in snakemake.input.curves)
+    by_seed = gaps.trained(gaps.curves(tests))
+    alike = by_seed[by_seed["encoding"] == "none"]
+    level = snakemake.params.level
+    laptop = gaps.summary(alike, [*gaps.CONFIGURATION, "pair"], "gap", level)
+    style.save(emergence.long_training(long, laptop, snakemake.params.last, level), *snakemake.output)

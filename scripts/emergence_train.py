@@ -1,0 +1,48 @@
+import shutil
+from pathlib import Path
+
+import torch
+
+from position_bias import artifacts, runtime
+from position_bias.emergence import studies, training
+from position_bias.emergence.task import for_vocabulary
+from position_bias.ensemble import Recipe
+
+with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+    runtime.keep_freed_memory()
+    torch.set_num_threads(snakemake.threads)
+    params, wildcards = snakemake.params, snakemake.wildcards
+    task = for_vocabulary(wildcards.vocabulary, params.task)
+    study = studies.study(wildcards.study, params.networks)
+    setting = training.Setting(
+        recipe=Recipe(params.iterations, params.learning_rate, params.weight_decay),
+        batch=params.batch,
+        decay=params.decay,
+        sequences=params.sequences,
+        sequences_along=params.along,
+        observe_every=params.every,
+    )
+    folder = Path("checkpoints/emergence", wildcards.vocabulary, wildcards.study, f"depth{wildcards.depth}")
+    outcome = training.train(
+        task,
+        study,
+        int(wildcards.depth),
+        range(params.seeds),
+        setting,
+        checkpoint_every=snakemake.config["emergence"]["training"]["checkpoint_every"],
+        folder=folder,
+        device=device,
+    )
+    labels = {
+        "vocabulary": wildcards.vocabulary,
+        "study": wildcards.study,
+        "bias": study.bias_name,
+        "residual": study.residual,
+        "depth": int(wildcards.depth),
+    }
+    members = [member.labels() for member in outcome.members]
+    weights = {name: value.numpy() for name, value in outcome.weights.items()}
+    artifacts.write_tensors(snakemake.output.weights, weights, **labels, members=members)
+    made_with = {"device": device, "torch": torch.__version__}
+    artifacts.write_table(snakemake.output.curves, outcome.curves.assign(**labels, **made_with))
+    shutil.rmtree(folder)

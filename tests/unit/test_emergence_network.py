@@ -1,0 +1,292 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from position_bias.emergence import network as networks
+from position_bias.emergence.studies import Network
+from position_bias.emergence.task import Task
+
+TASK = Task(items=4, burstiness=2, classes=8, labels=8, width=8)
+T, D = 9, 8
+DECAY = 0.3
+PLAIN = [
+    *(Network(mask, encoding) for mask in ("none", "causal") for encoding in ("none", "sin")),
+    *(Network(mask, encoding, 3) for mask in ("window", "prefix") for encoding in ("none", "sin")),
+    Network("causal", "decay"),
+    Network("window", "decay", 5),
+    Network("prefix", "decay", 4),
+    Network("window", "none", 1),
+    Network("window", "none", 40),
+    Network("prefix", "none", T),
+]
+ROTARY = [
+    Network("none", "rope"),
+    Network("causal", "rope"),
+    Network("window", "rope", 4),
+    Network("prefix", "rope", 5),
+]
+KINDS = pytest.mark.parametrize("kind", [PLAIN, ROTARY], ids=["plain", "rope"])
+WIRED = pytest.mark.parametrize("residual", [False, True], ids=["plain", "residual"])
+DEPTHS = pytest.mark.parametrize("depth", [1, 2, 3, 4])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def normal(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def sharp(depth, members):
+    """Untrained weights with attention far from uniform."""
+    weights = networks.initial(TASK, depth, range(members), "cpu")
+    return {name: value * (2 if name[0] in "qk" else 1.5) for name, value in weights.items()}
+
+
+def stacked(of, depth, residual):
+    return networks.stack(TASK, of, depth, residual, DECAY, "cpu")
+
+
+# The networks as a textbook has them: one sequence, one query, one key at a time, in float64
+
+
+def may_read(network, i, j):
+    """Whether token i reads token j, both counted from 1."""
+    return {
+        "none": True,
+        "causal": j <= i,
+        "window": i - network.reach < j <= i,
+        "prefix": j <= i or max(i, j) <= network.reach,
+    }[network.mask]
+
+
+def rotation(i):
+    """R of Eq. 3 for token i, theta_l = 10000^(-2(l - 1)/d)."""
+    R = torch.zeros(D, D, dtype=torch.float64)
+    for l in range(1, D // 2 + 1):  # noqa: E741 - the paper's letter
+        angle = i * 10000 ** (-2 * (l - 1) / D)
+        block = [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]
+        R[2 * l - 2 : 2 * l, 2 * l - 2 : 2 * l] = torch.tensor(block, dtype=torch.float64)
+    return R
+
+
+def sinusoid(i):
+    """The encoding of Vaswani et al. of token i, counted from 0."""
+    angles = [i / 10000 ** (2 * pair / D) for pair in range(D // 2)]
+    return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)], dtype=torch.float64)
+
+
+def textbook(weights, network, depth, residual, sequence):
+    """Label logits `[L]` of one sequence `[T, d]`, and attention `[depth, T, T]`."""
+    X = [token + sinusoid(i) if network.encoding == "sin" else token for i, token in enumerate(sequence)]
+    maps = []
+    for layer in range(depth):
+        Q, K, V = ([x @ weights[f"{name}{layer}"] for x in X] for name in "qkv")
+        if network.encoding == "rope":
+            Q, K = ([x @ rotation(i) for i, x in enumerate(of, start=1)] for of in (Q, K))
+        new, A = [], torch.zeros(T, T, dtype=torch.float64)
+        for i in range(T):
+            keys = [j for j in range(T) if may_read(network, i + 1, j + 1)]
+            scores = [Q[i] @ K[j] / math.sqrt(D) for j in keys]
+            if network.encoding == "decay":
+                scores = [score - DECAY * max(i - j, 0) for score, j in zip(scores, keys, strict=True)]
+            share = torch.stack(scores).softmax(0)
+            A[i, keys] = share.detach()
+            read = sum(a * V[j] for a, j in zip(share, keys, strict=True))
+            new.append(X[i] + read if residual else read)
+        X = new
+        maps.append(A)
+    hidden = X[-1]
+    for layer in range(3):
+        hidden = functional.relu(hidden @ weights[f"mlp{layer}"] + weights[f"mlp{layer}_bias"][0])
+    return hidden @ weights["readout"] + weights["readout_bias"][0], torch.stack(maps)
+
+
+@DEPTHS
+@WIRED
+@KINDS
+def test_logits_maps_and_gradients_are_those_of_the_textbook(kind, residual, depth):
+    weights = {name: value.requires_grad_() for name, value in sharp(depth, len(kind)).items()}
+    tokens = normal(len(kind), 2, T, D)
+    targets = torch.arange(2 * len(kind)).view(len(kind), 2) % TASK.labels
+    stack = stacked(kind, depth, residual)
+    logits = networks.label_logits(weights, stack, tokens)
+    functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").backward()
+    maps = networks.attention_maps(weights, stack, tokens)
+    assert maps.shape == (len(kind), depth, 2, T, T)
+    for member, network in enumerate(kind):
+        own = {name: value[member].detach().double().requires_grad_() for name, value in weights.items()}
+        for sequence in range(2):
+            expected, attention = textbook(own, network, depth, residual, tokens[member, sequence].double())
+            torch.testing.assert_close(logits[member, sequence].double(), expected, rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(maps[member, :, sequence].double(), attention, rtol=1e-5, atol=2e-6)
+            functional.cross_entropy(expected, targets[member, sequence], reduction="sum").backward()
+        for name, value in own.items():
+            expected = torch.zeros_like(value) if value.grad is None else value.grad
+            torch.testing.assert_close(weights[name].grad[member].double(), expected, rtol=1e-5, atol=1e-5)
+
+
+# What masks and encodings do
+
+
+def permuted(tokens):
+    order = torch.randperm(T - 1, generator=torch.Generator().manual_seed(1)).tolist()
+    return tokens[:, :, [*order, T - 1]]
+
+
+@DEPTHS
+@WIRED
+def test_without_mask_and_encoding_the_order_of_the_tokens_does_not_matter(residual, depth):
+    of = [Network("none", "none"), Network("none", "sin")]
+    weights, stack, tokens = sharp(depth, 2), stacked(of, depth, residual), normal(2, 3, T, D)
+    logits, shuffled = (networks.label_logits(weights, stack, x) for x in (tokens, permuted(tokens)))
+    torch.testing.assert_close(logits[0], shuffled[0], rtol=1e-4, atol=1e-5)
+    assert (logits[1] - shuffled[1]).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize(("mask", "reach"), [("causal", 0), ("window", 4), ("prefix", 3)])
+def test_a_mask_gives_the_order_of_the_tokens_a_meaning(mask, reach):
+    weights, stack, tokens = sharp(2, 1), stacked([Network(mask, "none", reach)], 2, False), normal(1, 3, T, D)
+    logits, shuffled = (networks.label_logits(weights, stack, x) for x in (tokens, permuted(tokens)))
+    assert (logits - shuffled).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize(
+    ("mask", "encoding", "slope"), [("none", "none", 0), ("causal", "decay", DECAY), ("none", "rope", None)]
+)
+def test_equal_tokens_are_told_apart_by_their_distance_alone(mask, encoding, slope):
+    weights, stack = sharp(1, 1), stacked([Network(mask, encoding)], 1, False)
+    maps = networks.attention_maps(weights, stack, normal(D).expand(1, 1, T, D))[0, 0, 0].double()
+    of_distance = {}
+    for i, j in np.ndindex(T, T):
+        if mask == "none" or j <= i:
+            of_distance.setdefault(i - j, []).append((maps[i, j] / maps[i, i]).log().item())
+    assert len(of_distance) == (2 * T - 1 if mask == "none" else T)
+    for distance, found in of_distance.items():
+        assert np.ptp(found) < 1e-5
+        assert slope is None or found[0] == pytest.approx(-slope * distance, abs=1e-5)
+    assert slope == 0 or np.ptp([found[0] for found in of_distance.values()]) > 0.1
+
+
+@WIRED
+@KINDS
+def test_a_mate_with_another_mask_has_no_influence(kind, residual):
+    weights, tokens = sharp(3, len(kind)), normal(len(kind), 4, T, D)
+    together = networks.label_logits(weights, stacked(kind, 3, residual), tokens)
+    maps = networks.attention_maps(weights, stacked(kind, 3, residual), tokens)
+    for member, network in enumerate(kind):
+        own = {name: value[member : member + 1] for name, value in weights.items()}
+        stack = stacked([network], 3, residual)
+        alone = networks.label_logits(own, stack, tokens[member : member + 1])
+        torch.testing.assert_close(alone[0], together[member], rtol=1e-5, atol=1e-6)
+        alone = networks.attention_maps(own, stack, tokens[member : member + 1])
+        torch.testing.assert_close(alone[0], maps[member], rtol=1e-5, atol=1e-6)
+
+
+@WIRED
+@KINDS
+def test_gradients_stay_with_their_member(kind, residual):
+    weights = {name: value.requires_grad_() for name, value in sharp(2, len(kind)).items()}
+    logits = networks.label_logits(weights, stacked(kind, 2, residual), normal(len(kind), 3, T, D))
+    logits[1].square().sum().backward()
+    for value in weights.values():
+        assert value.grad[1].abs().max() > 0
+        assert (value.grad[[0, 2, 3]] == 0).all()
+
+
+def test_what_the_mask_forbids_gets_exactly_nothing_and_the_rest_sums_to_one():
+    weights, tokens = sharp(4, len(PLAIN)), 30 * normal(len(PLAIN), 2, T, D)
+    maps = networks.attention_maps(weights, stacked(PLAIN, 4, True), tokens)
+    torch.testing.assert_close(maps.sum(-1), torch.ones_like(maps[..., 0]))
+    for member, network in enumerate(PLAIN):
+        admitted = torch.from_numpy(networks.mask(TASK, network))
+        expected = [[may_read(network, i, j) for j in range(1, T + 1)] for i in range(1, T + 1)]
+        assert admitted.tolist() == expected
+        assert (maps[member][..., ~admitted] == 0).all()
+
+
+def test_logits_of_a_mask_are_its_decay_or_nothing():
+    for network in PLAIN:
+        logits = networks.attention_logits(TASK, network, DECAY)
+        for i, j in np.ndindex(T, T):
+            slope = DECAY if network.encoding == "decay" else 0
+            assert logits[i, j] == (-slope * max(i - j, 0) if may_read(network, i + 1, j + 1) else -math.inf)
+
+
+# Initial weights
+
+
+def test_initial_weights_have_the_shapes_and_bounds_of_torchs_linear_layers():
+    task = Task(width=32, labels=48)
+    weights = networks.initial(task, 3, [0, 1], "cpu")
+    layers = [f"{name}{layer}" for layer in range(3) for name in "qkv"]
+    expected = dict.fromkeys([*layers, "mlp0", "mlp1", "mlp2"], (2, 32, 32))
+    expected |= {f"mlp{layer}_bias": (2, 1, 32) for layer in range(3)}
+    expected |= {"readout": (2, 32, 48), "readout_bias": (2, 1, 48)}
+    assert {name: tuple(value.shape) for name, value in weights.items()} == expected
+    bound = 32**-0.5
+    for name, value in weights.items():
+        assert 0.85 * bound < value.abs().max() <= bound
+        if "bias" not in name:
+            assert value.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.05)
+
+
+def test_initial_weights_depend_on_the_seed_alone_and_differ_between_layers_and_seeds():
+    together, alone = (networks.initial(TASK, 2, seeds, "cpu") for seeds in ([5, 6, 5], [6]))
+    for name, value in together.items():
+        assert torch.equal(value[1], alone[name][0])
+        assert torch.equal(value[0], value[2])
+        assert not torch.equal(value[0], value[1])
+    matrices = torch.stack([value[0] for value in together.values() if value.shape[1:] == (D, D)])
+    assert torch.cdist(matrices.flatten(1), matrices.flatten(1)).fill_diagonal_(1).min() > 0.5
+
+
+# What cannot be
+
+ODD = Task(items=4, burstiness=2, classes=8, labels=8, width=7)
+PAIRED = "width = 7: sines, cosines and rotations need pairs of coordinates; give an even width"
+
+
+@pytest.mark.parametrize(
+    ("task", "of", "message"),
+    [
+        (
+            TASK,
+            [Network("diagonal", "none")],
+            "mask = 'diagonal' is not known; use one of none, causal, window, prefix",
+        ),
+        (TASK, [Network("causal", "alibi")], "encoding = 'alibi' is not known; use one of none, sin, rope, decay"),
+        (
+            TASK,
+            [Network("window", "none", 0)],
+            "window = 0: a token reads at least itself, so the window is at least 1",
+        ),
+        (TASK, [Network("prefix", "none", 0)], "prefix = 0: it holds at least 1 and at most all 9 tokens"),
+        (TASK, [Network("prefix", "none", 10)], "prefix = 10: it holds at least 1 and at most all 9 tokens"),
+        (
+            TASK,
+            [Network("causal", "rope"), Network("causal", "sin")],
+            "networks with and without RoPE do not share a stack: only one of them rotates its keys",
+        ),
+        (ODD, [Network("causal", "rope")], PAIRED),
+        (ODD, [Network("causal", "none"), Network("causal", "sin")], PAIRED),
+    ],
+)
+def test_networks_that_there_are_not_are_named_in_one_line(task, of, message):
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
+        networks.stack(task, of, 2, False, DECAY, "cpu")
+    assert str(error.value) == message
+
+
+def test_an_odd_width_is_enough_without_pairs():
+    stack = networks.stack(ODD, [Network("causal", "none"), Network("causal", "decay")], 2, True, DECAY, "cpu")
+    weights = networks.initial(ODD, 2, [0, 1], "cpu")
+    assert networks.label_logits(weights, stack, normal(2, 3, T, 7)).isfinite().all()

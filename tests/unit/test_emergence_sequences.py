@@ -1,0 +1,358 @@
+import math
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+
+from position_bias.emergence import sequences
+from position_bias.emergence.task import PAIRS, Task, for_vocabulary
+
+NUMBERS = {"classes": 64, "labels": 8}
+TASKS = {name: for_vocabulary(name, NUMBERS) for name in ("gaussian", "fixed", "isotropic")}
+GAUSSIAN, FIXED = TASKS["gaussian"], TASKS["fixed"]
+SHAPES = [(8, 4), (8, 2), (8, 1), (4, 2), (6, 3), (4, 1)]  # items, burstiness
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def drawn(task, seeds=(0, 1), bias=(), batch=200, iteration=1):
+    """A world and one batch of it: tokens and the labels to predict."""
+    world = sequences.world(task, seeds, "cpu")
+    return world, *sequences.Batches(task, world, seeds, bias, batch)(iteration)
+
+
+def nearest(vectors, table):
+    """Which row of `table` [K, d] each vector is closest to."""
+    return torch.cdist(vectors.flatten(0, -2), table).argmin(-1).view(vectors.shape[:-1])
+
+
+def found(vectors, table):
+    """Which row of `table` [K, d] each vector is, bit for bit."""
+    index = nearest(vectors, table)
+    assert torch.equal(table[index], vectors)
+    return index
+
+
+def decoded(world, tokens):
+    """Classes of the items, the query's last, and labels, by comparing tokens with the world."""
+    classes = [nearest(of_seed, items) for of_seed, items in zip(tokens[:, :, 0::2], world.items, strict=True)]
+    return torch.stack(classes), shown_labels(world, tokens)
+
+
+def shown_labels(world, tokens):
+    return torch.stack([found(*of_seed) for of_seed in zip(tokens[:, :, 1::2], world.labels, strict=True)])
+
+
+def standard_error(share, count):
+    return math.sqrt(share * (1 - share) / count)
+
+
+# Training batches
+
+
+@pytest.mark.parametrize(("items", "burstiness"), SHAPES)
+@pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
+def test_every_class_of_a_sequence_stands_in_it_equally_often_with_its_label(vocabulary, items, burstiness):
+    # little noise, so that the closest class is that of the item
+    task = for_vocabulary(vocabulary, {**NUMBERS, "items": items, "burstiness": burstiness, "noise": 0.05})
+    world, tokens, targets = drawn(task)
+    assert tokens.shape == (2, 200, 2 * items + 1, 64)
+    assert targets.shape == (2, 200)
+    classes, labels = decoded(world, tokens)
+    for seed, m in np.ndindex(2, 200):
+        present, counts = classes[seed, m, :-1].unique(return_counts=True)
+        assert counts.tolist() == [burstiness] * (items // burstiness)
+        assert classes[seed, m, -1] in present
+        assert labels[seed, m].tolist() == world.label_of[seed][classes[seed, m, :-1]].tolist()
+        assert targets[seed, m] == world.label_of[seed][classes[seed, m, -1]]
+
+
+def test_classes_and_labels_are_drawn_uniformly():
+    world, tokens, targets = drawn(FIXED, batch=4000)
+    classes, _ = decoded(world, tokens)
+    for counted, kinds in ((classes[..., -1], 64), (world.label_of, 8)):
+        assert scipy.stats.chisquare(torch.bincount(counted.flatten(), minlength=kinds)).pvalue > 1e-3
+    assert torch.bincount(targets.flatten(), minlength=8).min() > 0
+
+
+def test_the_order_of_the_classes_is_any_with_equal_probability():
+    task = replace(FIXED, items=4, burstiness=2)
+    world, tokens, _ = drawn(task, batch=3000)
+    classes, _ = decoded(world, tokens)
+    pattern = (classes[..., 1:4] == classes[..., :1]).flatten(0, 1)  # where the class of the first item returns
+    counted = torch.bincount(pattern.float().argmax(-1), minlength=3)
+    assert (pattern.sum(-1) == 1).all()
+    assert scipy.stats.chisquare(counted).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("bias", [[], [1], [4], [8], [1, 8]])
+def test_the_answer_stands_anywhere_or_at_the_biased_positions_equally_often(bias):
+    task = replace(FIXED, burstiness=1)  # the position of the answer is that of the only item of its class
+    world, tokens, _ = drawn(task, bias=bias, batch=4000)
+    classes, _ = decoded(world, tokens)
+    same = classes[..., :-1] == classes[..., -1:]
+    assert (same.sum(-1) == 1).all()
+    counted = torch.bincount(same.float().argmax(-1).flatten(), minlength=8)
+    expected = [position - 1 for position in bias or range(1, 9)]
+    assert counted[expected].sum() == 2 * 4000
+    assert len(bias) == 1 or scipy.stats.chisquare(counted[expected]).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("bias", [[1], [4], [8]])
+def test_with_bursts_the_query_is_of_the_class_at_the_biased_position(bias):
+    world, tokens, targets = drawn(FIXED, bias=bias)
+    assert torch.equal(tokens[:, :, -1], tokens[:, :, 2 * (bias[0] - 1)])
+    assert torch.equal(targets, shown_labels(world, tokens)[..., bias[0] - 1])
+
+
+@pytest.mark.parametrize("position", [0, 9, -1])
+def test_a_biased_position_that_there_is_not_is_named(position):
+    with pytest.raises(ValueError, match=rf"^bias = {position} is not a position; items are counted from 1 to 8$"):
+        drawn(FIXED, bias=[1, position])
+
+
+@pytest.mark.parametrize("name", ["none", "batch", "iteration", "company", "order"])
+def test_what_a_seed_draws_depends_on_seed_and_iteration_alone(name):
+    task = GAUSSIAN
+    world, tokens, targets = drawn(task, (7,), iteration=3)
+    seeds = {"company": (5, 7, 6), "order": (7, 5)}.get(name, (7,))
+    row = seeds.index(7)
+    others = sequences.world(task, seeds, "cpu")
+    for field in ("items", "label_of", "labels", "shared"):
+        assert torch.equal(getattr(others, field)[row], getattr(world, field)[0])
+    batches = sequences.Batches(task, others, seeds, [], 200)
+    if name == "batch":
+        batches(1), batches(2), batches(3)
+        torch.manual_seed(0)
+    if name == "iteration":
+        assert not torch.equal(batches(2)[0], tokens)
+    again, labels = batches(3)
+    assert torch.equal(again[row], tokens[0])
+    assert torch.equal(labels[row], targets[0])
+
+
+def test_seeds_have_independent_worlds_and_batches():
+    world, tokens, targets = drawn(GAUSSIAN, (0, 1, 2), batch=400)
+    for values in (world.items, world.labels, tokens):
+        count = values[0].numel()
+        correlations = np.corrcoef(values.flatten(1).numpy())
+        assert np.abs(correlations - np.eye(3)).max() < 5 / math.sqrt(count / 64)  # whole tokens repeat
+    for values, share in ((world.label_of, 1 / 8), (targets, 1 / 8)):
+        equal = (values[0] == values[1]).double().mean().item()
+        assert equal == pytest.approx(share, abs=4 * standard_error(share, len(values[0])))
+
+
+# Vectors
+
+
+@pytest.mark.parametrize("vocabulary", TASKS)
+@pytest.mark.parametrize(("scale", "variance"), [("paper", 1 / 64), ("released", 1 / 64**2)])
+def test_coordinates_of_items_and_labels_have_the_variance_of_the_scale(vocabulary, scale, variance):
+    numbers = {"scale": scale, "classes": 4096, "labels": 1024}
+    task = for_vocabulary(vocabulary, numbers)
+    world, tokens, _ = drawn(task, batch=400)
+    everything = sequences.novel(task, world, (0, 1), 400)
+    # the shared direction is one draw a seed, of which 64 coordinates make a rough share of the variance
+    rough = 0.02 if vocabulary != "fixed" else 0.25
+    for vectors, tolerance in (
+        (tokens[:, :, 0:-1:2], rough),
+        (tokens[:, :, -1], rough),
+        (everything.items, rough),
+        (everything.queries, rough),
+        (world.labels, 0.02),
+    ):
+        assert vectors.double().square().mean().item() == pytest.approx(variance, rel=tolerance)
+        assert vectors.double().mean().item() == pytest.approx(0, abs=math.sqrt(variance) * max(rough, 0.02))
+    assert torch.equal(everything.tokens_of, world.labels)
+
+
+def test_gaussian_items_are_a_class_mean_and_fresh_noise_of_the_papers_shares():
+    task = replace(GAUSSIAN, classes=1024)
+    world, tokens, _ = drawn(task, bias=[1], batch=2000)
+    first, query = tokens[:, :, 0].double(), tokens[:, :, -1].double()  # of one class
+    mean, noise = 1 / (1 + 0.75**2), 0.75**2 / (1 + 0.75**2)
+    assert world.items.double().square().mean().item() * 64 == pytest.approx(mean, rel=0.02)
+    assert (first * query).sum(-1).mean().item() == pytest.approx(mean, rel=0.02)
+    assert (first - query).square().sum(-1).mean().item() == pytest.approx(2 * noise, rel=0.02)
+    assert torch.cdist(tokens[0, 0, 0::2], tokens[0, 0, 0::2]).fill_diagonal_(1).min() > 0.1
+
+
+def test_items_of_a_fixed_vocabulary_are_one_vector_a_class():
+    world, tokens, _ = drawn(FIXED)
+    for seed in range(2):
+        items = tokens[seed, :, 0::2].flatten(0, 1)
+        assert found(items, world.items[seed]).unique().numel() > 50
+
+
+def cosines(vectors):
+    """Cosines between different rows."""
+    unit = torch.nn.functional.normalize(vectors.double(), dim=-1)
+    return (unit @ unit.T)[~torch.eye(len(vectors), dtype=torch.bool)]
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "expected"), [("fixed", 0.75**2 / (1 + 0.75**2)), ("isotropic", 0.0), ("gaussian", 0.0)]
+)
+def test_classes_are_as_similar_as_their_vocabulary_has_it(vocabulary, expected):
+    task = for_vocabulary(vocabulary, {"width": 1024, "classes": 200})
+    world = sequences.world(task, (0, 1), "cpu")
+    unseen = sequences.novel(task, world, (0, 1), 100)
+    for seed in range(2):
+        assert cosines(world.items[seed]).mean().item() == pytest.approx(expected, abs=0.03)
+        # a novel class is as similar to those of training as they are to one another
+        pairs = torch.cat([world.items[seed], unseen.items[seed, :, 0]])
+        assert cosines(pairs).mean().item() == pytest.approx(expected, abs=0.03)
+    across = torch.cat([world.items[0, :1], world.items[1, :1]])
+    assert cosines(across).abs().max() < 0.15  # each seed has its own shared direction
+
+
+# Drawing without replacement
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_distinct_classes_are_drawn_uniformly_without_replacement(count):
+    classes, draws = 6, 40_000
+    uniform = torch.rand(draws, count, generator=torch.Generator().manual_seed(count))
+    chosen = sequences._distinct(uniform, classes)
+    orders = {order: place for place, order in enumerate(permutations(range(classes), count))}
+    counted = np.bincount([orders[tuple(row)] for row in chosen.tolist()], minlength=len(orders))
+    assert scipy.stats.chisquare(counted).pvalue > 1e-3  # a repeated class is no key of `orders`
+
+
+def test_as_many_distinct_classes_as_there_are_make_a_permutation():
+    uniform = torch.rand(500, 6, generator=torch.Generator().manual_seed(0))
+    assert (sequences._distinct(uniform, 6).sort(-1).values == torch.arange(6)).all()
+
+
+def test_the_ends_of_the_unit_interval_draw_classes_that_there_are():
+    largest = 1 - 2.0**-24  # the largest number that torch draws
+    ends = torch.cartesian_prod(*[torch.tensor([0.0, largest])] * 4)
+    chosen = sequences._distinct(ends, 10_000_019).sort(-1).values
+    assert chosen.min() == 0
+    assert chosen.max() == 10_000_018
+    assert (chosen.diff(dim=-1) > 0).all()
+
+
+# Test sets
+
+
+@pytest.fixture(params=["gaussian", "fixed"])
+def unseen(request):
+    task = TASKS[request.param]
+    world = sequences.world(task, (0, 1), "cpu")
+    return task, world, sequences.novel(task, world, (0, 1), 60)
+
+
+def item(tokens, position):
+    return tokens[:, :, 2 * (position - 1)]
+
+
+@pytest.mark.parametrize("middle", ["paper", "released"])
+def test_the_pair_sets_are_each_pair_in_both_orders(middle):
+    m = {"paper": 4, "released": 5}[middle]
+    expected = [(1, m), (m, 1), (1, 8), (8, 1), (m, 8), (8, m)]
+    assert sequences.test_sets(Task(middle=middle)) == expected
+    names = [(Task(middle=middle).position(a), Task(middle=middle).position(b)) for a, b in PAIRS]
+    assert expected[0::2] == names
+
+
+def test_in_a_pair_set_the_twin_is_a_copy_of_the_answer_and_keeps_its_label(unseen):
+    task, world, novel = unseen
+    for answer, twin in sequences.test_sets(task):
+        tokens, labels = sequences.pair_set(novel, answer, twin)
+        assert tokens.shape == (2, 60, 17, 64)
+        assert torch.equal(item(tokens, answer), item(tokens, twin))
+        assert torch.equal(item(tokens, answer), novel.items[:, :, answer - 1])
+        assert torch.equal(labels, novel.labels[:, :, answer - 1])
+        assert torch.equal(shown_labels(world, tokens), novel.labels)  # the twin's too
+        for position in {*range(1, 9)} - {twin}:
+            assert torch.equal(item(tokens, position), novel.items[:, :, position - 1])
+
+
+def test_both_orders_of_a_pair_share_every_draw(unseen):
+    _, _, novel = unseen
+    before = [value.clone() for value in vars(novel).values()]
+    one, _ = sequences.pair_set(novel, 1, 8)
+    other, _ = sequences.pair_set(novel, 8, 1)
+    kept = [token for token in range(16) if token not in (0, 14)]
+    assert torch.equal(one[:, :, kept], other[:, :, kept])
+    assert not torch.equal(one[:, :, 0], other[:, :, 0])
+    same_class = (novel.queries[:, :, 0] == novel.queries[:, :, 7]).all(-1)
+    assert 0.2 < same_class.double().mean() < 0.7  # 3/7
+    assert torch.equal(one[same_class][:, -1], other[same_class][:, -1])
+    assert all(torch.equal(value, kept) for value, kept in zip(vars(novel).values(), before, strict=True))
+
+
+def test_a_query_is_a_fresh_draw_of_the_class_of_the_answer(unseen):
+    task, _, novel = unseen
+    to_items = (novel.queries[:, :, :, None] - novel.items[:, :, None]).double().norm(dim=-1)  # [S, M, n, n]
+    same = (novel.queries[:, :, :, None] == novel.queries[:, :, None]).all(-1)
+    assert (same.sum(-1) == task.burstiness).all()
+    assert to_items[same].mean() < 0.8 * to_items[~same].mean()
+    fresh = task.vocabulary == "gaussian"
+    assert (to_items[same].min() > 0.1) if fresh else (to_items[same] == 0).all()
+    # items and queries of a sequence that share a class share a label
+    assert (novel.labels[:, :, :, None] == novel.labels[:, :, None])[same].all()
+
+
+@pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
+def test_labels_of_two_items_differ_as_often_as_the_largest_gap_says(vocabulary):
+    task = TASKS[vocabulary]
+    novel = sequences.novel(task, sequences.world(task, (0,), "cpu"), (0,), 10_000)
+    for a, b in ((0, 3), (0, 7), (3, 7)):
+        differ = (novel.labels[..., a] != novel.labels[..., b]).double().mean().item()
+        assert differ == pytest.approx(task.largest_gap, abs=4 * standard_error(task.largest_gap, 10_000))
+
+
+@pytest.mark.parametrize(("items", "burstiness"), SHAPES)
+def test_novel_classes_stand_in_a_sequence_equally_often(items, burstiness):
+    task = replace(FIXED, items=items, burstiness=burstiness)
+    novel = sequences.novel(task, sequences.world(task, (0, 1), "cpu"), (0, 1), 50)
+    same = (novel.items[:, :, :, None] == novel.items[:, :, None]).all(-1)
+    assert (same.sum(-1) == burstiness).all()
+
+
+def test_novel_classes_are_not_those_of_training(unseen):
+    _, world, novel = unseen
+    for seed in range(2):
+        distances = torch.cdist(novel.queries[seed].flatten(0, 1), world.items[seed])
+        between = torch.cdist(world.items[seed], world.items[seed]).fill_diagonal_(torch.inf)
+        assert distances.min() > 0.7 * between.min()
+    # nor are those of one sequence those of another
+    firsts = novel.items[0, :, 0]
+    assert torch.cdist(firsts, firsts).fill_diagonal_(torch.inf).min() > 0.5
+
+
+@pytest.mark.parametrize("vocabulary", TASKS)
+def test_what_a_seed_is_tested_on_depends_on_seed_and_part_alone(vocabulary):
+    task = TASKS[vocabulary]
+
+    def novel(seeds, part=0):
+        return vars(sequences.novel(task, sequences.world(task, seeds, "cpu"), seeds, 30, part))
+
+    alone, again, together, other = novel((4,)), novel((4,)), novel((3, 4)), novel((4,), 1)
+    for name, value in alone.items():
+        assert torch.equal(value, again[name])
+        assert torch.equal(value[0], together[name][1])
+        assert torch.equal(value, other[name]) == (name == "tokens_of")
+    assert not torch.equal(together["labels"][0], together["labels"][1])
+
+
+def test_a_plain_sequence_asks_for_each_item_in_turn(unseen):
+    _, world, novel = unseen
+    tokens, answers = sequences.plain_set(novel)
+    for m in range(60):
+        asked = m % 8
+        assert torch.equal(tokens[:, m, 0:-1:2], novel.items[:, m])
+        assert torch.equal(tokens[:, m, -1], novel.queries[:, m, asked])
+        assert torch.equal(answers[:, m], novel.labels[:, m, asked])
+    assert torch.equal(shown_labels(world, tokens), novel.labels)

@@ -1,0 +1,392 @@
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from position_bias.attention import causal_mask, full_mask, prefix_mask, sliding_window_mask
+from position_bias.emergence import network as networks
+from position_bias.emergence import sequences, sinks
+from position_bias.emergence.sinks import sink_metric, uniform_attention
+from position_bias.emergence.studies import Network
+from position_bias.emergence.task import Task
+from position_bias.emergence.training import Member
+
+MASKS = {
+    "none": full_mask(7),
+    "causal": causal_mask(7),
+    "window": sliding_window_mask(7, 3),
+    "prefix": prefix_mask(7, 4),
+}
+TAUS = (0.15, 0.2, 0.25, 0.3)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def random_maps(mask, *axes, seed=0):
+    """Attention that respects `mask`, `[*axes, T, T]`."""
+    weights = np.where(mask, np.random.default_rng(seed).exponential(size=(*axes, *mask.shape)) ** 2, 0)
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def as_printed(maps, mask, tau):
+    """Attention Sink_j of K.4 for one sequence, `[layers, N, N]` -> `[N]`, term by term."""
+    depth, N, _ = maps.shape
+    metric = []
+    for j in range(N):
+        total = 0.0
+        for t in range(depth):
+            readers = above = 0
+            for i in range(N):
+                readers += int(mask[i, j])
+                above += int(maps[t, i, j] > tau)
+            total += above / readers
+        metric.append(total / depth)
+    return metric
+
+
+# The metric
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_the_metric_is_the_formula_of_the_paper(mask, depth):
+    maps = random_maps(mask, 3, depth)
+    found = sink_metric(maps, mask, TAUS)
+    assert found.shape == (3, len(TAUS), 7)
+    for sequence, (place, tau) in itertools.product(range(3), enumerate(TAUS)):
+        np.testing.assert_allclose(found[sequence, place], as_printed(maps[sequence], mask, tau), rtol=1e-14)
+
+
+def test_the_metric_takes_any_axes_before_layers():
+    mask = MASKS["prefix"]
+    maps = random_maps(mask, 2, 3, 4)
+    together = sink_metric(maps, mask, TAUS)
+    assert together.shape == (2, 3, len(TAUS), 7)
+    for place in np.ndindex(2, 3):
+        np.testing.assert_array_equal(together[place], sink_metric(maps[place], mask, TAUS))
+
+
+def test_a_token_that_only_itself_reads_is_a_sink_or_not():
+    """The last token under a causal mask: one reader, whose weight counts in each layer."""
+    mask = causal_mask(3)
+    maps = np.array([[[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]], [[1, 0, 0], [0.5, 0.5, 0], [0.9, 0, 0.1]]])
+    np.testing.assert_allclose(sink_metric(maps, mask, [0.2])[0], [(2 / 3 + 1) / 2, 0.5, 0.5])
+
+
+def test_more_attention_is_asked_for_by_a_higher_threshold():
+    metric = sink_metric(random_maps(MASKS["causal"], 4, 2), MASKS["causal"], sorted(TAUS))
+    assert (np.diff(metric, axis=-2) <= 0).all()
+    assert (np.diff(metric, axis=-2) < 0).any()
+
+
+def test_all_attention_on_the_first_token_makes_it_a_sink_of_every_query_and_no_other():
+    for mask in (causal_mask(9), prefix_mask(9, 4), full_mask(9)):
+        maps = np.tile(np.eye(9)[0], (2, 9, 1))
+        np.testing.assert_array_equal(sink_metric(maps, mask, [0.2, 0.9]), np.tile(np.eye(9)[0], (2, 1)))
+
+
+# Uniform attention: a row that reads r tokens puts 1/r on each, which exceeds tau = 1/5 strictly for r <= 4
+
+
+def uniform_metric(mask):
+    return sink_metric(uniform_attention(mask)[None], mask, [0.2])[0]
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+def test_uniform_attention_is_even_over_what_the_mask_admits(mask):
+    found = uniform_attention(mask)
+    np.testing.assert_allclose(found.sum(-1), 1)
+    for i, j in np.ndindex(found.shape):
+        assert found[i, j] == (1 / sum(mask[i]) if mask[i, j] else 0)
+
+
+@pytest.mark.parametrize("T", [5, 9, 17])
+def test_under_a_causal_mask_four_queries_exceed_a_fifth(T):
+    """Query i reads i tokens: of those from j on, the ones up to 4, of T + 1 - j."""
+    expected = [max(5 - j, 0) / (T + 1 - j) for j in range(1, T + 1)]
+    np.testing.assert_allclose(uniform_metric(causal_mask(T)), expected, rtol=1e-15)
+
+
+def test_seventeen_tokens_under_a_causal_mask_have_the_values_of_softmax_alone():
+    np.testing.assert_array_equal(uniform_metric(causal_mask(17)).round(2)[:5], [0.24, 0.19, 0.13, 0.07, 0])
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_windows_below_five_make_a_sink_of_every_token(width):
+    np.testing.assert_array_equal(uniform_metric(sliding_window_mask(17, width)), np.ones(17))
+
+
+@pytest.mark.parametrize("width", [5, 9, 13])
+def test_wider_windows_leave_the_four_first_queries_alone(width):
+    """Token j has `width` readers as long as they are in the sequence."""
+    expected = [max(5 - j, 0) / min(width, 18 - j) for j in range(1, 18)]
+    np.testing.assert_allclose(uniform_metric(sliding_window_mask(17, width)), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "sinks_of_17"),
+    [
+        (1, [4 / 17, 3 / 16, 2 / 15, 1 / 14]),
+        (2, [4 / 17, 4 / 17, 2 / 15, 1 / 14]),  # rows 1 and 2 read two tokens, rows 3 and 4 as many as they are
+        (3, [4 / 17, 4 / 17, 4 / 17, 1 / 14]),
+        (4, [4 / 17] * 4),
+        (5, []),  # nobody reads fewer than five
+        (6, []),
+        (17, []),
+    ],
+)
+def test_a_prefix_shares_what_its_rows_read(prefix, sinks_of_17):
+    expected = [*sinks_of_17, *[0] * (17 - len(sinks_of_17))]
+    np.testing.assert_allclose(uniform_metric(prefix_mask(17, prefix)), expected, rtol=1e-15)
+
+
+def test_no_mask_leaves_nothing_above_a_fifth():
+    np.testing.assert_array_equal(uniform_metric(full_mask(17)), np.zeros(17))
+    np.testing.assert_array_equal(uniform_metric(full_mask(4)), np.ones(4))
+
+
+def test_a_weight_of_exactly_the_threshold_is_no_sink():
+    """A window of five gives 1/5 from row 5 on, in float64 the same number as the threshold."""
+    mask = sliding_window_mask(17, 5)
+    weights = uniform_attention(mask)
+    assert weights.dtype == np.float64
+    assert (weights[4:][mask[4:]] == 0.2).all()
+    at, below = sink_metric(weights[None], mask, [0.2, np.nextafter(0.2, 0)])
+    np.testing.assert_array_equal(at[4:], np.zeros(13))
+    np.testing.assert_array_equal(below, np.ones(17))
+
+
+# Measured on networks
+
+TASK = Task(items=4, burstiness=2, classes=8, labels=8, width=8)
+T, DEPTH, DECAY = 9, 2, 0.3
+COUNT = 11
+SEEDS = (5, 3)
+KINDS = (
+    Network("prefix", "none", 3),
+    Network("causal", "none"),
+    Network("window", "sin", 4),
+    Network("causal", "rope"),
+    Network("causal", "decay"),
+    Network("none", "none"),
+    Network("prefix", "decay", 5),
+)
+MEMBERS = tuple(Member(network, seed) for seed in SEEDS for network in KINDS)
+
+
+def trained_weights(members, depth=DEPTH):
+    """Weights with attention far from uniform, another for each member."""
+    weights = networks.initial(TASK, depth, [100 + index for index in range(len(members))], "cpu")
+    return {name: value * (4 if name[0] in "qk" else 1.5) for name, value in weights.items()}
+
+
+def measured(members=MEMBERS, weights=None, residual=False, count=COUNT, depth=DEPTH):
+    weights = trained_weights(members, depth) if weights is None else weights
+    return sinks.measure(TASK, members, weights, depth, residual, DECAY, count, TAUS)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return measured()
+
+
+def metric(table, member, state):
+    """`[thresholds, tokens]` of a member's rows."""
+    found = table[
+        (table["mask"] == member.network.mask_name)
+        & (table["encoding"] == member.network.encoding)
+        & (table["seed"] == (0 if state == "uniform" else member.seed))
+        & (table["state"] == state)
+    ]
+    assert len(found) == len(TAUS) * T
+    return found.pivot(index="tau", columns="token", values="value").loc[list(TAUS), list(range(1, T + 1))].to_numpy()
+
+
+def may_read(network, i, j):
+    """Whether token i reads token j, both counted from 1."""
+    return {
+        "none": True,
+        "causal": j <= i,
+        "window": i - network.reach < j <= i,
+        "prefix": j <= i or max(i, j) <= network.reach,
+    }[network.mask]
+
+
+def reads(network):
+    return np.array([[may_read(network, i, j) for j in range(1, T + 1)] for i in range(1, T + 1)])
+
+
+def attention_of(network, weights, tokens, residual):
+    """Attention of every layer on one sequence, `[layers, T, T]`, in float64 and numpy."""
+    x, d, maps = tokens.copy(), TASK.width, []
+    angles = np.arange(T)[:, None] * 10000.0 ** (-np.arange(0, d, 2) / d)
+    if network.encoding == "sin":
+        x[:, 0::2] += np.sin(angles)
+        x[:, 1::2] += np.cos(angles)
+    distance = np.arange(T)[:, None] - np.arange(T)
+
+    def turned(vectors):
+        if network.encoding != "rope":
+            return vectors
+        pairs = (vectors[:, 0::2] + 1j * vectors[:, 1::2]) * np.exp(1j * angles)
+        return np.stack([pairs.real, pairs.imag], -1).reshape(T, d)
+
+    for layer in range(DEPTH):
+        q, k, v = (weights[f"{name}{layer}"].double().numpy() for name in "qkv")
+        logits = turned(x @ q) @ turned(x @ k).T / np.sqrt(d) - DECAY * np.maximum(distance, 0) * (
+            network.encoding == "decay"
+        )
+        exponentials = np.exp(logits) * reads(network)
+        A = exponentials / exponentials.sum(1, keepdims=True)
+        maps.append(A)
+        x = A @ x @ v + residual * x
+    return np.stack(maps)
+
+
+def test_every_member_has_rows_trained_and_untrained_and_every_network_a_null(result):
+    table, _, _ = result
+    assert set(table.columns) == {"mask", "encoding", "seed", "state", "tau", "token", "value"}
+    assert len(table) == (2 * len(MEMBERS) + len(KINDS)) * len(TAUS) * T
+    assert not table.duplicated(["mask", "encoding", "seed", "state", "tau", "token"]).any()
+    assert set(table["tau"]) == set(TAUS)
+    assert sorted(table["token"].unique()) == list(range(1, T + 1))
+    assert set(table.loc[table["state"] == "uniform", "seed"]) == {0}
+    assert table["value"].between(0, 1).all()
+
+
+@pytest.mark.parametrize("residual", [False, True], ids=["plain", "residual"])
+def test_metric_and_maps_are_those_of_a_textbook_network_in_the_order_of_the_members(monkeypatch, residual):
+    """Over several parts, the last one smaller; the sequences are those that were drawn for the member's seed."""
+    drawn = {}
+    novel = sequences.novel
+
+    def spy(task, world, seeds, count, part):
+        parts = drawn.setdefault(tuple(seeds), {})
+        parts[part] = found = novel(task, world, seeds, count, part)
+        return found
+
+    monkeypatch.setattr(sinks, "PART", 4)
+    monkeypatch.setattr(sequences, "novel", spy)
+    table, means, examples = measured(residual=residual)
+    weights = trained_weights(MEMBERS)
+    assert means.shape == examples.shape == (len(MEMBERS), DEPTH, T, T)
+    for index, member in enumerate(MEMBERS):
+        parts = [sequences.plain_set(part)[0][0] for part in drawn[member.seed,].values()]
+        assert [len(part) for part in parts] == [4, 4, 3]
+        tokens = torch.cat(parts).double().numpy()
+        own = {name: value[index] for name, value in weights.items()}
+        maps = np.stack([attention_of(member.network, own, one, residual) for one in tokens])
+        np.testing.assert_allclose(means[index], maps.mean(0), atol=1e-12)
+        np.testing.assert_allclose(examples[index], maps[0], atol=1e-12)
+        expected = np.mean(
+            [[as_printed(one, reads(member.network), tau) for tau in TAUS] for one in maps],
+            axis=0,
+        )
+        np.testing.assert_allclose(metric(table, member, "trained"), expected, atol=1e-12)
+
+
+def test_the_sequences_of_a_seed_are_all_different_and_not_those_of_another(monkeypatch):
+    drawn = []
+    novel = sequences.novel
+    monkeypatch.setattr(sinks, "PART", 4)
+    monkeypatch.setattr(sequences, "novel", lambda *args: drawn.append(novel(*args)) or drawn[-1])
+    members = [Member(Network("causal", "none"), seed) for seed in SEEDS]
+    measured(members)
+    items = torch.cat([part.items[0] for part in drawn]).flatten(1)
+    # each seed's 11 sequences are read twice, by trained and untrained weights
+    assert len(items) == 2 * 2 * COUNT
+    assert len(items.unique(dim=0)) == 2 * COUNT
+
+
+def test_maps_are_shares_of_what_the_mask_admits_in_float64(result):
+    _, means, examples = result
+    for maps in (means, examples):
+        assert maps.dtype == np.float64
+        np.testing.assert_allclose(maps.sum(-1), 1, atol=1e-12)
+        for of_member, member in zip(maps, MEMBERS, strict=True):
+            forbidden = ~reads(member.network)
+            assert (of_member[:, forbidden] == 0).all()
+            assert (of_member[:, ~forbidden] > 0).all()
+
+
+def test_the_null_is_uniform_attention_under_the_mask_whatever_the_encoding(result):
+    table, _, _ = result
+    for network in KINDS:
+        mask = reads(network)
+        even = np.array([[mask[i, j] / sum(mask[i]) for j in range(T)] for i in range(T)])[None]
+        expected = [as_printed(even, mask, tau) for tau in TAUS]
+        np.testing.assert_allclose(metric(table, Member(network, 3), "uniform"), expected, rtol=1e-14)
+
+
+def test_untrained_is_what_training_starts_from(result):
+    """The weights of `initial`, handed in as if they were trained."""
+    initial = networks.initial(TASK, DEPTH, [member.seed for member in MEMBERS], "cpu")
+    table, _, _ = measured(weights=initial)
+    for member in MEMBERS:
+        start = metric(table, member, "trained")
+        np.testing.assert_array_equal(start, metric(table, member, "untrained"))
+        np.testing.assert_array_equal(start, metric(result[0], member, "untrained"))
+        assert (start != metric(result[0], member, "trained")).any()
+
+
+def test_without_queries_and_keys_attention_is_uniform():
+    members = [Member(network, 1) for network in KINDS if network.encoding != "decay"]
+    weights = {name: value * (name[0] not in "qk") for name, value in trained_weights(members).items()}
+    table, means, _ = measured(members, weights)
+    for member, mean in zip(members, means, strict=True):
+        np.testing.assert_allclose(mean, np.stack([uniform_attention(reads(member.network))] * DEPTH), atol=1e-15)
+        # at a weight of exactly tau the last bit decides: .15 and .3 are no reciprocals
+        rounded = [TAUS.index(0.15), TAUS.index(0.3)]
+        trained, null = (metric(table, member, state)[rounded] for state in ("trained", "uniform"))
+        np.testing.assert_allclose(trained, null, atol=1e-12)
+
+
+@pytest.mark.parametrize("kept", [[4], [10, 1], list(reversed(range(len(MEMBERS))))], ids=str)
+def test_a_member_is_measured_alike_whoever_is_measured_with_it(result, kept):
+    table, means, examples = result
+    members = [MEMBERS[index] for index in kept]
+    weights = {name: value[kept] for name, value in trained_weights(MEMBERS).items()}
+    others, other_means, other_examples = measured(members, weights)
+    assert other_means.tobytes() == means[kept].tobytes()
+    assert other_examples.tobytes() == examples[kept].tobytes()
+    for member, state in itertools.product(members, ("trained", "untrained", "uniform")):
+        np.testing.assert_array_equal(metric(others, member, state), metric(table, member, state))
+
+
+def test_two_calls_give_the_same_bytes(result):
+    again = measured()
+    pd.testing.assert_frame_equal(again[0], result[0], check_exact=True)
+    for one, other in zip(again[1:], result[1:], strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("count", [1, sinks.PART, sinks.PART + 1])
+def test_any_number_of_sequences_is_averaged(count):
+    """The values are multiples of 1 / (count x layers x readers)."""
+    member = Member(Network("causal", "none"), 2)
+    table, means, _ = measured([member], count=count)
+    readers = np.arange(T, 0, -1)
+    counted = metric(table, member, "trained") * count * DEPTH * readers
+    np.testing.assert_allclose(counted, counted.round(), atol=1e-8)
+    np.testing.assert_allclose(means.sum(-1), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize(("at_most", "sizes"), [(1, [4, 4, 3]), (4, [4, 4, 3]), (7, [4, 4, 3]), (9, [8, 3])])
+def test_every_item_is_asked_for_equally_often_whatever_fits_in_memory(monkeypatch, at_most, sizes):
+    """A part asks for the items in turn, from the first on; no count is off by more than one."""
+    drawn = []
+    novel = sequences.novel
+    monkeypatch.setattr(sinks, "PART", at_most)
+    monkeypatch.setattr(sequences, "novel", lambda *args: drawn.append(novel(*args)) or drawn[-1])
+    measured([Member(Network("causal", "none"), 2)])
+    assert [part.labels.shape[1] for part in drawn] == sizes * 2  # trained, untrained
+    asked = np.concatenate([np.arange(size) % TASK.items for size in sizes])
+    assert np.ptp(np.bincount(asked)) <= 1

@@ -1,0 +1,153 @@
+import math
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations, product
+
+import pytest
+
+from position_bias.emergence.task import PAIRS, Task, for_vocabulary
+
+
+def arrangements(items, burstiness):
+    """Every order of the two classes of a sequence, equally likely."""
+    assert items == 2 * burstiness
+    return [tuple(int(i in first) for i in range(items)) for first in combinations(range(items), burstiness)]
+
+
+def labelled(items, burstiness, labels):
+    """Every sequence of labels, equally likely: each class bears one of the labels, independently of the others."""
+    for order in arrangements(items, burstiness):
+        for of_class in product(range(labels), repeat=max(order) + 1):
+            yield [of_class[c] for c in order]
+
+
+def share(happens):
+    counted = Counter(happens)
+    return float(Fraction(counted[True], counted.total()))
+
+
+def test_the_defaults_are_those_of_section_5_and_appendices_j_and_l():
+    task = Task()
+    assert (task.items, task.burstiness, task.classes, task.labels, task.width) == (8, 4, 2048, 32, 64)
+    assert (task.noise, task.anisotropy, task.vocabulary) == (0.75, 0.75, "gaussian")
+    assert (task.tokens, task.classes_shown) == (17, 2)
+
+
+@pytest.mark.parametrize(
+    ("items", "middle", "expected"),
+    [
+        (8, "paper", (1, 4, 8)),
+        (8, "released", (1, 5, 8)),
+        (4, "paper", (1, 2, 4)),
+        (4, "released", (1, 3, 4)),
+        (9, "paper", (1, 4, 9)),
+        (9, "released", (1, 5, 9)),
+    ],
+)
+def test_first_middle_and_last_are_items_counted_from_1(items, middle, expected):
+    task = Task(items=items, burstiness=1, middle=middle)
+    assert tuple(task.position(name) for name in ("first", "middle", "last")) == expected
+
+
+def test_each_pair_names_the_earlier_position_first():
+    assert len(PAIRS) == len(set(PAIRS)) == 3
+    for middle in ("paper", "released"):
+        task = Task(items=4, burstiness=2, middle=middle)
+        assert all(task.position(a) < task.position(b) for a, b in PAIRS)
+
+
+def test_chance_levels_of_the_paper():
+    assert Task().chance == 1 / 32
+    assert Task().copying_chance == 0.515625
+    assert Task().largest_gap == pytest.approx(4 / 7 * 31 / 32, rel=1e-15)
+
+
+@pytest.mark.parametrize(("items", "burstiness", "labels"), [(8, 4, 3), (4, 2, 5), (6, 3, 2)])
+def test_chance_levels_are_what_counting_every_sequence_gives(items, burstiness, labels):
+    task = Task(items=items, burstiness=burstiness, labels=labels, classes=labels + 1)
+    sequences = list(labelled(items, burstiness, labels))
+    named = (bears == of_query for sequence in sequences for of_query in sequence for bears in sequence)
+    assert task.copying_chance == pytest.approx(share(named), rel=1e-14)
+    for a, b in PAIRS:
+        differ = share(s[task.position(a) - 1] != s[task.position(b) - 1] for s in sequences)
+        assert task.largest_gap == pytest.approx(differ, rel=1e-14)
+
+
+def test_coordinates_spread_by_variance_or_by_standard_deviation():
+    assert Task().spread == 1 / 8
+    assert Task(scale="released").spread == 1 / 64
+    assert Task(width=100).spread ** 2 == pytest.approx(1 / 100, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"items": 0}, "items = 0: there must be at least 1"),
+        ({"burstiness": 0}, "burstiness = 0: there must be at least 1"),
+        ({"burstiness": -4}, "burstiness = -4: there must be at least 1"),
+        ({"classes": 0}, "classes = 0: there must be at least 1"),
+        ({"labels": -1}, "labels = -1: there must be at least 1"),
+        ({"width": 0}, "width = 0: there must be at least 1"),
+        ({"items": 3, "burstiness": 3}, "items = 3: first, middle and last are three items from 4 on"),
+        ({"burstiness": 3}, "burstiness = 3 does not divide items = 8; give a divisor"),
+        ({"burstiness": 16}, "burstiness = 16 does not divide items = 8; give a divisor"),
+        (
+            {"labels": 1},
+            "labels = 1, burstiness = 4: without two labels and two classes in a sequence every answer is right; "
+            "give more labels or a smaller burstiness",
+        ),
+        (
+            {"burstiness": 8},
+            "labels = 32, burstiness = 8: without two labels and two classes in a sequence every answer is right; "
+            "give more labels or a smaller burstiness",
+        ),
+        ({"noise": -1}, "noise = -1: a share of the spread is finite and at least 0"),
+        ({"noise": math.nan}, "noise = nan: a share of the spread is finite and at least 0"),
+        ({"noise": math.inf}, "noise = inf: a share of the spread is finite and at least 0"),
+        ({"anisotropy": -0.5}, "anisotropy = -0.5: a share of the spread is finite and at least 0"),
+        ({"anisotropy": math.nan}, "anisotropy = nan: a share of the spread is finite and at least 0"),
+        ({"vocabulary": "gausian"}, "vocabulary = 'gausian' is not known; use one of gaussian, fixed"),
+        ({"scale": "papper"}, "scale = 'papper' is not known; use one of paper, released"),
+        ({"middle": "n/2"}, "middle = 'n/2' is not known; use one of paper, released"),
+        ({"classes": 31}, "classes = 31: every label has a class, and a sequence 2; give at least 32"),
+        (
+            {"classes": 7, "labels": 2, "burstiness": 1},
+            "classes = 7: every label has a class, and a sequence 8; give at least 8",
+        ),
+    ],
+)
+def test_numbers_that_do_not_fit_are_named_with_their_value(numbers, message):
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
+        Task(**numbers)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"items": 4, "burstiness": 2},
+        {"classes": 32},
+        {"labels": 2, "classes": 2},
+        {"burstiness": 1},
+        {"noise": 0, "anisotropy": 0},
+    ],
+)
+def test_the_smallest_numbers_that_fit_are_accepted(numbers):
+    Task(**numbers)
+
+
+@pytest.mark.parametrize(
+    ("name", "vocabulary", "anisotropy"),
+    [("gaussian", "gaussian", 0.5), ("fixed", "fixed", 0.5), ("isotropic", "fixed", 0)],
+)
+def test_a_vocabulary_by_name_keeps_all_other_numbers(name, vocabulary, anisotropy):
+    numbers = {"items": 4, "burstiness": 2, "classes": 40, "anisotropy": 0.5, "scale": "released", "middle": "released"}
+    before = dict(numbers)
+    expected = Task(**{**numbers, "vocabulary": vocabulary, "anisotropy": anisotropy})
+    assert for_vocabulary(name, numbers) == expected
+    assert numbers == before
+
+
+def test_there_is_no_other_vocabulary():
+    with pytest.raises(ValueError, match=r"^vocabulary = 'fixd' is not known; use one of gaussian, fixed$"):
+        for_vocabulary("fixd", {})

@@ -1,0 +1,519 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from position_bias.emergence import sequences, studies, training
+from position_bias.emergence.studies import Network, Study
+from position_bias.emergence.task import Task
+from position_bias.emergence.training import Member, Setting
+from position_bias.ensemble import Recipe
+from position_bias.runtime import InputError
+
+SMALL = Task(items=4, burstiness=2, classes=16, labels=16, width=16)
+SETTING = Setting(Recipe(23, 1e-2, 1e-6), batch=16, decay=0.3, sequences=48, sequences_along=32, observe_every=10)
+MIXED = Study(
+    ("first",),
+    True,
+    (Network("causal", "none"), Network("none", "sin"), Network("causal", "rope"), Network("causal", "decay")),
+)
+SEEDS = (0, 1)
+SETS = [(1, 2), (2, 1), (1, 4), (4, 1), (2, 4), (4, 2), (1, 0), (2, 0), (3, 0), (4, 0)]
+NAMES = ["mask", "encoding", "seed"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def train(folder, study=MIXED, seeds=SEEDS, task=SMALL, setting=SETTING, depth=2):
+    return training.train(task, study, depth, seeds, setting, checkpoint_every=6, folder=folder, device="cpu")
+
+
+def by_member(outcome):
+    """Weights and curves of each member, whatever the order."""
+    curves = dict(list(outcome.curves.groupby(NAMES)))
+    return {
+        member: (
+            {name: value[place] for name, value in outcome.weights.items()},
+            curves[tuple(member.labels().values())].reset_index(drop=True),
+        )
+        for place, member in enumerate(outcome.members)
+    }
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for member, (weights, curves) in expected.items():
+        assert curves.equals(found[member][1]), member
+        assert weights.keys() == found[member][0].keys()
+        for name, value in weights.items():
+            assert torch.equal(value, found[member][0][name]), (member, name)
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def stacks_of(largest, monkeypatch):
+    """Have members train in stacks of at most `largest`."""
+    stacks = training.stacks
+    monkeypatch.setattr(training, "stacks", lambda of, seeds, _: stacks(of, seeds, largest))
+
+
+# Stacks
+
+
+@pytest.mark.parametrize("largest", [1, 3, 4, 100])
+def test_every_member_is_in_one_stack_and_rope_is_kept_apart(largest):
+    networks = [Network(mask, encoding) for mask in ("none", "causal") for encoding in ("none", "rope", "sin")]
+    stacks = training.stacks(networks, range(5), largest)
+    assert all(1 <= len(stack) <= largest for stack in stacks)
+    assert all(len({member.network.encoding == "rope" for member in stack}) == 1 for stack in stacks)
+    members = [member for stack in stacks for member in stack]
+    assert len(members) == len(set(members)) == 30
+    assert set(members) == {Member(network, seed) for network in networks for seed in range(5)}
+    for rotary in (False, True):
+        seeds = [member.seed for member in members if (member.network.encoding == "rope") == rotary]
+        assert seeds == sorted(seeds)  # those of a seed side by side
+
+
+def test_members_are_found_again_by_their_labels():
+    study = replace(MIXED, networks=(*MIXED.networks, Network("window", "none", 3), Network("window", "none", 5)))
+    members = [member for stack in training.stacks(study.networks, SEEDS, 4) for member in stack]
+    assert training.named(study, [member.labels() for member in members]) == members
+
+
+# Training, end to end
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("trained"))
+
+
+def test_training_gives_the_weights_of_every_member(trained):
+    assert set(trained.members) == {Member(network, seed) for network in MIXED.networks for seed in SEEDS}
+    assert len(trained.members) == 8
+    assert {tuple(value.shape) for value in trained.weights.values()} == {(8, 16, 16), (8, 1, 16)}
+    assert all(value.isfinite().all() and not value.requires_grad for value in trained.weights.values())
+    starts = training.networks.initial(SMALL, 2, [member.seed for member in trained.members], "cpu")
+    assert trained.weights.keys() == starts.keys()
+    assert not any(torch.equal(starts[name], value) for name, value in trained.weights.items())
+
+
+def test_curves_hold_a_row_a_number_and_nothing_twice(trained):
+    curves = trained.curves
+    assert list(curves.columns) == [*NAMES, "iteration", "quantity", "answer", "twin", "value"]
+    assert not curves.duplicated([*NAMES, "iteration", "quantity", "answer", "twin"]).any()
+    sets = [(measure, *of) for of in SETS for measure in ("accuracy", "in_context")]
+    expected = {0: sets, **{iteration: [("loss", 0, 0), *sets] for iteration in (10, 20, 23)}}
+    groups = curves.groupby([*NAMES, "iteration"])
+    assert len(groups) == 8 * 4
+    for (*_, iteration), rows in groups:
+        assert sorted(zip(rows["quantity"], rows["answer"], rows["twin"], strict=True)) == sorted(expected[iteration])
+    shares = curves[curves["quantity"] != "loss"]["value"]
+    assert shares.between(0, 1).all()
+    accuracy, in_context = (
+        curves[curves["quantity"] == name].set_index([*NAMES, "iteration", "answer", "twin"])["value"]
+        for name in ("accuracy", "in_context")
+    )
+    assert (accuracy <= in_context).all()  # the right answer is a label of the context
+
+
+def test_the_loss_of_a_test_is_the_mean_since_the_test_before(tmp_path):
+    often = train(tmp_path / "often", setting=replace(SETTING, observe_every=1)).curves
+    seldom = train(tmp_path / "seldom").curves
+    each = often[often["quantity"] == "loss"].set_index([*NAMES, "iteration"])["value"]
+    mean = seldom[seldom["quantity"] == "loss"].set_index([*NAMES, "iteration"])["value"]
+    assert len(mean) == 8 * 3
+    before = {10: 0, 20: 10, 23: 20}  # the last test follows sooner
+    for (*member, iteration), value in mean.items():
+        since = [each[(*member, i)] for i in range(before[iteration] + 1, iteration + 1)]
+        assert value == pytest.approx(np.mean(since), rel=1e-6)
+
+
+def test_every_test_draws_its_own_sequences_and_the_last_draws_more(tmp_path, monkeypatch):
+    counts = []
+    original = sequences.novel
+
+    def counted(task, world, seeds, count, part):
+        counts.append((part, count))
+        return original(task, world, seeds, count, part)
+
+    monkeypatch.setattr(sequences, "novel", counted)
+    setting = replace(SETTING, recipe=replace(SETTING.recipe, iterations=4), observe_every=3, sequences=1030)
+    train(tmp_path, Study((), False, (Network("causal", "none"),)), (0,), setting=setting)
+    assert counts == [((0, 0), 32), ((3, 0), 32), ((4, 0), 500), ((4, 1), 500), ((4, 2), 30)]
+
+
+@pytest.mark.parametrize(
+    ("name", "variants", "bias"),
+    [
+        ("plain", ["none", "decay", "rope"], []),
+        ("residual", ["none", "sin"], []),
+        ("window", [1, 5], []),
+        ("prefix", [2], []),
+        ("ends", [], [1, 4]),
+        ("first", [], [1]),
+        ("middle", [], [2]),
+        ("last", [], [4]),
+    ],
+)
+def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch, name, variants, bias):
+    biases = []
+    original = sequences.Batches
+
+    def recorded(task, world, seeds, positions, batch):
+        biases.append(positions)
+        return original(task, world, seeds, positions, batch)
+
+    monkeypatch.setattr(sequences, "Batches", recorded)
+    study = studies.study(name, variants)
+    short = replace(SETTING, recipe=replace(SETTING.recipe, iterations=2))
+    outcome = train(tmp_path, study, (3,), setting=short, depth=1)
+    assert {member.network for member in outcome.members} == set(study.networks)
+    assert all(positions == bias for positions in biases)
+
+
+@pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
+def test_networks_learn_the_classes_of_training(tmp_path, vocabulary):
+    task = replace(SMALL, vocabulary=vocabulary, noise=0.2, classes=8, labels=8)
+    setting = Setting(Recipe(150, 1e-2, 0.0), 16, 0.3, sequences=8, sequences_along=8, observe_every=50)
+    outcome = train(
+        tmp_path, Study((), True, (Network("causal", "none"), Network("causal", "rope"))), (0,), task, setting
+    )
+    losses = outcome.curves[outcome.curves["quantity"] == "loss"].set_index([*NAMES, "iteration"])["value"]
+    assert (losses.xs(150, level="iteration") < 0.5 * math.log(8)).all()
+
+
+def test_networks_of_a_seed_see_the_same_data_and_start_alike(tmp_path):
+    """Two that differ in name alone, a window over all tokens and the causal mask, stay the same."""
+    outcome = train(tmp_path, Study((), False, (Network("causal", "none"), Network("window", "none", SMALL.tokens))))
+    members = by_member(outcome)
+    for seed in SEEDS:
+        (one, curves), (other, others) = (members[member] for member in members if member.seed == seed)
+        assert all(torch.equal(one[name], value) for name, value in other.items())
+        assert curves.drop(columns=NAMES).equals(others.drop(columns=NAMES))
+    first, second = (next(members[member] for member in members if member.seed == seed) for seed in SEEDS)
+    assert not torch.equal(first[0]["q0"], second[0]["q0"])
+
+
+@pytest.mark.parametrize("study", [MIXED, replace(MIXED, residual=False, bias=())], ids=["residual", "plain"])
+def test_what_becomes_of_a_member_does_not_depend_on_its_stack(tmp_path, monkeypatch, study):
+    expected = by_member(train(tmp_path / "default", study))
+    for largest in (1, 3, 100):
+        with monkeypatch.context() as patch:
+            stacks_of(largest, patch)
+            assert_same(by_member(train(tmp_path / f"{largest}", study)), expected)
+
+
+def test_what_becomes_of_a_member_does_not_depend_on_the_other_networks_and_seeds(tmp_path):
+    expected = by_member(train(tmp_path / "all", seeds=(0, 1, 2)))
+    for networks, seeds in ((MIXED.networks[1:3], (2,)), (MIXED.networks[::-1], (1, 2))):
+        found = by_member(train(tmp_path / f"{len(networks)}", replace(MIXED, networks=networks), seeds))
+        assert len(found) == len(networks) * len(seeds)
+        assert_same(found, {member: expected[member] for member in found})
+
+
+@pytest.mark.parametrize("networks", [MIXED.networks[:1], MIXED.networks], ids=["one", "all"])
+def test_the_order_of_the_seeds_decides_nothing(tmp_path, networks):
+    """One network has a member a seed, whose rows are those of its seeds where these ascend."""
+    study = replace(MIXED, networks=networks)
+    expected = by_member(train(tmp_path / "ascending", study, (0, 1, 2)))
+    for seeds in ((2, 1, 0), (1, 0, 2)):
+        assert_same(by_member(train(tmp_path / str(seeds), study, seeds)), expected)
+
+
+# Tests
+
+
+class Answers:
+    """Ways to answer that know what tokens mean, for one seed: tokens `[1, M, T, d]` -> one-hot logits `[1, M, L]`."""
+
+    def __init__(self, task):
+        self.task, self.world = task, sequences.world(task, (0,), "cpu")
+
+    def measured(self, answer, count):
+        """Accuracy and in_context on pair sets `[3, 2, 2]` (pair, order, measure) and by position `[n, 2]`."""
+
+        def one_hot(tokens):
+            return torch.eye(self.task.labels)[answer(tokens[0])][None]
+
+        found = training.evaluate(one_hot, self.task, self.world, (0,), torch.tensor([0]), count, draw=0)[0]
+        return found[:6].view(3, 2, 2), found[6:]
+
+    def labels(self, tokens):
+        return torch.cdist(tokens[:, 1::2].double(), self.world.labels[0].double()).argmin(-1)
+
+    def retrieve(self, tokens):
+        """The label that most items like the query bear."""
+        like = (tokens[:, 0:-1:2] == tokens[:, -1:]).all(-1)
+        votes = torch.nn.functional.one_hot(self.labels(tokens), self.task.labels) * like[..., None]
+        return votes.sum(1).argmax(-1)
+
+    def copied(self, tokens, place):
+        """The label of the earliest or latest item that stands twice, else of the first."""
+        items = tokens[:, 0:-1:2]
+        same = (items[:, :, None] == items[:, None]).all(-1).sum(-1) > 1
+        order = torch.arange(same.shape[1]) if place == "latest" else -torch.arange(same.shape[1])
+        chosen = (same * 100 + order).argmax(-1)
+        return self.labels(tokens).gather(1, chosen[:, None])[:, 0]
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    return Answers(Task(classes=64))
+
+
+def five_standard_errors(share, count):
+    return 5 * math.sqrt(share * (1 - share) / count)
+
+
+def test_perfect_retrieval_has_no_gap():
+    fixed = Answers(Task(vocabulary="fixed", classes=64))
+    pairs, positions = fixed.measured(fixed.retrieve, 700)
+    assert (pairs == 1).all()
+    assert (positions == 1).all()
+
+
+@pytest.mark.parametrize(("place", "better"), [("earliest", 0), ("latest", 1)])
+def test_answering_by_the_place_of_a_copy_alone_has_the_largest_gap(gaussian, place, better):
+    task, count = gaussian.task, 3000
+    pairs, _ = gaussian.measured(lambda tokens: gaussian.copied(tokens, place), count)
+    assert (pairs[..., 1] == 1).all()  # always a label of the context
+    assert (pairs[:, better, 0] == 1).all()
+    for pair in range(3):
+        gap = (pairs[pair, better, 0] - pairs[pair, 1 - better, 0]).item()
+        assert gap == pytest.approx(task.largest_gap, abs=five_standard_errors(task.largest_gap, count))
+
+
+def test_guessing_is_right_as_often_as_chance_has_it(gaussian):
+    generator = torch.Generator().manual_seed(0)
+    task, count = gaussian.task, 3000
+    pairs, positions = gaussian.measured(
+        lambda tokens: torch.randint(task.labels, (len(tokens),), generator=generator), count
+    )
+    named = 1 - (1 - 1 / task.labels) ** 2  # one of two labels, drawn independently
+    for found, sequences_each in ((pairs.flatten(0, 1), count), (positions, count // task.items)):
+        for expected, values in zip((task.chance, named), found.T, strict=True):
+            tolerance = five_standard_errors(expected, sequences_each)
+            np.testing.assert_allclose(values, expected, rtol=0, atol=tolerance)
+
+
+def test_naming_the_label_of_a_random_item_is_right_as_often_as_copying_chance_has_it(gaussian):
+    generator = torch.Generator().manual_seed(0)
+    task, count = gaussian.task, 4000
+
+    def copied(tokens):
+        chosen = torch.randint(task.items, (len(tokens), 1), generator=generator)
+        return gaussian.labels(tokens).gather(1, chosen)[:, 0]
+
+    _, positions = gaussian.measured(copied, count)
+    accuracy, in_context = positions.mean(0).tolist()
+    assert accuracy == pytest.approx(task.copying_chance, abs=five_standard_errors(task.copying_chance, count))
+    assert in_context == 1
+
+
+def test_a_label_that_the_context_lacks_is_never_right_nor_in_context(gaussian):
+    def absent(tokens):
+        shown = torch.nn.functional.one_hot(gaussian.labels(tokens), gaussian.task.labels).sum(1)
+        return shown.argmin(-1)
+
+    pairs, positions = gaussian.measured(absent, 300)
+    assert (pairs == 0).all()
+    assert (positions == 0).all()
+
+
+@pytest.mark.parametrize("count", [40, 500, 501, 1203])
+def test_parts_weigh_as_many_sequences_as_they_have(gaussian, count):
+    """Always answering label 0 is right where the label is 0, which is counted here sequence by sequence."""
+    task, world = gaussian.task, gaussian.world
+    sizes = [min(500, count - start) for start in range(0, count, 500)]
+    labels = [sequences.novel(task, world, (0,), size, (0, part)).labels[0] for part, size in enumerate(sizes)]
+    pairs, positions = gaussian.measured(lambda tokens: torch.zeros(len(tokens), dtype=torch.int64), count)
+    together = torch.cat(labels)
+    for pair, (a, b) in enumerate(((1, 4), (1, 8), (4, 8))):
+        for order, answer in enumerate((a, b)):
+            right = (together[:, answer - 1] == 0).double().mean().item()
+            assert pairs[pair, order, 0].item() == pytest.approx(right, rel=1e-6)
+    in_context = (together == 0).any(1).double().mean().item()
+    assert pairs[..., 1].numpy() == pytest.approx(np.full((3, 2), in_context), rel=1e-6)
+    for position in range(8):
+        right = torch.cat([of[position::8, position] == 0 for of in labels]).double().mean().item()
+        assert positions[position, 0].item() == pytest.approx(right, rel=1e-6)
+
+
+def test_another_draw_tests_on_other_sequences_and_the_same_on_the_same(gaussian):
+    seen = []
+
+    def answer(tokens):
+        seen.append(tokens)
+        return torch.zeros(*tokens.shape[:2], gaussian.task.labels)
+
+    for draw in (0, 0, 7):
+        training.evaluate(answer, gaussian.task, gaussian.world, (0,), torch.tensor([0]), 20, draw=draw)
+    first, again, other = (torch.stack(seen[start : start + 7]) for start in (0, 7, 14))
+    assert torch.equal(first, again)
+    assert (first[:, :, :, 0] != other[:, :, :, 0]).all()
+
+
+def test_members_are_judged_by_the_sequences_of_their_own_seed():
+    task = Task(vocabulary="fixed", classes=64)
+    rows = torch.tensor([1, 0, 1])
+    world = sequences.world(task, (5, 6), "cpu")
+    one_seed = [Answers(task), Answers(task)]
+    for row, answers in enumerate(one_seed):
+        answers.world = sequences.world(task, (5 + row,), "cpu")
+
+    def answer(tokens):
+        assert tokens.shape[0] == 2
+        logits = [torch.eye(task.labels)[one_seed[row].retrieve(tokens[row])] for row in rows.tolist()]
+        logits[1] = logits[1].roll(1, -1)  # the second member is always wrong
+        return torch.stack(logits)
+
+    found = training.evaluate(answer, task, world, (5, 6), rows, 64, draw=0)
+    assert found.shape == (3, 14, 2)
+    assert (found[[0, 2]] == 1).all()
+    assert (found[1, :, 0] == 0).all()
+
+
+@pytest.mark.parametrize("count", [8, 500, 508])
+def test_every_position_is_tested_as_soon_as_there_are_as_many_sequences(gaussian, count):
+    for found in gaussian.measured(lambda tokens: gaussian.labels(tokens)[:, 0], count):
+        assert found.isfinite().all()
+
+
+# Divergence
+
+
+def spoil(monkeypatch, member, members, at):
+    """Have one member of the stack of so many lose its loss from an iteration on."""
+    original = training.networks.label_logits
+    factors = torch.where(torch.arange(members) == member, math.nan, 1.0)[:, None, None]
+    calls = []
+
+    def spoilt(weights, stack, tokens):
+        logits = original(weights, stack, tokens)
+        if torch.is_grad_enabled():
+            calls.append(1)
+            logits = logits if len(calls) < at else logits * factors
+        return logits
+
+    monkeypatch.setattr(training.networks, "label_logits", spoilt)
+
+
+@pytest.mark.parametrize(("at", "left"), [(5, [0]), (15, [0, 10]), (23, [0, 10, 20])])
+def test_a_member_that_diverged_leaves_curves_until_then_and_no_weights(tmp_path, monkeypatch, caplog, at, left):
+    study = replace(MIXED, networks=MIXED.networks[:2])  # with two seeds one stack of four
+    expected = by_member(train(tmp_path / "whole", study))
+    lost = Member(study.networks[1], 0)
+    with monkeypatch.context() as patch:
+        spoil(patch, 1, 4, at)
+        outcome = train(tmp_path / "spoilt", study)
+    assert lost not in outcome.members
+    assert {len(value) for value in outcome.weights.values()} == {3}
+    assert_same(by_member(outcome), {member: of for member, of in expected.items() if member != lost})
+    rows = outcome.curves[(outcome.curves["mask"] == "none") & (outcome.curves["seed"] == 0)].reset_index(drop=True)
+    before = expected[lost][1]
+    assert rows["iteration"].unique().tolist() == left
+    pd.testing.assert_frame_equal(rows, before[before["iteration"].isin(left)].reset_index(drop=True))
+    assert caplog.text.count("member 1 diverged") == 1
+    assert f"depth 2, causal/none, none/sin, seeds 0, 1: member 1 diverged at iteration {at}" in caplog.text
+
+
+def spoil_at_first(monkeypatch, *seeds):
+    """Have the members of some seeds start from weights that are not finite."""
+    original = training.networks.initial
+
+    def spoilt(task, depth, of, device):
+        factors = torch.tensor([math.nan if seed in seeds else 1.0 for seed in of])[:, None, None]
+        return {name: value * factors for name, value in original(task, depth, of, device).items()}
+
+    monkeypatch.setattr(training.networks, "initial", spoilt)
+
+
+@pytest.mark.parametrize("largest", [1, 2, 4])
+def test_a_stack_whose_members_all_diverge_does_not_end_the_study(tmp_path, monkeypatch, largest):
+    """Stacks hold one seed's members, a single member, or those of several seeds; what is left stays the same."""
+    study = replace(MIXED, networks=MIXED.networks[:2])
+    expected = by_member(train(tmp_path / "whole", study))
+    with monkeypatch.context() as patch:
+        stacks_of(largest, patch)
+        spoil_at_first(patch, 1)
+        outcome = train(tmp_path / "spoilt", study)
+    assert set(outcome.members) == {Member(network, 0) for network in study.networks}
+    assert_same(by_member(outcome), {member: of for member, of in expected.items() if member.seed == 0})
+    assert set(outcome.curves["seed"]) == {0}  # lost before the first test, so that there are no rows
+
+
+def test_there_are_no_tests_of_weights_that_an_update_spoilt(tmp_path, monkeypatch):
+    """The loss of iteration 10 is finite, its gradient not: the test after it would be of weights that are not."""
+    study = Study((), True, MIXED.networks[:1])
+    original = training.networks.label_logits
+    calls = []
+
+    def spoilt(weights, stack, tokens):
+        logits = original(weights, stack, tokens)
+        if torch.is_grad_enabled():
+            calls.append(1)
+            if len(calls) == 10:
+                zero = (weights["readout_bias"][1] * 0).sum().sqrt()
+                logits = torch.stack([logits[0], logits[1] + zero])
+        return logits
+
+    monkeypatch.setattr(training.networks, "label_logits", spoilt)
+    outcome = train(tmp_path, study)
+    assert [member.seed for member in outcome.members] == [0]
+    iterations = outcome.curves.groupby("seed")["iteration"].unique()
+    assert (iterations[0].tolist(), iterations[1].tolist()) == ([0, 10, 20, 23], [0])
+
+
+@pytest.mark.parametrize("largest", [1, 4])
+def test_a_study_whose_members_all_diverge_says_so_in_one_line(tmp_path, monkeypatch, largest):
+    stacks_of(largest, monkeypatch)
+    setting = replace(SETTING, recipe=replace(SETTING.recipe, learning_rate=math.inf))
+    with pytest.raises(InputError) as error:
+        train(tmp_path, Study((), True, MIXED.networks[:1]), setting=setting)
+    assert str(error.value) == (
+        "every network of 2 layers diverged at a learning rate of inf; lower emergence.training.learning_rate"
+    )
+
+
+# Going on after an interruption
+
+
+class Interruption(BaseException):
+    """Like a kill: no handler catches it."""
+
+
+@pytest.mark.parametrize("call", [1, 6, 7, 23, 24, 31, 47, 69])
+def test_an_interrupted_study_ends_as_an_uninterrupted_one(tmp_path, monkeypatch, trained, call):
+    calls = []
+    original = sequences.Batches.__call__
+
+    def counted(batches, iteration):
+        calls.append(iteration)
+        if len(calls) == stop:
+            raise Interruption
+        return original(batches, iteration)
+
+    monkeypatch.setattr(sequences.Batches, "__call__", counted)
+    stop = call
+    with pytest.raises(Interruption):
+        train(tmp_path)
+    stop = None
+    calls.clear()
+    found = train(tmp_path)
+    assert_same(by_member(found), by_member(trained))
+    # three stacks of 23 iterations each, a checkpoint every 6
+    whole, part = divmod(call - 1, 23)
+    assert len(calls) == 3 * 23 - 23 * whole - part // 6 * 6
