@@ -88,3 +88,59 @@ def measured(quantity, lengths):
 def rollouts(file, dataset, n):
     """A file of the rollouts on one data set at one length."""
     return f"results/rollout/{{model}}/{{checkpoint}}/{dataset}/n{n}/{file}"
+
+
+# Of emergence
+
+EMERGENCE = config["emergence"]
+SHALLOW = 2  # layers of every study but those of depth
+
+
+def emergence_seeds(wildcards):
+    """How many seeds a study has at a depth."""
+    if wildcards.study == "ends":
+        return EMERGENCE["seeds"]["ends"]
+    return EMERGENCE["seeds"]["shallow" if int(wildcards.depth) <= SHALLOW else "deep"]
+
+
+def emergence_iterations(wildcards):
+    """How long the networks of a study train."""
+    kinds = {"ends": "ends", **dict.fromkeys(["first", "middle", "last"], "position")}
+    return EMERGENCE["training"]["iterations"][kinds.get(wildcards.study, "unbiased")]
+
+
+def emergence_networks(wildcards):
+    """What of the configuration decides which networks a study has."""
+    return {
+        "plain": EMERGENCE["encodings"],
+        "residual": EMERGENCE["encodings"],
+        "window": EMERGENCE["windows"],
+        "prefix": EMERGENCE["prefixes"],
+    }.get(wildcards.study, [])
+
+
+def emergence_depths(vocabulary, study):
+    """The layers that a study is trained with."""
+    return EMERGENCE["depths"][vocabulary].get(study, [SHALLOW])
+
+
+def emergence_curves(*shown):
+    """The learning curves of studies, each a pair of vocabulary and study, at every depth."""
+    return [
+        f"results/emergence/{vocabulary}/{study}/depth{depth}/curves.parquet"
+        for vocabulary, study in shown
+        for depth in emergence_depths(vocabulary, study)
+    ]
+
+
+def emergence_attention(quantity, *shown):
+    """A quantity of the attention of the shallow networks of studies."""
+    return [
+        f"results/emergence/{vocabulary}/{study}/depth{SHALLOW}/{quantity}"
+        for vocabulary, study in shown
+    ]
+
+
+def emergence_figures(figures):
+    """Which of the figures show something: a configuration may train no network of a study."""
+    return [name for name, shown in figures.items() if emergence_depths(*shown)]
