@@ -367,7 +367,7 @@ def test_a_new_model_leaves_finished_ones_alone(mine):
 def test_where_figure_1_shows_every_model_there_is_no_figure_2(mine):
     mine.configure({"fig1": ["bloom", "mpt", "falcon"]})
     assert mine.planned() == only("structural_fig1")
-    assert "fig2" not in mine.snakemake("all -n --cores 1")
+    assert "structural/fig2" not in mine.snakemake("all -n --cores 1")
 
 
 def test_one_changed_number_rebuilds_what_depends_on_it(mine):
