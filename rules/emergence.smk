@@ -35,6 +35,12 @@ EMERGENCE_STUDIES = dict.fromkeys(
 )
 
 
+wildcard_constraints:
+    vocabulary="|".join(EMERGENCE["depths"]),
+    study="|".join(dict.fromkeys(study for _, study in EMERGENCE_STUDIES)),
+    depth=r"[1-9]\d*",
+
+
 rule emergence_train:
     """Train the networks of a study at one depth, every seed of them, as stacks of small models."""
     input:
@@ -46,10 +52,6 @@ rule emergence_train:
         "logs/emergence/{vocabulary}/{study}/depth{depth}.log",
     benchmark:
         "results/benchmarks/emergence/{vocabulary}/{study}/depth{depth}.tsv"
-    wildcard_constraints:
-        vocabulary="gaussian|fixed|isotropic",
-        study="plain|residual|ends|first|middle|last|window|prefix",
-        depth=r"[1-9]\d*",
     conda:
         "../envs/synthetic.yaml"
     threads: 1
@@ -85,10 +87,6 @@ rule emergence_attention:
         "logs/emergence/{vocabulary}/{study}/depth{depth}_attention.log",
     benchmark:
         "results/benchmarks/emergence/{vocabulary}/{study}/depth{depth}_attention.tsv"
-    wildcard_constraints:
-        vocabulary="gaussian|fixed|isotropic",
-        study="plain|residual|ends|first|middle|last|window|prefix",
-        depth=r"[1-9]\d*",
     conda:
         "../envs/synthetic.yaml"
     threads: 1

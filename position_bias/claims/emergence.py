@@ -160,7 +160,7 @@ def _depth(trained: Trained) -> Iterator[Finding]:
     }
     for (vocabulary, study, encoding), by_depth in _networks(trained.gaps, ["vocabulary", "study", "encoding"]):
         depths = sorted(by_depth["depth"].unique())
-        if (vocabulary, study) in claimed and study in ("plain", "residual"):
+        if (vocabulary, study) in claimed:
             for deeper, than in dict.fromkeys([*zip(depths[1:], depths, strict=False), (depths[-1], depths[0])]):
                 if deeper == than:
                     continue
