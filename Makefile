@@ -20,6 +20,7 @@ benchmark: .venv/installed  ## speed and memory against references, as ratios
 	$(BIN)/python benchmarks/rollout.py
 	$(BIN)/python benchmarks/measure.py
 	$(BIN)/python benchmarks/emergence.py
+	$(BIN)/python benchmarks/norms.py
 	$(BIN)/python benchmarks/workflow.py
 
 clean:  ## remove what was built, but not the environment

@@ -14,6 +14,8 @@ include: "rules/models.smk"
 include: "rules/measure.smk"
 include: "rules/rollout.smk"
 include: "rules/emergence.smk"
+include: "rules/layernorm.smk"
+include: "rules/postnorm.smk"
 include: "rules/figures.smk"
 include: "rules/tables.smk"
 
@@ -24,3 +26,5 @@ rule all:
     input:
         rules.structural.input,
         rules.emergence.input,
+        rules.layernorm.input,
+        rules.postnorm.input,

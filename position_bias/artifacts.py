@@ -85,6 +85,11 @@ def read_table(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
     return table
 
 
+def read_tables(paths: Sequence[str | Path], columns: Sequence[str]) -> pd.DataFrame:
+    """The rows of several tables, in order; each is read as by `read_table`."""
+    return pd.concat([read_table(path, columns) for path in paths], ignore_index=True)
+
+
 def _not_finite(tensors: Mapping[str, np.ndarray]) -> str:
     """Which array holds values that are not finite, and how many; "" where none does."""
     for name, value in tensors.items():

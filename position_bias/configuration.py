@@ -100,11 +100,13 @@ def impossible_values(config: Config) -> Iterator[str]:
                     f"lengths.{purpose}.tokens = {length['tokens']} is more than models.{name} (mpt) takes; "
                     f"give at most {limit}"
                 )
-        if hidden % heads:
-            yield (
-                f"models.{name}.architecture.hidden = {hidden} does not divide into heads = {heads}; "
-                f"use a multiple of {heads}"
-            )
+        yield from uneven_heads(f"models.{name}.architecture.hidden", hidden, heads)
+
+
+def uneven_heads(key: str, width: int, heads: int) -> Iterator[str]:
+    """What is wrong where the width at `key` has no room for as many equal heads."""
+    if width % heads:
+        yield f"{key} = {width} does not divide into heads = {heads}; use a multiple of {heads}"
 
 
 def _describe(error: Fault, schema: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from position_bias import checkpoint
+from position_bias.averaging import Averaging, update
 from position_bias.runtime import log, progress
 
 Parameters = dict[str, Tensor]  # name -> [members, ...], float32
@@ -23,16 +24,33 @@ Loss = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters at ite
 Observe = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters after an iteration -> [members, ...]
 
 CHECKPOINT = "checkpoint.safetensors"
+SWEPT_FROM = 1000  # first seed of sweeps, which choose settings; those of figures and tables are smaller
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """AdamW at a constant learning rate."""
+    """AdamW, at a constant learning rate or one that rises and falls linearly."""
 
     iterations: int
     learning_rate: float
     weight_decay: float  # decoupled, of every parameter
     betas: tuple[float, float] = (0.9, 0.999)
+    warmup: int = 0  # iterations in which the learning rate rises to its value
+    decay: bool = False  # from then on it falls, and reaches 0 after the last iteration
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1:
+            raise ValueError(f"iterations = {self.iterations}: train for at least 1")
+        if not 0 <= self.warmup <= self.iterations:
+            raise ValueError(f"warmup = {self.warmup}: give between 0 and iterations = {self.iterations}")
+
+    def rate(self, iteration: int) -> float:
+        """Learning rate of an iteration, counted from 1."""
+        if iteration <= self.warmup:
+            return self.learning_rate * iteration / self.warmup
+        if not self.decay:
+            return self.learning_rate
+        return self.learning_rate * (self.iterations + 1 - iteration) / (self.iterations - self.warmup)
 
 
 @dataclass(frozen=True)
@@ -41,9 +59,11 @@ class Trained:
 
     parameters: Parameters  # of all members, those that diverged too
     losses: NDArray[np.float32]  # [iterations, members], before each update
+    gradient_norms: NDArray[np.float32]  # [iterations, members], likewise
     observed_at: list[int]  # iterations
     observed: NDArray[np.float32]  # [observations, members, ...]
     diverged: dict[int, int]  # member -> the first iteration with a loss or, when observed, weights that are not finite
+    averaged: Parameters  # the running average, where one was asked for; else empty
 
 
 def train(
@@ -57,6 +77,7 @@ def train(
     folder: str | Path,
     settings: object,
     description: str = "training",
+    averaging: Averaging | None = None,
 ) -> Trained:
     """Train the members from `parameters` on, for `recipe.iterations` updates.
 
@@ -66,6 +87,8 @@ def train(
     All that a later call needs goes to `folder`/checkpoint.safetensors every `checkpoint_every` iterations: with the
     same arguments it resumes, on a CPU to the same bits. `settings` names, in what JSON can hold, all else that decides
     the outcome (task, architecture, seeds); a checkpoint of other settings is not used.
+
+    With `averaging`, a running average of the parameters is kept beside them.
 
     A member whose loss or weights are no longer finite is lost and reported, and observed as NaN; the others go on.
     Where none is left, training ends early.
@@ -77,45 +100,57 @@ def train(
     )
     folder = Path(folder)
     weights = {name: value.detach().cpu().numpy() for name, value in parameters.items()}
-    every = [observe_every, str(members[0].device)]
+    every = [observe_every, str(members[0].device), averaging and asdict(averaging)]
     run = checkpoint.fingerprint([asdict(recipe), every, settings], weights)
     at = observed_at(recipe.iterations, observe_every)
-    done, losses, observed = _resume(folder / CHECKPOINT, run, trained, optimizer, description)
-    if done == 0:
-        observed.append(_observe(observe, trained, 0))
+    average = {name: value.detach().clone() for name, value in parameters.items()} if averaging else {}
+    done, history = _resume(folder / CHECKPOINT, run, trained, average, optimizer, description)
+    observed = list(history["observed"]) if done else [_observe(observe, trained, 0)]
     pending: list[Tensor] = []
-    diverged = _report_diverged({}, losses, observed, at, description) if done else {}
+    diverged = _report_diverged({}, history, at, description) if done else {}
     left = [] if len(diverged) == len(members[0]) else range(done + 1, recipe.iterations + 1)
     for iteration in progress(left, description, recipe.iterations, done):
+        if recipe.warmup or recipe.decay:
+            optimizer.param_groups[0]["lr"] = recipe.rate(iteration)
         optimizer.zero_grad()
         of_member = loss(trained, iteration)
         of_member.sum().backward()
+        pending.append(torch.stack([of_member.detach(), _gradient_norms(members)]))
         optimizer.step()
-        pending.append(of_member.detach())
+        if averaging:
+            update(average, trained, averaging.weight(iteration))
         last = iteration == recipe.iterations
         if last or iteration % observe_every == 0:
             observed.append(_observe(observe, trained, iteration))
         if last or iteration % checkpoint_every == 0:
-            losses.append(torch.stack(pending).cpu())
+            seen = [history["watched"]] if history else []
+            history = {"watched": torch.cat([*seen, torch.stack(pending).cpu()]), "observed": torch.stack(observed)}
             pending.clear()
-            history = {"losses": torch.cat(losses), "observed": torch.stack(observed)}
             tensors = checkpoint.training_state(trained.items(), optimizer)
-            checkpoint.write(folder / CHECKPOINT, run, checkpoint.State(iteration, {}, {**tensors, **history}))
-            diverged = _report_diverged(diverged, losses, observed, at, description)
+            tensors |= history | {f"average/{name}": value for name, value in average.items()}
+            checkpoint.write(folder / CHECKPOINT, run, checkpoint.State(iteration, {}, tensors))
+            diverged = _report_diverged(diverged, history, at, description)
             if len(diverged) == len(of_member):
                 break
     return Trained(
         parameters={name: value.detach() for name, value in trained.items()},
-        losses=torch.cat(losses).numpy(),
+        losses=history["watched"][:, 0].numpy(),
+        gradient_norms=history["watched"][:, 1].numpy(),
         observed_at=at[: len(observed)],
-        observed=torch.stack(observed).numpy(),
+        observed=history["observed"].numpy(),
         diverged=diverged,
+        averaged=average,
     )
 
 
 def observed_at(iterations: int, every: int) -> list[int]:
     """The iterations that `train` observes the members after: 0, every `every`-th, and the last."""
     return sorted({*range(0, iterations + 1, every), iterations})
+
+
+def seeds_of_sweep(count: int) -> range:
+    """Seeds to choose a setting on, apart from those that it is reported for."""
+    return range(SWEPT_FROM, SWEPT_FROM + count)
 
 
 def uniform(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: int, device: str) -> Tensor:
@@ -127,6 +162,12 @@ def uniform(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: i
     return ((2 * drawn - 1) * fan_in**-0.5).to(device)
 
 
+def normal(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: int, device: str) -> Tensor:
+    """As `uniform`, but Gaussian with variance 1/fan_in."""
+    drawn = torch.stack([torch.randn(shape, generator=generator) for generator in generators])
+    return (drawn * fan_in**-0.5).to(device)
+
+
 @torch.no_grad()
 def _observe(observe: Observe, parameters: Mapping[str, Tensor], iteration: int) -> Tensor:
     """What is observed after an iteration; NaN for the members whose weights are not finite."""
@@ -136,25 +177,39 @@ def _observe(observe: Observe, parameters: Mapping[str, Tensor], iteration: int)
     return observed
 
 
+def _gradient_norms(members: list[Tensor]) -> Tensor:
+    """Norm of the gradient of each member over all its parameters."""
+    squares = [value.grad.flatten(1).square().sum(1) for value in members if value.grad is not None]
+    return torch.stack(squares, 1).sum(1).sqrt()  # in this order, rounding does not depend on a member's mates
+
+
 def _resume(
-    path: Path, run: str, parameters: Parameters, optimizer: torch.optim.Optimizer, description: str
-) -> tuple[int, list[Tensor], list[Tensor]]:
-    """The iterations done, the losses and the observations so far; none where there is no checkpoint of this run."""
+    path: Path,
+    run: str,
+    parameters: Parameters,
+    average: Parameters,
+    optimizer: torch.optim.Optimizer,
+    description: str,
+) -> tuple[int, dict[str, Tensor]]:
+    """The iterations done, and what was watched and observed so far; 0 where there is no checkpoint of this run."""
     try:
         state = checkpoint.read(path, run)
     except FileNotFoundError:
-        return 0, [], []
+        return 0, {}
     except checkpoint.UnusableError as why:
         log.warning("%s: starts over, since %s %s", description, path, why)
-        return 0, [], []
+        return 0, {}
     checkpoint.restore(state.tensors, parameters.items(), optimizer)
+    for name, value in average.items():
+        value.copy_(state.tensors[f"average/{name}"])
     log.info("%s: resumed after iteration %d", description, state.step)
-    return state.step, [state.tensors["losses"]], list(state.tensors["observed"])
+    return state.step, {name: state.tensors[name] for name in ("watched", "observed")}
 
 
-def _diverged(losses: Tensor, observed: Tensor, at: list[int]) -> dict[int, int]:
-    """Members -> the first iteration with a loss `[iterations, members]` or an observation that is not finite."""
+def _diverged(history: Mapping[str, Tensor], at: list[int]) -> dict[int, int]:
+    """Members -> the first iteration with a loss or an observation that is not finite."""
     first: dict[int, int] = {}
+    losses, observed = history["watched"][:, 0], history["observed"]
     seen = observed.isfinite().reshape(*observed.shape[:2], -1).all(2)
     for iterations, finite in ((at, seen), (range(1, len(losses) + 1), losses.isfinite())):
         for member in (~finite).any(0).nonzero().flatten().tolist():
@@ -164,10 +219,10 @@ def _diverged(losses: Tensor, observed: Tensor, at: list[int]) -> dict[int, int]
 
 
 def _report_diverged(
-    before: dict[int, int], losses: list[Tensor], observed: list[Tensor], at: list[int], description: str
+    before: dict[int, int], history: Mapping[str, Tensor], at: list[int], description: str
 ) -> dict[int, int]:
     """Warn of every member that has diverged and was not `before` known to; return all that have."""
-    diverged = _diverged(torch.cat(losses), torch.stack(observed), at)
+    diverged = _diverged(history, at)
     for member in diverged.keys() - before.keys():
         log.warning("%s: member %d diverged at iteration %d", description, member, diverged[member])
     return diverged

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from position_bias import content, mixing
+from position_bias import content, gram, mixing
 from position_bias.influence import influence
 from position_bias.language_models.families import Layer, family_of, layers_of, query_and_key
 from position_bias.runtime import InputError, progress
@@ -33,8 +33,10 @@ class Measurement:
     diagonal: Floats  # mean content logit on the diagonal [N, L, H]
     below: Floats  # and below it [N, L, H]
     influence: Floats  # [N, n]
+    recency: Floats  # of the cosines between the inputs of attention [N, L]
     content: Floats | None  # mean content logits [L, H, n, n], for n <= MATRICES_UP_TO
     attention: Floats | None  # mean attention weights, over prompts and heads [L, n, n], likewise
+    gram: Floats | None  # mean cosines between the inputs of attention [L, n, n], likewise
 
 
 def measure(model: PreTrainedModel, prompts: NDArray[np.int64], tokens_per_batch: int) -> Measurement:
@@ -69,14 +71,23 @@ class Record:
         self.mixing: dict[str, list[Tensor]] = {name: [] for name in mixing.ESTIMATORS}
         self.diagonal: list[Tensor] = []
         self.below: list[Tensor] = []
+        self.recency: list[Tensor] = []
         self.content: Tensor | None = None
         self.attention: Tensor | None = None
+        self.gram: Tensor | None = None
         if n <= MATRICES_UP_TO:
             self.content = torch.zeros(self.layers, self.heads, n, n, device=model.device)
             self.attention = torch.zeros(self.layers, n, n, device=model.device)
+            self.gram = torch.zeros(self.layers, n, n, device=model.device)
 
     def enter_block(self, layer: int, residual: Tensor) -> None:
         self.residual[layer] = mixing.squared_norms(residual)
+
+    def read(self, layer: int, inputs: Tensor) -> None:
+        unit = gram.unit_vectors(inputs)
+        self.recency.append(gram.recency(unit))
+        if self.gram is not None:
+            gram.add_cosines(self.gram[layer], unit)
 
     def project(self, layer: int, fused: Tensor) -> None:
         query, key = (part.float() for part in query_and_key(fused.detach(), self.config))
@@ -100,8 +111,10 @@ class Record:
             diagonal=self._by_prompt(self.diagonal),
             below=self._by_prompt(self.below),
             influence=influence.numpy(),
+            recency=self._by_prompt(self.recency),
             content=None if self.content is None else (self.content / prompts).cpu().numpy(),
             attention=None if self.attention is None else (self.attention / (prompts * self.heads)).cpu().numpy(),
+            gram=None if self.gram is None else (self.gram / prompts).cpu().numpy(),
         )
 
     def _by_prompt(self, values: list[Tensor]) -> Floats:
@@ -126,9 +139,13 @@ def _listen(record: Record, index: int, layer: Layer) -> list[Any]:
     def on_block(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         record.enter_block(index, args[0] if args else kwargs["hidden_states"])
 
+    def on_projection(_module: nn.Module, args: tuple[Any, ...], out: Tensor) -> None:
+        record.read(index, args[0])
+        record.project(index, out)
+
     return [
         layer.block.register_forward_pre_hook(on_block, with_kwargs=True),
-        layer.query_key_value.register_forward_hook(lambda _module, _args, out: record.project(index, out)),
+        layer.query_key_value.register_forward_hook(on_projection),
         layer.attention.register_forward_hook(lambda _module, _args, out: record.attend(index, out[1])),
         layer.output.register_forward_hook(lambda _module, _args, out: record.update(index, out)),
     ]
@@ -137,7 +154,7 @@ def _listen(record: Record, index: int, layer: Layer) -> list[Any]:
 def _require_finite(measurement: Measurement) -> None:
     quantities = {f"lambda ({name})": value for name, value in measurement.mixing.items()}
     quantities |= {"influence": measurement.influence, "diagonal content": measurement.diagonal}
-    quantities |= {"content below the diagonal": measurement.below}
+    quantities |= {"content below the diagonal": measurement.below, "recency of the Gram": measurement.recency}
     for name, value in quantities.items():
         if not np.isfinite(value).all():
             prompt = int(np.argwhere(~np.isfinite(value))[0][0])

@@ -10,7 +10,9 @@ import yaml
 sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import configuration, imports, runtime
-from position_bias.emergence import studies
+from position_bias.emergence import studies as of_emergence
+from position_bias.layernorm import studies as of_layernorm
+from position_bias.postnorm import studies as of_postnorm
 
 ROOT = Path(workflow.basedir)
 
@@ -18,7 +20,9 @@ SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
 
 configuration.read_numbers(config, SCHEMA)
 try:
-    configuration.check(config, SCHEMA, studies.faults)
+    configuration.check(
+        config, SCHEMA, of_emergence.faults, of_layernorm.faults, of_postnorm.faults
+    )
 except runtime.InputError as error:
     sys.exit(f"error: {error}")
 
@@ -133,10 +137,10 @@ def emergence_curves(*shown):
     ]
 
 
-def emergence_attention(quantity, *shown):
-    """A quantity of the attention of the shallow networks of studies."""
+def emergence_shallow(file, *shown):
+    """A file of the shallow networks of studies, each a pair of vocabulary and study."""
     return [
-        f"results/emergence/{vocabulary}/{study}/depth{SHALLOW}/{quantity}"
+        f"results/emergence/{vocabulary}/{study}/depth{SHALLOW}/{file}"
         for vocabulary, study in shown
     ]
 
@@ -144,3 +148,60 @@ def emergence_attention(quantity, *shown):
 def emergence_figures(figures):
     """Which of the figures show something: a configuration may train no network of a study."""
     return [name for name, shown in figures.items() if emergence_depths(*shown)]
+
+
+# Of layernorm
+
+LAYERNORM_NETWORKS = list(config["layernorm"]["trained"]["learning_rate"])
+NORMALISED = {  # norm -> vocabulary and study of emergence with a causal mask alone and residual connections
+    "none": ("gaussian", "residual"),
+    "pre": ("gaussian", "pre-norm"),
+    "post": ("gaussian", "post-norm"),
+}
+GRAMS = [  # of the language models, untrained where the configuration keeps that, and trained
+    path.replace("{dataset}", PRIMARY)
+    for path in across_models(
+        measured("gram", [STANDARD]), steps=sorted({STEPS[0], LAST})
+    )
+]
+
+
+# Of postnorm
+
+POSTNORM = config["postnorm"]
+POSTNORM_TASKS = [
+    *POSTNORM["set_complement"]["lengths"],
+    *POSTNORM["languages"]["lengths"],
+]
+WIDTHS_OF = f"set-complement-{POSTNORM['dimension']['vocabulary']}"
+POSTNORM_COMMON = {
+    name: POSTNORM[name] for name in ("warmup", "weight_decay", "test_sequences")
+}
+
+
+def postnorm_part(task):
+    """What the configuration says of tasks like this one."""
+    return POSTNORM[of_postnorm.part_of(task)]
+
+
+def postnorm_length(task):
+    """Length of the training sequences of a task."""
+    return postnorm_part(task)["lengths"][task]
+
+
+def postnorm_rates(task):
+    """Learning rate of each scheme."""
+    rates = postnorm_part(task)["learning_rate"]
+    return rates[task] if task in POSTNORM["set_complement"]["lengths"] else rates
+
+
+def postnorm_settings(task):
+    """All else that decides how the networks of a task train."""
+    settings = dict(postnorm_part(task), learning_rate=postnorm_rates(task))
+    del settings["lengths"]
+    return settings
+
+
+def postnorm_tests(file, part):
+    """A file of every task in a part of the configuration."""
+    return [f"results/postnorm/{task}/{file}" for task in POSTNORM[part]["lengths"]]

@@ -37,7 +37,9 @@ EMERGENCE_STUDIES = dict.fromkeys(
 
 wildcard_constraints:
     vocabulary="|".join(EMERGENCE["depths"]),
-    study="|".join(dict.fromkeys(study for _, study in EMERGENCE_STUDIES)),
+    study="|".join(
+        dict.fromkeys(study for _, study in [*EMERGENCE_STUDIES, *NORMALISED.values()])
+    ),
     depth=r"[1-9]\d*",
 
 

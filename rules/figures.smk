@@ -337,7 +337,7 @@ rule emergence_maps:
     """Figures 7, 12: attention of a network under the causal mask alone."""
     input:
         library=library("emergence_maps.py"),
-        maps=lambda wildcards: emergence_attention(
+        maps=lambda wildcards: emergence_shallow(
             "attention.safetensors", OF_MAPS[wildcards.figure]
         ),
     output:
@@ -368,7 +368,7 @@ rule emergence_sinks:
     """Figures 8, 13: attention sinks, beside untrained networks and uniform attention."""
     input:
         library=library("emergence_sinks.py"),
-        sinks=lambda wildcards: emergence_attention(
+        sinks=lambda wildcards: emergence_shallow(
             "sinks.parquet", OF_SINKS[wildcards.figure]
         ),
     output:
@@ -487,3 +487,403 @@ rule emergence_theory:
         runtime=10,
     script:
         "../scripts/emergence_theory.py"
+
+
+rule layernorm_scores:
+    """Mean scores of the decoder without parameters, layer by layer, by norm and anisotropy."""
+    input:
+        library=library("layernorm_scores.py"),
+        scores="results/layernorm/simulation/scores.safetensors",
+    output:
+        pdf="figures/layernorm/scores.pdf",
+        svg=report(
+            "figures/layernorm/scores.svg",
+            caption="../report/layernorm_scores.rst",
+            category="layernorm",
+        ),
+        png="figures/layernorm/scores.png",
+    log:
+        "logs/figures/layernorm/scores.log",
+    benchmark:
+        "results/benchmarks/figures/layernorm/scores.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        alphas=lookup(dpath="layernorm/simulation/anisotropy", within=config),
+    script:
+        "../scripts/layernorm_scores.py"
+
+
+rule layernorm_closed_form:
+    """Scores of layer 2: the closed form over Monte Carlo."""
+    input:
+        library=library("layernorm_closed_form.py"),
+        table="results/layernorm/simulation/closed_form.csv",
+    output:
+        pdf="figures/layernorm/closed_form.pdf",
+        svg=report(
+            "figures/layernorm/closed_form.svg",
+            caption="../report/layernorm_closed_form.rst",
+            category="layernorm",
+        ),
+        png="figures/layernorm/closed_form.png",
+    log:
+        "logs/figures/layernorm/closed_form.log",
+    benchmark:
+        "results/benchmarks/figures/layernorm/closed_form.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    script:
+        "../scripts/layernorm_closed_form.py"
+
+
+rule layernorm_anisotropy:
+    """Recency against anisotropy, by strength of the residual connection."""
+    input:
+        library=library("layernorm_anisotropy.py"),
+        table="results/layernorm/simulation/anisotropy.csv",
+    output:
+        pdf="figures/layernorm/anisotropy.pdf",
+        svg=report(
+            "figures/layernorm/anisotropy.svg",
+            caption="../report/layernorm_anisotropy.rst",
+            category="layernorm",
+        ),
+        png="figures/layernorm/anisotropy.png",
+    log:
+        "logs/figures/layernorm/anisotropy.log",
+    benchmark:
+        "results/benchmarks/figures/layernorm/anisotropy.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    script:
+        "../scripts/layernorm_anisotropy.py"
+
+
+rule layernorm_depth:
+    """Recency against depth: the recursion over Monte Carlo."""
+    input:
+        library=library("layernorm_depth.py"),
+        table="results/layernorm/simulation/depth.csv",
+    output:
+        pdf="figures/layernorm/depth.pdf",
+        svg=report(
+            "figures/layernorm/depth.svg",
+            caption="../report/layernorm_depth.rst",
+            category="layernorm",
+        ),
+        png="figures/layernorm/depth.png",
+    log:
+        "logs/figures/layernorm/depth.log",
+    benchmark:
+        "results/benchmarks/figures/layernorm/depth.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    script:
+        "../scripts/layernorm_depth.py"
+
+
+rule layernorm_random_weights:
+    """Recency of decoders with heads and random weights."""
+    input:
+        library=library("layernorm_random_weights.py"),
+        table="results/layernorm/random_weights.parquet",
+    output:
+        pdf="figures/layernorm/random_weights.pdf",
+        svg=report(
+            "figures/layernorm/random_weights.svg",
+            caption="../report/layernorm_random_weights.rst",
+            category="layernorm",
+        ),
+        png="figures/layernorm/random_weights.png",
+    log:
+        "logs/figures/layernorm/random_weights.log",
+    benchmark:
+        "results/benchmarks/figures/layernorm/random_weights.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="layernorm/level", within=config),
+    script:
+        "../scripts/layernorm_random_weights.py"
+
+
+rule layernorm_trained:
+    """Where trained decoders without positional encoding attend, by norm."""
+    input:
+        library=library("layernorm_trained.py"),
+        tables=expand(
+            "results/layernorm/trained/{norm}.parquet", norm=LAYERNORM_NETWORKS
+        ),
+    output:
+        pdf="figures/layernorm/trained.pdf",
+        svg=report(
+            "figures/layernorm/trained.svg",
+            caption="../report/layernorm_trained.rst",
+            category="layernorm",
+        ),
+        png="figures/layernorm/trained.png",
+    log:
+        "logs/figures/layernorm/trained.log",
+    benchmark:
+        "results/benchmarks/figures/layernorm/trained.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="layernorm/level", within=config),
+    script:
+        "../scripts/layernorm_trained.py"
+
+
+rule layernorm_pretrained:
+    """Recency of the Gram of language models, trained and untrained."""
+    input:
+        library=library("layernorm_pretrained.py"),
+        grams=GRAMS,
+    output:
+        pdf="figures/layernorm/pretrained.pdf",
+        svg=report(
+            "figures/layernorm/pretrained.svg",
+            caption="../report/layernorm_pretrained.rst",
+            category="layernorm",
+        ),
+        png="figures/layernorm/pretrained.png",
+    log:
+        "logs/figures/layernorm/pretrained.log",
+    benchmark:
+        "results/benchmarks/figures/layernorm/pretrained.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="layernorm/level", within=config),
+    script:
+        "../scripts/layernorm_pretrained.py"
+
+
+rule layernorm_emergence:
+    """Position gaps of retrieval networks without norm, with pre-LN and with post-LN."""
+    input:
+        library=library("layernorm_emergence.py"),
+        curves=emergence_shallow("curves.parquet", *NORMALISED.values()),
+    output:
+        pdf="figures/layernorm/emergence.pdf",
+        svg=report(
+            "figures/layernorm/emergence.svg",
+            caption="../report/layernorm_emergence.rst",
+            category="layernorm",
+        ),
+        png="figures/layernorm/emergence.png",
+    log:
+        "logs/figures/layernorm/emergence.log",
+    benchmark:
+        "results/benchmarks/figures/layernorm/emergence.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="layernorm/level", within=config),
+    script:
+        "../scripts/layernorm_emergence.py"
+
+
+rule postnorm_set_complement:
+    """Distance to the target against the tokens present, for every scheme, with the laws."""
+    input:
+        library=library("postnorm_set_complement.py"),
+        tests=postnorm_tests("tests.parquet", "set_complement"),
+    output:
+        pdf="figures/postnorm/set_complement.pdf",
+        svg=report(
+            "figures/postnorm/set_complement.svg",
+            caption="../report/postnorm_set_complement.rst",
+            category="postnorm",
+        ),
+        png="figures/postnorm/set_complement.png",
+    log:
+        "logs/figures/postnorm/set_complement.log",
+    benchmark:
+        "results/benchmarks/figures/postnorm/set_complement.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="postnorm/level", within=config),
+    script:
+        "../scripts/postnorm_set_complement.py"
+
+
+rule postnorm_resharpening:
+    """Logit gaps by the law that they follow, and dispersion of attention."""
+    input:
+        library=library("postnorm_resharpening.py"),
+        tests=postnorm_tests("tests.parquet", "set_complement"),
+    output:
+        pdf="figures/postnorm/resharpening.pdf",
+        svg=report(
+            "figures/postnorm/resharpening.svg",
+            caption="../report/postnorm_resharpening.rst",
+            category="postnorm",
+        ),
+        png="figures/postnorm/resharpening.png",
+    log:
+        "logs/figures/postnorm/resharpening.log",
+    benchmark:
+        "results/benchmarks/figures/postnorm/resharpening.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="postnorm/level", within=config),
+    script:
+        "../scripts/postnorm_resharpening.py"
+
+
+rule postnorm_dimension:
+    """Distance against the width of the minimal transformer."""
+    input:
+        library=library("postnorm_dimension.py"),
+        table="results/postnorm/dimension.parquet",
+    output:
+        pdf="figures/postnorm/dimension.pdf",
+        svg=report(
+            "figures/postnorm/dimension.svg",
+            caption="../report/postnorm_dimension.rst",
+            category="postnorm",
+        ),
+        png="figures/postnorm/dimension.png",
+    log:
+        "logs/figures/postnorm/dimension.log",
+    benchmark:
+        "results/benchmarks/figures/postnorm/dimension.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="postnorm/level", within=config),
+    script:
+        "../scripts/postnorm_dimension.py"
+
+
+rule postnorm_bema:
+    """Last weights, EMA and BEMA."""
+    input:
+        library=library("postnorm_bema.py"),
+        table="results/postnorm/averaging.parquet",
+    output:
+        pdf="figures/postnorm/bema.pdf",
+        svg=report(
+            "figures/postnorm/bema.svg",
+            caption="../report/postnorm_bema.rst",
+            category="postnorm",
+        ),
+        png="figures/postnorm/bema.png",
+    log:
+        "logs/figures/postnorm/bema.log",
+    benchmark:
+        "results/benchmarks/figures/postnorm/bema.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="postnorm/level", within=config),
+    script:
+        "../scripts/postnorm_bema.py"
+
+
+rule postnorm_formal_languages:
+    """Distance and ROC AUC by length, for maximum retrieval and formal languages."""
+    input:
+        library=library("postnorm_formal_languages.py"),
+        tests=postnorm_tests("tests.parquet", "languages"),
+    output:
+        pdf="figures/postnorm/formal_languages.pdf",
+        svg=report(
+            "figures/postnorm/formal_languages.svg",
+            caption="../report/postnorm_formal_languages.rst",
+            category="postnorm",
+        ),
+        png="figures/postnorm/formal_languages.png",
+    log:
+        "logs/figures/postnorm/formal_languages.log",
+    benchmark:
+        "results/benchmarks/figures/postnorm/formal_languages.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="postnorm/level", within=config),
+    script:
+        "../scripts/postnorm_formal_languages.py"
+
+
+rule postnorm_stability:
+    """Losses and gradients of every scheme without warmup."""
+    input:
+        library=library("postnorm_stability.py"),
+        table="results/postnorm/stability.parquet",
+    output:
+        pdf="figures/postnorm/stability.pdf",
+        svg=report(
+            "figures/postnorm/stability.svg",
+            caption="../report/postnorm_stability.rst",
+            category="postnorm",
+        ),
+        png="figures/postnorm/stability.png",
+    log:
+        "logs/figures/postnorm/stability.log",
+    benchmark:
+        "results/benchmarks/figures/postnorm/stability.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    script:
+        "../scripts/postnorm_stability.py"

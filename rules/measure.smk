@@ -4,7 +4,7 @@
 
 
 rule measure:
-    """Measure residual mixing, content logits, attention and influence of a trained model at every length."""
+    """Measure residual mixing, content logits, attention, influence and Gram of a trained model at every length."""
     input:
         library=library("measure.py"),
         model="results/models/{model}/{checkpoint}",
@@ -16,6 +16,7 @@ rule measure:
         content=measured("content", PROMPTS),
         attention=measured("attention", PROMPTS),
         influence=measured("influence", PROMPTS),
+        gram=measured("gram", PROMPTS),
         slopes=measured("slopes", PROMPTS),
     log:
         "logs/measure/{model}/{checkpoint}/{dataset}.log",
@@ -47,6 +48,7 @@ use rule measure as measure_snapshot with:
         content=measured("content", [STANDARD]),
         attention=measured("attention", [STANDARD]),
         influence=measured("influence", [STANDARD]),
+        gram=measured("gram", [STANDARD]),
         slopes=measured("slopes", [STANDARD]),
     wildcard_constraints:
         checkpoint=rf"seed\d+/step(?!{LAST}/)\d+",

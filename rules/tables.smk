@@ -326,7 +326,7 @@ rule emergence_checks:
     input:
         library=library("emergence_checks.py"),
         curves=emergence_curves(*EMERGENCE_STUDIES),
-        sinks=emergence_attention("sinks.parquet", *OF_SINKS.values()),
+        sinks=emergence_shallow("sinks.parquet", *OF_SINKS.values()),
     output:
         csv="results/tables/emergence/checks.csv",
         md=report(
@@ -400,6 +400,110 @@ rule emergence:
             figure=emergence_figures(BY_DEPTH | BY_BIAS | OF_MAPS | OF_SINKS),
             suffix=["pdf", "svg", "png"],
         ),
+
+
+rule layernorm_checks:
+    """Verdicts on what norms do to scores: theory, random weights, trained networks, language models."""
+    input:
+        library=library("layernorm_checks.py"),
+        theory="results/theory/layernorm/verdicts.csv",
+        random="results/layernorm/random_weights.parquet",
+        trained=expand(
+            "results/layernorm/trained/{norm}.parquet", norm=LAYERNORM_NETWORKS
+        ),
+        grams=GRAMS,
+        curves=emergence_shallow("curves.parquet", *NORMALISED.values()),
+    output:
+        csv="results/tables/layernorm/checks.csv",
+        md=report(
+            "results/tables/layernorm/checks.md",
+            caption="../report/layernorm_checks.rst",
+            category="layernorm",
+        ),
+    log:
+        "logs/tables/layernorm/checks.log",
+    benchmark:
+        "results/benchmarks/tables/layernorm/checks.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="layernorm/level", within=config),
+        scale=lookup(dpath="scale", within=config),
+    script:
+        "../scripts/layernorm_checks.py"
+
+
+rule layernorm:
+    """Every figure and table of Kim et al. 2026."""
+    input:
+        rules.layernorm_checks.output,
+        rules.layernorm_scores.output,
+        rules.layernorm_closed_form.output,
+        rules.layernorm_anisotropy.output,
+        rules.layernorm_depth.output,
+        rules.layernorm_random_weights.output,
+        rules.layernorm_trained.output,
+        rules.layernorm_pretrained.output,
+        rules.layernorm_emergence.output,
+
+
+rule postnorm_checks:
+    """Verdicts on norms after attention: lengths, laws, widths, averages, languages, stability."""
+    input:
+        library=library("postnorm_checks.py"),
+        tests=[
+            *postnorm_tests("tests.parquet", "set_complement"),
+            *postnorm_tests("tests.parquet", "languages"),
+        ],
+        construction="results/postnorm/construction.csv",
+        dimension="results/postnorm/dimension.parquet",
+        averaging="results/postnorm/averaging.parquet",
+        stability="results/postnorm/stability.parquet",
+    output:
+        csv="results/tables/postnorm/checks.csv",
+        md=report(
+            "results/tables/postnorm/checks.md",
+            caption="../report/postnorm_checks.rst",
+            category="postnorm",
+        ),
+    log:
+        "logs/tables/postnorm/checks.log",
+    benchmark:
+        "results/benchmarks/tables/postnorm/checks.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        level=lookup(dpath="postnorm/level", within=config),
+        scale=lookup(dpath="scale", within=config),
+    script:
+        "../scripts/postnorm_checks.py"
+
+
+rule postnorm:
+    """Every figure and table of Zsamboki et al. 2025."""
+    input:
+        rules.postnorm_checks.output,
+        rules.postnorm_set_complement.output,
+        rules.postnorm_resharpening.output,
+        rules.postnorm_dimension.output,
+        rules.postnorm_bema.output,
+        rules.postnorm_formal_languages.output,
+        rules.postnorm_stability.output,
+
+
+rule sweeps:
+    """Tables of the learning rates that were tried, to be kept in evidence/."""
+    input:
+        rules.layernorm_sweep.output,
+        rules.postnorm_sweep.output,
 
 
 rule evidence:

@@ -1,14 +1,12 @@
-import pandas as pd
-
 from position_bias import artifacts, runtime
 from position_bias.claims import emergence
 from position_bias.emergence import gaps
 
 with runtime.job(snakemake.log[0]):
     columns = [*gaps.CONFIGURATION, *gaps.COLUMNS]
-    tests = pd.concat(artifacts.read_table(path, columns) for path in snakemake.input.curves)
+    tests = artifacts.read_tables(snakemake.input.curves, columns)
     of_sinks = [*gaps.CONFIGURATION, "seed", "state", "tau", "token", "value"]
-    sinks = pd.concat(artifacts.read_table(path, of_sinks) for path in snakemake.input.sinks)
+    sinks = artifacts.read_tables(snakemake.input.sinks, of_sinks)
     trained = emergence.Trained(
         gaps=gaps.trained(gaps.curves(tests)),
         accuracy=gaps.by_position(tests),

@@ -1,5 +1,3 @@
-import pandas as pd
-
 from position_bias import artifacts, runtime
 from position_bias.emergence import gaps
 from position_bias.emergence.task import for_vocabulary
@@ -8,7 +6,7 @@ from position_bias.plots import emergence, style
 with runtime.job(snakemake.log[0]), style.figure_style():
     level, task = snakemake.params.level, for_vocabulary("gaussian", snakemake.params.task)
     columns = [*gaps.CONFIGURATION, *gaps.COLUMNS]
-    tests = pd.concat(artifacts.read_table(path, columns) for path in snakemake.input.curves)
+    tests = artifacts.read_tables(snakemake.input.curves, columns)
     by_seed = gaps.trained(gaps.curves(tests))
     summary = gaps.summary(by_seed, [*gaps.CONFIGURATION, "pair"], "gap", level)
     accuracy = gaps.summary(gaps.by_position(tests), [*gaps.CONFIGURATION, "answer"], "accuracy", level)

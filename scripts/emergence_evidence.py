@@ -1,15 +1,13 @@
 import platform
 from datetime import UTC, datetime
 
-import pandas as pd
-
 from position_bias import artifacts, runtime
 from position_bias.emergence import gaps
 
 with runtime.job(snakemake.log[0]):
     params = snakemake.params
     columns = [*gaps.CONFIGURATION, *gaps.COLUMNS, "device", "torch"]
-    tests = pd.concat(artifacts.read_table(path, columns) for path in snakemake.input.curves)
+    tests = artifacts.read_tables(snakemake.input.curves, columns)
     curves = gaps.curves(tests)
     varied = [name for name in gaps.CONFIGURATION if curves[name].nunique() > 1]
     artifacts.write_table(

@@ -1,12 +1,10 @@
-import pandas as pd
-
 from position_bias import artifacts, runtime
 from position_bias.claims import emergence
 from position_bias.emergence import gaps
 
 with runtime.job(snakemake.log[0]):
     columns = [*gaps.CONFIGURATION, *gaps.COLUMNS]
-    tests = pd.concat(artifacts.read_table(path, columns) for path in snakemake.input.curves)
+    tests = artifacts.read_tables(snakemake.input.curves, columns)
     curves = gaps.curves(tests)
     late = gaps.settled(curves, snakemake.params.settled)
     table = emergence.gap_table(gaps.trained(curves), late, snakemake.params.level)

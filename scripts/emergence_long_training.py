@@ -1,5 +1,3 @@
-import pandas as pd
-
 from position_bias import artifacts, runtime
 from position_bias.emergence import gaps
 from position_bias.plots import emergence, style
@@ -8,7 +6,7 @@ with runtime.job(snakemake.log[0]), style.figure_style():
     kept = artifacts.read_table(snakemake.input.evidence, ["depth", "seed", "iteration", "quantity", "value"])
     long = kept[kept["quantity"].isin(gaps.PAIR_NAMES)].rename(columns={"quantity": "pair", "value": "gap"})
     columns = [*gaps.CONFIGURATION, *gaps.COLUMNS]
-    tests = pd.concat(artifacts.read_table(path, columns) for path in snakemake.input.curves)
+    tests = artifacts.read_tables(snakemake.input.curves, columns)
     by_seed = gaps.trained(gaps.curves(tests))
     alike = by_seed[by_seed["encoding"] == "none"]
     level = snakemake.params.level

@@ -10,8 +10,9 @@ with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) a
     wildcards, out = snakemake.wildcards, snakemake.output
     model = families.open_model(snakemake.input.model, device, snakemake.params.precision)
     slopes = families.effective_slopes(model.config)
-    files = zip(out.mixing, out.content, out.attention, out.influence, out.slopes, strict=True)
-    for source, (mixing, content, attention, influence, alibi) in zip(snakemake.input.prompts, files, strict=True):
+    quantities = (out.mixing, out.content, out.attention, out.influence, out.gram, out.slopes)
+    lengths = zip(snakemake.input.prompts, *quantities, strict=True)
+    for source, mixing, content, attention, influence, gram, alibi in lengths:
         prompts = artifacts.read_tensors(source, "prompts")["prompts"]
         measured = measure(model, prompts, snakemake.params.tokens_per_batch)
         matrices = {} if measured.content is None else {"mean": measured.content}
@@ -20,4 +21,6 @@ with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) a
         artifacts.write_tensors(content, {"diagonal": measured.diagonal, "below": measured.below, **matrices}, **labels)
         artifacts.write_tensors(attention, {} if measured.attention is None else {"mean": measured.attention}, **labels)
         artifacts.write_tensors(influence, {"influence": measured.influence}, **labels)
+        cosines = {} if measured.gram is None else {"mean": measured.gram}
+        artifacts.write_tensors(gram, {"recency": measured.recency, **cosines}, **labels)
         artifacts.write_tensors(alibi, {"slopes": slopes}, **labels)

@@ -6,7 +6,7 @@ from position_bias import artifacts, runtime, tables
 
 with runtime.job(snakemake.log[0]):
     columns = ["model", "seed", "step", "split", "loss"]
-    losses = pd.concat(artifacts.read_table(path, columns) for path in snakemake.input.losses)
+    losses = artifacts.read_tables(snakemake.input.losses, columns)
     trained = losses[["model", "seed"]].drop_duplicates().itertuples(index=False)
     folders = {(model, seed): Path(path) for (model, seed), path in zip(trained, snakemake.input.models, strict=True)}
     table = tables.models(snakemake.params.architectures, folders, losses)

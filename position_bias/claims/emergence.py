@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from position_bias.claims.verdict import Prediction, row, table
+from position_bias.claims.verdict import Prediction, mean_row, table
 from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES, summary
-from position_bias.statistics import t_interval
 
 PAPER = "emergence"
 NO_CLAIM = "no claim"
@@ -127,15 +125,12 @@ class Finding:
 def checks(trained: Trained, scale: str, level: float) -> pd.DataFrame:
     """Verdicts on what the paper says of several networks together, in the schema of `verdict.COLUMNS`."""
     claims = (_encodings, _depth, _weak_at_the_end, _ends, _lost_in_the_middle, _vocabularies, _sinks)
-    found = [finding for claim in claims for finding in claim(trained)]
-    return table(PAPER, scale, [_row(finding, level) for finding in found])
-
-
-def _row(finding: Finding, level: float) -> dict[str, object]:
-    values = finding.values.dropna().to_numpy()
-    low, high = map(float, t_interval(values, level))
-    mean = float(values.mean()) if len(values) else np.nan
-    return row(finding.item, finding.quantity, finding.prediction, mean, (low, high), len(values), finding.source)
+    rows = [
+        mean_row(found.item, found.quantity, found.prediction, found.values, level, found.source)
+        for claim in claims
+        for found in claim(trained)
+    ]
+    return table(PAPER, scale, rows)
 
 
 def _encodings(trained: Trained) -> Iterator[Finding]:

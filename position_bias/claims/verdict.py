@@ -11,6 +11,8 @@ from typing import Literal
 
 import pandas as pd
 
+from position_bias.statistics import t_interval
+
 Verdict = Literal["holds", "fails", "not separable", "not testable here"]
 
 # The schema of every table of checks and of the scorecard.
@@ -82,6 +84,19 @@ def row(
         "verdict": prediction.verdict(low, high) if testable else "not testable here",
         "source": source,
     }
+
+
+def mean_row(
+    item: str, quantity: str, prediction: Prediction, observed: pd.Series, level: float, source: str
+) -> dict[str, object]:
+    """What `prediction` makes of the mean over independent observations, with Student's interval.
+
+    Missing observations (seeds that diverged) are left out. Where none is left, the claim cannot be tested.
+    """
+    values = observed.dropna().to_numpy(float)
+    low, high = map(float, t_interval(values, level))
+    measured = float(values.mean()) if len(values) else math.nan
+    return row(item, quantity, prediction, measured, (low, high), len(values), source)
 
 
 def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataFrame:

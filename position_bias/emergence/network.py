@@ -1,9 +1,11 @@
 """The paper's attention-only networks (Section 5, App. J), as stacks of members that share depth and wiring.
 
 A member has single-head attention layers with square W_Q, W_K, W_V and no biases, then a ReLU MLP of three layers and a
-linear read-out on the query, the last token. What can be folded exactly is: only the query row of the last layer is
-computed; W_Q W_K^T is one matrix where no rotation stands between them; and without residual connections the values of
-a layer are mixtures of the input tokens times one product of W_V's, so that no token is projected before the read-out.
+linear read-out on the query, the last token. Where a study asks for it, layers normalise as in `norms`, with LayerNorm
+(ours: the paper's networks do not). Without norms, what can be folded exactly is: only the query row of the last layer
+is computed; W_Q W_K^T is one matrix where no rotation stands between them; and without residual connections the values
+of a layer are mixtures of the input tokens times one product of W_V's, so that no token is projected before the
+read-out.
 
 Axes: E members, S sequences, T tokens, d coordinates.
 """
@@ -17,10 +19,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias import attention, runtime
+from position_bias import attention, norms, runtime
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
 from position_bias.ensemble import Parameters, uniform
+from position_bias.norms import Placement
 
 MLP = 3  # hidden layers of the classifier
 
@@ -29,13 +32,14 @@ Weights = Mapping[str, Tensor]
 
 @dataclass(frozen=True)
 class Stack:
-    """What the members of a stack share (depth, residual connections, rotation), and the positional part of each."""
+    """What the members of a stack share (depth, wiring, rotation, norms), and the positional part of each."""
 
     depth: int
     residual: bool
     logits: Tensor  # [E, 1, T, T] added to the attention logits: -inf where the mask forbids, decay elsewhere
     added: Tensor | None  # [E, 1, T, d] sinusoids added to the tokens, zeros for members without
     rotation: Tensor | None  # [T, d/2] complex, RoPE's
+    placement: Placement  # of LayerNorm
 
 
 def stack(
@@ -46,11 +50,18 @@ def stack(
     decay: float,
     device: str,
     dtype: torch.dtype = torch.float32,
+    placement: Placement = "none",
 ) -> Stack:
     """The stack of `networks`, of which all use RoPE or none does; `decay` is the slope m of the decay mask.
 
+    Norms need residual connections: without these, there is no sum to place them by.
+
     Raises ValueError for a mask or encoding that there is not, or that does not fit the task.
     """
+    if placement != "none" and not residual:
+        raise ValueError(
+            f"placement = {placement!r}: layers without residual connections are not normalised; use 'none'"
+        )
     rotary = {network.encoding == "rope" for network in networks}
     if len(rotary) != 1:
         raise ValueError("networks with and without RoPE do not share a stack: only one of them rotates its keys")
@@ -63,7 +74,7 @@ def stack(
     if True in rotary:
         angles = torch.from_numpy(attention.rotary_angles(task.tokens, task.width))
         rotation = torch.polar(torch.ones_like(angles), angles).to(device, dtype.to_complex())
-    return Stack(depth, residual, torch.from_numpy(logits)[:, None].to(device, dtype), added, rotation)
+    return Stack(depth, residual, torch.from_numpy(logits)[:, None].to(device, dtype), added, rotation, placement)
 
 
 def attention_logits(task: Task, network: Network, decay: float) -> attention.Array:
@@ -89,20 +100,24 @@ def mask(task: Task, network: Network) -> attention.Mask:
             raise ValueError(f"mask = {unknown!r} is not known; use one of none, causal, window, prefix")
 
 
-def initial(task: Task, depth: int, seeds: Sequence[int], device: str) -> Parameters:
-    """Untrained weights, one member a seed: a network of another mask or encoding starts from the same."""
+def initial(task: Task, depth: int, seeds: Sequence[int], device: str, placement: Placement = "none") -> Parameters:
+    """Untrained weights, one member a seed: a network of another mask, encoding or norm starts from the same."""
     d, L = task.width, task.labels
     generators = [torch.Generator().manual_seed(runtime.seed(seed, "weights")) for seed in seeds]
     shapes: dict[str, tuple[int, ...]] = {f"{name}{layer}": (d, d) for layer in range(depth) for name in "qkv"}
     for layer in range(MLP):
         shapes |= {f"mlp{layer}": (d, d), f"mlp{layer}_bias": (1, d)}
     shapes |= {"readout": (d, L), "readout_bias": (1, L)}
-    return {name: uniform(generators, shape, d, device) for name, shape in shapes.items()}
+    gains = [f"{place}_gain{layer}" for layer in range(depth) for place in norms.normalised(placement)]
+    ones = {name: torch.ones(len(seeds), d, device=device) for name in gains}
+    return {name: uniform(generators, shape, d, device) for name, shape in shapes.items()} | ones
 
 
 def label_logits(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
     """Logits of the labels `[E, S, L]` for tokens `[E, S, T, d]`."""
     x = tokens if stack.added is None else tokens + stack.added
+    if stack.placement != "none":
+        return _classify(weights, _unfolded(weights, stack, x, [])[:, :, -1])
     E, S, T, d = x.shape
     values: Tensor | None = None  # without residual: the product of the W_V so far, [E, d, d]
     for layer in range(stack.depth):
@@ -125,18 +140,28 @@ def label_logits(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
 
 
 def attention_maps(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
-    """Attention of every layer, `[E, depth, S, T, T]`, from the formulas as they stand, nothing folded."""
-    x = tokens if stack.added is None else tokens + stack.added
-    maps = []
-    for layer in range(stack.depth):
-        W_Q, W_K, W_V = (weights[f"{name}{layer}"][:, None] for name in "qkv")
-        q, k = x @ W_Q, x @ W_K
-        if stack.rotation is not None:
-            q, k = _rotate(q, stack.rotation), _rotate(k, stack.rotation)
-        A = functional.softmax(q @ k.transpose(-1, -2) / math.sqrt(x.shape[-1]) + stack.logits, -1)
-        x = A @ (x @ W_V) + (x if stack.residual else 0)
-        maps.append(A)
+    """Attention of every layer, `[E, depth, S, T, T]`."""
+    maps: list[Tensor] = []
+    _unfolded(weights, stack, tokens if stack.added is None else tokens + stack.added, maps)
     return torch.stack(maps, 1)
+
+
+def _unfolded(weights: Weights, stack: Stack, x: Tensor, maps: list[Tensor]) -> Tensor:
+    """The representations `[E, S, T, d]` after all layers, from the formulas as they stand; appends to `maps`."""
+    for layer in range(stack.depth):
+
+        def block(y: Tensor, layer: int = layer) -> Tensor:
+            q, k, v = (_project(y, weights[f"{name}{layer}"]) for name in "qkv")
+            if stack.rotation is not None:
+                q, k = _rotate(q, stack.rotation), _rotate(k, stack.rotation)
+            maps.append(functional.softmax(q @ k.transpose(-1, -2) / math.sqrt(y.shape[-1]) + stack.logits, -1))
+            return maps[-1] @ v
+
+        def norm_of(place: str, layer: int = layer) -> norms.Apply:
+            return lambda y: norms.normalise(y, weights[f"{place}_gain{layer}"], "layer")
+
+        x = norms.add_block(x, block, stack.placement, norm_of) if stack.residual else block(x)
+    return x
 
 
 def _attention(stack: Stack, x: Tensor, W_Q: Tensor, W_K: Tensor) -> Tensor:

@@ -1,10 +1,14 @@
-"""Which networks the paper trains, on which data: a study is what one of its figures shows, at one vocabulary."""
+"""Which networks the paper trains, on which data: a study is what one of its figures shows, at one vocabulary.
+
+Two studies are ours: a causal mask alone, with residual connections, where layers normalise as `layernorm` has it.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from position_bias.emergence.task import Position, for_vocabulary
+from position_bias.norms import Placement
 
 Encoding = Literal["none", "sin", "rope", "decay"]
 
@@ -33,6 +37,7 @@ class Study:
     bias: tuple[Position, ...]
     residual: bool
     networks: tuple[Network, ...]
+    placement: Placement = "none"  # of LayerNorm
 
     @property
     def bias_name(self) -> str:
@@ -61,6 +66,8 @@ def study(name: str, variants: Sequence[str | int] = ()) -> Study:
         "last": Study(("last",), True, MASKED_OR_NOT),  # Figures 6c; 11d
         "window": Study((), False, tuple(windows)),  # Figures 8b; 13b
         "prefix": Study((), False, tuple(prefixes)),  # Figures 8c; 13c
+        "pre-norm": Study((), True, (Network("causal", "none"),), "pre"),
+        "post-norm": Study((), True, (Network("causal", "none"),), "post"),
     }
     return networks[name]
 

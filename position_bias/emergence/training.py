@@ -161,7 +161,15 @@ def _train_stack(
     one_each = rows.tolist() == list(range(len(seeds)))
     world = sequences.world(task, seeds, device)
     batches = sequences.Batches(task, world, seeds, [task.position(name) for name in study.bias], setting.batch)
-    stack = networks.stack(task, [member.network for member in members], depth, study.residual, setting.decay, device)
+    stack = networks.stack(
+        task,
+        [member.network for member in members],
+        depth,
+        study.residual,
+        setting.decay,
+        device,
+        placement=study.placement,
+    )
 
     def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
         tokens, targets = batches(iteration)
@@ -179,14 +187,14 @@ def _train_stack(
         return evaluate(answer, task, world, seeds, rows, count, draw=iteration)
 
     trained = ensemble.train(
-        networks.initial(task, depth, [member.seed for member in members], device),
+        networks.initial(task, depth, [member.seed for member in members], device, study.placement),
         loss,
         setting.recipe,
         observe,
         observe_every=setting.observe_every,
         checkpoint_every=checkpoint_every,
         folder=folder,
-        settings=[study.bias, study.residual, asdict(task), asdict(setting), *map(asdict, members)],
+        settings=[study.bias, study.residual, study.placement, asdict(task), asdict(setting), *map(asdict, members)],
         description=_description(members, depth),
     )
     finite = [index for index in range(len(members)) if index not in trained.diverged]

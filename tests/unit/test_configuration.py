@@ -8,12 +8,15 @@ from jsonschema import Draft202012Validator
 from snakemake.utils import update_config
 
 from position_bias import configuration
-from position_bias.emergence import studies
+from position_bias.emergence import studies as of_emergence
+from position_bias.layernorm import studies as of_layernorm
+from position_bias.postnorm import studies as of_postnorm
 from position_bias.runtime import InputError
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
 DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
+FAULTS = (of_emergence.faults, of_layernorm.faults, of_postnorm.faults)
 
 
 def with_value(key, value):
@@ -40,7 +43,7 @@ def test_every_object_of_the_schema_is_closed():
 
     assert len(list(objects(SCHEMA))) > 8
     for node in objects(SCHEMA):
-        assert node["additionalProperties"] is False or "type" in node["additionalProperties"]
+        assert node["additionalProperties"] is False or {"type", "$ref"} & set(node["additionalProperties"])
 
 
 def test_the_default_holds_every_key_of_the_schema():
@@ -52,17 +55,17 @@ def test_the_default_holds_every_key_of_the_schema():
 def test_the_default_and_every_overlay_are_valid(overlay):
     config = deepcopy(DEFAULT)
     if overlay is None or overlay.name == "schema.yaml":
-        configuration.check(config, SCHEMA, studies.faults)
+        configuration.check(config, SCHEMA, *FAULTS)
     else:
         update_config(config, yaml.safe_load(overlay.read_text()))
-        configuration.check(config, SCHEMA, studies.faults)
+        configuration.check(config, SCHEMA, *FAULTS)
 
 
 def test_overlays_are_valid_together_as_they_are_used():
     config = deepcopy(DEFAULT)
     for name in ("paper", "evidence"):
         update_config(config, yaml.safe_load((ROOT / f"config/{name}.yaml").read_text()))
-    configuration.check(config, SCHEMA, studies.faults)
+    configuration.check(config, SCHEMA, *FAULTS)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +76,35 @@ def test_overlays_are_valid_together_as_they_are_used():
         ("banana", 1, "banana = 1 is not a key of the configuration; use one of scale, device"),
         ("seed", "seven", "seed = 'seven' is of the wrong type; give a whole number (seed of sampled prompts"),
         ("seed", -1, "seed = -1 is too small; give at least 0"),
+        (
+            "layernorm/simulation/anisotropy",
+            [1.0],
+            "layernorm.simulation.anisotropy.0 = 1.0 is too large; give less than 1",
+        ),
+        ("layernorm/trained/learning_rate/peri", 0.1, "layernorm.trained.learning_rate.peri = 0.1 is not a key"),
+        ("layernorm/trained/size/heads", 5, "layernorm.trained.size.width = 64 does not divide into heads = 5"),
+        (
+            "postnorm/set_complement/lengths/set-complement-16",
+            16,
+            "postnorm.set_complement.lengths.set-complement-16 = 16 leaves no token absent; give at most 15",
+        ),
+        (
+            "postnorm/set_complement/lengths",
+            {"set-complement-1": 1},
+            "postnorm.set_complement.lengths has the task 'set-complement-1'; a set and",
+        ),
+        (
+            "postnorm/languages/lengths/dyck-2-0",
+            9,
+            "postnorm.languages.lengths has the task 'dyck-2-0': depth = 0: brackets nest",
+        ),
+        (
+            "postnorm/languages/lengths/tomita-8",
+            9,
+            "postnorm.languages.lengths has the task 'tomita-8': number = 8: Tomita's languages",
+        ),
+        ("postnorm/languages/learning_rate/middle", 0.1, "postnorm.languages.learning_rate.middle = 0.1 is not a key"),
+        ("postnorm/dimension/widths", [0, 5], "postnorm.dimension.widths.0 = 0 is too small; give at least 1"),
         ("device", "tpu", "device = 'tpu' is not known; use one of auto, cpu, cuda"),
         ("training/steps", 0, "training.steps = 0 is too small; give at least 1 (number of optimiser steps)"),
         ("training/steps", 2.5, "training.steps = 2.5 is of the wrong type; give a whole number"),
@@ -99,7 +131,7 @@ def test_overlays_are_valid_together_as_they_are_used():
         ),
         ("rollout/level", 1, "rollout.level = 1 is too large; give less than 1"),
         ("rollout/level", 95, "rollout.level = 95 is too large; give less than 1"),
-        ("lengths/standard/tokens", 2, "lengths.standard.tokens = 2 is too small; give at least 4 (tokens of a"),
+        ("lengths/standard/tokens", 2, "lengths.standard.tokens = 2 is too small; give at least 9 (tokens of a"),
         ("lengths/standard/tokens", 512, "lengths.standard.tokens = 512 is too large; give at most 256 (tokens of a"),
         ("lengths/long/tokens", 2**21, "lengths.long.tokens = 2097152 is too large; give at most 16384"),
         ("lengths/long/tokens", 256, "lengths.long.tokens = 256 is that of lengths.standard too; give each its own"),
@@ -115,7 +147,7 @@ def test_overlays_are_valid_together_as_they_are_used():
 )
 def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, message):
     with pytest.raises(InputError) as error:
-        configuration.check(with_value(key, value), SCHEMA)
+        configuration.check(with_value(key, value), SCHEMA, *FAULTS)
     line = str(error.value)
     assert line.startswith(f"config: {message}")
     assert "\n" not in line
@@ -187,7 +219,7 @@ def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, message):
 )
 def test_a_fault_of_emergence_is_one_line_with_key_value_and_remedy(key, value, message):
     with pytest.raises(InputError) as error:
-        configuration.check(with_value(f"emergence/{key}", value), SCHEMA, studies.faults)
+        configuration.check(with_value(f"emergence/{key}", value), SCHEMA, of_emergence.faults)
     line = str(error.value)
     assert line.startswith(f"config: emergence.{message}")
     assert "\n" not in line
@@ -208,7 +240,7 @@ def test_faults_of_papers_are_looked_for_in_what_fits_the_schema_alone():
     with pytest.raises(InputError, match=r"^config: one = 1 is wrong; give 2$"):
         configuration.check(DEFAULT, SCHEMA, faults)
     assert seen == [DEFAULT]
-    configuration.check(DEFAULT, SCHEMA, lambda config: [], studies.faults)
+    configuration.check(DEFAULT, SCHEMA, lambda config: [], of_emergence.faults)
 
 
 def test_numbers_of_emergence_given_as_text_are_read_before_they_are_compared():
@@ -216,7 +248,7 @@ def test_numbers_of_emergence_given_as_text_are_read_before_they_are_compared():
     config = with_value("emergence/sinks/threshold", "0.25")
     config["emergence"] |= {"windows": ["5", "9"], "seeds": {"shallow": "2", "deep": "2", "ends": "2"}}
     configuration.read_numbers(config, SCHEMA)
-    configuration.check(config, SCHEMA, studies.faults)
+    configuration.check(config, SCHEMA, *FAULTS)
     assert config["emergence"]["sinks"]["threshold"] == 0.25
     assert config["emergence"]["windows"] == [5, 9]
 

@@ -290,3 +290,112 @@ def test_an_odd_width_is_enough_without_pairs():
     stack = networks.stack(ODD, [Network("causal", "none"), Network("causal", "decay")], 2, True, DECAY, "cpu")
     weights = networks.initial(ODD, 2, [0, 1], "cpu")
     assert networks.label_logits(weights, stack, normal(2, 3, T, 7)).isfinite().all()
+
+
+# Norms
+
+
+def layer_norm(x, gain):
+    """As torch's modules have it, without a shift, in plain arithmetic."""
+    centred = x - x.mean()
+    return centred / torch.sqrt(centred.square().mean() + 1e-5) * gain
+
+
+def textbook_with_norms(weights, network, depth, placement, sequence):
+    """Label logits `[L]` of one sequence `[T, d]`, and attention `[depth, T, T]`; a causal mask alone or with RoPE."""
+    X, maps = list(sequence), []
+    for layer in range(depth):
+
+        def norm(x, place, layer=layer):
+            used = {"pre": ["input"], "post": ["sum"], "peri": ["input", "output"]}[placement]
+            return layer_norm(x, weights[f"{place}_gain{layer}"]) if place in used else x
+
+        inputs = [norm(x, "input") for x in X]
+        Q, K, V = ([y @ weights[f"{name}{layer}"] for y in inputs] for name in "qkv")
+        if network.encoding == "rope":
+            Q, K = ([x @ rotation(i) for i, x in enumerate(of, start=1)] for of in (Q, K))
+        new, A = [], torch.zeros(T, T, dtype=torch.float64)
+        for i in range(T):
+            share = torch.stack([Q[i] @ K[j] / math.sqrt(D) for j in range(i + 1)]).softmax(0)
+            A[i, : i + 1] = share.detach()
+            read = sum(share[j] * V[j] for j in range(i + 1))
+            new.append(norm(X[i] + norm(read, "output"), "sum"))
+        X = new
+        maps.append(A)
+    hidden = X[-1]
+    for layer in range(3):
+        hidden = functional.relu(hidden @ weights[f"mlp{layer}"] + weights[f"mlp{layer}_bias"][0])
+    return hidden @ weights["readout"] + weights["readout_bias"][0], torch.stack(maps)
+
+
+def with_norms(depth, members, placement):
+    """Weights with attention far from uniform and gains of which no two are equal."""
+    weights = networks.initial(TASK, depth, range(members), "cpu", placement)
+    return {
+        name: value + 0.5 * normal(*value.shape, seed=index) if "gain" in name else 2 * value
+        for index, (name, value) in enumerate(weights.items())
+    }
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("placement", ["pre", "post", "peri"])
+@pytest.mark.parametrize("encoding", ["none", "rope"])
+def test_networks_with_norms_are_those_of_the_textbook(encoding, placement, depth):
+    network = Network("causal", encoding)
+    weights = {name: value.requires_grad_() for name, value in with_norms(depth, 2, placement).items()}
+    tokens = normal(2, 2, T, D, seed=5)
+    targets = torch.tensor([[1, 2], [3, 4]])
+    stack = networks.stack(TASK, [network] * 2, depth, True, DECAY, "cpu", placement=placement)
+    logits = networks.label_logits(weights, stack, tokens)
+    functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").backward()
+    maps = networks.attention_maps(weights, stack, tokens)
+    for member in range(2):
+        own = {name: value[member].detach().double().requires_grad_() for name, value in weights.items()}
+        for sequence in range(2):
+            expected, attention = textbook_with_norms(own, network, depth, placement, tokens[member, sequence].double())
+            torch.testing.assert_close(logits[member, sequence].double(), expected, rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(maps[member, :, sequence].double(), attention, rtol=1e-5, atol=2e-6)
+            functional.cross_entropy(expected, targets[member, sequence], reduction="sum").backward()
+        for name, value in own.items():
+            expected = torch.zeros_like(value) if value.grad is None else value.grad
+            torch.testing.assert_close(weights[name].grad[member].double(), expected, rtol=1e-4, atol=1e-5)
+            assert "gain" not in name or expected.abs().max() > 1e-3
+
+
+def test_the_textbooks_norm_is_torchs():
+    module = torch.nn.LayerNorm(D, bias=False, dtype=torch.float64)
+    x, gain = normal(D).double(), normal(D, seed=1).double()
+    with torch.no_grad():
+        module.weight.copy_(gain)
+    torch.testing.assert_close(layer_norm(x, gain), module(x).detach())
+
+
+@pytest.mark.parametrize(
+    ("placement", "places"), [("none", []), ("pre", ["input"]), ("post", ["sum"]), ("peri", ["input", "output"])]
+)
+def test_gains_start_at_one_beside_the_weights_of_the_network_without(placement, places):
+    plain, normed = (networks.initial(TASK, 3, [5, 6], "cpu", *of) for of in ((), (placement,)))
+    gains = {f"{place}_gain{layer}" for place in places for layer in range(3)}
+    assert normed.keys() == plain.keys() | gains
+    for name, value in plain.items():
+        assert torch.equal(normed[name], value)
+    for name in gains:
+        assert torch.equal(normed[name], torch.ones(2, D))
+
+
+def test_without_norms_what_is_folded_is_what_is_not():
+    """The network with norms takes another path; without its norms it would be that of the first tests."""
+    weights, tokens = sharp(3, len(PLAIN)), normal(len(PLAIN), 3, T, D)
+    stack = stacked(PLAIN, 3, True)
+    represented = networks._unfolded(weights, stack, tokens + stack.added, [])
+    unfolded = networks._classify(weights, represented[:, :, -1])
+    torch.testing.assert_close(networks.label_logits(weights, stack, tokens), unfolded, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("placement", ["pre", "post", "peri"])
+def test_layers_without_residual_connections_are_not_normalised(placement):
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
+        networks.stack(TASK, [Network("causal", "none")], 2, False, DECAY, "cpu", placement=placement)
+    assert str(error.value) == (
+        f"placement = {placement!r}: layers without residual connections are not normalised; use 'none'"
+    )

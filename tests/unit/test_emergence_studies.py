@@ -111,6 +111,21 @@ def test_the_order_of_a_configuration_does_not_change_which_networks_there_are()
     assert one == other
 
 
+@pytest.mark.parametrize(("name", "placement"), [("pre-norm", "pre"), ("post-norm", "post")])
+def test_studies_with_norms_are_of_a_causal_mask_alone_on_unbiased_data(name, placement):
+    """They differ from a network of `residual`, the one without encoding, in where they normalise."""
+    study = studies.study(name, ["none", "decay", "rope", 5])
+    assert study.placement == placement
+    assert (study.bias_name, study.residual) == ("none", True)
+    assert study.networks == (Network("causal", "none"),)
+    assert set(study.networks) < set(studies.study("residual", ["none", "rope"]).networks)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_studies_of_the_paper_do_without_norms(name):
+    assert studies.study(name, PAPER_NUMBERS[name][0]).placement == "none"
+
+
 @pytest.mark.parametrize("name", ["", "Plain", "fig3", "causal"])
 def test_there_is_no_other_study(name):
     with pytest.raises(KeyError):

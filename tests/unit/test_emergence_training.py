@@ -434,9 +434,9 @@ def spoil_at_first(monkeypatch, *seeds):
     """Have the members of some seeds start from weights that are not finite."""
     original = training.networks.initial
 
-    def spoilt(task, depth, of, device):
+    def spoilt(task, depth, of, device, placement):
         factors = torch.tensor([math.nan if seed in seeds else 1.0 for seed in of])[:, None, None]
-        return {name: value * factors for name, value in original(task, depth, of, device).items()}
+        return {name: value * factors for name, value in original(task, depth, of, device, placement).items()}
 
     monkeypatch.setattr(training.networks, "initial", spoilt)
 
@@ -517,3 +517,63 @@ def test_an_interrupted_study_ends_as_an_uninterrupted_one(tmp_path, monkeypatch
     # three stacks of 23 iterations each, a checkpoint every 6
     whole, part = divmod(call - 1, 23)
     assert len(calls) == 3 * 23 - 23 * whole - part // 6 * 6
+
+
+# Norms
+
+
+@pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
+def test_a_study_with_norms_starts_from_the_weights_without_and_learns_gains(tmp_path, name):
+    study, plain = studies.study(name), Study((), True, studies.study(name).networks)
+    outcome, without = train(tmp_path / "norm", study), train(tmp_path / "plain", plain)
+    assert outcome.members == without.members
+    place = {"pre-norm": "input", "post-norm": "sum"}[name]
+    gains = {f"{place}_gain{layer}" for layer in range(2)}
+    assert outcome.weights.keys() - without.weights.keys() == gains
+    for gain in gains:
+        assert outcome.weights[gain].shape == (2, 16)
+        assert (outcome.weights[gain] != 1).all()  # from where they start
+    initial = training.networks.initial(SMALL, 2, SEEDS, "cpu", study.placement)
+    for key, value in training.networks.initial(SMALL, 2, SEEDS, "cpu").items():
+        assert torch.equal(value, initial[key])
+    tests = [by_member(of)[Member(study.networks[0], 0)][1] for of in (outcome, without)]
+    losses = [of[of["quantity"] == "loss"]["value"].to_numpy() for of in tests]
+    assert (losses[0] != losses[1]).all()
+
+
+@pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
+@pytest.mark.parametrize("call", [15])
+def test_a_study_with_norms_goes_on_after_an_interruption(tmp_path, monkeypatch, name, call):
+    study = studies.study(name)
+    expected = by_member(train(tmp_path / "whole", study))
+    original, calls = sequences.Batches.__call__, []
+
+    def counted(batches, iteration):
+        calls.append(iteration)
+        if len(calls) == call:
+            raise Interruption
+        return original(batches, iteration)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sequences.Batches, "__call__", counted)
+        with pytest.raises(Interruption):
+            train(tmp_path / "killed", study)
+        found = train(tmp_path / "killed", study)
+    assert calls[call] == (call - 1) // 6 * 6 + 1
+    assert_same(by_member(found), expected)
+
+
+def test_a_checkpoint_of_another_placement_is_not_used(tmp_path, monkeypatch):
+    """Peri and peri-init have the same parameters: the settings alone tell their runs apart."""
+    networks = studies.study("pre-norm").networks
+    train(tmp_path, Study((), True, networks, "peri"))
+    original, calls = sequences.Batches.__call__, []
+    monkeypatch.setattr(
+        sequences.Batches,
+        "__call__",
+        lambda batches, iteration: calls.append(iteration) or original(batches, iteration),
+    )
+    train(tmp_path, Study((), True, networks, "peri"))
+    assert calls == []
+    train(tmp_path, Study((), True, networks, "peri-init"))
+    assert calls == list(range(1, 24))

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch.nn import functional
 
 from position_bias import checkpoint, ensemble
+from position_bias.averaging import Averaging
 from position_bias.emergence import network as networks
 from position_bias.emergence import sequences
 from position_bias.emergence.studies import Network
@@ -65,12 +68,15 @@ def run(folder, seeds=(0, 1, 2), *, parameters=None, recipe=RECIPE, loss=None, o
 
 
 def assert_same(found, expected, of_found=None, of_expected=None):
-    """Same bits in all that training leaves, of all members or of some."""
+    """Same bits in all that training leaves, of all members or of some; in a sum over tensors, up to its order."""
+    rounding = 0 if of_found is None else 1e-6
     of_found, of_expected = (slice(None) if of is None else of for of in (of_found, of_expected))
     assert found.parameters.keys() == expected.parameters.keys()
     for name, value in expected.parameters.items():
         np.testing.assert_array_equal(found.parameters[name][of_found], value[of_expected], name)  # NaN equals NaN
     np.testing.assert_array_equal(found.losses[:, of_found], expected.losses[:, of_expected])
+    norms, expected_norms = found.gradient_norms[:, of_found], expected.gradient_norms[:, of_expected]
+    np.testing.assert_allclose(norms, expected_norms, rtol=rounding)
     np.testing.assert_array_equal(found.observed[:, of_found], expected.observed[:, of_expected])
     assert found.observed_at == expected.observed_at
 
@@ -207,6 +213,227 @@ def test_a_member_starts_alike_in_every_stack():
     together = untrained([3, 1, 4])
     for name, value in untrained([4, 3]).items():
         assert torch.equal(value, together[name][[2, 0]])
+
+
+def test_gaussian_weights_have_variance_one_over_fan_in_and_members_of_their_own():
+    generators = [torch.Generator().manual_seed(seed) for seed in range(3)]
+    drawn = ensemble.normal(generators, (100, 100), 25, "cpu")
+    assert drawn.shape == (3, 100, 100)
+    assert drawn.dtype == torch.float32
+    for member in drawn.flatten(1).numpy():
+        assert scipy.stats.kstest(member, "norm", (0, 1 / 5)).pvalue > 1e-3
+    again = torch.cat([drawn, ensemble.normal(generators, (100, 100), 25, "cpu")])
+    assert np.abs(np.corrcoef(again.flatten(1).numpy()) - np.eye(6)).max() < 4.5 / 100
+    alone = ensemble.normal([torch.Generator().manual_seed(2)], (100, 100), 25, "cpu")
+    assert torch.equal(alone[0], drawn[2])
+
+
+# The learning rate
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    warmup=st.integers(0, 50),
+    after=st.integers(1, 200),
+    learning_rate=st.floats(1e-5, 1),
+    decay=st.booleans(),
+)
+def test_the_learning_rate_rises_to_its_value_and_falls_towards_0_in_equal_steps(warmup, after, learning_rate, decay):
+    iterations = warmup + after
+    recipe = Recipe(iterations, learning_rate, 0.0, warmup=warmup, decay=decay)
+    rates = np.array([recipe.rate(iteration) for iteration in range(1, iterations + 1)])
+    rise, rest = rates[:warmup], rates[warmup:]
+    np.testing.assert_allclose(np.diff(rise, prepend=0), learning_rate / max(warmup, 1), rtol=1e-9)
+    if warmup:
+        assert rise[-1] == pytest.approx(learning_rate)
+    if decay:
+        assert rest[0] == pytest.approx(learning_rate)
+        np.testing.assert_allclose(-np.diff(rest, append=0), learning_rate / after, rtol=1e-9)
+        assert rest[-1] > 0  # no update is in vain
+        assert recipe.rate(iterations + 1) == 0
+    else:
+        assert (rest == learning_rate).all()
+
+
+def test_a_recipe_keeps_its_learning_rate_unless_told_otherwise():
+    assert {RECIPE.rate(iteration) for iteration in range(1, 13)} == {1e-2}
+
+
+def test_a_warmup_may_last_for_the_whole_training():
+    recipe = Recipe(4, 2.0, 0.0, warmup=4, decay=True)
+    assert [recipe.rate(iteration) for iteration in (1, 2, 3, 4)] == [0.5, 1, 1.5, 2]
+
+
+def by_hand(seed, recipe):
+    """The parameters of one member after every update by torch's own AdamW and scheduler, first those it starts with.
+
+    The scheduler goes through the corners of the learning rate.
+    """
+    weights = {name: value.requires_grad_() for name, value in untrained([seed]).items()}
+    optimizer = torch.optim.AdamW(
+        weights.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, foreach=False, fused=False
+    )
+    corners = {recipe.iterations + 1: 0.0 if recipe.decay else 1.0, recipe.warmup + 1: 1.0}
+    if recipe.warmup:
+        corners |= {0: 0.0, recipe.warmup: 1.0}
+    at, factors = zip(*sorted(corners.items()), strict=True)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: np.interp(step + 1, at, factors))
+    yield {name: value.detach().clone() for name, value in weights.items()}
+    for iteration in range(1, recipe.iterations + 1):
+        optimizer.zero_grad()
+        errors(weights, [seed], iteration).sum().backward()
+        optimizer.step()
+        scheduler.step()
+        yield {name: value.detach().clone() for name, value in weights.items()}
+
+
+SCHEDULES = [{"warmup": 5}, {"decay": True}, {"warmup": 5, "decay": True}, {"warmup": 1, "decay": True}]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_each_member_follows_the_schedule_as_by_torchs_adamw_and_scheduler(tmp_path, schedule):
+    recipe = Recipe(20, 3e-2, 0.5, **schedule)
+    trained = run(tmp_path / "scheduled", recipe=recipe)
+    constant = run(tmp_path / "constant", recipe=replace(recipe, warmup=0, decay=False))
+    for member, seed in enumerate((0, 1, 2)):
+        *_, expected = by_hand(seed, recipe)
+        for name, value in expected.items():
+            torch.testing.assert_close(trained.parameters[name][member], value[0], rtol=1e-4, atol=1e-5)
+            assert not torch.allclose(constant.parameters[name][member], value[0], rtol=1e-2, atol=1e-3)
+
+
+# Averages and gradients
+
+
+AVERAGING = Averaging(0.7)
+SCHEDULED = replace(RECIPE, warmup=3, decay=True)
+
+
+def assert_same_averaged(found, expected, of_found=None, of_expected=None):
+    """As `assert_same`, and so is the average."""
+    assert_same(found, expected, of_found, of_expected)
+    of_found, of_expected = (slice(None) if of is None else of for of in (of_found, of_expected))
+    assert found.averaged.keys() == expected.averaged.keys()
+    for name, value in expected.averaged.items():
+        np.testing.assert_array_equal(found.averaged[name][of_found], value[of_expected], name)
+
+
+def every_update(folder, **changed):
+    """A run, and its parameters before the first update and after each, as `train` shows them to observers."""
+    trajectory = []
+
+    def observe(weights, iteration):
+        trajectory.append({name: value.clone() for name, value in weights.items()})
+        return errors(weights, (0, 1, 2), 0)
+
+    return run(folder, observe=observe, observe_every=1, **changed), trajectory
+
+
+@pytest.mark.parametrize("averaging", [Averaging(0.5), Averaging(0.8, rho=1.0, gamma=2.0)], ids=str)
+def test_the_average_is_the_recursion_over_the_parameters_after_each_update(tmp_path, averaging):
+    trained, trajectory = every_update(tmp_path, averaging=averaging, recipe=replace(RECIPE, iterations=40))
+    assert len(trajectory) == 41
+    expected = {name: value.double() for name, value in trajectory[0].items()}
+    for t, weights in enumerate(trajectory[1:], 1):
+        beta = (averaging.rho + averaging.gamma * t) ** -averaging.kappa
+        expected = {name: (1 - beta) * value + beta * weights[name] for name, value in expected.items()}
+    assert trained.averaged.keys() == expected.keys()
+    for name, value in expected.items():
+        torch.testing.assert_close(trained.averaged[name].double(), value, rtol=1e-6, atol=1e-6)
+        assert not torch.allclose(trained.averaged[name], trained.parameters[name], atol=1e-3)
+        assert not trained.averaged[name].requires_grad
+
+
+def test_the_average_is_that_of_training_by_hand(tmp_path):
+    trained = run(tmp_path, recipe=SCHEDULED, averaging=AVERAGING)
+    for member, seed in enumerate((0, 1, 2)):
+        first, *later = by_hand(seed, SCHEDULED)
+        for name, expected in first.items():
+            for t, weights in enumerate(later, 1):
+                expected = expected + (10 + t) ** -0.7 * (weights[name] - expected)
+            torch.testing.assert_close(trained.averaged[name][member], expected[0], rtol=1e-4, atol=1e-5)
+
+
+def test_gradient_norms_are_those_of_autograd_before_each_update(tmp_path):
+    """Over all parameters of a member at once; one that the loss does not depend on adds nothing."""
+    parameters = untrained((0, 1, 2)) | {"unused": torch.ones(3, WIDTH)}
+    trained, trajectory = every_update(tmp_path, parameters=parameters)
+    assert trained.gradient_norms.shape == trained.losses.shape == (12, 3)
+    assert trained.gradient_norms.dtype == np.float32
+    for iteration, weights in enumerate(trajectory[:-1], 1):
+        for member, seed in enumerate((0, 1, 2)):
+            of_member = {name: value[[member]].requires_grad_() for name, value in weights.items() if name != "unused"}
+            loss = errors(of_member, [seed], iteration).sum()
+            gradient = torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(of_member.values()))])
+            found = trained.gradient_norms[iteration - 1, member]
+            assert found == pytest.approx(gradient.double().norm().item(), rel=1e-5)
+            assert trained.losses[iteration - 1, member] == pytest.approx(loss.item(), rel=1e-5)
+
+
+def test_training_ends_with_the_same_bits_whether_averaged_or_not(tmp_path):
+    plain = run(tmp_path / "plain", recipe=SCHEDULED)
+    assert plain.averaged == {}
+    assert_same(run(tmp_path / "averaged", recipe=SCHEDULED, averaging=AVERAGING), plain)
+
+
+@pytest.mark.parametrize("step", [1, 4, 5, 6, 9, 11, 12])
+def test_an_interrupted_run_ends_with_the_bits_of_average_and_schedule(tmp_path, caplog, step):
+    arguments = {"averaging": AVERAGING, "recipe": SCHEDULED}
+    expected = run(tmp_path / "whole", **arguments)
+    break_off(tmp_path / "broken", step, **arguments)
+    caplog.set_level("INFO")
+    found = run(tmp_path / "broken", **arguments)
+    assert_same_averaged(found, expected)
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+    resumed_after = (step - 1) // 4 * 4
+    assert (f"resumed after iteration {resumed_after}" in caplog.text) == (resumed_after > 0)
+
+    def never(weights, iteration):
+        raise AssertionError(f"iteration {iteration} was repeated")
+
+    assert_same_averaged(run(tmp_path / "broken", loss=never, observe=never, **arguments), expected)  # once finished
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"averaging": None},
+        {"averaging": Averaging(0.8)},
+        {"averaging": Averaging(0.7, rho=11.0)},
+        {"averaging": Averaging(0.7, gamma=2.0)},
+        {"recipe": replace(SCHEDULED, warmup=4)},
+        {"recipe": replace(SCHEDULED, decay=False)},
+    ],
+    ids=str,
+)
+def test_a_checkpoint_with_another_average_or_schedule_is_not_resumed(tmp_path, caplog, changed):
+    arguments = {"averaging": AVERAGING, "recipe": SCHEDULED}
+    break_off(tmp_path / "used", 10, **arguments)
+    found = run(tmp_path / "used", **(arguments | changed))
+    expected = run(tmp_path / "fresh", **(arguments | changed))
+    assert_same(found, expected)
+    assert contents(tmp_path / "used") == contents(tmp_path / "fresh")
+    assert len(warnings(caplog)) == 1
+    assert "was written with other settings, data or versions" in warnings(caplog)[0]
+
+
+@pytest.mark.parametrize("seeds", [(1,), (2, 0), (1, 1, 2, 0)])
+def test_average_and_schedule_of_a_member_do_not_depend_on_the_others(tmp_path, seeds):
+    together = run(tmp_path / "together", recipe=SCHEDULED, averaging=AVERAGING)
+    found = run(tmp_path / "found", seeds, recipe=SCHEDULED, averaging=AVERAGING)
+    assert_same_averaged(found, together, [*range(len(seeds))], [*seeds])
+
+
+def test_gradients_and_average_of_a_lost_member_are_nan_and_the_others_keep_theirs(tmp_path, caplog):
+    expected = run(tmp_path / "whole", averaging=AVERAGING)
+    found = run(tmp_path / "spoilt", loss=spoilt({2: 5}), averaging=AVERAGING)
+    assert_same_averaged(found, expected, [0, 1], [0, 1])
+    np.testing.assert_array_equal(found.gradient_norms[:4, 2], expected.gradient_norms[:4, 2])
+    assert np.isnan(found.gradient_norms[4:, 2]).all()
+    assert all(value[2].isnan().all() for value in found.averaged.values())
+    all_lost = run(tmp_path / "all", loss=spoilt(ALL_LOST), averaging=AVERAGING)
+    assert all_lost.gradient_norms.shape == all_lost.losses.shape == (8, 3)
+    assert all_lost.diverged == ALL_LOST
 
 
 # Members do not depend on their stack

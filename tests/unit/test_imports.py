@@ -48,7 +48,14 @@ def test_measurements_do_not_depend_on_rollouts_nor_on_plots():
 
 
 def test_figures_do_not_depend_on_models():
-    models = {"measure.py", "language_models/families.py", "rollout.py", "ensemble.py", "emergence/network.py"}
+    models = {
+        "measure.py",
+        "language_models/families.py",
+        "rollout.py",
+        "ensemble.py",
+        "decoder.py",
+        "emergence/network.py",
+    }
     drawing = [path.name for path in (ROOT / "scripts").glob("*.py") if "plots/style.py" in modules(path.name)]
     assert len(drawing) > 15
     for script in drawing:
@@ -59,8 +66,17 @@ def test_imports_run_downward():
     """The layers of docs/architecture: no module imports one that stands above it."""
     layers = [
         {"runtime.py", "imports.py", "__init__.py"},
-        {"artifacts.py", "configuration.py", "attention.py", "statistics.py", "checkpoint.py"},
+        {
+            "artifacts.py",
+            "configuration.py",
+            "attention.py",
+            "statistics.py",
+            "checkpoint.py",
+            "averaging.py",
+            "norms.py",
+        },
         {"ensemble.py"},
+        {"decoder.py"},
         {f"language_models/{name}.py" for name in ("__init__", "corpus", "hub", "tokens", "families", "train")},
         {
             "mixing.py",
@@ -70,6 +86,8 @@ def test_imports_run_downward():
             "propositions.py",
             "similarity.py",
             "monotonicity.py",
+            "recency.py",
+            "gram.py",
         },
         {
             f"emergence/{name}.py"
@@ -85,6 +103,24 @@ def test_imports_run_downward():
                 "theory",
             )
         },
+        {
+            f"layernorm/{name}.py"
+            for name in ("__init__", "studies", "theory", "simulation", "tables", "training", "pretrained")
+        },
+        {
+            f"postnorm/{name}.py"
+            for name in (
+                "__init__",
+                "lengths",
+                "languages",
+                "studies",
+                "theory",
+                "tasks",
+                "training",
+                "experiments",
+                "construction",
+            )
+        },
         {"measure.py", "comparison.py"},
         {
             "tables.py",
@@ -96,6 +132,9 @@ def test_imports_run_downward():
             "claims/propositions.py",
             "claims/emergence.py",
             "claims/theorems.py",
+            "claims/layernorm_theory.py",
+            "claims/layernorm.py",
+            "claims/postnorm.py",
         },
         {
             "plots/__init__.py",
@@ -106,6 +145,12 @@ def test_imports_run_downward():
             "plots/emergence.py",
             "plots/emergence_sinks.py",
             "plots/emergence_theory.py",
+            "plots/intervals.py",
+            "plots/looks.py",
+            "plots/layernorm.py",
+            "plots/layernorm_networks.py",
+            "plots/postnorm.py",
+            "plots/postnorm_training.py",
         },
     ]
     height = {name: level for level, layer in enumerate(layers) for name in layer}

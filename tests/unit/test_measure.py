@@ -10,6 +10,7 @@ from position_bias import measure as measuring
 from position_bias.influence import influence
 from position_bias.language_models import families
 from position_bias.measure import measure
+from position_bias.recency import recency
 from position_bias.runtime import InputError
 
 LAYERS, HEADS, HEAD_DIM, N, PROMPTS = 3, 4, 4, 12, 5
@@ -52,7 +53,7 @@ def read(request, prompts):
     model = small(request.param)
     with torch.no_grad():
         out = model(torch.from_numpy(prompts), output_hidden_states=True, output_attentions=True, use_cache=False)
-        streams, logits, updates = [], [], []
+        streams, logits, updates, cosines = [], [], [], []
         for layer in range(LAYERS):
             norm, weight, bias, output = norm_and_projection(model, layer)
             stream = out.hidden_states[layer]
@@ -60,12 +61,16 @@ def read(request, prompts):
             logits.append(query @ key.mT / math.sqrt(HEAD_DIM))
             updates.append(output((out.attentions[layer] @ value).transpose(1, 2).flatten(2)))
             streams.append(stream)
+            inputs = norm(stream).double()
+            lengths = inputs.norm(dim=-1)
+            cosines.append(inputs @ inputs.mT / (lengths[:, :, None] * lengths[:, None]))
     return {
         "model": model,
         "stream": torch.stack(streams, 1).double().numpy(),  # [N, L, n, hidden]
         "update": torch.stack(updates, 1).double().numpy(),
         "logits": torch.stack(logits, 1).double().numpy(),  # [N, L, H, n, n]
         "attention": torch.stack(out.attentions, 1).double().numpy(),
+        "cosines": torch.stack(cosines, 1).numpy(),  # [N, L, n, n]
         "measured": measure(model, prompts, tokens_per_batch=2 * N),  # batches of 2, 2 and 1
     }
 
@@ -95,6 +100,12 @@ def test_content_is_the_mean_of_the_logits_and_of_its_diagonal_and_what_lies_bel
 def test_attention_is_the_mean_over_prompts_and_heads(read):
     np.testing.assert_allclose(read["measured"].attention, read["attention"].mean((0, 2)), atol=2e-6)
     np.testing.assert_allclose(read["measured"].attention.sum(-1), 1, atol=1e-5)
+
+
+def test_the_gram_holds_cosines_of_what_attention_reads_and_their_recency_by_prompt(read):
+    np.testing.assert_allclose(read["measured"].gram, read["cosines"].mean(0), atol=2e-6)
+    np.testing.assert_allclose(read["measured"].recency, recency(read["cosines"]), atol=2e-6)
+    assert np.abs(read["measured"].recency[:, 1:]).min() > 1e-5
 
 
 @pytest.mark.parametrize("heads", [4, 6])
@@ -137,7 +148,7 @@ def test_influence_agrees_with_finite_differences(family, prompts):
 def test_batches_do_not_change_what_is_measured(prompts):
     model = small("bloom")
     one, all_at_once = (measure(model, prompts, tokens) for tokens in (1, PROMPTS * N))
-    for name in ("diagonal", "below", "influence", "content", "attention"):
+    for name in ("diagonal", "below", "influence", "content", "attention", "gram", "recency"):
         np.testing.assert_allclose(getattr(one, name), getattr(all_at_once, name), atol=1e-5)
     np.testing.assert_allclose(one.mixing["frobenius"], all_at_once.mixing["frobenius"], rtol=1e-5)
 
@@ -149,7 +160,9 @@ def test_long_prompts_keep_no_matrices_and_measure_the_rest_alike(prompts, monke
     long = measure(model, prompts, N)
     assert long.content is None
     assert long.attention is None
+    assert long.gram is None
     np.testing.assert_array_equal(long.below, short.below)
+    np.testing.assert_array_equal(long.recency, short.recency)
 
 
 def test_prompts_beyond_the_context_of_the_model_are_refused_at_once():

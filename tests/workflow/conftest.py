@@ -49,7 +49,8 @@ class Project:
             return {}
         table = re.search(r"Job stats:\n.*?\n(?P<rows>.*?)\ntotal ", printed, re.DOTALL)["rows"]
         jobs = {line.split()[0]: int(line.split()[1]) for line in table.splitlines() if not line.startswith("-")}
-        return {rule: count for rule, count in jobs.items() if rule not in ("all", "structural", "emergence")}
+        papers = ("structural", "emergence", "layernorm", "postnorm")
+        return {rule: count for rule, count in jobs.items() if rule not in ("all", *papers)}
 
     def configure(self, overlay):
         path = self.root / "config.yaml"

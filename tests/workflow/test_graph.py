@@ -51,6 +51,48 @@ EMERGENCE_FIGURES = {
 }
 EMERGENCE_TABLES = dict.fromkeys(("emergence_gaps", "emergence_checks", "emergence_theorems"), 1)
 EMERGENCE = {"emergence_train": 10 + 8 + 1, "emergence_attention": 6, **EMERGENCE_FIGURES, **EMERGENCE_TABLES}
+LAYERNORM_FIGURES = dict.fromkeys(
+    (
+        "layernorm_scores",
+        "layernorm_closed_form",
+        "layernorm_anisotropy",
+        "layernorm_depth",
+        "layernorm_random_weights",
+        "layernorm_trained",
+        "layernorm_pretrained",
+        "layernorm_emergence",
+    ),
+    1,
+)
+LAYERNORM = {
+    "layernorm_simulate": 1,
+    "layernorm_theory": 1,
+    "layernorm_random": 1,
+    "layernorm_train": 4,
+    "layernorm_checks": 1,
+    **LAYERNORM_FIGURES,
+}
+POSTNORM_FIGURES = dict.fromkeys(
+    (
+        "postnorm_set_complement",
+        "postnorm_resharpening",
+        "postnorm_dimension",
+        "postnorm_bema",
+        "postnorm_formal_languages",
+        "postnorm_stability",
+    ),
+    1,
+)
+POSTNORM = {
+    "postnorm_train": 2 + 9,
+    "postnorm_train_widths": 1,
+    "postnorm_train_averages": 1,
+    "postnorm_train_stability": 1,
+    "postnorm_construct": 1,
+    "postnorm_checks": 1,
+    **POSTNORM_FIGURES,
+}
+NORMALISED = 2  # studies of emergence that layernorm looks at
 EVERYTHING = {
     "corpus": DATASETS,
     "prompts": DATASETS * LENGTHS,
@@ -60,6 +102,9 @@ EVERYTHING = {
     "rollout": MODELS * (2 * DATASETS + 1),  # standard and long on every data set, and before training
     **dict.fromkeys(ONCE, 1),
     **EMERGENCE,
+    "emergence_train": EMERGENCE["emergence_train"] + NORMALISED,
+    **LAYERNORM,
+    **POSTNORM,
 }
 
 
@@ -75,6 +120,8 @@ FIGURES = {
     "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training",
     "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig9 fig10 fig11a fig11b fig11c "
     "fig11d fig12 fig13a fig13b fig13c learning_curves long_training theorems",
+    "layernorm": "scores closed_form anisotropy depth random_weights trained pretrained emergence",
+    "postnorm": "set_complement resharpening dimension bema formal_languages stability",
 }
 
 
@@ -146,9 +193,9 @@ def test_every_gap_of_every_network_has_its_row(built):
     assert set(alone["predicted"]) == {"= 0 +- 0.05"}
 
 
-@pytest.mark.parametrize("table", ["checks", "theorems"])
-def test_verdicts_of_emergence_are_in_the_common_schema(built, table):
-    verdicts = pd.read_csv(built.root / f"results/tables/emergence/{table}.csv")
+@pytest.mark.parametrize("table", ["emergence/checks", "emergence/theorems", "layernorm/checks", "postnorm/checks"])
+def test_verdicts_are_in_the_common_schema(built, table):
+    verdicts = pd.read_csv(built.root / f"results/tables/{table}.csv")
     assert list(verdicts.columns) == list(COLUMNS)
     assert set(verdicts["scale"]) == {"test"}
     assert set(verdicts["verdict"]) <= {"holds", "fails", "not separable", "not testable here"}
@@ -198,10 +245,11 @@ def test_profiles_are_the_dense_rollouts_of_what_was_measured(built):
         assert np.abs(expected["c"] - expected["b"]).max() > 1e-9
 
 
-def test_every_target_of_the_readme_map_exists(built):
-    readme = (ROOT / "README.md").read_text()
-    written = re.findall(r"`((?:figures|results)/[\w/.{},-]+)`", readme)
-    assert len(written) > 15
+def test_every_target_of_the_readme_and_the_map_exists(built):
+    pages = (ROOT / "README.md").read_text() + (ROOT / "docs/map.md").read_text()
+    written = re.findall(r"`((?:figures|results)/[\w/.{},-]+)`", pages)
+    written = [target for target in written if not target.startswith("results/evidence/")]  # not of the default run
+    assert len(written) > 40
     for target in written:
         before, *braces = re.split(r"[{}]", target)
         for name in braces[0].split(",") if braces else [""]:
@@ -251,6 +299,8 @@ def test_the_report_holds_every_figure_and_table_with_its_caption(built):
     page = (built.root / "report.html").read_text()
     for name in ("fig1", "fig5", "forces", "dichotomy", "training", "table2", "checks", "propositions"):
         assert f"structural_{name}" in page
+    for rule in (*LAYERNORM_FIGURES, *POSTNORM_FIGURES, "layernorm_checks", "postnorm_checks"):
+        assert rule in page
     assert "<script src=" not in page  # nothing is fetched when it is opened
     assert '<link rel="stylesheet" href="http' not in page
 
@@ -301,7 +351,7 @@ def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
     mine.append("position_bias/plots/style.py", "\nEDITED = True\n")
     of_theory = ("structural_forces", "structural_dichotomy")
     of_structural = only(*OF_PROFILES, *of_theory, "structural_fig4", "structural_fig5")
-    assert mine.planned() == {**of_structural, **EMERGENCE_FIGURES}
+    assert mine.planned() == {**of_structural, **EMERGENCE_FIGURES, **LAYERNORM_FIGURES, **POSTNORM_FIGURES}
 
 
 def test_one_figure_of_emergence_trains_just_its_networks(fresh):
@@ -341,6 +391,21 @@ def test_an_edit_of_sinks_or_claims_of_emergence_trains_nothing(mine):
     }
 
 
+def test_one_figure_on_norms_trains_just_its_networks(fresh):
+    assert fresh.planned("figures/postnorm/set_complement.pdf") == {"postnorm_train": 2, "postnorm_set_complement": 1}
+    assert fresh.planned("figures/layernorm/trained.pdf") == {"layernorm_train": 4, "layernorm_trained": 1}
+    assert fresh.planned("figures/layernorm/emergence.pdf") == {"emergence_train": 3, "layernorm_emergence": 1}
+
+
+def test_a_new_learning_rate_of_one_norm_trains_that_alone(mine):
+    mine.configure({"layernorm": {"trained": {"learning_rate": {"pre-rms": 0.001}}}})
+    assert mine.planned() == {"layernorm_train": 1, "layernorm_trained": 1, "layernorm_checks": 1}
+    mine.configure({"postnorm": {"languages": {"lengths": {"tomita-3": 9}}}})
+    planned = mine.planned()
+    assert planned["postnorm_train"] == 1
+    assert not planned.keys() & {"postnorm_train_widths", "postnorm_train_averages", "postnorm_set_complement"}
+
+
 def test_an_edit_of_the_rollout_module_reruns_rollouts_and_not_measurements(mine):
     mine.append("position_bias/rollout.py", "\nEDITED = True\n")
     assert mine.planned() == {"rollout": EVERYTHING["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)}
@@ -358,7 +423,7 @@ def test_a_new_model_leaves_finished_ones_alone(mine):
     without_it = {"tokenizer", "structural_fig1", "structural_licences", *OF_THEORY}
     of_all_models = set(ONCE) - without_it
     own = {"train": 1, "measure": DATASETS, "measure_snapshot": 1, "rollout": 2 * DATASETS + 1}
-    assert mine.planned() == own | only(*of_all_models)
+    assert mine.planned() == own | only(*of_all_models, "layernorm_pretrained", "layernorm_checks")
     printed = mine.snakemake("all -n --cores 1")
     assert "model=small" in printed
     assert "model=bloom" not in printed
@@ -459,7 +524,18 @@ ENSEMBLE = Training(
 )
 
 
-@pytest.mark.parametrize("training", [LANGUAGE_MODEL, ENSEMBLE], ids=["language model", "ensemble"])
+SCHEMES = Training(
+    {"postnorm": {"set_complement": {"iterations": 500}}},
+    "results/postnorm/set-complement-16/tests.parquet",
+    "checkpoints/postnorm/set-complement-16/set-complement-16_post/checkpoint.safetensors",
+    "logs/postnorm/set-complement-16.log",
+    tuple(f"results/postnorm/set-complement-16/{name}.parquet" for name in ("tests", "history")),
+)
+
+
+@pytest.mark.parametrize(
+    "training", [LANGUAGE_MODEL, ENSEMBLE, SCHEMES], ids=["language model", "ensemble", "schemes of norms"]
+)
 def test_a_killed_training_resumes_and_ends_with_the_same_bytes(mine, tmp_path, training):
     """SIGKILL between two checkpoints; the twin is trained in one go."""
     mine.configure(training.overlay)
@@ -492,8 +568,8 @@ def test_a_killed_training_resumes_and_ends_with_the_same_bytes(mine, tmp_path, 
 def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="")
     assert (
-        fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == 15 + 19
-    )  # train and measure, emergence_train
+        fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == 15 + 19 + NORMALISED + 4 + 14
+    )  # train and measure, emergence_train, layernorm_train, postnorm_train and its three experiments
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1 --config device=cpu", CUDA_VISIBLE_DEVICES="0,1")
 
 

@@ -36,7 +36,14 @@ def test_a_rule_carries_all_that_a_rule_must(name):
 
 
 def test_rules_that_run_models_are_tagged_for_a_gpu():
-    assert {name for name, body in JOBS.items() if "gpu=GPU" in body} == {"train", "measure", "emergence_train"}
+    with_sweeps = {"layernorm_sweep", "postnorm_sweep"}
+    of_norms = {
+        "layernorm_train",
+        "postnorm_train",
+        *(f"postnorm_train_{kind}" for kind in ("widths", "averages", "stability")),
+    }
+    tagged = {name for name, body in JOBS.items() if "gpu=GPU" in body}
+    assert tagged == {"train", "measure", "emergence_train"} | of_norms | with_sweeps
 
 
 def test_every_script_belongs_to_a_rule_and_is_thin():

@@ -1,0 +1,19 @@
+"""What of `layernorm` a configuration can ask for; free of torch, since every call of the workflow reads it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from position_bias.configuration import uneven_heads
+
+
+def faults(config: Mapping[str, Any]) -> Iterator[str]:
+    """What of `layernorm` in a configuration fits its schema, and not its other values; a line each."""
+    layernorm = config["layernorm"]
+    for key, size in (("random_weights", layernorm["random_weights"]), ("trained.size", layernorm["trained"]["size"])):
+        yield from uneven_heads(f"layernorm.{key}.width", size["width"], size["heads"])
+    warmup, iterations = (layernorm["trained"][name] for name in ("warmup", "iterations"))
+    if warmup >= iterations:
+        yield (
+            f"layernorm.trained.warmup = {warmup} leaves no iteration after it; "
+            f"set it below layernorm.trained.iterations = {iterations}"
+        )

@@ -1,0 +1,154 @@
+"""What the figures of Kim et al. 2026 show: theory over Monte Carlo of the parameter-free decoder.
+
+Intervals are those of means over sequences, which are independent. All settings of a table see the same embeddings, so
+that curves compare in pairs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from position_bias.attention import Array
+from position_bias.layernorm import theory
+from position_bias.layernorm.simulation import NORMS, Common, Decoder, Norm, Simulated, simulate
+from position_bias.recency import mean_size, recency, relative_recency
+from position_bias.statistics import t_interval
+
+RESIDUALS = (0.0, 1.0)  # without and as usual
+WIDER_RESIDUALS = (0.0, 0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How much is simulated, and the level of the intervals."""
+
+    tokens: int
+    width: int
+    strength: float
+    sequences: int
+    seed: int
+    level: float
+
+    @property
+    def half_width(self) -> float:
+        """Of an interval, in standard errors of a mean over many sequences: that of the normal distribution."""
+        return float(ndtri((1 + self.level) / 2))
+
+    def run(
+        self,
+        norm: Norm,
+        residual: float,
+        alpha: float,
+        layers: int,
+        placement: Literal["pre", "post"] = "pre",
+        common: Common = "sequence",
+    ) -> Simulated:
+        """One decoder on embeddings of anisotropy `alpha` (`simulation.simulate`)."""
+        decoder = Decoder(self.tokens, self.width, layers, residual, self.strength, norm, placement)
+        return simulate(decoder, alpha, self.sequences, self.seed, common)
+
+
+def score_maps(
+    tokens: int, width: int, layers: int, strength: float, alphas: Sequence[float], sequences: int, seed: int
+) -> dict[str, Array]:
+    """Mean scores `[layers, tokens, tokens]` with residual 1, named norm/anisotropy, for every norm."""
+    maps = {}
+    for norm, alpha in product(NORMS, alphas):
+        decoder = Decoder(tokens, width, layers, 1.0, strength, norm)
+        maps[f"{norm}/{alpha:g}"] = simulate(decoder, alpha, sequences, seed).scores
+    return maps
+
+
+def closed_form_rows(sampling: Sampling, alphas: Sequence[float]) -> pd.DataFrame:
+    """Layer-2 scores of the last token with each earlier one: the closed form at this width, and measured.
+
+    Columns norm (none, rms), residual, anisotropy, position (of the key, from 1), predicted, measured, low, high.
+    """
+    n = sampling.tokens
+    curves = []
+    norms: tuple[Norm, ...] = ("none", "rms")
+    for norm, residual, alpha in product(norms, RESIDUALS, alphas):
+        seen = sampling.run(norm, residual, alpha, layers=2)
+        predicted = theory.second_scores(
+            n, alpha, residual, sampling.strength, norm=norm == "rms", width=sampling.width
+        )
+        measured, half = seen.scores[1, -1, :-1], sampling.half_width * seen.errors[1, -1, :-1]
+        curve = {
+            "norm": norm,
+            "residual": residual,
+            "anisotropy": alpha,
+            "position": np.arange(1, n),
+            "predicted": predicted[-1, :-1],
+            "measured": measured,
+            "low": measured - half,
+            "high": measured + half,
+        }
+        curves.append(pd.DataFrame(curve))
+    return pd.concat(curves, ignore_index=True)
+
+
+def anisotropy_curves(sampling: Sampling, alphas: Sequence[float], simulated: Sequence[float]) -> pd.DataFrame:
+    """Recency of layer-2 scores with norm against anisotropy, for residuals 0, 1/2, 1 and 2.
+
+    Columns residual, anisotropy, predicted (the closed form at this width), limit (at infinite width), measured, low,
+    high. Measured are only the anisotropies in `simulated`; elsewhere stands NaN.
+    """
+    rows = []
+    for residual, alpha in product(WIDER_RESIDUALS, sorted({*alphas, *simulated})):
+        predicted, limit = (
+            recency(theory.second_scores(sampling.tokens, alpha, residual, sampling.strength, norm=True, width=width))
+            for width in (sampling.width, None)
+        )
+        row = {"residual": residual, "anisotropy": alpha, "predicted": float(predicted), "limit": float(limit)}
+        unmeasured = dict.fromkeys(("measured", "low", "high"), np.nan)
+        found = _mean(sampling, residual, alpha) if alpha in simulated else unmeasured
+        rows.append({**row, **found})
+    return pd.DataFrame(rows)
+
+
+def _mean(sampling: Sampling, residual: float, alpha: float) -> dict[str, float]:
+    values = sampling.run("rms", residual, alpha, layers=2).recency[:, 1]
+    low, high = t_interval(values, sampling.level)
+    return {"measured": float(values.mean()), "low": float(low), "high": float(high)}
+
+
+def depth_curves(sampling: Sampling, alpha: float, layers: int) -> pd.DataFrame:
+    """Recency of the scores of each layer: the recursion, and measured.
+
+    Columns norm (none, pre, post: RMSNorm), residual, layer (from 1), predicted, measured, low, high. Without norm the
+    scale of scores changes with depth: theirs is recency over the mean absolute value of the mean scores below the
+    diagonal, on both sides; the interval takes that scale as it was measured.
+    """
+    return pd.DataFrame(
+        [
+            {"norm": placement, "residual": residual, **row}
+            for placement, residual in product(theory.PLACEMENTS, RESIDUALS)
+            for row in _depths(sampling, placement, residual, alpha, layers)
+        ]
+    )
+
+
+def _depths(
+    sampling: Sampling, placement: theory.Placement, residual: float, alpha: float, layers: int
+) -> Iterator[dict[str, Any]]:
+    expected = theory.gram_recursion(sampling.tokens, alpha, residual, sampling.strength, layers, placement)
+    if placement == "none":
+        seen = sampling.run("none", residual, alpha, layers)
+        predicted, values = relative_recency(expected), seen.recency / mean_size(seen.scores)
+    else:
+        seen = sampling.run("rms", residual, alpha, layers, placement)
+        predicted, values = recency(expected), seen.recency
+    low, high = t_interval(values, sampling.level)
+    for layer in range(layers):
+        yield {
+            "layer": layer + 1,
+            "predicted": float(predicted[layer]),
+            "measured": float(values[:, layer].mean()),
+            "low": float(low[layer]),
+            "high": float(high[layer]),
+        }

@@ -1,0 +1,199 @@
+"""Small decoders without positional encoding, trained with and without norms: what would settle the paper's claim.
+
+Their data is exchangeable: every sequence draws token frequencies of its own and then tokens independently, so that the
+order of what was read says nothing about the next token. Whatever order attention prefers comes from the architecture.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from position_bias import decoder, ensemble, recency, runtime
+from position_bias.decoder import Architecture, Seen
+from position_bias.ensemble import Recipe
+from position_bias.norms import Norm, Placement
+from position_bias.runtime import InputError
+
+NETWORKS: dict[str, tuple[Placement, Norm, bool]] = {  # placement, norm, whether one stands before the read-out
+    "none": ("none", "layer", False),
+    "pre-layer": ("pre", "layer", True),
+    "pre-rms": ("pre", "rms", True),
+    "post-layer": ("post", "layer", False),
+}
+STATES = ("untrained", "trained")
+COLUMNS = ("norm", "seed", "state", "layer", "head", "quantity", "value")
+
+
+@dataclass(frozen=True)
+class Data:
+    """Exchangeable sequences."""
+
+    vocabulary: int
+    tokens: int  # that a network reads; after each it predicts the next
+    skew: float  # token frequencies are uniform numbers to this power, normalised
+
+    def __post_init__(self) -> None:
+        if self.tokens <= recency.FIRST_ROW:
+            raise ValueError(f"tokens = {self.tokens}: recency needs more than {recency.FIRST_ROW}")
+
+    def sequences(self, seeds: Sequence[int], purpose: object, count: int, device: str) -> Tensor:
+        """`[S, count, tokens + 1]`, int64: what a seed draws for a purpose depends on nothing else."""
+        return torch.stack([self._drawn(runtime.seed(seed, "exchangeable", purpose), count, device) for seed in seeds])
+
+    def _drawn(self, seed: int, count: int, device: str) -> Tensor:
+        generator = torch.Generator(device).manual_seed(seed)
+        frequencies = torch.rand(count, self.vocabulary, generator=generator, device=device) ** self.skew
+        return torch.multinomial(frequencies, self.tokens + 1, replacement=True, generator=generator)
+
+
+@dataclass(frozen=True)
+class Size:
+    """Of every network."""
+
+    layers: int
+    width: int
+    heads: int
+    hidden: int
+
+
+def train(
+    name: str,
+    data: Data,
+    size: Size,
+    seeds: Sequence[int],
+    recipe: Recipe,
+    *,
+    batch: int,
+    held_out: int,
+    checkpoint_every: int,
+    folder: str | Path,
+    device: str,
+) -> pd.DataFrame:
+    """Train the network `name` of `NETWORKS` from every seed; seeds see the same data whatever the network.
+
+    Returns what it does on `held_out` sequences before and after, a row a number: norm, seed, state, layer (from 1; 0
+    is the whole network), head (from 1; 0 is the whole layer), quantity and value. Quantities: `loss` in nats a token;
+    `gram`, recency of the mean Gram of the inputs of attention over its mean size off the diagonal; `score`, likewise
+    of a head's logits; `position`, mean relative position of what a head attends to. Members that diverge have no rows.
+
+    Raises ValueError for an unknown name.
+    """
+    if name not in NETWORKS:
+        raise ValueError(f"name = {name!r} is not known; use one of {', '.join(NETWORKS)}")
+    placement, norm, final = NETWORKS[name]
+    V = data.vocabulary
+    architecture = Architecture(V, V, size.width, placement, size.layers, size.heads, size.hidden, norm, final)
+    tests = data.sequences(seeds, "held out", held_out, device)
+
+    def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
+        return _losses(weights, architecture, data.sequences(seeds, iteration, batch, device))
+
+    def observe(weights: Mapping[str, Tensor], _iteration: int) -> Tensor:
+        return torch.cat(
+            [_losses(weights, architecture, tests)[:, None], _preferences(weights, architecture, tests)], 1
+        )
+
+    trained = ensemble.train(
+        decoder.initial(architecture, seeds, device),
+        loss,
+        recipe,
+        observe,
+        observe_every=recipe.iterations,
+        checkpoint_every=checkpoint_every,
+        folder=folder,
+        settings=[name, list(seeds), batch, held_out, asdict(data), asdict(size)],
+        description=name,
+    )
+    finite = [(index, seed) for index, seed in enumerate(seeds) if index not in trained.diverged]
+    rows = [
+        {"norm": name, "seed": seed, "state": state, **row}
+        for state, observed in zip(STATES, trained.observed[[0, -1]], strict=True)
+        for index, seed in finite
+        for row in _rows(observed[index], size)
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def require_finite(found: pd.DataFrame, name: str, learning_rate: float) -> None:
+    """Raise InputError where no network of `train` stayed finite."""
+    if found.empty:
+        raise InputError(
+            f"every network diverged at layernorm.trained.learning_rate.{name} = {learning_rate:g}; lower it"
+        )
+
+
+def sweep(
+    data: Data,
+    size: Size,
+    seeds: Sequence[int],
+    recipe: Recipe,
+    learning_rates: Sequence[float],
+    *,
+    batch: int,
+    held_out: int,
+    checkpoint_every: int,
+    folder: Path,
+    device: str,
+) -> pd.DataFrame:
+    """Held-out loss of every network at every learning rate: a row a seed, missing where it diverged.
+
+    Columns norm, learning_rate, seed, loss (nats a token).
+    """
+    rows = []
+    for name, rate in product(NETWORKS, learning_rates):
+        found = train(
+            name,
+            data,
+            size,
+            seeds,
+            replace(recipe, learning_rate=rate),
+            batch=batch,
+            held_out=held_out,
+            checkpoint_every=checkpoint_every,
+            folder=folder / f"{name}_{rate:g}",
+            device=device,
+        )
+        after = found[(found["state"] == "trained") & (found["quantity"] == "loss")]
+        losses = after.set_index("seed")["value"].reindex(list(seeds))
+        rows += [{"norm": name, "learning_rate": rate, "seed": seed, "loss": loss} for seed, loss in losses.items()]
+    return pd.DataFrame(rows)
+
+
+def _losses(weights: Mapping[str, Tensor], architecture: Architecture, sequences: Tensor) -> Tensor:
+    """Mean cross-entropy of the next token, `[E]`, on sequences `[E, S, T + 1]`."""
+    logits = decoder.logits(weights, architecture, sequences[..., :-1])
+    each = functional.cross_entropy(logits.flatten(0, 2), sequences[..., 1:].flatten(), reduction="none")
+    return each.view(len(sequences), -1).mean(1)
+
+
+def _preferences(weights: Mapping[str, Tensor], architecture: Architecture, sequences: Tensor) -> Tensor:
+    """What each layer prefers, `[E, layers (1 + 2 heads)]`: the Gram, then the logits and the attention of heads."""
+    seen: list[Seen] = []
+    decoder.residual_stream(
+        weights, architecture, decoder.embed(weights, architecture, sequences[..., :-1]), seen.append
+    )
+    of_layers = []
+    for layer in seen:
+        gram = layer.inputs @ layer.inputs.transpose(-1, -2)
+        matrices = torch.cat([gram.mean(1)[:, None], layer.logits.mean(1)], 1).double().cpu().numpy()
+        position = recency.mean_relative_position(layer.weights.mean(1).double().cpu().numpy())
+        of_layers.append(np.concatenate([recency.relative_recency(matrices), position], axis=1))
+    return torch.from_numpy(np.concatenate(of_layers, axis=1))
+
+
+def _rows(observed: np.ndarray, size: Size) -> Iterator[dict[str, Any]]:
+    """What `observe` put side by side for a member, as rows."""
+    yield {"layer": 0, "head": 0, "quantity": "loss", "value": float(observed[0])}
+    heads = range(1, size.heads + 1)
+    places = [("gram", 0), *(("score", head) for head in heads), *(("position", head) for head in heads)]
+    for layer, values in enumerate(observed[1:].reshape(size.layers, -1), start=1):
+        for (quantity, head), value in zip(places, values, strict=True):
+            yield {"layer": layer, "head": head, "quantity": quantity, "value": float(value)}

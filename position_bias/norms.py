@@ -1,0 +1,54 @@
+"""Where a transformer normalises: each norm and each placement defined once.
+
+A norm acts on the last axis; its gain `[E, d]` is that of E stacked models, whose tensors are `[E, ..., d]`.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+Norm = Literal["rms", "layer"]
+Placement = Literal["none", "pre", "post", "peri", "peri-init"]
+Apply = Callable[[Tensor], Tensor]
+
+NORMS: tuple[Norm, ...] = ("rms", "layer")
+PLACEMENTS: tuple[Placement, ...] = ("none", "pre", "post", "peri", "peri-init")
+EPSILON = {"rms": 1e-6, "layer": 1e-5}  # beside the mean square: the usual values
+
+
+def normalise(x: Tensor, gain: Tensor, norm: Norm) -> Tensor:
+    """RMSNorm or LayerNorm (without shift) of `x` [E, ..., d], times `gain` [E, d]."""
+    gain = gain.view(len(gain), *[1] * (x.ndim - 2), -1)
+    if norm == "layer":
+        return functional.layer_norm(x, x.shape[-1:], eps=EPSILON[norm]) * gain
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPSILON[norm]) * gain
+
+
+def normalised(placement: Placement) -> tuple[str, ...]:
+    """What of a block a placement normalises: its input, its output, or the sum with the residual stream."""
+    match placement:
+        case "none":
+            return ()
+        case "pre":
+            return ("input",)
+        case "post":
+            return ("sum",)
+        case "peri" | "peri-init":
+            return ("input", "output")
+        case unknown:
+            raise ValueError(f"placement = {unknown!r} is not known; use one of {', '.join(PLACEMENTS)}")
+
+
+def add_block(x: Tensor, block: Apply, placement: Placement, norms: Callable[[str], Apply]) -> Tensor:
+    """The residual stream after a block, attention or MLP; `norms` gives the norm of each place in `normalised`.
+
+    none: x + B(x). pre: x + B(N(x)). post: N(x + B(x)). peri: x + N(B(N(x))). Peri-init is peri on normalised
+    embeddings, which is the embedding's affair.
+    """
+    places = normalised(placement)
+    update = block(norms("input")(x) if "input" in places else x)
+    after = x + (norms("output")(update) if "output" in places else update)
+    return norms("sum")(after) if "sum" in places else after

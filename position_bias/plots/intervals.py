@@ -1,0 +1,60 @@
+"""Means over seeds with Student's interval: a line in its band, or marks with bars. One seed has no interval.
+
+Tables have a row a number, with columns seed and value; `at` names the column of the horizontal axis. What one seed has
+several numbers of at one place, such as one a head, is averaged before seeds are.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.typing import ColorType as Colour
+
+from position_bias.statistics import t_interval
+
+
+def by_seed(table: pd.DataFrame, at: str) -> pd.DataFrame:
+    """One value a seed and place: columns `at`, seed and value."""
+    return table.groupby([at, "seed"], sort=True)["value"].mean().reset_index()
+
+
+def over_seeds(table: pd.DataFrame, at: str, level: float) -> pd.DataFrame:
+    """Mean over seeds at each place, with Student's interval: columns `at`, mean, low, high; NaN bounds of one seed."""
+    rows = []
+    for place, values in by_seed(table, at).groupby(at)["value"]:
+        low, high = t_interval(values.to_numpy(), level)
+        rows.append({at: place, "mean": values.mean(), "low": float(low), "high": float(high)})
+    return pd.DataFrame(rows, columns=[at, "mean", "low", "high"])
+
+
+def band(axes: Axes, table: pd.DataFrame, at: str, level: float, colour: Colour, **line: Any) -> None:
+    """A line through the means, in the band of their intervals; `line` is its look."""
+    means = over_seeds(table, at, level)
+    if means["low"].notna().any():
+        axes.fill_between(means[at], means["low"], means["high"], color=colour, alpha=0.2, linewidth=0)
+    axes.plot(means[at], means["mean"], color=colour, **line)
+
+
+def marks(
+    axes: Axes, table: pd.DataFrame, at: str, level: float, colour: Colour, aside: float = 0.0, **mark: Any
+) -> None:
+    """Means as marks with bars, moved by `aside` from their places; `mark` is their look and that of a line."""
+    means = over_seeds(table, at, level)
+    where = means[at] + aside
+    known = means["low"].notna().to_numpy()
+    axes.vlines(where[known], means["low"][known], means["high"][known], color=colour, linewidth=0.9, zorder=3)
+    axes.plot(where, means["mean"], **{"markersize": 3.5, "color": colour, "zorder": 4, **mark})
+
+
+def dots(axes: Axes, table: pd.DataFrame, at: str, colour: Colour, aside: float = 0.0) -> None:
+    """Every seed as a small mark, moved by `aside` from its place."""
+    seeds = by_seed(table, at)
+    axes.plot(seeds[at] + aside, seeds["value"], "o", color=colour, markersize=2, markeredgewidth=0, alpha=0.6)
+
+
+def error_bars(axes: Axes, at: pd.Series, table: pd.DataFrame, colour: Colour, **mark: Any) -> None:
+    """Marks at `measured` with bars from `low` to `high`, of a table that has such columns."""
+    below_and_above = np.abs(table[["low", "high"]].to_numpy().T - table["measured"].to_numpy())
+    look = {"fmt": "o", "markersize": 2.4, "elinewidth": 0.8, "zorder": 3, **mark}
+    axes.errorbar(at, table["measured"], below_and_above, color=colour, **look)

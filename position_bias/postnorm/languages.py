@@ -1,0 +1,160 @@
+"""The formal languages of Zsamboki et al. 2025 as finite automata: bounded Dyck languages and those of Tomita (1982).
+
+A state is live if some word can still be reached from it. Languages hold live states only; a symbol after which no
+word can be reached leads to state -1, dead. So the legal symbols of a state are those that do not lead there.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from position_bias.attention import Array, Mask
+
+Integers = npt.NDArray[np.int64]
+
+MOST_STACKS = 100_000  # of full depth in a Dyck language; each is a state
+
+# Transitions (after 0, after 1) and acceptance of each state.
+_TOMITA: dict[int, tuple[list[tuple[int, int]], list[bool]]] = {
+    1: ([(-1, 0)], [True]),
+    2: ([(-1, 1), (0, -1)], [True, False]),
+    3: ([(0, 1), (2, 0), (3, -1), (2, 3)], [True, True, False, True]),  # 1: in an odd run of 1s; 2, 3: after one
+    4: ([(1, 0), (2, 0), (-1, 0)], [True, True, True]),
+    5: ([(1, 2), (0, 3), (3, 0), (2, 1)], [True, False, False, False]),
+    6: ([(1, 2), (2, 0), (0, 1)], [True, False, False]),
+    7: ([(0, 1), (2, 1), (2, 3), (-1, 3)], [True, True, True, True]),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Language:
+    """A deterministic automaton that starts in state 0. Raises ValueError where a state is not live."""
+
+    name: str
+    symbols: int
+    transitions: Integers  # [states, symbols], -1 where dead
+    accepting: Mask  # [states], whether what led here is a word
+
+    def __post_init__(self) -> None:
+        states = len(self.accepting)
+        if self.transitions.shape != (states, self.symbols):
+            raise ValueError(f"{self.name}: transitions has shape {self.transitions.shape}, not {states, self.symbols}")
+        if self.transitions.min() < -1 or self.transitions.max() >= states:
+            raise ValueError(f"{self.name}: transitions name a state that is neither -1 nor below {states}")
+        live = self.accepting
+        for _ in range(states):
+            grown = live | np.append(live, False)[self.transitions].any(axis=1)
+            if (grown == live).all():
+                break
+            live = grown
+        if not live.all():
+            raise ValueError(f"{self.name}: state {live.argmin()} reaches no word; give -1 for it in transitions")
+
+
+def language(name: str) -> Language:
+    """The language of a name such as `dyck-2-3` (kinds, depth) or `tomita-5`. Raises ValueError where there is none."""
+    if dyck_name := re.fullmatch(r"dyck-(\d+)-(\d+)", name):
+        return dyck(int(dyck_name[1]), int(dyck_name[2]))
+    if tomita_name := re.fullmatch(r"tomita-(\d+)", name):
+        return tomita(int(tomita_name[1]))
+    raise ValueError(f"language = {name!r} is unknown; give dyck-KINDS-DEPTH, or one of tomita-1 to tomita-7")
+
+
+def dyck(kinds: int, depth: int) -> Language:
+    """Well-nested brackets of some `kinds`, at most `depth` open at once: Dyck(k, m).
+
+    Symbols 0..k-1 open, k..2k-1 close; a state is a stack of open brackets.
+    """
+    if kinds < 1:
+        raise ValueError(f"kinds = {kinds}: a Dyck language has at least 1 kind of brackets")
+    if depth < 1:
+        raise ValueError(f"depth = {depth}: brackets nest to a depth of at least 1")
+    if depth > MOST_STACKS or kinds**depth > MOST_STACKS:
+        raise ValueError(f"kinds = {kinds} and depth = {depth}: more than {MOST_STACKS} full stacks; lower one of them")
+    stacks = [stack for level in range(depth + 1) for stack in product(range(kinds), repeat=level)]
+    state = {stack: index for index, stack in enumerate(stacks)}
+    transitions = np.full((len(stacks), 2 * kinds), -1)
+    for stack, index in state.items():
+        if len(stack) < depth:
+            transitions[index, :kinds] = [state[(*stack, kind)] for kind in range(kinds)]
+        if stack:
+            transitions[index, kinds + stack[-1]] = state[stack[:-1]]
+    return Language(f"dyck-{kinds}-{depth}", 2 * kinds, transitions, np.arange(len(stacks)) == 0)
+
+
+def tomita(number: int) -> Language:
+    """A language of Tomita over the symbols 0 and 1:
+
+    1: 1*. 2: (10)*. 3: no odd run of 0s anywhere after an odd run of 1s, that is the complement of
+    ((0|1)*0)*1(11)*(0(0|1)*1)*0(00)*(1(0|1)*)*. 4: no 000. 5: even numbers of 0s and of 1s. 6: the number of 0s less
+    that of 1s is a multiple of 3. 7: 0*1*0*1*.
+    """
+    if number not in _TOMITA:
+        raise ValueError(f"number = {number}: Tomita's languages are 1 to 7")
+    transitions, accepting = _TOMITA[number]
+    return Language(f"tomita-{number}", 2, np.array(transitions, np.int64), np.array(accepting))
+
+
+def legal_outputs(language: Language) -> Mask:
+    """What may come next in each state, `[states, symbols + 1]`: live symbols, and last the end, where it is a word."""
+    return np.column_stack([language.transitions >= 0, language.accepting])
+
+
+def uniform_choices(language: Language) -> Array:
+    """Probabilities of the next symbol, uniform among the live ones, `[states, symbols]`.
+
+    Raises ValueError where a state has no live symbol, since a walk through it could not reach every length. No
+    language of this module has such a state.
+    """
+    live = language.transitions >= 0
+    if not (any_live := live.any(axis=1)).all():
+        raise ValueError(f"{language.name}: only the end is legal in state {any_live.argmin()}; walks need a symbol")
+    return live / live.sum(axis=1, keepdims=True)
+
+
+def choices_to_words(language: Language, length: int) -> Array:
+    """As `uniform_choices`, given that `length` symbols make a word: `[length, states, symbols]`, from the first on.
+
+    Each choice is weighted with the probability that the uniform walk from there on ends as a word (counted backwards),
+    so that a walk by these probabilities is the uniform walk conditioned on its end. Zeros in states out of which there
+    is no word of the length; they are never entered, if there is one from the start. Raises ValueError for length < 1.
+    """
+    choices, ahead = uniform_choices(language), language.accepting.astype(np.float64)
+    backwards = []
+    for _ in range(_checked_length(length)):
+        weighted = choices * np.append(ahead, 0)[language.transitions]  # the 0 is for -1
+        ahead = weighted.sum(axis=1)
+        backwards.append(weighted / np.where(ahead > 0, ahead, 1)[:, None])
+        ahead /= ahead.max() or 1  # only ratios matter, and long walks would underflow
+    return np.stack(backwards[::-1])
+
+
+def has_words(language: Language, length: int) -> bool:
+    """Whether some word has exactly `length` >= 1 symbols."""
+    return bool(choices_to_words(language, length)[0, 0].any())
+
+
+def has_near_misses(language: Language, length: int) -> bool:
+    """Whether some word of exactly `length` >= 1 symbols is a word no more with one of its symbols replaced.
+
+    It follows the states of words together with those of their copies, in which one symbol is another.
+    """
+    after = np.vstack([language.transitions, np.full(language.symbols, -1)])  # its last row, -1: the dead stay so
+    own, other = np.nonzero(~np.eye(language.symbols, dtype=bool))
+    intact, pairs = np.zeros(1, np.int64), np.empty((2, 0), np.int64)
+    for _ in range(_checked_length(length)):
+        replaced = np.stack([after[intact][:, own].ravel(), after[intact][:, other].ravel()])
+        pairs = np.unique(np.concatenate([replaced, after[pairs].reshape(2, -1)], axis=1), axis=1)
+        pairs = pairs[:, pairs[0] >= 0]
+        intact = np.setdiff1d(after[intact], [-1])
+    accepting = np.append(language.accepting, False)
+    return bool((accepting[pairs[0]] & ~accepting[pairs[1]]).any())
+
+
+def _checked_length(length: int) -> int:
+    if length < 1:
+        raise ValueError(f"length = {length}: a sequence has at least 1 symbol")
+    return length

@@ -1,0 +1,66 @@
+"""What of `postnorm` a configuration can ask for; free of torch, since every call of the workflow reads it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from position_bias.configuration import uneven_heads
+from position_bias.postnorm import languages
+
+MINIMAL, LANGUAGE = "set_complement", "languages"  # the parts of the configuration that name tasks
+
+
+def part_of(task: str) -> str:
+    """The part of the configuration that a task stands in."""
+    return MINIMAL if task.startswith("set-complement") else LANGUAGE
+
+
+def faults(config: Mapping[str, Any]) -> Iterator[str]:
+    """What of `postnorm` in a configuration fits its schema, and not its other values; a line each."""
+    postnorm = config["postnorm"]
+    for name, length in postnorm[MINIMAL]["lengths"].items():
+        yield from _faults_of_complement(f"postnorm.{MINIMAL}.lengths", name, length)
+        if name not in postnorm[MINIMAL]["learning_rate"]:
+            yield f"postnorm.{MINIMAL}.learning_rate.{name} is missing; add the learning rate of each scheme"
+    for name in postnorm[LANGUAGE]["lengths"]:
+        yield from _faults_of_language(f"postnorm.{LANGUAGE}.lengths", name)
+    for name in postnorm["sweep"]["languages"]:
+        if name not in postnorm[LANGUAGE]["lengths"]:
+            known = ", ".join(postnorm[LANGUAGE]["lengths"])
+            yield f"postnorm.sweep.languages = {name!r} is not in postnorm.languages.lengths; use some of {known}"
+    if (trained := f"set-complement-{postnorm['dimension']['vocabulary']}") not in postnorm[MINIMAL]["lengths"]:
+        known = ", ".join(postnorm[MINIMAL]["lengths"])
+        yield (
+            f"postnorm.dimension.vocabulary = {postnorm['dimension']['vocabulary']} is of no task in "
+            f"postnorm.{MINIMAL}.lengths: {known}"
+        )
+    for scheme in postnorm["dimension"]["schemes"]:
+        if scheme not in (rates := postnorm[MINIMAL]["learning_rate"].get(trained, {})):
+            key, known = f"postnorm.{MINIMAL}.learning_rate.{trained}", ", ".join(rates)
+            yield f"postnorm.dimension.schemes = {scheme!r} is not in {key}: {known}"
+    for key, size in (
+        ("languages.size", postnorm[LANGUAGE]["size"]),
+        ("stability.deep", postnorm["stability"]["deep"]),
+    ):
+        yield from uneven_heads(f"postnorm.{key}.width", size["width"], size["heads"])
+
+
+def _faults_of_complement(key: str, name: str, length: int) -> Iterator[str]:
+    matched = re.fullmatch(r"set-complement-(\d+)", name)
+    if not matched:
+        yield f"{key} has the task {name!r}; give set-complement-V with a vocabulary of V tokens"
+    elif (v := int(matched[1])) < 2:
+        yield f"{key} has the task {name!r}; a set and its complement need a vocabulary of at least 2 tokens"
+    elif length >= v:
+        yield f"{key}.{name} = {length} leaves no token absent; give at most {v - 1}"
+
+
+def _faults_of_language(key: str, name: str) -> Iterator[str]:
+    if maximum := re.fullmatch(r"maximum-(\d+)", name):
+        if int(maximum[1]) < 2:
+            yield f"{key} has the task {name!r}; there is something to retrieve from 2 classes on"
+        return
+    try:
+        languages.language(name)
+    except ValueError as error:
+        yield f"{key} has the task {name!r}: {error}"

@@ -1,0 +1,74 @@
+"""How much the scores of a causal decoder favour recent keys over early ones: one number for a matrix. It is ours.
+
+Row i scores the keys j < i, counted from 0; what a token makes of itself says nothing about order and is left out. So
+are the first rows, which have too few keys to compare.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from position_bias.attention import Array, causal_mask
+
+FIRST_ROW = 8  # that is looked at: it has two keys a quarter
+
+
+def recency_weights(n: int, first_row: int = FIRST_ROW) -> Array:
+    """Weights `[n, n]` whose sum with scores is their recency: linear, so that means over sequences may come first.
+
+    Recency is the mean over rows i >= `first_row` of the mean of the last quarter of the keys j < i less that of the
+    first; a quarter is max(1, i // 4) keys. Raises ValueError where no row is left, or one has fewer than 2 keys.
+    """
+    rows = _rows(n, first_row)
+    weights = np.zeros((n, n))
+    for i in rows:
+        quarter = max(1, i // 4)
+        weights[i, :quarter] = -1 / quarter
+        weights[i, i - quarter : i] = 1 / quarter
+    return weights / len(rows)
+
+
+def recency(scores: npt.ArrayLike) -> Array:
+    """Recency of scores `[..., n, n]`, `[...]`: above 0 where recent keys score higher (`recency_weights`)."""
+    scores = np.asarray(scores, np.float64)
+    return np.einsum("...ij,ij->...", scores, recency_weights(scores.shape[-1]))
+
+
+def relative_recency(scores: npt.ArrayLike) -> Array:
+    """Recency of scores `[..., n, n]` over their mean absolute value below the diagonal, `[...]`.
+
+    This compares scores whose scale means nothing, such as those that grow with depth for want of a norm.
+    """
+    return recency(scores) / mean_size(scores)
+
+
+def mean_size(scores: npt.ArrayLike) -> Array:
+    """Mean absolute value of scores `[..., n, n]` below the diagonal, `[...]`."""
+    scores = np.asarray(scores, np.float64)
+    return np.abs(scores[..., _earlier(scores.shape[-1])]).mean(axis=-1)
+
+
+def mean_relative_position(attention: npt.ArrayLike) -> Array:
+    """Where attention `[..., n, n]` to earlier tokens lies, `[...]`: 0 is the first key, 1 the one before, 1/2 uniform.
+
+    The mean over rows i >= `FIRST_ROW` of sum_j A_ij j / (i - 1) over sum_j A_ij, both over j < i. A row that gives
+    earlier tokens nothing has no such place: NaN.
+    """
+    attention = np.asarray(attention, np.float64)
+    n = attention.shape[-1]
+    rows = np.array(_rows(n, FIRST_ROW))
+    earlier = (attention * _earlier(n))[..., rows, :]
+    with np.errstate(invalid="ignore"):
+        places = earlier @ np.arange(n) / (rows - 1) / earlier.sum(axis=-1)
+    return places.mean(axis=-1)
+
+
+def _earlier(n: int) -> npt.NDArray[np.bool_]:
+    return causal_mask(n) & ~np.eye(n, dtype=bool)
+
+
+def _rows(n: int, first_row: int) -> range:
+    if first_row < 2:
+        raise ValueError(f"first_row = {first_row}: a row needs 2 earlier keys to compare; give at least 2")
+    if n <= first_row:
+        raise ValueError(f"n = {n}: recency looks at rows from {first_row} on, counted from 0; give more tokens")
+    return range(first_row, n)

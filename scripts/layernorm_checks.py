@@ -1,0 +1,21 @@
+import pandas as pd
+
+from position_bias import artifacts, runtime
+from position_bias.claims import layernorm, verdict
+from position_bias.emergence import gaps
+from position_bias.layernorm import pretrained
+
+with runtime.job(snakemake.log[0]):
+    inputs = snakemake.input
+    theory = artifacts.read_table(inputs.theory, verdict.COLUMNS)
+    random = artifacts.read_table(inputs.random, ["norm", "residual", "seed", "layer", "head", "quantity", "value"])
+    trained = artifacts.read_tables(inputs.trained, ["norm", "seed", "state", "layer", "head", "quantity", "value"])
+    models = pd.concat(
+        pretrained.recency_table(artifacts.read_labels(path), artifacts.read_tensors(path, "recency")["recency"])
+        for path in inputs.grams
+    )
+    tests = artifacts.read_tables(inputs.curves, [*gaps.CONFIGURATION, *gaps.COLUMNS])
+    alike = gaps.curves(tests[tests["encoding"] == "none"])
+    measured = layernorm.checks(random, trained, models, alike, snakemake.params.scale, snakemake.params.level)
+    for path in snakemake.output:
+        artifacts.write_table(path, pd.concat([theory, measured], ignore_index=True))

@@ -1,0 +1,7 @@
+from position_bias import artifacts, runtime
+from position_bias.plots import layernorm, style
+
+with runtime.job(snakemake.log[0]), style.figure_style():
+    columns = ["norm", "residual", "layer", "predicted", "measured", "low", "high"]
+    table = artifacts.read_table(snakemake.input.table, columns)
+    style.save(layernorm.depth(table), *snakemake.output)

@@ -1,0 +1,10 @@
+import torch
+
+from position_bias import artifacts, runtime
+from position_bias.postnorm import construction
+
+with runtime.job(snakemake.log[0]):
+    torch.set_num_threads(snakemake.threads)
+    params = snakemake.params
+    found = construction.distances(params.vocabulary, params.strength, params.sequences, params.seed)
+    artifacts.write_table(snakemake.output[0], found)

@@ -1,0 +1,37 @@
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from position_bias import artifacts, runtime
+from position_bias.ensemble import seeds_of_sweep
+from position_bias.postnorm import experiments, studies, tasks
+from position_bias.postnorm.training import Setting, Size
+
+with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+    runtime.keep_freed_memory()
+    torch.set_num_threads(snakemake.threads)
+    sweep, postnorm, common = snakemake.params.sweep, snakemake.params.postnorm, snakemake.params.common
+    folder = Path("checkpoints/postnorm/sweep")
+    found = []
+    for name in [*postnorm[studies.MINIMAL]["lengths"], *sweep["languages"]]:
+        task, part = tasks.task(name), postnorm[studies.part_of(name)]
+        length = part["lengths"][name]
+        tried = experiments.sweep(
+            task,
+            Size(**part["size"]) if "size" in part else experiments.minimal(task.inputs),
+            list(part["learning_rate"].get(name, part["learning_rate"])),
+            Setting(length, part["batch"], length, common["test_sequences"]),
+            [
+                experiments.schedule(round(share * part["iterations"]), common["warmup"], common["weight_decay"])
+                for share in sweep["iterations"]
+            ],
+            sweep["learning_rates"],
+            seeds_of_sweep(sweep["seeds"]),
+            experiments.Place(folder, postnorm["checkpoint_every"], device),
+        )
+        found.append(tried)
+    labels = {"scale": snakemake.params.scale, "device": device, "torch": torch.__version__}
+    artifacts.write_table(snakemake.output[0], pd.concat(found, ignore_index=True).assign(**labels))
+    shutil.rmtree(folder)

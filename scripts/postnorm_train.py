@@ -1,0 +1,36 @@
+import shutil
+from pathlib import Path
+
+import torch
+
+from position_bias import artifacts, runtime
+from position_bias.postnorm import experiments, studies, tasks
+from position_bias.postnorm.training import Setting, Size
+
+with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+    runtime.keep_freed_memory()
+    torch.set_num_threads(snakemake.threads)
+    params, numbers = snakemake.params, snakemake.params.numbers
+    task = tasks.task(snakemake.wildcards.task)
+    part = studies.part_of(task.name)
+    of_task = f".{task.name}" if part == studies.MINIMAL else ""
+    folder = Path("checkpoints/postnorm", task.name)
+    tests, history = experiments.by_scheme(
+        task,
+        Size(**numbers["size"]) if "size" in numbers else experiments.minimal(task.inputs),
+        Setting(
+            length=params.length,
+            batch=numbers["batch"],
+            longest=task.longest or params.length * numbers["furthest"],
+            sequences=params.common["test_sequences"],
+        ),
+        experiments.schedule(numbers["iterations"], params.common["warmup"], params.common["weight_decay"]),
+        numbers["learning_rate"],
+        range(numbers["seeds"]),
+        experiments.Place(folder, snakemake.config["postnorm"]["checkpoint_every"], device),
+        key=f"postnorm.{part}.learning_rate{of_task}",
+    )
+    made_with = {"trained": params.length, "device": device, "torch": torch.__version__}
+    artifacts.write_table(snakemake.output.tests, tests.assign(**made_with))
+    artifacts.write_table(snakemake.output.history, history.assign(**made_with))
+    shutil.rmtree(folder)

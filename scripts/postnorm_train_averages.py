@@ -1,0 +1,33 @@
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import torch
+
+from position_bias import artifacts, runtime
+from position_bias.averaging import Averaging
+from position_bias.postnorm import experiments, tasks
+from position_bias.postnorm.training import Setting
+
+with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+    runtime.keep_freed_memory()
+    torch.set_num_threads(snakemake.threads)
+    numbers, common = snakemake.params.numbers, snakemake.params.common
+    folder = Path("checkpoints/postnorm/averaging")
+    found = []
+    for vocabulary in numbers["vocabularies"]:
+        task, length = tasks.SetComplement(vocabulary), vocabulary // 4
+        tests = experiments.by_average(
+            task,
+            Setting(length, numbers["batch"], task.longest, common["test_sequences"]),
+            experiments.schedule(numbers["iterations"], common["warmup"], common["weight_decay"]),
+            numbers["learning_rate"],
+            Averaging(numbers["kappa"]),
+            numbers["etas"],
+            range(numbers["seeds"]),
+            experiments.Place(folder, snakemake.config["postnorm"]["checkpoint_every"], device),
+        )
+        found.append(tests.assign(trained=length))
+    made_with = {"device": device, "torch": torch.__version__}
+    artifacts.write_table(snakemake.output[0], pd.concat(found, ignore_index=True).assign(**made_with))
+    shutil.rmtree(folder)

@@ -1,0 +1,29 @@
+import shutil
+from pathlib import Path
+
+import torch
+
+from position_bias import artifacts, runtime
+from position_bias.postnorm import experiments, tasks
+from position_bias.postnorm.training import Setting
+
+with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+    runtime.keep_freed_memory()
+    torch.set_num_threads(snakemake.threads)
+    numbers, minimal, common = snakemake.params.numbers, snakemake.params.minimal, snakemake.params.common
+    task = tasks.SetComplement(numbers["vocabulary"])
+    length = snakemake.params.length
+    folder = Path("checkpoints/postnorm/dimension")
+    tests = experiments.by_width(
+        task,
+        numbers["widths"],
+        Setting(length, minimal["batch"], task.longest, common["test_sequences"]),
+        experiments.schedule(minimal["iterations"], common["warmup"], common["weight_decay"]),
+        {scheme: minimal["learning_rate"][scheme] for scheme in numbers["schemes"]},
+        range(numbers["seeds"]),
+        experiments.Place(folder, snakemake.config["postnorm"]["checkpoint_every"], device),
+        key=f"postnorm.set_complement.learning_rate.{task.name}",
+    )
+    made_with = {"trained": length, "device": device, "torch": torch.__version__}
+    artifacts.write_table(snakemake.output[0], tests.assign(**made_with))
+    shutil.rmtree(folder)

@@ -1,0 +1,208 @@
+import re
+from functools import cache
+from itertools import groupby, product
+
+import numpy as np
+import pytest
+
+from position_bias.postnorm import languages
+
+TOMITA_3_COMPLEMENT = re.compile("((0|1)*0)*1(11)*(0(0|1)*1)*0(00)*(1(0|1)*)*")
+NAMES = ["dyck-1-1", "dyck-1-3", "dyck-2-1", "dyck-2-3", "dyck-3-2", *(f"tomita-{number}" for number in range(1, 8))]
+
+
+def tomita_word(number, word):
+    """Whether a tuple of 0s and 1s is a word, by the definition in words or as a regular expression."""
+    text = "".join(map(str, word))
+    match number:
+        case 1:
+            return "0" not in text
+        case 2:
+            return re.fullmatch("(10)*", text) is not None
+        case 3:
+            odd = [symbol for symbol, run in groupby(text) if len(list(run)) % 2]
+            return "0" not in odd[odd.index("1") :] if "1" in odd else True
+        case 4:
+            return "000" not in text
+        case 5:
+            return text.count("0") % 2 == 0 and text.count("1") % 2 == 0
+        case 6:
+            return (text.count("0") - text.count("1")) % 3 == 0
+        case 7:
+            return re.fullmatch("0*1*0*1*", text) is not None
+
+
+def dyck_word(kinds, depth, word):
+    stack = []
+    for symbol in word:
+        if symbol < kinds:
+            stack.append(symbol)
+            if len(stack) > depth:
+                return False
+        elif not stack or stack.pop() != symbol - kinds:
+            return False
+    return not stack
+
+
+@cache
+def is_word(name, word):
+    kind, *numbers = name.split("-")
+    return tomita_word(int(numbers[0]), word) if kind == "tomita" else dyck_word(*map(int, numbers), word)
+
+
+def state_after(language, word):
+    state = 0
+    for symbol in word:
+        state = language.transitions[state, symbol]
+        if state < 0:
+            return -1
+    return state
+
+
+def strings(language, length):
+    return product(range(language.symbols), repeat=length)
+
+
+def greatest_length(language, most):
+    """The greatest length of which there are no more than `most` strings, at most 10."""
+    return max(length for length in range(11) if language.symbols**length <= most)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_automata_accept_the_words_and_nothing_else(name):
+    language = languages.language(name)
+    assert language.name == name
+    accepted = 0
+    for length in range(greatest_length(language, 5000) + 1):
+        for word in strings(language, length):
+            state = state_after(language, word)
+            assert (state >= 0 and bool(language.accepting[state])) == is_word(name, word), word
+            accepted += is_word(name, word)
+    assert accepted > 1
+
+
+def test_tomita_3_is_the_complement_of_its_regular_expression():
+    for length in range(11):
+        for word in product("01", repeat=length):
+            expected = TOMITA_3_COMPLEMENT.fullmatch("".join(word)) is None
+            assert tomita_word(3, tuple(map(int, word))) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_symbol_is_legal_where_some_extension_is_a_word(name):
+    language = languages.language(name)
+    legal = languages.legal_outputs(language)
+    assert legal.shape == (len(language.accepting), language.symbols + 1)
+    within = 3  # symbols to the next word: open brackets to close, at most; no language of Tomita needs more
+    seen = set()
+    for length in range(greatest_length(language, 300) + 1):
+        for prefix in strings(language, length):
+            extensions = [
+                any(
+                    is_word(name, (*prefix, symbol, *rest))
+                    for more in range(within + 1)
+                    for rest in strings(language, more)
+                )
+                for symbol in range(language.symbols)
+            ]
+            state = state_after(language, prefix)
+            if state < 0:
+                assert not any(extensions)
+            else:
+                assert legal[state].tolist() == [*extensions, is_word(name, prefix)]
+                seen.add(int(state))
+    assert seen == set(range(len(language.accepting)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_state_has_a_live_symbol_and_choices_are_uniform_among_them(name):
+    language = languages.language(name)
+    choices = languages.uniform_choices(language)
+    live = language.transitions >= 0
+    assert live.any(1).all()
+    for state, row in enumerate(live):
+        np.testing.assert_allclose(choices[state], [1 / row.sum() if symbol else 0 for symbol in row])
+
+
+def test_a_dyck_language_has_a_state_a_stack():
+    assert [len(languages.dyck(2, depth).accepting) for depth in (1, 2, 3)] == [3, 7, 15]
+    assert len(languages.dyck(1, 9).accepting) == 10
+    language = languages.dyck(2, 3)
+    assert language.transitions[0].tolist() == [1, 2, -1, -1]
+    assert language.accepting.nonzero()[0].tolist() == [0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_choices_to_words_condition_the_uniform_walk_on_its_end(name):
+    language = languages.language(name)
+    uniform = languages.uniform_choices(language)
+    for length in (1, greatest_length(language, 300)):
+        choices = languages.choices_to_words(language, length)
+        assert choices.shape == (length, *uniform.shape)
+        plain, conditioned = {}, {}
+        for word in strings(language, length):
+            path = [state_after(language, word[:step]) for step in range(length + 1)]
+            if path[-1] >= 0:
+                plain[word] = np.prod([uniform[s, a] for s, a in zip(path, word, strict=False)])
+                conditioned[word] = np.prod([choices[t, path[t], word[t]] for t in range(length)])
+        assert sum(plain.values()) == pytest.approx(1)
+        total = sum(chance for word, chance in plain.items() if is_word(name, word))
+        assert languages.has_words(language, length) == (total > 0)
+        for word, chance in conditioned.items():
+            expected = plain[word] / total if total and is_word(name, word) else 0.0
+            assert chance == pytest.approx(expected, abs=1e-14)
+
+
+def test_choices_to_words_stay_finite_for_long_walks():
+    choices = languages.choices_to_words(languages.dyck(2, 8), 3000)
+    sums = choices.sum(-1)
+    np.testing.assert_allclose(np.where(sums > 0, sums, 1), 1)
+    assert choices[0, 0].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lengths_with_words_and_near_misses(name):
+    language = languages.language(name)
+    for length in range(1, greatest_length(language, 300) + 1):
+        words = [word for word in strings(language, length) if is_word(name, word)]
+        misses = (
+            (*word[:place], symbol, *word[place + 1 :])
+            for word in words
+            for place in range(length)
+            for symbol in range(language.symbols)
+        )
+        assert languages.has_words(language, length) == bool(words)
+        assert languages.has_near_misses(language, length) == any(not is_word(name, miss) for miss in misses)
+
+
+def automaton(transitions, accepting):
+    return languages.Language("some", 2, np.array(transitions), np.array(accepting))
+
+
+def test_a_language_of_finite_words_has_no_walks():
+    with pytest.raises(ValueError, match="only the end is legal in state 1"):
+        languages.uniform_choices(automaton([[1, -1], [-1, -1]], [False, True]))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: languages.language("dyck-2"), "language = 'dyck-2'"),
+        (lambda: languages.language("tomita-x"), "language = 'tomita-x'"),
+        (lambda: languages.language("tomita-8"), "number = 8"),
+        (lambda: languages.tomita(0), "number = 0"),
+        (lambda: languages.dyck(0, 2), "kinds = 0"),
+        (lambda: languages.language("dyck-2-0"), "depth = 0"),
+        (lambda: languages.dyck(2, 40), "kinds = 2 and depth = 40"),
+        (lambda: languages.choices_to_words(languages.tomita(1), 0), "length = 0"),
+        (lambda: languages.has_near_misses(languages.tomita(1), 0), "length = 0"),
+        (lambda: automaton([[0, 1], [1, 1]], [True, False]), "state 1 reaches no word"),
+        (lambda: automaton([[0, 2]], [True]), "transitions"),
+        (lambda: automaton([[0, -2]], [True]), "transitions"),
+        (lambda: automaton([[0]], [True]), "shape"),
+    ],
+)
+def test_bad_arguments(call, words):
+    with pytest.raises(ValueError, match=words) as error:
+        call()
+    assert "\n" not in str(error.value)

@@ -1,0 +1,265 @@
+from collections import Counter
+from itertools import product
+from math import sqrt
+
+import numpy as np
+import pytest
+import torch
+
+from position_bias.postnorm import languages, tasks
+
+NAMES = ["set-complement-2", "set-complement-16", "maximum-10", "dyck-2-3", *(f"tomita-{n}" for n in range(1, 8))]
+LANGUAGES = NAMES[3:]
+STRAY = 4.5  # standard errors that a frequency may be off
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def length_of(task):
+    return 9 if task.longest is None else task.longest
+
+
+def state_after(language, symbols):
+    """State after symbols, -1 where dead, by the tables; test_postnorm_languages holds these to the definitions."""
+    state = 0
+    for symbol in symbols:
+        state = language.transitions[state, symbol] if state >= 0 else -1
+    return state
+
+
+def is_word(language, symbols):
+    state = state_after(language, symbols)
+    return state >= 0 and bool(language.accepting[state])
+
+
+def assert_frequencies(counts, chances):
+    """Counts of outcomes are those of independent draws with these chances."""
+    total = sum(counts.values())
+    assert set(counts) <= set(chances)
+    for outcome, chance in chances.items():
+        assert abs(counts[outcome] - total * chance) <= STRAY * sqrt(total * chance * (1 - chance)) + 1e-6, outcome
+
+
+# What all tasks have in common
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shapes_and_types_are_those_of_the_interface(name):
+    task = tasks.task(name)
+    assert task.name == name
+    drawn = task.sequences([3, 4], "shape", 5, length_of(task))
+    assert drawn.tokens.shape[:2] == (2, 5)
+    assert drawn.legal.shape == (*drawn.tokens.shape, task.outputs)
+    assert (drawn.tokens.dtype, drawn.legal.dtype) == (torch.int64, torch.bool)
+    assert drawn.tokens.min() >= 0
+    assert drawn.tokens.max() < task.inputs
+    assert drawn.legal.any(-1).all()
+    assert (drawn.values is not None) == task.valued
+    if drawn.values is not None:
+        assert (drawn.values.shape, drawn.values.dtype) == (drawn.tokens.shape, torch.float32)
+
+
+@pytest.mark.parametrize("name", ["set-complement-16", "maximum-10", "dyck-2-3", "tomita-5"])
+def test_what_a_seed_draws_depends_on_it_and_the_purpose_alone(name):
+    task = tasks.task(name)
+    alone = task.sequences([7], ("batch", 1), 6, 9)
+    among = task.sequences([2, 7, 7], ("batch", 1), 6, 9)
+    for row in (1, 2):
+        assert torch.equal(alone.tokens[0], among.tokens[row])
+        assert torch.equal(alone.legal[0], among.legal[row])
+    if alone.values is not None:
+        assert torch.equal(alone.values[0], among.values[1])
+    assert not torch.equal(among.tokens[0], among.tokens[1])
+    assert not torch.equal(alone.tokens, task.sequences([7], ("batch", 2), 6, 9).tokens)
+
+
+def test_tasks_and_languages_draw_apart():
+    first, second = (tasks.task(f"tomita-{number}").sequences([0], "same", 20, 9).tokens for number in (5, 6))
+    assert not torch.equal(first, second)  # all symbols are live in both: the same numbers would give the same symbols
+
+
+@pytest.mark.parametrize(
+    ("name", "longest"), [("set-complement-16", 15), ("maximum-10", None), ("dyck-2-3", None), ("tomita-1", None)]
+)
+def test_lengths_that_fit(name, longest):
+    task = tasks.task(name)
+    assert task.longest == longest
+    assert not tasks.fits(task, 0)
+    assert tasks.fits(task, 15)
+    assert tasks.fits(task, 16) == (longest is None)
+
+
+# Each task by its definition
+
+
+@pytest.mark.parametrize("v", [2, 5, 16])
+def test_set_complement(v):
+    drawn = tasks.SetComplement(v).sequences([0, 1, 2], "x", 40, v - 1)
+    for row, legal in zip(drawn.tokens.flatten(0, 1).tolist(), drawn.legal.flatten(0, 1).tolist(), strict=True):
+        assert len(set(row)) == v - 1
+        for step in range(v - 1):
+            assert legal[step] == [token not in row[: step + 1] for token in range(v)]
+
+
+def test_sets_are_in_every_order_as_often_and_longer_ones_begin_alike():
+    task = tasks.SetComplement(4)
+    drawn = task.sequences([0], "x", 6000, 2).tokens[0]
+    assert_frequencies(
+        Counter(map(tuple, drawn.tolist())), {(a, b): 1 / 12 for a, b in product(range(4), repeat=2) if a != b}
+    )
+    assert torch.equal(task.sequences([0], "x", 6000, 3).tokens[0, :, :2], drawn)
+
+
+def test_maximum():
+    drawn = tasks.Maximum(5).sequences([0, 1], "x", 50, 12)
+    rows = zip(*(part.flatten(0, 1).tolist() for part in (drawn.tokens, drawn.values, drawn.legal)), strict=True)
+    for tokens, values, legal in rows:
+        assert all(0 <= value < 1 for value in values)
+        for step in range(12):
+            best = max(range(step + 1), key=lambda at: values[at])
+            assert legal[step] == [output == tokens[best] for output in range(5)]
+
+
+def test_classes_and_priorities_are_uniform_and_independent():
+    drawn = tasks.Maximum(4).sequences([5], "x", 1000, 8)
+    cells = Counter(zip(drawn.tokens.flatten().tolist(), (drawn.values * 3).long().flatten().tolist(), strict=True))
+    assert_frequencies(cells, dict.fromkeys(product(range(4), range(3)), 1 / 12))
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_formal_sequences_are_prefixes_with_their_legal_outputs(name):
+    task = tasks.task(name)
+    language = task.language
+    drawn = task.sequences([0, 1], "x", 30, 12)
+    assert drawn.tokens.shape == (2, 30, 13)
+    legal_of = languages.legal_outputs(language)
+    for tokens, legal in zip(drawn.tokens.flatten(0, 1).tolist(), drawn.legal.flatten(0, 1).tolist(), strict=True):
+        assert tokens[0] == language.symbols
+        for step in range(13):
+            state = state_after(language, tokens[1 : step + 1])
+            assert state >= 0
+            assert legal[step] == legal_of[state].tolist()
+
+
+@pytest.mark.parametrize("name", ["dyck-2-3", "tomita-3", "tomita-4", "tomita-7"])
+def test_walks_are_uniform_among_live_symbols(name):
+    task = tasks.task(name)
+    tokens = task.sequences([1], "walk", 4000, 7).tokens[0, :, 1:].tolist()
+    chosen = {}
+    for row in tokens:
+        for step, symbol in enumerate(row):
+            chosen.setdefault(int(state_after(task.language, row[:step])), Counter())[symbol] += 1
+    assert set(chosen) == set(range(len(task.language.accepting)))
+    for state, counts in chosen.items():
+        live = [symbol for symbol, target in enumerate(task.language.transitions[state]) if target >= 0]
+        assert_frequencies(counts, dict.fromkeys(live, 1 / len(live)))
+
+
+# Targets
+
+
+def test_targets_are_uniform_among_the_legal():
+    legal = torch.tensor([[True, False, True, True], [False, False, False, True], [True] * 4])
+    drawn = tasks.draw_targets(
+        legal.expand(6000, -1, -1), torch.rand(6000, 3, generator=torch.Generator().manual_seed(0))
+    )
+    assert (drawn.shape, drawn.dtype) == ((6000, 3), torch.int64)
+    for row, allowed in enumerate(([0, 2, 3], [3], [0, 1, 2, 3])):
+        assert_frequencies(Counter(drawn[:, row].tolist()), dict.fromkeys(allowed, 1 / len(allowed)))
+
+
+@pytest.mark.parametrize("outputs", range(1, 40))
+def test_the_extremes_of_the_numbers_give_the_first_and_the_last_legal_output(outputs):
+    uniform = torch.tensor([0.0, 1 - 2.0**-24])
+    drawn = tasks.draw_targets(torch.ones(2, outputs, dtype=torch.bool), uniform)
+    assert drawn.tolist() == [0, outputs - 1]
+
+
+def test_no_target_where_nothing_is_legal():
+    with pytest.raises(ValueError, match="legal has a position"):
+        tasks.draw_targets(torch.tensor([[True], [False]]), torch.zeros(2))
+
+
+# Words and near misses
+
+
+@pytest.mark.parametrize(
+    ("name", "length"),
+    [("dyck-2-3", 2), ("dyck-2-3", 24), ("dyck-1-1", 6), *((f"tomita-{n}", 12) for n in range(1, 8)), ("tomita-7", 4)],
+)
+def test_words_are_words_and_near_misses_are_not(name, length):
+    language = languages.language(name)
+    members, near_misses = tasks.words(language, [0, 1], "x", 60, length)
+    assert members.shape == near_misses.shape == (2, 60, length + 1)
+    assert members.dtype == near_misses.dtype == torch.int64
+    assert (torch.stack([members, near_misses])[..., 0] == language.symbols).all()
+    assert ((members != near_misses).sum(-1) == 1).all()
+    assert near_misses[..., 1:].max() < language.symbols
+    assert all(is_word(language, word) for word in members[..., 1:].flatten(0, 1).tolist())
+    assert not any(is_word(language, miss) for miss in near_misses[..., 1:].flatten(0, 1).tolist())
+
+
+@pytest.mark.parametrize(("name", "length"), [("dyck-2-3", 4), ("tomita-4", 4), ("tomita-7", 5), ("tomita-5", 4)])
+def test_words_and_near_misses_have_the_stated_distribution(name, length):
+    language = languages.language(name)
+    chances = {}
+    for word in product(range(language.symbols), repeat=length):
+        if not is_word(language, word):
+            continue
+        copies = ((*word[:at], symbol, *word[at + 1 :]) for at in range(length) for symbol in range(language.symbols))
+        misses = [copy for copy in copies if not is_word(language, copy)]
+        states = [state_after(language, word[:step]) for step in range(length)]
+        walk = np.prod([1 / (language.transitions[state] >= 0).sum() for state in states])
+        chances |= {(word, miss): walk / len(misses) for miss in misses}
+    total = sum(chances.values())
+    members, near_misses = tasks.words(language, [3], "x", 8000, length)
+    pairs = zip(*(map(tuple, drawn[0, :, 1:].tolist()) for drawn in (members, near_misses)), strict=True)
+    assert_frequencies(Counter(pairs), {pair: chance / total for pair, chance in chances.items()})
+
+
+@pytest.mark.parametrize("name", ["dyck-2-3", "tomita-7"])  # the second rejects words, so that seeds take unlike rounds
+def test_words_of_a_seed_depend_on_it_and_the_purpose_alone(name):
+    language = languages.language(name)
+    alone = tasks.words(language, [7], "x", 30, 6)
+    among = tasks.words(language, [1, 2, 7], "x", 30, 6)
+    other = tasks.words(language, [7], "y", 30, 6)
+    for part in range(2):
+        assert torch.equal(alone[part][0], among[part][2])
+        assert not torch.equal(alone[part], among[part][:1])
+        assert not torch.equal(alone[part], other[part])
+
+
+def finite():
+    return tasks.Formal(languages.Language("a", 1, np.array([[1], [-1]]), np.array([False, True])))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tasks.task("copy-3"), "task = 'copy-3'"),
+        (lambda: tasks.task("maximum"), "task = 'maximum'"),
+        (lambda: tasks.task("set-complement-1"), "vocabulary = 1"),
+        (lambda: tasks.task("maximum-1"), "classes = 1"),
+        (lambda: tasks.task("tomita-9"), "number = 9"),
+        (lambda: tasks.task("dyck-2"), "language = 'dyck-2'"),
+        (finite, "only the end is legal"),
+        (lambda: tasks.SetComplement(8).sequences([0], "x", 4, 8), "length = 8.* at most 7"),
+        (lambda: tasks.Maximum(8).sequences([0], "x", 4, 0), "length = 0"),
+        (lambda: tasks.task("tomita-1").sequences([0], "x", 0, 4), "count = 0"),
+        (lambda: tasks.task("tomita-1").sequences([], "x", 4, 4), "seeds is empty"),
+        (lambda: tasks.words(languages.dyck(2, 3), [0], "x", 4, 5), "length = 5: dyck-2-3 has no word"),
+        (lambda: tasks.words(languages.tomita(7), [0], "x", 4, 3), "length = 3: tomita-7 has no near miss"),
+        (lambda: tasks.words(languages.tomita(1), [0], "x", 0, 3), "count = 0"),
+        (lambda: tasks.words(languages.tomita(1), [0], "x", 4, 0), "length = 0"),
+    ],
+)
+def test_bad_arguments(call, words):
+    with pytest.raises(ValueError, match=words) as error:
+        call()
+    assert "\n" not in str(error.value)

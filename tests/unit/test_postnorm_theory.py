@@ -1,0 +1,134 @@
+from math import exp, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from position_bias.postnorm import theory
+
+VOCABULARIES = (2, 3, 8, 16, 32)
+
+
+def softmax_distance(s, v, gap):
+    """Total variation distance of a softmax with two values of logits to the uniform target, term by term."""
+    weights = [1.0] * s + [exp(gap)] * (v - s)
+    target = [0.0] * s + [1 / (v - s)] * (v - s)
+    return sum(abs(weight / sum(weights) - of_target) for weight, of_target in zip(weights, target, strict=True)) / 2
+
+
+def construction_gaps(v, normalised):
+    """Logit gaps of uniform attention over s = 1..v-1 random tokens, and how unequal logits within a group are."""
+    embeddings = theory.simplex(v)
+    order = np.random.default_rng(v).permutation(v)
+    gaps, spread = [], 0.0
+    for s in range(1, v):
+        present, absent = order[:s], order[s:]
+        mean = sum(embeddings[token] for token in present) / s
+        if normalised:
+            mean = mean / sqrt(sum(x * x for x in mean))
+        logits = -embeddings @ mean
+        gaps.append(logits[absent].mean() - logits[present].mean())
+        spread = max(spread, np.ptp(logits[present]), np.ptp(logits[absent]))
+    return np.array(gaps), spread
+
+
+@pytest.mark.parametrize("v", VOCABULARIES)
+@pytest.mark.parametrize("gap", [-2.0, 0.0, 0.3, 5.0])
+def test_the_distance_is_that_of_a_softmax(v, gap):
+    expected = [softmax_distance(s, v, gap) for s in range(1, v)]
+    np.testing.assert_allclose(theory.total_variation(np.arange(1, v), v, gap), expected, rtol=1e-12, atol=1e-15)
+
+
+@given(v=st.integers(2, 200), share=st.floats(0.001, 0.999), gap=st.floats(-8, 8))
+def test_the_gap_is_the_inverse_of_the_distance(v, share, gap):
+    s = share * v
+    distance = theory.total_variation(s, v, gap)
+    assert theory.gap_from(distance, s, v) == pytest.approx(gap, abs=1e-9)
+
+
+def test_without_a_gap_the_distance_is_the_share_present_and_it_ends_at_0_and_1():
+    np.testing.assert_allclose(theory.total_variation([1, 4, 7], 8, 0), [1 / 8, 4 / 8, 7 / 8])
+    np.testing.assert_array_equal(theory.gap_from([0, 1], 3, 8), [np.inf, -np.inf])
+    np.testing.assert_array_equal(theory.total_variation(3, 8, [np.inf, -np.inf]), [0, 1])
+
+
+def test_laws_are_what_their_names_say():
+    s, v, constant = np.arange(1, 8), 8, 3.0
+    expected = {
+        "C/s": [3 / n for n in s],
+        "C/sqrt(s(v-s))": [3 / sqrt(n * (8 - n)) for n in s],
+        "C/2^s": [3 * 0.5**n for n in s],
+        "2C/s": [6 / n for n in s],
+        "C^(2/s)": [9 ** (1 / n) for n in s],
+    }
+    assert list(theory.LAWS) == list(expected)
+    for law, gaps in expected.items():
+        np.testing.assert_allclose(theory.law_gap(law, s, v, constant), gaps, rtol=1e-14)
+
+
+@pytest.mark.parametrize("v", VOCABULARIES)
+def test_embeddings_are_a_regular_simplex(v):
+    embeddings = theory.simplex(v)
+    assert embeddings.shape == (v, v - 1)
+    expected = np.where(np.eye(v) == 1, 1.0, -1 / (v - 1))
+    np.testing.assert_allclose(embeddings @ embeddings.T, expected, atol=1e-14)
+    np.testing.assert_allclose(embeddings.sum(0), 0, atol=1e-13)
+
+
+@pytest.mark.parametrize("v", VOCABULARIES)
+@pytest.mark.parametrize("law", [theory.DISPERSED, theory.NORMALISED])
+def test_the_construction_follows_its_law(v, law):
+    gaps, spread = construction_gaps(v, normalised=law == theory.NORMALISED)
+    s = np.arange(1, v)
+    np.testing.assert_allclose(gaps, theory.law_gap(law, s, v, theory.simplex_constant(law, v)), rtol=1e-11)
+    assert spread < 1e-12  # one logit for the present and one for the absent, so that the distance is theirs
+
+
+def test_normalisation_makes_the_gap_symmetric_and_undoes_dispersion_in_the_second_half():
+    s = np.arange(1, 32)
+    plain, normalised = (
+        theory.law_gap(law, s, 32, theory.simplex_constant(law, 32)) for law in (theory.DISPERSED, theory.NORMALISED)
+    )
+    np.testing.assert_allclose(normalised, normalised[::-1])
+    assert (np.diff(normalised[:16]) < 0).all()
+    assert (np.diff(normalised[15:]) > 0).all()
+    assert (np.diff(plain) < 0).all()
+    np.testing.assert_allclose(normalised / plain, np.sqrt(31 * s / (32 - s)))
+    assert normalised[0] == pytest.approx(plain[0])  # one embedding has norm 1 already
+
+
+@pytest.mark.parametrize("v", VOCABULARIES)
+def test_counts_need_v_minus_1_directions(v):
+    matrix = theory.centring(v)
+    assert np.linalg.matrix_rank(matrix) == v - 1
+    np.testing.assert_allclose(matrix @ np.arange(v), np.arange(v) - (v - 1) / 2, atol=1e-12)
+    left, values, right = np.linalg.svd(matrix)
+    for d in range(1, v + 2):
+        nearest = (left[:, :d] * values[:d]) @ right[:d]
+        assert ((matrix - nearest) ** 2).sum() == pytest.approx(theory.directions_missing(v, d), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: theory.simplex(1), "v = 1"),
+        (lambda: theory.centring(0), "v = 0"),
+        (lambda: theory.simplex_constant(theory.NORMALISED, 1), "v = 1"),
+        (lambda: theory.simplex_constant("C/2^s", 8), "law = 'C/2"),
+        (lambda: theory.directions_missing(8, 0), "d = 0"),
+        (lambda: theory.directions_missing(1, 2), "v = 1"),
+        (lambda: theory.total_variation([1, 8], 8, 1.0), "s holds 8"),
+        (lambda: theory.total_variation(0, 8, 1.0), "s holds 0"),
+        (lambda: theory.total_variation(1, 1, 1.0), "v = 1"),
+        (lambda: theory.gap_from(1.5, 2, 8), "distance holds 1.5"),
+        (lambda: theory.gap_from(np.nan, 2, 8), "distance holds nan"),
+        (lambda: theory.law_gap("C/t", 2, 8, 1.0), "law = 'C/t'"),
+        (lambda: theory.law_gap("C/s", 2, 8, 0.0), "constant = 0"),
+        (lambda: theory.law_gap("C/s", 2, 8, np.inf), "constant = inf"),
+    ],
+)
+def test_bad_arguments(call, words):
+    with pytest.raises(ValueError, match=words.replace("^", r"\^")) as error:
+        call()
+    assert "\n" not in str(error.value)
