@@ -62,6 +62,8 @@ def stack(
         raise ValueError(
             f"placement = {placement!r}: layers without residual connections are not normalised; use 'none'"
         )
+    if placement == "peri-init":
+        raise ValueError("placement = 'peri-init': the task has no embeddings to normalise; use 'peri'")
     rotary = {network.encoding == "rope" for network in networks}
     if len(rotary) != 1:
         raise ValueError("networks with and without RoPE do not share a stack: only one of them rotates its keys")

@@ -45,13 +45,14 @@ class Data:
             raise ValueError(f"tokens = {self.tokens}: recency needs more than {recency.FIRST_ROW}")
 
     def sequences(self, seeds: Sequence[int], purpose: object, count: int, device: str) -> Tensor:
-        """`[S, count, tokens + 1]`, int64: what a seed draws for a purpose depends on nothing else."""
+        """`[S, count, tokens + 1]`, int64: what a seed draws depends on it, the purpose and the device."""
         return torch.stack([self._drawn(runtime.seed(seed, "exchangeable", purpose), count, device) for seed in seeds])
 
     def _drawn(self, seed: int, count: int, device: str) -> Tensor:
         generator = torch.Generator(device).manual_seed(seed)
-        frequencies = torch.rand(count, self.vocabulary, generator=generator, device=device) ** self.skew
-        return torch.multinomial(frequencies, self.tokens + 1, replacement=True, generator=generator)
+        uniform = torch.rand(count, self.vocabulary, generator=generator, device=device)
+        frequencies = uniform / uniform.amax(1, keepdim=True)  # so that no power makes all of them 0
+        return torch.multinomial(frequencies**self.skew, self.tokens + 1, replacement=True, generator=generator)
 
 
 @dataclass(frozen=True)

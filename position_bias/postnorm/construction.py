@@ -33,8 +33,8 @@ def weights(v: int, scheme: Scheme, strength: float) -> tuple[Architecture, Mapp
     is scaled to norm 1 first.
     """
     d = v - 1
-    network = Architecture(inputs=v, outputs=v, width=d, placement=scheme)
     simplex = torch.from_numpy(theory.simplex(v))
+    network = Architecture(inputs=v, outputs=v, width=d, placement=scheme)
     zeros, identity = torch.zeros(d, d, dtype=torch.float64), torch.eye(d, dtype=torch.float64)
     added = {"none": LARGE, "peri": LARGE * math.sqrt(d)}[scheme]  # norm of the output for one token present
     parameters = {

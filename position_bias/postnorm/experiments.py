@@ -134,7 +134,7 @@ def by_average(
         training.require_finite(outcome, learning_rate, "postnorm.averaging.learning_rate")
         finite = sorted(set(outcome.tests["seed"]))
         for name, eta, weights in _averages(outcome, averaging, etas, recipe.iterations):
-            tested = training.test(weights, outcome.architecture, task, setting, seeds, place.device)
+            tested = training.evaluate(weights, outcome.architecture, task, setting, seeds, place.device)
             tested = tested[tested["seed"].isin(finite)]
             found.append(tested.assign(decay=decay, weights=name, kappa=averaging.kappa, eta=eta))
     return _joined(found, task).assign(scheme="peri")
@@ -164,10 +164,13 @@ def stability(
 
     Columns of `training.history`, scheme, layers and learning_rate. What diverges stays, as NaN.
     """
+    whole = replace(
+        place, checkpoint_every=recipe.iterations
+    )  # a training whose members are all lost goes on to the end
     found = []
     for size, scheme, rate in product(sizes, schemes, learning_rates):
         run = f"layers{size.layers}_rate{rate:g}"
-        outcome = place.train(task, scheme, size, setting, replace(recipe, learning_rate=rate), seeds, run=run)
+        outcome = whole.train(task, scheme, size, setting, replace(recipe, learning_rate=rate), seeds, run=run)
         curves = training.history(outcome, seeds, recipe.iterations)
         found.append(curves.assign(scheme=scheme, layers=size.layers, learning_rate=rate))
     return _joined(found, task)

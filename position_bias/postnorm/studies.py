@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any
 
 from position_bias.configuration import uneven_heads
@@ -28,21 +29,25 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
         if name not in postnorm[LANGUAGE]["lengths"]:
             known = ", ".join(postnorm[LANGUAGE]["lengths"])
             yield f"postnorm.sweep.languages = {name!r} is not in postnorm.languages.lengths; use some of {known}"
+    for key, size in (
+        ("languages.size", postnorm[LANGUAGE]["size"]),
+        ("stability.deep", postnorm["stability"]["deep"]),
+    ):
+        yield from uneven_heads(f"postnorm.{key}.width", size["width"], size["heads"])
+    for part, share in product((MINIMAL, LANGUAGE), postnorm["sweep"]["iterations"]):
+        if round(share * (iterations := postnorm[part]["iterations"])) < 1:
+            yield f"postnorm.sweep.iterations = {share} of postnorm.{part}.iterations = {iterations} is none; give more"
     if (trained := f"set-complement-{postnorm['dimension']['vocabulary']}") not in postnorm[MINIMAL]["lengths"]:
         known = ", ".join(postnorm[MINIMAL]["lengths"])
         yield (
             f"postnorm.dimension.vocabulary = {postnorm['dimension']['vocabulary']} is of no task in "
             f"postnorm.{MINIMAL}.lengths: {known}"
         )
+        return
     for scheme in postnorm["dimension"]["schemes"]:
         if scheme not in (rates := postnorm[MINIMAL]["learning_rate"].get(trained, {})):
             key, known = f"postnorm.{MINIMAL}.learning_rate.{trained}", ", ".join(rates)
             yield f"postnorm.dimension.schemes = {scheme!r} is not in {key}: {known}"
-    for key, size in (
-        ("languages.size", postnorm[LANGUAGE]["size"]),
-        ("stability.deep", postnorm["stability"]["deep"]),
-    ):
-        yield from uneven_heads(f"postnorm.{key}.width", size["width"], size["heads"])
 
 
 def _faults_of_complement(key: str, name: str, length: int) -> Iterator[str]:

@@ -123,7 +123,7 @@ def train(
         description=f"{task.name}, {scheme}, width {size.width}",
         averaging=averaging,
     )
-    tests = test(trained.parameters, network, task, setting, seeds, device)
+    tests = evaluate(trained.parameters, network, task, setting, seeds, device)
     finite = [seed for index, seed in enumerate(seeds) if index not in trained.diverged]
     return Outcome(network, initial, trained, tests[tests["seed"].isin(finite)])
 
@@ -151,7 +151,7 @@ class Batches:
 
 
 @torch.no_grad()
-def test(
+def evaluate(
     weights: Mapping[str, Tensor],
     network: Architecture,
     task: Task,
@@ -162,9 +162,9 @@ def test(
     """How networks do at every length up to `setting.longest`: a row a number, with seed, length, quantity and value.
 
     Means over test sequences of: `tvd`, the total variation distance to the uniform distribution over legal outputs;
-    `leak`, the mass on others; `legal_tvd`, the distance among legal outputs alone; `gap`, the mean logit of legal
-    outputs less that of others; `largest_weight` of a row of attention, over heads and layers; and of a language, at
-    some lengths of each bin, `auc`, by which words are told from near misses.
+    `leak`, the mass on others; `legal_tvd`, the distance among legal outputs alone; `largest_weight` of a row of
+    attention, over heads and layers; and `gap`, the mean logit of legal outputs less that of others. Languages have no
+    gap, since all outputs may be legal; instead, at some lengths of each bin, `auc`: words told from near misses.
     """
     drawn = task.sequences(seeds, "tests", setting.sequences, setting.longest)
     skipped = drawn.tokens.shape[-1] - setting.longest  # begin tokens
@@ -173,14 +173,16 @@ def test(
         part = _to(_part(drawn, slice(start, start + PART)), device)
         total += _judge(weights, network, part).sum(2)[..., skipped:].cpu()
     means = (total / setting.sequences).numpy()
-    rows = [
+    language = task if isinstance(task, Formal) else None
+    rows: list[dict[str, object]] = [
         {"seed": seed, "length": length, "quantity": quantity, "value": float(means[row, member, length - 1])}
         for row, quantity in enumerate(QUANTITIES)
+        if not (language and quantity == "gap")
         for member, seed in enumerate(seeds)
         for length in range(1, setting.longest + 1)
     ]
-    if isinstance(task, Formal):
-        rows += _classified(weights, network, task, setting, seeds, device)
+    if language:
+        rows += _classified(weights, network, language, setting, seeds, device)
     return pd.DataFrame(rows)
 
 
@@ -193,9 +195,8 @@ def _judge(weights: Mapping[str, Tensor], network: Architecture, sequences: Sequ
     legal = sequences.legal
     count = legal.sum(-1)
     p = logits.softmax(-1)
-    on_legal = (p * legal).sum(-1)
     target = legal / count[..., None]
-    among = p * legal / on_legal[..., None]
+    among = logits.masked_fill(~legal, -torch.inf).softmax(-1)
     gap = (logits * legal).sum(-1) / count - (logits * ~legal).sum(-1) / (legal.shape[-1] - count).clamp(min=1)
     largest = torch.stack([layer.weights.amax(-1).mean(2) for layer in seen]).mean(0)
     return torch.stack(

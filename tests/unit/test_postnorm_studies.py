@@ -183,8 +183,16 @@ def test_faults_are_all_named_in_the_order_of_the_configuration_and_leave_it_as_
         "postnorm.set_complement.lengths.set-complement-16",
         "postnorm.languages.lengths",
         *["postnorm.sweep.languages"] * 3,
-        "postnorm.dimension.schemes",
         "postnorm.languages.size.width",
         "postnorm.stability.deep.width",
+        "postnorm.dimension.schemes",
     ]
     assert config == before
+
+
+def test_a_sweep_of_no_iteration_is_a_fault():
+    config = overlaid()
+    config["postnorm"]["sweep"]["iterations"] = [1e-5, 1.0]
+    (of_complement, of_languages) = studies.faults(config)
+    assert of_complement.startswith("postnorm.sweep.iterations = 1e-05 of postnorm.set_complement.iterations = ")
+    assert of_languages.startswith("postnorm.sweep.iterations = 1e-05 of postnorm.languages.iterations = ")

@@ -199,7 +199,7 @@ KINDS = [
     ("set-complement-6", "pre-final", DEEP),
     ("maximum-4", "pre", DEEP),
     ("dyck-1-2", "peri", DEEP),
-    ("tomita-4", "peri-init", DEEP),  # of its outputs, all may be legal; the gap is to no others then
+    ("tomita-4", "peri-init", DEEP),  # of its outputs, all may be legal: there is no gap
 ]
 
 
@@ -207,13 +207,15 @@ KINDS = [
 def test_tests_are_means_of_what_they_are_defined_as(name, scheme, size):
     task = tasks.task(name)
     network, weights = sharp(task, scheme, size, by=1.3)
-    tests = training.test(weights, network, task, SETTING, SEEDS, "cpu")
+    tests = training.evaluate(weights, network, task, SETTING, SEEDS, "cpu")
     assert list(tests.columns) == ["seed", "length", "quantity", "value"]
     assert not tests.duplicated(["seed", "length", "quantity"]).any()
     found = tests.set_index(["quantity", "seed", "length"])["value"]
-    assert set(found.index.get_level_values("quantity")) - {"auc"} == set(training.QUANTITIES)
+    without_gap = {"gap"} if isinstance(task, tasks.Formal) else set()
+    assert set(found.index.get_level_values("quantity")) - {"auc"} == set(training.QUANTITIES) - without_gap
     expected = by_definition(weights, network, task, SETTING, SEEDS)
-    assert len(expected) >= (4 if name == "tomita-4" else 5) * 2 * 5
+    expected = {at: value for at, value in expected.items() if at[0] not in without_gap}
+    assert len(expected) == (4 if without_gap else 5) * 2 * 5
     for at, value in expected.items():
         assert found[at] == pytest.approx(value, rel=2e-4, abs=1e-5), at
     quantities = values_of(tests)
@@ -227,7 +229,7 @@ def test_a_network_without_a_preference_has_known_tests():
     """All logits 0, all attention uniform: the distance is s/v, all of it on tokens that are present."""
     network, weights = sharp(TASK, "none", SIZE)
     flat = {name: torch.zeros_like(value) if name in ("readout", "q0") else value for name, value in weights.items()}
-    found = values_of(training.test(flat, network, TASK, SETTING, SEEDS, "cpu"))
+    found = values_of(training.evaluate(flat, network, TASK, SETTING, SEEDS, "cpu"))
     for seed in SEEDS:
         for s in range(1, 6):
             expected = {"tvd": s / 6, "leak": s / 6, "legal_tvd": 0, "gap": 0, "largest_weight": 1 / s}
@@ -235,7 +237,6 @@ def test_a_network_without_a_preference_has_known_tests():
                 assert found[quantity][seed, s] == pytest.approx(value, abs=1e-6), (quantity, s)
 
 
-@pytest.mark.xfail(strict=True, reason="0/0 where single precision gives legal outputs no probability at all")
 def test_a_network_that_is_surely_wrong_has_a_distance_among_legal_outputs():
     """Logits of present tokens above all others by 1000; those of the absent are equal, so that they are even."""
     network, weights = sharp(TASK, "none", SIZE)
@@ -243,18 +244,18 @@ def test_a_network_that_is_surely_wrong_has_a_distance_among_legal_outputs():
     table = torch.eye(6) - 1 / 6
     weights["embedding"][:] = torch.linalg.qr(table[:, :5]).Q
     weights["readout"][:] = 1e4 * torch.linalg.qr(table[:, :5]).Q.T
-    found = values_of(training.test(weights, network, TASK, replace(SETTING, longest=1), SEEDS, "cpu"))
+    found = values_of(training.evaluate(weights, network, TASK, replace(SETTING, longest=1), SEEDS, "cpu"))
     assert found["leak"].tolist() == [1, 1]
-    np.testing.assert_allclose(found["legal_tvd"], 0, atol=1e-6)
+    np.testing.assert_allclose(found["legal_tvd"], 0, atol=1e-3)  # single precision of logits of 1e4
 
 
 @pytest.mark.parametrize(("part", "name"), [(1, "dyck-1-2"), (7, "maximum-4"), (1000, "set-complement-6")])
 def test_parts_make_no_difference(monkeypatch, part, name):
     task = tasks.task(name)
     network, weights = sharp(task, "peri", DEEP)
-    whole = training.test(weights, network, task, SETTING, SEEDS, "cpu")
+    whole = training.evaluate(weights, network, task, SETTING, SEEDS, "cpu")
     monkeypatch.setattr(training, "PART", part)
-    parts = training.test(weights, network, task, SETTING, SEEDS, "cpu")
+    parts = training.evaluate(weights, network, task, SETTING, SEEDS, "cpu")
     pd.testing.assert_frame_equal(whole, parts, rtol=1e-5, atol=1e-6)
 
 
@@ -262,9 +263,9 @@ def test_parts_make_no_difference(monkeypatch, part, name):
 def test_a_seed_is_tested_alike_whatever_its_mates(name):
     task = tasks.task(name)
     network, weights = sharp(task, "post", DEEP, (5, 4))
-    both = training.test(weights, network, task, SETTING, (5, 4), "cpu")
+    both = training.evaluate(weights, network, task, SETTING, (5, 4), "cpu")
     own = {name: value[1:] for name, value in weights.items()}
-    alone = training.test(own, network, task, SETTING, (4,), "cpu")
+    alone = training.evaluate(own, network, task, SETTING, (4,), "cpu")
     pd.testing.assert_frame_equal(both[both["seed"] == 4].reset_index(drop=True), alone, rtol=1e-5, atol=1e-6)
 
 
@@ -287,7 +288,7 @@ def test_auc_is_how_often_a_word_has_the_greater_least_probability(name, scheme)
     task, setting = tasks.task(name), replace(SETTING, sequences=25, longest=14)
     network, weights = sharp(task, scheme, DEEP)
     weights = {name: value.double() for name, value in weights.items()}
-    auc = values_of(training.test(weights, network, task, setting, SEEDS, "cpu"))["auc"]
+    auc = values_of(training.evaluate(weights, network, task, setting, SEEDS, "cpu"))["auc"]
     assert len(auc) > 8
     ties = []
     for length in auc.index.get_level_values("length").unique():
@@ -308,7 +309,7 @@ def test_auc_of_a_network_that_says_nothing_is_one_half():
     task = tasks.task("tomita-5")
     network, weights = sharp(task, "pre", DEEP)
     weights["readout"] = torch.zeros_like(weights["readout"])
-    auc = values_of(training.test(weights, network, task, SETTING, SEEDS, "cpu"))["auc"]
+    auc = values_of(training.evaluate(weights, network, task, SETTING, SEEDS, "cpu"))["auc"]
     assert (auc == 0.5).all()
 
 
@@ -320,7 +321,7 @@ def test_auc_of_a_network_that_knows_the_language_is_one():
         weights[name] = torch.zeros_like(value)
     weights["embedding"][..., 0] = 1
     weights["readout"][:, 0] = torch.tensor([-9.0, 2.0, 2.0])
-    found = values_of(training.test(weights, network, task, SETTING, SEEDS, "cpu"))
+    found = values_of(training.evaluate(weights, network, task, SETTING, SEEDS, "cpu"))
     assert (found["auc"] == 1).all()
     assert found["leak"].max() < 1e-4
     assert found["tvd"].max() < 1e-4
@@ -330,7 +331,7 @@ def test_auc_of_a_network_that_knows_the_language_is_one():
 def test_words_are_told_from_near_misses_at_lengths_that_span_every_bin(name):
     task, setting = tasks.task(name), Setting(5, 8, 30, 4)
     network, weights = sharp(task, "pre", SIZE, (0,))
-    tested = values_of(training.test(weights, network, task, setting, (0,), "cpu"))["auc"]
+    tested = values_of(training.evaluate(weights, network, task, setting, (0,), "cpu"))["auc"]
     chosen = tested.index.get_level_values("length").to_numpy()
     possible = np.array([n for n in range(2, 31) if languages.has_near_misses(task.language, n)])
     assert set(chosen) <= set(possible)
@@ -344,7 +345,7 @@ def test_words_are_told_from_near_misses_at_lengths_that_span_every_bin(name):
 def test_only_languages_have_words():
     for task in (TASK, tasks.Maximum(4)):
         network, weights = sharp(task, "pre", SIZE)
-        assert "auc" not in values_of(training.test(weights, network, task, SETTING, SEEDS, "cpu"))
+        assert "auc" not in values_of(training.evaluate(weights, network, task, SETTING, SEEDS, "cpu"))
 
 
 # Training
@@ -355,7 +356,7 @@ def test_networks_learn_what_they_are_trained_on(tmp_path, scheme):
     recipe = Recipe(160, 2e-2, 1e-2, warmup=10, decay=True)
     setting = replace(SETTING, batch=16)
     outcome = train(tmp_path, scheme, setting=setting, recipe=recipe)
-    before = training.test(outcome.initial, outcome.architecture, TASK, setting, SEEDS, "cpu")
+    before = training.evaluate(outcome.initial, outcome.architecture, TASK, setting, SEEDS, "cpu")
     start, end = (
         values_of(tests[tests["length"] <= 3])["tvd"].groupby("seed").mean() for tests in (before, outcome.tests)
     )
@@ -378,7 +379,7 @@ def test_the_loss_is_the_cross_entropy_of_the_targets_at_all_positions(tmp_path)
 
 def test_tests_of_an_outcome_are_those_of_its_last_weights(tmp_path):
     outcome = train(tmp_path)
-    again = training.test(outcome.trained.parameters, outcome.architecture, TASK, SETTING, SEEDS, "cpu")
+    again = training.evaluate(outcome.trained.parameters, outcome.architecture, TASK, SETTING, SEEDS, "cpu")
     pd.testing.assert_frame_equal(outcome.tests, again)
     for name, value in outcome.trained.parameters.items():
         assert not torch.equal(value, outcome.initial[name]), name
