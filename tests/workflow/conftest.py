@@ -32,7 +32,7 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=600,
+            timeout=1800,  # the whole graph beside other work
             check=False,
         )
 
