@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from position_bias.plots.looks import legend
 from position_bias.plots.style import COLOURS, PAGE, REFERENCE, colours_of
+from position_bias.released.variants import ROUNDING
 
 PANELS = {"a": "(a) attention only", "b": "(b) residual-aware", "c": "(c) with content"}
 SLOPES: dict[str, Literal["-", "--"]] = {"released": "-", "faithful": "--"}  # rule -> line
@@ -26,7 +27,6 @@ CONTENT_COLOURS: dict[str, Colour] = {
 ALLOWED = "where (d) may lie"
 LOWEST = 2e-4  # share of influence below which (a) is not followed
 LEAST = 1e-9  # share of influence below which a long profile is not followed
-ROUNDING = 0.005  # of the distances that the paper prints
 
 
 def fig1(profiles: pd.DataFrame, table: pd.DataFrame) -> Figure:

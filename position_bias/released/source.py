@@ -4,6 +4,7 @@ Every fault ends in one line that names the key `published_source`, its value an
 """
 
 import hashlib
+import http.client
 import io
 import tarfile
 import urllib.request
@@ -56,7 +57,7 @@ def read(source: str | None, sha256: str | None = None) -> Contents:
     if is_address(source):
         contents = unpacked(source, _fetched(source))
     else:
-        contents = {path.relative_to(source).as_posix(): path.read_bytes() for path in files(source)}
+        contents = _on_disk(source)
         _check_complete(source, contents)
     found = fingerprint(contents)
     log.info("%s: %d files, sha256 %s", source, len(contents), found)
@@ -96,6 +97,13 @@ def unpacked(source: str, archive: bytes) -> Contents:
     return contents
 
 
+def _on_disk(directory: str) -> Contents:
+    try:
+        return {path.relative_to(directory).as_posix(): path.read_bytes() for path in files(directory)}
+    except OSError as error:
+        raise fault(directory, f"cannot be read ({error})", "mend or copy that file") from error
+
+
 def _configurations(source: str, archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
     left = LARGEST
     for member in archive:
@@ -116,7 +124,7 @@ def _fetched(address: str) -> bytes:
     try:
         with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
             archive: bytes = answer.read(LARGEST + 1)
-    except (OSError, ValueError) as error:  # URLError and time-outs are OSErrors; a malformed address is a ValueError
+    except (OSError, ValueError, http.client.HTTPException) as error:  # no network or answer; no address; a cut answer
         reason = getattr(error, "reason", error)
         raise fault(
             address,

@@ -1,6 +1,7 @@
 """Where released numbers come from: what is read of each kind of source, and what is said of a bad one."""
 
 import hashlib
+import http.client
 import io
 import re
 import shutil
@@ -113,6 +114,23 @@ def test_a_missing_directory_is_named_with_its_whole_path(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     line = one_line(source.read, "numbers")
     assert f"'numbers' is not a directory (looked for {tmp_path / 'numbers'}); give a directory with lambda.csv" in line
+
+
+def test_a_file_that_cannot_be_read_is_named(released_sample, tmp_path):
+    tree = released_sample.copy("tree", tmp_path)
+    (tree / "config/rollout/alibi/lost.yaml").symlink_to(tmp_path / "nothing")
+    line = one_line(source.read, str(tree))
+    assert "cannot be read (" in line
+    assert line.endswith("lost.yaml'); mend or copy that file")
+
+
+def test_a_cut_answer_is_no_traceback(monkeypatch):
+    class Cut(io.BytesIO):
+        def read(self, size=-1):
+            raise http.client.IncompleteRead(b"half")
+
+    monkeypatch.setattr(source.urllib.request, "urlopen", lambda address, timeout: Cut())
+    assert "cannot be fetched (IncompleteRead(4 bytes read))" in one_line(source.read, ADDRESS, "0" * 64)
 
 
 def test_an_empty_directory_and_one_without_content_are_named(released_sample, tmp_path):
