@@ -18,6 +18,7 @@ include: "rules/layernorm.smk"
 include: "rules/postnorm.smk"
 include: "rules/figures.smk"
 include: "rules/tables.smk"
+include: "rules/published.smk"
 
 
 rule all:

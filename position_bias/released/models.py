@@ -1,0 +1,53 @@
+"""The released models, their data sets, and the ways to read the released numbers."""
+
+from typing import Literal, NamedTuple
+
+Rule = Literal["released", "faithful"]  # as the authors' configurations have it; as the models' code does it
+Content = Literal["released", "faithful", "none"]
+
+
+class Model(NamedTuple):
+    """What is known of a model beside its schedules."""
+
+    layers: int
+    heads: int
+    head_dim: int
+    family: str  # of `language_models.families`, whose code applies ALiBi
+    configured_as: str  # in the authors' repository
+    printed_as: str  # in the paper's tables
+
+
+class Variant(NamedTuple):
+    """A rollout variant of Section 6.2, with the slopes and the content that it takes."""
+
+    variant: Literal["a", "b", "c"]
+    slopes: Rule
+    content: Content
+
+    @property
+    def name(self) -> str:
+        """As files are called: c.released.faithful."""
+        return ".".join(self)
+
+
+MODELS = {
+    "falcon-rw-7b": Model(36, 64, 64, "falcon", "falcon-rw-7b", "falcon-rw-7b"),
+    "mpt-7b": Model(32, 32, 128, "mpt", "mpt-7b", "mpt-7b"),
+    "mpt-30b": Model(48, 64, 112, "mpt", "mpt-30b", "mpt-30b"),
+    "bloom-7b1": Model(30, 32, 128, "bloom", "bloom-7b1", "bloom-7b"),
+    "bloom-176b": Model(70, 112, 128, "bloom", "bloom", "bloom-176b"),
+}
+DATASETS = {"fineweb-edu": "fineweb-edu", "dclm": "dclm-baseline", "wikipedia": "wikipedia"}  # ours -> as printed
+PRIMARY = "fineweb-edu"  # of Table 2 and of figures that show one
+
+RULES: tuple[Rule, ...] = ("released", "faithful")
+VARIANTS = (
+    *(Variant(variant, slopes, "none") for variant in ("a", "b") for slopes in RULES),
+    *(Variant("c", slopes, content) for slopes in RULES for content in RULES),
+)
+ALONG_LENGTHS = (  # variants whose profiles are followed to great lengths
+    Variant("b", "released", "none"),
+    Variant("b", "faithful", "none"),
+    Variant("c", "released", "released"),
+    Variant("c", "faithful", "faithful"),
+)

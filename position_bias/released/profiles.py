@@ -1,0 +1,63 @@
+"""Profiles that the released schedules predict, by every variant, at any length.
+
+Lambda and content were measured at 256 tokens; at another length they are taken as they are.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from position_bias import statistics
+from position_bias.released.models import Rule, Variant
+from position_bias.released.schedules import Schedule
+from position_bias.rollout import last_row
+
+Array = NDArray[np.float64]
+
+SAMPLED = 200  # points of a long profile that are kept, evenly spaced by the logarithm of their distance
+
+
+def profile(n: int, variant: Variant, schedule: Schedule, slopes: Mapping[Rule, Array], head_dim: int) -> Array:
+    """Influence of each of n tokens on the last [n], by a variant of Section 6.2.
+
+    (a) has lambda = 1 and no content, (b) the released lambda, (c) the released content too: as the authors add it, or
+    divided by sqrt(head_dim) as attention has it.
+    """
+    mixing = np.ones_like(schedule.mixing) if variant.variant == "a" else schedule.mixing
+    if variant.content == "none":
+        return last_row(n, mixing, slopes[variant.slopes])
+    scale = 1.0 if variant.content == "released" else 1 / math.sqrt(head_dim)
+    return last_row(n, mixing, slopes[variant.slopes], scale * schedule.diagonal)
+
+
+def along_lengths(
+    lengths: Iterable[int],
+    variants: Iterable[Variant],
+    schedule: Schedule,
+    slopes: Mapping[Rule, Array],
+    head_dim: int,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """How profiles change with the number of tokens.
+
+    Returns samples of each profile (variant, slopes, content, n, distance to the last token, value) and what sums it
+    up (variant, slopes, content, n, statistic, value): the shares of the first token, of the first half and of the
+    last token, and the mean distance to the last token, in tokens.
+    """
+    samples, sums = [], []
+    for variant in variants:
+        for n in lengths:
+            labels = {**variant._asdict(), "n": n}
+            row = profile(n, variant, schedule, slopes, head_dim)
+            distance = np.unique(np.geomspace(1, n, SAMPLED).round().astype(int)) - 1
+            samples.append(pd.DataFrame({**labels, "distance": distance, "value": row[n - 1 - distance]}))
+            summary = {
+                "first token": row[0],
+                "first half": row[: n // 2].sum(),
+                "last token": row[-1],
+                "mean distance": (1 - float(statistics.mean_position(row))) * (n - 1),
+            }
+            sums += [{**labels, "statistic": name, "value": value} for name, value in summary.items()]
+    return pd.concat(samples, ignore_index=True), pd.DataFrame(sums)

@@ -1,0 +1,18 @@
+"""Effective ALiBi slopes of the released models, by either rule."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from position_bias.language_models.families import FAMILIES
+from position_bias.released.models import Model, Rule
+from position_bias.released.schedules import released_slopes
+
+
+def slopes_of(model: Model) -> dict[Rule, NDArray[np.float64]]:
+    """Slopes [heads] by rule: `released` as the authors configured them, `faithful` as the model's code applies them.
+
+    The rules agree for MPT and for bloom-7b1. BLOOM interleaves two series where the heads are no power of two; Falcon
+    rounds to bfloat16 and divides by sqrt(head_dim).
+    """
+    applied = FAMILIES[model.family].slopes(model.heads, model.head_dim)
+    return {"released": released_slopes(model.heads), "faithful": applied}

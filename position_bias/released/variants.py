@@ -1,0 +1,126 @@
+"""What the released profiles look like, and whether the distances that the paper prints can belong to them.
+
+Nobody released the measured influence (d). But a distance obeys the triangle inequality, and moving mass by a distance
+W moves its mean by at most W. So each printed distance W(x, d) bounds what any (d) may be, whatever it is.
+"""
+
+from collections.abc import Mapping
+from itertools import combinations, product
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from position_bias import statistics
+from position_bias.released.models import DATASETS, MODELS, PRIMARY, RULES, Variant
+
+Array = NDArray[np.float64]
+
+ROUNDING = 0.005  # half of the last digit that the paper prints
+
+
+class Bounds(NamedTuple):
+    """What printed distances allow: a mean position of (d), and by how much they break a bound (below 0: by none)."""
+
+    low: float
+    high: float
+    by_means: float  # how far the mean positions allowed by single distances lie apart
+    by_triangles: float  # how much two printed distances, or their difference, break the triangle inequality
+
+    @property
+    def excluded(self) -> bool:
+        """Whether no influence at all has the printed distances to these profiles."""
+        return max(self.by_means, self.by_triangles) > 0
+
+
+def bounds(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> Bounds:
+    """Bounds on (d) from its printed distance to each of some profiles [n], each printed to within `ROUNDING`.
+
+    Profiles without a printed distance say nothing.
+    """
+    means = {name: float(statistics.mean_position(profiles[name])) for name in printed}
+    low = max([0.0, *(means[name] - printed[name] - ROUNDING for name in printed)])
+    high = min([1.0, *(means[name] + printed[name] + ROUNDING for name in printed)])
+    broken = [-np.inf]
+    for one, other in combinations(printed, 2):
+        between = float(statistics.wasserstein(profiles[one], profiles[other]))
+        together, apart = printed[one] + printed[other], abs(printed[one] - printed[other])
+        broken += [between - together - 2 * ROUNDING, apart - between - 2 * ROUNDING]
+    return Bounds(low, high, low - high, float(max(broken)))
+
+
+def table(profiles: Mapping[tuple[str, str], Mapping[Variant, Array]], printed: pd.DataFrame) -> pd.DataFrame:
+    """One row for each model, data set, rule of slopes and scale of content, and lambda of (b).
+
+    `profiles` maps model and data set to the profile [n] of every variant; `printed` has columns dataset, model,
+    variant and value, named as the paper names them, with distances at n tokens. A distance that is not printed is NaN.
+    The authors' configurations of (b) have the lambda of `PRIMARY` on every data set, so elsewhere (b) is taken twice.
+    """
+    rows = []
+    for (model, dataset), by_variant in profiles.items():
+        of_paper = (printed["model"] == MODELS[model].printed_as) & (printed["dataset"] == DATASETS[dataset])
+        of_pair = printed[of_paper]
+        distances = dict(zip(of_pair["variant"], of_pair["value"], strict=True))
+        for lambda_of, slopes, content in product(dict.fromkeys([PRIMARY, dataset]), RULES, RULES):
+            shown = {
+                "a": by_variant[Variant("a", slopes, "none")],
+                "b": profiles[model, lambda_of][Variant("b", slopes, "none")],
+                "c": by_variant[Variant("c", slopes, content)],
+            }
+            labels = {"model": model, "dataset": dataset, "n": len(shown["a"]), "lambda of (b)": lambda_of}
+            rules = {"slopes": slopes, "content": content}
+            rows.append({**labels, **rules, **_described(shown), **_judged(shown, distances)})
+    return pd.DataFrame(rows)
+
+
+def _described(profiles: Mapping[str, Array]) -> dict[str, float]:
+    """What is said of each profile, and the distances between them."""
+    said = {}
+    for variant, row in profiles.items():
+        said[f"mean position {variant}"] = float(statistics.mean_position(row))
+        said[f"argmin {variant}"] = float(row.argmin() / (len(row) - 1))
+        said[f"first {variant}"] = float(row[0])
+        said[f"last {variant}"] = float(row[-1])
+    for one, other in combinations(profiles, 2):
+        said[f"W({one}, {other})"] = float(statistics.wasserstein(profiles[one], profiles[other]))
+    return said
+
+
+def _judged(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> dict[str, object]:
+    """The printed distances, what they allow, and whether that is nothing."""
+    found = bounds(profiles, printed)
+    return {
+        **{f"printed W({variant}, d)": printed.get(variant, np.nan) for variant in profiles},
+        "lowest mean of d": found.low,
+        "highest mean of d": found.high,
+        "excess by means": found.by_means,
+        "excess by triangles": found.by_triangles,
+        "verdict": "excluded" if found.excluded else "not excluded",
+    }
+
+
+def printed_at(n: int, printed: pd.DataFrame) -> pd.DataFrame:
+    """Each printed distance at n tokens once: Table 3 repeats what Table 2 has, without (a)."""
+    return printed[printed["n"] == n].drop_duplicates(["dataset", "model", "variant"])
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """What the table says of the primary data set, with one cell for what (a), (b), (c) have each."""
+    table = table[table["dataset"] == PRIMARY]
+    parts = table[["model", "slopes", "content"]].copy()
+    for name in ("mean position", "argmin", "first", "last"):
+        parts[f"{name} (a) (b) (c)"] = [_cells(row) for row in table[[f"{name} {x}" for x in "abc"]].to_numpy()]
+    pairs = ["W(a, b)", "W(a, c)", "W(b, c)"]
+    parts["W(a, b) W(a, c) W(b, c)"] = [_cells(row) for row in table[pairs].to_numpy()]
+    printed = [f"printed W({x}, d)" for x in "abc"]
+    parts["printed W to (d)"] = [
+        " ".join("-" if np.isnan(w) else f"{w:.2f}" for w in row) for row in table[printed].to_numpy()
+    ]
+    for name in ("excess by means", "excess by triangles"):
+        parts[name] = table[name].map("{:+.4f}".format)
+    return parts.assign(verdict=table["verdict"])
+
+
+def _cells(values: Array) -> str:
+    return " ".join(f"{value:.3f}" if value == 0 or value >= 5e-4 else f"{value:.0e}" for value in values)

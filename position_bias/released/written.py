@@ -1,0 +1,61 @@
+"""What is written of the released models, and read again. A profile is in
+`{model}/{dataset}/n{n}/{variant}.{slopes}.{content}.csv`: its path says what it is of.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from position_bias import artifacts
+from position_bias.released.models import RULES, Rule, Variant
+from position_bias.released.schedules import Schedule
+
+Array = NDArray[np.float64]
+
+LABELS = ["model", "dataset", "n", "variant", "slopes", "content"]
+
+
+def read_profiles(paths: Iterable[str | Path]) -> pd.DataFrame:
+    """The profiles in one table, with columns `LABELS`, position (0 the first token) and value.
+
+    Raises InputError where one cannot be read.
+    """
+    return pd.concat(
+        [artifacts.read_table(path, ["position", "value"]).assign(**labels_of(Path(path))) for path in paths],
+        ignore_index=True,
+    )[[*LABELS, "position", "value"]]
+
+
+def labels_of(path: Path) -> dict[str, str | int]:
+    """What the path of a profile says of it, by the names in `LABELS`."""
+    variant, slopes, content = path.stem.split(".")
+    model, dataset, length = path.parts[-4:-1]
+    labels = (model, dataset, int(length.removeprefix("n")), variant, slopes, content)
+    return dict(zip(LABELS, labels, strict=True))
+
+
+def by_variant(profiles: pd.DataFrame) -> dict[tuple[str, str], dict[Variant, Array]]:
+    """Profiles [n] of every variant, by model and data set, from a table with one length."""
+    found: dict[tuple[str, str], dict[Variant, Array]] = {}
+    for _, rows in profiles.groupby(LABELS, sort=False):
+        of = rows.iloc[0]
+        values = rows.sort_values("position")["value"].to_numpy(float)
+        found.setdefault((of["model"], of["dataset"]), {})[Variant(of["variant"], of["slopes"], of["content"])] = values
+    return found
+
+
+def read_schedule(mixing: str | Path, content: str | Path) -> Schedule:
+    """A schedule from its two tables, whose rows are in order. Raises InputError where one cannot be read."""
+    layers = artifacts.read_table(mixing, ["layer", "lambda"])["lambda"].to_numpy(float)
+    heads = artifacts.read_table(content, ["layer", "head", "base", "diagonal"])
+    base, diagonal = (heads[name].to_numpy(float).reshape(len(layers), -1) for name in ("base", "diagonal"))
+    return Schedule(layers, base, diagonal)
+
+
+def read_slopes(path: str | Path) -> dict[Rule, Array]:
+    """Slopes [heads] by rule. Raises InputError where the table cannot be read."""
+    table = artifacts.read_table(path, list(RULES))
+    return {rule: table[rule].to_numpy(float) for rule in RULES}

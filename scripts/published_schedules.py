@@ -1,0 +1,18 @@
+import numpy as np
+import pandas as pd
+
+from position_bias import artifacts, runtime
+from position_bias.released import schedules, slopes
+from position_bias.released.models import MODELS
+
+with runtime.job(snakemake.log[0]):
+    released = schedules.read(snakemake.params.source, snakemake.params.sha256).values()
+    tables = zip(snakemake.output.mixing, snakemake.output.content, released, strict=True)
+    for mixing, content, schedule in tables:
+        layer, head = np.indices(schedule.base.shape)
+        columns = {"layer": layer, "head": head, "base": schedule.base, "diagonal": schedule.diagonal}
+        by_layer = pd.DataFrame({"layer": range(len(schedule.mixing)), "lambda": schedule.mixing})
+        artifacts.write_table(mixing, by_layer)
+        artifacts.write_table(content, pd.DataFrame({name: values.ravel() for name, values in columns.items()}))
+    for path, model in zip(snakemake.output.slopes, MODELS.values(), strict=True):
+        artifacts.write_table(path, pd.DataFrame({"head": range(model.heads), **slopes.slopes_of(model)}))

@@ -1,0 +1,140 @@
+"""The five big models end to end: from random numbers shaped like the released ones, and from these where they are."""
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from position_bias.released import schedules, slopes
+from position_bias.released.models import DATASETS, MODELS
+from position_bias.rollout import dense_last_row
+
+JOBS = {
+    "published_schedules": 1,
+    "published_rollout": 15,
+    "published_variants": 1,
+    "published_lengths": 1,
+    "published_fig1": 1,
+    "published_fig2": 1,
+    "published_fig4": 1,
+    "published_long": 1,
+}
+SHORT = "published_lengths='[16, 32]' published_long='[16, 64]'"
+
+
+def last_error(printed):
+    return next(line for line in printed.splitlines() if line.startswith("error: "))
+
+
+def test_everything_is_planned_from_a_source_and_nothing_of_it_by_default(fresh, released_sample):
+    arguments = f"all_published --configfile config/published.yaml --config published_source={released_sample.tables}"
+    planned = fresh.planned(arguments)
+    assert planned.pop("all_published") == 1
+    assert planned == JOBS
+    assert not any(name.startswith("published") for name in fresh.planned("all"))
+
+
+def test_without_a_source_there_is_one_line(fresh):
+    for target in ("all_published", "figures/structural/published_fig1.pdf"):
+        ended = fresh.run(f"snakemake {target} --cores 1")
+        assert ended.returncode == 1
+        assert "Traceback" not in ended.stdout
+        assert ended.stdout.splitlines()[-1].startswith("error: config: published_source = None names no source")
+
+
+def test_a_source_that_is_not_there_ends_its_job_in_one_line(fresh, tmp_path):
+    ended = fresh.run(f"snakemake all_published --cores 1 --directory {tmp_path} --config published_source=nowhere")
+    assert ended.returncode == 1
+    assert "published_source = 'nowhere' is not a directory (looked for" in last_error(ended.stdout)
+
+
+def test_profiles_of_the_sample_are_dense_rollouts_of_it(fresh, released_sample, tmp_path):
+    """From files to files: the variant with most to go wrong, a figure of lambda and one of lengths."""
+    folder = "results/published/rollout/bloom-176b/wikipedia/n32"
+    targets = (
+        f"{folder}/c.faithful.faithful.csv figures/structural/published_fig4.pdf figures/structural/published_long.pdf"
+    )
+    fresh.snakemake(
+        f"{targets} --cores 2 --directory {tmp_path} --config published_source={released_sample.tables} {SHORT}"
+    )
+    key = "bloom-176b", "wikipedia"
+    diagonal = released_sample.diagonal[key].astype(float)
+    for rule, scale in (("released", 1), ("faithful", 128**-0.5)):
+        by_rule = slopes.slopes_of(MODELS["bloom-176b"])[rule]
+        expected = dense_last_row(32, released_sample.mixing[key], by_rule, scale * diagonal)
+        profile = pd.read_csv(tmp_path / folder / f"c.{rule}.{rule}.csv")
+        assert list(profile.columns) == ["position", "value"]
+        assert profile["position"].tolist() == list(range(32))
+        assert np.abs(profile["value"] - expected).max() < 1e-12
+    assert len(list((tmp_path / folder).parent.glob("*/*.csv"))) == 2 * 8
+    for figure in ("published_fig4", "published_long"):
+        assert (tmp_path / f"figures/structural/{figure}.svg").read_bytes().startswith(b"<?xml")
+
+
+@pytest.fixture(scope="module")
+def published():
+    place = os.environ.get("POSITION_BIAS_PUBLISHED")
+    if place is None:
+        pytest.skip("POSITION_BIAS_PUBLISHED names no directory of released numbers")
+    return place
+
+
+@pytest.fixture(scope="module")
+def built(fresh, published, tmp_path_factory):
+    """Everything that the released numbers give."""
+    folder = tmp_path_factory.mktemp("published")
+    overlay = "--configfile config/published.yaml"
+    source = Path(published).absolute()
+    fresh.snakemake(f"all_published --cores 2 {overlay} --directory {folder} --config published_source={source}")
+    return folder
+
+
+def test_the_released_numbers_build_every_profile(built):
+    profiles = sorted((built / "results/published/rollout").rglob("*.csv"))
+    assert len(profiles) == 5 * 3 * 3 * 8
+    for path in profiles:
+        profile = pd.read_csv(path)
+        assert len(profile) == int(path.parent.name[1:])
+        assert profile["value"].sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_the_profile_of_bloom_176b_is_the_dense_one(built, published):
+    schedule = schedules.read(published)["bloom-176b", "fineweb-edu"]
+    slopes_as_configured = 2.0 ** (-8 * np.arange(1, 113) / 112)
+    expected = dense_last_row(256, schedule.mixing, slopes_as_configured, schedule.diagonal)
+    path = built / "results/published/rollout/bloom-176b/fineweb-edu/n256/c.released.released.csv"
+    assert np.abs(pd.read_csv(path)["value"] - expected).max() < 1e-12
+
+
+def test_printed_distances_are_held_against_the_released_numbers(built):
+    table = pd.read_csv(built / "results/tables/structural/published_variants.csv")
+    assert len(table) == 5 * 4 * (1 + 2 + 2)
+    as_released = table.query("dataset == 'fineweb-edu' and slopes == content == 'released'").set_index("model")
+    assert as_released.loc["falcon-rw-7b", "excess by means"] > 0.01
+    assert 0 < as_released.loc["mpt-7b", "excess by means"] < 0.002
+    excluded = as_released.index[as_released["verdict"] == "excluded"]
+    assert set(excluded) == {"falcon-rw-7b", "mpt-7b"}
+    page = (built / "results/tables/structural/published_variants.md").read_text()
+    assert len(re.findall("not excluded|excluded", page)) == 20
+
+
+def test_every_figure_of_the_released_numbers_is_there(built):
+    for name in ("fig1", "fig2", "fig4", "long"):
+        for suffix in ("pdf", "svg", "png"):
+            assert (built / f"figures/structural/published_{name}.{suffix}").stat().st_size > 1000
+
+
+def test_the_authors_tree_gives_what_the_tables_give(fresh, released_sample, tmp_path):
+    written = []
+    for kind in ("tables", "tree"):
+        folder = tmp_path / f"from-{kind}"
+        target = "results/published/schedules/mpt-7b/slopes.csv"
+        source = getattr(released_sample, kind)
+        fresh.snakemake(f"{target} --cores 1 --directory {folder} --config published_source={source}")
+        found = sorted((folder / "results/published/schedules").rglob("*.csv"))
+        assert len(found) == len(MODELS) * (1 + 2 * len(DATASETS))
+        written.append([path.read_bytes() for path in found])
+    assert written[0] == written[1]
