@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 from position_bias import content, gram, mixing
 from position_bias.influence import influence
 from position_bias.language_models.families import Layer, family_of, layers_of, query_and_key
+from position_bias.recency import FIRST_ROW
 from position_bias.runtime import InputError, progress
 
 Floats = NDArray[np.float32]
@@ -42,11 +43,13 @@ class Measurement:
 def measure(model: PreTrainedModel, prompts: NDArray[np.int64], tokens_per_batch: int) -> Measurement:
     """Measure `model` on `prompts` [N, n], as many at a time as `tokens_per_batch` holds (at least one).
 
-    Raises InputError where the model does not take n tokens, or a measured value is not finite.
+    Raises InputError for too few tokens or more than the model takes, or where a measured value is not finite.
     """
     model.eval().requires_grad_(False)
     count, n = prompts.shape
     longest = family_of(model.config).longest(model.config)
+    if n <= FIRST_ROW:
+        raise InputError(f"config: lengths.*.tokens = {n}, but recency needs more than {FIRST_ROW}; give more tokens")
     if n > longest:
         raise InputError(f"config: lengths.*.tokens = {n}, but this {model.config.model_type!r} model takes {longest}")
     batch = max(1, tokens_per_batch // n)

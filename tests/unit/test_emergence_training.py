@@ -564,16 +564,15 @@ def test_a_study_with_norms_goes_on_after_an_interruption(tmp_path, monkeypatch,
 
 
 def test_a_checkpoint_of_another_placement_is_not_used(tmp_path, monkeypatch):
-    """Peri and peri-init have the same parameters: the settings alone tell their runs apart."""
     networks = studies.study("pre-norm").networks
-    train(tmp_path, Study((), True, networks, "peri"))
+    train(tmp_path, Study((), True, networks, "pre"))
     original, calls = sequences.Batches.__call__, []
     monkeypatch.setattr(
         sequences.Batches,
         "__call__",
         lambda batches, iteration: calls.append(iteration) or original(batches, iteration),
     )
-    train(tmp_path, Study((), True, networks, "peri"))
+    train(tmp_path, Study((), True, networks, "pre"))
     assert calls == []
-    train(tmp_path, Study((), True, networks, "peri-init"))
+    train(tmp_path, Study((), True, networks, "post"))
     assert calls == list(range(1, 24))

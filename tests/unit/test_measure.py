@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from position_bias import content
 from position_bias import measure as measuring
 from position_bias.influence import influence
 from position_bias.language_models import families
@@ -182,8 +183,14 @@ def test_bfloat16_weights_measure_the_same_to_their_precision(family, prompts, t
     assert np.abs(coarse.diagonal - exact.diagonal).max() > 0
 
 
-def test_a_single_token_has_nothing_below_the_diagonal(prompts):
-    assert (measure(small("bloom"), prompts[:, :1], N).below == 0).all()
+def test_a_single_token_has_nothing_below_the_diagonal():
+    query, key = torch.randn(2, 3, 1, 4, 5, generator=torch.Generator().manual_seed(0))
+    assert (content.below_diagonal_mean(query, key) == 0).all()
+
+
+def test_prompts_too_short_for_recency_are_refused_at_once(prompts):
+    with pytest.raises(InputError, match=r"lengths\.\*\.tokens = 8, but recency needs more than 8; give more tokens"):
+        measure(small("bloom"), prompts[:, :8], N)
 
 
 def test_no_hook_stays_behind_after_an_error(prompts):
