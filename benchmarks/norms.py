@@ -48,39 +48,33 @@ def growth():
     return peak_megabytes() - before
 
 
-def set_complement(vocabulary, length, seeds):
-    """Train the minimal transformer under peri."""
-    task = tasks.SetComplement(vocabulary)
-    setting = postnorm.Setting(length, batch=32, longest=length, sequences=8)
+def peri(name, size, setting, recipe, seeds):
+    """Train networks under peri on a task."""
     with tempfile.TemporaryDirectory() as folder:
         postnorm.train(
-            task,
+            tasks.task(name),
             "peri",
-            experiments.minimal(vocabulary),
+            size,
             setting,
-            Recipe(500, 0.01, 0.01),
+            recipe,
             seeds,
-            checkpoint_every=500,
+            checkpoint_every=recipe.iterations,
             folder=folder,
             device="cpu",
         )
+
+
+def set_complement(vocabulary, length, seeds):
+    """Train the minimal transformer."""
+    setting = postnorm.Setting(length, batch=32, longest=length, sequences=8)
+    peri(f"set-complement-{vocabulary}", experiments.minimal(vocabulary), setting, Recipe(500, 0.01, 0.01), seeds)
 
 
 def language(seeds):
     """Train a small decoder on a Dyck language."""
+    size = postnorm.Size(layers=2, width=16, heads=2, hidden=32)
     setting = postnorm.Setting(length=10, batch=16, longest=10, sequences=8)
-    with tempfile.TemporaryDirectory() as folder:
-        postnorm.train(
-            tasks.task("dyck-2-3"),
-            "peri",
-            postnorm.Size(layers=2, width=16, heads=2, hidden=32),
-            setting,
-            Recipe(200, 0.005, 0.01),
-            seeds,
-            checkpoint_every=200,
-            folder=folder,
-            device="cpu",
-        )
+    peri("dyck-2-3", size, setting, Recipe(200, 0.005, 0.01), seeds)
 
 
 def exchangeable(seeds):

@@ -284,16 +284,9 @@ def test_an_unknown_network_is_named_with_those_that_there_are(tmp_path):
     assert str(error.value) == "name = 'peri' is not known; use one of none, pre-layer, pre-rms, post-layer"
 
 
-def test_members_that_diverge_have_no_rows(tmp_path, monkeypatch):
+def test_members_that_diverge_have_no_rows(tmp_path, spoil):
     expected = train(tmp_path / "whole")
-    original = decoder.initial
-
-    def spoilt(*arguments):
-        weights = original(*arguments)
-        weights["in1"][0, 0, 0] = math.nan
-        return weights
-
-    monkeypatch.setattr(training.decoder, "initial", spoilt)
+    spoil("in1", 0)
     found = train(tmp_path / "spoilt")
     pd.testing.assert_frame_equal(found, expected[expected["seed"] == 4].reset_index(drop=True), check_exact=True)
     training.require_finite(found, "pre-layer", 1e-2)  # one is left

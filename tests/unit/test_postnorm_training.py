@@ -475,16 +475,9 @@ def test_networks_that_diverged_have_no_tests_and_their_learning_rate_is_named(t
     )
 
 
-def test_a_member_that_diverged_leaves_the_tests_of_the_others(tmp_path, monkeypatch):
+def test_a_member_that_diverged_leaves_the_tests_of_the_others(tmp_path, spoil):
     expected = train(tmp_path / "whole")
-    original = decoder.initial
-
-    def spoilt(*arguments):
-        weights = original(*arguments)
-        weights["readout"][0, 0, 0] = math.nan
-        return weights
-
-    monkeypatch.setattr(training.decoder, "initial", spoilt)
+    spoil("readout", 0)
     outcome = train(tmp_path / "spoilt")
     assert set(outcome.tests["seed"]) == {4}
     pd.testing.assert_frame_equal(outcome.tests, expected.tests[expected.tests["seed"] == 4])
