@@ -109,6 +109,11 @@ def checked_diagonal(diagonal: npt.ArrayLike | None, shape: tuple[int, ...]) -> 
     return checked
 
 
+def uneven_heads(key: str, width: int, heads: int) -> str:
+    """What is wrong where the width that `key` names has no room for as many equal heads; "" where it has."""
+    return f"{key} = {width} does not divide into heads = {heads}; use a multiple of {heads}" if width % heads else ""
+
+
 def _distance(n: int) -> npt.NDArray[np.int64]:
     position = np.arange(n)
     return position[:, None] - position

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from position_bias import statistics
 from position_bias.rollout import attended_last_row, last_row
+from position_bias.runtime import InputError
 
 Array = NDArray[np.float64]
 
@@ -38,6 +39,16 @@ class Measured:
     @property
     def prompts(self) -> int:
         return self.influence.shape[0]
+
+
+def alibi_slopes(measured: Mapping[str, Array], model: str) -> Array:
+    """The slopes among what was measured of `model`. Raises InputError where it has none: it knows no ALiBi."""
+    if "slopes" not in measured:
+        raise InputError(
+            f"model {model} has no ALiBi, which rollouts (a) to (c) are about: they do not apply to it; "
+            "name it in layernorm.pretrained alone, not in measure.models"
+        )
+    return measured["slopes"]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Check a configuration before anything runs: every fault is one line that names the key, its value and the remedy."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,8 +11,6 @@ from position_bias.runtime import InputError
 
 Config = Mapping[str, Any]
 Fault = Any  # jsonschema.ValidationError, whose annotations leave every field possibly unset
-
-TRAINED_MPT_CONTEXT = 2048  # `families` builds MPT for at least as many tokens, and MPT refuses longer prompts
 
 
 def _is_integer(_checker: object, value: object) -> bool:
@@ -30,12 +28,12 @@ Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
 def check(config: Config, schema: Mapping[str, Any], *faults: Callable[[Config], Iterable[str]]) -> None:
     """Raise InputError with one line for the first fault of `config`: against `schema`, then of values together.
 
-    `faults` are what papers know of values that fit the schema, and not each other.
+    `faults` find what single keys do not show: values that fit the schema, and not each other.
     """
     errors = sorted(Validator(schema).iter_errors(config), key=lambda error: list(map(str, error.path)))
     for error in errors:
         raise InputError(f"config: {_describe(error, schema)}")
-    for find in (impossible_values, *faults):
+    for find in faults:
         for fault in find(config):
             raise InputError(f"config: {fault}")
 
@@ -61,52 +59,6 @@ def _number(text: str) -> int | float | str:
         except ValueError:
             continue
     return text
-
-
-def impossible_values(config: Config) -> Iterator[str]:
-    """Faults that single keys do not show: values that fit the schema, and not each other."""
-    datasets = config["datasets"]
-    for key, named in {
-        "primary_dataset": [config["primary_dataset"]],
-        "tokenizer.datasets": config["tokenizer"]["datasets"],
-        "training.datasets": config["training"]["datasets"],
-    }.items():
-        for name in named:
-            if name not in datasets:
-                yield f"{key} = {name!r} is not in datasets; use one of {', '.join(datasets)}"
-    for name in config["fig1"]:
-        if name not in config["models"]:
-            yield f"fig1 = {name!r} is not in models; use one of {', '.join(config['models'])}"
-    purposes: dict[int, str] = {}
-    for purpose, length in config["lengths"].items():
-        if other := purposes.get(tokens := length["tokens"]):
-            yield f"lengths.{purpose}.tokens = {tokens} is that of lengths.{other} too; give each its own"
-        purposes[tokens] = purpose
-    training = config["training"]
-    if training["warmup"] >= training["steps"]:
-        yield (
-            f"training.warmup = {training['warmup']} leaves no step after it; "
-            f"set it below training.steps = {training['steps']}"
-        )
-    for step in training["snapshots"]:
-        if step > training["steps"]:
-            yield f"training.snapshots = {step} is never reached; use steps up to training.steps = {training['steps']}"
-    for name, model in config["models"].items():
-        heads, hidden = model["architecture"]["heads"], model["architecture"]["hidden"]
-        for purpose, length in config["lengths"].items():
-            limit = max(training["context"], TRAINED_MPT_CONTEXT)
-            if model["family"] == "mpt" and length["tokens"] > limit:
-                yield (
-                    f"lengths.{purpose}.tokens = {length['tokens']} is more than models.{name} (mpt) takes; "
-                    f"give at most {limit}"
-                )
-        yield from uneven_heads(f"models.{name}.architecture.hidden", hidden, heads)
-
-
-def uneven_heads(key: str, width: int, heads: int) -> Iterator[str]:
-    """What is wrong where the width at `key` has no room for as many equal heads."""
-    if width % heads:
-        yield f"{key} = {width} does not divide into heads = {heads}; use a multiple of {heads}"
 
 
 def _describe(error: Fault, schema: Mapping[str, Any]) -> str:
@@ -173,5 +125,7 @@ def _fault(error: Fault) -> str:
             return "names something twice; name each once"
         case "pattern":
             return "is not a name; use lower-case letters, digits, dots and dashes"
+        case "anyOf":
+            return "is not allowed"
         case _:
             return f"is not allowed ({error.message})"

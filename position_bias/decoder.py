@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from position_bias import norms, runtime
+from position_bias.attention import uneven_heads
 from position_bias.ensemble import Parameters, normal
 from position_bias.norms import Norm, Placement
 
@@ -42,8 +43,8 @@ class Architecture:
                 raise ValueError(f"{name} = {getattr(self, name)}: must be at least 1")
         if self.hidden < 0:
             raise ValueError(f"hidden = {self.hidden}: give 0 for attention only")
-        if self.width % self.heads:
-            raise ValueError(f"width = {self.width} does not divide into heads = {self.heads}; use a multiple of it")
+        if fault := uneven_heads("width", self.width, self.heads):
+            raise ValueError(fault)
 
     @property
     def blocks(self) -> list[tuple[str, int]]:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -148,19 +148,22 @@ def uses_gpu(requested: Literal["auto", "cpu", "cuda"]) -> bool:
 
 
 @contextmanager
-def device(requested: Literal["auto", "cpu", "cuda"], poll_seconds: float = 0.5) -> Iterator[str]:
-    """Yield `"cpu"`, or `"cuda"` with one GPU held for this process alone. Enter before CUDA starts.
+def device(requested: Literal["auto", "cpu", "cuda"], gpus: int = 1, poll_seconds: float = 0.5) -> Iterator[str]:
+    """Yield `"cpu"`, or `"cuda"` with `gpus` GPUs held for this process alone. Enter before CUDA starts.
 
     Snakemake counts local GPUs but names none, so each job holds a kernel lock per device id; the kernel
-    releases it however the process ends. Under SLURM, which assigns devices itself, nothing is locked.
-    Raises InputError where `cuda` is asked for and no GPU is visible.
+    releases it however the process ends. A job that finds too few free ones holds none while it waits. Under SLURM,
+    which assigns devices itself, nothing is locked. Raises InputError where `cuda` is asked for and no GPU is visible,
+    or fewer than the job needs.
     """
     if not uses_gpu(requested):
         yield "cpu"
         return
-    gpus = visible_gpus()
-    if not gpus:
+    visible = visible_gpus()
+    if not visible:
         raise InputError("config: device = 'cuda', but no GPU is visible to this job; set it to 'auto' or 'cpu'")
+    if len(visible) < gpus:
+        raise InputError(f"this job needs {gpus} GPUs, but sees {len(visible)}; lower its gpus, or add some")
     if "SLURM_JOB_ID" in os.environ:
         yield "cuda"
         return
@@ -169,7 +172,7 @@ def device(requested: Literal["auto", "cpu", "cuda"], poll_seconds: float = 0.5)
         yield "cpu"
         return
     with ExitStack() as held:
-        os.environ["CUDA_VISIBLE_DEVICES"] = _first_free(gpus, held, poll_seconds)
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(_first_free(visible, gpus, held, poll_seconds))
         yield "cuda"
 
 
@@ -179,14 +182,21 @@ def _torch_computes_on_gpus() -> bool:
     return torch.backends.cuda.is_built()
 
 
-def _first_free(gpus: list[str], held: ExitStack, poll_seconds: float) -> str:
+def _first_free(visible: list[str], wanted: int, held: ExitStack, poll_seconds: float) -> list[str]:
     folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"position-bias-gpus-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     while True:
-        for gpu in gpus:
-            try:
-                held.enter_context(FileLock(folder / gpu, timeout=0))
-                return gpu
-            except Timeout:
-                continue
+        with ExitStack() as locked:
+            free = list(islice((gpu for gpu in visible if _locks(folder / gpu, locked)), wanted))
+            if len(free) == wanted:
+                held.enter_context(locked.pop_all())
+                return free
         time.sleep(poll_seconds)
+
+
+def _locks(file: Path, held: ExitStack) -> bool:
+    try:
+        held.enter_context(FileLock(file, timeout=0))
+    except Timeout:
+        return False
+    return True

@@ -11,6 +11,7 @@ sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import configuration, imports, runtime
 from position_bias.emergence import studies as of_emergence
+from position_bias.language_models import studies as of_language_models
 from position_bias.layernorm import studies as of_layernorm
 from position_bias.postnorm import studies as of_postnorm
 from position_bias.released import models as released
@@ -23,7 +24,12 @@ SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
 configuration.read_numbers(config, SCHEMA)
 try:
     configuration.check(
-        config, SCHEMA, of_emergence.faults, of_layernorm.faults, of_postnorm.faults
+        config,
+        SCHEMA,
+        of_language_models.faults,
+        of_emergence.faults,
+        of_layernorm.faults,
+        of_postnorm.faults,
     )
 except runtime.InputError as error:
     sys.exit(f"error: {error}")
@@ -33,23 +39,41 @@ PRIMARY = config["primary_dataset"]
 HEATMAP, STANDARD, LONG = (
     config["lengths"][purpose]["tokens"] for purpose in ("heatmap", "standard", "long")
 )
-PROMPTS = {length["tokens"]: length["prompts"] for length in config["lengths"].values()}
+MORE = [length["tokens"] for length in config["lengths"]["more"]]
+PROMPTS = {
+    length["tokens"]: length["prompts"]
+    for length in [
+        *(config["lengths"][purpose] for purpose in ("heatmap", "standard", "long")),
+        *config["lengths"]["more"],
+    ]
+}
 
 # 1 where a job will hold a GPU, 0 on a machine without one: a GPU limit must not throttle a laptop.
 GPU = int(runtime.uses_gpu(config["device"]))
 
+DATASETS = config["measure"]["datasets"]
+MODELS = config["measure"]["models"]
+TRAINED = [model for model in MODELS if model in config["models"]]
 FIG1 = config["fig1"]
-FIG2 = [model for model in config["models"] if model not in FIG1]
+FIG2 = [model for model in MODELS if model not in FIG1]
 
 STEPS = sorted({*config["training"]["snapshots"], config["training"]["steps"]})
 LAST = config["training"]["steps"]
 
 
+def named(*parts):
+    """A pattern of the names in parts of the configuration."""
+    return (
+        "|".join(re.escape(name) for part in parts for name in config[part]) or "(?!)"
+    )
+
+
 wildcard_constraints:
-    dataset="|".join(map(re.escape, config["datasets"])),
-    model="|".join(map(re.escape, config["models"])),
+    dataset=named("datasets", "hub_datasets"),
+    model=named("models", "hub_models"),
     seed=r"\d+",
-    checkpoint=r"seed\d+/step\d+",
+    checkpoint=r"seed\d+/step\d+|hub",
+    tokenizer=f"offline|{named('hub_models')}",
     n="|".join(map(str, PROMPTS)),
 
 
@@ -63,26 +87,44 @@ def library(script):
     return [project(path) for path in imports.closure(ROOT / "scripts" / script, ROOT)]
 
 
-def across_models(patterns, models=config["models"], steps=(LAST,)):
-    """The patterns for every seed of the models at the given steps of training; other wildcards stay open."""
+def checkpoints(model, steps):
+    """What is measured of a model: every seed at the given steps of training, or the model of the hub itself."""
+    if model in config["hub_models"]:
+        return ["hub"] if LAST in steps else []
     return [
-        pattern.replace("{model}", model)
-        .replace("{checkpoint}", f"seed{seed}/step{step}")
-        .replace("{seed}", str(seed))
-        for pattern in ([patterns] if isinstance(patterns, str) else patterns)
-        for model in models
+        f"seed{seed}/step{step}"
         for seed in config["models"][model]["seeds"]
         for step in steps
     ]
 
 
+def across_models(patterns, models=MODELS, steps=(LAST,)):
+    """The patterns for every checkpoint of the models at the given steps of training; other wildcards stay open."""
+    return [
+        pattern.replace("{model}", model).replace("{checkpoint}", checkpoint)
+        for pattern in ([patterns] if isinstance(patterns, str) else patterns)
+        for model in models
+        for checkpoint in checkpoints(model, steps)
+    ]
+
+
 def across_datasets(patterns):
-    """The patterns for every trained model, seed and data set."""
+    """The patterns for every measured model, checkpoint and data set."""
     return [
         path.replace("{dataset}", dataset)
-        for dataset in config["datasets"]
+        for dataset in DATASETS
         for path in across_models(patterns)
     ]
+
+
+def taken(dataset):
+    """What windows are taken from a document: of a large data set the first, as the paper does."""
+    return "first" if dataset in config["hub_datasets"] else "every"
+
+
+def hub_model(wildcards, key):
+    """What the configuration says of a model of the hub."""
+    return config["hub_models"][wildcards.model][key]
 
 
 def measured(quantity, lengths):
@@ -163,7 +205,9 @@ NORMALISED = {  # norm -> vocabulary and study of emergence with a causal mask a
 GRAMS = [  # of the language models, untrained where the configuration keeps that, and trained
     path.replace("{dataset}", PRIMARY)
     for path in across_models(
-        measured("gram", [STANDARD]), steps=sorted({STEPS[0], LAST})
+        measured("gram", [STANDARD]),
+        config["layernorm"]["pretrained"],
+        steps=sorted({STEPS[0], LAST}),
     )
 ]
 

@@ -107,8 +107,8 @@ rule structural_fig5:
     input:
         library=library("structural_fig5.py"),
         content=[
-            f"results/measure/{model}/seed{config['models'][model]['seeds'][0]}/step{LAST}/{PRIMARY}/n{HEATMAP}/content.safetensors"
-            for model in config["models"]
+            f"results/measure/{model}/{checkpoints(model, [LAST])[0]}/{PRIMARY}/n{HEATMAP}/content.safetensors"
+            for model in MODELS
         ],
     output:
         pdf="figures/structural/fig5.pdf",
@@ -137,7 +137,7 @@ rule structural_training:
     input:
         library=library("structural_training.py"),
         profiles=across_models(
-            rollouts("profiles.parquet", PRIMARY, STANDARD), steps=STEPS
+            rollouts("profiles.parquet", PRIMARY, STANDARD), TRAINED, STEPS
         ),
     output:
         pdf="figures/structural/training.pdf",

@@ -1,6 +1,7 @@
 # One forward and backward pass over the prompts yields every measured quantity. In: a model directory, prompts.
-# Out: results/measure/{model}/{checkpoint}/{dataset}/n{n}/, one quantity a file; {checkpoint} is seed{seed}/step{step}.
-# A job measures one model on one data set at every length: to import and open it costs as much as one length.
+# Out: results/measure/{model}/{checkpoint}/{dataset}/n{n}/, one quantity a file; {checkpoint} is seed{seed}/step{step} of
+# a model trained here, or hub. A job measures one model on one data set at every length: to import and open it costs as
+# much as one length. A killed job goes on from checkpoints/measure/.
 
 
 rule measure:
@@ -33,7 +34,11 @@ rule measure:
         gpu=GPU,
     params:
         precision=lookup(dpath="measure/precision", within=config),
+        positions="own",
         tokens_per_batch=lookup(dpath="measure/tokens_per_batch", within=config),
+        activation_checkpointing=lookup(
+            dpath="measure/activation_checkpointing", within=config
+        ),
     script:
         "../scripts/measure.py"
 
@@ -52,3 +57,25 @@ use rule measure as measure_snapshot with:
         slopes=measured("slopes", [STANDARD]),
     wildcard_constraints:
         checkpoint=rf"seed\d+/step(?!{LAST}/)\d+",
+
+
+use rule measure as measure_hub with:
+    input:
+        library=library("measure.py"),
+        model="results/hub/{model}.json",
+        prompts=expand(
+            "results/prompts/{{model}}/{{dataset}}/n{n}.safetensors", n=PROMPTS
+        ),
+    wildcard_constraints:
+        checkpoint="hub",
+    resources:
+        mem_mb=lambda wildcards: 1000 * hub_model(wildcards, "memory"),
+        runtime=lambda wildcards: hub_model(wildcards, "minutes"),
+        gpu=lambda wildcards: GPU * hub_model(wildcards, "gpus"),
+    params:
+        precision=lookup(dpath="measure/precision", within=config),
+        positions=lambda wildcards: hub_model(wildcards, "positions"),
+        tokens_per_batch=lookup(dpath="measure/tokens_per_batch", within=config),
+        activation_checkpointing=lookup(
+            dpath="measure/activation_checkpointing", within=config
+        ),

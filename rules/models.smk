@@ -1,5 +1,33 @@
-# Language models trained here. In: training text, tokenizer. Out: results/models/{model}/seed{seed}/step{step}/, a
-# Hugging Face directory for every kept step, and loss.csv beside them. A killed job resumes from checkpoints/.
+# Language models. Those trained here, in: training text, tokenizer; out: results/models/{model}/seed{seed}/step{step}/, a
+# Hugging Face directory for every kept step, and loss.csv beside them; a killed job resumes from checkpoints/. Those of
+# the hub, out: results/hub/{model}.json, which says what files they have in the hub's cache.
+
+
+rule hub_model:
+    """See that a model of the hub is at hand. Where jobs are sent to a cluster, this one stays."""
+    input:
+        library=library("hub_model.py"),
+    output:
+        "results/hub/{model}.json",
+    log:
+        "logs/hub/{model}.log",
+    benchmark:
+        "results/benchmarks/hub/{model}.tsv"
+    wildcard_constraints:
+        model=named("hub_models"),
+    localrule: True
+    conda:
+        "../envs/text.yaml"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=2880,
+    params:
+        source=lookup(dpath="hub_models/{model}/source", within=config),
+        revision=lookup(dpath="hub_models/{model}/revision", within=config),
+        family=lookup(dpath="hub_models/{model}/family", within=config),
+    script:
+        "../scripts/hub_model.py"
 
 
 rule train:
@@ -27,6 +55,8 @@ rule train:
         "logs/models/{model}/seed{seed}.log",
     benchmark:
         "results/benchmarks/models/{model}/seed{seed}.tsv"
+    wildcard_constraints:
+        model=named("models"),
     conda:
         "../envs/language-models.yaml"
     threads: 1

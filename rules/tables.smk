@@ -6,8 +6,12 @@ rule structural_table1:
     """Table 1: size of every model, and the loss that it reached."""
     input:
         library=library("structural_table1.py"),
-        losses=across_models("results/models/{model}/seed{seed}/loss.csv"),
-        models=across_models("results/models/{model}/{checkpoint}"),
+        losses=[
+            f"results/models/{model}/seed{seed}/loss.csv"
+            for model in TRAINED
+            for seed in config["models"][model]["seeds"]
+        ],
+        models=across_models("results/models/{model}/{checkpoint}", TRAINED),
         published=project("published/structural_models.csv"),
     output:
         csv="results/tables/structural/table1.csv",
@@ -28,7 +32,7 @@ rule structural_table1:
         runtime=10,
     params:
         architectures={
-            name: model["architecture"] for name, model in config["models"].items()
+            model: config["models"][model]["architecture"] for model in TRAINED
         },
     script:
         "../scripts/structural_table1.py"
@@ -166,7 +170,10 @@ use rule structural_table2 as structural_spearman with:
     input:
         library=library("structural_table2.py"),
         statistics=across_datasets(
-            [rollouts("statistics.parquet", "{dataset}", n) for n in (STANDARD, LONG)]
+            [
+                rollouts("statistics.parquet", "{dataset}", n)
+                for n in (STANDARD, *MORE, LONG)
+            ]
         ),
     output:
         csv="results/tables/structural/spearman.csv",
@@ -279,8 +286,8 @@ rule structural:
         rules.structural_fig5.output,
         rules.structural_forces.output,
         rules.structural_dichotomy.output,
-        rules.structural_training.output,
-        rules.structural_table1.output,
+        rules.structural_training.output if TRAINED else [],
+        rules.structural_table1.output if TRAINED else [],
         rules.structural_table2.output,
         rules.structural_table3.output,
         rules.structural_table4.output,

@@ -1,26 +1,42 @@
+import shutil
+from pathlib import Path
+
 import torch
+import transformers
 
 from position_bias import artifacts, runtime
-from position_bias.language_models import families
-from position_bias.measure import measure
+from position_bias.language_models import families, hub
+from position_bias.measure import Resumption, measure
 
-with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+gpus = max(1, snakemake.resources.gpu)
+with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"], gpus) as device:
     runtime.keep_freed_memory()
     torch.set_num_threads(snakemake.threads)
-    wildcards, out = snakemake.wildcards, snakemake.output
-    model = families.open_model(snakemake.input.model, device, snakemake.params.precision)
+    wildcards, params, out = snakemake.wildcards, snakemake.params, snakemake.output
+    directory = hub.model_directory(snakemake.input.model)
+    place = "balanced" if gpus > 1 and device == "cuda" else device
+    model = families.open_model(directory, place, params.precision, params.positions)
     slopes = families.effective_slopes(model.config)
+    folder = Path("checkpoints/measure", wildcards.model, wildcards.checkpoint, wildcards.dataset)
+    run = [hub.stamp(directory), dict(params.items()), place, transformers.__version__]
     quantities = (out.mixing, out.content, out.attention, out.influence, out.gram, out.slopes)
     lengths = zip(snakemake.input.prompts, *quantities, strict=True)
     for source, mixing, content, attention, influence, gram, alibi in lengths:
         prompts = artifacts.read_tensors(source, "prompts")["prompts"]
-        measured = measure(model, prompts, snakemake.params.tokens_per_batch)
-        matrices = {} if measured.content is None else {"mean": measured.content}
-        labels = {**dict(wildcards.items()), "n": prompts.shape[1]}
+        n = prompts.shape[1]
+        measured = measure(
+            model,
+            prompts,
+            params.tokens_per_batch,
+            activation_checkpointing=params.activation_checkpointing,
+            resumption=Resumption(folder / f"n{n}.safetensors", run, snakemake.config["measure"]["checkpoint_every"]),
+        )
+        labels = {**dict(wildcards.items()), "n": n}
         artifacts.write_tensors(mixing, measured.mixing, **labels)
-        artifacts.write_tensors(content, {"diagonal": measured.diagonal, "below": measured.below, **matrices}, **labels)
+        artifacts.write_tensors(content, measured.content_logits, **labels)
         artifacts.write_tensors(attention, {} if measured.attention is None else {"mean": measured.attention}, **labels)
         artifacts.write_tensors(influence, {"influence": measured.influence}, **labels)
         cosines = {} if measured.gram is None else {"mean": measured.gram}
         artifacts.write_tensors(gram, {"recency": measured.recency, **cosines}, **labels)
-        artifacts.write_tensors(alibi, {"slopes": slopes}, **labels)
+        artifacts.write_tensors(alibi, {} if slopes is None else {"slopes": slopes}, **labels)
+    shutil.rmtree(folder, ignore_errors=True)

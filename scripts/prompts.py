@@ -1,16 +1,16 @@
 from pathlib import Path
 
 from position_bias import artifacts, runtime
-from position_bias.language_models import tokens
+from position_bias.language_models import hub, tokens
 
 with runtime.job(snakemake.log[0]):
     dataset, n = snakemake.wildcards.dataset, int(snakemake.wildcards.n)
     prompts = tokens.sample_prompts(
         tokens.texts(Path(snakemake.input.test).parent, "test"),
-        tokens.open_tokenizer(Path(snakemake.input.tokenizer)),
+        tokens.open_tokenizer(hub.model_directory(snakemake.input.tokenizer)),
         n,
         snakemake.params.prompts,
-        "every",
+        snakemake.params.taken,
         runtime.seed(snakemake.params.seed, "prompts", dataset, n),
     )
     artifacts.write_tensors(snakemake.output[0], {"prompts": prompts}, dataset=dataset, n=n)

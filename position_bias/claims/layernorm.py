@@ -15,6 +15,7 @@ import pandas as pd
 
 from position_bias.claims.verdict import Prediction, mean_row, table
 from position_bias.emergence import gaps
+from position_bias.layernorm.pretrained import OF_HUB, UNTRAINED
 
 PAPER = "layernorm"
 
@@ -184,12 +185,13 @@ def _language_models(table: pd.DataFrame, level: float) -> Iterator[dict[str, ob
 
     Intervals are over prompts, each with its mean over the seeds of a model, so they say nothing of other seeds.
     """
-    source = f"{ABSTRACT}; but ALiBi favours recent keys, too: not of LayerNorm alone"
+    source = f"{ABSTRACT}; but positions, such as ALiBi, favour recent keys, too: not of LayerNorm alone"
     for model, of_model in _groups(table[table["layer"] > 1], "model"):
-        last = of_model["step"].max()
-        steps = {f"trained (step {last})": last, "untrained (step 0)": 0} if last else {"untrained (step 0)": 0}
-        for state, step in steps.items():
-            by_prompt = of_model[of_model["step"] == step].groupby("prompt")["value"].mean()
+        states = {*of_model["state"]}
+        if states != {OF_HUB}:
+            states.add(UNTRAINED)  # of a model trained here
+        for state in sorted(states):
+            by_prompt = of_model[of_model["state"] == state].groupby("prompt")["value"].mean()
             quantity = f"recency of the Gram, mean over layers from 2 on; {model}, {state}"
             yield mean_row("Language models", quantity, RECENT, by_prompt, level, source)
 

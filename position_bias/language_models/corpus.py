@@ -15,9 +15,9 @@ import sys
 import sysconfig
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -85,7 +85,21 @@ def write(corpus: str, train_path: str | Path, test_path: str | Path, manifest_p
     }
     for path, part in ((train_path, train), (test_path, test)):
         write_table(path, pd.DataFrame(part, columns=Document._fields))
-    with whole_file(manifest_path) as partial:
+    _write_manifest(manifest_path, manifest)
+
+
+def write_fetched(texts: Iterable[str], described: Mapping[str, Any], test_path: Path, manifest_path: Path) -> None:
+    """Write texts from elsewhere as `write` writes its test documents, and what is `described` of them.
+
+    Their ids are their places in the source, counted from 0.
+    """
+    test = [Document(str(place), text) for place, text in enumerate(texts)]
+    write_table(test_path, pd.DataFrame(test, columns=Document._fields))
+    _write_manifest(manifest_path, {**described, "splits": {"test": summary(test)}})
+
+
+def _write_manifest(path: str | Path, manifest: Mapping[str, Any]) -> None:
+    with whole_file(path) as partial:
         partial.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 

@@ -1,10 +1,12 @@
-"""The model families we measure: where each keeps what the measuring pass reads, and how each applies ALiBi.
+"""The model families we measure: where each keeps what the measuring pass reads, and how each applies positions.
 
-A family differs from the next in the names of its modules, in the layout of its fused query-key-value
-projection, and in the slope that its attention logits really see (`effective_slopes`). Nothing else in the
-library knows one family from another. To add one, write a `Family` and list it in `FAMILIES`.
+A family differs from the next in the names of its modules and in its positions: one with ALiBi also in the layout of
+its fused query-key-value projection and in the slope that its attention logits really see (`effective_slopes`). Nothing
+else in the library knows one family from another. To add one, write a `Family` and list it in `FAMILIES`; to train it
+from scratch too, add a builder.
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,6 +32,7 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
+from position_bias.language_models.studies import TRAINED_MPT_CONTEXT
 from position_bias.runtime import InputError
 
 transformers_logging.disable_progress_bar()  # one for each file that is written or read
@@ -42,15 +45,21 @@ class Family:
     """How one family of `transformers` is laid out. Module names are paths below the object that holds them."""
 
     blocks: str  # below the model; a block's first argument is the residual stream x
-    attention: str  # below a block; its second output is the attention weights [B, H, n, n]
-    query_key_value: str  # below the attention: the fused projection
+    attention: str  # below a block; reads the first argument, its second output is the attention weights [B, H, n, n]
     output: str  # below the attention: what it yields is added to the residual stream
-    layout: Literal["heads first", "kinds first"]  # of the fused projection: (H, 3, d) or (3, H, d)
     sizes: Callable[[PretrainedConfig], tuple[int, int, int]]  # layers, heads, head_dim
-    slopes: Callable[[int, int], Slopes]  # heads, head_dim -> effective ALiBi slope of each head
     longest: Callable[[PretrainedConfig], float]  # most tokens that the model takes
     unsupported: Callable[[PretrainedConfig], str]  # why a configuration is not of this layout, or ""
-    build: Callable[[Mapping[str, Any], int, int], PreTrainedModel]  # architecture, vocabulary, context
+    alibi: "Alibi | None"  # None: positions enter in another way, and what is said of ALiBi does not apply
+
+
+@dataclass(frozen=True)
+class Alibi:
+    """How a family with ALiBi scores its keys."""
+
+    query_key_value: str  # below the attention: the fused projection
+    layout: Literal["heads first", "kinds first"]  # of the fused projection: (H, 3, d) or (3, H, d)
+    slopes: Callable[[int, int], Slopes]  # heads, head_dim -> effective ALiBi slope of each head
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,7 @@ class Layer:
 
     block: nn.Module
     attention: nn.Module
-    query_key_value: nn.Module
+    query_key_value: nn.Module | None  # of families with ALiBi
     output: nn.Module
 
 
@@ -101,7 +110,7 @@ def _build_mpt(architecture: Mapping[str, Any], vocabulary: int, context: int) -
             d_model=architecture["hidden"],
             n_layers=architecture["layers"],
             n_heads=architecture["heads"],
-            max_seq_len=max(context, 2048),  # the library refuses longer inputs, and ALiBi needs no training there
+            max_seq_len=max(context, TRAINED_MPT_CONTEXT),  # the library refuses longer ones, and ALiBi takes them
             initializer_range=architecture["initializer_range"],
             attn_implementation="eager",
         )
@@ -138,43 +147,70 @@ def _unsupported_falcon(config: PretrainedConfig) -> str:
     return ""
 
 
-FAMILIES: dict[str, Family] = {
+def _unsupported_mpt(config: PretrainedConfig) -> str:
+    scale = config.attn_config.softmax_scale
+    if not config.attn_config.alibi:
+        return "it does not use ALiBi"
+    if scale is not None and not math.isclose(scale, (config.d_model / config.n_heads) ** -0.5):
+        return f"its logits are scaled by {scale}, not by 1/sqrt(head_dim)"
+    return ""
+
+
+def _rotary(output: str) -> Family:
+    """Families with the module names of Llama: rotary positions, queries, keys and values projected apart."""
+    return Family(
+        blocks="model.layers",
+        attention="self_attn",
+        output=output,
+        sizes=lambda config: (config.num_hidden_layers, config.num_attention_heads, _head_dim(config)),
+        longest=lambda config: config.max_position_embeddings,
+        unsupported=lambda config: "",
+        alibi=None,
+    )
+
+
+def _head_dim(config: PretrainedConfig) -> int:
+    return getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+
+
+FAMILIES: dict[str, Family] = {  # by the model type that config.json names
     "bloom": Family(
         blocks="transformer.h",
         attention="self_attention",
-        query_key_value="query_key_value",
         output="dense",
-        layout="heads first",
         sizes=lambda config: (config.n_layer, config.n_head, config.hidden_size // config.n_head),
-        slopes=lambda heads, head_dim: alibi_slopes(heads),
         longest=lambda config: math.inf,
         unsupported=_unsupported_bloom,
-        build=_build_bloom,
+        alibi=Alibi("query_key_value", "heads first", lambda heads, head_dim: alibi_slopes(heads)),
     ),
     "mpt": Family(
         blocks="transformer.blocks",
         attention="attn",
-        query_key_value="Wqkv",
         output="out_proj",
-        layout="kinds first",
         sizes=lambda config: (config.n_layers, config.n_heads, config.d_model // config.n_heads),
-        slopes=lambda heads, head_dim: alibi_slopes(heads),
         longest=lambda config: config.max_seq_len,
-        unsupported=lambda config: "",
-        build=_build_mpt,
+        unsupported=_unsupported_mpt,
+        alibi=Alibi("Wqkv", "kinds first", lambda heads, head_dim: alibi_slopes(heads)),
     ),
     "falcon": Family(
         blocks="transformer.h",
         attention="self_attention",
-        query_key_value="query_key_value",
         output="dense",
-        layout="heads first",
         sizes=lambda config: (config.num_hidden_layers, config.num_attention_heads, config.head_dim),
-        slopes=_falcon_slopes,
         longest=lambda config: math.inf,
         unsupported=_unsupported_falcon,
-        build=_build_falcon,
+        alibi=Alibi("query_key_value", "heads first", _falcon_slopes),
     ),
+    "llama": _rotary("o_proj"),
+    "qwen3": _rotary("o_proj"),
+    "phi3": _rotary("o_proj"),
+    "phi": _rotary("dense"),  # its block adds the MLP of the same input beside the attention
+}
+
+BUILDERS: dict[str, Callable[[Mapping[str, Any], int, int], PreTrainedModel]] = {  # architecture, vocabulary, context
+    "bloom": _build_bloom,
+    "mpt": _build_mpt,
+    "falcon": _build_falcon,
 }
 
 
@@ -184,38 +220,62 @@ def build(family: str, architecture: Mapping[str, Any], vocabulary: int, context
     `architecture` holds layers, heads, hidden and initializer_range; `context` is the training length.
     Raises InputError for an unknown family.
     """
-    if family not in FAMILIES:
-        raise InputError(f"config: models.*.family = {family!r} has no adapter; use one of {', '.join(FAMILIES)}")
+    if family not in BUILDERS:
+        raise InputError(f"config: models.*.family = {family!r} cannot be built; use one of {', '.join(BUILDERS)}")
     torch.manual_seed(seed)
-    return _without_double_alibi(FAMILIES[family].build(architecture, vocabulary, context))
+    return _without_double_alibi(BUILDERS[family](architecture, vocabulary, context))
 
 
-def open_model(directory: str | Path, device: str = "cpu", precision: str = "float32") -> PreTrainedModel:
+def open_model(
+    directory: str | Path,
+    device: str | Mapping[str, str] = "cpu",
+    precision: str = "float32",
+    positions: Literal["own", "none"] = "own",
+) -> PreTrainedModel:
     """Open a Hugging Face directory for measuring: eager attention, safetensors only, no remote code.
 
-    `precision` is that of the weights, float32 or bfloat16; what is measured is reduced in float32 either way. Raises
+    `device` is "cpu", "cuda", "balanced" over all visible GPUs, or a mapping of modules to devices. `precision` is that
+    of the weights, float32 or bfloat16; what is measured is reduced in float32 either way. `positions` "none" turns the
+    rotation of a rotary family off, for a model that was trained without and is stored as one of the family. Raises
     InputError where the directory is missing, incomplete, cut short, or of a layout that no family describes.
     """
     directory = Path(directory)
-    for name in ("config.json", "model.safetensors"):
-        if not (directory / name).is_file():
-            raise InputError(f"model directory {directory} lacks {name}; build or copy the whole directory again")
+    require_whole(directory)
     try:
-        family_of(AutoConfig.from_pretrained(directory, local_files_only=True))
+        family = family_of(AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False))
         model, loading = AutoModelForCausalLM.from_pretrained(
             directory,
             attn_implementation="eager",
             dtype=getattr(torch, precision),
             use_safetensors=True,
             local_files_only=True,
+            trust_remote_code=False,
             output_loading_info=True,
+            device_map=None if device == "cpu" else device,
         )
+    except torch.OutOfMemoryError as error:
+        raise InputError(f"model directory {directory} does not fit: {error}; give it more GPUs or memory") from error
     except (OSError, SafetensorError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"model directory {directory} cannot be opened: {reason}; build or copy it again") from error
     if missing := sorted(loading["missing_keys"]):
         raise InputError(f"model directory {directory} lacks weights: {', '.join(missing)}; build or copy it again")
-    return _without_double_alibi(model).to(device).eval()
+    if positions == "none":
+        if family.alibi is not None:
+            raise InputError(f"model directory {directory} has ALiBi, which cannot be turned off; set positions to own")
+        model.get_submodule("model.rotary_emb").inv_freq.zero_()  # every angle is 0
+    return _without_double_alibi(model).eval()
+
+
+def require_whole(directory: Path) -> None:
+    """Raise InputError unless `directory` holds a configuration and all weights that it should, in safetensors."""
+    if not (directory / "config.json").is_file():
+        raise InputError(f"model directory {directory} lacks config.json; build or copy the whole directory again")
+    index = directory / "model.safetensors.index.json"
+    shards = json.loads(index.read_text())["weight_map"].values() if index.is_file() else ["model.safetensors"]
+    for shard in sorted(set(shards)):
+        if not (directory / shard).is_file():
+            raise InputError(f"model directory {directory} lacks {shard}; build or copy the whole directory again")
 
 
 def family_of(config: PretrainedConfig) -> Family:
@@ -238,19 +298,19 @@ def layers_of(model: PreTrainedModel) -> list[Layer]:
 
 def _layer(block: nn.Module, family: Family) -> Layer:
     attention = block.get_submodule(family.attention)
-    return Layer(
-        block,
-        attention,
-        attention.get_submodule(family.query_key_value),
-        attention.get_submodule(family.output),
-    )
+    fused = attention.get_submodule(family.alibi.query_key_value) if family.alibi else None
+    return Layer(block, attention, fused, attention.get_submodule(family.output))
 
 
 def query_and_key(fused: Tensor, config: PretrainedConfig) -> tuple[Tensor, Tensor]:
-    """Queries and keys, each [B, n, H, d], from the fused projection [B, n, 3 H d], as the attention sees them."""
+    """Queries and keys, each [B, n, H, d], from the fused projection [B, n, 3 H d], as the attention sees them.
+
+    For families with ALiBi.
+    """
     family = family_of(config)
+    assert family.alibi is not None
     _, heads, head_dim = family.sizes(config)
-    if family.layout == "heads first":
+    if family.alibi.layout == "heads first":
         query, key, _ = fused.unflatten(-1, (heads, 3, head_dim)).unbind(-2)
         return query, key
     clip = config.attn_config.clip_qkv
@@ -258,11 +318,14 @@ def query_and_key(fused: Tensor, config: PretrainedConfig) -> tuple[Tensor, Tens
     return query, key
 
 
-def effective_slopes(config: PretrainedConfig) -> Slopes:
-    """The slope s_h of each head in its softmax: logits = q.k / sqrt(d) - s_h * distance. float64 [H]."""
+def effective_slopes(config: PretrainedConfig) -> Slopes | None:
+    """The slope s_h of each head in its softmax: logits = q.k / sqrt(d) - s_h * distance. float64 [H].
+
+    None for a family without ALiBi.
+    """
     family = family_of(config)
     _, heads, head_dim = family.sizes(config)
-    return family.slopes(heads, head_dim)
+    return family.alibi.slopes(heads, head_dim) if family.alibi else None
 
 
 def _without_double_alibi(model: PreTrainedModel) -> PreTrainedModel:

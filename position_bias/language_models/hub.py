@@ -1,17 +1,30 @@
-"""The Hugging Face hub, asked once: without a network its libraries retry for half a minute before each failure."""
+"""Models and text of the Hugging Face hub, at pinned commits. Only what stands here asks the network for anything.
+
+A source is a hub id such as bigscience/bloom, or a directory where it starts with a slash or a dot. Models stay in the
+hub's own cache (HF_HOME), where an interrupted download goes on; the workflow keeps a record that says which files a
+model has. Later stages read the record and ask nobody.
+"""
+
+import json
+from pathlib import Path
 
 import datasets
 import huggingface_hub
+from huggingface_hub import errors
 
-from position_bias.runtime import log
+from position_bias.language_models.studies import is_directory
+from position_bias.runtime import InputError, log, whole_file
 
 SECONDS_TO_ANSWER = 5.0
+WEIGHTS = "*.safetensors"
+WANTED = ("*.json", WEIGHTS)  # no code and no pickle
 
 
 def settle_offline() -> None:
     """Find out whether the hub answers; where it does not, let its libraries use what is cached, at once or not at all.
 
-    For the rest of this process. Proxies and mirrors of the environment are used, as by the libraries themselves.
+    For the rest of this process: without a network the libraries retry for half a minute before each failure. Proxies
+    and mirrors of the environment are used, as by the libraries themselves.
     """
     if huggingface_hub.constants.HF_HUB_OFFLINE:
         return
@@ -22,3 +35,89 @@ def settle_offline() -> None:
         log.warning("%s does not answer (%s); only what is cached can be used", endpoint, type(error).__name__)
         huggingface_hub.constants.HF_HUB_OFFLINE = True
         datasets.config.HF_HUB_OFFLINE = True
+
+
+def fetch_model(source: str, revision: str | None, model_type: str, record: str | Path) -> None:
+    """See that a model is at hand, downloading what is missing, and write to `record` (JSON) which files it has.
+
+    Raises InputError where there is no such model or revision, where access to it is gated, without a network for what
+    is not cached, where the weights are no safetensors, and where its configuration is not of `model_type`.
+    """
+    if is_directory(source):
+        directory = Path(source)
+        if not directory.is_dir():
+            raise InputError(f"model {source} is not a directory; correct hub_models.*.source")
+    else:
+        settle_offline()
+        directory = _snapshot(source, revision, local_files_only=False)
+    paths = (path.relative_to(directory) for path in directory.rglob("*") if path.is_file())
+    files = sorted(path.as_posix() for path in paths if any(path.match(pattern) for pattern in WANTED))
+    if not any(Path(name).match(WEIGHTS) for name in files):
+        raise InputError(f"model {source} has no safetensors weights; name a revision or a copy of it that has")
+    configuration = directory / "config.json"
+    found = json.loads(configuration.read_text())["model_type"] if configuration.is_file() else None
+    if found != model_type:
+        raise InputError(f"model {source} is of type {found!r}, not {model_type!r}; correct hub_models.*.family")
+    described = {
+        "source": source,
+        "revision": revision,
+        "files": {name: (directory / name).stat().st_size for name in files},
+    }
+    with whole_file(record) as partial:
+        partial.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+
+
+def model_directory(place: str | Path) -> Path:
+    """Where a model lies that `place` means: a directory itself, or the record that `fetch_model` wrote.
+
+    Raises InputError where a file of the record is gone or has another size.
+    """
+    place = Path(place)
+    if place.is_dir():
+        return place
+    described = json.loads(place.read_text(encoding="utf-8"))
+    source = described["source"]
+    again = f"fetch it again: snakemake --cores 1 --force {place}"
+    if is_directory(source):
+        directory = Path(source)
+    else:
+        try:
+            directory = _snapshot(source, described["revision"], local_files_only=True)
+        except InputError as error:
+            raise InputError(f"{error}; {again}") from error
+    for name, size in described["files"].items():
+        file = directory / name
+        there = file.stat().st_size if file.is_file() else 0
+        if there != size:
+            raise InputError(f"model {source} is not whole: {name} has {there} of {size} bytes; {again}")
+    return directory
+
+
+def stamp(directory: Path) -> list[tuple[str, int, int]]:
+    """Name, size and time of change of every file in a model's directory: what tells a model from its successor."""
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    facts = ((path.relative_to(directory).as_posix(), path.stat()) for path in files)
+    return [(name, status.st_size, status.st_mtime_ns) for name, status in facts]
+
+
+def _snapshot(source: str, revision: str | None, local_files_only: bool) -> Path:
+    """The directory of a hub model at a commit, as the hub's cache holds it."""
+    place = f"hub model {source!r} at {revision}"
+    try:
+        return Path(
+            huggingface_hub.snapshot_download(
+                source, revision=revision, allow_patterns=list(WANTED), local_files_only=local_files_only
+            )
+        )
+    except errors.GatedRepoError as error:
+        raise InputError(
+            f"{place} is gated: accept its licence on its page, then log in with: hf auth login"
+        ) from error
+    except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
+        raise InputError(f"{place} does not exist; correct hub_models.*.source and .revision") from error
+    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled) as error:
+        raise InputError(
+            f"{place} is not in the cache, and the hub does not answer; fetch it with a network"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place} cannot be fetched: {' '.join(str(error).split())}") from error

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from position_bias.language_models import hub
+from position_bias.language_models.studies import is_directory
 from position_bias.runtime import InputError, whole_directory
 
 TokenIds = NDArray[np.int64]
@@ -25,20 +26,24 @@ END_OF_TEXT = "<|endoftext|>"
 Taken = Literal["every", "first"]
 
 
-def texts(source: str | Path, split: str, configuration: str | None = None, column: str = "text") -> Iterator[str]:
-    """Stream the documents of one split of a local data set directory, or else of a hub data set.
+def texts(
+    source: str | Path, split: str, subset: str | None = None, revision: str | None = None, column: str = "text"
+) -> Iterator[str]:
+    """Stream the documents of one split of a local data set directory, or else of a hub data set at a commit.
 
-    A `Path`, or a string that names a directory, is local: nothing is asked of the network. `configuration` is the
-    hub's name for a part of a data set, such as 20231101.en. Raises InputError, at once, where there is no such text.
+    A `Path`, or a string that means a directory (`studies.is_directory`), is local: nothing is asked of the network.
+    `subset` is the name of a part of a data set, such as 20231101.en. Raises InputError, at once, where there is no
+    such text.
     """
-    local = isinstance(source, Path) or Path(source).is_dir()
+    local = isinstance(source, Path) or is_directory(source)
     if local and not Path(source).is_dir():
         raise InputError(f"data set {source} is not a directory; build it, or correct the path")
     if not local:
         hub.settle_offline()
     place = f"data set {source}, split {split!r}" if local else f"hub data set {source!r}, split {split!r}"
     try:
-        rows = iter(datasets.load_dataset(str(source), configuration, split=split, streaming=True))
+        loaded = datasets.load_dataset(str(source), subset, split=split, revision=revision, streaming=True)
+        rows = iter(loaded)
         first = next(rows, None)
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
         reason = " ".join(str(error).split())
@@ -96,21 +101,15 @@ def add_tokenizer(tokenizer: Tokenizer, directory: str | Path) -> None:
     (Path(directory) / "tokenizer_config.json").write_text(text, encoding="utf-8")
 
 
-def open_tokenizer(source: str | Path) -> Tokenizer:
-    """Open the tokenizer of a local directory (a `Path`, or a string that names one), or else of a hub model.
-
-    It neither pads nor truncates. Raises InputError where there is none.
-    """
-    local = isinstance(source, Path) or Path(source).is_dir()
-    file = Path(source) / "tokenizer.json"
-    if local and not file.is_file():
+def open_tokenizer(directory: Path) -> Tokenizer:
+    """Open the tokenizer of a directory; it neither pads nor truncates. Raises InputError where there is none."""
+    file = directory / "tokenizer.json"
+    if not file.is_file():
         raise InputError(f"tokenizer {file} does not exist; build it, or copy the whole directory again")
-    if not local:
-        hub.settle_offline()
     try:
-        tokenizer: Tokenizer = Tokenizer.from_file(str(file)) if local else Tokenizer.from_pretrained(str(source))
+        tokenizer: Tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises nothing narrower
-        raise InputError(f"tokenizer {source} cannot be read: {' '.join(str(error).split())}") from error
+        raise InputError(f"tokenizer {file} cannot be read: {' '.join(str(error).split())}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer

@@ -8,21 +8,30 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+UNTRAINED, OF_HUB = "untrained (step 0)", "of the hub"
+
 
 def recency_table(labels: Mapping[str, Any], recency: npt.NDArray[np.float32]) -> pd.DataFrame:
     """Recency of the Gram `[prompts, layers]` of one model, a row a number.
 
-    `labels` are those of the artifact. Columns model, seed, step, prompt, layer (from 1), value.
+    `labels` are those of the artifact. Columns model, seed, state (of training), prompt, layer (from 1), value.
     """
-    seed, step = map(int, re.findall(r"\d+", labels["checkpoint"]))
+    seed, state = _seed_and_state(labels["checkpoint"])
     prompts, layers = recency.shape
     return pd.DataFrame(
         {
             "model": labels["model"],
             "seed": seed,
-            "step": step,
+            "state": state,
             "prompt": np.repeat(np.arange(prompts), layers),
             "layer": np.tile(np.arange(1, layers + 1), prompts),
             "value": recency.ravel().astype(float),
         }
     )
+
+
+def _seed_and_state(checkpoint: str) -> tuple[str, str]:
+    if checkpoint == "hub":
+        return checkpoint, OF_HUB
+    seed, step = re.findall(r"\d+", checkpoint)
+    return seed, f"trained (step {step})" if int(step) else UNTRAINED

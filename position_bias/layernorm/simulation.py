@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from position_bias import runtime
-from position_bias.attention import Array
+from position_bias.attention import Array, uneven_heads
 from position_bias.layernorm.theory import checked_anisotropy, checked_residual, checked_strength
 from position_bias.recency import mean_relative_position, recency, recency_weights, relative_recency
 
@@ -159,8 +159,8 @@ class Heads:
 
     def __post_init__(self) -> None:
         _check_sizes(tokens=self.tokens, width=self.width, layers=self.layers, heads=self.heads)
-        if self.width % self.heads:
-            raise ValueError(f"width = {self.width} does not divide into heads = {self.heads}; use a multiple of it")
+        if fault := uneven_heads("width", self.width, self.heads):
+            raise ValueError(fault)
 
 
 def random_weights(

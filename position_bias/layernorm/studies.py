@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from position_bias.configuration import uneven_heads
+from position_bias.attention import uneven_heads
 
 
 def faults(config: Mapping[str, Any]) -> Iterator[str]:
     """What of `layernorm` in a configuration fits its schema, and not its other values; a line each."""
     layernorm = config["layernorm"]
     for key, size in (("random_weights", layernorm["random_weights"]), ("trained.size", layernorm["trained"]["size"])):
-        yield from uneven_heads(f"layernorm.{key}.width", size["width"], size["heads"])
+        if fault := uneven_heads(f"layernorm.{key}.width", size["width"], size["heads"]):
+            yield fault
     warmup, iterations = (layernorm["trained"][name] for name in ("warmup", "iterations"))
     if warmup >= iterations:
         yield (

@@ -15,6 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from position_bias.attention import Array
+from position_bias.layernorm.pretrained import UNTRAINED
 from position_bias.plots.intervals import band, dots, marks
 from position_bias.plots.layernorm import DIRECTION, layer_axis, residual_name
 from position_bias.plots.looks import NO_NORM, POST, PRE, PRE_LAYER, Look, legend, present, side_by_side
@@ -117,9 +118,9 @@ def trained(table: pd.DataFrame, level: float) -> Figure:
 def pretrained(recency: pd.DataFrame, grams: Mapping[str, Array], level: float, shown: str | None = None) -> Figure:
     """Language models: recency of the cosines that attention reads by layer, and those of one model as heatmaps.
 
-    `recency` has columns model, seed, step, prompt, layer and value; its last step is trained (solid), step 0 untrained
-    (dashed). Lines are seeds, bands t-intervals over prompts. `grams` are mean cosines [layers, n, n] by model; the
-    heatmaps are those of `shown`, or of the first model: of an early layer and of the last, below the diagonal.
+    `recency` is `pretrained.recency_table` of each, trained (solid) and untrained (dashed). Lines are seeds, bands
+    t-intervals over prompts. `grams` are mean cosines [layers, n, n] by model; the heatmaps are those of `shown`, or of
+    the first model: of an early layer and of the last, below the diagonal.
     """
     colours = colours_of(recency["model"])
     shown = next(iter(grams)) if shown is None else shown
@@ -129,8 +130,8 @@ def pretrained(recency: pd.DataFrame, grams: Mapping[str, Array], level: float, 
     lines, maps = row[0][: len(colours)], row[0][len(colours) :]
     for axes, (model, colour) in zip(lines, colours.items(), strict=True):
         of_model = recency[recency["model"] == model]
-        for (step, _), of_prompts in of_model.groupby(["step", "seed"]):
-            style = "--" if step == 0 else "-"
+        for (state, _), of_prompts in of_model.groupby(["state", "seed"]):
+            style = "--" if state == UNTRAINED else "-"
             over_prompts = of_prompts.drop(columns="seed").rename(columns={"prompt": "seed"})
             band(axes, over_prompts, "layer", level, colour, linestyle=style, linewidth=1)
         axes.set_title(model)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from position_bias.configuration import uneven_heads
+from position_bias.attention import uneven_heads
 from position_bias.postnorm import languages
 
 MINIMAL, LANGUAGE = "set_complement", "languages"  # the parts of the configuration that name tasks
@@ -33,7 +33,8 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
         ("languages.size", postnorm[LANGUAGE]["size"]),
         ("stability.deep", postnorm["stability"]["deep"]),
     ):
-        yield from uneven_heads(f"postnorm.{key}.width", size["width"], size["heads"])
+        if fault := uneven_heads(f"postnorm.{key}.width", size["width"], size["heads"]):
+            yield fault
     for part, share in product((MINIMAL, LANGUAGE), postnorm["sweep"]["iterations"]):
         if round(share * (iterations := postnorm[part]["iterations"])) < 1:
             yield f"postnorm.sweep.iterations = {share} of postnorm.{part}.iterations = {iterations} is none; give more"

@@ -14,5 +14,6 @@ def slopes_of(model: Model) -> dict[Rule, NDArray[np.float64]]:
     The rules agree for MPT and for bloom-7b1. BLOOM interleaves two series where the heads are no power of two; Falcon
     rounds to bfloat16 and divides by sqrt(head_dim).
     """
-    applied = FAMILIES[model.family].slopes(model.heads, model.head_dim)
-    return {"released": released_slopes(model.heads), "faithful": applied}
+    alibi = FAMILIES[model.family].alibi
+    assert alibi is not None  # the released models are of such families
+    return {"released": released_slopes(model.heads), "faithful": alibi.slopes(model.heads, model.head_dim)}

@@ -63,13 +63,19 @@ def trained(rng):
     return world
 
 
+STATES = TRAINED, UNTRAINED = "trained (step 300)", "untrained (step 0)"
+
+
 def models(rng):
-    """(model, seed, step, prompt, layer) -> recency of the Gram."""
+    """(model, seed, state, prompt, layer) -> recency of the Gram."""
     return {
-        (model, seed, step, prompt, layer): (0.2 if step else 0.1) + 0.01 * prompt + 0.1 * seed + 0.01 * rng.normal()
+        (model, seed, state, prompt, layer): (0.2 if state == TRAINED else 0.1)
+        + 0.01 * prompt
+        + 0.1 * seed
+        + 0.01 * rng.normal()
         if layer > 1
         else -5.0
-        for model, seed, step, prompt, layer in product(("bloom", "mpt"), (0, 1), (0, 300), range(6), LAYERS)
+        for model, seed, state, prompt, layer in product(("bloom", "mpt"), (0, 1), STATES, range(6), LAYERS)
     }
 
 
@@ -104,7 +110,7 @@ def checks(**changed):
     return layernorm.checks(
         frame(of.get("random", {}), "norm", "residual", "seed", "layer", "head", "quantity"),
         frame(of.get("trained", WORLD["trained"]), "norm", "seed", "state", "layer", "head", "quantity"),
-        frame(of.get("models", {}), "model", "seed", "step", "prompt", "layer"),
+        frame(of.get("models", {}), "model", "seed", "state", "prompt", "layer"),
         curves_of(of.get("curves", {})),
         "test",
         LEVEL,
@@ -194,8 +200,8 @@ def test_what_is_predicted_and_who_predicts_it(papers):
         ("position, layer 1; pre-layer",): ("= 0.5 +- 0.01", "ours"),
         ("relative recency of the Gram, layer 2; post-layer",): ("> 0 + 0.01", "theorem"),
         ("loss, untrained - trained; none",): ("> 0 + 0.05", "ours"),
-        ("bloom, trained (step 300)",): ("> 0 + 0.01", "ALiBi favours recent keys, too"),
-        ("bloom, untrained (step 0)",): ("> 0 + 0.01", "ALiBi favours recent keys, too"),
+        ("bloom, trained (step 300)",): ("> 0 + 0.01", "positions, such as ALiBi, favour recent keys, too"),
+        ("bloom, untrained (step 0)",): ("> 0 + 0.01", "positions, such as ALiBi, favour recent keys, too"),
         ("first-middle gap, none - pre; gaussian, 2 layers",): ("> 0 + 0.01", "ours"),
         ("first-last gap, post; gaussian, 2 layers",): ("< 0 - 0.01", "ours"),
     }
@@ -354,21 +360,21 @@ def test_one_seed_is_measured_and_settles_nothing(papers):
 
 
 def test_models_are_judged_over_prompts_by_their_mean_over_seeds_and_deep_layers(papers):
-    for step, state in ((300, "trained (step 300)"), (0, "untrained (step 0)")):
+    for state in STATES:
         values = [
-            np.mean([WORLD["models"]["mpt", seed, step, prompt, layer] for seed in (0, 1) for layer in (2, 3)])
+            np.mean([WORLD["models"]["mpt", seed, state, prompt, layer] for seed in (0, 1) for layer in (2, 3)])
             for prompt in range(6)
         ]
         assert_mean(find(papers, "mean over layers from 2 on; mpt", state), values)
 
 
 def test_a_model_whose_start_was_not_kept_cannot_be_tested_there():
-    kept = {key: value for key, value in WORLD["models"].items() if key[0] == "mpt" or key[2]}
+    kept = {key: value for key, value in WORLD["models"].items() if key[0] == "mpt" or key[2] == TRAINED}
     found = checks(models=kept)
     assert find(found, "bloom, untrained")["verdict"] == "not testable here"
     assert find(found, "bloom, trained")["verdict"] == "holds"
     assert find(found, "mpt, untrained")["verdict"] == "holds"
-    start = checks(models={key: value for key, value in WORLD["models"].items() if not key[2]})
+    start = checks(models={key: value for key, value in WORLD["models"].items() if key[2] != TRAINED})
     assert not start["quantity"].str.contains(", trained (step", regex=False).any()
 
 

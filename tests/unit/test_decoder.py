@@ -371,7 +371,7 @@ PLAIN = {"inputs": 4, "outputs": 3, "width": 6, "placement": "pre"}
         ({"width": 0}, "width = 0: must be at least 1"),
         ({"layers": 0}, "layers = 0: must be at least 1"),
         ({"heads": 0}, "heads = 0: must be at least 1"),
-        ({"heads": 4}, "width = 6 does not divide into heads = 4; use a multiple of it"),
+        ({"heads": 4}, "width = 6 does not divide into heads = 4; use a multiple of 4"),
     ],
 )
 def test_an_architecture_that_there_is_not_is_named_in_one_line(changed, message):

@@ -26,11 +26,6 @@ def test_a_hub_data_set_without_network_is_one_line_at_once(unreachable):
         tokens.texts("someone/some-data", "train")
 
 
-def test_a_hub_tokenizer_without_network_is_one_line_at_once(unreachable):
-    with pytest.raises(InputError, match=r"^tokenizer someone/some-model cannot be read: [^\n]+$"):
-        tokens.open_tokenizer("someone/some-model")
-
-
 def test_a_hub_model_is_not_asked_for(unreachable):
     with pytest.raises(InputError, match=r"^model directory someone/some-model lacks config\.json; [^\n]+$"):
         families.open_model("someone/some-model")

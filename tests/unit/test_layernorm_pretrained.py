@@ -11,22 +11,29 @@ def test_a_table_has_a_row_a_prompt_and_layer():
     table = recency_table({"model": "bloom", "checkpoint": "seed1/step300", "dataset": "any", "n": 64}, recency)
     expected = pd.DataFrame(
         [
-            ("bloom", 1, 300, 0, 1, 0.5),
-            ("bloom", 1, 300, 0, 2, -0.25),
-            ("bloom", 1, 300, 0, 3, 1.0),
-            ("bloom", 1, 300, 1, 1, 2.0),
-            ("bloom", 1, 300, 1, 2, 0.0),
-            ("bloom", 1, 300, 1, 3, -3.5),
+            ("bloom", "1", "trained (step 300)", 0, 1, 0.5),
+            ("bloom", "1", "trained (step 300)", 0, 2, -0.25),
+            ("bloom", "1", "trained (step 300)", 0, 3, 1.0),
+            ("bloom", "1", "trained (step 300)", 1, 1, 2.0),
+            ("bloom", "1", "trained (step 300)", 1, 2, 0.0),
+            ("bloom", "1", "trained (step 300)", 1, 3, -3.5),
         ],
-        columns=["model", "seed", "step", "prompt", "layer", "value"],
+        columns=["model", "seed", "state", "prompt", "layer", "value"],
     )
     pd.testing.assert_frame_equal(table, expected)
 
 
-@pytest.mark.parametrize(("checkpoint", "seed", "step"), [("seed0/step0", 0, 0), ("seed12/step1000", 12, 1000)])
-def test_seed_and_step_are_those_of_the_checkpoint_whatever_digits_a_model_has(checkpoint, seed, step):
+@pytest.mark.parametrize(
+    ("checkpoint", "seed", "state"),
+    [
+        ("seed0/step0", "0", "untrained (step 0)"),
+        ("seed12/step1000", "12", "trained (step 1000)"),
+        ("hub", "hub", "of the hub"),
+    ],
+)
+def test_seed_and_state_are_those_of_the_checkpoint_whatever_digits_a_model_has(checkpoint, seed, state):
     table = recency_table({"model": "falcon-7b-v2", "checkpoint": checkpoint}, np.zeros((1, 1), np.float32))
-    assert table[["model", "seed", "step"]].to_numpy().tolist() == [["falcon-7b-v2", seed, step]]
+    assert table[["model", "seed", "state"]].to_numpy().tolist() == [["falcon-7b-v2", seed, state]]
 
 
 def test_a_table_is_made_of_what_an_artifact_holds(tmp_path):

@@ -15,7 +15,7 @@ from position_bias.recency import recency
 from position_bias.runtime import InputError
 
 LAYERS, HEADS, HEAD_DIM, N, PROMPTS = 3, 4, 4, 12, 5
-FAMILIES = list(families.FAMILIES)
+FAMILIES = list(families.BUILDERS)
 
 
 def small(family, heads=HEADS):

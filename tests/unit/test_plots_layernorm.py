@@ -8,6 +8,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.text import Text
 
 from position_bias.layernorm import tables
+from position_bias.layernorm.pretrained import UNTRAINED
 from position_bias.plots import layernorm, layernorm_networks, looks, style
 from position_bias.statistics import t_interval
 
@@ -56,8 +57,8 @@ def trained(seeds=3, norms=NORMS):
     return pd.concat([*tables, pd.DataFrame(losses)], ignore_index=True)
 
 
-def recency(models=("bloom", "mpt"), seeds=2, steps=(0, 300), prompts=4, layers=3):
-    columns = {"model": models, "seed": range(seeds), "step": steps, "prompt": range(prompts)}
+def recency(models=("bloom", "mpt"), seeds=2, states=(UNTRAINED, "trained (step 300)"), prompts=4, layers=3):
+    columns = {"model": models, "seed": range(seeds), "state": states, "prompt": range(prompts)}
     columns["layer"] = range(1, layers + 1)
     table = pd.DataFrame(product(*columns.values()), columns=list(columns))
     return table.assign(value=np.random.default_rng(1).uniform(-0.1, 0.3, len(table)))
@@ -258,9 +259,9 @@ def test_language_models_have_a_panel_each_and_one_has_heatmaps(models, seeds, p
     colours = style.colours_of(models)
     for axes, model in zip(panels, models, strict=False):
         curves = [drawn for drawn in axes.lines if len(drawn.get_ydata()) == 3]
-        assert [drawn.get_linestyle() for drawn in curves] == ["--"] * seeds + ["-"] * seeds
+        assert [drawn.get_linestyle() for drawn in curves] == ["-"] * seeds + ["--"] * seeds
         of_model = table[table["model"] == model]
-        expected = of_model.groupby(["step", "seed", "layer"])["value"].mean().to_numpy().reshape(-1, 3)
+        expected = of_model.groupby(["state", "seed", "layer"])["value"].mean().to_numpy().reshape(-1, 3)
         np.testing.assert_allclose([drawn.get_ydata() for drawn in curves], expected)
         assert len(axes.collections) == (2 * seeds if prompts > 1 else 0)
         assert to_rgb(curves[0].get_color()) == to_rgb(colours[model])

@@ -1,0 +1,95 @@
+"""What of models and texts a configuration can ask for; free of torch, since every call of the workflow reads it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from position_bias.attention import uneven_heads
+
+Config = Mapping[str, Any]
+
+WITH_ALIBI = ("bloom", "mpt", "falcon")  # the other families of `families` know positions in other ways
+TRAINED_MPT_CONTEXT = 2048  # tokens that an MPT trained here takes, or as many as it is trained on where that is more
+
+
+def is_directory(source: str) -> bool:
+    """Whether a `source` means a directory, there or not; an id of the hub starts with a letter or digit."""
+    return source.startswith(("/", "."))
+
+
+def faults(config: Config) -> Iterator[str]:
+    """What of models and texts in a configuration fits its schema, and not its other values; a line each."""
+    yield from _unknown_names(config)
+    yield from _sources(config)
+    yield from _lengths(config)
+    training = config["training"]
+    if training["warmup"] >= training["steps"]:
+        yield (
+            f"training.warmup = {training['warmup']} leaves no step after it; "
+            f"set it below training.steps = {training['steps']}"
+        )
+    for step in training["snapshots"]:
+        if step > training["steps"]:
+            yield f"training.snapshots = {step} is never reached; use steps up to training.steps = {training['steps']}"
+    for name, model in config["models"].items():
+        architecture = model["architecture"]
+        if fault := uneven_heads(f"models.{name}.architecture.hidden", architecture["hidden"], architecture["heads"]):
+            yield fault
+
+
+def _unknown_names(config: Config) -> Iterator[str]:
+    """Names that lists use, and nothing defines."""
+    offline, measure = list(config["datasets"]), config["measure"]
+    models = [*config["models"], *config["hub_models"]]
+    for key, names, known, of in (
+        ("tokenizer.datasets", config["tokenizer"]["datasets"], offline, "datasets"),
+        ("training.datasets", config["training"]["datasets"], offline, "datasets"),
+        ("measure.datasets", measure["datasets"], [*offline, *config["hub_datasets"]], "datasets or hub_datasets"),
+        ("primary_dataset", [config["primary_dataset"]], measure["datasets"], "measure.datasets"),
+        ("measure.models", measure["models"], models, "models or hub_models"),
+        ("fig1", config["fig1"], measure["models"], "measure.models"),
+        ("layernorm.pretrained", config["layernorm"]["pretrained"], models, "models or hub_models"),
+    ):
+        for name in names:
+            if name not in known:
+                yield f"{key} = {name!r} is not in {of}; use one of {', '.join(known)}"
+
+
+def _sources(config: Config) -> Iterator[str]:
+    """What is wrong with what comes from elsewhere."""
+    for part, hub_part in (("datasets", "hub_datasets"), ("models", "hub_models")):
+        for name, described in config[hub_part].items():
+            if name in config[part]:
+                yield f"{hub_part}.{name} has the name of {part}.{name}; give it another"
+            source, revision = described["source"], described["revision"]
+            if is_directory(source) and revision is not None:
+                yield f"{hub_part}.{name}.revision = {revision!r}, but its source is a directory; set it to null"
+            if not is_directory(source) and revision is None:
+                yield f"{hub_part}.{name}.revision = None leaves the hub's {source!r} unpinned; name a commit"
+    for name in config["measure"]["models"]:
+        model = config["hub_models"].get(name)
+        if model and model["family"] not in WITH_ALIBI:
+            yield (
+                f"measure.models = {name!r} is of family {model['family']}, which has no ALiBi: rollouts (a) to (c) do "
+                "not apply to it; name it in layernorm.pretrained alone"
+            )
+    for name, model in config["hub_models"].items():
+        if model["positions"] == "none" and model["family"] in WITH_ALIBI:
+            yield f"hub_models.{name}.positions = 'none', but ALiBi cannot be turned off; set it to own"
+
+
+def _lengths(config: Config) -> Iterator[str]:
+    """Lengths that are one another's, or longer than a model takes."""
+    lengths = config["lengths"]
+    named = [(purpose, lengths[purpose]["tokens"]) for purpose in ("heatmap", "standard", "long")]
+    named += [(f"more.{place}", length["tokens"]) for place, length in enumerate(lengths["more"])]
+    purposes: dict[int, str] = {}
+    for purpose, tokens in named:
+        if other := purposes.get(tokens):
+            yield f"lengths.{purpose}.tokens = {tokens} is that of lengths.{other} too; give each its own"
+        purposes[tokens] = purpose
+        limit = max(config["training"]["context"], TRAINED_MPT_CONTEXT)
+        for name, model in config["models"].items():
+            if model["family"] == "mpt" and tokens > limit:
+                yield (
+                    f"lengths.{purpose}.tokens = {tokens} is more than models.{name} (mpt) takes; give at most {limit}"
+                )

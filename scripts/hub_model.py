@@ -1,0 +1,6 @@
+from position_bias import runtime
+from position_bias.language_models import hub
+
+with runtime.job(snakemake.log[0]):
+    params = snakemake.params
+    hub.fetch_model(params.source, params.revision, params.family, snakemake.output[0])

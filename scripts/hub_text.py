@@ -1,0 +1,11 @@
+from itertools import islice
+
+from position_bias import runtime
+from position_bias.language_models import corpus, tokens
+
+with runtime.job(snakemake.log[0]):
+    params, out = snakemake.params, snakemake.output
+    texts = tokens.texts(params.source, params.split, params.subset, params.revision, params.column)
+    described = {name: getattr(params, name) for name in ("source", "revision", "subset", "split", "column")}
+    fetched = runtime.progress(islice(texts, params.documents), "fetching documents", params.documents)
+    corpus.write_fetched(fetched, described, out.test, out.manifest)
