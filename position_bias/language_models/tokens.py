@@ -47,6 +47,8 @@ def texts(
         loaded = datasets.load_dataset(str(source), subset, split=split, revision=revision, streaming=True)
         rows = iter(loaded)
         first = next(rows, None)
+    except StopIteration:  # of the library itself, where a file of lines has no whole one
+        first = None
     except READING_FAILS as error:
         raise _unreadable(place, error) from error
     if first is None:
@@ -63,6 +65,8 @@ def _column(rows: Iterable[Mapping[str, Any]], column: str, place: str) -> Gener
             if not isinstance(text, str):
                 raise InputError(f"{place}, holds {text!r:.40} in column {column!r}, which is no text; name another")
             yield text
+    except InputError:
+        raise
     except READING_FAILS as error:
         raise _unreadable(place, error) from error
 
