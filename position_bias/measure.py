@@ -281,9 +281,10 @@ def _out_of_memory(batch: int, tokens: Tensor, activation_checkpointing: bool) -
     prompts, n = tokens.shape
     remedies = ["lower measure.tokens_per_batch"] if prompts > 1 else []
     remedies += [] if activation_checkpointing else ["set measure.activation_checkpointing to true"]
+    remedies += ["give the model more GPUs (gpus)"]
     return (
-        f"out of GPU memory on batch {batch + 1}, {prompts} x {n} tokens; "
-        f"{', '.join([*remedies, 'or give the model more GPUs (gpus)'])}; measured prompts are kept"
+        f"out of GPU memory on batch {batch + 1}, {prompts} x {n} tokens; {', or '.join(remedies)}; "
+        "then run it again: what the last checkpoint has is not measured anew"
     )
 
 

@@ -148,13 +148,16 @@ def uses_gpu(requested: Literal["auto", "cpu", "cuda"]) -> bool:
 
 
 @contextmanager
-def device(requested: Literal["auto", "cpu", "cuda"], gpus: int = 1, poll_seconds: float = 0.5) -> Iterator[str]:
+def device(
+    requested: Literal["auto", "cpu", "cuda"], gpus: int = 1, granted: int | None = None, poll_seconds: float = 0.5
+) -> Iterator[str]:
     """Yield `"cpu"`, or `"cuda"` with `gpus` GPUs held for this process alone. Enter before CUDA starts.
 
     Snakemake counts local GPUs but names none, so each job holds a kernel lock per device id; the kernel
     releases it however the process ends. A job that finds too few free ones holds none while it waits. Under SLURM,
     which assigns devices itself, nothing is locked. Raises InputError where `cuda` is asked for and no GPU is visible,
-    or fewer than the job needs.
+    and where the job needs more than are visible or than Snakemake has `granted` it: where its limit is lower than a
+    job's wish, it grants the limit and says nothing.
     """
     if not uses_gpu(requested):
         yield "cpu"
@@ -164,6 +167,8 @@ def device(requested: Literal["auto", "cpu", "cuda"], gpus: int = 1, poll_second
         raise InputError("config: device = 'cuda', but no GPU is visible to this job; set it to 'auto' or 'cpu'")
     if len(visible) < gpus:
         raise InputError(f"this job needs {gpus} GPUs, but sees {len(visible)}; lower its gpus, or add some")
+    if granted and granted < gpus:  # it counts none where it saw no GPU
+        raise InputError(f"this job needs {gpus} GPUs, but is granted {granted}; allow them: --resources gpu={gpus}")
     if "SLURM_JOB_ID" in os.environ:
         yield "cuda"
         return

@@ -8,8 +8,9 @@ from position_bias import artifacts, runtime
 from position_bias.language_models import families, hub
 from position_bias.measure import Resumption, measure
 
-gpus = max(1, snakemake.resources.gpu)
-with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"], gpus) as device:
+config, granted = snakemake.config, snakemake.resources.gpu
+gpus = config["hub_models"].get(snakemake.wildcards.model, {"gpus": 1})["gpus"]
+with runtime.job(snakemake.log[0]), runtime.device(config["device"], gpus, granted) as device:
     runtime.keep_freed_memory()
     torch.set_num_threads(snakemake.threads)
     wildcards, params, out = snakemake.wildcards, snakemake.params, snakemake.output
@@ -29,7 +30,7 @@ with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"], g
             prompts,
             params.tokens_per_batch,
             activation_checkpointing=params.activation_checkpointing,
-            resumption=Resumption(folder / f"n{n}.safetensors", run, snakemake.config["measure"]["checkpoint_every"]),
+            resumption=Resumption(folder / f"n{n}.safetensors", run, config["measure"]["checkpoint_every"]),
         )
         labels = {**dict(wildcards.items()), "n": n}
         artifacts.write_tensors(mixing, measured.mixing, **labels)

@@ -242,6 +242,8 @@ def open_model(
     directory = Path(directory)
     require_whole(directory)
     try:
+        described, _ = PretrainedConfig.get_config_dict(directory, local_files_only=True)
+        _of_type(described.get("model_type"))  # before the library asks for code that the directory may hold
         family = family_of(AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False))
         model, loading = AutoModelForCausalLM.from_pretrained(
             directory,
@@ -263,7 +265,7 @@ def open_model(
     if positions == "none":
         if family.alibi is not None:
             raise InputError(f"model directory {directory} has ALiBi, which cannot be turned off; set positions to own")
-        model.get_submodule("model.rotary_emb").inv_freq.zero_()  # every angle is 0
+        model.get_submodule("model.rotary_emb").register_forward_hook(_unrotated)
     return _without_double_alibi(model).eval()
 
 
@@ -280,12 +282,16 @@ def require_whole(directory: Path) -> None:
 
 def family_of(config: PretrainedConfig) -> Family:
     """The family that describes `config`. Raises InputError where none does."""
-    family = FAMILIES.get(config.model_type)
-    if family is None:
-        raise InputError(f"model type {config.model_type!r} has no adapter; use one of {', '.join(FAMILIES)}")
+    family = _of_type(config.model_type)
     if why := family.unsupported(config):
         raise InputError(f"this {config.model_type!r} model cannot be measured: {why}")
     return family
+
+
+def _of_type(model_type: str | None) -> Family:
+    if model_type not in FAMILIES:
+        raise InputError(f"model type {model_type!r} has no adapter; use one of {', '.join(FAMILIES)}")
+    return FAMILIES[model_type]
 
 
 def layers_of(model: PreTrainedModel) -> list[Layer]:
@@ -339,6 +345,12 @@ def _without_double_alibi(model: PreTrainedModel) -> PreTrainedModel:
         for layer in layers_of(model):
             layer.attention.register_forward_pre_hook(_zero_alibi, with_kwargs=True)
     return model
+
+
+def _unrotated(_module: nn.Module, _args: Any, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Every angle 0. Frequencies of 0 would not do: some kinds of rotary positions set theirs anew, and scale."""
+    cosine, sine = rotation
+    return torch.ones_like(cosine), torch.zeros_like(sine)
 
 
 def _zero_alibi(_module: nn.Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

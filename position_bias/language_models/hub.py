@@ -49,13 +49,13 @@ def fetch_model(source: str, revision: str | None, model_type: str, record: str 
             raise InputError(f"model {source} is not a directory; correct hub_models.*.source")
     else:
         settle_offline()
+        _drop_what_was_cut_short(source, revision)
         directory = _snapshot(source, revision, local_files_only=False)
     paths = (path.relative_to(directory) for path in directory.rglob("*") if path.is_file())
     files = sorted(path.as_posix() for path in paths if any(path.match(pattern) for pattern in WANTED))
     if not any(Path(name).match(WEIGHTS) for name in files):
         raise InputError(f"model {source} has no safetensors weights; name a revision or a copy of it that has")
-    configuration = directory / "config.json"
-    found = json.loads(configuration.read_text())["model_type"] if configuration.is_file() else None
+    found = _model_type(directory / "config.json")
     if found != model_type:
         raise InputError(f"model {source} is of type {found!r}, not {model_type!r}; correct hub_models.*.family")
     described = {
@@ -98,6 +98,31 @@ def stamp(directory: Path) -> list[tuple[str, int, int]]:
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     facts = ((path.relative_to(directory).as_posix(), path.stat()) for path in files)
     return [(name, status.st_size, status.st_mtime_ns) for name, status in facts]
+
+
+def _model_type(configuration: Path) -> str | None:
+    try:
+        found: str | None = json.loads(configuration.read_text(encoding="utf-8")).get("model_type")
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise InputError(f"{configuration} cannot be read ({error}); copy or fetch the model again") from error
+    return found
+
+
+def _drop_what_was_cut_short(source: str, revision: str | None) -> None:
+    """Remove files of another size than the commit lists from the hub's cache: it takes those it has for whole."""
+    try:
+        listed = huggingface_hub.get_cached_repo_tree(source, revision=revision)
+    except errors.CachedRepoTreeNotFoundError:
+        return  # not fetched before, or by an older version of the library
+    except ValueError:
+        return  # no id of the hub: `_snapshot` says so
+    for file in listed:
+        cached = huggingface_hub.try_to_load_from_cache(source, file.path, revision=revision)
+        if isinstance(cached, str) and Path(cached).stat().st_size != file.size:
+            log.warning("%s has another size than the hub says; it is fetched again", cached)
+            Path(cached).resolve().unlink()
 
 
 def _snapshot(source: str, revision: str | None, local_files_only: bool) -> Path:

@@ -4,10 +4,10 @@ Works on `tokenizers.Tokenizer`, so that jobs which need nothing but token ids d
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import datasets
 import numpy as np
@@ -25,15 +25,17 @@ END_OF_TEXT = "<|endoftext|>"
 # What windows are taken from a document: every whole one, side by side; or the first, the paper's rule for web text.
 Taken = Literal["every", "first"]
 
+READING_FAILS = (OSError, ValueError, datasets.exceptions.DatasetsError)
+
 
 def texts(
     source: str | Path, split: str, subset: str | None = None, revision: str | None = None, column: str = "text"
-) -> Iterator[str]:
+) -> Generator[str]:
     """Stream the documents of one split of a local data set directory, or else of a hub data set at a commit.
 
     A `Path`, or a string that means a directory (`studies.is_directory`), is local: nothing is asked of the network.
     `subset` is the name of a part of a data set, such as 20231101.en. Raises InputError, at once, where there is no
-    such text.
+    such text, and later where reading on fails. Close it if it is not read to its end.
     """
     local = isinstance(source, Path) or is_directory(source)
     if local and not Path(source).is_dir():
@@ -45,14 +47,33 @@ def texts(
         loaded = datasets.load_dataset(str(source), subset, split=split, revision=revision, streaming=True)
         rows = iter(loaded)
         first = next(rows, None)
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{place}, cannot be read: {reason}; build or download it again, or name another") from error
+    except StopIteration:  # of the library itself, where a file of lines has no whole one
+        first = None
+    except READING_FAILS as error:
+        raise _unreadable(place, error) from error
     if first is None:
         raise InputError(f"{place}, holds no documents; build or download it again, or name another")
     if column not in first:
         raise InputError(f"{place}, has no column {column!r}; it has {', '.join(first)}")
-    return (row[column] for row in chain([first], rows))
+    return _column(chain([first], rows), column, place)
+
+
+def _column(rows: Iterable[Mapping[str, Any]], column: str, place: str) -> Generator[str]:
+    try:
+        for row in rows:
+            text = row[column]
+            if not isinstance(text, str):
+                raise InputError(f"{place}, holds {text!r:.40} in column {column!r}, which is no text; name another")
+            yield text
+    except InputError:
+        raise
+    except READING_FAILS as error:
+        raise _unreadable(place, error) from error
+
+
+def _unreadable(place: str, error: Exception) -> InputError:
+    reason = " ".join(str(error).split())
+    return InputError(f"{place}, cannot be read: {reason}; build or download it again, or name another")
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
@@ -141,7 +162,7 @@ def sample_prompts(
     prompts: int,
     taken: Taken,
     seed: int,
-    remedy: str = "lower lengths.*.prompts or lengths.*.tokens, or take a data set with more text",
+    remedy: str = "lower lengths.*.prompts or lengths.*.tokens, or take more text (hub_datasets.*.documents)",
 ) -> TokenIds:
     """Choose `prompts` windows of `n` tokens, none twice; int64 [prompts, n].
 

@@ -1,3 +1,4 @@
+import json
 import socket
 import string
 import subprocess
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -104,6 +106,62 @@ def test_a_hub_data_set_is_streamed_no_further_than_it_is_read(monkeypatch):
     found = tokens.texts("owner/name", "train")
     assert [next(found), next(found)] == ["document 0", "document 1"]
     assert read == [0, 1]
+
+
+def test_a_stream_that_is_closed_closes_what_it_reads(monkeypatch):
+    """Else the libraries' readers end with the interpreter, and complain."""
+    closed = []
+
+    def rows():
+        try:
+            while True:
+                yield {"text": "document"}
+        finally:
+            closed.append(True)
+
+    monkeypatch.setattr(tokens.datasets, "load_dataset", lambda *_, **__: rows())
+    found = tokens.texts("owner/name", "train")
+    assert [next(found), next(found)] == ["document", "document"]
+    assert not closed
+    found.close()
+    assert closed
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"text": "one"}, ConnectionError("gone\naway")], r"'train', cannot be read: gone away; build or download"),
+        ([{"text": "one"}, {"text": None}], "'train', holds None in column 'text', which is no text; name another"),
+        ([{"text": 7}], "'train', holds 7 in column 'text', which is no text; name another"),
+    ],
+)
+def test_what_fails_amid_the_documents_is_one_line_too(monkeypatch, rows, message):
+    def reading():
+        for row in rows:
+            if isinstance(row, Exception):
+                raise row
+            yield row
+
+    monkeypatch.setattr(tokens.datasets, "load_dataset", lambda *_, **__: reading())
+    with pytest.raises(InputError, match=rf"^hub data set 'owner/name', split {message}[^\n]*$"):
+        list(tokens.texts("owner/name", "train"))
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_compressed_lines_of_json_are_read_like_those_of_a_crawl(tmp_path, no_network, cut):
+    """As DCLM has them."""
+    lines = "".join(json.dumps({"text": f"document {i} " + "x" * (i % 7), "url": "-"}) + "\n" for i in range(5000))
+    content = zstandard.compress(lines.encode())
+    file = tmp_path / "global-shard_01_of_10/local-shard_0_of_10/shard_00000000_processed.jsonl.zst"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content[: len(content) // 2] if cut else content)
+    if cut:
+        with pytest.raises(InputError, match=r"split 'train', holds no documents; build or download it again"):
+            list(tokens.texts(tmp_path, "train"))
+    else:
+        found = list(tokens.texts(tmp_path, "train"))
+        assert len(found) == 5000
+        assert found[8] == "document 8 x"
 
 
 # The tokenizer

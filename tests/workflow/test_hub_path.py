@@ -1,0 +1,439 @@
+"""Models and texts of the hub, from a cache as huggingface_hub keeps it, through the graph to figures; no network.
+
+The models are toys with the head counts of the paper's five, laid out as the hub holds them: shards, bfloat16, weights of
+BLOOM without their prefix, remote code and pickles beside them. Nothing answers where the hub should.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import yaml
+import zstandard
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer, processors
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from position_bias.language_models import corpus, families, tokens
+from position_bias.measure import measure
+
+LENGTHS = {"heatmap": 10, "standard": 16, "long": 32}
+PROMPTS = 4
+VOCABULARY = 300
+INITIALLY = {"initializer_range": 0.3}
+SIZES = {  # name in the configuration -> id on the hub, family, heads, head_dim
+    "bloom-176b": ("bigscience/bloom", "bloom", 112, 4),
+    "bloom-7b1": ("bigscience/bloom-7b1", "bloom", 32, 4),
+    "mpt-7b": ("mosaicml/mpt-7b", "mpt", 32, 4),
+    "mpt-30b": ("mosaicml/mpt-30b", "mpt", 64, 4),
+    "falcon-rw-7b": ("tiiuae/falcon-rw-7b", "falcon", 64, 4),
+}
+SOURCES = {**{name: source for name, (source, *_) in SIZES.items()}, "llama": "meta-llama/toy"}
+MEASURED = ("bloom-176b", "mpt-30b", "falcon-rw-7b")
+TARGETS = (
+    "figures/structural/fig1.pdf results/tables/structural/table2.csv figures/layernorm/pretrained.pdf "
+    "results/corpus/dclm.json"
+)
+
+
+def commit(name):
+    return hashlib.sha1(name.encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Toys of two layers with the heads of the paper's models, and a rotary one with shared keys."""
+
+    def toy(family, heads, head_dim):
+        architecture = {"layers": 2, "heads": heads, "hidden": heads * head_dim, **INITIALLY}
+        return families.build(family, architecture, VOCABULARY, context=32, seed=0).bfloat16()
+
+    torch.manual_seed(0)
+    rotary = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=8,
+        num_key_value_heads=2,
+        **INITIALLY,
+    )
+    of_alibi = {name: toy(*sizes) for name, (_, *sizes) in SIZES.items()}
+    return {**of_alibi, "llama": LlamaForCausalLM(rotary).bfloat16()}
+
+
+def write_model(model, directory):
+    """A directory as on the hub: several shards of bfloat16, and what must never be run or read."""
+    if model.config.model_type == "bloom":  # its shards were written from the model without its head
+        model.transformer.save_pretrained(directory, max_shard_size="600KB")
+    else:
+        model.save_pretrained(directory, max_shard_size="200KB")
+    path = directory / "config.json"
+    code = {"AutoConfig": "remote.Config", "AutoModelForCausalLM": "remote.Model"}
+    config = json.loads(path.read_text()) | {"architectures": [type(model).__name__], "auto_map": code}
+    path.write_text(json.dumps(config))
+    (directory / "remote.py").write_text(
+        f"open({str(directory / 'executed')!r}, 'w')\nraise SystemExit('remote code')\n"
+    )
+    (directory / "pytorch_model.bin").write_bytes(b"no pickle is read")
+    (directory / "original").mkdir()
+    (directory / "original/consolidated.00.pth").write_bytes(b"nor this")
+
+
+def tokenizer_of(model, tokenizer):
+    """Llama's begins every text with a token of its own, and truncates."""
+    changed = Tokenizer.from_str(tokenizer.to_str())
+    if model.config.model_type == "llama":
+        begin = processors.TemplateProcessing(
+            single=f"{tokens.END_OF_TEXT} $A", special_tokens=[(tokens.END_OF_TEXT, 0)]
+        )
+        changed.post_processor = begin
+        changed.enable_truncation(4)
+    return changed
+
+
+def into_cache(cache, source, revision, directory, listed=True):
+    """Put a directory into the hub's cache at a commit: blobs by checksum, links to them, a listing of the commit."""
+    repository = cache / f"models--{source.replace('/', '--')}"
+    snapshot = repository / "snapshots" / revision
+    files = {}
+    for file in sorted(path for path in directory.rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        blob = repository / "blobs" / hashlib.sha256(content).hexdigest()
+        blob.parent.mkdir(parents=True, exist_ok=True)
+        blob.write_bytes(content)
+        link = snapshot / file.relative_to(directory)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(Path(*[".."] * len(link.relative_to(repository).parts[:-1]), "blobs", blob.name))
+        files[file.relative_to(directory).as_posix()] = {
+            "size": len(content),
+            "blob_id": hashlib.sha1(content).hexdigest(),
+        }
+    if listed:  # older versions of the library kept none
+        (repository / "trees").mkdir()
+        (repository / "trees" / f"{revision}.json").write_text(json.dumps({"format_version": 1, "files": files}))
+    (repository / "refs").mkdir()
+    (repository / "refs/main").write_text(revision)
+    return repository
+
+
+@dataclass(frozen=True)
+class Hub:
+    """What a user has: HF_HOME with the models, and two data sets copied to directories."""
+
+    home: Path
+    web: Path
+    dclm: Path
+    texts: list  # of both
+
+    def environment(self, **more):
+        # nothing listens at port 9: the hub does not answer, at once
+        return {"HF_HOME": str(self.home), "HF_ENDPOINT": "http://127.0.0.1:9", "CUDA_VISIBLE_DEVICES": "", **more}
+
+    def snapshot(self, name):
+        return self.home / f"hub/models--{SOURCES[name].replace('/', '--')}/snapshots/{commit(name)}"
+
+
+def write_texts(root, texts):
+    """One data set with subsets that its README names, parquet; one as DCLM is laid out, compressed lines of JSON."""
+    web, dclm = root / "web", root / "dclm"
+    for subset, part in (("all", texts[::-1]), ("sample", texts)):
+        (web / subset).mkdir(parents=True)
+        for shard, place in enumerate((slice(0, 5), slice(5, None))):
+            rows = pd.DataFrame({"words": part[place], "id": range(len(part[place]))})
+            rows.to_parquet(web / subset / f"train-{shard:05}-of-00002.parquet")
+    configs = [
+        {"config_name": name, "data_files": [{"split": "train", "path": f"{name}/*"}]} for name in ("all", "sample")
+    ]
+    (web / "README.md").write_text(f"---\n{yaml.safe_dump({'configs': configs})}---\nText.\n")
+    for shard in range(2):
+        lines = "".join(json.dumps({"text": text, "url": "-"}) + "\n" for text in texts[shard::2])
+        file = dclm / f"global-shard_01_of_10/local-shard_{shard}_of_10/shard_00000000_processed.jsonl.zst"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(zstandard.compress(lines.encode()))
+    return web, dclm
+
+
+@pytest.fixture(scope="module")
+def hub(models, tmp_path_factory):
+    root = tmp_path_factory.mktemp("hub")
+    prose = [document.text for document in corpus.documents("language-reference")]
+    # short documents stand between long ones
+    texts = [text[:12] if place % 3 == 1 else text[:400] for place, text in enumerate(prose[:16])]
+    tokenizer = tokens.train_tokenizer(prose, VOCABULARY)
+    for name, model in models.items():
+        directory = root / "written" / name
+        write_model(model, directory)
+        tokenizer_of(model, tokenizer).save(str(directory / "tokenizer.json"))
+        into_cache(root / "home/hub", SOURCES[name], commit(name), directory, listed=name != "falcon-rw-7b")
+    return Hub(root / "home", *write_texts(root, texts), texts)
+
+
+def overlay(hub):
+    def described(name):
+        family = SIZES[name][1] if name in SIZES else name
+        sizes = {"gpus": 1, "memory": 2, "minutes": 10}
+        return {"source": SOURCES[name], "revision": commit(name), "family": family, "positions": "own", **sizes}
+
+    text = {"revision": None, "split": "train", "documents": 14}
+    return {
+        "hub_models": {name: described(name) for name in SOURCES},
+        "hub_datasets": {
+            "web": {"source": str(hub.web), "subset": "sample", "column": "words", **text},
+            "dclm": {"source": str(hub.dclm), "subset": None, "column": "text", **text},
+        },
+        "primary_dataset": "web",
+        "lengths": {purpose: {"tokens": n, "prompts": PROMPTS} for purpose, n in LENGTHS.items()},
+        "measure": {
+            "models": list(MEASURED),
+            "datasets": ["web"],
+            "precision": "bfloat16",
+            "tokens_per_batch": 32,
+            "activation_checkpointing": True,
+            "checkpoint_every": 2,
+        },
+        "fig1": ["bloom-176b", "mpt-30b"],
+        "layernorm": {"pretrained": ["llama", "bloom-176b"]},
+        "rollout": {"bootstrap": 20},
+    }
+
+
+@pytest.fixture(scope="module")
+def project(fresh, hub, tmp_path_factory):
+    """Built once with the hub out of reach; not to be changed."""
+    project = fresh.copy(tmp_path_factory.mktemp("project") / "position-bias")
+    project.configure(overlay(hub))
+    project.snakemake(f"{TARGETS} --cores 2", **hub.environment())
+    return project
+
+
+def folder(name, n=LENGTHS["standard"]):
+    return f"results/measure/{name}/hub/web/n{n}"
+
+
+def test_figures_and_tables_are_built_without_the_hub_and_once(project, hub):
+    for name in ("structural/fig1", "layernorm/pretrained"):
+        assert (project.root / f"figures/{name}.pdf").read_bytes().startswith(b"%PDF-")
+    table = pd.read_csv(project.root / "results/tables/structural/table2.csv").query("checkpoint == 'hub'")
+    assert set(table["model"]) == set(MEASURED)
+    assert table["value"].between(0, 1).all()
+    again = project.snakemake(f"{TARGETS} --cores 1", **hub.environment(HF_HUB_OFFLINE="1"))
+    assert "Nothing to be done" in again
+
+
+def test_no_code_of_the_hub_was_run(project, hub):
+    assert not list(hub.home.parent.rglob("executed"))
+    for name in ("bloom-176b", "llama"):
+        files = json.loads((project.root / f"results/hub/{name}.json").read_text())["files"]
+        assert {Path(file).suffix for file in files} == {".json", ".safetensors"}
+        assert sum(file.endswith(".safetensors") for file in files) > 1
+        assert files == {file: (hub.snapshot(name) / file).stat().st_size for file in files}
+
+
+def alibi_of_the_library(model):
+    """Slopes of the logits, from what transformers itself adds to them for the first two keys."""
+    from transformers.models.bloom.modeling_bloom import build_alibi_tensor as bloom
+    from transformers.models.falcon.modeling_falcon import build_alibi_tensor as falcon
+    from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor as mpt
+
+    family, mask = model.config.model_type, torch.ones(1, 2, dtype=torch.long)
+    heads = model.config.n_heads if family == "mpt" else model.config.num_attention_heads
+    bias = {
+        "bloom": lambda: bloom(mask, heads, torch.float32)[:, 0],
+        "mpt": lambda: mpt(heads, 2)[:, 0],
+        "falcon": lambda: falcon(mask, heads, torch.float32)[:, 0] / np.sqrt(model.config.head_dim),
+    }[family]()
+    return (bias[:, 1] - bias[:, 0]).double().numpy()
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_slopes_are_those_that_the_library_adds_for_as_many_heads(project, hub, models, name):
+    expected = alibi_of_the_library(models[name])
+    assert expected.shape == (SIZES[name][2],)
+    opened = families.open_model(hub.snapshot(name), precision="bfloat16")
+    np.testing.assert_allclose(families.effective_slopes(opened.config), expected, rtol=2e-6)
+    if name in MEASURED:
+        measured = load_file(project.root / folder(name) / "slopes.safetensors")["slopes"]
+        np.testing.assert_array_equal(measured, families.effective_slopes(opened.config))
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_weight_is_read_from_the_shards(hub, models, name):
+    written = models[name].state_dict()
+    opened = families.open_model(hub.snapshot(name), precision="bfloat16").state_dict()
+    assert opened.keys() == written.keys()
+    for key, value in opened.items():
+        assert value.dtype == torch.bfloat16
+        assert torch.equal(value, written[key]), key
+
+
+@pytest.mark.parametrize("name", [*MEASURED, "llama"])
+def test_prompts_begin_the_first_documents_that_are_long_enough(project, hub, name):
+    tokenizer = Tokenizer.from_file(str(hub.snapshot(name) / "tokenizer.json"))
+    tokenizer.no_truncation()
+    encoded = [tokenizer.encode(text, add_special_tokens=False).ids for text in hub.texts]
+    for n in LENGTHS.values():
+        expected = [ids[:n] for ids in encoded if len(ids) >= n][:PROMPTS]
+        prompts = load_file(project.root / f"results/prompts/{name}/web/n{n}.safetensors")["prompts"]
+        assert prompts.tolist() == expected
+        assert tokens.END_OF_TEXT not in tokenizer.decode(prompts[0].tolist(), skip_special_tokens=False)
+    assert any(len(ids) < LENGTHS["heatmap"] for ids in encoded[:PROMPTS])
+
+
+def test_compressed_lines_of_json_are_read_in_order_and_no_further_than_asked(project, hub):
+    kept = pd.read_parquet(project.root / "results/corpus/dclm/test.parquet")["text"]
+    assert list(kept) == [*hub.texts[::2], *hub.texts[1::2]][:14]
+    manifest = json.loads((project.root / "results/corpus/dclm.json").read_text())
+    assert manifest["source"] == str(hub.dclm)
+    assert manifest["splits"]["test"]["documents"] == 14
+
+
+def test_weights_are_bfloat16_and_sums_are_float32(project, hub):
+    """The files hold, bit for bit, what the pass yields for weights of bfloat16; in float32 it yields something else."""
+    prompts = load_file(project.root / "results/prompts/mpt-30b/web/n16.safetensors")["prompts"]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        coarse, fine = (
+            measure(families.open_model(hub.snapshot("mpt-30b"), precision=precision), prompts, 32)
+            for precision in ("bfloat16", "float32")
+        )
+    finally:
+        torch.set_num_threads(threads)
+    found = project.root / folder("mpt-30b")
+    mixing, influence = load_file(found / "lambda.safetensors"), load_file(found / "influence.safetensors")["influence"]
+    np.testing.assert_array_equal(mixing["frobenius"], coarse.mixing["frobenius"])
+    np.testing.assert_array_equal(influence, coarse.influence)
+    assert np.abs(influence - fine.influence).max() > 0
+    for values in (mixing["frobenius"], influence, load_file(found / "content.safetensors")["mean"]):
+        assert values.dtype == np.float32
+        assert (values.view(np.uint32) & 0xFFFF).any()  # bits that bfloat16 does not have
+
+
+def test_what_a_model_without_alibi_has_is_there_and_the_rest_is_not(project):
+    found = {
+        name: load_file(project.root / folder("llama") / f"{name}.safetensors")
+        for name in ("slopes", "content", "gram")
+    }
+    assert found["slopes"] == found["content"] == {}
+    assert found["gram"]["recency"].shape == (PROMPTS, 2)
+    assert found["gram"]["mean"].shape == (2, 16, 16)
+
+
+def test_a_rerun_measures_the_same_prompts_with_the_same_bytes(project, hub, tmp_path):
+    mine = project.copy(tmp_path / "position-bias")
+    quantities = ("lambda", "content", "attention", "influence", "gram", "slopes")
+    before = {name: (mine.root / folder("bloom-176b") / f"{name}.safetensors").read_bytes() for name in quantities}
+    planned = mine.snakemake(
+        f"{folder('bloom-176b')}/lambda.safetensors --force --cores 1", **hub.environment(HF_HUB_OFFLINE="1")
+    )
+    assert "rule measure_hub" in planned
+    assert "rule prompts" not in planned
+    for name, content in before.items():
+        assert (mine.root / folder("bloom-176b") / f"{name}.safetensors").read_bytes() == content
+    assert not (mine.root / "checkpoints/measure/bloom-176b/hub/web").exists()
+
+
+# Bad input
+
+
+@pytest.fixture(scope="module")
+def refused(project, hub, models, tmp_path_factory):
+    """What one run says of many faults, each in a job of its own; the cache is a damaged copy."""
+    root = tmp_path_factory.mktemp("refused")
+    mine, home = project.copy(root / "position-bias"), root / "home"
+    shutil.copytree(hub.home, home, symlinks=True)
+    pickled, other = root / "pickled", root / "other"
+    write_model(models["bloom-7b1"], other)
+    shutil.copytree(other, pickled)
+    for weights in pickled.glob("*.safetensors*"):
+        weights.unlink()
+    (other / "tokenizer.json").write_bytes((hub.snapshot("llama") / "tokenizer.json").read_bytes())
+    shard = sorted((home / hub.snapshot("bloom-176b").relative_to(hub.home)).glob("*.safetensors"))[1].resolve()
+    shard.write_bytes(shard.read_bytes()[:-1000])
+    short = {"source": str(hub.web), "revision": None, "subset": "sample", "split": "train", "column": "words"}
+    model = {"revision": None, "family": "bloom", "positions": "own", "gpus": 1, "memory": 2, "minutes": 10}
+    mine.configure(
+        {
+            "hub_datasets": {
+                "no-such-subset": {**short, "subset": "20231101.en", "documents": 5},
+                "short": {**short, "documents": 2},
+            },
+            "hub_models": {
+                "absent": {**model, "source": "bigscience/bloom", "revision": "0" * 40},
+                "unknown": {**model, "source": "someone/unknown", "revision": "0" * 40},
+                "pickled": {**model, "source": str(pickled)},
+                "other": {**model, "source": str(other), "family": "mpt"},
+                "nowhere": {**model, "source": "./nowhere"},
+            },
+        }
+    )
+    targets = [
+        "results/corpus/no-such-subset.json",
+        "results/prompts/bloom-7b1/short/n32.safetensors",
+        *(f"results/hub/{name}.json" for name in ("absent", "unknown", "pickled", "other", "nowhere")),
+        "results/rollout/llama/hub/web/n16/profiles.parquet",
+    ]
+    measured = f"{folder('bloom-176b')}/lambda.safetensors"
+    environment = hub.environment(HF_HOME=str(home))
+    ended = mine.run(
+        f"snakemake {' '.join(targets)} {measured} --forcerun {measured} --cores 2 --keep-going", **environment
+    )
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stdout
+    return mine, [line for line in ended.stdout.splitlines() if line.startswith("error: ")]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        r"data set .*/web, split 'train', cannot be read: BuilderConfig '20231101\.en' not found\. Available: \['all', 'sample'\]; .*",
+        r"4 windows of 32 tokens are asked for, but the text has 1; .*documents.*",
+        r"hub model 'bigscience/bloom' at 0{40} is not in the cache, and the hub does not answer; fetch it with a network",
+        r"hub model 'someone/unknown' at 0{40} is not in the cache, and the hub does not answer; fetch it with a network",
+        r"model .*/pickled has no safetensors weights; name a revision or a copy of it that has",
+        r"model .*/other is of type 'bloom', not 'mpt'; correct hub_models\.\*\.family",
+        r"model \./nowhere is not a directory; correct hub_models\.\*\.source",
+        r"model llama has no ALiBi, .* they do not apply to it; name it in layernorm\.pretrained alone, .*",
+        r"model bigscience/bloom is not whole: \S+\.safetensors has \d+ of \d+ bytes; .*",
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line(refused, message):
+    _, lines = refused
+    assert [line for line in lines if re.fullmatch(f"error: {message}", line)], "\n".join(lines)
+
+
+def test_nothing_else_goes_wrong_and_a_failed_job_leaves_its_line_in_its_log(refused):
+    mine, lines = refused
+    assert len(set(lines)) == 9, "\n".join(lines)
+    assert "is not in the cache" in (mine.root / "logs/hub/absent.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"measure": {"models": ["llama", *MEASURED]}},
+            "config: measure.models = 'llama' is of family llama, which has no ALiBi",
+        ),
+        (
+            {"hub_models": {"mpt-7b": {"revision": None}}},
+            "config: hub_models.mpt-7b.revision = None leaves the hub's 'mosaicml/mpt-7b' unpinned; name a commit",
+        ),
+    ],
+)
+def test_a_configuration_that_cannot_be_run_is_refused_before_any_job(fresh, hub, tmp_path, change, message):
+    mine = fresh.copy(tmp_path / "position-bias")
+    mine.configure(overlay(hub))
+    mine.configure(change)
+    ended = mine.run(f"snakemake {TARGETS} --cores 1", **hub.environment())
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[-1].startswith(f"error: {message}")
+    assert not (mine.root / "results/hub").exists()
