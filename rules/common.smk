@@ -9,7 +9,7 @@ import yaml
 
 sys.path.insert(0, str(workflow.basedir))
 
-from position_bias import configuration, imports, runtime
+from position_bias import configuration, devices, imports, runtime
 from position_bias.emergence import studies as of_emergence
 from position_bias.layernorm import studies as of_layernorm
 from position_bias.postnorm import studies as of_postnorm
@@ -36,7 +36,7 @@ HEATMAP, STANDARD, LONG = (
 PROMPTS = {length["tokens"]: length["prompts"] for length in config["lengths"].values()}
 
 # 1 where a job will hold a GPU, 0 on a machine without one: a GPU limit must not throttle a laptop.
-GPU = int(runtime.uses_gpu(config["device"]))
+GPU = int(devices.uses_gpu(config["device"]))
 
 FIG1 = config["fig1"]
 FIG2 = [model for model in config["models"] if model not in FIG1]

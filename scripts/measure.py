@@ -1,10 +1,10 @@
 import torch
 
-from position_bias import artifacts, runtime
+from position_bias import artifacts, devices, runtime
 from position_bias.language_models import families
 from position_bias.measure import measure
 
-with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
     runtime.keep_freed_memory()
     torch.set_num_threads(snakemake.threads)
     wildcards, out = snakemake.wildcards, snakemake.output

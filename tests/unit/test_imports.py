@@ -69,6 +69,7 @@ def test_imports_run_downward():
         {
             "artifacts.py",
             "configuration.py",
+            "devices.py",
             "attention.py",
             "statistics.py",
             "checkpoint.py",

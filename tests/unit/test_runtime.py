@@ -3,16 +3,13 @@ import os
 import platform
 import subprocess
 import sys
-import threading
 import warnings
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from position_bias import runtime
-from position_bias.runtime import InputError
 
 
 def test_an_input_error_ends_a_job_with_its_one_line_on_stderr_and_in_the_log(tmp_path):
@@ -114,79 +111,6 @@ def test_a_directory_is_replaced_whole_or_not_at_all(tmp_path):
         (partial / "new").touch()
     assert os.listdir(path) == ["new"]
     assert os.listdir(tmp_path) == ["model"]
-
-
-@pytest.mark.parametrize(
-    ("given", "seen"), [("0,3", ["0", "3"]), ("", []), ("MIG-a", ["MIG-a"]), ("-1", []), ("0, -1,1", ["0"])]
-)
-def test_visible_gpus_are_those_of_the_environment(given, seen):
-    assert runtime.visible_gpus({"CUDA_VISIBLE_DEVICES": given}) == seen
-
-
-def test_a_machine_without_gpus_computes_on_its_cpu(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    for requested in ("auto", "cpu"):
-        with runtime.device(requested) as device:
-            assert device == "cpu"
-    with pytest.raises(InputError, match="device = 'cuda', but no GPU is visible"), runtime.device("cuda"):
-        pass
-
-
-@pytest.mark.skipif(torch.backends.cuda.is_built(), reason="this torch can use a GPU")
-def test_a_torch_without_cuda_computes_on_the_cpu_where_that_is_left_open(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-    with runtime.device("auto") as device:
-        assert device == "cpu"
-
-
-def test_slurm_assigns_devices_itself(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    with runtime.device("auto") as device:
-        assert device == "cuda"
-        assert os.environ["CUDA_VISIBLE_DEVICES"] == "2,3"
-
-
-HOLD = """
-import os, time
-from position_bias import runtime
-with runtime.device("cuda", poll_seconds=0.01):
-    print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
-    time.sleep(60)
-"""
-
-
-@pytest.fixture
-def start(tmp_path):
-    """Start a process that holds a GPU of two, says which, and sleeps."""
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "4,5", "TMPDIR": str(tmp_path)}
-    environment.pop("SLURM_JOB_ID", None)
-    started = []
-
-    def hold():
-        started.append(
-            subprocess.Popen([sys.executable, "-c", HOLD], env=environment, stdout=subprocess.PIPE, text=True)
-        )
-        return started[-1]
-
-    yield hold
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def test_jobs_at_the_same_time_hold_different_gpus_and_a_killed_one_frees_its_own(start):
-    first, second = start(), start()
-    held = {process: process.stdout.readline().strip() for process in (first, second)}
-    assert sorted(held.values()) == ["4", "5"]
-    third = start()
-    said = threading.Event()
-    reader = threading.Thread(target=lambda: (third.stdout.read(1), said.set()), daemon=True)
-    reader.start()
-    assert not said.wait(2)  # it waits
-    first.kill()
-    assert said.wait(20)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's; elsewhere nothing is changed")
