@@ -1,6 +1,7 @@
 """The house itself: rules that carry what they must, clean style, the same pins everywhere, commands that work."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,25 @@ def test_conda_environments_have_the_versions_of_the_requirements(environment):
         name, version = dependency.split(" =")
         if name != "python":
             assert pins()[{"pytorch": "torch"}.get(name, name)] == version
+
+
+def no_conda():
+    """Why no environment can be made here; None where one can."""
+    if shutil.which("conda") is None:
+        return "conda, which Snakemake makes environments with, is not installed"
+    search = "conda search --override-channels --channel conda-forge tabulate"
+    found = subprocess.run(search.split(), capture_output=True, check=False)
+    return "conda does not reach conda-forge" if found.returncode else None
+
+
+def test_a_job_runs_in_the_conda_environment_of_its_rule(fresh, tmp_path):
+    if reason := no_conda():
+        pytest.skip(reason)
+    table = "results/tables/structural/licences.md"
+    fresh.snakemake(f"{table} --cores 1 --sdm conda --directory {tmp_path}")
+    assert (tmp_path / table).read_text().startswith("| resource")
+    (made,) = tmp_path.glob(".snakemake/conda/*/conda-meta/tabulate-*.json")
+    assert made.name.startswith(f"tabulate-{pins()['tabulate']}-")
 
 
 def test_every_environment_is_used():
