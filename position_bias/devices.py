@@ -1,6 +1,7 @@
 """On what a job computes: the CPU, or one GPU that it holds for itself."""
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -14,6 +15,8 @@ from filelock import FileLock, Timeout
 
 from position_bias.runtime import InputError, log
 
+Request = Literal["auto", "cpu", "cuda"]  # what the configuration may say
+
 
 def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Ids of the GPUs this process may use: CUDA_VISIBLE_DEVICES where it is set, else what nvidia-smi lists."""
@@ -21,6 +24,20 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
     if given is not None:  # CUDA reads the list up to the first id that is none, such as -1
         ids = (device.strip() for device in given.split(","))
         return list(takewhile(lambda device: device and not device.startswith("-"), ids))
+    return [str(index) for index, _ in enumerate(_listed())]
+
+
+def gpu_names() -> list[str]:
+    """What the GPUs that this process may use are called; the id of one that nvidia-smi does not list."""
+    names: dict[str, str] = {}
+    for line in _listed():
+        if found := re.match(r"GPU (\d+): (.+) \(UUID: (.+)\)", line):
+            names |= {found[1]: found[2], found[3]: found[2]}
+    return [names.get(gpu, gpu) for gpu in visible_gpus()]
+
+
+def _listed() -> list[str]:
+    """A line for each GPU of the machine: GPU 0: its name (UUID: ...)."""
     if shutil.which("nvidia-smi") is None:
         return []
     try:
@@ -28,17 +45,16 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
     except subprocess.TimeoutExpired:
         log.warning("nvidia-smi does not answer; going on without a GPU")
         return []
-    gpus = (line for line in listing.splitlines() if line.startswith("GPU "))
-    return [str(index) for index, _ in enumerate(gpus)]
+    return [line for line in listing.splitlines() if line.startswith("GPU ")]
 
 
-def uses_gpu(requested: Literal["auto", "cpu", "cuda"]) -> bool:
+def uses_gpu(requested: Request) -> bool:
     """Whether a run with this `device` setting computes on GPUs: asked for, or left open and one is visible."""
     return requested == "cuda" or (requested == "auto" and bool(visible_gpus()))
 
 
 @contextmanager
-def device(requested: Literal["auto", "cpu", "cuda"], poll_seconds: float = 0.5) -> Iterator[str]:
+def device(requested: Request, poll_seconds: float = 0.5) -> Iterator[str]:
     """Yield `"cpu"`, or `"cuda"` with one GPU held for this process alone. Enter before CUDA starts.
 
     Snakemake counts local GPUs but names none, so each job holds a kernel lock per device id; the kernel

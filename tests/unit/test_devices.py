@@ -81,3 +81,15 @@ def test_jobs_at_the_same_time_hold_different_gpus_and_a_killed_one_frees_its_ow
     assert not said.wait(2)  # it waits
     first.kill()
     assert said.wait(20)
+
+
+@pytest.mark.parametrize(("visible", "names"), [(None, ["H200", "L4"]), ("1", ["L4"]), ("GPU-a,7", ["H200", "7"])])
+def test_gpus_are_called_what_nvidia_smi_calls_them(monkeypatch, tmp_path, visible, names):
+    listing = tmp_path / "nvidia-smi"
+    listing.write_text("#!/bin/sh\necho 'GPU 0: H200 (UUID: GPU-a)'\necho '  MIG x'\necho 'GPU 1: L4 (UUID: GPU-b)'\n")
+    listing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert devices.gpu_names() == names

@@ -1,5 +1,6 @@
 """The house itself: rules that carry what they must, clean style, the same pins everywhere, commands that work."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -94,6 +95,25 @@ def test_a_job_runs_in_the_conda_environment_of_its_rule(fresh, tmp_path):
 def test_every_environment_is_used():
     used = set(re.findall(r'"\.\./envs/([\w-]+)\.yaml"', "".join(JOBS.values())))
     assert used == {path.stem for path in (ROOT / "envs").glob("*.yaml")}
+
+
+def test_the_container_takes_the_steps_of_the_readme():
+    """It is not built here: an image takes minutes, gigabytes and a network."""
+    lines = (ROOT / "Containerfile").read_text().splitlines()
+    steps = [tuple(line.split(maxsplit=1)) for line in lines if line and not line.startswith("#")]
+    run = [command for instruction, command in steps if instruction == "RUN"]
+    assert run[0].startswith("apt-get update && apt-get install --yes --no-install-recommends git make && ")
+    (command,) = (json.loads(command) for instruction, command in steps if instruction == "CMD")
+    assert " ".join(command) in (ROOT / "README.md").read_text().splitlines()
+    targets = re.findall(r"^(\S+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {step.removeprefix("make ") for step in [*run[1:], " ".join(command)]} <= set(targets)
+    (python,) = set(re.findall("python =(.*)", "".join(path.read_text() for path in ROOT.glob("envs/*.yaml"))))
+    assert steps[0] == ("FROM", f"docker.io/library/python:{python}-slim")
+
+
+def test_what_git_ignores_goes_into_no_image():
+    ignored, kept_out = ((ROOT / name).read_text().splitlines() for name in (".gitignore", ".dockerignore"))
+    assert {line.removeprefix("**/") for line in kept_out} == set(ignored)  # ** is what git means by a bare name
 
 
 def test_lint_finds_nothing(fresh):
