@@ -84,7 +84,7 @@ def needed(environment):
     names = imported(environment)
     names |= {"pyarrow"} if "_parquet(" in text else set()
     names |= {"tabulate"} if any('.md"' in RULES[name] for name in rules) else set()
-    names |= {"accelerate"} if "device_map=" in text else set()
+    names |= {"accelerate"} if "measure" in rules else set()  # what spreads a model over GPUs
     names |= {"zstandard"} if "hub_text" in rules else set()  # what some data sets of the hub are packed with
     names |= set(PACKAGES) if "corpus" in rules else set()
     return names
