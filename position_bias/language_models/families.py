@@ -262,6 +262,8 @@ def open_model(
         raise InputError(f"model directory {directory} cannot be opened: {reason}; build or copy it again") from error
     if missing := sorted(loading["missing_keys"]):
         raise InputError(f"model directory {directory} lacks weights: {', '.join(missing)}; build or copy it again")
+    if device == "balanced" and {"cpu", "disk"} & set(map(str, getattr(model, "hf_device_map", {}).values())):
+        raise InputError(f"model directory {directory} does not fit on its GPUs; give it more of them (gpus)")
     if positions == "none":
         if family.alibi is not None:
             raise InputError(f"model directory {directory} has ALiBi, which cannot be turned off; set positions to own")

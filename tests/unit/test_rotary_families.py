@@ -239,6 +239,21 @@ def test_hooks_that_move_tensors_between_devices_are_measured_through(name, prom
         assert [block.forward for block in blocks] == hooked
 
 
+def test_a_model_that_spills_over_its_gpus_is_refused(tmp_path, monkeypatch):
+    """What does not fit would be moved to and fro in every pass."""
+    real = families.AutoModelForCausalLM.from_pretrained
+
+    def spilled(directory, **options):
+        assert options.pop("device_map") == "balanced"
+        model, loading = real(directory, **options)
+        model.hf_device_map = {"model.embed_tokens": 0, "model.layers": 1, "lm_head": "cpu"}
+        return model, loading
+
+    monkeypatch.setattr(families.AutoModelForCausalLM, "from_pretrained", spilled)
+    with pytest.raises(InputError, match=r"does not fit on its GPUs; give it more of them \(gpus\)$"):
+        families.open_model(written("llama", tmp_path), "balanced")
+
+
 def test_a_missing_shard_is_named(tmp_path):
     shards = written("llama", tmp_path, max_shard_size="10KB")
     gone = sorted(shards.glob("*.safetensors"))[1]
