@@ -161,12 +161,12 @@ def device(requested: Literal["auto", "cpu", "cuda"], poll_seconds: float = 0.5)
     gpus = visible_gpus()
     if not gpus:
         raise InputError("config: device = 'cuda', but no GPU is visible to this job; set it to 'auto' or 'cpu'")
-    if "SLURM_JOB_ID" in os.environ:
-        yield "cuda"
-        return
     if requested == "auto" and not _torch_computes_on_gpus():
         log.warning("a GPU is visible, but this torch cannot use it; going on with the CPU")
         yield "cpu"
+        return
+    if "SLURM_JOB_ID" in os.environ:
+        yield "cuda"
         return
     with ExitStack() as held:
         os.environ["CUDA_VISIBLE_DEVICES"] = _first_free(gpus, held, poll_seconds)

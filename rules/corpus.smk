@@ -18,7 +18,7 @@ rule corpus:
         "../envs/text.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=10,
     params:
         corpus=lookup(dpath="datasets/{dataset}/corpus", within=config),
@@ -44,7 +44,7 @@ rule tokenizer:
         "../envs/text.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=10,
     params:
         vocabulary=lookup(dpath="tokenizer/vocabulary", within=config),
@@ -68,7 +68,7 @@ rule prompts:
         "../envs/text.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=10,
     params:
         prompts=lambda wildcards: PROMPTS[int(wildcards.n)],

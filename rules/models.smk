@@ -31,7 +31,7 @@ rule train:
         "../envs/language-models.yaml"
     threads: 1
     resources:
-        mem_mb=3000,
+        mem_mb=memory(3000),
         runtime=60,
         gpu=GPU,
     params:

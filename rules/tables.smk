@@ -24,7 +24,7 @@ rule structural_table1:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         architectures={
@@ -55,7 +55,7 @@ rule structural_table2:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         statistics=["wasserstein"],
@@ -128,7 +128,7 @@ rule structural_table5:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_table5.py"
@@ -156,7 +156,7 @@ rule structural_monotonicity:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_monotonicity.py"
@@ -200,7 +200,7 @@ rule structural_licences:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_licences.py"
@@ -231,7 +231,7 @@ rule structural_checks:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         scale=lookup(dpath="scale", within=config),
@@ -261,7 +261,7 @@ rule structural_propositions:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         scale=lookup(dpath="scale", within=config),
@@ -312,7 +312,7 @@ rule emergence_gaps:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="emergence/level", within=config),
@@ -342,7 +342,7 @@ rule emergence_checks:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="emergence/level", within=config),
@@ -375,7 +375,7 @@ rule emergence_theorems:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         numbers=lookup(dpath="emergence/theory", within=config),
@@ -428,7 +428,7 @@ rule layernorm_checks:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="layernorm/level", within=config),
@@ -478,7 +478,7 @@ rule postnorm_checks:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="postnorm/level", within=config),
