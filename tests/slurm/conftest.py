@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -158,14 +159,24 @@ def start(folder):
 
 
 def stop(folder):
-    """End jobs and daemons, by what their files of process ids say."""
+    """End jobs and daemons; a daemon takes its file of its process id with it."""
     if (folder / "slurmctld.pid").exists():
-        Cluster(folder).ask("scancel", "--quiet", "--user", "root")
-        time.sleep(1)
+        cluster = Cluster(folder)
+        cluster.ask("scancel", "--quiet", "--user", "root")
+        until = time.monotonic() + 30
+        while cluster.ask("squeue", "--noheader") and time.monotonic() < until:  # a step that ends later stays for ever
+            time.sleep(0.1)
     for daemon in ("slurmd", "slurmctld", "munged"):
         path = folder / f"{daemon}.pid"
-        if path.exists() and path.read_text().strip():
-            subprocess.run(["kill", path.read_text().strip()], check=False, capture_output=True)
+        if not path.exists():
+            continue
+        number = int(path.read_text())
+        os.kill(number, signal.SIGTERM)
+        until = time.monotonic() + 10
+        while path.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        if path.exists():
+            os.kill(number, signal.SIGKILL)
 
 
 def missing():
