@@ -73,12 +73,12 @@ def device(requested: Request, gpus: int = 1, granted: int | None = None, poll_s
         raise InputError(f"this job needs {gpus} GPUs, but sees {len(visible)}; lower its gpus, or add some")
     if granted and granted < gpus:  # it counts none where it saw no GPU
         raise InputError(f"this job needs {gpus} GPUs, but is granted {granted}; allow them: --resources gpu={gpus}")
-    if "SLURM_JOB_ID" in os.environ:
-        yield "cuda"
-        return
     if requested == "auto" and not _torch_computes_on_gpus():
         log.warning("a GPU is visible, but this torch cannot use it; going on with the CPU")
         yield "cpu"
+        return
+    if "SLURM_JOB_ID" in os.environ:
+        yield "cuda"
         return
     with ExitStack() as held:
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(_first_free(visible, gpus, held, poll_seconds))

@@ -82,6 +82,11 @@ def project(file):
     return os.path.relpath(ROOT / file)
 
 
+def memory(megabytes):
+    """What a job asks for: this at first, and as much again each time it is retried."""
+    return lambda wildcards, attempt: megabytes * attempt
+
+
 def library(script):
     """The library files that a script runs, as inputs: editing one rebuilds what was computed with it."""
     return [project(path) for path in imports.closure(ROOT / "scripts" / script, ROOT)]

@@ -21,7 +21,7 @@ rule corpus:
         "../envs/text.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=10,
     params:
         corpus=lookup(dpath="datasets/{dataset}/corpus", within=config),
@@ -47,7 +47,7 @@ rule hub_text:
         "../envs/text.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=memory(4000),
         runtime=240,
     params:
         source=lookup(dpath="hub_datasets/{dataset}/source", within=config),
@@ -78,7 +78,7 @@ rule tokenizer:
         "../envs/text.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=10,
     params:
         vocabulary=lookup(dpath="tokenizer/vocabulary", within=config),
@@ -106,7 +106,7 @@ rule prompts:
         "../envs/text.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=10,
     params:
         prompts=lambda wildcards: PROMPTS[int(wildcards.n)],

@@ -58,7 +58,7 @@ rule emergence_train:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=3000,
+        mem_mb=memory(3000),
         runtime=1440,
         gpu=GPU,
     params:
@@ -93,7 +93,7 @@ rule emergence_attention:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=60,
     params:
         task=lookup(dpath="emergence/task", within=config),
@@ -121,7 +121,7 @@ rule emergence_evidence:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         training=lookup(dpath="emergence/training", within=config),

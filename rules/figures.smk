@@ -22,7 +22,7 @@ rule structural_fig1:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_fig1.py"
@@ -67,7 +67,7 @@ rule structural_fig3:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_fig3.py"
@@ -96,7 +96,7 @@ rule structural_fig4:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_fig4.py"
@@ -126,7 +126,7 @@ rule structural_fig5:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_fig5.py"
@@ -155,7 +155,7 @@ rule structural_training:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_training.py"
@@ -182,7 +182,7 @@ rule structural_forces:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_forces.py"
@@ -209,7 +209,7 @@ rule structural_dichotomy:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_dichotomy.py"
@@ -235,7 +235,7 @@ rule emergence_fig1:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/emergence_fig1.py"
@@ -262,7 +262,7 @@ rule emergence_fig2:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="emergence/level", within=config),
@@ -293,7 +293,7 @@ rule emergence_depth:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="emergence/level", within=config),
@@ -325,7 +325,7 @@ rule emergence_biased:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="emergence/level", within=config),
@@ -358,7 +358,7 @@ rule emergence_maps:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/emergence_maps.py"
@@ -389,7 +389,7 @@ rule emergence_sinks:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="emergence/level", within=config),
@@ -419,7 +419,7 @@ rule emergence_learning_curves:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="emergence/level", within=config),
@@ -450,7 +450,7 @@ rule emergence_long_training:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="emergence/level", within=config),
@@ -483,7 +483,7 @@ rule emergence_theory:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/emergence_theory.py"
@@ -510,7 +510,7 @@ rule layernorm_scores:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         alphas=lookup(dpath="layernorm/simulation/anisotropy", within=config),
@@ -539,7 +539,7 @@ rule layernorm_closed_form:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/layernorm_closed_form.py"
@@ -566,7 +566,7 @@ rule layernorm_anisotropy:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/layernorm_anisotropy.py"
@@ -593,7 +593,7 @@ rule layernorm_depth:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/layernorm_depth.py"
@@ -620,7 +620,7 @@ rule layernorm_random_weights:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="layernorm/level", within=config),
@@ -651,7 +651,7 @@ rule layernorm_trained:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="layernorm/level", within=config),
@@ -680,7 +680,7 @@ rule layernorm_pretrained:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="layernorm/level", within=config),
@@ -709,7 +709,7 @@ rule layernorm_emergence:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="layernorm/level", within=config),
@@ -738,7 +738,7 @@ rule postnorm_set_complement:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="postnorm/level", within=config),
@@ -767,7 +767,7 @@ rule postnorm_resharpening:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="postnorm/level", within=config),
@@ -796,7 +796,7 @@ rule postnorm_dimension:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="postnorm/level", within=config),
@@ -825,7 +825,7 @@ rule postnorm_bema:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="postnorm/level", within=config),
@@ -854,7 +854,7 @@ rule postnorm_formal_languages:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="postnorm/level", within=config),
@@ -883,7 +883,7 @@ rule postnorm_stability:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/postnorm_stability.py"

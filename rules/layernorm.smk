@@ -20,7 +20,7 @@ rule layernorm_simulate:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=120,
     params:
         numbers=lookup(dpath="layernorm/simulation", within=config),
@@ -43,7 +43,7 @@ rule layernorm_theory:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=120,
     params:
         numbers=lookup(dpath="layernorm/simulation", within=config),
@@ -67,7 +67,7 @@ rule layernorm_random:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=120,
     params:
         numbers=lookup(dpath="layernorm/random_weights", within=config),
@@ -89,7 +89,7 @@ rule layernorm_train:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:
@@ -122,7 +122,7 @@ rule layernorm_sweep:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:

@@ -29,7 +29,7 @@ rule measure:
         "../envs/language-models.yaml"
     threads: 1
     resources:
-        mem_mb=3000,
+        mem_mb=memory(3000),
         runtime=60,
         gpu=GPU,
     params:
@@ -69,7 +69,9 @@ use rule measure as measure_hub with:
     wildcard_constraints:
         checkpoint="hub",
     resources:
-        mem_mb=lambda wildcards: 1000 * hub_model(wildcards, "memory"),
+        mem_mb=lambda wildcards, attempt: 1000
+        * attempt
+        * hub_model(wildcards, "memory"),
         runtime=lambda wildcards: hub_model(wildcards, "minutes"),
         gpu=lambda wildcards: GPU * hub_model(wildcards, "gpus"),
     params:

@@ -20,7 +20,7 @@ rule hub_model:
         "../envs/text.yaml"
     threads: 1
     resources:
-        mem_mb=4000,
+        mem_mb=memory(4000),
         runtime=2880,
     params:
         source=lookup(dpath="hub_models/{model}/source", within=config),
@@ -61,7 +61,7 @@ rule train:
         "../envs/language-models.yaml"
     threads: 1
     resources:
-        mem_mb=3000,
+        mem_mb=memory(3000),
         runtime=60,
         gpu=GPU,
     params:

@@ -22,7 +22,7 @@ rule postnorm_train:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:
@@ -47,7 +47,7 @@ rule postnorm_train_widths:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:
@@ -73,7 +73,7 @@ rule postnorm_train_averages:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:
@@ -97,7 +97,7 @@ rule postnorm_train_stability:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:
@@ -123,7 +123,7 @@ rule postnorm_construct:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         vocabulary=lookup(dpath="postnorm/construction/vocabulary", within=config),
@@ -148,7 +148,7 @@ rule postnorm_sweep:
         "../envs/synthetic.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:

@@ -22,7 +22,7 @@ rule provenance:
         "../envs/language-models.yaml"
     threads: 1
     resources:
-        mem_mb=500,
+        mem_mb=memory(500),
         runtime=10,
     script:
         "../scripts/provenance.py"

@@ -21,7 +21,7 @@ rule published_schedules:
         "../envs/published.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=20,
     params:
         source=config["published_source"],
@@ -50,7 +50,7 @@ rule published_rollout:
         "../envs/published.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=20,
     params:
         lengths=RELEASED_LENGTHS,
@@ -76,7 +76,7 @@ rule published_lengths:
         "../envs/published.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=20,
     params:
         lengths=config["published_long"],
@@ -107,7 +107,7 @@ rule published_variants:
         "../envs/published.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         n=RELEASED_STANDARD,
@@ -137,7 +137,7 @@ rule published_fig1:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/published_fig1.py"
@@ -183,7 +183,7 @@ rule published_fig4:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/published_fig4.py"
@@ -211,7 +211,7 @@ rule published_long:
         "../envs/figures.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/published_long.py"

@@ -24,7 +24,7 @@ rule rollout:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=memory(2000),
         runtime=20,
     params:
         bootstrap=lookup(dpath="rollout/bootstrap", within=config),

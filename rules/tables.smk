@@ -28,7 +28,7 @@ rule structural_table1:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         architectures={
@@ -59,7 +59,7 @@ rule structural_table2:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         statistics=["wasserstein"],
@@ -132,7 +132,7 @@ rule structural_table5:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_table5.py"
@@ -160,7 +160,7 @@ rule structural_monotonicity:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_monotonicity.py"
@@ -207,7 +207,7 @@ rule structural_licences:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     script:
         "../scripts/structural_licences.py"
@@ -238,7 +238,7 @@ rule structural_checks:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         scale=lookup(dpath="scale", within=config),
@@ -268,7 +268,7 @@ rule structural_propositions:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         scale=lookup(dpath="scale", within=config),
@@ -319,7 +319,7 @@ rule emergence_gaps:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="emergence/level", within=config),
@@ -349,7 +349,7 @@ rule emergence_checks:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="emergence/level", within=config),
@@ -382,7 +382,7 @@ rule emergence_theorems:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         numbers=lookup(dpath="emergence/theory", within=config),
@@ -435,7 +435,7 @@ rule layernorm_checks:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="layernorm/level", within=config),
@@ -485,7 +485,7 @@ rule postnorm_checks:
         "../envs/analysis.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=memory(1000),
         runtime=10,
     params:
         level=lookup(dpath="postnorm/level", within=config),

@@ -27,9 +27,12 @@ def test_a_machine_without_gpus_computes_on_its_cpu(monkeypatch):
 
 
 @pytest.mark.skipif(torch.backends.cuda.is_built(), reason="this torch can use a GPU")
-def test_a_torch_without_cuda_computes_on_the_cpu_where_that_is_left_open(monkeypatch):
+@pytest.mark.parametrize("within_slurm", [False, True])
+def test_a_torch_without_cuda_computes_on_the_cpu_where_that_is_left_open(monkeypatch, within_slurm):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    if within_slurm:
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
     with devices.device("auto") as device:
         assert device == "cpu"
 
@@ -37,7 +40,7 @@ def test_a_torch_without_cuda_computes_on_the_cpu_where_that_is_left_open(monkey
 def test_slurm_assigns_devices_itself(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    with devices.device("auto") as device:
+    with devices.device("cuda") as device:
         assert device == "cuda"
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "2,3"
 

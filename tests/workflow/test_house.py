@@ -30,7 +30,7 @@ def test_a_rule_carries_all_that_a_rule_must(name):
     assert body.startswith('    """')
     for keyword in ("log", "benchmark", "conda", "threads", "resources", "output"):
         assert re.search(rf"^    {keyword}:", body, re.MULTILINE), f"{name} has no {keyword}"
-    for resource in ("mem_mb=", "runtime="):
+    for resource in ("mem_mb=memory(", "runtime="):
         assert resource in body
     assert f'library=library("{name}.py")' in body
     assert f'"../scripts/{name}.py"' in body

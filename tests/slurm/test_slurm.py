@@ -1,0 +1,134 @@
+"""The toy graph on a real SLURM: the same bytes as a local run, a GPU a job, jobs that are cancelled and come again."""
+
+import itertools
+import os
+import subprocess
+import time
+
+import pytest
+
+# As a user types it, but computing on the CPU, since the GPUs are none, and asking SLURM more often
+PROFILE = (
+    "--workflow-profile profiles/slurm --config device=cpu "
+    "--slurm-init-seconds-before-status-checks 2 --seconds-between-status-checks 1 --latency-wait 10"
+)
+TARGETS = (  # every stage from text to figure for one model, and a training of every other paper
+    "figures/structural/fig2.pdf",
+    "figures/structural/forces.pdf",
+    "results/tables/structural/licences.csv",
+    "figures/emergence/fig3.pdf",
+    "results/layernorm/trained/pre-rms.parquet",
+    "figures/postnorm/dimension.pdf",
+)
+
+
+@pytest.fixture(scope="module")
+def ran(slurm, fresh, tmp_path_factory):
+    """A clone in which the targets were made on SLURM, elsewhere than in its own folder."""
+    project = fresh.copy(tmp_path_factory.mktemp("ran") / "position-bias")
+    project.snakemake(f"{' '.join(TARGETS)} {PROFILE} --directory elsewhere", **slurm.environment)
+    return project
+
+
+@pytest.fixture(scope="module")
+def submissions(ran, slurm):
+    """What that run submitted."""
+    return slurm.submissions()
+
+
+def made(folder):
+    """Every file of results and figures but times, by its path."""
+    return {
+        path.relative_to(folder): path
+        for top in ("figures", "results")
+        for path in sorted((folder / top).rglob("*"))
+        if path.is_file() and "benchmarks" not in path.parts and path.name != ".snakemake_timestamp"
+    }
+
+
+def test_what_slurm_makes_has_the_bytes_of_a_local_run(ran, built):
+    here, there = made(built.root), made(ran.root / "elsewhere")
+    assert {ran.root / "elsewhere" / target for target in TARGETS} <= set(there.values())
+    assert len(there) > 50
+    assert [path for path in there if there[path].read_bytes() != here[path].read_bytes()] == []
+
+
+def test_every_submission_ended_well_at_once_and_in_its_partition(submissions):
+    assert {job.state for job in submissions} == {"COMPLETED"}
+    for job in submissions:
+        assert (job.partition, job.gpus) in {("cpu", 0), ("gpu", 1)}, job
+    with_gpu = {job.comment.split("_wildcards_")[0] for job in submissions if job.gpus}
+    assert with_gpu == {f"rule_{name}" for name in ("train", "measure", "emergence_train", "layernorm_train")} | {
+        "rule_postnorm_train_widths"
+    }
+
+
+def test_small_jobs_are_submitted_together_and_ask_for_what_the_largest_needs(submissions):
+    asked = {job.comment: (job.memory, job.gpus) for job in submissions}
+    assert asked["rule_prompts_prompts"] == ("2000M", 0)  # of three
+    (of_structural,) = (comment for comment in asked if comment.startswith("rule_structural"))
+    assert of_structural == "rule_structural_" + "_".join(
+        f"structural_{name}" for name in ("fig2", "forces", "licences", "propositions")
+    )
+    assert asked[of_structural] == ("1000M", 0)
+
+
+def test_each_job_sees_its_gpu_and_jobs_at_the_same_time_different_ones(submissions, slurm):
+    seen = slurm.devices()
+    for job in submissions:
+        assert seen[job.number] in ({"0", "1"} if job.gpus else {""}), job
+    together = [
+        (one, other)
+        for one, other in itertools.combinations((job for job in submissions if job.gpus), 2)
+        if one.start < other.end and other.start < one.end
+    ]
+    assert together
+    for one, other in together:
+        assert seen[one.number] != seen[other.number]
+
+
+def test_jobs_are_followed_without_sacct(ran, slurm):
+    """Once it is asked which account to bill, to which no answer is fine, and never what became of a job."""
+    asked = (slurm.folder / "sacct.asked").read_text().splitlines()
+    assert all("Account" in question and "State" not in question for question in asked)
+
+
+def test_a_group_of_jobs_that_each_want_a_gpu_asks_for_one(ran, slurm):
+    before = len(slurm.submissions())
+    measured = [f"results/measure/falcon/seed0/step{step}/standard-library/n32/lambda.safetensors" for step in (0, 12)]
+    grouping = "--groups measure=measured measure_snapshot=measured --group-components measured=2 --cores 8"
+    ran.snakemake(
+        f"{' '.join(measured)} {PROFILE} --directory elsewhere {grouping} --forcerun measure measure_snapshot",
+        **slurm.environment,
+    )
+    (group,) = slurm.submissions()[before:]
+    assert (group.state, group.partition, group.gpus) == ("COMPLETED", "gpu", 1)
+    assert slurm.devices()[group.number] in {"0", "1"}
+
+
+def test_a_cancelled_training_comes_again_with_more_memory_and_resumes(slurm, fresh, tmp_path):
+    project = fresh.copy(tmp_path / "position-bias")
+    project.configure({"postnorm": {"set_complement": {"iterations": 2000}}})
+    before = len(slurm.submissions())
+    run = subprocess.Popen(
+        ["bash", "-c", f"exec snakemake results/postnorm/set-complement-16/tests.parquet {PROFILE}"],
+        cwd=project.root,
+        env={**os.environ, **slurm.environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        checkpoints = project.root / "checkpoints/postnorm"
+        until = time.monotonic() + 120
+        while not list(checkpoints.glob("*/*/checkpoint.safetensors")) and time.monotonic() < until:
+            time.sleep(0.1)
+        slurm.ask("scancel", str(slurm.submissions()[before].number))
+        printed, _ = run.communicate(timeout=300)
+    finally:
+        run.kill()
+    assert run.returncode == 0, printed
+    cancelled, resumed = slurm.submissions()[before:]
+    assert (cancelled.state, cancelled.memory) == ("CANCELLED", "2000M")
+    assert (resumed.state, resumed.memory) == ("COMPLETED", "4000M")
+    assert "resumed after" in (project.root / "logs/postnorm/set-complement-16.log").read_text()
