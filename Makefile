@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: all test check benchmark clean help
+.PHONY: all test check manifest benchmark clean help
 
 all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
@@ -15,6 +15,9 @@ check: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/mypy
+
+manifest: .venv/installed  ## sha256 of every figure and table; of another run: make manifest RESULTS=its-directory
+	@$(BIN)/python -m position_bias.manifest $(RESULTS)
 
 benchmark: .venv/installed  ## speed and memory against references, as ratios
 	$(BIN)/python benchmarks/rollout.py

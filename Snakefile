@@ -19,13 +19,23 @@ include: "rules/postnorm.smk"
 include: "rules/figures.smk"
 include: "rules/tables.smk"
 include: "rules/published.smk"
+include: "rules/provenance.smk"
 
 
 rule all:
-    """Every figure and table of every paper."""
+    """Every figure and table of every paper, and what made them."""
     default_target: True
     input:
         rules.structural.input,
         rules.emergence.input,
         rules.layernorm.input,
         rules.postnorm.input,
+        rules.provenance.output,
+
+
+onerror:
+    print(
+        "A job failed; its log is shown above. Mend the cause and type the same command again: finished files stay,",
+        "training resumes from its last checkpoint.",
+        file=sys.stderr,
+    )

@@ -9,7 +9,7 @@ import yaml
 
 sys.path.insert(0, str(workflow.basedir))
 
-from position_bias import configuration, imports, runtime
+from position_bias import configuration, devices, imports, runtime
 from position_bias.emergence import studies as of_emergence
 from position_bias.language_models import studies as of_language_models
 from position_bias.layernorm import studies as of_layernorm
@@ -49,7 +49,7 @@ PROMPTS = {
 }
 
 # 1 where a job will hold a GPU, 0 on a machine without one: a GPU limit must not throttle a laptop.
-GPU = int(runtime.uses_gpu(config["device"]))
+GPU = int(devices.uses_gpu(config["device"]))
 
 DATASETS = config["measure"]["datasets"]
 MODELS = config["measure"]["models"]

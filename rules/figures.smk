@@ -2,7 +2,7 @@
 
 
 rule structural_fig1:
-    """Figure 1: rollout variants (a), (b), (c) beside the measured influence (d)."""
+    """Figures 1, 2: rollout variants (a), (b), (c) beside the measured influence (d)."""
     input:
         library=library("structural_fig1.py"),
         profiles=across_models(rollouts("profiles.parquet", PRIMARY, STANDARD), FIG1),
@@ -490,7 +490,7 @@ rule emergence_theory:
 
 
 rule layernorm_scores:
-    """Mean scores of the decoder without parameters, layer by layer, by norm and anisotropy."""
+    """Theory: mean scores of the decoder without parameters, layer by layer, by norm and anisotropy."""
     input:
         library=library("layernorm_scores.py"),
         scores="results/layernorm/simulation/scores.safetensors",
@@ -519,7 +519,7 @@ rule layernorm_scores:
 
 
 rule layernorm_closed_form:
-    """Scores of layer 2: the closed form over Monte Carlo."""
+    """Theory: scores of layer 2, the closed form over Monte Carlo."""
     input:
         library=library("layernorm_closed_form.py"),
         table="results/layernorm/simulation/closed_form.csv",
@@ -546,7 +546,7 @@ rule layernorm_closed_form:
 
 
 rule layernorm_anisotropy:
-    """Recency against anisotropy, by strength of the residual connection."""
+    """Embeddings and residual connections: recency against anisotropy, by strength of the residual connection."""
     input:
         library=library("layernorm_anisotropy.py"),
         table="results/layernorm/simulation/anisotropy.csv",
@@ -573,7 +573,7 @@ rule layernorm_anisotropy:
 
 
 rule layernorm_depth:
-    """Recency against depth: the recursion over Monte Carlo."""
+    """Depth (ours): recency against it, the recursion over Monte Carlo."""
     input:
         library=library("layernorm_depth.py"),
         table="results/layernorm/simulation/depth.csv",
@@ -600,7 +600,7 @@ rule layernorm_depth:
 
 
 rule layernorm_random_weights:
-    """Recency of decoders with heads and random weights."""
+    """Random weights (ours): recency of decoders with heads."""
     input:
         library=library("layernorm_random_weights.py"),
         table="results/layernorm/random_weights.parquet",
@@ -629,7 +629,7 @@ rule layernorm_random_weights:
 
 
 rule layernorm_trained:
-    """Where trained decoders without positional encoding attend, by norm."""
+    """Trained decoders (ours): where they attend without positional encoding, by norm."""
     input:
         library=library("layernorm_trained.py"),
         tables=expand(
@@ -660,7 +660,7 @@ rule layernorm_trained:
 
 
 rule layernorm_pretrained:
-    """Recency of the Gram of language models, trained and untrained."""
+    """Language models: recency of their Gram, trained and untrained."""
     input:
         library=library("layernorm_pretrained.py"),
         grams=GRAMS,
@@ -689,7 +689,7 @@ rule layernorm_pretrained:
 
 
 rule layernorm_emergence:
-    """Position gaps of retrieval networks without norm, with pre-LN and with post-LN."""
+    """Retrieval (ours): position gaps without norm, with pre-LN and with post-LN."""
     input:
         library=library("layernorm_emergence.py"),
         curves=emergence_shallow("curves.parquet", *NORMALISED.values()),
@@ -718,7 +718,7 @@ rule layernorm_emergence:
 
 
 rule postnorm_set_complement:
-    """Distance to the target against the tokens present, for every scheme, with the laws."""
+    """Set Complement Task: distance to the target against the tokens present, for every scheme, with the laws."""
     input:
         library=library("postnorm_set_complement.py"),
         tests=postnorm_tests("tests.parquet", "set_complement"),
@@ -747,7 +747,7 @@ rule postnorm_set_complement:
 
 
 rule postnorm_resharpening:
-    """Logit gaps by the law that they follow, and dispersion of attention."""
+    """Resharpening, Section 4.3: logit gaps by the law that they follow, and dispersion of attention."""
     input:
         library=library("postnorm_resharpening.py"),
         tests=postnorm_tests("tests.parquet", "set_complement"),
@@ -776,7 +776,7 @@ rule postnorm_resharpening:
 
 
 rule postnorm_dimension:
-    """Distance against the width of the minimal transformer."""
+    """Width d >= v - 1, Section 4.2: distance against the width of the minimal transformer."""
     input:
         library=library("postnorm_dimension.py"),
         table="results/postnorm/dimension.parquet",
@@ -805,7 +805,7 @@ rule postnorm_dimension:
 
 
 rule postnorm_bema:
-    """Last weights, EMA and BEMA."""
+    """Averages, Section 4.5: last weights, EMA and BEMA."""
     input:
         library=library("postnorm_bema.py"),
         table="results/postnorm/averaging.parquet",
@@ -834,7 +834,7 @@ rule postnorm_bema:
 
 
 rule postnorm_formal_languages:
-    """Distance and ROC AUC by length, for maximum retrieval and formal languages."""
+    """Maximum retrieval, Dyck and Tomita languages: distance and ROC AUC by length."""
     input:
         library=library("postnorm_formal_languages.py"),
         tests=postnorm_tests("tests.parquet", "languages"),
@@ -863,7 +863,7 @@ rule postnorm_formal_languages:
 
 
 rule postnorm_stability:
-    """Losses and gradients of every scheme without warmup."""
+    """Stability (ours): losses and gradients of every scheme without warmup."""
     input:
         library=library("postnorm_stability.py"),
         table="results/postnorm/stability.parquet",

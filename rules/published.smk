@@ -116,7 +116,7 @@ rule published_variants:
 
 
 rule published_fig1:
-    """Figure 1 of the big models: rollout variants (a), (b), (c), and where (d) may lie."""
+    """Figures 1, 2 of the big models: rollout variants (a), (b), (c), and where (d) may lie."""
     input:
         library=library("published_fig1.py"),
         profiles=released_profiles(RELEASED_STANDARD, RELEASED_FIG1, released.PRIMARY),

@@ -39,7 +39,7 @@ rule structural_table1:
 
 
 rule structural_table2:
-    """Table 2: Wasserstein distance of every rollout variant to the measured influence, with null profiles."""
+    """Tables 2, 3, 4: distance of every rollout variant to the measured influence, with null profiles; Spearman's too."""
     input:
         library=library("structural_table2.py"),
         statistics=across_models(rollouts("statistics.parquet", PRIMARY, STANDARD)),

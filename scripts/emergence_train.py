@@ -3,12 +3,12 @@ from pathlib import Path
 
 import torch
 
-from position_bias import artifacts, runtime
+from position_bias import artifacts, devices, runtime
 from position_bias.emergence import studies, training
 from position_bias.emergence.task import for_vocabulary
 from position_bias.ensemble import Recipe
 
-with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
     runtime.keep_freed_memory()
     torch.set_num_threads(snakemake.threads)
     params, wildcards = snakemake.params, snakemake.wildcards

@@ -4,13 +4,13 @@ from pathlib import Path
 import torch
 import transformers
 
-from position_bias import artifacts, runtime
+from position_bias import artifacts, devices, runtime
 from position_bias.language_models import families, hub
 from position_bias.measure import Resumption, measure
 
 config, granted = snakemake.config, snakemake.resources.gpu
 gpus = config["hub_models"].get(snakemake.wildcards.model, {"gpus": 1})["gpus"]
-with runtime.job(snakemake.log[0]), runtime.device(config["device"], gpus, granted) as device:
+with runtime.job(snakemake.log[0]), devices.device(config["device"], gpus, granted) as device:
     runtime.keep_freed_memory()
     torch.set_num_threads(snakemake.threads)
     wildcards, params, out = snakemake.wildcards, snakemake.params, snakemake.output

@@ -4,12 +4,12 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from position_bias import artifacts, runtime
+from position_bias import artifacts, devices, runtime
 from position_bias.ensemble import seeds_of_sweep
 from position_bias.postnorm import experiments, studies, tasks
 from position_bias.postnorm.training import Setting, Size
 
-with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
     runtime.keep_freed_memory()
     torch.set_num_threads(snakemake.threads)
     sweep, postnorm, common = snakemake.params.sweep, snakemake.params.postnorm, snakemake.params.common

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import torch
 
-from position_bias import artifacts, runtime
+from position_bias import artifacts, devices, runtime
 from position_bias.postnorm import experiments, studies, tasks
 from position_bias.postnorm.training import Setting, Size
 
-with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
     runtime.keep_freed_memory()
     torch.set_num_threads(snakemake.threads)
     params, numbers = snakemake.params, snakemake.params.numbers

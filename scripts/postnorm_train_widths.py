@@ -3,11 +3,11 @@ from pathlib import Path
 
 import torch
 
-from position_bias import artifacts, runtime
+from position_bias import artifacts, devices, runtime
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
 
-with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
     runtime.keep_freed_memory()
     torch.set_num_threads(snakemake.threads)
     numbers, minimal, common = snakemake.params.numbers, snakemake.params.minimal, snakemake.params.common

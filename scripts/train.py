@@ -3,7 +3,7 @@ from pathlib import Path
 
 import torch
 
-from position_bias import artifacts, runtime
+from position_bias import artifacts, devices, runtime
 from position_bias.language_models import families, tokens, train
 
 
@@ -11,7 +11,7 @@ def texts(paths, split):
     return (text for path in paths for text in tokens.texts(Path(path).parent, split))
 
 
-with runtime.job(snakemake.log[0]), runtime.device(snakemake.config["device"]) as device:
+with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
     runtime.keep_freed_memory()
     torch.set_num_threads(snakemake.threads)
     params, model, seed = snakemake.params, snakemake.wildcards.model, int(snakemake.wildcards.seed)

@@ -69,6 +69,9 @@ def test_imports_run_downward():
         {
             "artifacts.py",
             "configuration.py",
+            "devices.py",
+            "provenance.py",
+            "manifest.py",
             "attention.py",
             "statistics.py",
             "checkpoint.py",

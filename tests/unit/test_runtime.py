@@ -3,16 +3,13 @@ import os
 import platform
 import subprocess
 import sys
-import threading
 import warnings
 
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from position_bias import runtime
-from position_bias.runtime import InputError
 
 
 def test_an_input_error_ends_a_job_with_its_one_line_on_stderr_and_in_the_log(tmp_path):
@@ -114,125 +111,6 @@ def test_a_directory_is_replaced_whole_or_not_at_all(tmp_path):
         (partial / "new").touch()
     assert os.listdir(path) == ["new"]
     assert os.listdir(tmp_path) == ["model"]
-
-
-@pytest.mark.parametrize(
-    ("given", "seen"), [("0,3", ["0", "3"]), ("", []), ("MIG-a", ["MIG-a"]), ("-1", []), ("0, -1,1", ["0"])]
-)
-def test_visible_gpus_are_those_of_the_environment(given, seen):
-    assert runtime.visible_gpus({"CUDA_VISIBLE_DEVICES": given}) == seen
-
-
-def test_a_machine_without_gpus_computes_on_its_cpu(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    for requested in ("auto", "cpu"):
-        with runtime.device(requested) as device:
-            assert device == "cpu"
-    with pytest.raises(InputError, match="device = 'cuda', but no GPU is visible"), runtime.device("cuda"):
-        pass
-
-
-@pytest.mark.skipif(torch.backends.cuda.is_built(), reason="this torch can use a GPU")
-def test_a_torch_without_cuda_computes_on_the_cpu_where_that_is_left_open(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-    with runtime.device("auto") as device:
-        assert device == "cpu"
-
-
-def test_slurm_assigns_devices_itself(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    with runtime.device("auto") as device:
-        assert device == "cuda"
-        assert os.environ["CUDA_VISIBLE_DEVICES"] == "2,3"
-
-
-@pytest.mark.parametrize(("gpus", "granted"), [(2, 2), (2, 3), (2, 0), (2, None), (1, 1)])
-def test_a_job_that_is_granted_its_gpus_gets_them(monkeypatch, gpus, granted):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    with runtime.device("cuda", gpus, granted) as device:
-        assert device == "cuda"
-
-
-@pytest.mark.parametrize("slurm", [False, True])
-@pytest.mark.parametrize(
-    ("gpus", "granted", "message"),
-    [
-        (3, 3, "this job needs 3 GPUs, but sees 2; lower its gpus, or add some"),
-        (2, 1, "this job needs 2 GPUs, but is granted 1; allow them: --resources gpu=2"),
-    ],
-)
-def test_a_job_that_needs_more_gpus_than_it_gets_does_not_start_on_fewer(monkeypatch, slurm, gpus, granted, message):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
-    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-    if slurm:
-        monkeypatch.setenv("SLURM_JOB_ID", "7")
-    with pytest.raises(InputError, match=f"^{message}$"), runtime.device("cuda", gpus, granted):
-        pass
-
-
-HOLD = """
-import os, sys, time
-from position_bias import runtime
-with runtime.device("cuda", int(sys.argv[1]), poll_seconds=0.01):
-    print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
-    time.sleep(60)
-"""
-
-
-@pytest.fixture
-def start(tmp_path):
-    """Start a process that holds GPUs, says which, and sleeps."""
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    environment.pop("SLURM_JOB_ID", None)
-    started = []
-
-    def hold(gpus=1, visible="4,5"):
-        command = [sys.executable, "-c", HOLD, str(gpus)]
-        of_it = {**environment, "CUDA_VISIBLE_DEVICES": visible}
-        started.append(subprocess.Popen(command, env=of_it, stdout=subprocess.PIPE, text=True))
-        return started[-1]
-
-    yield hold
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def test_jobs_at_the_same_time_hold_different_gpus_and_a_killed_one_frees_its_own(start):
-    first, second = start(), start()
-    held = {process: process.stdout.readline().strip() for process in (first, second)}
-    assert sorted(held.values()) == ["4", "5"]
-    _, said = listen(start())
-    assert not said.wait(2)  # it waits
-    first.kill()
-    assert said.wait(20)
-
-
-def listen(process):
-    """What a process says first, once it has said it."""
-    heard, said = [], threading.Event()
-
-    def read():
-        heard.append(process.stdout.readline().strip())
-        said.set()
-
-    threading.Thread(target=read, daemon=True).start()
-    return heard, said
-
-
-def test_a_job_for_two_gpus_holds_none_while_it_waits_and_both_once_they_are_free(start):
-    first = start(2, "4,5,6")
-    assert first.stdout.readline().strip() == "4,5"
-    second, said = listen(start(2, "4,5,6"))
-    assert not said.wait(2)  # one is free
-    assert start(1, "4,5,6").stdout.readline().strip() == "6"
-    assert not said.is_set()
-    first.kill()
-    assert said.wait(20)
-    assert second == ["4,5"]
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's; elsewhere nothing is changed")

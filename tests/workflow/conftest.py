@@ -43,14 +43,14 @@ class Project:
         return ended.stdout
 
     def planned(self, arguments="all", **environment):
-        """How many jobs of each rule would run."""
+        """How many jobs of each rule would run; those that do nothing of their own, or follow all others, left out."""
         printed = self.snakemake(f"{arguments} -n --cores 1", **environment)
         if "Nothing to be done" in printed:
             return {}
         table = re.search(r"Job stats:\n.*?\n(?P<rows>.*?)\ntotal ", printed, re.DOTALL)["rows"]
         jobs = {line.split()[0]: int(line.split()[1]) for line in table.splitlines() if not line.startswith("-")}
-        papers = ("structural", "emergence", "layernorm", "postnorm")
-        return {rule: count for rule, count in jobs.items() if rule not in ("all", *papers)}
+        others = ("all", "structural", "emergence", "layernorm", "postnorm", "provenance")
+        return {rule: count for rule, count in jobs.items() if rule not in others}
 
     def configure(self, overlay):
         path = self.root / "config.yaml"

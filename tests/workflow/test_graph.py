@@ -17,8 +17,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+import yaml
 from safetensors.numpy import load_file
 
+from position_bias import manifest
 from position_bias.claims.verdict import COLUMNS
 from position_bias.rollout import dense_last_row, rollout_matrix, transition
 
@@ -292,7 +295,7 @@ def test_every_job_leaves_a_log_and_a_benchmark(built):
         for path in built.root.glob("results/benchmarks/**/*.tsv")
     }
     assert logs == benchmarks
-    assert len(logs) == sum(EVERYTHING.values())
+    assert len(logs) == sum(EVERYTHING.values()) + 1  # provenance
 
 
 def test_the_report_holds_every_figure_and_table_with_its_caption(built):
@@ -304,6 +307,55 @@ def test_the_report_holds_every_figure_and_table_with_its_caption(built):
         assert rule in page
     assert "<script src=" not in page  # nothing is fetched when it is opened
     assert '<link rel="stylesheet" href="http' not in page
+
+
+def test_provenance_says_what_made_the_results(built):
+    record = json.loads((built.root / "results/provenance.json").read_text())
+    assert record["code"] is None  # the copy is no git repository
+    assert record["versions"]["torch"] == torch.__version__
+    assert record["config"] == yaml.safe_load((built.root / "config.yaml").read_text())
+    assert record["seeds"]["models.bloom.seeds"] == [0]
+    benchmarks = built.root / "results/benchmarks"
+    assert set(record["stages"]) == {path.name for path in benchmarks.iterdir() if path.is_dir()}
+    assert sum(stage["jobs"] for stage in record["stages"].values()) == sum(EVERYTHING.values())
+    assert all(stage["seconds"] > 0 for stage in record["stages"].values())
+
+
+def test_a_commit_makes_nothing_out_of_date_and_the_next_record_names_it(mine):
+    author = "-c user.name=A -c user.email=a@example.org"
+    mine.run(f"git init && git add --all && git {author} commit --message one")
+    commit = mine.run("git rev-parse HEAD").stdout.strip()
+    assert "Nothing to be done" in mine.snakemake("all -n --cores 1")
+    (mine.root / "figures/emergence/fig1.pdf").unlink()  # the figure that is made of nothing
+    made = mine.snakemake("all --cores 1")
+    assert re.findall(r"^localrule (\w+):", made, re.MULTILINE) == ["emergence_fig1", "provenance", "all"]
+    assert json.loads((mine.root / "results/provenance.json").read_text())["code"] == {"commit": commit, "dirty": False}
+
+
+# Of every paper, and of every way to a number: a language model, stacked networks, and theory alone.
+TWICE = {
+    "structural": ("figures/structural/fig2",),
+    "emergence": ("figures/emergence/fig3", "results/tables/emergence/theorems"),
+    "layernorm": ("figures/layernorm/scores",),
+    "postnorm": ("figures/postnorm/dimension",),
+}
+
+
+def test_another_build_in_another_folder_has_the_same_bytes(fresh, built, tmp_path):
+    wanted = [name for names in TWICE.values() for name in names]
+    files = [f"{name}.{'pdf' if name.startswith('figures') else 'csv'}" for name in wanted]
+    fresh.snakemake(f"{' '.join(files)} --cores 2 --directory {tmp_path}")
+    again = manifest.lines(tmp_path)
+    assert {line.split("  ")[1].rpartition(".")[0] for line in again} == set(wanted)
+    assert len(again) == 3 * 4 + 2
+    assert set(again) <= set(manifest.lines(built.root))
+
+
+def test_no_figure_carries_a_date(built):
+    figures = [path for path in built.root.glob("figures/*/*") if path.suffix in (".pdf", ".svg")]
+    assert len(figures) == 2 * sum(len(names.split()) for names in FIGURES.values())
+    for path in figures:
+        assert {".pdf": b"/CreationDate", ".svg": b"<dc:date>"}[path.suffix] not in path.read_bytes()
 
 
 def test_no_pickle_is_written(built):
@@ -486,6 +538,30 @@ def test_a_bad_configuration_ends_in_one_line_before_any_job(fresh, arguments, m
     assert last.startswith(f"error: {message}")
     assert "Traceback" not in ended.stdout
     assert not (fresh.root / "results/corpus").exists()
+
+
+def test_a_failed_run_shows_the_log_of_its_job_and_says_what_to_type(fresh, tmp_path):
+    project = fresh.copy(tmp_path / "position-bias")
+    project.append("scripts/emergence_fig1.py", "\n    raise RuntimeError('broken')\n")
+    ended = project.run("snakemake figures/emergence/fig1.pdf --cores 1")
+    assert ended.returncode == 1
+    shown = ended.stdout.index("Logfile logs/figures/emergence/fig1.log")
+    assert ended.stdout.index("ERROR the job failed", shown) < ended.stdout.index(
+        "\nA job failed; its log is shown above"
+    )
+    assert ended.stdout.count("type the same command again") == 1
+
+
+def test_a_locked_folder_says_how_to_unlock_it(fresh, tmp_path):
+    project = fresh.copy(tmp_path / "position-bias")
+    (project.root / ".snakemake/locks").mkdir(parents=True, exist_ok=True)
+    (project.root / ".snakemake/locks/0.output.lock").write_text("figures/emergence/fig1.pdf\n")
+    ended = project.run("snakemake figures/emergence/fig1.pdf --cores 1")
+    assert ended.returncode == 1
+    assert "Directory cannot be locked" in ended.stdout
+    assert "--unlock" in ended.stdout
+    project.snakemake("--unlock")
+    assert not list(project.root.glob(".snakemake/locks/*"))
 
 
 def test_more_prompts_than_text_says_how_many_windows_there_are(mine):

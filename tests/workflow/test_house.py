@@ -1,6 +1,8 @@
 """The house itself: rules that carry what they must, clean style, the same pins everywhere, commands that work."""
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -71,9 +73,47 @@ def test_conda_environments_have_the_versions_of_the_requirements(environment):
             assert pins()[{"pytorch": "torch"}.get(name, name)] == version
 
 
+def no_conda():
+    """Why no environment can be made here; None where one can."""
+    if shutil.which("conda") is None:
+        return "conda, which Snakemake makes environments with, is not installed"
+    search = "conda search --override-channels --channel conda-forge tabulate"
+    found = subprocess.run(search.split(), capture_output=True, check=False)
+    return "conda does not reach conda-forge" if found.returncode else None
+
+
+def test_a_job_runs_in_the_conda_environment_of_its_rule(fresh, tmp_path):
+    if reason := no_conda():
+        pytest.skip(reason)
+    table = "results/tables/structural/licences.md"
+    fresh.snakemake(f"{table} --cores 1 --sdm conda --directory {tmp_path}")
+    assert (tmp_path / table).read_text().startswith("| resource")
+    (made,) = tmp_path.glob(".snakemake/conda/*/conda-meta/tabulate-*.json")
+    assert made.name.startswith(f"tabulate-{pins()['tabulate']}-")
+
+
 def test_every_environment_is_used():
     used = set(re.findall(r'"\.\./envs/([\w-]+)\.yaml"', "".join(JOBS.values())))
     assert used == {path.stem for path in (ROOT / "envs").glob("*.yaml")}
+
+
+def test_the_container_takes_the_steps_of_the_readme():
+    """It is not built here: an image takes minutes, gigabytes and a network."""
+    lines = (ROOT / "Containerfile").read_text().splitlines()
+    steps = [tuple(line.split(maxsplit=1)) for line in lines if line and not line.startswith("#")]
+    run = [command for instruction, command in steps if instruction == "RUN"]
+    assert run[0].startswith("apt-get update && apt-get install --yes --no-install-recommends git make && ")
+    (command,) = (json.loads(command) for instruction, command in steps if instruction == "CMD")
+    assert " ".join(command) in (ROOT / "README.md").read_text().splitlines()
+    targets = re.findall(r"^(\S+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {step.removeprefix("make ") for step in [*run[1:], " ".join(command)]} <= set(targets)
+    (python,) = set(re.findall("python =(.*)", "".join(path.read_text() for path in ROOT.glob("envs/*.yaml"))))
+    assert steps[0] == ("FROM", f"docker.io/library/python:{python}-slim")
+
+
+def test_what_git_ignores_goes_into_no_image():
+    ignored, kept_out = ((ROOT / name).read_text().splitlines() for name in (".gitignore", ".dockerignore"))
+    assert {line.removeprefix("**/") for line in kept_out} == set(ignored)  # ** is what git means by a bare name
 
 
 def test_lint_finds_nothing(fresh):

@@ -1,0 +1,145 @@
+"""Every conda environment is enough for the scripts of its rules, and holds nothing that they do not ask for.
+
+Nothing is installed for this: the distributions of an environment, with what they depend on, are linked into a folder
+that stands in for its site-packages, and a Python that sees no other folder runs every import of the scripts.
+"""
+
+import ast
+import importlib.metadata
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from position_bias import imports
+from position_bias.language_models.corpus import PACKAGES
+
+ROOT = Path(__file__).parents[2]
+RULE = re.compile(r"^rule (?P<name>\w+):\n(?P<body>(?:(?: {4}.*)?\n)+)", re.MULTILINE)
+RULES = {
+    match["name"]: match["body"]
+    for path in sorted(ROOT.glob("rules/*.smk"))
+    for match in RULE.finditer(path.read_text())
+}
+ENVIRONMENTS = sorted(path.stem for path in ROOT.glob("envs/*.yaml"))
+PIP_NAMES = {"pytorch": "torch"}  # where conda calls a distribution otherwise
+
+
+def file_of(environment):
+    return ROOT / f"envs/{environment}.yaml"
+
+
+def declared(file):
+    """The distributions that an environment's file names, as pip calls them."""
+    dependencies = yaml.safe_load(file.read_text())["dependencies"]
+    names = {dependency.split(" =")[0] for dependency in dependencies} - {"python"}
+    return {canonicalize_name(PIP_NAMES.get(name, name)) for name in names}
+
+
+def rules_of(environment):
+    return [name for name, body in RULES.items() if f'"../envs/{environment}.yaml"' in body]
+
+
+def sources(environment):
+    """The scripts of an environment's rules, and what of the library they reach."""
+    scripts = [ROOT / f"scripts/{name}.py" for name in rules_of(environment)]
+    return scripts + sorted({path for script in scripts for path in imports.closure(script, ROOT)})
+
+
+def import_statements(environment):
+    """Every import in the sources, those within functions included: statement -> the top-level modules it names."""
+    found = {}
+    for source in sources(environment):
+        for node in ast.walk(ast.parse(source.read_text())):
+            if isinstance(node, ast.Import):
+                found[ast.unparse(node)] = {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found[ast.unparse(node)] = {node.module.partition(".")[0]}
+    return found
+
+
+@cache
+def distribution_of():
+    """Top-level module -> the distribution that brings it."""
+    modules = importlib.metadata.packages_distributions()
+    return {module: canonicalize_name(names[0]) for module, names in modules.items()}
+
+
+def imported(environment):
+    """The distributions that the sources import by name."""
+    modules = set().union(*import_statements(environment).values()) - {"position_bias"} - sys.stdlib_module_names
+    return {distribution_of()[module] for module in modules}
+
+
+@cache
+def needed(environment):
+    """Those, what formats and options ask for behind our back, and the packages whose documentation is read."""
+    rules, text = rules_of(environment), "".join(path.read_text() for path in sources(environment))
+    names = imported(environment)
+    names |= {"pyarrow"} if "_parquet(" in text else set()
+    names |= {"tabulate"} if any('.md"' in RULES[name] for name in rules) else set()
+    names |= {"accelerate"} if "measure" in rules else set()  # what spreads a model over GPUs
+    names |= {"zstandard"} if "hub_text" in rules else set()  # what some data sets of the hub are packed with
+    names |= set(PACKAGES) if "corpus" in rules else set()
+    return names
+
+
+def with_dependencies(names):
+    """Distributions and all that they require here, their extras where a requirement asks for some."""
+    found, waiting = set(), [(name, "") for name in names]
+    while waiting:
+        name, extra = waiting.pop()
+        if (name, extra) in found:
+            continue
+        found.add((name, extra))
+        for line in importlib.metadata.requires(name) or []:
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                waiting += [(canonicalize_name(requirement.name), extra) for extra in ("", *requirement.extras)]
+    return {name for name, _ in found}
+
+
+def run_imports(environment, names, folder):
+    """Run every import of the environment's sources in a Python that sees these distributions and the library alone."""
+    folder.mkdir()
+    for name in with_dependencies(names):
+        distribution = importlib.metadata.distribution(name)
+        for top in {file.parts[0] for file in distribution.files} - {".."}:  # commands are in ../../../bin
+            if not (folder / top).exists():
+                (folder / top).symlink_to(distribution.locate_file(top))
+    paths = f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(folder)!r}]"
+    program = "\n".join([paths, *import_statements(environment)])
+    return subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_an_environment_declares_what_its_scripts_need_and_no_more(environment):
+    assert declared(file_of(environment)) == needed(environment)
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_every_import_works_with_nothing_but_what_the_environment_declares(environment, tmp_path):
+    ended = run_imports(environment, declared(file_of(environment)), tmp_path / "site-packages")
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_every_line_that_is_taken_out_is_missed(environment, tmp_path):
+    whole, spoilt = file_of(environment), tmp_path / "spoilt.yaml"
+    lines = whole.read_text().splitlines(keepends=True)
+    for line in [line for line in lines if " =" in line and "python =" not in line]:
+        spoilt.write_text("".join(other for other in lines if other != line))
+        (missed,) = needed(environment) - declared(spoilt)
+        assert missed in line.replace("pytorch", "torch").replace("_", "-")
+
+
+def test_an_import_that_nothing_declared_brings_ends_with_its_name(tmp_path):
+    ended = run_imports("analysis", declared(file_of("analysis")) - {"numba"}, tmp_path / "site-packages")
+    assert ended.returncode == 1
+    assert "No module named 'numba'" in ended.stderr
