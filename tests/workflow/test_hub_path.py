@@ -327,27 +327,13 @@ def test_what_a_model_without_alibi_has_is_there_and_the_rest_is_not(project):
     assert found["gram"]["mean"].shape == (2, 16, 16)
 
 
-def test_a_rerun_measures_the_same_prompts_with_the_same_bytes(project, hub, tmp_path):
-    mine = project.copy(tmp_path / "position-bias")
-    quantities = ("lambda", "content", "attention", "influence", "gram", "slopes")
-    before = {name: (mine.root / folder("falcon-rw-7b") / f"{name}.safetensors").read_bytes() for name in quantities}
-    planned = mine.snakemake(
-        f"{folder('falcon-rw-7b')}/lambda.safetensors --force --cores 1", **hub.environment(HF_HUB_OFFLINE="1")
-    )
-    assert "rule measure_hub" in planned
-    assert "rule prompts" not in planned
-    for name, content in before.items():
-        assert (mine.root / folder("falcon-rw-7b") / f"{name}.safetensors").read_bytes() == content
-    assert not (mine.root / "checkpoints/measure/falcon-rw-7b/hub/web").exists()
-
-
-# Bad input
+# A rerun, and bad input
 
 
 @pytest.fixture(scope="module")
-def refused(project, hub, models, tmp_path_factory):
-    """What one run says of many faults, each in a job of its own; the cache is a damaged copy."""
-    root = tmp_path_factory.mktemp("refused")
+def rerun(project, hub, models, tmp_path_factory):
+    """One run that measures again, and meets many faults, each in a job of its own; the cache is a damaged copy."""
+    root = tmp_path_factory.mktemp("rerun")
     mine, home = project.copy(root / "position-bias"), root / "home"
     shutil.copytree(hub.home, home, symlinks=True)
     pickled, other = root / "pickled", root / "other"
@@ -380,14 +366,27 @@ def refused(project, hub, models, tmp_path_factory):
         *(f"results/hub/{name}.json" for name in ("absent", "pickled", "other", "nowhere")),
         "results/rollout/llama/hub/web/n16/profiles.parquet",
     ]
-    measured = f"{folder('bloom-176b')}/lambda.safetensors"
-    environment = hub.environment(HF_HOME=str(home))
+    again = " ".join(f"{folder(name)}/lambda.safetensors" for name in MEASURED)
     ended = mine.run(
-        f"snakemake {' '.join(targets)} {measured} --forcerun {measured} --cores 2 --keep-going", **environment
+        f"snakemake {' '.join(targets)} {again} --forcerun {again} --cores 2 --keep-going",
+        **hub.environment(HF_HOME=str(home), HF_HUB_OFFLINE="1"),
     )
     assert ended.returncode == 1
-    assert "Traceback" not in ended.stdout
-    return mine, [line for line in ended.stdout.splitlines() if line.startswith("error: ")]
+    return mine, ended.stdout
+
+
+def test_a_rerun_measures_the_same_prompts_with_the_same_bytes(project, rerun):
+    mine, printed = rerun
+    for name in ("lambda", "content", "attention", "influence", "gram", "slopes"):
+        before, after = (run.root / folder("falcon-rw-7b") / f"{name}.safetensors" for run in (project, mine))
+        assert after.read_bytes() == before.read_bytes()
+        assert after.stat().st_mtime_ns > before.stat().st_mtime_ns
+    assert "results/prompts/falcon-rw-7b" not in re.sub(r"input: .*|reason: .*", "", printed)
+    assert not (mine.root / "checkpoints/measure/falcon-rw-7b/hub/web").exists()
+
+
+def errors_of(printed):
+    return {line for line in printed.splitlines() if line.startswith("error: ")}
 
 
 @pytest.mark.parametrize(
@@ -403,14 +402,15 @@ def refused(project, hub, models, tmp_path_factory):
         r"model bigscience/bloom is not whole: \S+\.safetensors has \d+ of \d+ bytes; .*",
     ],
 )
-def test_what_cannot_be_used_is_refused_in_one_line(refused, message):
-    _, lines = refused
+def test_what_cannot_be_used_is_refused_in_one_line(rerun, message):
+    lines = errors_of(rerun[1])
     assert [line for line in lines if re.fullmatch(f"error: {message}", line)], "\n".join(lines)
 
 
-def test_nothing_else_goes_wrong_and_a_failed_job_leaves_its_line_in_its_log(refused):
-    mine, lines = refused
-    assert len(set(lines)) == 8, "\n".join(lines)
+def test_nothing_else_goes_wrong_and_a_failed_job_leaves_its_line_in_its_log(rerun):
+    mine, printed = rerun
+    assert len(errors_of(printed)) == 8, printed
+    assert "Traceback" not in printed
     assert "is not in the cache" in (mine.root / "logs/hub/absent.log").read_text()
 
 
