@@ -2,19 +2,31 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: all test check manifest benchmark clean help
+.PHONY: all test test-all check docs keep manifest benchmark clean help
 
 all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
+	@cat results/tables/scorecard.txt
 
 test: check  ## style, types, and every test
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+test-all: check  ## the same, and thirty more kills of jobs
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "slow or not slow"
 
 check: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/mypy
+
+docs: .venv/installed  ## pages that are written from the workflow, the schema and the scorecard that is kept
+	$(BIN)/python -m position_bias.reference > docs/configuration.md
+	$(BIN)/python docs/map.py > docs/map.partial && mv docs/map.partial docs/map.md
+
+keep: .venv/installed  ## the scorecard of this default run, for the pages
+	cp results/tables/scorecard.csv results/tables/scorecard.md docs/
+	cp figures/scorecard.png docs/images/
 
 manifest: .venv/installed  ## sha256 of every figure and table; of another run: make manifest RESULTS=its-directory
 	@$(BIN)/python -m position_bias.manifest $(RESULTS)
@@ -30,7 +42,7 @@ clean:  ## remove what was built, but not the environment
 	rm -rf results/[!R]* figures/[!R]* logs checkpoints .snakemake
 
 help:
-	@sed -n 's/^\([a-z]*\):.*##/\1:/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' Makefile
 
 .venv/installed: requirements.txt pyproject.toml snakemake_command.py
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("position-bias needs Python >= 3.11, this is " + sys.version.split()[0] + "; name another: make PYTHON=python3.12")'

@@ -23,14 +23,19 @@ include: "rules/provenance.smk"
 
 
 rule all:
-    """Every figure and table of every paper, and what made them."""
+    """Every figure and table of every paper, the scorecard, and what made them."""
     default_target: True
     input:
+        rules.scorecard.output,
+        rules.scorecard_figure.output,
         rules.structural.input,
         rules.emergence.input,
         rules.layernorm.input,
         rules.postnorm.input,
         rules.provenance.output,
+
+
+include: "rules/report.smk"
 
 
 onerror:

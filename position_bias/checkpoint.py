@@ -44,16 +44,16 @@ def fingerprint(settings: object, arrays: Mapping[str, NDArray[Any]]) -> str:
 
 def write(path: Path, run: str, state: State) -> None:
     """Write `state` of the run with fingerprint `run`, whole or not at all."""
-    # one metadata key: the library writes several in an order that varies
-    described = json.dumps({"run": run, "step": state.step, "facts": state.facts})
-    with whole_file(path) as partial:
-        save_file(state.tensors, partial, metadata={"training": described})
+    described = {"run": run, "step": state.step, "facts": state.facts}
+    described["sum"] = _checksum(described, state.tensors)
+    with whole_file(path) as partial:  # one metadata key: the library writes several in an order that varies
+        save_file(state.tensors, partial, metadata={"training": json.dumps(described)})
 
 
 def read(path: Path, run: str) -> State:
     """The state that `write` was given for the run with fingerprint `run`.
 
-    Raises FileNotFoundError where there is none, and UnusableError where it is cut short or of another run.
+    Raises FileNotFoundError where there is none, and UnusableError where it is cut short, changed or of another run.
     """
     try:
         with safe_open(path, framework="pt") as file:
@@ -61,11 +61,21 @@ def read(path: Path, run: str) -> State:
             if described["run"] != run:
                 raise UnusableError("was written with other settings, data or versions")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+            if described.pop("sum") != _checksum(described, tensors):
+                raise UnusableError("has changed since it was written")
             return State(described["step"], described["facts"], tensors)
     except SafetensorError as error:
         raise UnusableError(f"cannot be read ({error})") from error
     except (KeyError, TypeError, ValueError) as error:
         raise UnusableError("is not a checkpoint of a training") from error
+
+
+def _checksum(described: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.blake2b(json.dumps(described).encode(), digest_size=16)
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name}{tensor.dtype}{tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def training_state(parameters: Named, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

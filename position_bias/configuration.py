@@ -74,15 +74,28 @@ def _describe(error: Fault, schema: Mapping[str, Any]) -> str:
     return f"{key} = {error.instance!r} {_fault(error)}" + (f" ({about})" if about else "")
 
 
+def resolve(node: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A part of `schema` with all that its $ref names; what stands beside the $ref is narrower, or says more."""
+    if "$ref" not in node:
+        return dict(node)
+    named = resolve(schema["$defs"][node["$ref"].split("/")[-1]], schema)
+    beside = {keyword: value for keyword, value in node.items() if keyword != "$ref"}
+    properties = {**named.get("properties", {}), **beside.get("properties", {})}
+    return {**named, **beside, **({"properties": properties} if properties else {})}
+
+
+def below(node: Mapping[str, Any], key: str | int, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What `schema` says of a key of the mapping, or of an item of the list, that its resolved part `node` is about."""
+    part = node["items"] if isinstance(key, int) else node["properties"].get(key) if "properties" in node else None
+    return resolve(node["additionalProperties"] if part is None else part, schema)
+
+
 def _description(schema: Mapping[str, Any], path: Iterable[str | int]) -> str:
-    """What the schema says of the key at `path`, or of the list that holds it."""
-    definitions, description = schema["$defs"], ""
+    """What the schema says of the key at `path`; of an item of a list that it says nothing of, what of the list."""
+    node, description = dict(schema), ""
     for key in path:
-        if "properties" not in schema and not isinstance(schema.get("additionalProperties"), Mapping):
-            break
-        schema = schema.get("properties", {}).get(key) or schema["additionalProperties"]
-        schema = {**definitions.get(schema.get("$ref", "").split("/")[-1], {}), **schema}
-        description = schema.get("description", "")
+        node = below(node, key, schema)
+        description = node.get("description", description if isinstance(key, int) else "")
     return description
 
 

@@ -1,9 +1,11 @@
 """What surrounds the science in a job: a log, seeds, progress, files that appear whole or not at all."""
 
 import ctypes
+import errno
 import hashlib
 import logging
 import os
+import re
 import shutil
 import sys
 import time
@@ -23,10 +25,50 @@ class InputError(ValueError):
     """The user gave something that cannot be used. The message is one line: what, its value, the remedy."""
 
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, an exhausted quota, a limit on the size of files
+
+
+def _no_room(error: BaseException | None) -> str:
+    """What the system says where `error` came of a disk without room, else "". Libraries in Rust hide the number."""
+    while error is not None:
+        hidden = re.search(r"\(os error (\d+)\)", str(error))
+        number = error.errno if isinstance(error, OSError) else int(hidden[1]) if hidden else None
+        if number in NO_ROOM:
+            return os.strerror(number)
+        error = error.__context__
+    return ""
+
+
+@contextmanager
+def _needing_room(path: str | Path) -> Iterator[None]:
+    """Make an InputError of whatever says that there is no room to write `path`."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, InputError) or not (why := _no_room(error)):
+            raise
+        raise InputError(f"{path} cannot be written: {why}; make room and run again; what is done is kept") from error
+
+
+class _Log(logging.FileHandler):
+    """A log file. On a full disk it stays short: that is reported by what the job writes, where it matters."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the name is logging's)
+        if not _no_room(sys.exception()):
+            super().handleError(record)
+
+    def close(self) -> None:
+        try:
+            super().close()
+        except OSError as error:
+            if not _no_room(error):
+                raise
+
+
 @contextmanager
 def job(log_file: str | Path) -> Iterator[None]:
     """Run one job: records and warnings go to `log_file`; an InputError ends it with one line and status 1."""
-    handler = logging.FileHandler(log_file, mode="w", encoding="utf-8")
+    handler = _Log(log_file, mode="w", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logging.captureWarnings(True)
     watched = (log, logging.getLogger("py.warnings"))
@@ -70,16 +112,20 @@ def progress(items: Iterable[T], description: str, total: int, already_done: int
 
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """Give a path beside `path` (same suffix) to write to; it takes the name `path` only once complete and on disk."""
+    """Give a path beside `path` (same suffix) to write to; it takes the name `path` only once complete and on disk.
+
+    Raises InputError where the disk, a quota or a limit has no room for it; an older file then stays.
+    """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.stem}.part{target.suffix}")
-    try:
-        yield partial
-        _settle(partial)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    with _needing_room(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield partial
+            _settle(partial)
+            os.replace(partial, target)
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 def _settle(path: Path) -> None:
@@ -97,16 +143,17 @@ def whole_directory(path: str | Path) -> Iterator[Path]:
     target = Path(path)
     partial = target.with_name(f".{target.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
-        yield partial
-        for written in partial.rglob("*"):
-            if written.is_file():
-                _settle(written)
-        shutil.rmtree(target, ignore_errors=True)
-        os.replace(partial, target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with _needing_room(target):
+        partial.mkdir(parents=True)
+        try:
+            yield partial
+            for written in partial.rglob("*"):
+                if written.is_file():
+                    _settle(written)
+            shutil.rmtree(target, ignore_errors=True)
+            os.replace(partial, target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def keep_freed_memory() -> None:

@@ -1,5 +1,6 @@
 # What all stages share: the checked configuration, wildcards, the library as input, the GPU tag, lists of targets.
 
+import json
 import os
 import re
 import sys
@@ -10,6 +11,7 @@ import yaml
 sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import configuration, devices, imports, runtime
+from position_bias.claims import registry
 from position_bias.emergence import studies as of_emergence
 from position_bias.language_models import studies as of_language_models
 from position_bias.layernorm import studies as of_layernorm
@@ -19,7 +21,10 @@ from position_bias.released import source as released_source
 
 ROOT = Path(workflow.basedir)
 
-SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
+SCHEMA = yaml.load(
+    (ROOT / "config/schema.yaml").read_text(),
+    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # in C, where it was built
+)
 
 configuration.read_numbers(config, SCHEMA)
 try:

@@ -887,3 +887,30 @@ rule postnorm_stability:
         runtime=10,
     script:
         "../scripts/postnorm_stability.py"
+
+
+rule scorecard_figure:
+    """Every claim of the papers with its verdict, on one page."""
+    input:
+        library=library("scorecard_figure.py"),
+        scorecard="results/tables/scorecard.csv",
+    output:
+        pdf="figures/scorecard.pdf",
+        svg=report(
+            "figures/scorecard.svg",
+            caption="../report/scorecard_figure.rst",
+            category="scorecard",
+        ),
+        png="figures/scorecard.png",
+    log:
+        "logs/figures/scorecard.log",
+    benchmark:
+        "results/benchmarks/figures/scorecard.tsv"
+    conda:
+        "../envs/figures.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000),
+        runtime=10,
+    script:
+        "../scripts/scorecard_figure.py"

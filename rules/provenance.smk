@@ -11,6 +11,8 @@ rule provenance:
             rules.emergence.input,
             rules.layernorm.input,
             rules.postnorm.input,
+            rules.scorecard.output,
+            rules.scorecard_figure.output,
         ],
     output:
         "results/provenance.json",

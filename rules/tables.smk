@@ -517,3 +517,33 @@ rule evidence:
     """Tables of long trainings, to be kept in evidence/."""
     input:
         rules.emergence_evidence.output,
+
+
+rule scorecard:
+    """One verdict for each claim of the papers, from the tables of checks; the text is what `make all` prints."""
+    input:
+        library=library("scorecard.py"),
+        checks=expand("results/tables/{table}.csv", table=registry.TABLES),
+        published=project("published/values.csv"),
+    output:
+        csv="results/tables/scorecard.csv",
+        md=report(
+            "results/tables/scorecard.md",
+            caption="../report/scorecard.rst",
+            category="scorecard",
+        ),
+        txt="results/tables/scorecard.txt",
+    log:
+        "logs/tables/scorecard.log",
+    benchmark:
+        "results/benchmarks/tables/scorecard.tsv"
+    conda:
+        "../envs/analysis.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000),
+        runtime=10,
+    params:
+        level=lookup(dpath="rollout/level", within=config),
+    script:
+        "../scripts/scorecard.py"

@@ -6,7 +6,7 @@ from position_bias.claims import structural, structure
 
 def replicates(paths):
     columns = [*structural.LABELS, "estimator", "variant", "statistic", "replicate", "value"]
-    return [artifacts.read_table(path, columns) for path in paths]
+    return [artifacts.read_table(path, columns, undefined=True) for path in paths]
 
 
 with runtime.job(snakemake.log[0]):

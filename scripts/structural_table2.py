@@ -4,7 +4,7 @@ from position_bias import artifacts, runtime, tables
 
 with runtime.job(snakemake.log[0]):
     columns = [*tables.KEYS, "variant", "statistic", "value", "low", "high"]
-    statistics = artifacts.read_tables(snakemake.input.statistics, columns)
+    statistics = artifacts.read_tables(snakemake.input.statistics, columns, undefined=True)
     published = None
     if snakemake.params.published:
         printed = artifacts.read_table(

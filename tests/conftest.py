@@ -146,7 +146,16 @@ class Project:
             return {}
         table = re.search(r"Job stats:\n.*?\n(?P<rows>.*?)\ntotal ", printed, re.DOTALL)["rows"]
         jobs = {line.split()[0]: int(line.split()[1]) for line in table.splitlines() if not line.startswith("-")}
-        others = ("all", "structural", "emergence", "layernorm", "postnorm", "provenance")
+        others = (
+            "all",
+            "structural",
+            "emergence",
+            "layernorm",
+            "postnorm",
+            "provenance",
+            "scorecard",
+            "scorecard_figure",
+        )
         return {rule: count for rule, count in jobs.items() if rule not in others}
 
     def configure(self, overlay):

@@ -52,6 +52,7 @@ SINK_FIGURES = {
 }
 DEEP = 4  # layers of the deep regime of footnote 2, at least
 NULL = "ours: beyond what softmax alone gives"
+NOT_TRAINED = pd.Series(dtype=float)  # what is known where no network is deep enough, or none deeper than another
 
 FIRST_MIDDLE, FIRST_LAST, MIDDLE_LAST = PAIR_NAMES
 BEGINNING = {FIRST_MIDDLE: EARLIER, FIRST_LAST: EARLIER}
@@ -123,14 +124,36 @@ class Finding:
 
 
 def checks(trained: Trained, scale: str, level: float) -> pd.DataFrame:
-    """Verdicts on what the paper says of several networks together, in the schema of `verdict.COLUMNS`."""
-    claims = (_encodings, _depth, _weak_at_the_end, _ends, _lost_in_the_middle, _vocabularies, _sinks)
+    """Verdicts on what the paper says of single gaps and of networks together, in the schema of `verdict.COLUMNS`."""
+    claims = (_positions, _encodings, _depth, _weak_at_the_end, _ends, _lost_in_the_middle, _vocabularies, _sinks)
     rows = [
         mean_row(found.item, found.quantity, found.prediction, found.values, level, found.source)
         for claim in claims
         for found in claim(trained)
     ]
     return table(PAPER, scale, rows)
+
+
+def _positions(trained: Trained) -> Iterator[Finding]:
+    """What is expected of single gaps: those of `gap_table` that the paper speaks of, with the same predictions."""
+    keys = ["vocabulary", "study", "mask", "encoding", "depth", "pair"]
+    for (vocabulary, study, mask, encoding, depth, pair), gaps in _networks(trained.gaps, keys):
+        if prediction := expected(study, mask, encoding, pair):
+            quantity = f"{pair} gap; {vocabulary}, {study}, mask {mask}, PE {encoding}, {depth} layers"
+            gap, source = gaps.set_index("seed")["gap"], _expected_by(study, mask, encoding)
+            yield Finding(FIGURES[vocabulary, study], quantity, prediction, gap, source)
+
+
+def _expected_by(study: str, mask: str, encoding: str) -> str:
+    """Where the paper says what is `expected`."""
+    if mask == encoding == "none":
+        return "Section 5.2: neither mask nor encoding tells positions apart"
+    if study == "plain":
+        return "Section 5.1: a causal mask alone favours the beginning"
+    if encoding == "none":
+        return "Section 5.2, K.3: a causal mask alone learns the beginning"
+    ends = "Section 5.2: encodings learn both ends, the beginning slightly better"
+    return ends if study == "ends" else "K.3: encodings learn a bias at any position"
 
 
 def _encodings(trained: Trained) -> Iterator[Finding]:
@@ -157,12 +180,11 @@ def _depth(trained: Trained) -> Iterator[Finding]:
         depths = sorted(by_depth["depth"].unique())
         if (vocabulary, study) in claimed:
             for deeper, than in dict.fromkeys([*zip(depths[1:], depths, strict=False), (depths[-1], depths[0])]):
-                if deeper == than:
-                    continue
                 gap = _of(by_depth, "gap", pair=FIRST_LAST, depth=deeper)
                 minus = _of(by_depth, "gap", pair=FIRST_LAST, depth=than)
                 quantity = f"{FIRST_LAST} gap, {deeper} - {than} layers; {vocabulary}, {study}, encoding {encoding}"
-                yield Finding(FIGURES[vocabulary, study], quantity, MORE, gap - minus, claimed[vocabulary, study])
+                change = gap - minus if deeper > than else NOT_TRAINED
+                yield Finding(FIGURES[vocabulary, study], quantity, MORE, change, claimed[vocabulary, study])
 
 
 def _weak_at_the_end(trained: Trained) -> Iterator[Finding]:
@@ -189,13 +211,12 @@ def _lost_in_the_middle(trained: Trained) -> Iterator[Finding]:
     """Footnote 2: of the networks trained without bias, deep ones with RoPE and residual connections alone lose it."""
     rope = trained.gaps[trained.gaps["encoding"] == "rope"]
     for (vocabulary, depth), gaps in _networks(rope, ["vocabulary", "depth"], study="residual"):
-        if depth >= DEEP and depth == _where(rope, study="residual", vocabulary=vocabulary)["depth"].max():
+        if depth == _where(rope, study="residual", vocabulary=vocabulary)["depth"].max():
             for pair, prediction in ((FIRST_MIDDLE, EARLIER), (MIDDLE_LAST, LATER)):
                 quantity = f"{pair} gap; {vocabulary}, RoPE, {depth} layers with residual, trained without bias"
                 source = "footnote 2: deep RoPE loses the middle without biased data"
-                yield Finding(
-                    FIGURES[vocabulary, "residual"], quantity, prediction, _of(gaps, "gap", pair=pair), source
-                )
+                gap = _of(gaps, "gap", pair=pair) if depth >= DEEP else NOT_TRAINED
+                yield Finding(FIGURES[vocabulary, "residual"], quantity, prediction, gap, source)
 
 
 def _vocabularies(trained: Trained) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """The theory of Kim et al. 2026 and ours around it, checked on the parameter-free decoder.
 
-A formula is judged by its worst deviation, with low and high the range over the settings named and n their number. A
+A formula is judged by its worst deviation over the n settings named: it is computed, so low and high are the same. A
 claim about a mean over sequences is judged by Student's interval, with n the sequences; where it is one about all
 anisotropies, by the one that speaks most against it. Predictions are fixed by the statement or by the derivation in
 `layernorm.theory`; margins and thresholds of our own are named so in `source`. They were set before this table was
@@ -110,10 +110,8 @@ class _Runs:
 def _formula(item: str, quantity: str, prediction: Prediction, values: npt.ArrayLike, source: str) -> dict[str, object]:
     """One number a setting; the worst of them is judged."""
     every = np.asarray(values, np.float64).ravel()
-    low, high = float(every.min()), float(every.max())
-    worst = high if prediction.relation == "<" else low
-    judged = verdict.row(item, quantity, prediction, worst, (worst, worst), every.size, source)
-    return {**judged, "low": low, "high": high}
+    worst = float(every.max() if prediction.relation == "<" else every.min())
+    return verdict.row(item, quantity, prediction, worst, (worst, worst), every.size, source)
 
 
 def _mean(

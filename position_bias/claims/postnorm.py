@@ -193,18 +193,15 @@ def _asymmetry(curves: pd.DataFrame, v: int) -> pd.Series:
 
 
 def _construction(construction: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """The network built by hand, judged by its worst sequence of any length; and how many dimensions the task needs.
-
-    Of the network, low and high are the range over lengths of the worst sequence of each, and n is how many there are.
-    """
+    """The network built by hand, judged by its worst sequence of n lengths; and how many dimensions the task needs."""
     item = "Construction"
     for (scheme, v), lengths in construction.groupby(["scheme", "v"], sort=False):
         above, below = lengths["high"] - lengths["predicted"], lengths["predicted"] - lengths["low"]
         away = np.maximum(above, below)
+        worst = float(away.max())
         quantity = f"largest distance of a TVD from its prediction; {scheme}, v = {v}"
         source = "ours: the gap laws are exact; threshold is ours"
-        judged = row(item, quantity, EXACT, float(away.max()), (float(away.max()),) * 2, len(away), source)
-        yield {**judged, "low": float(away.min()), "high": float(away.max())}
+        yield row(item, quantity, EXACT, worst, (worst, worst), len(away), source)
     for v in sorted(set(construction["v"])):
         squares = np.linalg.svd(theory.centring(v), compute_uv=False) ** 2
         for d in (v - 1, v - 2):

@@ -6,7 +6,7 @@ violates it by more than rounding can explain.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import comb
+from math import comb, inf
 
 import numpy as np
 import pandas as pd
@@ -52,6 +52,7 @@ ATTENTION = {"no positional bias": SLOPES[0], "ALiBi": SLOPES[2]}
 EXPONENTS = {"c/t^2": 2, "c/t": 1, "c": 0}  # of t; only the first is summable
 LASTING = Prediction("<", 0.01)  # share of 1 - P(first) that the last tenfold of depth takes away
 VANISHING = Prediction(">", 0.1)
+FINITE = Prediction("<", inf)
 
 
 @dataclass(frozen=True)
@@ -242,17 +243,9 @@ def _dichotomy(curves: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def _hidden_states() -> dict[str, object]:
-    return {
-        "item": "Lemma 5.4(i)",
-        "quantity": "hidden states stay bounded at every depth",
-        "predicted": "bounded",
-        "measured": np.nan,
-        "low": np.nan,
-        "high": np.nan,
-        "n": 0,
-        "verdict": "not testable here",
-        "source": "Lemma 5.4: on the weights of infinitely many layers",
-    }
+    """On the weights of infinitely many layers, which nobody has."""
+    unknown = (np.nan, np.nan)
+    return row("Lemma 5.4(i)", "largest norm of hidden states at any depth", FINITE, np.nan, unknown, 0, "Lemma 5.4")
 
 
 # What the figures draw

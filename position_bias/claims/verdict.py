@@ -5,9 +5,10 @@ the claim says so. A verdict is computed from artifacts and never typed.
 """
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -43,6 +44,26 @@ class Prediction:
         sign = {">": "+", "<": "-", "=": "+-"}[self.relation]
         margin = f" {sign} {self.negligible:g}" if self.negligible else ""
         return f"{self.relation} {self.bound:g}{margin}"
+
+    @classmethod
+    def read(cls, text: str) -> "Prediction":
+        """The prediction that `str` wrote, as tables hold it. Raises ValueError where it is none."""
+        matched = re.fullmatch(r"([<>=]) (\S+)(?: (?:\+-|\+|-) (\S+))?", text)
+        if matched is None:
+            raise ValueError(f"{text!r} is not a prediction")
+        relation: Any = matched[1]
+        return cls(relation, float(matched[2]), float(matched[3] or 0))
+
+    def slack(self, low: float, high: float) -> float:
+        """By how much the whole interval [low, high] keeps to the prediction; below 0, by how much it does not."""
+        above, below = low - self.bound, self.bound - high
+        match self.relation:
+            case ">":
+                return above - self.negligible
+            case "<":
+                return below - self.negligible
+            case "=":
+                return self.negligible + min(above, below)
 
     def verdict(self, low: float, high: float) -> Verdict:
         """Settled where the whole interval [low, high] lies on one side of the bound, and not merely next to it.

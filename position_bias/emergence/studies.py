@@ -5,10 +5,12 @@ Two studies are ours: a causal mask alone, with residual connections, where laye
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from position_bias.emergence.task import Position, for_vocabulary
-from position_bias.norms import Placement
+
+if TYPE_CHECKING:  # every call of the workflow reads this module, and norms are a matter of torch
+    from position_bias.norms import Placement
 
 Encoding = Literal["none", "sin", "rope", "decay"]
 
@@ -37,7 +39,7 @@ class Study:
     bias: tuple[Position, ...]
     residual: bool
     networks: tuple[Network, ...]
-    placement: Placement = "none"  # of LayerNorm
+    placement: "Placement" = "none"  # of LayerNorm
 
     @property
     def bias_name(self) -> str:

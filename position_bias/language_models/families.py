@@ -276,7 +276,10 @@ def require_whole(directory: Path) -> None:
     if not (directory / "config.json").is_file():
         raise InputError(f"model directory {directory} lacks config.json; build or copy the whole directory again")
     index = directory / "model.safetensors.index.json"
-    shards = json.loads(index.read_text())["weight_map"].values() if index.is_file() else ["model.safetensors"]
+    try:
+        shards = json.loads(index.read_text())["weight_map"].values() if index.is_file() else ["model.safetensors"]
+    except (ValueError, KeyError) as error:
+        raise InputError(f"model directory {directory} has a damaged {index.name}; build or copy it again") from error
     for shard in sorted(set(shards)):
         if not (directory / shard).is_file():
             raise InputError(f"model directory {directory} lacks {shard}; build or copy the whole directory again")

@@ -75,9 +75,12 @@ def model_directory(place: str | Path) -> Path:
     place = Path(place)
     if place.is_dir():
         return place
-    described = json.loads(place.read_text(encoding="utf-8"))
-    source = described["source"]
     again = f"fetch it again: snakemake --cores 1 --force {place}"
+    try:
+        described = json.loads(place.read_text(encoding="utf-8"))
+        source, sizes = described["source"], described["files"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"record {place} cannot be read: {' '.join(str(error).split())}; {again}") from error
     if is_directory(source):
         directory = Path(source)
     else:
@@ -85,7 +88,7 @@ def model_directory(place: str | Path) -> Path:
             directory = _snapshot(source, described["revision"], local_files_only=True)
         except InputError as error:
             raise InputError(f"{error}; {again}") from error
-    for name, size in described["files"].items():
+    for name, size in sizes.items():
         file = directory / name
         there = file.stat().st_size if file.is_file() else 0
         if there != size:

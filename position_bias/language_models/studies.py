@@ -8,6 +8,7 @@ from position_bias.attention import uneven_heads
 Config = Mapping[str, Any]
 
 WITH_ALIBI = ("bloom", "mpt", "falcon")  # the other families of `families` know positions in other ways
+OFFLINE = "offline"  # the folder of the tokenizer of models trained here; every model of the hub has its own
 TRAINED_MPT_CONTEXT = 2048  # tokens that an MPT trained here takes, or as many as it is trained on where that is more
 
 
@@ -72,6 +73,8 @@ def _sources(config: Config) -> Iterator[str]:
                 f"measure.models = {name!r} is of family {model['family']}, which has no ALiBi: rollouts (a) to (c) do "
                 "not apply to it; name it in layernorm.pretrained alone"
             )
+    if OFFLINE in config["hub_models"]:
+        yield f"hub_models.{OFFLINE} has the name of the tokenizer of models trained here; give it another"
     for name, model in config["hub_models"].items():
         if model["positions"] == "none" and model["family"] in WITH_ALIBI:
             yield f"hub_models.{name}.positions = 'none', but ALiBi cannot be turned off; set it to own"

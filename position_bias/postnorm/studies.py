@@ -8,6 +8,7 @@ from typing import Any
 from position_bias.attention import uneven_heads
 from position_bias.postnorm import languages
 
+MOST = 100_000  # tokens or classes of a task
 MINIMAL, LANGUAGE = "set_complement", "languages"  # the parts of the configuration that name tasks
 
 
@@ -23,6 +24,9 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
         yield from _faults_of_complement(f"postnorm.{MINIMAL}.lengths", name, length)
         if name not in postnorm[MINIMAL]["learning_rate"]:
             yield f"postnorm.{MINIMAL}.learning_rate.{name} is missing; add the learning rate of each scheme"
+    for name in postnorm[MINIMAL]["learning_rate"]:
+        if name not in (known := postnorm[MINIMAL]["lengths"]):
+            yield f"postnorm.{MINIMAL}.learning_rate has the task {name!r}, of no length; use {', '.join(known)}"
     for name in postnorm[LANGUAGE]["lengths"]:
         yield from _faults_of_language(f"postnorm.{LANGUAGE}.lengths", name)
     for name in postnorm["sweep"]["languages"]:
@@ -57,16 +61,30 @@ def _faults_of_complement(key: str, name: str, length: int) -> Iterator[str]:
         yield f"{key} has the task {name!r}; give set-complement-V with a vocabulary of V tokens"
     elif (v := int(matched[1])) < 2:
         yield f"{key} has the task {name!r}; a set and its complement need a vocabulary of at least 2 tokens"
+    elif v > MOST:
+        yield f"{key} has the task {name!r}; give a vocabulary of at most {MOST} tokens"
     elif length >= v:
         yield f"{key}.{name} = {length} leaves no token absent; give at most {v - 1}"
+    else:
+        yield from _faults_of_spelling(key, name, f"set-complement-{v}")
 
 
 def _faults_of_language(key: str, name: str) -> Iterator[str]:
     if maximum := re.fullmatch(r"maximum-(\d+)", name):
-        if int(maximum[1]) < 2:
+        classes = int(maximum[1])
+        if classes < 2:
             yield f"{key} has the task {name!r}; there is something to retrieve from 2 classes on"
+        elif classes > MOST:
+            yield f"{key} has the task {name!r}; give at most {MOST} classes"
+        yield from _faults_of_spelling(key, name, f"maximum-{classes}")
         return
     try:
-        languages.language(name)
+        yield from _faults_of_spelling(key, name, languages.language(name).name)
     except ValueError as error:
         yield f"{key} has the task {name!r}: {error}"
+
+
+def _faults_of_spelling(key: str, name: str, usual: str) -> Iterator[str]:
+    """Two names of one task would share a folder of checkpoints."""
+    if name != usual:
+        yield f"{key} has the task {name!r}; write it {usual}"

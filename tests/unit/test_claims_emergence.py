@@ -198,13 +198,17 @@ def test_there_is_a_row_for_every_network_that_was_trained_and_no_other(papers):
     accuracy = papers["quantity"].str.startswith("accuracy")
     shown = papers[~accuracy]["item"].value_counts().to_dict()
     assert shown == {
-        "Figure 4": 3 * 3 + 3 * 3 + 2 * 3,  # encodings at 3 depths; 3 pairs of depths of 3 encodings; size at 3 depths
-        "Figure 9": 3 * 2 + 1 * 3 + 2 * 2,
-        "Appendix L": 3 + 2 + 3,  # encodings and sizes of the isotropic vocabulary at 2 layers; 3 encodings compared
+        "Figure 4": 3 * 3
+        + 3 * 3
+        + 2 * 3
+        + 3 * 3,  # encodings; pairs of depths by encoding; sizes; gaps of a mask alone
+        "Figure 9": 3 * 2 + 1 * 3 + 2 * 2 + 3 * 2,
+        "Appendix L": 3 + 2 + 3 + 3,  # encodings, sizes and gaps of the isotropic vocabulary; 3 encodings compared
         "Figure 5": 2,  # lost in the middle at the deepest
         "Figure 10": 2 + 3,  # and one pair of depths for 3 encodings
-        "Figure 3": 1,
-        "Figure 11a": 1,
+        "Figure 3": 1 + 3 + 2 + 4 * 3,  # causal or not; gaps with neither mask nor PE, with a mask alone, with a PE
+        "Figure 11a": 1 + 3 + 2 + 4 * 3,
+        **{f"Figure {name}": 3 + 2 + 4 * 2 for name in ("6a", "6b", "6c", "11b", "11c", "11d")},
         "Figure 8a": 3,
         "Figure 8b": 3 * 2 + 1 + 2,  # nulls of each window; other tokens at the widest; widest and narrowest
         "Figure 8c": 9,
@@ -268,7 +272,7 @@ def test_depths_are_paired_by_seed_with_the_next_and_the_shallowest(
 @pytest.mark.parametrize(
     ("depths", "compared"),
     [
-        ((2,), set()),
+        ((2,), {(2, 2)}),  # which says that nothing is compared
         ((2, 4), {(4, 2)}),
         ((2, 3, 4, 10), {(3, 2), (4, 3), (10, 4), (10, 2)}),
         ((4, 6, 8), {(6, 4), (8, 6), (8, 4)}),
@@ -279,11 +283,11 @@ def test_depths_are_compared_consecutively_and_end_to_end_once_each(depths, comp
     world = {
         (*network, depth, pair): {0: 0.1 * depth, 1: 0.1 * depth + 0.01} for depth in reversed(depths) for pair in PAIRS
     }
-    quantities = checks(world, sinks=sinks_of())["quantity"]
-    found = [
-        q.split(", ")[1].split(" layers")[0] for q in quantities if q.startswith("first-last gap") and " layers; " in q
-    ]
-    assert sorted(found) == sorted(f"{deeper} - {than}" for deeper, than in compared)
+    found = checks(world, sinks=sinks_of())
+    found = found[found["quantity"].str.match(r"first-last gap, .* layers; ")]
+    pairs = [quantity.split(", ")[1].split(" layers")[0] for quantity in found["quantity"]]
+    assert sorted(pairs) == sorted(f"{deeper} - {than}" for deeper, than in compared)
+    assert set(found["verdict"]) == ({"not testable here"} if len(depths) == 1 else {"holds"})
 
 
 def test_of_residual_networks_only_those_of_the_fixed_vocabulary_are_claimed_to_gain_from_depth(papers):
@@ -324,15 +328,42 @@ def test_the_deepest_rope_network_with_residual_loses_the_middle(papers, vocabul
     assert papers["quantity"].str.contains(f"{pair} gap; {vocabulary}, RoPE").sum() == 1
 
 
-@pytest.mark.parametrize(("deepest", "claimed"), [(2, False), (3, False), (4, True), (5, True)])
-def test_the_middle_is_claimed_to_be_lost_by_deep_networks_alone(deepest, claimed):
+@pytest.mark.parametrize(("deepest", "testable"), [(2, False), (3, False), (4, True), (5, True)])
+def test_that_the_middle_is_lost_is_testable_on_deep_networks_alone(deepest, testable):
     """Footnote 2 is on the deep regime; config/paper.yaml trains 10 layers, the test configuration 2 or 3."""
     network = ("fixed", "residual", "causal", "rope")
     world = {key: of for key, of in papers_world().items() if key[:4] != network}
     world |= {(*network, depth, pair): {0: 0.1, 1: 0.2} for depth in (1, deepest) for pair in PAIRS}
-    quantities = checks(world)["quantity"]
-    assert quantities.str.contains(f"gap; fixed, RoPE, {deepest} layers").sum() == 2 * claimed
-    assert quantities.str.contains("gap; fixed, RoPE").sum() == 2 * claimed
+    found = checks(world)
+    found = found[found["quantity"].str.contains("gap; fixed, RoPE")]
+    assert found["quantity"].str.contains(f"gap; fixed, RoPE, {deepest} layers").tolist() == [True] * 2
+    assert found["n"].tolist() == [2 * testable] * 2
+    assert (found["verdict"] != "not testable here").tolist() == [testable] * 2
+
+
+@pytest.mark.parametrize(
+    ("mask", "encoding", "study", "pair", "item", "predicted", "source"),
+    [
+        ("causal", "none", "plain", "first-middle", "Figure 4", "> 0 + 0.01", "5.1"),
+        ("none", "none", "ends", "middle-last", "Figure 3", "= 0 +- 0.05", "neither mask nor encoding"),
+        ("causal", "none", "ends", "first-last", "Figure 3", "> 0 + 0.01", "K.3: a causal mask alone"),
+        ("none", "sin", "ends", "middle-last", "Figure 3", "< 0 - 0.01", "both ends"),
+        ("causal", "none", "last", "first-last", "Figure 6c", "> 0 + 0.01", "K.3: a causal mask alone"),
+        ("none", "rope", "last", "first-last", "Figure 6c", "< 0 - 0.01", "K.3: encodings"),
+        ("causal", "sin", "middle", "first-middle", "Figure 6b", "< 0 - 0.01", "K.3: encodings"),
+    ],
+)
+def test_single_gaps_are_judged_as_in_their_table(papers, mask, encoding, study, pair, item, predicted, source):
+    row = find(papers, f"{pair} gap; gaussian, {study}, mask {mask}, PE {encoding}, 2 layers")
+    assert_mean(row, papers_world()["gaussian", study, mask, encoding, 2, pair])
+    assert (row["item"], row["predicted"]) == (item, predicted)
+    assert source in row["source"]
+
+
+@pytest.mark.parametrize("encoding", ["rope", "decay"])
+def test_of_unbiased_networks_with_an_encoding_no_single_gap_is_judged(papers, encoding):
+    assert not papers["quantity"].str.contains(f"plain, mask causal, PE {encoding}").any()
+    assert not papers["quantity"].str.contains("residual, mask").any()
 
 
 def test_vocabularies_are_compared_at_every_depth_that_both_have_and_name_it():

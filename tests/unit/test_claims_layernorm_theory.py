@@ -83,6 +83,19 @@ def test_the_setting_that_speaks_most_against_a_claim_is_judged():
     assert chosen == pytest.approx({">": -0.15, "<": 1.05, "=": 1.05})
 
 
+def test_a_formula_is_judged_by_its_worst_setting_and_nothing_else():
+    """Not by a range over settings, which no quantile may widen."""
+    rows = [
+        layernorm_theory._formula("", "", prediction, [0.5, -0.1, 0.2], "")
+        for prediction in (layernorm_theory.RISES, layernorm_theory.NO_RECENCY)
+    ]
+    assert [(row["measured"], row["low"], row["high"], row["n"]) for row in rows] == [
+        (-0.1, -0.1, -0.1, 3),
+        (0.5, 0.5, 0.5, 3),
+    ]
+    assert [row["verdict"] for row in rows] == ["fails", "fails"]
+
+
 def test_limits_need_many_tokens():
     with pytest.raises(ValueError, match="limit_tokens = 999"):
         layernorm_theory.table("test", 0.95, **{**SETTING, "limit_tokens": 999})

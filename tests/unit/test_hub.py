@@ -232,3 +232,13 @@ def test_the_stamp_changes_with_every_file(model):
     second = hub.stamp(model)
     (model / "nested/more.json").write_text("{ }")
     assert len({json.dumps(stamp) for stamp in (first, second, hub.stamp(model))}) == 3
+
+
+@pytest.mark.parametrize("text", ["", '{"source": "a/b", "files"', "[]", '{"source": "a/b"}'])
+def test_a_record_that_was_cut_short_names_itself_and_the_remedy(tmp_path, text):
+    record = tmp_path / "model.json"
+    record.write_text(text)
+    with pytest.raises(
+        InputError, match=rf"^record {record} cannot be read: .*; fetch it again: snakemake .*{record}$"
+    ):
+        hub.model_directory(record)

@@ -72,6 +72,7 @@ def test_imports_run_downward():
             "devices.py",
             "provenance.py",
             "manifest.py",
+            "reference.py",
             "attention.py",
             "statistics.py",
             "checkpoint.py",
@@ -145,6 +146,12 @@ def test_imports_run_downward():
             "claims/layernorm_theory.py",
             "claims/layernorm.py",
             "claims/postnorm.py",
+            "claims/claim.py",
+            "claims/scorecard.py",
+            *(
+                f"claims/registry/{name}.py"
+                for name in ("__init__", "structural", "emergence", "layernorm", "postnorm")
+            ),
         },
         {
             "plots/__init__.py",
@@ -162,6 +169,7 @@ def test_imports_run_downward():
             "plots/layernorm_networks.py",
             "plots/postnorm.py",
             "plots/postnorm_training.py",
+            "plots/scorecard.py",
         },
     ]
     height = {name: level for level, layer in enumerate(layers) for name in layer}

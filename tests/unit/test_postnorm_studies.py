@@ -89,6 +89,26 @@ COMPLEMENT, LANGUAGES = "postnorm.set_complement.lengths", "postnorm.languages.l
             f"{COMPLEMENT} has the task 'set-complement-'; give set-complement-V with a vocabulary of V tokens",
         ),
         (
+            "set_complement/lengths/set-complement-100001",
+            5,
+            f"{COMPLEMENT} has the task 'set-complement-100001'; give a vocabulary of at most 100000 tokens",
+        ),
+        (
+            "set_complement/learning_rate/set-complement-61",
+            {"peri": 0.01},
+            "postnorm.set_complement.learning_rate has the task 'set-complement-61', of no length; use "
+            "set-complement-16, set-complement-32",
+        ),
+        (
+            "languages/lengths/maximum-100001",
+            5,
+            f"{LANGUAGES} has the task 'maximum-100001'; give at most 100000 classes",
+        ),
+        *[
+            (f"languages/lengths/{name}", 5, f"{LANGUAGES} has the task {name!r}; write it {usual}")
+            for name, usual in {"maximum-010": "maximum-10", "tomita-05": "tomita-5", "dyck-2-03": "dyck-2-3"}.items()
+        ],
+        (
             "languages/lengths/maximum-1",
             5,
             f"{LANGUAGES} has the task 'maximum-1'; there is something to retrieve from 2 classes on",

@@ -5,13 +5,10 @@ Everything that needs the built graph stands in this file, which one process run
 
 import json
 import math
-import os
 import re
-import signal
+import shutil
 import subprocess
 import sys
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +19,7 @@ import yaml
 from safetensors.numpy import load_file
 
 from position_bias import manifest
+from position_bias.claims import registry, scorecard
 from position_bias.claims.verdict import COLUMNS
 from position_bias.rollout import dense_last_row, rollout_matrix, transition
 
@@ -295,18 +293,65 @@ def test_every_job_leaves_a_log_and_a_benchmark(built):
         for path in built.root.glob("results/benchmarks/**/*.tsv")
     }
     assert logs == benchmarks
-    assert len(logs) == sum(EVERYTHING.values()) + 1  # provenance
+    assert len(logs) == sum(EVERYTHING.values()) + 3  # scorecard, its figure, provenance
 
 
-def test_the_report_holds_every_figure_and_table_with_its_caption(built):
-    built.snakemake("--report report.html --cores 1")
-    page = (built.root / "report.html").read_text()
+def test_every_claim_has_its_verdict_from_the_tables(built):
+    scores = pd.read_csv(built.root / "results/tables/scorecard.csv")
+    assert scores["claim"].tolist() == [claim.name for claim in registry.CLAIMS]
+    assert set(scores["verdict"]) <= set(scorecard.VERDICTS)
+    assert set(scores["scale"]) == {"test"}
+    assert (scores[[f"rows: {verdict}" for verdict in scorecard.VERDICTS]].sum(axis=1) > 0).all()
+    said = (built.root / "results/tables/scorecard.txt").read_text()
+    assert all(
+        f"{verdict} " in said and statement in said for verdict, statement in scores[["verdict", "statement"]].values
+    )
+    for suffix in ("pdf", "svg", "png"):
+        assert (built.root / f"figures/scorecard.{suffix}").stat().st_size > 5000
+
+
+@pytest.fixture(scope="module")
+def report(built):
+    """The page to read, of a copy: the tests of what a finished run leaves count its files."""
+    built.snakemake("results/report.html --cores 1")
+    page = built.root / "results/report.html"
+    yield page
+    for path in (page, built.root / "logs/report.log", built.root / "results/benchmarks/report.tsv"):
+        path.unlink()
+
+
+def test_the_report_holds_every_figure_and_table_with_its_caption(report):
+    page = report.read_text()
     for name in ("fig1", "fig5", "forces", "dichotomy", "training", "table2", "checks", "propositions"):
         assert f"structural_{name}" in page
-    for rule in (*LAYERNORM_FIGURES, *POSTNORM_FIGURES, "layernorm_checks", "postnorm_checks"):
+    for rule in (*LAYERNORM_FIGURES, *POSTNORM_FIGURES, "layernorm_checks", "postnorm_checks", "scorecard_figure"):
         assert rule in page
-    assert "<script src=" not in page  # nothing is fetched when it is opened
-    assert '<link rel="stylesheet" href="http' not in page
+    for paper in ("scorecard", *FIGURES):
+        assert f'"{paper}"' in page
+
+
+def test_nothing_is_fetched_when_the_report_is_opened(report):
+    page = report.read_text()
+    loads = re.findall(
+        r"<(?:script|link|img|iframe|source|object|embed)\b[^>]*\b(?:src|href|data)=[\"']?([^\"'\s>]+)", page
+    )
+    assert [address for address in loads if re.match(r"(https?:)?//", address)] == []
+    assert not re.search(r"@import|url\([\"']?(?:https?:)?//", page)
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+def test_a_browser_opens_the_report_without_an_error_of_a_script(report, tmp_path):
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+    options += [f"--user-data-dir={tmp_path}", "--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom"]
+    command = [CHROMIUM, *options, report.as_uri()]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    errors = [line for line in ended.stderr.splitlines() if "CONSOLE" in line and "rror" in line]
+    assert errors == []
+    for paper in ("scorecard", *FIGURES):
+        assert paper in re.sub(r"<script.*?</script>", "", ended.stdout, flags=re.DOTALL)  # drawn by the page's scripts
 
 
 def test_provenance_says_what_made_the_results(built):
@@ -361,7 +406,7 @@ def test_no_figure_carries_a_date(built):
 def test_no_pickle_is_written(built):
     files = {path for path in built.root.glob("results/**/*") if path.is_file()}
     suffixes = {path.suffix for path in files if path.name != ".snakemake_timestamp"}
-    assert suffixes <= {".parquet", ".json", ".jinja", ".safetensors", ".csv", ".md", ".tsv"}
+    assert suffixes <= {".parquet", ".json", ".jinja", ".safetensors", ".csv", ".md", ".tsv", ".txt"}
 
 
 def test_a_second_run_does_nothing_and_says_so(built):
@@ -470,16 +515,30 @@ def test_an_edit_of_the_measuring_pass_retrains_nothing(mine):
     assert mine.planned()["measure"] == EVERYTHING["measure"]
 
 
-def test_a_new_model_leaves_finished_ones_alone(mine):
-    architecture = {"layers": 2, "heads": 2, "hidden": 8, "initializer_range": 0.1}
-    mine.configure({"models": {"small": {"family": "mpt", "seeds": [3], "architecture": architecture}}})
-    without_it = {"tokenizer", "structural_fig1", "structural_licences", *OF_THEORY}
-    of_all_models = set(ONCE) - without_it
-    own = {"train": 1, "measure": DATASETS, "measure_snapshot": 1, "rollout": 2 * DATASETS + 1}
-    assert mine.planned() == own | only(*of_all_models, "layernorm_pretrained", "layernorm_checks")
-    printed = mine.snakemake("all -n --cores 1")
-    assert "model=small" in printed
+RECIPES = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/architecture.md").read_text(), re.DOTALL)
+
+
+def test_the_recipes_for_a_model_and_a_data_set_leave_finished_ones_alone_and_work(mine):
+    assert len(RECIPES) == 2
+    for recipe, text in zip(("model", "data"), RECIPES, strict=True):
+        (mine.root / f"{recipe}.yaml").write_text(text)
+    measured = {"measure": DATASETS, "measure_snapshot": 1, "rollout": 2 * DATASETS + 1}
+    of_all_models = (*AFTER_ROLLOUTS, "structural_fig4", "structural_fig5", "structural_monotonicity")
+    of_all_models = {*of_all_models, "structural_table1", "structural_table5"} - {"structural_fig1"}
+    assert mine.planned("all --configfile model.yaml") == {"train": 1, **measured} | only(*of_all_models)
+    printed = mine.snakemake("all -n --cores 1 --configfile model.yaml")
+    assert "model=shallow" in printed
     assert "model=bloom" not in printed
+
+    (mine.root / "texts").mkdir()
+    lines = [json.dumps({"text": f"Document {i}. " + "What is read first is not always kept. " * 9}) for i in range(20)]
+    (mine.root / "texts/all.jsonl").write_text("\n".join(lines))
+    with_both = "figures/structural/fig4.pdf --configfile model.yaml data.yaml"
+    planned = {"hub_text": 1, "prompts": LENGTHS, "train": 1, "measure": MODELS + 1 + DATASETS, "structural_fig4": 1}
+    assert mine.planned(with_both) == planned
+    mine.snakemake(f"{with_both} --cores 2")
+    measured = mine.root / "results/measure/shallow/seed0/step12/mine/n32/lambda.safetensors"
+    assert load_file(measured)["frobenius"].shape == (16, 2)
 
 
 def test_where_figure_1_shows_every_model_there_is_no_figure_2(mine):
@@ -570,76 +629,6 @@ def test_more_prompts_than_text_says_how_many_windows_there_are(mine):
     line = next(line for line in ended.stdout.splitlines() if line.startswith("error: "))
     assert "1000000 windows of 32 tokens are asked for, but the text has" in line
     assert "lower lengths.*.prompts" in line
-
-
-@dataclass(frozen=True)
-class Training:
-    """A rule that trains for long: what makes it long here, what it makes, and where it keeps its checkpoint."""
-
-    overlay: dict
-    target: str
-    checkpoint: str
-    log: str
-    outputs: tuple[str, ...]
-
-
-LANGUAGE_MODEL = Training(
-    {"training": {"steps": 200, "checkpoint_every": 10}},
-    "results/models/bloom/seed0/step200",
-    "checkpoints/bloom/seed0/checkpoint.safetensors",
-    "logs/models/bloom/seed0.log",
-    tuple(
-        f"results/models/bloom/seed0/{n}" for n in ("step200/model.safetensors", "step0/model.safetensors", "loss.csv")
-    ),
-)
-ENSEMBLE = Training(
-    {"emergence": {"training": {"iterations": {"unbiased": 1000}}, "testing": {"every": 500}}},
-    "results/emergence/gaussian/plain/depth2/curves.parquet",
-    "checkpoints/emergence/gaussian/plain/depth2/stack0/checkpoint.safetensors",
-    "logs/emergence/gaussian/plain/depth2.log",
-    tuple(f"results/emergence/gaussian/plain/depth2/{name}" for name in ("weights.safetensors", "curves.parquet")),
-)
-
-
-SCHEMES = Training(
-    {"postnorm": {"set_complement": {"iterations": 500}}},
-    "results/postnorm/set-complement-16/tests.parquet",
-    "checkpoints/postnorm/set-complement-16/set-complement-16_post/checkpoint.safetensors",
-    "logs/postnorm/set-complement-16.log",
-    tuple(f"results/postnorm/set-complement-16/{name}.parquet" for name in ("tests", "history")),
-)
-
-
-@pytest.mark.parametrize(
-    "training", [LANGUAGE_MODEL, ENSEMBLE, SCHEMES], ids=["language model", "ensemble", "schemes of norms"]
-)
-def test_a_killed_training_resumes_and_ends_with_the_same_bytes(mine, tmp_path, training):
-    """SIGKILL between two checkpoints; the twin is trained in one go."""
-    mine.configure(training.overlay)
-    twin = mine.copy(tmp_path / "twin")
-    command = ["bash", "-c", f"snakemake {training.target} --cores 1"]
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    killed = subprocess.Popen(
-        command,
-        cwd=mine.root,
-        env={**os.environ, "PATH": path},
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    checkpoint = mine.root / training.checkpoint
-    until = time.monotonic() + 60
-    while not checkpoint.exists() and time.monotonic() < until:
-        time.sleep(0.02)
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait()
-    assert checkpoint.exists()
-    mine.snakemake("--unlock")
-    mine.snakemake(f"{training.target} --cores 1")
-    assert "resumed after" in (mine.root / training.log).read_text()
-    twin.snakemake(f"{training.target} --cores 1")
-    for name in training.outputs:
-        assert (mine.root / name).read_bytes() == (twin.root / name).read_bytes()
 
 
 def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):

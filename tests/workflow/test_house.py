@@ -1,5 +1,6 @@
 """The house itself: rules that carry what they must, clean style, the same pins everywhere, commands that work."""
 
+import ast
 import json
 import re
 import shutil
@@ -58,6 +59,47 @@ def test_every_script_belongs_to_a_rule_and_is_thin():
 def pins():
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     return dict(line.lower().split("==") for line in lines if line and not line.startswith("#"))
+
+
+PROGRAMS = sorted({*ROOT.glob("*.py"), *ROOT.glob("[!.]*/**/*.py")})
+PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+PICKLING = {"torch.load", "torch.save", "pd.read_pickle", "pandas.read_pickle"}
+
+
+def unsafe(text):
+    """What in a program reads or writes pickles, or lets code of others run: none of it may be there."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from {alias.name for alias in node.names if alias.name.split(".")[0] in PICKLES}
+        elif isinstance(node, ast.ImportFrom):
+            yield from {node.module} if (node.module or "").split(".")[0] in PICKLES else ()
+            yield from {f"{node.module}.{alias.name}" for alias in node.names} & PICKLING
+        elif isinstance(node, ast.Attribute):
+            yield from {ast.unparse(node)} & PICKLING
+            yield from {node.attr} & {"to_pickle"}
+        elif isinstance(node, ast.keyword) and node.arg in ("allow_pickle", "trust_remote_code"):
+            yield from {ast.unparse(node)} - {f"{node.arg}=False"}
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_program_pickles_or_trusts_remote_code(path):
+    assert list(unsafe(path.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import joblib.parallel",
+        "from pickle import loads",
+        "from torch import nn, load",
+        "torch.load(file, weights_only=True)",
+        "table.to_pickle(file)",
+        "np.load(file, allow_pickle=True)",
+        "open_model(directory, trust_remote_code=trusted)",
+    ],
+)
+def test_pickles_and_trust_are_found(text):
+    assert len(list(unsafe(text))) == 1
 
 
 def test_every_requirement_is_pinned():
@@ -140,3 +182,14 @@ def test_an_old_python_is_told_so(fresh, tmp_path):
     )
     assert ended.returncode != 0
     assert "position-bias needs Python >= 3.11, this is 3.9.1; name another: make PYTHON=python3.12" in ended.stderr
+
+
+def test_what_every_call_of_the_workflow_imports_is_light():
+    """A second of imports is a second of every dry run."""
+    common = (ROOT / "rules/common.smk").read_text()
+    statements = re.findall(r"^(?:import|from) .*$", common, re.MULTILINE)
+    assert any("position_bias" in statement for statement in statements)
+    heavy = ("torch", "transformers", "datasets", "pandas", "scipy", "matplotlib", "numba")
+    program = "\n".join([*statements, f"print([name for name in {heavy} if name in sys.modules])"])
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"

@@ -1,0 +1,148 @@
+"""Write docs/map.md from the workflow: which figure and table is where, made by which rule and code, with what verdict.
+
+    python docs/map.py > docs/map.md
+
+Items are the docstrings of the rules, targets and inputs those of the planned jobs, code what the scripts import, and
+verdicts those of docs/scorecard.csv, the scorecard of the last default run that was kept.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+ROOT = Path(__file__).parents[1]
+SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
+    "All papers": r"\w+\.\w+",
+    "`structural`: Herasimchyk et al. 2026": "structural/.*",
+    "`emergence`: Wu et al. 2025": "emergence/.*",
+    "`layernorm`: Kim et al. 2026": "layernorm/.*",
+    "`postnorm`: Zsamboki et al. 2025": "postnorm/.*",
+}
+SHOWN = re.compile(r"(figures/.*)\.pdf|(results/tables/.*)\.md")
+SURROUNDINGS = {f"position_bias/{name}.py" for name in ("artifacts", "runtime", "plots/style")}  # of every script
+INTRODUCTION = """# Map
+
+Where each item of a paper is: what to build, the rule that makes it, the code that says how, and the verdicts on the
+claims that it shows. Build a target with `snakemake TARGET`; the name of a paper builds all of it. Names with
+`published` need numbers that the project does not carry, and are built by `all_published` alone (README). `make docs`
+writes this page from the workflow. Verdicts are those of [one default run](scorecard.md)."""
+
+Rule = tuple[str, str, str]  # its file, docstring and script
+
+
+@dataclass
+class Made:
+    """What one rule makes, over all its jobs."""
+
+    outputs: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+
+
+def planned() -> dict[str, Made]:
+    """Every rule of the default run and of the released numbers, from a dry run that reads no network."""
+    with tempfile.TemporaryDirectory() as empty:
+        snakemake = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", empty]
+        targets = ["all", "all_published", "--config", "published_source=https://nowhere.invalid/archive.tar.gz"]
+        command = [*snakemake, *targets, "--dry-run", "--forceall", "--cores", "1"]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rules: defaultdict[str, Made] = defaultdict(Made)
+    for name, block in re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", printed, re.MULTILINE):
+        for kind, files in re.findall(r"^    (input|output): (.*)$", block, re.MULTILINE):
+            getattr(rules[name], f"{kind}s").extend(files.split(", "))
+    return dict(rules)
+
+
+def written() -> dict[str, Rule]:
+    """Rule -> its file, docstring and script; a rule that uses another has what it does not state from that one."""
+    rules: dict[str, Rule] = {}
+    for path in sorted((ROOT / "rules").glob("*.smk")):
+        for block in re.split(r"^(?=(?:use )?rule )", path.read_text(), flags=re.MULTILINE)[1:]:
+            parent, name = re.match(r"(?:use rule (\w+) as |rule )(\w+)", block).groups()  # type: ignore[union-attr]
+            inherited = rules.get(parent, ("", "", ""))
+            says = re.search(r'"""(.*?)"""', block, re.DOTALL)
+            runs = re.search(r'"\.\./scripts/(\w+)\.py"', block)
+            rules[name] = (path.name, says[1] if says else inherited[1], runs[1] if runs else inherited[2])
+    return rules
+
+
+def modules(script: str) -> list[str]:
+    """Library modules that a script imports, but those that every script does."""
+    found = []
+    for node in ast.walk(ast.parse((ROOT / f"scripts/{script}.py").read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("position_bias"):
+            base = Path(*node.module.split("."))
+            inside = [base / f"{name.name}.py" for name in node.names]
+            found += [path for path in inside if (ROOT / path).is_file()] or [base.with_suffix(".py")]
+    return [path for path in dict.fromkeys(map(Path.as_posix, found)) if path not in SURROUNDINGS]
+
+
+def page() -> str:
+    """The whole page, in Markdown."""
+    rules, jobs = written(), planned()
+    maker = {output: name for name, job in jobs.items() for output in job.outputs}
+    scores = pd.read_csv(ROOT / "docs/scorecard.csv")
+    lines = [INTRODUCTION]
+    for title, names_of_files in SECTIONS.items():
+        within = re.compile(f"(figures|results/tables)/{names_of_files}")
+        lines += ["", f"## {title}", "", "| item | target | rule | code | verdicts |", "|---|---|---|---|---|"]
+        for item, names in _by_item(rules).items():
+            made = [path for name in names if name in jobs for path in jobs[name].outputs]
+            shown = sorted({path for path in made if SHOWN.fullmatch(path) and within.fullmatch(path)}, key=_natural)
+            if shown:
+                upstream = dict.fromkeys(maker[path] for name in names for path in jobs[name].inputs if path in maker)
+                code = _code(rules[name][2] for name in (*names, *upstream))
+                verdicts = _verdicts(scores[scores["shown"].isin(shown)])
+                lines.append(f"| {item} | {_quoted(shown)} | {_rules(names, rules)} | {code} | {verdicts} |")
+    lines += ["", "## What they are made from", "", "| what | results | rule | code |", "|---|---|---|---|"]
+    for item, names in _by_item(rules).items():
+        made = [path for name in names if name in jobs for path in jobs[name].outputs]
+        if made and not any(SHOWN.fullmatch(path) for path in made):
+            folders = dict.fromkeys(Path(*Path(path).parts[:2]).as_posix() + "/" for path in made)
+            code = _code(rules[name][2] for name in names)
+            lines.append(f"| {item} | {_quoted(folders)} | {_rules(names, rules)} | {code} |")
+    return "\n".join(lines) + "\n"
+
+
+def _by_item(rules: dict[str, Rule]) -> dict[str, list[str]]:
+    """What is made -> the rules that make it: those that use one another say the same. Targets make nothing."""
+    items: defaultdict[str, list[str]] = defaultdict(list)
+    for name, (_, says, script) in rules.items():
+        if script:
+            items[" ".join(says.split()).rstrip(".")].append(name)
+    return dict(items)
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _rules(names: list[str], rules: dict[str, Rule]) -> str:
+    file = rules[names[0]][0]
+    return f"{_quoted(names)} in [rules/{file}](../rules/{file})"
+
+
+def _code(scripts: Iterable[str]) -> str:
+    found = dict.fromkeys(module for script in scripts for module in modules(script))
+    return ", ".join(f"[{module.removeprefix('position_bias/')}](../{module})" for module in found)
+
+
+def _verdicts(claims: pd.DataFrame) -> str:
+    counts = Counter(claims["verdict"])
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in sorted(counts, key=str))
+
+
+def _natural(path: str) -> list[int | str]:
+    """fig2 before fig10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)]
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,130 @@
+"""The scorecard: one verdict for each claim of the registry, from the rows of the tables of checks that speak of it.
+
+A claim that several rows speak of holds where all of them hold, and fails where one of them does. Rows that are tested
+together have their intervals widened (Bonferroni, by Student's quantiles), so that among many rows none settles a claim
+by chance alone. Rows that state a range over settings keep it, and the verdict that they have.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from position_bias.claims.claim import Claim
+from position_bias.claims.verdict import COLUMNS, Prediction, Verdict
+from position_bias.runtime import InputError
+
+VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "not separable", "not testable here")
+
+SCORECARD_COLUMNS = (
+    "claim",
+    "paper",
+    "item",
+    "statement",
+    "verdict",
+    *(f"rows: {verdict}" for verdict in VERDICTS),
+    "quantity",  # of the row that decides
+    "predicted",
+    "measured",
+    "low",  # of the widened interval
+    "high",
+    "n",
+    "scale",
+    "published",  # what the paper prints for it, where it does
+    "shown",  # what to look at
+    "table",  # whose rows these are
+)
+
+
+def scorecard(
+    claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], published: Mapping[str, str], level: float
+) -> pd.DataFrame:
+    """A row a claim, columns SCORECARD_COLUMNS.
+
+    `checks` are tables in the schema of `verdict`, by the name that claims give them; `published` what the papers
+    print, by the id that claims give it; `level` that of the intervals. Raises InputError where no row speaks of a
+    claim, so that a renamed quantity cannot make one vanish.
+    """
+    return pd.DataFrame([_judged(claim, checks, published, level) for claim in claims], columns=list(SCORECARD_COLUMNS))
+
+
+def rows_of(claim: Claim, table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a table of checks that speak of a claim: every pattern matches its whole cell."""
+    chosen = table
+    for column, pattern in claim.rows.items():
+        chosen = chosen[chosen[column].astype(str).map(lambda cell, p=pattern: bool(re.fullmatch(p, cell)))]
+    if chosen.empty:
+        raise InputError(
+            f"claim {claim.name} finds no row in {claim.table} with {dict(claim.rows)}; correct its patterns"
+        )
+    return chosen
+
+
+def widened(rows: pd.DataFrame, level: float) -> pd.DataFrame:
+    """The rows with intervals that hold together at `level`, and their verdicts under these.
+
+    An interval of `n` observations is widened about its middle by the quotient of Student's quantiles with n - 1
+    degrees of freedom. What has no width, a count or a bound that is computed exactly, stays as it is.
+    """
+    testable = rows["verdict"] != "not testable here"
+    tests = int((testable & (rows["high"] > rows["low"])).sum())
+    found = rows.copy()
+    if tests > 1:
+        freedom = np.maximum(rows["n"].to_numpy(float) - 1, 1)
+        factor = student.ppf(1 - (1 - level) / (2 * tests), freedom) / student.ppf(1 - (1 - level) / 2, freedom)
+        middle, half = (rows["low"] + rows["high"]) / 2, (rows["high"] - rows["low"]) / 2
+        found["low"], found["high"] = middle - factor * half, middle + factor * half
+    predictions = [Prediction.read(text) for text in rows["predicted"]]
+    intervals = zip(predictions, found["low"], found["high"], testable, strict=True)
+    found["verdict"] = [p.verdict(low, high) if test else "not testable here" for p, low, high, test in intervals]
+    return found
+
+
+def together(verdicts: Iterable[str]) -> Verdict:
+    """The verdict on a claim, of those on the rows that speak of it."""
+    testable = [verdict for verdict in verdicts if verdict != "not testable here"]
+    if not testable:
+        return "not testable here"
+    if "fails" in testable:
+        return "fails"
+    return "holds" if set(testable) == {"holds"} else "not separable"
+
+
+def short(table: pd.DataFrame) -> str:
+    """The scorecard in a terminal: how many claims of each paper hold, then a line a claim."""
+    counts = pd.crosstab(table["paper"], table["verdict"]).reindex(columns=list(VERDICTS), fill_value=0)
+    lines = [counts.to_string(index_names=False)]
+    for paper, of_paper in table.groupby("paper", sort=False):
+        width = max(map(len, of_paper["verdict"]))
+        claims = of_paper[["verdict", "item", "statement"]].itertuples(index=False)
+        lines += ["", f"{paper}", *(f"  {verdict:{width}}  {item}: {statement}" for verdict, item, statement in claims)]
+    return "\n".join(lines) + "\n"
+
+
+def _judged(
+    claim: Claim, checks: Mapping[str, pd.DataFrame], published: Mapping[str, str], level: float
+) -> dict[str, object]:
+    table = checks[claim.table]
+    if missing := [column for column in COLUMNS if column not in table]:
+        raise InputError(f"table {claim.table} lacks column {', '.join(missing)}; rebuild it")
+    rows = rows_of(claim, table)
+    rows = rows if claim.ranges else widened(rows, level)
+    verdict = together(rows["verdict"])
+    decisive = _decisive(rows, verdict)
+    counts = {f"rows: {kind}": int((rows["verdict"] == kind).sum()) for kind in VERDICTS}
+    own = {"claim": claim.name, "paper": claim.paper, "item": claim.item, "statement": claim.statement}
+    seen = {name: decisive[name] for name in ("quantity", "predicted", "measured", "low", "high", "n", "scale")}
+    printed = {"published": published[claim.published] if claim.published else ""}
+    return {**own, "verdict": verdict, **counts, **seen, **printed, "shown": claim.shown, "table": claim.table}
+
+
+def _decisive(rows: pd.DataFrame, verdict: Verdict) -> pd.Series:
+    """The row that decides: of those with the verdict, the one that keeps least to its prediction."""
+    of_kind = rows[rows["verdict"] == verdict]
+    slack = [
+        Prediction.read(text).slack(low, high)
+        for text, low, high in of_kind[["predicted", "low", "high"]].itertuples(index=False)
+    ]
+    return of_kind.iloc[int(np.argmin(np.nan_to_num(slack)))]

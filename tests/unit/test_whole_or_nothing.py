@@ -1,0 +1,246 @@
+"""Every kind of file that the workflow writes for itself: whole or not there, and what is damaged is not read."""
+
+import json
+import re
+import resource
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+from safetensors.numpy import load_file, save_file
+from tokenizers import Tokenizer, models
+
+from position_bias import artifacts, checkpoint, runtime
+from position_bias.checkpoint import State, UnusableError
+from position_bias.plots import style
+from position_bias.runtime import InputError
+
+COLUMNS = ["model", "position", "value"]
+TABLE = pd.DataFrame({"model": ["bloom", "mpt"] * 20, "position": range(40), "value": np.arange(40) / 7})
+TENSORS = {"mean": np.arange(6, dtype=np.float32).reshape(2, 3), "k": np.arange(3), "none": np.zeros((0, 2))}
+STATE = State(5, {"losses": {"train": {"1": 0.1}}}, {"w": torch.arange(6.0) / 7, "h": torch.ones(2).bfloat16()})
+
+# name of a file -> how it is written, how it is read, and what its reader raises
+KINDS = {
+    "lambda.safetensors": (
+        partial(artifacts.write_tensors, tensors=TENSORS, model="bloom", n=64),
+        lambda path: (artifacts.read_tensors(path), artifacts.read_labels(path)),
+        InputError,
+    ),
+    "table.parquet": (
+        partial(artifacts.write_table, table=TABLE),
+        partial(artifacts.read_table, columns=COLUMNS),
+        InputError,
+    ),
+    "table.csv": (
+        partial(artifacts.write_table, table=TABLE),
+        partial(artifacts.read_table, columns=COLUMNS),
+        InputError,
+    ),
+    "checkpoint.safetensors": (
+        partial(checkpoint.write, run="mine", state=STATE),
+        partial(checkpoint.read, run="mine"),
+        UnusableError,
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request, tmp_path_factory):
+    """A whole file, its content, its reader and what that raises."""
+    path = tmp_path_factory.mktemp("kinds") / request.param
+    write, read, error = KINDS[request.param]
+    write(path)
+    return path, path.read_bytes(), read, error
+
+
+def refused(read, path, error):
+    """The one line with which a file is refused, or "" where it is read."""
+    try:
+        read(path)
+    except error as why:
+        line = str(why)
+    else:
+        return ""
+    pattern = f"artifact {path} is not usable: .*; rebuild it with: snakemake --cores 1 --force {path}"
+    assert re.fullmatch(pattern if error is InputError else ".+", line)
+    return line
+
+
+@settings(max_examples=150, deadline=None)
+@given(share=st.floats(0, 1, exclude_max=True))
+def test_a_file_cut_short_is_refused(kind, share):
+    path, content, read, error = kind
+    kept = content[: int(share * len(content))]
+    path.write_bytes(kept)
+    if path.suffix == ".csv" and kept.count(b"\n") > 1 and kept.endswith(b"\n"):
+        return  # whole lines are gone: it may as well have been written so
+    assert refused(read, path, error)
+
+
+@settings(max_examples=250, deadline=None)
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_a_flipped_bit_is_refused_or_changes_nothing(kind, place, bit):
+    path, content, read, error = kind
+    damaged = bytearray(content)
+    damaged[int(place * len(content))] ^= 1 << bit
+    path.write_bytes(damaged)
+    why = refused(read, path, error)
+    if path.suffix == ".safetensors":
+        assert why
+    elif path.suffix == ".parquet" and not why:  # a bit that says who wrote it, or sums up a column
+        pd.testing.assert_frame_equal(read(path), TABLE)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("other", KINDS)
+def test_a_file_of_another_kind_under_its_name_is_refused(tmp_path, name, other):
+    if name == other:
+        return
+    (write, _, _), (_, read, error) = KINDS[other], KINDS[name]
+    write(tmp_path / other)
+    (tmp_path / other).rename(tmp_path / name)
+    assert refused(read, tmp_path / name, error)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (lambda table: table.drop(columns="position"), "it lacks column position"),
+        (
+            lambda table: table.assign(value=table["value"].where(table["position"] != 3)),
+            "column value is empty in 1 rows",
+        ),
+        (lambda table: table.assign(value=np.inf), "column value holds an infinity"),
+        (lambda table: table.assign(position="third"), "column position holds something other than numbers"),
+        (lambda table: table[:0], "it has no rows"),
+    ],
+)
+def test_an_edited_table_is_refused_where_a_column_is_not_what_it_was(tmp_path, suffix, edit, why):
+    path = tmp_path / f"table{suffix}"
+    artifacts.write_table(path, edit(TABLE))
+    assert why in refused(partial(artifacts.read_table, columns=COLUMNS), path, InputError)
+
+
+def test_a_ratio_to_nothing_may_be_empty_where_that_is_said(tmp_path):
+    path = tmp_path / "statistics.parquet"
+    artifacts.write_table(path, TABLE.assign(value=TABLE["value"].where(TABLE["position"] > 0)))
+    assert artifacts.read_tables([path, path], COLUMNS, undefined=True)["value"].isna().sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (lambda tensors: tensors | {"mean": tensors["mean"] + 1}, "mean has changed since it was written"),
+        (lambda tensors: tensors | {"mean": tensors["mean"].reshape(3, 2)}, "mean has changed since it was written"),
+        (lambda tensors: tensors | {"more": tensors["k"]}, "more has changed since it was written"),
+        (lambda tensors: {"mean": tensors["mean"]}, "it lacks k, none"),
+    ],
+)
+def test_edited_tensors_under_their_old_labels_are_refused(tmp_path, edit, why):
+    path = tmp_path / "lambda.safetensors"
+    artifacts.write_tensors(path, TENSORS, model="bloom")
+    save_file(edit(load_file(path)), path, labels_of(path))
+    assert why in refused(artifacts.read_tensors, path, InputError)
+
+
+def labels_of(path):
+    header = json.loads(path.read_bytes()[8 : 8 + int.from_bytes(path.read_bytes()[:8], "little")])
+    return header["__metadata__"]
+
+
+@pytest.mark.parametrize("read", [artifacts.read_tensors, artifacts.read_labels])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda labels: None,
+        lambda labels: {"artifact": "{}"},
+        lambda labels: {"artifact": "[]"},
+        lambda labels: {"artifact": "no json"},
+        lambda labels: {"artifact": labels["artifact"].replace("bloom", "mpt")},
+    ],
+)
+def test_edited_labels_are_refused(tmp_path, read, edit):
+    path = tmp_path / "lambda.safetensors"
+    artifacts.write_tensors(path, TENSORS, model="bloom")
+    save_file(load_file(path), path, edit(labels_of(path)))
+    assert re.search("its labels have changed|no labels that this workflow wrote", refused(read, path, InputError))
+
+
+# A full disk: a limit on the size of files stands for it, since a test cannot fill one
+
+
+def write_folder(path):
+    words = {str(word): word for word in range(99)}
+    with runtime.whole_directory(path) as folder:
+        Tokenizer(models.WordLevel(words, "0")).save(str(folder / "tokenizer.json"))
+
+
+WRITERS = {
+    **{name: write for name, (write, _, _) in KINDS.items()},
+    "table.md": partial(artifacts.write_table, table=TABLE),
+    "figure.pdf": lambda path: style.save(Figure(), path),
+    "folder": write_folder,
+}
+
+
+def write_on_a_full_disk(folder):
+    """Jobs whose logs, like every other file, get no larger than 100 bytes; what each ends with."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+    for name, write in WRITERS.items():
+        try:
+            with runtime.job(Path(folder, "log")):
+                for line in range(20):
+                    runtime.log.info("line %d of a log that is too long for this disk", line)
+                write(Path(folder, "out", name))
+        except SystemExit as ended:
+            print(ended.code)
+
+
+def test_without_room_jobs_end_in_one_line_and_leave_the_older_file(tmp_path):
+    out = tmp_path / "out"
+    older = [out / name / "tokenizer.json" if name == "folder" else out / name for name in WRITERS]
+    for path in older:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("older")
+    program = "import runpy, sys; runpy.run_path(sys.argv[1])['write_on_a_full_disk'](sys.argv[2])"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, __file__, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == [
+        f"error: {out / name} cannot be written: File too large; make room and run again; what is done is kept"
+        for name in WRITERS
+    ]
+    assert ended.stderr == ""
+    assert {path.read_text() for path in older} == {"older"}
+    assert sorted(path.name for path in out.iterdir()) == sorted(WRITERS)
+
+
+def test_a_log_without_room_fails_no_job(tmp_path):
+    program = (
+        "import sys; from position_bias import runtime\n"
+        "with runtime.job('/dev/full'):\n"
+        "    runtime.log.info('a line')\n"
+        "    runtime.whole_file(sys.argv[1]).__enter__().write_text('done')\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "file")], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0
+    assert ended.stderr == ""
+
+
+def test_other_failures_to_write_keep_their_own_words(tmp_path):
+    (tmp_path / "folder").write_text("no folder")
+    with pytest.raises(FileExistsError):
+        artifacts.write_table(tmp_path / "folder" / "table.csv", TABLE)
