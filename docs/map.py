@@ -89,7 +89,7 @@ def page() -> str:
     rules, jobs = written(), planned()
     maker = {output: name for name, job in jobs.items() for output in job.outputs}
     scores = pd.read_csv(ROOT / "docs/scorecard.csv")
-    lines = [INTRODUCTION]
+    lines = [INTRODUCTION, "", "## How files flow", "", *_flow(rules, jobs, maker)]
     for title, names_of_files in SECTIONS.items():
         within = re.compile(f"(figures|results/tables)/{names_of_files}")
         lines += ["", f"## {title}", "", "| item | target | rule | code | verdicts |", "|---|---|---|---|---|"]
@@ -109,6 +109,18 @@ def page() -> str:
             code = _code(rules[name][2] for name in names)
             lines.append(f"| {item} | {_quoted(folders)} | {_rules(names, rules)} | {code} |")
     return "\n".join(lines) + "\n"
+
+
+def _flow(rules: dict[str, Rule], jobs: dict[str, Made], maker: dict[str, str]) -> list[str]:
+    """A drawing of which files of rules make what others read."""
+    stage = {name: file.removesuffix(".smk") for name, (file, _, _) in rules.items()}
+    arrows = {
+        (stage[maker[path]], stage[name])
+        for name, job in jobs.items()
+        for path in job.inputs
+        if name in stage and path in maker and stage[maker[path]] != stage[name]
+    }
+    return ["```mermaid", "graph LR", *(f"    {start} --> {end}" for start, end in sorted(arrows)), "```"]
 
 
 def _by_item(rules: dict[str, Rule]) -> dict[str, list[str]]:
