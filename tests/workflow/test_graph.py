@@ -362,7 +362,7 @@ def test_provenance_says_what_made_the_results(built):
     assert record["seeds"]["models.bloom.seeds"] == [0]
     benchmarks = built.root / "results/benchmarks"
     assert set(record["stages"]) == {path.name for path in benchmarks.iterdir() if path.is_dir()}
-    assert sum(stage["jobs"] for stage in record["stages"].values()) == sum(EVERYTHING.values())
+    assert sum(stage["jobs"] for stage in record["stages"].values()) == sum(EVERYTHING.values()) + 2  # the scorecard
     assert all(stage["seconds"] > 0 for stage in record["stages"].values())
 
 
@@ -406,7 +406,7 @@ def test_no_figure_carries_a_date(built):
 def test_no_pickle_is_written(built):
     files = {path for path in built.root.glob("results/**/*") if path.is_file()}
     suffixes = {path.suffix for path in files if path.name != ".snakemake_timestamp"}
-    assert suffixes <= {".parquet", ".json", ".jinja", ".safetensors", ".csv", ".md", ".tsv", ".txt"}
+    assert suffixes <= {".parquet", ".json", ".jinja", ".safetensors", ".csv", ".md", ".tsv", ".txt", ".html"}
 
 
 def test_a_second_run_does_nothing_and_says_so(built):
