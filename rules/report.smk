@@ -1,4 +1,5 @@
 # One page to read. In: every figure and table of `all`. Out: results/report.html, which needs no network and no other file.
+# The configuration of this very run lies beside the log.
 
 
 rule report:
@@ -17,9 +18,8 @@ rule report:
         mem_mb=memory(2000),
         runtime=20,
     run:
-        same = Path(resources.tmpdir) / "configuration-of-this-run.json"
-        same.write_text(json.dumps(config))
+        Path(f"{log}.json").write_text(json.dumps(config))
         shell(
-            "{sys.executable:q} -m snakemake all --snakefile {ROOT}/Snakefile --configfile {same} "
+            "{sys.executable:q} -m snakemake all --snakefile {ROOT}/Snakefile --configfile {log}.json "
             "--report {output:q} --nolock > {log:q} 2>&1"
         )
