@@ -3,9 +3,10 @@
 A member has single-head attention layers with square W_Q, W_K, W_V and no biases, then a ReLU MLP of three layers and a
 linear read-out on the query, the last token. Where a study asks for it, layers normalise as in `norms`, with LayerNorm
 (ours: the paper's networks do not). Without norms, what can be folded exactly is: only the query row of the last layer
-is computed; W_Q W_K^T is one matrix where no rotation stands between them; and without residual connections the values
-of a layer are mixtures of the input tokens times one product of W_V's, so that no token is projected before the
-read-out.
+is computed. W_Q W_K^T is one matrix where no rotation stands between them; then the last layer asks for products and a
+mean of what the layer before puts out, which come from its attention and its own input without projecting every token.
+And without residual connections the values of a layer are mixtures of the input tokens times one product of W_V's, so
+that no token is projected before the read-out.
 
 Axes: E members, S sequences, T tokens, d coordinates.
 """
@@ -115,30 +116,76 @@ def initial(task: Task, depth: int, seeds: Sequence[int], device: str, placement
     return {name: uniform(generators, shape, d, device) for name, shape in shapes.items()} | ones
 
 
+@dataclass(frozen=True)
+class _Tokens:
+    """The tokens that a layer reads: `x`, or what the layer before makes of it, `x + A x W_V` (`A x` without W_V).
+
+    The last layer asks for one query, its products and one mean alone. They are had from rows, with no token formed.
+    """
+
+    x: Tensor  # [E, S, T, d]
+    A: Tensor | None = None  # [E, S, T, T]
+    W_V: Tensor | None = None  # [E, d, d]
+
+    def formed(self) -> Tensor:
+        """Every token, `[E, S, T, d]`."""
+        if self.A is None:
+            return self.x
+        if self.W_V is None:
+            return torch.bmm(_each(self.A), _each(self.x)).view_as(self.x)
+        return torch.baddbmm(_each(self.x), _each(self.A), _each(_project(self.x, self.W_V))).view_as(self.x)
+
+    def last(self) -> Tensor:
+        """The last token, `[E, S, d]`."""
+        own = self.x[:, :, -1]
+        if self.A is None:
+            return own
+        read = _mean(self.A[:, :, -1], self.x)
+        return read if self.W_V is None else torch.baddbmm(own, read, self.W_V)
+
+    def products(self, queries: Tensor) -> Tensor:
+        """Each token times its sequence's query, `[E, S, d]` -> `[E, S, T]`."""
+        if self.A is None:
+            return _products(queries, self.x)
+        if self.W_V is None:
+            return _products(_products(queries, self.x), self.A)
+        read = _products(torch.bmm(queries, self.W_V.transpose(1, 2)), self.x)
+        return _products(queries, self.x) + _products(read, self.A)
+
+    def mean(self, shares: Tensor) -> Tensor:
+        """The mean of the tokens with `shares` [E, S, T], `[E, S, d]`."""
+        if self.A is None:
+            return _mean(shares, self.x)
+        read = _mean(_mean(shares, self.A), self.x)
+        return read if self.W_V is None else torch.baddbmm(_mean(shares, self.x), read, self.W_V)
+
+
 def label_logits(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
     """Logits of the labels `[E, S, L]` for tokens `[E, S, T, d]`."""
     x = tokens if stack.added is None else tokens + stack.added
     if stack.placement != "none":
         return _classify(weights, _unfolded(weights, stack, x, [])[:, :, -1])
-    E, S, T, d = x.shape
-    values: Tensor | None = None  # without residual: the product of the W_V so far, [E, d, d]
+    *before, (W_Q, W_K, W_V) = _folded(weights, stack)
+    read = _Tokens(x)
+    for layer, (of_queries, of_keys, of_values) in enumerate(before, start=1):
+        A = _attention(stack, read.x, of_queries, of_keys)
+        read = _Tokens(read.x, A, of_values if stack.residual else None)
+        if layer < len(before) or stack.rotation is not None:
+            read = _Tokens(read.formed())
+    query = read.last()
+    context = read.mean(_last_attention(stack, read, query, W_Q, W_K))
+    return _classify(weights, torch.baddbmm(query, context, W_V) if stack.residual else torch.bmm(context, W_V))
+
+
+def _folded(weights: Weights, stack: Stack) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """W_Q / sqrt(d), W_K and W_V of each layer; without residual connections times the W_V of the layers before."""
+    layers: list[tuple[Tensor, Tensor, Tensor]] = []
     for layer in range(stack.depth):
         W_Q, W_K, W_V = (weights[f"{name}{layer}"] for name in "qkv")
-        W_Q = W_Q / math.sqrt(d)
-        if values is not None:
-            W_Q, W_K = values @ W_Q, values @ W_K
-        if not stack.residual:
-            values = W_V if values is None else values @ W_V
-        if layer < stack.depth - 1:
-            A = _attention(stack, x, W_Q, W_K)
-            if stack.residual:
-                x = torch.baddbmm(_each(x), _each(A), _each(_project(x, W_V))).view(E, S, T, d)
-            else:
-                x = torch.bmm(_each(A), _each(x)).view(E, S, T, d)
-        else:
-            context = torch.bmm(_last_attention(stack, x, W_Q, W_K).view(E * S, 1, T), _each(x)).view(E, S, d)
-            query = torch.baddbmm(x[:, :, -1], context, W_V) if values is None else context @ values
-    return _classify(weights, query)
+        if layers and not stack.residual:
+            W_Q, W_K, W_V = (layers[-1][2] @ W for W in (W_Q, W_K, W_V))
+        layers.append((W_Q / math.sqrt(W_Q.shape[-1]), W_K, W_V))
+    return layers
 
 
 def attention_maps(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
@@ -177,15 +224,13 @@ def _attention(stack: Stack, x: Tensor, W_Q: Tensor, W_K: Tensor) -> Tensor:
     return functional.softmax(scores + stack.logits, -1)
 
 
-def _last_attention(stack: Stack, x: Tensor, W_Q: Tensor, W_K: Tensor) -> Tensor:
-    """Attention of the last token alone, `[E, S, T]`."""
-    E, S, T, d = x.shape
-    last = x[:, :, -1]
+def _last_attention(stack: Stack, read: _Tokens, last: Tensor, W_Q: Tensor, W_K: Tensor) -> Tensor:
+    """Attention of the `last` token [E, S, d] alone, `[E, S, T]`."""
     if stack.rotation is None:
-        q, k = torch.bmm(last, W_Q @ W_K.transpose(1, 2)), x
+        scores = read.products(torch.bmm(last, W_Q @ W_K.transpose(1, 2)))
     else:
-        q, k = _rotate(torch.bmm(last, W_Q), stack.rotation[-1]), _rotate(_project(x, W_K), stack.rotation)
-    scores = torch.bmm(_each(k), q.reshape(E * S, d, 1)).view(E, S, T)
+        query = _rotate(torch.bmm(last, W_Q), stack.rotation[-1])
+        scores = _products(query, _rotate(_project(read.formed(), W_K), stack.rotation))
     return functional.softmax(scores + stack.logits[:, :, -1], -1)
 
 
@@ -199,6 +244,16 @@ def _classify(weights: Weights, query: Tensor) -> Tensor:
 def _project(x: Tensor, W: Tensor) -> Tensor:
     """`x` [E, S, T, d] times each member's `W` [E, d, d]."""
     return torch.bmm(x.flatten(1, 2), W).view(x.shape)
+
+
+def _products(rows: Tensor, x: Tensor) -> Tensor:
+    """A row a sequence, `[E, S, d]`, times each of its vectors `[E, S, T, d]`, `[E, S, T]`."""
+    return torch.bmm(_each(rows[:, :, None]), _each(x).transpose(1, 2)).view(x.shape[:3])
+
+
+def _mean(shares: Tensor, x: Tensor) -> Tensor:
+    """The sum of a sequence's vectors `[E, S, T, d]`, each times its share `[E, S, T]`, `[E, S, d]`."""
+    return torch.bmm(_each(shares[:, :, None]), _each(x)).view(*x.shape[:2], x.shape[3])
 
 
 def _each(x: Tensor) -> Tensor:
