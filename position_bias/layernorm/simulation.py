@@ -59,11 +59,10 @@ class Simulated:
     scores: Array  # [L, n, n]
     errors: Array  # [L, n, n], standard errors of the mean scores
     recency: Array  # [sequences, L], of the scores of each sequence
-    attention: Array  # [L, n, n]
 
 
 def simulate(decoder: Decoder, alpha: float, sequences: int, seed: int, common: Common = "sequence") -> Simulated:
-    """What `sequences` random sequences of anisotropy `alpha` score and attend to in every layer.
+    """What `sequences` random sequences of anisotropy `alpha` score in every layer.
 
     `common` is the direction that tokens share: drawn anew for each sequence, or all ones. Decoders of one size see the
     same embeddings for the same seed, so that they compare in pairs. Raises ValueError below 2 sequences.
@@ -72,18 +71,17 @@ def simulate(decoder: Decoder, alpha: float, sequences: int, seed: int, common: 
         raise ValueError(f"sequences = {sequences}: a standard error needs at least 2")
     n, width = decoder.tokens, decoder.width
     weights = torch.from_numpy(recency_weights(n).ravel()).float()
-    scores, attention = _Moments(decoder.layers, n), _Moments(decoder.layers, n)
+    scores = _Moments(decoder.layers, n)
     values = np.empty((sequences, decoder.layers))
     generator = torch.Generator().manual_seed(seed)
     done = 0
     for batch in _batches(sequences, n * max(n, width)):
         x = embeddings(batch, n, width, alpha, generator, common)
-        for layer, (S, P) in enumerate(_layers(decoder, x)):
+        for layer, S in enumerate(_scores(decoder, x)):
             scores.add(layer, done, S)
-            attention.add(layer, done, P)
             values[done : done + batch, layer] = (S.view(batch, -1) @ weights).numpy()
         done += batch
-    return Simulated(scores.mean, scores.errors(sequences), values, attention.mean)
+    return Simulated(scores.mean, scores.errors(sequences), values)
 
 
 def embeddings(
@@ -114,15 +112,16 @@ def direction(x: Tensor, norm: Norm) -> Tensor:
     return functional.normalize(x - x.mean(-1, keepdim=True) if norm == "layer" else x, dim=-1)
 
 
-def _layers(decoder: Decoder, x: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Scores and attention of each layer, both `[B, n, n]`."""
+def _scores(decoder: Decoder, x: Tensor) -> Iterator[Tensor]:
+    """Scores of each layer, `[B, n, n]`."""
     mask = _mask(decoder.tokens)
-    for _ in range(decoder.layers):
+    for left in reversed(range(decoder.layers)):
         y = direction(x, decoder.norm)
         S = y @ y.mT
-        P = functional.softmax(decoder.strength * S + mask, -1)
-        yield S, P
-        x = decoder.residual * (y if decoder.placement == "post" else x) + P @ y
+        yield S
+        if left:  # nobody scores what the last layer makes
+            P = functional.softmax(torch.add(mask, S, alpha=decoder.strength), -1)
+            x = decoder.residual * (y if decoder.placement == "post" else x) + P @ y
 
 
 class _Moments:
@@ -135,7 +134,9 @@ class _Moments:
     def add(self, layer: int, before: int, values: Tensor) -> None:
         """Count `values` [B, n, n] in, after `before` sequences."""
         batch = len(values)
-        variance, mean = (found.double().numpy() for found in torch.var_mean(values, 0, correction=0))
+        centre = values.mean(0)
+        variance = (values - centre).square_().mean(0).double().numpy()  # torch.var_mean takes ten times as long
+        mean = centre.double().numpy()
         step = mean - self.mean[layer]
         self.mean[layer] += step * batch / (before + batch)
         self._squares[layer] += batch * variance + step**2 * before * batch / (before + batch)
