@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from position_bias import statistics
-from position_bias.rollout import attended_last_row, last_row
+from position_bias.rollout import attended_last_rows, last_row
 from position_bias.runtime import InputError
 
 Array = NDArray[np.float64]
@@ -84,8 +84,7 @@ def profiles(measured: Measured, weights: Array) -> Iterator[Profile]:
         ]
         yield Profile(estimator, "c", np.stack(with_content))
         if measured.attention is not None:
-            attended = [attended_last_row(measured.attention, mixing) for mixing in mixings]
-            yield Profile(estimator, "measured", np.stack(attended))
+            yield Profile(estimator, "measured", attended_last_rows(measured.attention, mixings))
 
 
 def middle(profile: Array) -> Array:

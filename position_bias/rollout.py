@@ -100,17 +100,20 @@ def last_row(
     return _windowed_last_row(n, window - 1, mixing, slopes, on, off)
 
 
-def attended_last_row(attention: npt.ArrayLike, mixing: npt.ArrayLike) -> Array:
-    """Last row of the rollout `[n]` through given, for example measured, attention `[T, n, n]` with `mixing[T]`."""
-    attention, mixing = np.asarray(attention, np.float64), checked_mixing(mixing)
+def attended_last_rows(attention: npt.ArrayLike, mixings: Iterable[npt.ArrayLike]) -> Array:
+    """Last rows `[R, n]` of rollouts through given, for example measured, attention `[T, n, n]`: one a mixing `[T]`.
+
+    Together they take a fraction of the time that they take one by one.
+    """
+    attention, by_row = np.asarray(attention, np.float64), np.stack([checked_mixing(mixing) for mixing in mixings])
     if attention.ndim != 3 or attention.shape[1] != attention.shape[2] or attention.shape[1] == 0:
         raise ValueError(f"attention has shape {attention.shape}: expected [layers, n, n]")
-    if len(attention) != len(mixing):
-        raise ValueError(f"attention has {len(attention)} layers and mixing has {len(mixing)}: they must agree")
-    row = _last_token(attention.shape[1])
-    for mix, layer in zip(mixing[::-1], attention[::-1], strict=True):
-        row = (1 - mix) * row + mix * (row @ layer)
-    return row
+    if len(attention) != by_row.shape[1]:
+        raise ValueError(f"attention has {len(attention)} layers and mixing has {by_row.shape[1]}: they must agree")
+    rows = np.tile(_last_token(attention.shape[1]), (len(by_row), 1))
+    for mix, layer in zip(by_row.T[::-1, :, None], attention[::-1], strict=True):
+        rows = (1 - mix) * rows + mix * (rows @ layer)
+    return rows
 
 
 def checked_mixing(mixing: npt.ArrayLike) -> Array:

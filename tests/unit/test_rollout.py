@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from position_bias import rollout
 from position_bias.attention import content_free_attention
-from position_bias.rollout import attended_last_row, dense_last_row, last_row, rollout_matrix, transition
+from position_bias.rollout import attended_last_rows, dense_last_row, last_row, rollout_matrix, transition
 
 ROUNDING = 5e-15  # absolute; profiles sum to 1
 MIXING = st.sampled_from([0.0, 1.0]) | st.floats(0, 1)
@@ -94,8 +94,8 @@ def test_the_last_layer_acts_first():
     # token 2, `step` then `first` ends at token 0; the other way round at token 1.
     step = [[1, 0, 0], [1, 0, 0], [0, 1, 0]]
     first = [[1, 0, 0], [1, 0, 0], [0, 0, 1]]
-    assert attended_last_row([first, step], [1, 1]).tolist() == [1, 0, 0]
-    assert attended_last_row([step, first], [1, 1]).tolist() == [0, 1, 0]
+    assert attended_last_rows([first, step], [[1, 1]])[0].tolist() == [1, 0, 0]
+    assert attended_last_rows([step, first], [[1, 1]])[0].tolist() == [0, 1, 0]
 
 
 def test_one_layer_is_the_last_row_of_its_attention_at_any_length():
@@ -172,7 +172,7 @@ def test_layers_do_not_commute(window):
     assert np.abs(expected - (one @ two @ three)[-1]).max() > 0.01
     assert_profile(last_row(n, mixing, slopes, content, window), expected)
     assert_profile(dense_last_row(n, mixing, slopes, content, window), expected)
-    assert_profile(attended_last_row(attention, mixing), expected)
+    assert_profile(attended_last_rows(attention, [mixing])[0], expected)
 
 
 @pytest.mark.parametrize("window", [None, 50])
@@ -195,7 +195,14 @@ def test_measured_attention_need_not_be_causal():
     attention = np.random.default_rng(5).dirichlet(np.ones(6), size=(3, 6))
     mixing = [0.2, 1.0, 0.6]
     expected = rollout_matrix(map(transition, attention, mixing))[-1]
-    assert_profile(attended_last_row(attention, mixing), expected)
+    assert_profile(attended_last_rows(attention, [mixing])[0], expected)
+
+
+def test_rollouts_through_attention_are_done_together_as_one_by_one():
+    attention = [content_free_attention(9, [0.1 * t, 1.0], [t, -t]).mean(0) for t in range(3)]
+    mixings = np.random.default_rng(7).uniform(size=(5, 3))
+    for row, mixing in zip(attended_last_rows(attention, mixings), mixings, strict=True):
+        assert_profile(row, rollout_matrix(map(transition, attention, mixing))[-1])
 
 
 def test_arguments_stay_as_they_were():
@@ -246,7 +253,7 @@ def test_what_cannot_be_is_named_with_its_value(row, arguments, message):
 )
 def test_attention_of_the_wrong_shape_is_named(attention, message):
     with pytest.raises(ValueError, match=message):
-        attended_last_row(attention, [0.5, 0.5])
+        attended_last_rows(attention, [[0.5, 0.5]])
 
 
 def test_a_rollout_needs_a_layer():
