@@ -3,10 +3,15 @@
 Snakemake's `--resources` takes every word up to the next option, a target behind it included, and then dies on
 "all is not NAME=INT". Words without `=` behind `--resources` can only be targets: they move to the front, where
 Snakemake takes them as such. Every other call passes through untouched.
+
+It also leaves out Snakemake's rate of 100 jobs a second. To keep to one, Snakemake sets a timer after every job, and
+another whenever one rings: after a hundred jobs it looks for work a hundred times a second, which takes a core from the
+jobs. A rate that is typed, `--max-jobs-per-timespan`, is kept to.
 """
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 
 def targets_first(arguments: Sequence[str]) -> list[str]:
@@ -26,7 +31,15 @@ def targets_first(arguments: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """Run Snakemake with the arguments of this process."""
-    from snakemake.cli import main as snakemake
+    from snakemake import cli
 
+    make_parser = cli.get_argument_parser
+
+    def without_a_rate(*arguments: Any, **options: Any) -> Any:
+        parser = make_parser(*arguments, **options)
+        parser.set_defaults(max_jobs_per_timespan=None)
+        return parser
+
+    cli.get_argument_parser = without_a_rate
     sys.argv[0] = "snakemake"
-    snakemake(targets_first(sys.argv[1:]))
+    cli.main(targets_first(sys.argv[1:]))

@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import pytest
+from snakemake import cli
 
 import snakemake_command
 from snakemake_command import targets_first
@@ -39,15 +40,38 @@ def test_every_other_call_is_untouched(typed):
     assert targets_first(typed.split()) == typed.split()
 
 
-def test_snakemake_is_called_with_what_was_typed(monkeypatch):
-    calls = []
-    monkeypatch.setattr("snakemake.cli.main", calls.append)
-    monkeypatch.setattr(sys, "argv", ["x", "--cores", "1", "--resources", "gpu=1", "all"])
-    snakemake_command.main()
-    assert calls == [["all", "--cores", "1", "--resources", "gpu=1"]]
+@pytest.fixture
+def called(monkeypatch):
+    """Type a command line; returns what Snakemake is called with."""
+    monkeypatch.setattr(cli, "get_argument_parser", cli.get_argument_parser)  # put back when the test ends
+
+    def calls(*typed):
+        found = []
+        monkeypatch.setattr(cli, "main", found.append)
+        monkeypatch.setattr(sys, "argv", ["x", *typed])
+        snakemake_command.main()
+        return found
+
+    return calls
+
+
+def test_snakemake_is_called_with_what_was_typed(called):
+    assert called("--cores", "1", "--resources", "gpu=1", "all") == [["all", "--cores", "1", "--resources", "gpu=1"]]
+
+
+def test_no_rate_is_kept_to_but_one_that_is_typed(called):
+    called()
+    assert cli.parse_args(["--cores", "1"])[1].max_jobs_per_timespan is None
+    typed = cli.parse_args(["--max-jobs-per-timespan", "5/2s"])[1].max_jobs_per_timespan
+    assert (typed.max_jobs, typed.timespan) == (5, 2)
 
 
 def test_plain_snakemake_still_needs_it():
     """Once this fails, Snakemake takes the users' line itself: drop the command."""
     plain = [sys.executable, "-m", "snakemake", "-n", "--cores", "8", "--resources", "gpu=2", "all"]
     assert subprocess.run(plain, capture_output=True, check=False).returncode != 0
+
+
+def test_plain_snakemake_keeps_to_a_rate():
+    """Once this fails, drop what the command does about it."""
+    assert cli.parse_args(["--cores", "1"])[1].max_jobs_per_timespan.timespan == 1
