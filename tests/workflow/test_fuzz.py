@@ -39,7 +39,7 @@ def everything():
     }
     config["lengths"]["more"] = [{"tokens": 100, "prompts": 8}]
     config["measure"]["models"].append("large")
-    config["measure"]["datasets"].append("web")
+    config["measure"]["datasets"] = ["standard-library", "web"]
     config["layernorm"]["pretrained"].append("rotary")
     config |= {"published_source": SOURCES[0], "published_sha256": "0" * 64}
     return config
@@ -67,7 +67,7 @@ def put(config, path, value):
 
 
 OTHERS = {  # of keys whose values are names, or have to fit another key
-    "primary_dataset": ["language-reference"],
+    "primary_dataset": ["web"],
     "emergence.sinks.threshold": [0.25],
     "postnorm.dimension.vocabulary": [32],
     "published_source": [SOURCES[1]],
