@@ -26,6 +26,22 @@ if os.environ.get("CI"):
     settings.load_profile("ci")
 
 
+LONGEST_FIRST = (  # so that two processes end together, and what waits for SLURM waits while the graph is built
+    "test_graph.py",
+    "test_slurm.py",
+    "test_hub_path.py",
+    "test_kills.py",
+    "test_readme.py",
+    "test_fuzz.py",
+    "test_published.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    names = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: names.get(item.path.name, len(names)))
+
+
 @dataclass(frozen=True)
 class Released:
     """Random numbers in the shape of the released ones, as tables and as the authors' tree of configurations."""

@@ -36,23 +36,6 @@ def submissions(ran, slurm):
     return slurm.submissions()
 
 
-def made(folder):
-    """Every file of results and figures but times, by its path."""
-    return {
-        path.relative_to(folder): path
-        for top in ("figures", "results")
-        for path in sorted((folder / top).rglob("*"))
-        if path.is_file() and "benchmarks" not in path.parts and path.name != ".snakemake_timestamp"
-    }
-
-
-def test_what_slurm_makes_has_the_bytes_of_a_local_run(ran, built):
-    here, there = made(built.root), made(ran.root / "elsewhere")
-    assert {ran.root / "elsewhere" / target for target in TARGETS} <= set(there.values())
-    assert len(there) > 50
-    assert [path for path in there if there[path].read_bytes() != here[path].read_bytes()] == []
-
-
 def test_every_submission_ended_well_at_once_and_in_its_partition(submissions):
     assert {job.state for job in submissions} == {"COMPLETED"}
     for job in submissions:
@@ -108,7 +91,7 @@ def test_a_group_of_jobs_that_each_want_a_gpu_asks_for_one(ran, slurm):
 
 def test_a_cancelled_training_comes_again_with_more_memory_and_resumes(slurm, fresh, tmp_path):
     project = fresh.copy(tmp_path / "position-bias")
-    project.configure({"postnorm": {"set_complement": {"iterations": 2000}}})
+    project.configure({"postnorm": {"set_complement": {"iterations": 600}}})
     before = len(slurm.submissions())
     run = subprocess.Popen(
         ["bash", "-c", f"exec snakemake results/postnorm/set-complement-16/tests.parquet {PROFILE}"],
@@ -132,3 +115,20 @@ def test_a_cancelled_training_comes_again_with_more_memory_and_resumes(slurm, fr
     assert (cancelled.state, cancelled.memory) == ("CANCELLED", "2000M")
     assert (resumed.state, resumed.memory) == ("COMPLETED", "4000M")
     assert "resumed after" in (project.root / "logs/postnorm/set-complement-16.log").read_text()
+
+
+def made(folder):
+    """Every file of results and figures but times, by its path."""
+    return {
+        path.relative_to(folder): path
+        for top in ("figures", "results")
+        for path in sorted((folder / top).rglob("*"))
+        if path.is_file() and "benchmarks" not in path.parts and path.name != ".snakemake_timestamp"
+    }
+
+
+def test_what_slurm_makes_has_the_bytes_of_a_local_run(ran, built):
+    here, there = made(built.root), made(ran.root / "elsewhere")
+    assert {ran.root / "elsewhere" / target for target in TARGETS} <= set(there.values())
+    assert len(there) > 50
+    assert [path for path in there if there[path].read_bytes() != here[path].read_bytes()] == []
