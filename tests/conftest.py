@@ -29,6 +29,7 @@ if os.environ.get("CI"):
 LONGEST_FIRST = (  # so that two processes end together, and what waits for SLURM waits while the graph is built
     "test_graph.py",
     "test_slurm.py",
+    "test_cluster_page.py",
     "test_hub_path.py",
     "test_kills.py",
     "test_readme.py",
