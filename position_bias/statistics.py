@@ -6,7 +6,8 @@ are shares of its length n - 1, hence within [0, 1].
 
 import numpy as np
 import numpy.typing as npt
-import scipy.stats
+import pandas as pd
+from scipy.special import stdtrit  # scipy.stats takes longer to import than a rollout takes
 
 Array = npt.NDArray[np.float64]
 
@@ -72,9 +73,14 @@ def t_interval(values: npt.ArrayLike, level: float) -> tuple[Array, Array]:
     if seeds < 2:
         undefined = np.full(values.shape[1:], np.nan)
         return undefined, undefined
-    half = scipy.stats.t.ppf(quantile, seeds - 1) * values.std(axis=0, ddof=1) / np.sqrt(seeds)
+    half = t_quantile(quantile, seeds - 1) * values.std(axis=0, ddof=1) / np.sqrt(seeds)
     mean = values.mean(axis=0)
     return mean - half, mean + half
+
+
+def t_quantile(share: float, freedom: npt.ArrayLike) -> Array:
+    """What a share of Student's distribution with `freedom` `[...]` degrees lies below, `[...]`."""
+    return np.asarray(stdtrit(np.asarray(freedom, np.float64), share))
 
 
 def _pair(p: npt.ArrayLike, q: npt.ArrayLike) -> tuple[Array, Array]:
@@ -90,7 +96,10 @@ def _length(profile: Array) -> int:
 
 
 def _centred_ranks(profile: Array) -> Array:
-    return np.asarray(scipy.stats.rankdata(profile, axis=-1)) - (profile.shape[-1] + 1) / 2
+    """Ranks less their mean, `[..., n]`; NaN throughout a profile that holds one."""
+    n = profile.shape[-1]
+    ranks = pd.DataFrame(profile.reshape(-1, n)).rank(axis=1).to_numpy(np.float64).reshape(profile.shape)
+    return np.where(np.isnan(profile).any(axis=-1, keepdims=True), np.nan, ranks - (n + 1) / 2)
 
 
 def _checked_level(level: float) -> float:

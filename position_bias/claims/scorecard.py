@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from position_bias.claims.claim import Claim
 from position_bias.claims.verdict import COLUMNS, Prediction, Verdict
 from position_bias.runtime import InputError
+from position_bias.statistics import t_quantile
 
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "not separable", "not testable here")
 
@@ -73,7 +73,7 @@ def widened(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     found = rows.copy()
     if tests > 1:
         freedom = np.maximum(rows["n"].to_numpy(float) - 1, 1)
-        factor = student.ppf(1 - (1 - level) / (2 * tests), freedom) / student.ppf(1 - (1 - level) / 2, freedom)
+        factor = t_quantile(1 - (1 - level) / (2 * tests), freedom) / t_quantile(1 - (1 - level) / 2, freedom)
         middle, half = (rows["low"] + rows["high"]) / 2, (rows["high"] - rows["low"]) / 2
         found["low"], found["high"] = middle - factor * half, middle + factor * half
     predictions = [Prediction.read(text) for text in rows["predicted"]]
