@@ -1,35 +1,33 @@
 """What Kim et al. 2026 claim, as a page about the paper reports it; and what is ours."""
 
+from functools import partial
+
 from position_bias.claims.claim import Claim
 
-PAPER, TABLE = "layernorm", "layernorm/checks"
+TABLE = "layernorm/checks"
+
+_claim = partial(Claim, paper="layernorm", table=TABLE)
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
+    _claim(
         name="layernorm-theorem",
-        paper=PAPER,
         item="theorem, layer 2",
         statement="With a norm, scores of layer 2 rise strictly towards recent keys",
-        table=TABLE,
         rows={"item": "Layer 2, norm", "quantity": "(largest|smallest) step of .*", "source": "theorem on layer 2"},
         shown="figures/layernorm/closed_form.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-three-tokens",
-        paper=PAPER,
         item="first version",
         statement="Layer-2 scores of three tokens are .154, .132 and .150",
-        table=TABLE,
         rows={"item": "Three tokens", "quantity": ".* by the closed form; .*"},
         shown="figures/layernorm/closed_form.pdf",
         published="layernorm_three_tokens_3_2",  # of the three, the farthest from what is computed
     ),
-    Claim(
+    _claim(
         name="layernorm-recency",
-        paper=PAPER,
         item="abstract",
         statement="Stacked causal attention with LayerNorm favours recent tokens",
-        table=TABLE,
         rows={
             "item": "Layer 2, norm|Depth",
             "quantity": r"recency( of layers \d+-\d+)?; RMSNorm, .*",
@@ -37,21 +35,17 @@ CLAIMS: tuple[Claim, ...] = (
         },
         shown="figures/layernorm/scores.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-primacy",
-        paper=PAPER,
         item="abstract",
         statement="Stacked causal attention alone favours early tokens",
-        table=TABLE,
         rows={"item": "Depth", "quantity": r"recency of layers \d+-\d+; no norm, .*", "predicted": "< .*"},
         shown="figures/layernorm/scores.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-random-recency",
-        paper=PAPER,
         item="abstract",
         statement="With random weights and norms, recent inputs of attention are more alike",
-        table=TABLE,
         rows={
             "item": "Random weights",
             "quantity": r"recency of the Gram, layer \d+; .*",
@@ -59,12 +53,10 @@ CLAIMS: tuple[Claim, ...] = (
         },
         shown="figures/layernorm/random_weights.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-random-primacy",
-        paper=PAPER,
         item="abstract",
         statement="With random weights and no norm, early tokens are favoured",
-        table=TABLE,
         rows={
             "item": "Random weights",
             "quantity": r"recency of the Gram over its mean size, layer \d+; .*",
@@ -72,111 +64,87 @@ CLAIMS: tuple[Claim, ...] = (
         },
         shown="figures/layernorm/random_weights.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-residuals",
-        paper=PAPER,
         item="reply, Section 3",
         statement="Without residual connections the recency disappears",
-        table=TABLE,
         rows={"source": "the paper as its review page reports it: (it removes|without residuals).*"},
         shown="figures/layernorm/anisotropy.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-embeddings",
-        paper=PAPER,
         item="reply, Section 3",
         statement="Embeddings drawn alike at every position show no recency",
-        table=TABLE,
         rows={"item": "Independent embeddings"},
         shown="figures/layernorm/anisotropy.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-trained",
-        paper=PAPER,
         item="abstract",
         statement="Trained decoders with norms attend to recent tokens",
-        table=TABLE,
         rows={"item": "Trained decoders", "quantity": r"position, layer \d+; .*", "predicted": "> .*"},
         shown="figures/layernorm/trained.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-trained-gram",
-        paper=PAPER,
         item="abstract",
         statement="In trained decoders with norms, recent inputs of attention are more alike",
-        table=TABLE,
         rows={"item": "Trained decoders", "quantity": r"relative recency of the Gram, layer \d+; .*"},
         shown="figures/layernorm/trained.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-settled",
-        paper=PAPER,
         item="what settles it",
         statement="Without LayerNorm, trained decoders do not prefer later tokens",
-        table=TABLE,
         rows={"item": "Trained decoders", "source": "what would settle it: .*"},
         shown="figures/layernorm/trained.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-trained-primacy",
-        paper=PAPER,
         item="abstract",
         statement="Without LayerNorm, trained decoders attend to early tokens",
-        table=TABLE,
         rows={"item": "Trained decoders", "quantity": r"position, layer \d+; none", "predicted": "< .*"},
         shown="figures/layernorm/trained.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-language-models",
-        paper=PAPER,
         item="abstract",
         statement="In language models, recent inputs of attention are more alike",
-        table=TABLE,
         rows={"item": "Language models"},
         shown="figures/layernorm/pretrained.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-closed-form",
-        paper=PAPER,
         item="layer 2",
         statement="ours: closed forms of layer 2 agree with simulation",
-        table=TABLE,
         rows={"item": "Layer 2", "quantity": "largest distance of .*"},
         shown="figures/layernorm/closed_form.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-anisotropy",
-        paper=PAPER,
         item="embeddings",
         statement="ours: anisotropy takes recency away, but adds to it with residuals",
-        table=TABLE,
         rows={"item": "Anisotropy", "quantity": "recency of layer 2 at anisotropy .*"},
         shown="figures/layernorm/anisotropy.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-deep-primacy",
-        paper=PAPER,
         item="depth",
         statement="ours: without norm early tokens stay favoured at great depth",
-        table=TABLE,
         rows={"item": "Depth", "source": "as the abstract .*"},
         shown="figures/layernorm/depth.pdf",
     ),
-    Claim(
+    _claim(
         name="layernorm-scaling",
-        paper=PAPER,
         item="scores",
         statement="ours: scores divided by sqrt(d) leave no recency at layer 2",
-        table=TABLE,
         rows={"item": r"Scaling by 1/sqrt\(d\)"},
         shown="results/tables/layernorm/checks.md",
     ),
-    Claim(
+    _claim(
         name="layernorm-retrieval",
-        paper=PAPER,
         item="retrieval",
         statement="ours: LayerNorm moves the gaps of retrieval towards recent items",
-        table=TABLE,
         rows={"item": "Retrieval networks", "quantity": ".* gap, none - (pre|post); .*"},
         shown="figures/layernorm/emergence.pdf",
     ),

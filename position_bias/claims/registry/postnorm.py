@@ -1,187 +1,151 @@
 """What Zsamboki et al. 2025 claim, as a summary of the paper reports it; and what is ours."""
 
+from functools import partial
+
 from position_bias.claims.claim import Claim
 
-PAPER, TABLE = "postnorm", "postnorm/checks"
+TABLE = "postnorm/checks"
+
+_claim = partial(Claim, paper="postnorm", table=TABLE)
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim(
+    _claim(
         name="postnorm-generalises",
-        paper=PAPER,
         item="Sections 4.3, 6",
         statement="Norms after attention help beyond trained lengths: Set Complement",
-        table=TABLE,
         rows={"item": "Set complement", "quantity": r"mean TVD beyond L, pre - (post|peri|peri-init); .*"},
         shown="figures/postnorm/set_complement.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-best",
-        paper=PAPER,
         item="design tradeoffs",
         statement="Post-norm generalises best, and peri-norm less",
-        table=TABLE,
         rows={"quantity": "mean TVD beyond L, peri - post; .*"},
         shown="figures/postnorm/set_complement.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-dispersion",
-        paper=PAPER,
         item="Section 4.3",
         statement="Attention thins out as 1/s in sequences of length s",
-        table=TABLE,
         rows={"item": "Dispersion", "quantity": r"slope of ln\(largest weight\) .*"},
         shown="figures/postnorm/resharpening.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-constant",
-        paper=PAPER,
         item="Section 4.2",
         statement="Trained attention is constant over the tokens of a sequence",
-        table=TABLE,
         rows={"item": "Dispersion", "quantity": "largest weight times s, at L; .*"},
         shown="figures/postnorm/resharpening.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-precision",
-        paper=PAPER,
         item="Theorem 4.2",
         statement="The longer the sequence, the less precise is the output",
-        table=TABLE,
         rows={"item": "Dispersion", "quantity": "TVD, longest - L; .*"},
         shown="figures/postnorm/set_complement.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-precision-law",
-        paper=PAPER,
         item="Theorem 4.2",
         statement="Without post-norm precision falls as C/2^s, as the summary prints it",
-        table=TABLE,
         rows={"item": "Gap laws", "quantity": r"slope of ln\(gap\) on ln\(C/2\^s\) .*"},
         shown="figures/postnorm/resharpening.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-rank",
-        paper=PAPER,
         item="Section 4.2",
         statement="The Set Complement Task needs a matrix of rank v - 1",
-        table=TABLE,
         rows={"item": "Construction", "quantity": "squared distance of .*"},
         shown="results/tables/postnorm/checks.md",
     ),
-    Claim(
+    _claim(
         name="postnorm-dimension",
-        paper=PAPER,
         item="Section 4.2",
         statement="Trained networks need at least v - 1 dimensions for it",
-        table=TABLE,
         rows={"item": "Dimension", "predicted": "> .*"},
         shown="figures/postnorm/dimension.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-ema",
-        paper=PAPER,
         item="Section 4.5",
         statement="An EMA of the weights helps where many tokens are legal",
-        table=TABLE,
         rows={"item": "Averaging", "quantity": ".*, raw - EMA; .*"},
         shown="figures/postnorm/bema.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-bema",
-        paper=PAPER,
         item="Section 4.5",
         statement="BEMA helps where many tokens are legal",
-        table=TABLE,
         rows={"item": "Averaging", "quantity": r".*, raw - BEMA; eta = 0\.2, .*"},  # the paper's
         shown="figures/postnorm/bema.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-bema-correction",
-        paper=PAPER,
         item="Section 4.5",
         statement="The correction of its bias makes BEMA better than an EMA",
-        table=TABLE,
         rows={"item": "Averaging", "quantity": r".*, EMA - BEMA; eta = 0\.2, .*"},
         shown="figures/postnorm/bema.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-bema-gain",
-        paper=PAPER,
         item="Section 4.5",
         statement="The more tokens are legal, the larger is the gain of BEMA",
-        table=TABLE,
         rows={"item": "Averaging", "quantity": r"\(raw - BEMA\) / raw, .*; eta = 0\.2, .*"},
         shown="figures/postnorm/bema.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-languages",
-        paper=PAPER,
         item="Section 6",
         statement="Norms after attention help in every formal language: TVD",
-        table=TABLE,
         rows={"item": "Languages", "quantity": r"mean TVD beyond L, pre - .*"},
         shown="figures/postnorm/formal_languages.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-classification",
-        paper=PAPER,
         item="Section 6",
         statement="Norms after attention help in every formal language: ROC AUC",
-        table=TABLE,
         rows={"item": "Languages", "quantity": r"mean ROC AUC beyond L, .* - pre; .*"},
         shown="figures/postnorm/formal_languages.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-gradients",
-        paper=PAPER,
         item="design tradeoffs",
         statement="Gradients grow larger with post-norm than with pre- or peri-norm",
-        table=TABLE,
         rows={"item": "Stability", "quantity": "log10 of the highest gradient norm, .*"},
         shown="figures/postnorm/stability.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-breaks",
-        paper=PAPER,
         item="failure signs",
         statement="Loss spikes or NaN: most with post-norm, then peri-norm, then pre-norm",
-        table=TABLE,
         rows={"item": "Stability", "quantity": "(loss spikes|iterations that are not finite), .*"},
         shown="figures/postnorm/stability.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-final-norm",
-        paper=PAPER,
         item="Section 6",
         statement="ours: a norm before the read-out alone brings a part of the gain",
-        table=TABLE,
         rows={"item": "Set complement", "quantity": "mean TVD beyond L, (pre - pre-final|pre-final - peri); .*"},
         shown="figures/postnorm/set_complement.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-dispersed-law",
-        paper=PAPER,
         item="Section 4.3",
         statement="ours: without post-norm the gap of logits falls as C/s",
-        table=TABLE,
         rows={"item": "Gap laws", "quantity": r"slope of ln\(gap\) on ln\(C/s\) .*"},
         shown="figures/postnorm/resharpening.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-resharpened-law",
-        paper=PAPER,
         item="Section 4.3",
         statement="ours: with norms after attention it falls as C/sqrt(s(v-s))",
-        table=TABLE,
         rows={"item": "Gap laws", "quantity": r"slope of ln\(gap\) on ln\(C/sqrt\(s\(v-s\)\)\) .*"},
         shown="figures/postnorm/resharpening.pdf",
     ),
-    Claim(
+    _claim(
         name="postnorm-construction",
-        paper=PAPER,
         item="Section 4.3",
         statement="ours: networks built by hand follow both laws exactly",
-        table=TABLE,
         rows={"item": "Construction", "quantity": "largest distance of a TVD .*"},
         shown="figures/postnorm/resharpening.pdf",
     ),
