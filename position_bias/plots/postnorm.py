@@ -50,31 +50,24 @@ LAWS: dict[str, tuple[str, str, Any]] = {  # of the gap: the scheme that it is f
 }
 
 
-def set_complement(tests: pd.DataFrame, level: float, construction: pd.DataFrame | None = None) -> Figure:
+def set_complement(tests: pd.DataFrame, level: float) -> Figure:
     """Distance to the target against the tokens present, a panel a vocabulary; trained lengths are shaded.
 
     Lines are means over seeds with bands of t-intervals. Over them stand the laws of the gap, each with the constant
-    that fits one scheme at trained lengths. The last panel is `construction.distances`: measured points over
-    predictions. Dotted is a guess, s/v.
+    that fits one scheme at trained lengths. Dotted is a guess, s/v.
     """
     tasks = _by_vocabulary(tests)
     schemes = present(tests["scheme"], SCHEMES)
-    panels = len(tasks) + (construction is not None)
-    figure, grid = plt.subplots(1, panels, figsize=(PAGE, 2.6), sharey=True, squeeze=False)
+    figure, grid = plt.subplots(1, len(tasks), figsize=(PAGE, 2.6), sharey=True, squeeze=False)
     row = list(grid[0])
-    for axes, (v, of_task) in zip(row, tasks.items(), strict=False):
+    for axes, (v, of_task) in zip(row, tasks.items(), strict=True):
         for scheme, look in schemes.items():
             band(axes, _of(of_task, scheme, "tvd"), "length", level, look.colour, linewidth=look.width)
         for law, (scheme, _, style) in LAWS.items():
             if scheme in schemes:
-                s, distance = _law_of(of_task, scheme, law, v)
-                axes.plot(s, distance, style, color=REFERENCE, linewidth=1, zorder=3)
+                axes.plot(*_law_of(of_task, scheme, law, v), style, color=REFERENCE, linewidth=1, zorder=3)
         _shade_trained(axes, of_task)
         axes.set_title(f"trained, $v = {v}$")
-    if construction is not None:
-        _construction(row[-1], construction)
-    sizes = [*tasks] if construction is None else [*tasks, construction["v"].iloc[0]]
-    for axes, v in zip(row, sizes, strict=True):
         s = np.arange(1, v)
         axes.plot(s, s / v, ":", color=REFERENCE, linewidth=0.8, zorder=0)
         axes.set_xlim(1, v - 1)
@@ -172,15 +165,6 @@ def _law_of(tests: pd.DataFrame, scheme: str, law: str, v: int) -> tuple[Array, 
     constant = fitted_constant(law, trained["length"], trained["value"], v)
     s = np.linspace(1, v - 1, 100)
     return s, theory.total_variation(s, v, constant * theory.law_gap(law, s, v, 1.0))
-
-
-def _construction(axes: Axes, table: pd.DataFrame) -> None:
-    """What was built by hand: measured points over predicted lines."""
-    for scheme, look in present(table["scheme"], SCHEMES).items():
-        curve = table[table["scheme"] == scheme]
-        axes.plot(curve["length"], curve["predicted"], color=look.colour, linewidth=1)
-        axes.plot(curve["length"], curve["measured"], look.marker, color=look.colour, markersize=2)
-    axes.set_title(f"by hand, $v = {table['v'].iloc[0]}$")
 
 
 def _by_vocabulary(tests: pd.DataFrame) -> dict[int, pd.DataFrame]:
