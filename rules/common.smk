@@ -137,6 +137,12 @@ def hub_model(wildcards, key):
     return config["hub_models"][wildcards.model][key]
 
 
+def positions(wildcards):
+    """How a model knows positions: one trained here in its family's own way."""
+    trained_here = {"positions": "own"}
+    return config["hub_models"].get(wildcards.model, trained_here)["positions"]
+
+
 def measured(quantity, lengths):
     """Files of one measured quantity, one a length."""
     folder = "results/measure/{model}/{checkpoint}/{dataset}"

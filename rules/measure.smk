@@ -34,7 +34,7 @@ rule measure:
         gpu=GPU,
     params:
         precision=lookup(dpath="measure/precision", within=config),
-        positions="own",
+        positions=positions,
         tokens_per_batch=lookup(dpath="measure/tokens_per_batch", within=config),
         activation_checkpointing=lookup(
             dpath="measure/activation_checkpointing", within=config
@@ -74,10 +74,3 @@ use rule measure as measure_hub with:
         * hub_model(wildcards, "memory"),
         runtime=lambda wildcards: hub_model(wildcards, "minutes"),
         gpu=lambda wildcards: GPU * hub_model(wildcards, "gpus"),
-    params:
-        precision=lookup(dpath="measure/precision", within=config),
-        positions=lambda wildcards: hub_model(wildcards, "positions"),
-        tokens_per_batch=lookup(dpath="measure/tokens_per_batch", within=config),
-        activation_checkpointing=lookup(
-            dpath="measure/activation_checkpointing", within=config
-        ),
