@@ -10,7 +10,7 @@ import torch
 from position_bias.emergence import sequences, studies, training
 from position_bias.emergence.studies import Network, Study
 from position_bias.emergence.task import Task
-from position_bias.emergence.training import Member, Setting
+from position_bias.emergence.training import PART, Member, Setting
 from position_bias.ensemble import Recipe
 from position_bias.runtime import InputError
 
@@ -150,9 +150,9 @@ def test_every_test_draws_its_own_sequences_and_the_last_draws_more(tmp_path, mo
         return original(task, world, seeds, count, part)
 
     monkeypatch.setattr(sequences, "novel", counted)
-    setting = replace(SETTING, recipe=replace(SETTING.recipe, iterations=4), observe_every=3, sequences=1030)
+    setting = replace(SETTING, recipe=replace(SETTING.recipe, iterations=4), observe_every=3, sequences=2 * PART + 30)
     train(tmp_path, Study((), False, (Network("causal", "none"),)), (0,), setting=setting)
-    assert counts == [((0, 0), 32), ((3, 0), 32), ((4, 0), 500), ((4, 1), 500), ((4, 2), 30)]
+    assert counts == [((0, 0), 32), ((3, 0), 32), ((4, 0), PART), ((4, 1), PART), ((4, 2), 30)]
 
 
 @pytest.mark.parametrize(
@@ -333,11 +333,11 @@ def test_a_label_that_the_context_lacks_is_never_right_nor_in_context(gaussian):
     assert (positions == 0).all()
 
 
-@pytest.mark.parametrize("count", [40, 500, 501, 1203])
+@pytest.mark.parametrize("count", [40, PART, PART + 1, 3 * PART + 20])
 def test_parts_weigh_as_many_sequences_as_they_have(gaussian, count):
     """Always answering label 0 is right where the label is 0, which is counted here sequence by sequence."""
     task, world = gaussian.task, gaussian.world
-    sizes = [min(500, count - start) for start in range(0, count, 500)]
+    sizes = [min(PART, count - start) for start in range(0, count, PART)]
     labels = [sequences.novel(task, world, (0,), size, (0, part)).labels[0] for part, size in enumerate(sizes)]
     pairs, positions = gaussian.measured(lambda tokens: torch.zeros(len(tokens), dtype=torch.int64), count)
     together = torch.cat(labels)
@@ -386,7 +386,7 @@ def test_members_are_judged_by_the_sequences_of_their_own_seed():
     assert (found[1, :, 0] == 0).all()
 
 
-@pytest.mark.parametrize("count", [8, 500, 508])
+@pytest.mark.parametrize("count", [8, PART, PART + 8])
 def test_every_position_is_tested_as_soon_as_there_are_as_many_sequences(gaussian, count):
     for found in gaussian.measured(lambda tokens: gaussian.labels(tokens)[:, 0], count):
         assert found.isfinite().all()
