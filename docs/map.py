@@ -27,13 +27,15 @@ SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
     "`postnorm`: Zsamboki et al. 2025": "postnorm/.*",
 }
 SHOWN = re.compile(r"(figures/.*)\.pdf|(results/tables/.*)\.md")
+DATA = re.compile(r"(?:\.\./.*/)?((?:results|evidence|published)/.*)")
 SURROUNDINGS = {f"position_bias/{name}.py" for name in ("artifacts", "runtime", "plots/style")}  # of every script
 INTRODUCTION = """# Map
 
-Where each item of a paper is: what to build, the rule that makes it, the code that says how, and the verdicts on the
-claims that it shows. Build a target with `snakemake TARGET`; the name of a paper builds all of it. Names with
-`published` need numbers that the project does not carry, and are built by `all_published` alone (README). `make docs`
-writes this page from the workflow. Verdicts are those of [one default run](scorecard.md)."""
+Where each item of a paper is: what to build, the rule that makes it, the code that says how, the data that it is
+drawn from ([what these files hold](../results/README.md)), and the verdicts on the claims that it shows. Build a
+target with `snakemake TARGET`; the name of a paper builds all of it. Names with `published` need numbers that the
+project does not carry, and are built by `all_published` alone (README). `make docs` writes this page from the
+workflow. Verdicts are those of [one default run](scorecard.md)."""
 
 Rule = tuple[str, str, str]  # its file, docstring and script
 
@@ -92,16 +94,17 @@ def page() -> str:
     lines = [INTRODUCTION, "", "## How files flow", "", *_flow(rules, jobs, maker)]
     for title, names_of_files in SECTIONS.items():
         within = re.compile(f"(figures|results/tables)/{names_of_files}")
-        lines += ["", f"## {title}", "", "| item | target | rule | code | verdicts |", "|---|---|---|---|---|"]
+        lines += ["", f"## {title}", "", "| item | target | rule | code | data | verdicts |", f"|{'---|' * 6}"]
         for item, names in _by_item(rules).items():
             made = [path for name in names if name in jobs for path in jobs[name].outputs]
             shown = sorted({path for path in made if SHOWN.fullmatch(path) and within.fullmatch(path)}, key=_natural)
             if shown:
                 upstream = dict.fromkeys(maker[path] for name in names for path in jobs[name].inputs if path in maker)
                 code = _code(rules[name][2] for name in (*names, *upstream))
+                data = _quoted(_data(path for name in names for path in jobs[name].inputs))
                 verdicts = _verdicts(scores[scores["shown"].isin(shown)])
-                lines.append(f"| {item} | {_quoted(shown)} | {_rules(names, rules)} | {code} | {verdicts} |")
-    lines += ["", "## What they are made from", "", "| what | results | rule | code |", "|---|---|---|---|"]
+                lines.append(f"| {item} | {_quoted(shown)} | {_rules(names, rules)} | {code} | {data} | {verdicts} |")
+    lines += ["", "## What they are made from", "", "| what | results | rule | code |", f"|{'---|' * 4}"]
     for item, names in _by_item(rules).items():
         made = [path for name in names if name in jobs for path in jobs[name].outputs]
         if made and not any(SHOWN.fullmatch(path) for path in made):
@@ -144,6 +147,13 @@ def _rules(names: list[str], rules: dict[str, Rule]) -> str:
 def _code(scripts: Iterable[str]) -> str:
     found = dict.fromkeys(module for script in scripts for module in modules(script))
     return ", ".join(f"[{module.removeprefix('position_bias/')}](../{module})" for module in found)
+
+
+def _data(inputs: Iterable[str]) -> list[str]:
+    """What a figure or table is made from, of files of one name in several folders the name alone."""
+    paths = [Path(match[1]) for match in map(DATA.fullmatch, inputs) if match]
+    names = [f"{Path(*path.parts[:2])}/**/{path.name}" if len(path.parts) > 3 else path.as_posix() for path in paths]
+    return list(dict.fromkeys(names))
 
 
 def _verdicts(claims: pd.DataFrame) -> str:
