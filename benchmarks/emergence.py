@@ -1,10 +1,11 @@
 """Stacked training of the retrieval networks at the paper's setting: benchmarks/emergence.py
 
-CPU milliseconds a member and iteration of 128 sequences, batches included, on one thread, and the share of the
-machine's matmul peak that they reach, measured in the same run by square products. The share counts the arithmetic of
-the formulas as they stand, but for what is not needed at all (queries of the last layer other than the last token's):
-folding can lift it above what the processor does. Then how the cost grows with items and width, and a test of one
-network on six sets of 10,000. Exit status 1 where a bound is missed.
+CPU milliseconds a member and iteration of 128 sequences, batches included, on one thread; how many times as long one
+network takes as a module of torch that follows the formulas; and the share of the machine's matmul peak that is
+reached, measured in the same run by square products. The share counts the arithmetic of the formulas as they stand, but
+for what is not needed at all (queries of the last layer other than the last token's): folding can lift it above what
+the processor does. Then how the cost grows with items and width, and a test of one network on six sets of 10,000 over
+the training on as many sequences. Exit status 1 where a bound is missed.
 """
 
 import os
@@ -19,14 +20,17 @@ import torch
 from torch.nn import functional
 
 from position_bias import runtime
+from position_bias.attention import rotary_angles
 from position_bias.emergence import network, sequences, training
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
 
 BATCH, ROUNDS = 128, 3
-PROTOTYPE = {2: 3.3, 4: 8.3, 6: 13.5}  # to beat, ms without RoPE and data included
-BOUNDS = {False: PROTOTYPE, True: {2: 5.0, 4: 13.0, 6: 19.0}}
-TESTED_WITHIN = 0.5  # CPU seconds for six sets of 10,000
+BOUNDS = {
+    False: 1.3,
+    True: 1.1,
+}  # times as long as the module at least, without and with RoPE: products saved at 6 layers
+TESTED_WITHIN = 0.5  # of training: a forward pass is a third of it
 
 
 def best(function, seconds=0.5):
@@ -57,6 +61,52 @@ def stack(task, encoding, members, depth, residual):
     batches = sequences.Batches(task, world, seeds, [], BATCH)
     layers = network.stack(task, [Network("causal", encoding)] * members, depth, residual, 0.223, "cpu")
     return world, batches, layers, network.initial(task, depth, seeds, "cpu")
+
+
+class Module(torch.nn.Module):
+    """One network as one would write it, causal mask, with or without RoPE."""
+
+    def __init__(self, task, encoding, depth, residual):
+        super().__init__()
+        d = task.width
+        self.attention = torch.nn.ModuleList(torch.nn.Linear(d, 3 * d, bias=False) for _ in range(depth))
+        hidden = [layer for _ in range(network.MLP) for layer in (torch.nn.Linear(d, d), torch.nn.ReLU())]
+        self.classifier = torch.nn.Sequential(*hidden, torch.nn.Linear(d, task.labels))
+        self.residual, self.rotary = residual, encoding == "rope"
+        mask = torch.ones(task.tokens, task.tokens).triu(1).bool()
+        self.register_buffer("mask", torch.zeros(mask.shape).masked_fill(mask, -torch.inf))
+        angles = torch.from_numpy(rotary_angles(task.tokens, d)).float().repeat_interleave(2, -1)
+        self.register_buffer("cos", angles.cos())
+        self.register_buffer("sin", angles.sin())
+
+    def turned(self, x):
+        across = torch.stack([-x[..., 1::2], x[..., ::2]], -1).flatten(-2)
+        return x * self.cos + across * self.sin
+
+    def forward(self, x):
+        for projections in self.attention:
+            q, k, v = projections(x).chunk(3, -1)
+            if self.rotary:
+                q, k = self.turned(q), self.turned(k)
+            y = functional.scaled_dot_product_attention(q, k, v, self.mask)
+            x = x + y if self.residual else y
+        return self.classifier(x[:, -1])
+
+
+def as_a_module(task, encoding, depth, residual):
+    """CPU milliseconds of an iteration of one network, batch included, as a module."""
+    batches = sequences.Batches(task, sequences.world(task, [0], "cpu"), [0], [], BATCH)
+    module = Module(task, encoding, depth, residual)
+    optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3, weight_decay=1e-6, fused=True)
+    iterations = iter(range(1, 10**9))
+
+    def iteration():
+        tokens, targets = batches(next(iterations))
+        optimizer.zero_grad()
+        functional.cross_entropy(module(tokens[0]), targets[0]).backward()
+        optimizer.step()
+
+    return 1e3 * best(iteration)
 
 
 def milliseconds(task, encoding, members, depth, residual=False):
@@ -106,17 +156,20 @@ def main():
     runtime.keep_freed_memory()
     peak, task, missed = matmul_peak(), Task(), False
     print(f"matmul peak {peak / 1e9:.0f} GFLOP/s; ms a member and iteration of {BATCH} sequences\n")
-    line("layers", "encoding", "residual", "1 member", "2", "3", "5", "share of peak", "bound", "")
+    line("layers", "encoding", "residual", "module", "1 member", "2", "3", "5", "module over best", "bound", "peak", "")
     for rotary in (False, True):
         for residual in (False, True):
             for depth in (2, 4, 6):
-                cost = [milliseconds(task, "rope" if rotary else "none", m, depth, residual) for m in (1, 2, 3, 5)]
+                encoding = "rope" if rotary else "none"
+                module = as_a_module(task, encoding, depth, residual)
+                cost = [milliseconds(task, encoding, members, depth, residual) for members in (1, 2, 3, 5)]
                 share = operations(task, depth) / peak / (min(cost) / 1e3)
-                within = min(cost) <= BOUNDS[rotary][depth]
-                missed |= not within
-                shown = [f"{ms:.2f}" for ms in cost]
+                times = module / min(cost)
+                missed |= times < BOUNDS[rotary]
+                verdict = "ok" if times >= BOUNDS[rotary] else "MISSED"
+                shown = [f"{ms:.2f}" for ms in (module, *cost)]
                 named = "RoPE" if rotary else "none", "yes" if residual else "no"
-                line(depth, *named, *shown, f"{share:.0%}", BOUNDS[rotary][depth], "ok" if within else "MISSED")
+                line(depth, *named, *shown, f"{times:.2f} x", f"{BOUNDS[rotary]} x", f"{share:.0%}", verdict)
     print("\ngrowth of the cost, 2 members without residual connections and encoding")
     for name, tasks in (
         ("items", [Task(items=n) for n in (8, 16, 32)]),
@@ -130,8 +183,10 @@ def main():
                 f"{after / before:.2f} x",
             )
     seconds = test_seconds(task)
-    missed |= seconds > TESTED_WITHIN
-    print(f"\nsix pair sets of 10,000, and 10,000 without copies: {seconds:.2f} CPU s, bound {TESTED_WITHIN}")
+    share = seconds / (milliseconds(task, "none", 1, 2) / 1e3 * 70_000 / BATCH)
+    missed |= share > TESTED_WITHIN
+    print("\nsix pair sets of 10,000, and 10,000 without copies, over the training on as many sequences:")
+    print(f"{seconds:.2f} CPU s, {share:.0%}, bound {TESTED_WITHIN:.0%}")
     sys.exit(missed)
 
 
