@@ -26,10 +26,7 @@ from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
 
 BATCH, ROUNDS = 128, 3
-BOUNDS = {
-    False: 1.3,
-    True: 1.1,
-}  # times as long as the module at least, without and with RoPE: products saved at 6 layers
+BOUNDS = {False: 1.3, True: 1.1}  # how many times as long a module takes at least, without and with RoPE
 TESTED_WITHIN = 0.5  # of training: a forward pass is a third of it
 
 
@@ -97,33 +94,36 @@ def as_a_module(task, encoding, depth, residual):
     """CPU milliseconds of an iteration of one network, batch included, as a module."""
     batches = sequences.Batches(task, sequences.world(task, [0], "cpu"), [0], [], BATCH)
     module = Module(task, encoding, depth, residual)
-    optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3, weight_decay=1e-6, fused=True)
-    iterations = iter(range(1, 10**9))
 
-    def iteration():
-        tokens, targets = batches(next(iterations))
-        optimizer.zero_grad()
-        functional.cross_entropy(module(tokens[0]), targets[0]).backward()
-        optimizer.step()
+    def loss(tokens, targets):
+        return functional.cross_entropy(module(tokens[0]), targets[0])
 
-    return 1e3 * best(iteration)
+    return iteration_milliseconds(module.parameters(), batches, loss)
 
 
 def milliseconds(task, encoding, members, depth, residual=False):
     """CPU milliseconds of an iteration, batch included, over the members."""
     _, batches, layers, weights = stack(task, encoding, members, depth, residual)
-    parameters = [value.requires_grad_() for value in weights.values()]
+
+    def loss(tokens, targets):
+        logits = network.label_logits(weights, layers, tokens)
+        return functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").div(BATCH)
+
+    return iteration_milliseconds([value.requires_grad_() for value in weights.values()], batches, loss) / members
+
+
+def iteration_milliseconds(parameters, batches, loss):
+    """CPU milliseconds of an iteration, batch included."""
     optimizer = torch.optim.AdamW(parameters, lr=1e-3, weight_decay=1e-6, fused=True)
     iterations = iter(range(1, 10**9))
 
     def iteration():
         tokens, targets = batches(next(iterations))
         optimizer.zero_grad()
-        logits = network.label_logits(weights, layers, tokens)
-        functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").div(BATCH).backward()
+        loss(tokens, targets).backward()
         optimizer.step()
 
-    return 1e3 * best(iteration) / members
+    return 1e3 * best(iteration)
 
 
 def operations(task, depth):
