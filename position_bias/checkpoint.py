@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from torch import Tensor
 from position_bias.runtime import whole_file
 
 Named = Iterable[tuple[str, Tensor]]  # parameters by name
+Moments = MutableMapping[Tensor, dict[str, Tensor]]  # of each parameter, as the state of a torch optimizer
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
 
@@ -78,19 +79,25 @@ def _checksum(described: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> st
     return digest.hexdigest()
 
 
-def training_state(parameters: Named, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Parameters and what Adam keeps of them, as tensors to write."""
+def moments(parameter: Tensor) -> dict[str, Tensor]:
+    """What Adam keeps of a parameter, before the first step."""
+    step, *averages = MOMENTS
+    return {step: torch.zeros((), device=parameter.device)} | {name: torch.zeros_like(parameter) for name in averages}
+
+
+def training_state(parameters: Named, kept: Moments) -> dict[str, Tensor]:
+    """Parameters and what Adam has `kept` of them, as tensors to write."""
     tensors = {}
     for name, parameter in parameters:
         tensors[f"parameter/{name}"] = parameter.detach()
-        for moment, value in optimizer.state[parameter].items():
+        for moment, value in kept[parameter].items():
             tensors[f"{moment}/{name}"] = value
     return tensors
 
 
 @torch.no_grad()
-def restore(tensors: Mapping[str, Tensor], parameters: Named, optimizer: torch.optim.Optimizer) -> None:
+def restore(tensors: Mapping[str, Tensor], parameters: Named, kept: Moments) -> None:
     """Put what `training_state` gave back in place."""
     for name, parameter in parameters:
         parameter.copy_(tensors[f"parameter/{name}"])
-        optimizer.state[parameter] = {moment: tensors[f"{moment}/{name}"].to(parameter.device) for moment in MOMENTS}
+        kept[parameter] = {moment: tensors[f"{moment}/{name}"].to(parameter.device) for moment in MOMENTS}

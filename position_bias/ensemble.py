@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.optim.adamw import adamw
 
 from position_bias import checkpoint
 from position_bias.averaging import Averaging, update
@@ -95,28 +96,25 @@ def train(
     """
     members = [value.detach().clone().requires_grad_() for value in parameters.values()]
     trained = dict(zip(parameters, members, strict=True))
-    optimizer = torch.optim.AdamW(
-        members, lr=recipe.learning_rate, betas=recipe.betas, weight_decay=recipe.weight_decay, fused=True
-    )
+    kept = {value: checkpoint.moments(value) for value in members}
     folder = Path(folder)
     weights = {name: value.detach().cpu().numpy() for name, value in parameters.items()}
     every = [observe_every, str(members[0].device), averaging and asdict(averaging)]
     run = checkpoint.fingerprint([asdict(recipe), every, settings], weights)
     at = observed_at(recipe.iterations, observe_every)
     average = {name: value.detach().clone() for name, value in parameters.items()} if averaging else {}
-    done, history = _resume(folder / CHECKPOINT, run, trained, average, optimizer, description)
+    done, history = _resume(folder / CHECKPOINT, run, trained, average, kept, description)
     observed = list(history["observed"]) if done else [_observe(observe, trained, 0)]
     pending: list[Tensor] = []
     diverged = _report_diverged({}, history, at, description) if done else {}
     left = [] if len(diverged) == len(members[0]) else range(done + 1, recipe.iterations + 1)
     for iteration in progress(left, description, recipe.iterations, done):
-        if recipe.warmup or recipe.decay:
-            optimizer.param_groups[0]["lr"] = recipe.rate(iteration)
-        optimizer.zero_grad()
         of_member = loss(trained, iteration)
-        of_member.sum().backward()
-        pending.append(torch.stack([of_member.detach(), _gradient_norms(members)]))
-        optimizer.step()
+        gradients = [
+            value.contiguous() for value in torch.autograd.grad(of_member.sum(), members, materialize_grads=True)
+        ]
+        pending.append(torch.stack([of_member.detach(), _gradient_norms(gradients)]))
+        _descend(members, gradients, kept, recipe, iteration)
         if averaging:
             update(average, trained, averaging.weight(iteration))
         last = iteration == recipe.iterations
@@ -126,7 +124,7 @@ def train(
             seen = [history["watched"]] if history else []
             history = {"watched": torch.cat([*seen, torch.stack(pending).cpu()]), "observed": torch.stack(observed)}
             pending.clear()
-            tensors = checkpoint.training_state(trained.items(), optimizer)
+            tensors = checkpoint.training_state(trained.items(), kept)
             tensors |= history | {f"average/{name}": value for name, value in average.items()}
             checkpoint.write(folder / CHECKPOINT, run, checkpoint.State(iteration, {}, tensors))
             diverged = _report_diverged(diverged, history, at, description)
@@ -177,10 +175,34 @@ def _observe(observe: Observe, parameters: Mapping[str, Tensor], iteration: int)
     return observed
 
 
-def _gradient_norms(members: list[Tensor]) -> Tensor:
+@torch.no_grad()
+def _descend(
+    members: list[Tensor], gradients: list[Tensor], kept: checkpoint.Moments, recipe: Recipe, iteration: int
+) -> None:
+    """One update by AdamW: that of `torch.optim.AdamW`, whose bookkeeping costs small models more than the update."""
+    steps, averages, squares = ([kept[value][name] for value in members] for name in checkpoint.MOMENTS)
+    adamw(
+        members,
+        gradients,
+        averages,
+        squares,
+        [],
+        steps,
+        fused=True,
+        amsgrad=False,
+        beta1=recipe.betas[0],
+        beta2=recipe.betas[1],
+        lr=recipe.rate(iteration),
+        weight_decay=recipe.weight_decay,
+        eps=1e-8,
+        maximize=False,
+    )
+
+
+def _gradient_norms(gradients: list[Tensor]) -> Tensor:
     """Norm of the gradient of each member over all its parameters."""
-    squares = [value.grad.flatten(1).square().sum(1) for value in members if value.grad is not None]
-    return torch.stack(squares, 1).sum(1).sqrt()  # in this order, rounding does not depend on a member's mates
+    of_each = [torch.linalg.vector_norm(value.flatten(1), dim=1) for value in gradients]
+    return torch.linalg.vector_norm(torch.stack(of_each, 1), dim=1)
 
 
 def _resume(
@@ -188,7 +210,7 @@ def _resume(
     run: str,
     parameters: Parameters,
     average: Parameters,
-    optimizer: torch.optim.Optimizer,
+    kept: checkpoint.Moments,
     description: str,
 ) -> tuple[int, dict[str, Tensor]]:
     """The iterations done, and what was watched and observed so far; 0 where there is no checkpoint of this run."""
@@ -199,7 +221,7 @@ def _resume(
     except checkpoint.UnusableError as why:
         log.warning("%s: starts over, since %s %s", description, path, why)
         return 0, {}
-    checkpoint.restore(state.tensors, parameters.items(), optimizer)
+    checkpoint.restore(state.tensors, parameters.items(), kept)
     for name, value in average.items():
         value.copy_(state.tensors[f"average/{name}"])
     log.info("%s: resumed after iteration %d", description, state.step)

@@ -5,8 +5,8 @@ linear read-out on the query, the last token. Where a study asks for it, layers 
 (ours: the paper's networks do not). Without norms, what can be folded exactly is: only the query row of the last layer
 is computed. W_Q W_K^T is one matrix where no rotation stands between them; then the last layer asks for products and a
 mean of what the layer before puts out, which come from its attention and its own input without projecting every token.
-And without residual connections the values of a layer are mixtures of the input tokens times one product of W_V's, so
-that no token is projected before the read-out.
+And without residual connections the values of a layer are mixtures of the input tokens times one product of W_V's:
+attention P of the layers so far, A_l ... A_1, is all that changes from layer to layer, and logits are P x M x^T P^T.
 
 Axes: E members, S sequences, T tokens, d coordinates.
 """
@@ -14,6 +14,7 @@ Axes: E members, S sequences, T tokens, d coordinates.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -118,7 +119,7 @@ def initial(task: Task, depth: int, seeds: Sequence[int], device: str, placement
 
 @dataclass(frozen=True)
 class _Tokens:
-    """The tokens that a layer reads: `x`, or what the layer before makes of it, `x + A x W_V` (`A x` without W_V).
+    """The tokens that a layer reads: `x`, or what layers before make of it, `x + A x W_V` (`A x` without W_V).
 
     The last layer asks for one query, its products and one mean alone. They are had from rows, with no token formed.
     """
@@ -132,7 +133,7 @@ class _Tokens:
         if self.A is None:
             return self.x
         if self.W_V is None:
-            return torch.bmm(_each(self.A), _each(self.x)).view_as(self.x)
+            return _times(self.A, self.x)
         return torch.baddbmm(_each(self.x), _each(self.A), _each(_project(self.x, self.W_V))).view_as(self.x)
 
     def last(self) -> Tensor:
@@ -148,15 +149,15 @@ class _Tokens:
         if self.A is None:
             return _products(queries, self.x)
         if self.W_V is None:
-            return _products(_products(queries, self.x), self.A)
+            return (self.A * _products(queries, self.x)[:, :, None]).sum(-1)
         read = _products(torch.bmm(queries, self.W_V.transpose(1, 2)), self.x)
-        return _products(queries, self.x) + _products(read, self.A)
+        return _products(queries, self.x) + (self.A * read[:, :, None]).sum(-1)
 
     def mean(self, shares: Tensor) -> Tensor:
         """The mean of the tokens with `shares` [E, S, T], `[E, S, d]`."""
         if self.A is None:
             return _mean(shares, self.x)
-        read = _mean(_mean(shares, self.A), self.x)
+        read = _mean((shares[..., None] * self.A).sum(-2), self.x)
         return read if self.W_V is None else torch.baddbmm(_mean(shares, self.x), read, self.W_V)
 
 
@@ -168,9 +169,12 @@ def label_logits(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
     *before, (W_Q, W_K, W_V) = _folded(weights, stack)
     read = _Tokens(x)
     for layer, (of_queries, of_keys, of_values) in enumerate(before, start=1):
-        A = _attention(stack, read.x, of_queries, of_keys)
-        read = _Tokens(read.x, A, of_values if stack.residual else None)
-        if layer < len(before) or stack.rotation is not None:
+        A = _attention(stack, read, of_queries, of_keys)
+        if stack.residual:
+            read = _Tokens(read.x, A, of_values)
+        else:
+            read = _Tokens(read.x, A if read.A is None else _times(A, read.A))
+        if stack.rotation is not None or (stack.residual and layer < len(before)):
             read = _Tokens(read.formed())
     query = read.last()
     context = read.mean(_last_attention(stack, read, query, W_Q, W_K))
@@ -213,14 +217,16 @@ def _unfolded(weights: Weights, stack: Stack, x: Tensor, maps: list[Tensor]) -> 
     return x
 
 
-def _attention(stack: Stack, x: Tensor, W_Q: Tensor, W_K: Tensor) -> Tensor:
+def _attention(stack: Stack, read: _Tokens, W_Q: Tensor, W_K: Tensor) -> Tensor:
     """Attention of all queries, `[E, S, T, T]`."""
-    E, S, T, _ = x.shape
+    x, P = read.x, read.A
     if stack.rotation is None:
         q, k = _project(x, W_Q @ W_K.transpose(1, 2)), x
     else:
         q, k = (_rotate(_project(x, W), stack.rotation) for W in (W_Q, W_K))
-    scores = torch.bmm(_each(q), _each(k).transpose(1, 2)).view(E, S, T, T)
+    scores = _Scores.apply(_each(q), _each(k)).view(*x.shape[:3], -1)  # type: ignore[no-untyped-call]
+    if P is not None:
+        scores = _times(_times(P, scores), P.transpose(-1, -2))
     return functional.softmax(scores + stack.logits, -1)
 
 
@@ -239,6 +245,29 @@ def _classify(weights: Weights, query: Tensor) -> Tensor:
     for layer in range(MLP):
         query = functional.relu(torch.baddbmm(weights[f"mlp{layer}_bias"], query, weights[f"mlp{layer}"]))
     return torch.baddbmm(weights["readout_bias"], query, weights["readout"])
+
+
+class _Scores(torch.autograd.Function):
+    """All products of queries and keys, `[N, T, d]` twice -> `[N, T, T]`.
+
+    Torch would give the gradient of the keys as a transpose, which everything after it is slow to read.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, k: Tensor) -> Tensor:
+        ctx.save_for_backward(q, k)
+        return torch.bmm(q, k.transpose(1, 2))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
+        q, k = ctx.saved_tensors
+        of_keys = torch.bmm(gradient.transpose(1, 2), q) if ctx.needs_input_grad[1] else None
+        return torch.bmm(gradient, k), of_keys
+
+
+def _times(A: Tensor, x: Tensor) -> Tensor:
+    """A matrix a sequence, `[E, S, T, T]`, times its vectors or another, `[E, S, T, *]`."""
+    return torch.bmm(_each(A), _each(x)).view(*A.shape[:3], -1)
 
 
 def _project(x: Tensor, W: Tensor) -> Tensor:

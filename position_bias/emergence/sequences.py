@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from position_bias import runtime
 from position_bias.emergence.task import PAIRS, Task
@@ -70,7 +71,7 @@ class Batches:
         index = torch.empty(S, M, task.tokens, dtype=torch.int64, device=device)
         index[..., 0::2] = of_item
         index[..., 1::2] = labels[..., :-1] + task.classes
-        tokens = self.table[index + self.rows]
+        tokens = functional.embedding(index + self.rows, self.table)
         if task.vocabulary == "gaussian":
             noise = torch.empty(S, M, n + 1, task.width, device=device)
             for row, generator in zip(noise, generators, strict=True):

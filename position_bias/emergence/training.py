@@ -80,7 +80,7 @@ def train(
     compare in pairs; every test draws new sets, so that their noise averages out over tests. What becomes of a member
     does not depend on its stack. A killed call resumes from `folder`. Raises InputError where no member stays finite.
     """
-    largest = 4 if device == "cpu" else 256  # members that a CPU's cache holds, or that fill a GPU
+    largest = 10 if device == "cpu" else 256  # members that a CPU's cache holds, or that fill a GPU
     outcomes = [
         _train_stack(task, study, depth, members, setting, checkpoint_every, Path(folder) / f"stack{index}", device)
         for index, members in enumerate(stacks(study.networks, seeds, largest))
@@ -98,10 +98,18 @@ def train(
 
 
 def stacks(of: Sequence[Network], seeds: Sequence[int], largest: int) -> list[list[Member]]:
-    """The members in stacks of at most `largest`, with RoPE apart from without, those of a seed side by side."""
+    """The members in stacks of at most `largest`, with RoPE apart from without, those of a seed side by side.
+
+    Stacks of a kind are about equally large: what an iteration costs beside arithmetic, it costs once a stack.
+    """
     members = [Member(network, seed) for seed, network in product(seeds, of)]
     kinds = [[m for m in members if (m.network.encoding == "rope") == rotary] for rotary in (False, True)]
-    return [kind[start : start + largest] for kind in kinds for start in range(0, len(kind), largest)]
+    return [
+        [kind[index] for index in part]
+        for kind in kinds
+        if kind
+        for part in np.array_split(range(len(kind)), -(-len(kind) // largest))
+    ]
 
 
 def evaluate(
@@ -174,14 +182,14 @@ def _train_stack(
     def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
         tokens, targets = batches(iteration)
         if not one_each:
-            tokens, targets = tokens[rows], targets[rows]
+            tokens, targets = tokens.index_select(0, rows), targets.index_select(0, rows)
         logits = networks.label_logits(weights, stack, tokens)
         each = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
         return each.view(targets.shape).mean(1)
 
     def observe(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
         def answer(tokens: Tensor) -> Tensor:
-            return networks.label_logits(weights, stack, tokens[rows])
+            return networks.label_logits(weights, stack, tokens.index_select(0, rows))
 
         count = setting.sequences if iteration == setting.recipe.iterations else setting.sequences_along
         return evaluate(answer, task, world, seeds, rows, count, draw=iteration)

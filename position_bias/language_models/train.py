@@ -101,7 +101,7 @@ def train(
         if step in kept:
             keep(step)
         if step % checkpoint_every == 0 or step == recipe.steps:
-            tensors = checkpoint.training_state(model.named_parameters(), optimizer)
+            tensors = checkpoint.training_state(model.named_parameters(), optimizer.state)
             checkpoint.write(folder / CHECKPOINT, run, checkpoint.State(step, {"losses": losses}, tensors))
     rows = [(step, split, loss) for split, of_step in losses.items() for step, loss in of_step.items()]
     return pd.DataFrame(rows, columns=["step", "split", "loss"])
@@ -222,7 +222,7 @@ def _resume(
     except checkpoint.UnusableError as why:
         log.warning("training: starts over, since %s %s", path, why)
     else:
-        checkpoint.restore(state.tensors, model.named_parameters(), optimizer)
+        checkpoint.restore(state.tensors, model.named_parameters(), optimizer.state)
         log.info("training: resumed after step %d", state.step)
         losses = state.facts["losses"]
         return state.step, {

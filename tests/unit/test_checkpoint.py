@@ -166,13 +166,13 @@ def step(named, optimizer, count):
 def test_a_restored_training_goes_on_with_the_same_bits(tmp_path, options):
     expected, optimizer = optimised(0, **options)
     step(expected, optimizer, 3)
-    state = State(3, {}, checkpoint.training_state(expected.items(), optimizer))
+    state = State(3, {}, checkpoint.training_state(expected.items(), optimizer.state))
     checkpoint.write(tmp_path / "checkpoint.safetensors", "mine", state)
     step(expected, optimizer, 4)
 
     found, optimizer = optimised(1, **options)
     restored = checkpoint.read(tmp_path / "checkpoint.safetensors", "mine")
-    checkpoint.restore(restored.tensors, found.items(), optimizer)
+    checkpoint.restore(restored.tensors, found.items(), optimizer.state)
     step(found, optimizer, 4)
     assert all(torch.equal(found[name], expected[name]) for name in expected)
     assert all(optimizer.state[value]["step"] == 7 for value in found.values())
@@ -181,7 +181,7 @@ def test_a_restored_training_goes_on_with_the_same_bits(tmp_path, options):
 def test_a_training_is_kept_as_its_parameters_and_moments():
     named, optimizer = optimised(0, fused=True)
     step(named, optimizer, 2)
-    tensors = checkpoint.training_state(named.items(), optimizer)
+    tensors = checkpoint.training_state(named.items(), optimizer.state)
     kinds = ("parameter", *checkpoint.MOMENTS)
     assert tensors.keys() == {f"{kind}/{name}" for kind in kinds for name in named}
     assert not any(value.requires_grad for value in tensors.values())

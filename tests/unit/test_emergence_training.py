@@ -84,6 +84,9 @@ def test_every_member_is_in_one_stack_and_rope_is_kept_apart(largest):
     for rotary in (False, True):
         seeds = [member.seed for member in members if (member.network.encoding == "rope") == rotary]
         assert seeds == sorted(seeds)  # those of a seed side by side
+        sizes = [len(stack) for stack in stacks if (stack[0].network.encoding == "rope") == rotary]
+        assert max(sizes) - min(sizes) <= 1
+        assert len(sizes) == -(-len(seeds) // largest)
 
 
 def test_members_are_found_again_by_their_labels():
@@ -497,6 +500,7 @@ class Interruption(BaseException):
 
 @pytest.mark.parametrize("call", [1, 6, 7, 23, 24, 31, 47, 69])
 def test_an_interrupted_study_ends_as_an_uninterrupted_one(tmp_path, monkeypatch, trained, call):
+    stacks_of(4, monkeypatch)
     calls = []
     original = sequences.Batches.__call__
 
