@@ -82,8 +82,9 @@ def train(
 ) -> Trained:
     """Train the members from `parameters` on, for `recipe.iterations` updates.
 
-    `loss` must depend on the parameters and the iteration alone. `observe` is called before the first update, after
-    every `observe_every` and after the last. Nothing waits for the device between two of these.
+    `loss` must depend on the parameters and the iteration alone; a parameter that it leaves out only decays. `observe`
+    is called before the first update, after every `observe_every` and after the last. Nothing waits for the device
+    between two of these.
 
     All that a later call needs goes to `folder`/checkpoint.safetensors every `checkpoint_every` iterations: with the
     same arguments it resumes, on a CPU to the same bits. `settings` names, in what JSON can hold, all else that decides
@@ -94,7 +95,8 @@ def train(
     A member whose loss or weights are no longer finite is lost and reported, and observed as NaN; the others go on.
     Where none is left, training ends early.
     """
-    members = [value.detach().clone().requires_grad_() for value in parameters.values()]
+    contiguous = torch.contiguous_format  # as the gradients: the fused update reads both as they lie in memory
+    members = [value.detach().clone(memory_format=contiguous).requires_grad_() for value in parameters.values()]
     trained = dict(zip(parameters, members, strict=True))
     kept = {value: checkpoint.moments(value) for value in members}
     folder = Path(folder)

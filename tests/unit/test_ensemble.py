@@ -354,6 +354,27 @@ def test_the_average_is_that_of_training_by_hand(tmp_path):
             torch.testing.assert_close(trained.averaged[name][member], expected[0], rtol=1e-4, atol=1e-5)
 
 
+def turned(weights):
+    """Every matrix transposed, without being moved in memory."""
+    return {name: value.transpose(1, 2) for name, value in weights.items()}
+
+
+def test_members_train_alike_however_weights_and_gradients_lie_in_memory(tmp_path):
+    seeds, expected = (0, 1, 2), run(tmp_path / "straight").parameters
+    lying = {name: value.contiguous() for name, value in turned(untrained(seeds)).items()}
+    assert not turned(lying)["hidden"].is_contiguous()
+    weights = run(tmp_path / "weights", parameters=turned(lying)).parameters
+    gradients = run(
+        tmp_path / "gradients",
+        parameters=lying,
+        loss=lambda weights, iteration: errors(turned(weights), seeds, iteration),
+        observe=lambda weights, _iteration: errors(turned(weights), seeds, 0),
+    ).parameters
+    for name, value in expected.items():
+        torch.testing.assert_close(weights[name], value)
+        torch.testing.assert_close(gradients[name].transpose(1, 2), value, rtol=1e-4, atol=1e-5)
+
+
 def test_gradient_norms_are_those_of_autograd_before_each_update(tmp_path):
     """Over all parameters of a member at once; one that the loss does not depend on adds nothing."""
     parameters = untrained((0, 1, 2)) | {"unused": torch.ones(3, WIDTH)}
