@@ -121,7 +121,8 @@ def initial(task: Task, depth: int, seeds: Sequence[int], device: str, placement
 class _Tokens:
     """The tokens that a layer reads: `x`, or what layers before make of it, `x + A x W_V` (`A x` without W_V).
 
-    The last layer asks for one query, its products and one mean alone. They are had from rows, with no token formed.
+    The last layer asks for one query, its products and one mean alone. They are had from rows, with no token formed; of
+    A by sums of elements: the gradient of a product is an outer product a sequence, which takes ten times as long.
     """
 
     x: Tensor  # [E, S, T, d]
