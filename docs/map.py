@@ -28,7 +28,9 @@ SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
 }
 SHOWN = re.compile(r"(figures/.*)\.pdf|(results/tables/.*)\.md")
 DATA = re.compile(r"(?:\.\./.*/)?((?:results|evidence|published)/.*)")
-SURROUNDINGS = {f"position_bias/{name}.py" for name in ("artifacts", "runtime", "plots/style")}  # of every script
+SURROUNDINGS = {
+    f"position_bias/{name}.py" for name in ("artifacts", "provenance", "runtime", "plots/style")
+}  # of every script
 INTRODUCTION = """# Map
 
 Where each item of a paper is: what to build, the rule that makes it, the code that says how, the data that it is

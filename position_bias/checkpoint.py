@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from position_bias.runtime import whole_file
 Named = Iterable[tuple[str, Tensor]]  # parameters by name
 Moments = MutableMapping[Tensor, dict[str, Tensor]]  # of each parameter, as the state of a torch optimizer
 
+NAME = "checkpoint.safetensors"
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
 
 
@@ -32,6 +34,7 @@ class State:
     step: int
     facts: dict[str, Any]  # what JSON can hold
     tensors: dict[str, Tensor]
+    cpu_seconds: float = 0.0  # of all processes that brought it here
 
 
 def fingerprint(settings: object, arrays: Mapping[str, NDArray[Any]]) -> str:
@@ -45,7 +48,7 @@ def fingerprint(settings: object, arrays: Mapping[str, NDArray[Any]]) -> str:
 
 def write(path: Path, run: str, state: State) -> None:
     """Write `state` of the run with fingerprint `run`, whole or not at all."""
-    described = {"run": run, "step": state.step, "facts": state.facts}
+    described = {"run": run, "step": state.step, "facts": state.facts, "cpu_seconds": state.cpu_seconds}
     described["sum"] = _checksum(described, state.tensors)
     with whole_file(path) as partial:  # one metadata key: the library writes several in an order that varies
         save_file(state.tensors, partial, metadata={"training": json.dumps(described)})
@@ -64,11 +67,34 @@ def read(path: Path, run: str) -> State:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
             if described.pop("sum") != _checksum(described, tensors):
                 raise UnusableError("has changed since it was written")
-            return State(described["step"], described["facts"], tensors)
+            return State(described["step"], described["facts"], tensors, described["cpu_seconds"])
     except SafetensorError as error:
         raise UnusableError(f"cannot be read ({error})") from error
     except (KeyError, TypeError, ValueError) as error:
         raise UnusableError("is not a checkpoint of a training") from error
+
+
+def cpu_minutes(folder: Path) -> float:
+    """CPU minutes that the trainings whose checkpoints lie below `folder` took, over all kills and resumptions.
+
+    What a killed process did after its last checkpoint was done again and counts once.
+    """
+    seconds = 0.0
+    for path in folder.rglob(NAME):
+        with safe_open(path, framework="pt") as file:
+            seconds += json.loads(file.metadata()["training"])["cpu_seconds"]
+    return seconds / 60
+
+
+class Clock:
+    """CPU seconds of a training, over the processes that it took: those before this one, and its own from now on."""
+
+    def __init__(self, before: float = 0.0) -> None:
+        self.before, self.started = before, time.process_time()
+
+    def seconds(self) -> float:
+        """All of them until now."""
+        return self.before + time.process_time() - self.started
 
 
 def _checksum(described: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:

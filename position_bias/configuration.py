@@ -137,7 +137,7 @@ def _fault(error: Fault) -> str:
         case "uniqueItems":
             return "names something twice; name each once"
         case "pattern":
-            return "is not a name; use lower-case letters, digits, dots and dashes"
+            return f"is not a name; use {error.schema['title']}"
         case "anyOf":
             return "is not allowed"
         case _:

@@ -24,7 +24,6 @@ Parameters = dict[str, Tensor]  # name -> [members, ...], float32
 Loss = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters at iteration 1, 2, ... -> [members]
 Observe = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters after an iteration -> [members, ...]
 
-CHECKPOINT = "checkpoint.safetensors"
 SWEPT_FROM = 1000  # first seed of sweeps, which choose settings; those of figures and tables are smaller
 
 
@@ -105,7 +104,7 @@ def train(
     run = checkpoint.fingerprint([asdict(recipe), every, settings], weights)
     at = observed_at(recipe.iterations, observe_every)
     average = {name: value.detach().clone() for name, value in parameters.items()} if averaging else {}
-    done, history = _resume(folder / CHECKPOINT, run, trained, average, kept, description)
+    done, history, clock = _resume(folder / checkpoint.NAME, run, trained, average, kept, description)
     observed = list(history["observed"]) if done else [_observe(observe, trained, 0)]
     pending: list[Tensor] = []
     diverged = _report_diverged({}, history, at, description) if done else {}
@@ -128,7 +127,7 @@ def train(
             pending.clear()
             tensors = checkpoint.training_state(trained.items(), kept)
             tensors |= history | {f"average/{name}": value for name, value in average.items()}
-            checkpoint.write(folder / CHECKPOINT, run, checkpoint.State(iteration, {}, tensors))
+            checkpoint.write(folder / checkpoint.NAME, run, checkpoint.State(iteration, {}, tensors, clock.seconds()))
             diverged = _report_diverged(diverged, history, at, description)
             if len(diverged) == len(of_member):
                 break
@@ -214,20 +213,21 @@ def _resume(
     average: Parameters,
     kept: checkpoint.Moments,
     description: str,
-) -> tuple[int, dict[str, Tensor]]:
-    """The iterations done, and what was watched and observed so far; 0 where there is no checkpoint of this run."""
+) -> tuple[int, dict[str, Tensor], checkpoint.Clock]:
+    """The iterations done, what was watched and observed so far, and the clock; 0 without a checkpoint of this run."""
     try:
         state = checkpoint.read(path, run)
     except FileNotFoundError:
-        return 0, {}
+        return 0, {}, checkpoint.Clock()
     except checkpoint.UnusableError as why:
         log.warning("%s: starts over, since %s %s", description, path, why)
-        return 0, {}
+        return 0, {}, checkpoint.Clock()
     checkpoint.restore(state.tensors, parameters.items(), kept)
     for name, value in average.items():
         value.copy_(state.tensors[f"average/{name}"])
     log.info("%s: resumed after iteration %d", description, state.step)
-    return state.step, {name: state.tensors[name] for name in ("watched", "observed")}
+    history = {name: state.tensors[name] for name in ("watched", "observed")}
+    return state.step, history, checkpoint.Clock(state.cpu_seconds)
 
 
 def _diverged(history: Mapping[str, Tensor], at: list[int]) -> dict[int, int]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from position_bias import devices
+from position_bias import checkpoint, devices
 
 PACKAGES = (  # those that numbers or drawings depend on
     "torch",
@@ -44,6 +44,21 @@ def record(config: Mapping[str, Any], project: Path, benchmarks: Path) -> dict[s
         "seeds": dict(seeds(config)),
         "stages": stages(benchmarks),
         "config": config,
+    }
+
+
+def training(project: Path, checkpoints: Path, device: str) -> dict[str, Any]:
+    """What made a finished training, as a row of a table; `checkpoints` is the folder of its checkpoints."""
+    made_of = code(project) or {"commit": "", "dirty": False}
+    return {
+        "commit": f"{made_of['commit']}{'-dirty' if made_of['dirty'] else ''}",
+        "python": platform.python_version(),
+        "torch": _version("torch"),
+        "transformers": _version("transformers"),
+        "processor": processor(),
+        "device": device,
+        "cpu_minutes": round(checkpoint.cpu_minutes(checkpoints), 2),
+        "date": datetime.now(UTC).date().isoformat(),
     }
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -173,19 +174,10 @@ def emergence_iterations(wildcards):
     return EMERGENCE["training"]["iterations"][kinds.get(wildcards.study, "unbiased")]
 
 
-def emergence_networks(wildcards):
-    """What of the configuration decides which networks a study has."""
-    return {
-        "plain": EMERGENCE["encodings"],
-        "residual": EMERGENCE["encodings"],
-        "window": EMERGENCE["windows"],
-        "prefix": EMERGENCE["prefixes"],
-    }.get(wildcards.study, [])
-
-
 def emergence_depths(vocabulary, study):
-    """The layers that a study is trained with."""
-    return EMERGENCE["depths"][vocabulary].get(study, [SHALLOW])
+    """The layers that a study is trained with; none, where the configuration trains no network of it."""
+    depths = EMERGENCE["depths"][vocabulary].get(study, [SHALLOW])
+    return depths if EMERGENCE["networks"][study] else []
 
 
 def emergence_curves(*shown):
@@ -202,12 +194,37 @@ def emergence_shallow(file, *shown):
     return [
         f"results/emergence/{vocabulary}/{study}/depth{SHALLOW}/{file}"
         for vocabulary, study in shown
+        if SHALLOW in emergence_depths(vocabulary, study)
     ]
 
 
 def emergence_figures(figures):
     """Which of the figures show something: a configuration may train no network of a study."""
     return [name for name, shown in figures.items() if emergence_depths(*shown)]
+
+
+def emergence_without_encoding(figures):
+    """As `emergence_figures`, of figures that show networks without positional encoding alone."""
+    return [
+        name
+        for name in emergence_figures(figures)
+        if any(name.endswith("/none") for name in EMERGENCE["networks"][figures[name][1]])
+    ]
+
+
+def emergence_shown(figures, files, drawn=emergence_figures):
+    """Input of the `drawn` ones among the figures: the files of what each shows. Another is an error, and says why."""
+
+    def found(wildcards):
+        vocabulary, study = figures[wildcards.figure]
+        if wildcards.figure not in drawn(figures):
+            sys.exit(
+                f"error: config: emergence.networks.{study} names no network that {wildcards.figure} shows; add one, "
+                f"and depths of {vocabulary} {study}"
+            )
+        return files((vocabulary, study))
+
+    return found
 
 
 # Of layernorm

@@ -50,6 +50,7 @@ rule emergence_train:
     output:
         weights="results/emergence/{vocabulary}/{study}/depth{depth}/weights.safetensors",
         curves="results/emergence/{vocabulary}/{study}/depth{depth}/curves.parquet",
+        run="results/emergence/{vocabulary}/{study}/depth{depth}/run.csv",
     log:
         "logs/emergence/{vocabulary}/{study}/depth{depth}.log",
     benchmark:
@@ -70,7 +71,7 @@ rule emergence_train:
         every=lookup(dpath="emergence/testing/every", within=config),
         along=lookup(dpath="emergence/testing/sequences_along", within=config),
         sequences=lookup(dpath="emergence/testing/sequences", within=config),
-        networks=emergence_networks,
+        networks=lookup(dpath="emergence/networks/{study}", within=config),
         iterations=emergence_iterations,
         seeds=emergence_seeds,
     script:
@@ -100,32 +101,7 @@ rule emergence_attention:
         decay=lookup(dpath="emergence/decay", within=config),
         sequences=lookup(dpath="emergence/sinks/sequences", within=config),
         thresholds=lookup(dpath="emergence/sinks/thresholds", within=config),
-        networks=emergence_networks,
+        networks=lookup(dpath="emergence/networks/{study}", within=config),
     script:
         "../scripts/emergence_attention.py"
 
-
-rule emergence_evidence:
-    """Curves of the long trainings without residual connections as one small table, to be kept in evidence/."""
-    input:
-        library=library("emergence_evidence.py"),
-        curves=emergence_curves(("gaussian", "plain")),
-    output:
-        curves="results/evidence/emergence/depth.csv",
-        runs="results/evidence/emergence/depth_runs.csv",
-    log:
-        "logs/evidence/emergence/depth.log",
-    benchmark:
-        "results/benchmarks/evidence/emergence/depth.tsv"
-    conda:
-        "../envs/analysis.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(1000),
-        runtime=10,
-    params:
-        training=lookup(dpath="emergence/training", within=config),
-        testing=lookup(dpath="emergence/testing", within=config),
-        scale=lookup(dpath="scale", within=config),
-    script:
-        "../scripts/emergence_evidence.py"

@@ -274,7 +274,7 @@ rule emergence_depth:
     """Figures 4, 5, 9, 10: what depth does without bias in the training data."""
     input:
         library=library("emergence_depth.py"),
-        curves=lambda wildcards: emergence_curves(BY_DEPTH[wildcards.figure]),
+        curves=emergence_shown(BY_DEPTH, emergence_curves),
     output:
         pdf="figures/emergence/{figure}.pdf",
         svg=report(
@@ -306,7 +306,7 @@ rule emergence_biased:
     """Figures 3, 6, 11: gaps after training on answers at certain positions."""
     input:
         library=library("emergence_biased.py"),
-        curves=lambda wildcards: emergence_curves(BY_BIAS[wildcards.figure]),
+        curves=emergence_shown(BY_BIAS, emergence_curves),
     output:
         pdf="figures/emergence/{figure}.pdf",
         svg=report(
@@ -337,8 +337,10 @@ rule emergence_maps:
     """Figures 7, 12: attention of a network under the causal mask alone."""
     input:
         library=library("emergence_maps.py"),
-        maps=lambda wildcards: emergence_shallow(
-            "attention.safetensors", OF_MAPS[wildcards.figure]
+        maps=emergence_shown(
+            OF_MAPS,
+            partial(emergence_shallow, "attention.safetensors"),
+            emergence_without_encoding,
         ),
     output:
         pdf="figures/emergence/{figure}.pdf",
@@ -368,8 +370,10 @@ rule emergence_sinks:
     """Figures 8, 13: attention sinks, beside untrained networks and uniform attention."""
     input:
         library=library("emergence_sinks.py"),
-        sinks=lambda wildcards: emergence_shallow(
-            "sinks.parquet", OF_SINKS[wildcards.figure]
+        sinks=emergence_shown(
+            OF_SINKS,
+            partial(emergence_shallow, "sinks.parquet"),
+            emergence_without_encoding,
         ),
     output:
         pdf="figures/emergence/{figure}.pdf",
@@ -808,7 +812,7 @@ rule postnorm_bema:
     """Averages, Section 4.5: last weights, EMA and BEMA."""
     input:
         library=library("postnorm_bema.py"),
-        table="results/postnorm/averaging.parquet",
+        table="results/postnorm/averaging/tests.parquet",
     output:
         pdf="figures/postnorm/bema.pdf",
         svg=report(

@@ -51,6 +51,7 @@ rule train:
             )
         ),
         loss="results/models/{model}/seed{seed}/loss.csv",
+        run="results/models/{model}/seed{seed}/run.csv",
     log:
         "logs/models/{model}/seed{seed}.log",
     benchmark:

@@ -14,6 +14,7 @@ rule postnorm_train:
     output:
         tests="results/postnorm/{task}/tests.parquet",
         history="results/postnorm/{task}/history.parquet",
+        run="results/postnorm/{task}/run.csv",
     log:
         "logs/postnorm/{task}.log",
     benchmark:
@@ -64,7 +65,8 @@ rule postnorm_train_averages:
     input:
         library=library("postnorm_train_averages.py"),
     output:
-        "results/postnorm/averaging.parquet",
+        tests="results/postnorm/averaging/tests.parquet",
+        run="results/postnorm/averaging/run.csv",
     log:
         "logs/postnorm/averaging.log",
     benchmark:

@@ -404,7 +404,10 @@ rule emergence:
         rules.emergence_theorems.output,
         expand(
             "figures/emergence/{figure}.{suffix}",
-            figure=emergence_figures(BY_DEPTH | BY_BIAS | OF_MAPS | OF_SINKS),
+            figure=[
+                *emergence_figures(BY_DEPTH | BY_BIAS),
+                *emergence_without_encoding(OF_MAPS | OF_SINKS),
+            ],
             suffix=["pdf", "svg", "png"],
         ),
 
@@ -468,7 +471,7 @@ rule postnorm_checks:
         ],
         construction="results/postnorm/construction.csv",
         dimension="results/postnorm/dimension.parquet",
-        averaging="results/postnorm/averaging.parquet",
+        averaging="results/postnorm/averaging/tests.parquet",
         stability="results/postnorm/stability.parquet",
     output:
         csv="results/tables/postnorm/checks.csv",
@@ -511,12 +514,6 @@ rule sweeps:
     input:
         rules.layernorm_sweep.output,
         rules.postnorm_sweep.output,
-
-
-rule evidence:
-    """Tables of long trainings, to be kept in evidence/."""
-    input:
-        rules.emergence_evidence.output,
 
 
 rule scorecard:

@@ -3,14 +3,13 @@ from position_bias.claims import emergence
 from position_bias.emergence import gaps
 
 with runtime.job(snakemake.log[0]):
-    columns = [*gaps.CONFIGURATION, *gaps.COLUMNS]
-    tests = artifacts.read_tables(snakemake.input.curves, columns)
+    tests = gaps.of_training_omega(gaps.read(snakemake.input.curves))
     of_sinks = [*gaps.CONFIGURATION, "seed", "state", "tau", "token", "value"]
     sinks = artifacts.read_tables(snakemake.input.sinks, of_sinks)
     trained = emergence.Trained(
         gaps=gaps.trained(gaps.curves(tests)),
         accuracy=gaps.by_position(tests),
-        sinks=sinks[sinks["tau"] == snakemake.params.threshold],
+        sinks=gaps.of_training_omega(sinks[sinks["tau"] == snakemake.params.threshold]),
     )
     checks = emergence.checks(trained, snakemake.params.scale, snakemake.params.level)
     for path in snakemake.output:

@@ -1,30 +1,12 @@
-import platform
-from datetime import UTC, datetime
-
 from position_bias import artifacts, runtime
 from position_bias.emergence import gaps
 
 with runtime.job(snakemake.log[0]):
-    params = snakemake.params
-    columns = [*gaps.CONFIGURATION, *gaps.COLUMNS, "device", "torch"]
-    tests = artifacts.read_tables(snakemake.input.curves, columns)
-    curves = gaps.curves(tests)
-    varied = [name for name in gaps.CONFIGURATION if curves[name].nunique() > 1]
-    artifacts.write_table(
-        snakemake.output.curves, curves[[*varied, "seed", "iteration", "quantity", "value"]].round({"value": 5})
-    )
-    runs = tests.groupby([*gaps.CONFIGURATION, "device", "torch"], sort=False)
-    described = runs.agg(seeds=("seed", "nunique"), iterations=("iteration", "max")).reset_index()
-    artifacts.write_table(
-        snakemake.output.runs,
-        described.assign(
-            batch=params.training["batch"],
-            learning_rate=params.training["learning_rate"],
-            weight_decay=params.training["weight_decay"],
-            sequences=params.testing["sequences"],
-            sequences_along=params.testing["sequences_along"],
-            scale=params.scale,
-            python=platform.python_version(),
-            date=datetime.now(tz=UTC).date().isoformat(),
-        ),
-    )
+    tests, out = gaps.read(snakemake.input.curves), snakemake.output
+    tables = {
+        out.curves: gaps.curves(tests),
+        out.accuracy: gaps.by_position(tests),
+        out.runs: artifacts.read_tables(snakemake.input.runs, ["commit", "cpu_minutes"]),
+    }
+    for path, table in tables.items():
+        artifacts.write_table(path, table.round({"value": 5, "accuracy": 5}).assign(scale=snakemake.params.scale))

@@ -1,10 +1,9 @@
-from position_bias import artifacts, runtime
+from position_bias import runtime
 from position_bias.emergence import gaps
 from position_bias.plots import emergence, style
 
 with runtime.job(snakemake.log[0]), style.figure_style():
-    columns = [*gaps.CONFIGURATION, *gaps.COLUMNS]
-    tests = artifacts.read_tables(snakemake.input.curves, columns)
+    tests = gaps.of_training_omega(gaps.read(snakemake.input.curves))
     by_seed = gaps.trained(gaps.curves(tests))
     summary = gaps.summary(by_seed, [*gaps.CONFIGURATION, "pair"], "gap", snakemake.params.level)
     without, with_residual = (summary[summary["residual"] == residual] for residual in (False, True))

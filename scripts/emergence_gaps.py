@@ -3,8 +3,7 @@ from position_bias.claims import emergence
 from position_bias.emergence import gaps
 
 with runtime.job(snakemake.log[0]):
-    columns = [*gaps.CONFIGURATION, *gaps.COLUMNS]
-    tests = artifacts.read_tables(snakemake.input.curves, columns)
+    tests = gaps.read(snakemake.input.curves)
     curves = gaps.curves(tests)
     late = gaps.settled(curves, snakemake.params.settled)
     table = emergence.gap_table(gaps.trained(curves), late, snakemake.params.level)

@@ -5,8 +5,7 @@ from position_bias.plots import emergence, style
 with runtime.job(snakemake.log[0]), style.figure_style():
     kept = artifacts.read_table(snakemake.input.evidence, ["depth", "seed", "iteration", "quantity", "value"])
     long = kept[kept["quantity"].isin(gaps.PAIR_NAMES)].rename(columns={"quantity": "pair", "value": "gap"})
-    columns = [*gaps.CONFIGURATION, *gaps.COLUMNS]
-    tests = artifacts.read_tables(snakemake.input.curves, columns)
+    tests = gaps.of_training_omega(gaps.read(snakemake.input.curves))
     by_seed = gaps.trained(gaps.curves(tests))
     alike = by_seed[by_seed["encoding"] == "none"]
     level = snakemake.params.level

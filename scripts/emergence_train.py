@@ -1,9 +1,10 @@
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import torch
 
-from position_bias import artifacts, devices, runtime
+from position_bias import artifacts, devices, provenance, runtime
 from position_bias.emergence import studies, training
 from position_bias.emergence.task import for_vocabulary
 from position_bias.ensemble import Recipe
@@ -45,4 +46,19 @@ with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) a
     artifacts.write_tensors(snakemake.output.weights, weights, **labels, members=members)
     made_with = {"device": device, "torch": torch.__version__}
     artifacts.write_table(snakemake.output.curves, outcome.curves.assign(**labels, **made_with))
+    run = {
+        **labels,
+        "networks": " ".join(params.networks),
+        "seeds": params.seeds,
+        "diverged": len(study.networks) * params.seeds - len(outcome.members),
+        "iterations": params.iterations,
+        "batch": params.batch,
+        "learning_rate": params.learning_rate,
+        "weight_decay": params.weight_decay,
+        "sequences": params.sequences,
+        "sequences_along": params.along,
+        "coordinates": task.scale,
+        **provenance.training(Path(snakemake.scriptdir).parent, folder, device),
+    }
+    artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
     shutil.rmtree(folder)

@@ -14,7 +14,7 @@ with runtime.job(snakemake.log[0]):
         pretrained.recency_table(artifacts.read_labels(path), artifacts.read_tensors(path, "recency")["recency"])
         for path in inputs.grams
     )
-    tests = artifacts.read_tables(inputs.curves, [*gaps.CONFIGURATION, *gaps.COLUMNS])
+    tests = gaps.read(inputs.curves)
     alike = gaps.curves(tests[tests["encoding"] == "none"])
     measured = layernorm.checks(random, trained, models, alike, snakemake.params.scale, snakemake.params.level)
     for path in snakemake.output:

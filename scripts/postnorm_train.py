@@ -1,9 +1,10 @@
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import torch
 
-from position_bias import artifacts, devices, runtime
+from position_bias import artifacts, devices, provenance, runtime
 from position_bias.postnorm import experiments, studies, tasks
 from position_bias.postnorm.training import Setting, Size
 
@@ -33,4 +34,14 @@ with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) a
     made_with = {"trained": params.length, "device": device, "torch": torch.__version__}
     artifacts.write_table(snakemake.output.tests, tests.assign(**made_with))
     artifacts.write_table(snakemake.output.history, history.assign(**made_with))
+    run = {
+        "task": task.name,
+        "schemes": " ".join(numbers["learning_rate"]),
+        "seeds": numbers["seeds"],
+        "iterations": numbers["iterations"],
+        "batch": numbers["batch"],
+        "learning_rates": " ".join(f"{rate:g}" for rate in numbers["learning_rate"].values()),
+        **provenance.training(Path(snakemake.scriptdir).parent, folder, device),
+    }
+    artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
     shutil.rmtree(folder)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from position_bias import artifacts, devices, runtime
+from position_bias import artifacts, devices, provenance, runtime
 from position_bias.averaging import Averaging
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
@@ -29,5 +29,16 @@ with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) a
         )
         found.append(tests.assign(trained=length))
     made_with = {"device": device, "torch": torch.__version__}
-    artifacts.write_table(snakemake.output[0], pd.concat(found, ignore_index=True).assign(**made_with))
+    artifacts.write_table(snakemake.output.tests, pd.concat(found, ignore_index=True).assign(**made_with))
+    run = {
+        "task": "averaging",
+        "vocabularies": " ".join(map(str, numbers["vocabularies"])),
+        "seeds": numbers["seeds"],
+        "iterations": numbers["iterations"],
+        "batch": numbers["batch"],
+        "learning_rate": numbers["learning_rate"],
+        "kappa": numbers["kappa"],
+        **provenance.training(Path(snakemake.scriptdir).parent, folder, device),
+    }
+    artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
     shutil.rmtree(folder)

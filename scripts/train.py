@@ -1,9 +1,10 @@
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import torch
 
-from position_bias import artifacts, devices, runtime
+from position_bias import artifacts, devices, provenance, runtime
 from position_bias.language_models import families, tokens, train
 
 
@@ -57,4 +58,16 @@ with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) a
             shutil.copytree(folder / Path(directory).name, partial, dirs_exist_ok=True)
     made_with = {"device": device, "bf16": train.native_bf16(device), "torch": torch.__version__}
     artifacts.write_table(snakemake.output.loss, loss.assign(model=model, seed=seed, **made_with))
+    run = {
+        "model": model,
+        "seed": seed,
+        "family": params.family,
+        **params.architecture,
+        "context": params.context,
+        "batch": params.batch,
+        "steps": params.steps,
+        "learning_rate": params.learning_rate,
+        **provenance.training(Path(snakemake.scriptdir).parent, folder, device),
+    }
+    artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
     shutil.rmtree(folder)

@@ -1,16 +1,28 @@
 """Accuracy gaps between positions, from the curves of training: by seed, and over seeds with Student's interval."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
+from position_bias import artifacts
 from position_bias.emergence.task import PAIRS, POSITIONS
 from position_bias.statistics import t_interval
 
-COLUMNS = ("seed", "iteration", "quantity", "answer", "twin", "value")  # of a table of training, beside the next
-CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth"]
+CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth", "omega"]
+COLUMNS = [*CONFIGURATION, "seed", "iteration", "quantity", "answer", "twin", "value"]  # of a table of training
 TOGETHER = ["vocabulary", "study", "depth"]  # networks that are trained equally long
 PAIR_NAMES = tuple(f"{a}-{b}" for a, b in PAIRS)
+
+
+def read(paths: Sequence[str | Path]) -> pd.DataFrame:
+    """The tables of training at these paths, as one with COLUMNS. Raises InputError where one cannot be used."""
+    return artifacts.read_tables(paths, COLUMNS)
+
+
+def of_training_omega(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of tests whose classes share the common direction of training, or have none: those that figures show."""
+    return table[table["omega"] != "fresh"]
 
 
 def curves(table: pd.DataFrame) -> pd.DataFrame:

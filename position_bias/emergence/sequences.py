@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from position_bias import runtime
-from position_bias.emergence.task import PAIRS, Task
+from position_bias.emergence.task import PAIRS, Omega, Task
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,13 @@ class Novel:
     tokens_of: Tensor  # [S, L, d] the tokens of the labels
 
 
-def novel(task: Task, world: World, seeds: Sequence[int], sequences: int, part: object = 0) -> Novel:
-    """`sequences` of novel classes with labels that training knows; another `part` gives others."""
+def novel(
+    task: Task, world: World, seeds: Sequence[int], sequences: int, part: object = 0, omega: Omega = "training"
+) -> Novel:
+    """`sequences` of novel classes with labels that training knows; another `part` gives others.
+
+    All draws but that of the common direction are the same for every `omega` (see `Task.omegas`).
+    """
     device = str(world.items.device)
     shape = (sequences, task.classes_shown)
     parts: list[tuple[Tensor, ...]] = []
@@ -107,7 +112,11 @@ def novel(task: Task, world: World, seeds: Sequence[int], sequences: int, part: 
         )
     means, labels_of, order, noise = map(torch.stack, zip(*parts, strict=True))
     slots = _arrangement(task, order)
-    vectors = _class_vectors(task, means, world.shared[:, None, None])
+    shared = world.shared[:, None, None]
+    if omega == "fresh":
+        generators = [_generator(device, seed, "fresh omega", part) for seed in seeds]
+        shared = torch.stack([_normal(task, (sequences, 1, task.width), generator) for generator in generators])
+    vectors = _class_vectors(task, means, shared)
     items = vectors.gather(2, slots[..., None].expand(-1, -1, -1, task.width))
     queries = items
     if task.vocabulary == "gaussian":

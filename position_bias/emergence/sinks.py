@@ -1,6 +1,7 @@
 """Attention sinks (App. K.4): how often a token gets more than a threshold of the attention of a later one."""
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from position_bias import attention
 from position_bias.emergence import network as networks
 from position_bias.emergence import sequences
-from position_bias.emergence.task import Task
+from position_bias.emergence.task import Omega, Task
 from position_bias.emergence.training import Member
 from position_bias.ensemble import Parameters
 
@@ -45,9 +46,9 @@ def measure(
 ) -> tuple[pd.DataFrame, Array, Array]:
     """The sink metric of every member, trained and untrained, and of uniform attention under its mask.
 
-    Over `count` sequences free of position bias, in float64. Returns the table (mask, encoding, seed, state, tau,
-    token, value; the null has seed 0), and of the trained members the mean attention map and that of one sequence, each
-    `[members, layers, T, T]`.
+    Over `count` sequences free of position bias, in float64, with each common direction of `task.omegas`. Returns the
+    table (mask, encoding, omega, seed, state, tau, token, value; the null has seed 0), and of the trained members, with
+    the first of these directions, the mean attention map and that of one sequence, each `[members, layers, T, T]`.
     """
     rows: list[pd.DataFrame] = []
     means, examples = [], []
@@ -56,16 +57,19 @@ def measure(
         mask = networks.mask(task, member.network)
         trained = {name: value[index : index + 1] for name, value in weights.items()}
         untrained = networks.initial(task, depth, [member.seed], "cpu")
-        for state, parameters in (("trained", trained), ("untrained", untrained)):
-            metric, mean, example = _over_sequences(task, member.seed, parameters, stack, mask, count, thresholds)
-            rows.append(_rows(member, state, metric, thresholds))
-            if state == "trained":
+        for omega, (state, parameters) in product(task.omegas, {"trained": trained, "untrained": untrained}.items()):
+            metric, mean, example = _over_sequences(
+                task, member.seed, parameters, stack, mask, count, thresholds, omega
+            )
+            rows.append(_rows(member, state, metric, thresholds).assign(omega=omega))
+            if state == "trained" and omega == task.omegas[0]:
                 means.append(mean)
                 examples.append(example)
     for member in {m.network: m for m in reversed(members)}.values():
         mask = networks.mask(task, member.network)
         null = sink_metric(uniform_attention(mask)[None], mask, thresholds)
-        rows.append(_rows(member, "uniform", null, thresholds).assign(seed=0))
+        for omega in task.omegas:
+            rows.append(_rows(member, "uniform", null, thresholds).assign(seed=0, omega=omega))
     return pd.concat(rows, ignore_index=True), np.stack(means), np.stack(examples)
 
 
@@ -78,6 +82,7 @@ def _over_sequences(
     mask: attention.Mask,
     count: int,
     thresholds: Sequence[float],
+    omega: Omega,
 ) -> tuple[Array, Array, Array]:
     """The metric `[thresholds, T]`, the mean map and the first sequence's `[layers, T, T]`."""
     world = sequences.world(task, [seed], "cpu")
@@ -85,7 +90,7 @@ def _over_sequences(
     metrics, totals, examples = [], [], []
     part = max(1, PART // task.items) * task.items  # as many for every answer position
     for start in range(0, count, part):
-        drawn = sequences.novel(task, world, [seed], min(part, count - start), ("sinks", start))
+        drawn = sequences.novel(task, world, [seed], min(part, count - start), ("sinks", start), omega)
         tokens, _ = sequences.plain_set(drawn)
         maps = networks.attention_maps(weights, stack, tokens.double())[0].transpose(0, 1).numpy()  # [S, layers, T, T]
         metrics.append(sink_metric(maps, mask, thresholds).sum(axis=0))

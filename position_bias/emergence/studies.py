@@ -1,11 +1,13 @@
 """Which networks the paper trains, on which data: a study is what one of its figures shows, at one vocabulary.
 
-Two studies are ours: a causal mask alone, with residual connections, where layers normalise as `layernorm` has it.
+Two studies are our addition: a causal mask alone, with residual connections, where layers normalise as `layernorm` has
+it. The configuration says which networks of a study are trained.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from position_bias.emergence.task import Position, for_vocabulary
 
@@ -13,9 +15,6 @@ if TYPE_CHECKING:  # every call of the workflow reads this module, and norms are
     from position_bias.norms import Placement
 
 Encoding = Literal["none", "sin", "rope", "decay"]
-
-MASKS: tuple[Literal["none", "causal"], ...] = ("none", "causal")
-ENCODINGS: tuple[Encoding, ...] = ("none", "sin", "rope", "decay")
 
 
 @dataclass(frozen=True)
@@ -32,14 +31,30 @@ class Network:
         return f"{self.mask}{self.reach}" if self.reach else self.mask
 
 
+NAME = re.compile(r"(?:(none|causal)|(window|prefix)([1-9]\d*))/(none|sin|rope|decay)")
+
+
+def network(name: str) -> Network:
+    """A network by its name in the configuration, MASK/ENCODING: causal/rope, window5/none.
+
+    Raises ValueError where the name is none.
+    """
+    named = NAME.fullmatch(name)
+    if named is None:
+        raise ValueError(f"{name!r} is not a network; write MASK/ENCODING, as in causal/rope or window5/none")
+    mask, with_reach, reach, encoding = cast(tuple[Any, Any, str | None, Any], named.groups())
+    return Network(mask or with_reach, encoding, int(reach or 0))
+
+
 @dataclass(frozen=True)
 class Study:
     """The training data's bias (positions that the answer is drawn from; none is any), the wiring and the networks."""
 
     bias: tuple[Position, ...]
     residual: bool
-    networks: tuple[Network, ...]
+    networks: tuple[Network, ...] = ()
     placement: "Placement" = "none"  # of LayerNorm
+    masks: tuple[str, ...] = ("none", "causal", "window", "prefix")  # that its networks may have
 
     @property
     def bias_name(self) -> str:
@@ -47,31 +62,23 @@ class Study:
         return "ends" if len(self.bias) > 1 else "".join(self.bias) or "none"
 
 
-MASKED_OR_NOT = tuple(Network(mask, encoding) for mask in MASKS for encoding in ENCODINGS[:3])
+STUDIES = {
+    "plain": Study((), False, masks=("causal",)),  # Figures 2 (left), 4, 7, 8a; 9, 12, 13a
+    "residual": Study((), True, masks=("causal",)),  # Figures 2 (right), 5; 10
+    "ends": Study(("first", "last"), True, masks=("none", "causal")),  # Figures 3; 11a
+    "first": Study(("first",), True, masks=("none", "causal")),  # Figures 6a; 11b
+    "middle": Study(("middle",), True, masks=("none", "causal")),  # Figures 6b; 11c
+    "last": Study(("last",), True, masks=("none", "causal")),  # Figures 6c; 11d
+    "window": Study((), False, masks=("window",)),  # Figures 8b; 13b
+    "prefix": Study((), False, masks=("prefix",)),  # Figures 8c; 13c
+    "pre-norm": Study((), True, placement="pre", masks=("causal",)),
+    "post-norm": Study((), True, placement="post", masks=("causal",)),
+}
 
 
-def study(name: str, variants: Sequence[str | int] = ()) -> Study:
-    """A study by name. Raises KeyError for another.
-
-    `variants` are the encodings of the studies of depth (plain, residual), and the tokens of windows and prefixes.
-    """
-    positional = [Network("causal", encoding) for encoding in ENCODINGS if encoding in variants]
-    windows, prefixes = (
-        [Network(mask, "none", int(reach)) for reach in variants if name == mask] for mask in ("window", "prefix")
-    )
-    networks: dict[str, Study] = {
-        "plain": Study((), False, tuple(positional)),  # Figures 2 (left), 4, 7, 8a; 9, 12, 13a
-        "residual": Study((), True, tuple(positional)),  # Figures 2 (right), 5; 10
-        "ends": Study(("first", "last"), True, MASKED_OR_NOT),  # Figures 3; 11a
-        "first": Study(("first",), True, MASKED_OR_NOT),  # Figures 6a; 11b
-        "middle": Study(("middle",), True, MASKED_OR_NOT),  # Figures 6b; 11c
-        "last": Study(("last",), True, MASKED_OR_NOT),  # Figures 6c; 11d
-        "window": Study((), False, tuple(windows)),  # Figures 8b; 13b
-        "prefix": Study((), False, tuple(prefixes)),  # Figures 8c; 13c
-        "pre-norm": Study((), True, (Network("causal", "none"),), "pre"),
-        "post-norm": Study((), True, (Network("causal", "none"),), "post"),
-    }
-    return networks[name]
+def study(name: str, networks: Sequence[str]) -> Study:
+    """A study with the `networks` of these names. Raises KeyError for another study, ValueError for another name."""
+    return replace(STUDIES[name], networks=tuple(map(network, networks)))
 
 
 def faults(config: Mapping[str, Any]) -> Iterator[str]:
@@ -82,17 +89,26 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
     except ValueError as error:
         yield f"emergence.task.{error}"
         return
-    for key in ("windows", "prefixes"):
-        for reach in emergence[key]:
-            if reach > tokens:
-                yield f"emergence.{key} = {reach} is more than a sequence's tokens; give at most {tokens}"
+    for name, networks in emergence["networks"].items():
+        for one in study(name, networks).networks:
+            yield from _network_faults(f"emergence.networks.{name}", STUDIES[name].masks, one, tokens)
     for key in ("sequences_along", "sequences"):
         if emergence["testing"][key] < emergence["task"]["items"]:
             count, items = emergence["testing"][key], emergence["task"]["items"]
             yield f"emergence.testing.{key} = {count} leaves positions without a test; give {items} or more"
-    if "none" not in emergence["encodings"]:
-        yield "emergence.encodings lacks 'none', which figures 7 and 8 show; add it"
+    trained = [name for name, networks in emergence["networks"].items() if networks]
+    for kept in config["evidence"]["emergence"]:
+        if kept.split("/")[1] not in trained:
+            yield f"evidence.emergence = {kept} is of no study that is trained; use one of {', '.join(trained)}"
     sinks = emergence["sinks"]
     if sinks["threshold"] not in sinks["thresholds"]:
         known = ", ".join(map(str, sinks["thresholds"]))
         yield f"emergence.sinks.threshold = {sinks['threshold']} is not one of emergence.sinks.thresholds: {known}"
+
+
+def _network_faults(key: str, masks: Sequence[str], one: Network, tokens: int) -> Iterator[str]:
+    found = f"{key} = {one.mask_name}/{one.encoding}"
+    if one.mask not in masks:
+        yield f"{found} has a mask that this study does not compare; use {' or '.join(masks)}"
+    elif one.reach > tokens:
+        yield f"{found} reaches over more than a sequence's tokens; give at most {tokens}"

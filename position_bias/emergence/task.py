@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any, Literal
 
 Position = Literal["first", "middle", "last"]
+Omega = Literal["training", "fresh", "none"]  # the common direction of the classes in a test
 
 POSITIONS: tuple[Position, ...] = ("first", "middle", "last")
 
@@ -79,6 +80,15 @@ class Task:
         """Which item is meant, counted from 1."""
         middle = self.items // 2 + (self.middle == "released")
         return {"first": 1, "middle": middle, "last": self.items}[name]
+
+    @property
+    def omegas(self) -> tuple[Omega, ...]:
+        """Which common directions novel classes are tested with; the paper does not say, the authors' code has fresh.
+
+        `training`: the direction of the training classes. `fresh`: another one for each sequence. Without a common
+        direction, `none`.
+        """
+        return ("training", "fresh") if self.vocabulary == "fixed" and self.anisotropy > 0 else ("none",)
 
     @property
     def chance(self) -> float:

@@ -60,7 +60,7 @@ class Outcome:
 
     members: list[Member]
     weights: Parameters  # [members, ...]
-    curves: pd.DataFrame  # a row a number: mask, encoding, seed, iteration, quantity, answer, twin, value
+    curves: pd.DataFrame  # a row a number: mask, encoding, seed, iteration, omega, quantity, answer, twin, value
 
 
 def train(
@@ -121,30 +121,30 @@ def evaluate(
     count: int,
     draw: int,
 ) -> Tensor:
-    """Accuracy and share of in-context answers `[E, sets, 2]`: on the sets of `sequences.test_sets`, then by position.
+    """Accuracy and share of in-context answers `[E, omegas, sets, 2]`: on `sequences.test_sets`, then by position.
 
     `answer` maps tokens `[S, M, T, d]` of the S seeds to label logits `[E, M, L]`; `rows` [E] says whose tokens a
-    member gets. Each pair set has `count` sequences; as many without copies are shared by the answer positions. Another
-    `draw` gives others.
+    member gets. Each pair set has `count` sequences; as many without copies are shared by the answer positions. Novel
+    classes have each common direction of `task.omegas` in turn. Another `draw` gives others.
     """
     pairs = sequences.test_sets(task)
-    hits = torch.zeros(len(rows), len(pairs) + task.items, 2, device=rows.device)
-    totals = torch.zeros(len(pairs) + task.items, 1, device=rows.device)
+    hits = torch.zeros(len(rows), len(task.omegas), len(pairs) + task.items, 2, device=rows.device)
+    totals = torch.zeros(len(task.omegas), len(pairs) + task.items, 1, device=rows.device)
     at_once = max(PART, task.items)  # so that the first part has every answer position
-    for part in range(-(-count // at_once)):
-        drawn = sequences.novel(task, world, seeds, min(at_once, count - part * at_once), (draw, part))
+    for part, (place, omega) in product(range(-(-count // at_once)), enumerate(task.omegas)):
+        drawn = sequences.novel(task, world, seeds, min(at_once, count - part * at_once), (draw, part), omega)
         in_context = drawn.labels[rows]
         for index, (position, twin) in enumerate(pairs):
             tokens, labels = sequences.pair_set(drawn, position, twin)
             right = _judge(answer(tokens), labels[rows], in_context)
-            hits[:, index] += right.sum(1)
-            totals[index] += right.shape[1]
+            hits[:, place, index] += right.sum(1)
+            totals[place, index] += right.shape[1]
         tokens, labels = sequences.plain_set(drawn)
         right = _judge(answer(tokens), labels[rows], in_context)
         for position in range(task.items):
             of_position = right[:, position :: task.items]
-            hits[:, len(pairs) + position] += of_position.sum(1)
-            totals[len(pairs) + position] += of_position.shape[1]
+            hits[:, place, len(pairs) + position] += of_position.sum(1)
+            totals[place, len(pairs) + position] += of_position.shape[1]
     return hits / totals
 
 
@@ -230,11 +230,12 @@ def _rows(task: Task, members: list[Member], trained: Trained) -> Iterator[dict[
             at = {**member.labels(), "iteration": iteration}
             if place:
                 since = trained.losses[trained.observed_at[place - 1] : iteration, index]
-                yield {**at, **_row("loss", 0, 0, float(since.mean(dtype=np.float64)))}
-            for (answer, twin), values in zip(sets, trained.observed[place, index], strict=True):
-                for measure, value in zip(MEASURES, values, strict=True):
-                    yield {**at, **_row(measure, answer, twin, float(value))}
+                yield {**at, **_row(task.omegas[0], "loss", 0, 0, float(since.mean(dtype=np.float64)))}
+            for omega, of_omega in zip(task.omegas, trained.observed[place, index], strict=True):
+                for (answer, twin), values in zip(sets, of_omega, strict=True):
+                    for measure, value in zip(MEASURES, values, strict=True):
+                        yield {**at, **_row(omega, measure, answer, twin, float(value))}
 
 
-def _row(quantity: str, answer: int, twin: int, value: float) -> dict[str, Any]:
-    return {"quantity": quantity, "answer": answer, "twin": twin, "value": value}
+def _row(omega: str, quantity: str, answer: int, twin: int, value: float) -> dict[str, Any]:
+    return {"omega": omega, "quantity": quantity, "answer": answer, "twin": twin, "value": value}

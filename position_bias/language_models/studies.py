@@ -49,6 +49,7 @@ def _unknown_names(config: Config) -> Iterator[str]:
         ("measure.models", measure["models"], models, "models or hub_models"),
         ("fig1", config["fig1"], measure["models"], "measure.models"),
         ("layernorm.pretrained", config["layernorm"]["pretrained"], models, "models or hub_models"),
+        ("evidence.structural", config["evidence"]["structural"], list(config["models"]), "models"),
     ):
         for name in names:
             if name not in known:

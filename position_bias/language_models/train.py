@@ -84,7 +84,7 @@ def train(
     model.to(device).train()
     optimizer = adamw(model, recipe)
     run = _fingerprint(model, tokens, held_out, asdict(recipe), seed, sorted(kept), device, bf16)
-    done, losses = _resume(folder, run, kept, model, optimizer)
+    done, losses, clock = _resume(folder, run, kept, model, optimizer)
 
     def keep(step: int) -> None:
         losses["test"][step] = loss = evaluate(model, held_out, recipe.batch)
@@ -102,7 +102,8 @@ def train(
             keep(step)
         if step % checkpoint_every == 0 or step == recipe.steps:
             tensors = checkpoint.training_state(model.named_parameters(), optimizer.state)
-            checkpoint.write(folder / CHECKPOINT, run, checkpoint.State(step, {"losses": losses}, tensors))
+            state = checkpoint.State(step, {"losses": losses}, tensors, clock.seconds())
+            checkpoint.write(folder / checkpoint.NAME, run, state)
     rows = [(step, split, loss) for split, of_step in losses.items() for step, loss in of_step.items()]
     return pd.DataFrame(rows, columns=["step", "split", "loss"])
 
@@ -192,8 +193,6 @@ def evaluate(model: "PreTrainedModel", windows: NDArray[np.int64], batch: int) -
 
 # Going on after an interruption
 
-CHECKPOINT = "checkpoint.safetensors"
-
 
 def _fingerprint(
     model: "PreTrainedModel", tokens: NDArray[np.integer], held_out: NDArray[np.int64], *settings: object
@@ -206,12 +205,12 @@ def _fingerprint(
 
 def _resume(
     folder: Path, run: str, kept: set[int], model: "PreTrainedModel", optimizer: torch.optim.AdamW
-) -> tuple[int, Losses]:
-    """Load the checkpoint of this very run, if there is one; return the steps done and the losses so far.
+) -> tuple[int, Losses, checkpoint.Clock]:
+    """Load the checkpoint of this very run, if there is one; return the steps done, the losses so far and the clock.
 
     Otherwise clear the folder of what another run left, and say why.
     """
-    path = folder / CHECKPOINT
+    path = folder / checkpoint.NAME
     try:
         state = checkpoint.read(path, run)
         missing = [step for step in kept if step <= state.step and not (folder / f"step{step}").is_dir()]
@@ -224,11 +223,12 @@ def _resume(
     else:
         checkpoint.restore(state.tensors, model.named_parameters(), optimizer.state)
         log.info("training: resumed after step %d", state.step)
-        losses = state.facts["losses"]
-        return state.step, {
-            split: {int(step): loss for step, loss in of_step.items()} for split, of_step in losses.items()
+        losses = {
+            split: {int(step): loss for step, loss in of_step.items()}
+            for split, of_step in state.facts["losses"].items()
         }
+        return state.step, losses, checkpoint.Clock(state.cpu_seconds)
     path.unlink(missing_ok=True)
     for stale in folder.glob("step*"):
         shutil.rmtree(stale)
-    return 0, {"train": {}, "test": {}}
+    return 0, {"train": {}, "test": {}}, checkpoint.Clock()

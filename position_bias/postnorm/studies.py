@@ -42,6 +42,10 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
     for part, share in product((MINIMAL, LANGUAGE), postnorm["sweep"]["iterations"]):
         if round(share * (iterations := postnorm[part]["iterations"])) < 1:
             yield f"postnorm.sweep.iterations = {share} of postnorm.{part}.iterations = {iterations} is none; give more"
+    kept = [*postnorm[MINIMAL]["lengths"], *postnorm[LANGUAGE]["lengths"], "averaging"]
+    for name in config["evidence"]["postnorm"]:
+        if name not in kept:
+            yield f"evidence.postnorm = {name!r} is not trained; use some of {', '.join(kept)}"
     if (trained := f"set-complement-{postnorm['dimension']['vocabulary']}") not in postnorm[MINIMAL]["lengths"]:
         known = ", ".join(postnorm[MINIMAL]["lengths"])
         yield (

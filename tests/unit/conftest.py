@@ -1,10 +1,44 @@
-"""What unit tests of training share."""
+"""What unit tests share: of training, and of the configurations that are shipped."""
 
 import math
+from pathlib import Path
 
 import pytest
+import yaml
+from snakemake.utils import update_config
 
-from position_bias import decoder
+from position_bias import checkpoint, decoder
+
+ROOT = Path(__file__).parents[2]
+
+
+def used_with(overlay):
+    """Names of overlays as the command of a long run has them: its own, with config/paper.yaml where that says so."""
+    on_paper = overlay.read_text().startswith("# With config/paper.yaml, ")
+    return ["paper"] * on_paper + [f"evidence/{overlay.stem}"]
+
+
+LONG_RUNS = [used_with(path) for path in sorted((ROOT / "config/evidence").glob("*.yaml"))]
+SHIPPED = [[], ["paper"], ["test"], ["published"], *LONG_RUNS]
+
+
+def overlaid(names):
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    for name in names:
+        update_config(config, yaml.safe_load((ROOT / f"config/{name}.yaml").read_text()))
+    return config
+
+
+@pytest.fixture(params=SHIPPED, ids=lambda names: "+".join(names) or "default")
+def shipped(request):
+    """A configuration: the default, and every overlay together with what it is used on."""
+    return overlaid(request.param)
+
+
+@pytest.fixture(params=LONG_RUNS, ids="+".join)
+def long_run(request):
+    """Overlays of a group of evidence, and the configuration that they make."""
+    return request.param, overlaid(request.param)
 
 
 @pytest.fixture
@@ -21,3 +55,22 @@ def spoil(monkeypatch):
         monkeypatch.setattr(decoder, "initial", spoilt)
 
     return put
+
+
+class CPUTime:
+    """What `time.process_time` tells: `now`, which a test sets."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def restart(self):
+        """Another process, whose time began elsewhere."""
+        self.now = 7.0
+
+
+@pytest.fixture
+def cpu_time(monkeypatch):
+    """CPU time that passes only where a test lets it: checkpoints of equal trainings have equal bytes."""
+    told = CPUTime()
+    monkeypatch.setattr(checkpoint.time, "process_time", lambda: told.now)
+    return told

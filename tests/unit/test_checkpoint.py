@@ -1,8 +1,11 @@
 import json
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from position_bias import checkpoint
@@ -25,7 +28,7 @@ class Interruption(BaseException):
 @pytest.fixture
 def written(tmp_path):
     path = tmp_path / "folder" / "checkpoint.safetensors"
-    checkpoint.write(path, "mine", State(5, FACTS, TENSORS))
+    checkpoint.write(path, "mine", State(5, FACTS, TENSORS, 0.1 + 0.2))
     return path
 
 
@@ -36,6 +39,7 @@ def test_what_was_written_is_read_bit_for_bit(written):
     state = checkpoint.read(written, "mine")
     assert state.step == 5
     assert state.facts == FACTS
+    assert state.cpu_seconds == 0.1 + 0.2
     assert state.tensors.keys() == TENSORS.keys()
     for name, value in TENSORS.items():
         assert state.tensors[name].dtype == value.dtype
@@ -44,7 +48,7 @@ def test_what_was_written_is_read_bit_for_bit(written):
 
 def test_the_same_state_gives_the_same_bytes_and_nothing_is_left_beside_it(written):
     before = written.read_bytes()
-    checkpoint.write(written, "mine", State(5, FACTS, TENSORS))
+    checkpoint.write(written, "mine", State(5, FACTS, TENSORS, 0.1 + 0.2))
     assert written.read_bytes() == before
     assert list(written.parent.iterdir()) == [written]
 
@@ -185,3 +189,80 @@ def test_a_training_is_kept_as_its_parameters_and_moments():
     kinds = ("parameter", *checkpoint.MOMENTS)
     assert tensors.keys() == {f"{kind}/{name}" for kind in kinds for name in named}
     assert not any(value.requires_grad for value in tensors.values())
+
+
+# How long it took
+
+
+def test_a_state_took_no_time_unless_that_is_said(tmp_path):
+    checkpoint.write(tmp_path / "checkpoint.safetensors", "mine", State(1, {}, {}))
+    assert State(1, {}, {}).cpu_seconds == 0
+    assert checkpoint.read(tmp_path / "checkpoint.safetensors", "mine").cpu_seconds == 0
+
+
+def described(path):
+    """What a checkpoint says of itself, and its tensors."""
+    with safe_open(path, framework="pt") as file:
+        return json.loads(file.metadata()["training"]), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+@pytest.mark.parametrize("changed", [{"cpu_seconds": 0.0}, {"step": 6}, {"facts": {}}], ids=str)
+def test_what_a_checkpoint_says_of_itself_is_not_changed_unnoticed(written, changed):
+    said, tensors = described(written)
+    save_file(tensors, written, {"training": json.dumps(said)})
+    assert checkpoint.read(written, "mine").step == 5  # nothing was changed yet
+    save_file(tensors, written, {"training": json.dumps(said | changed)})
+    with pytest.raises(UnusableError, match=r"^has changed since it was written$"):
+        checkpoint.read(written, "mine")
+
+
+def test_a_checkpoint_that_does_not_say_how_long_it_took_is_not_used(written):
+    """As one of an earlier version, whose sum is right."""
+    said, tensors = described(written)
+    del said["cpu_seconds"], said["sum"]
+    said["sum"] = checkpoint._checksum(said, tensors)
+    save_file(tensors, written, {"training": json.dumps(said)})
+    with pytest.raises(UnusableError, match=r"^is not a checkpoint of a training$"):
+        checkpoint.read(written, "mine")
+
+
+def test_a_clock_starts_where_the_processes_before_stopped(cpu_time):
+    fresh, later = checkpoint.Clock(), checkpoint.Clock(40.0)
+    assert (fresh.seconds(), later.seconds()) == (0, 40)
+    cpu_time.now += 7.5
+    assert (fresh.seconds(), later.seconds()) == (7.5, 47.5)
+    begun_now = checkpoint.Clock()
+    cpu_time.now += 0.5
+    assert (fresh.seconds(), later.seconds(), begun_now.seconds()) == (8, 48, 0.5)
+
+
+def test_a_clock_counts_what_this_process_computes_and_not_what_it_waits():
+    clock = checkpoint.Clock()
+    started = time.monotonic()
+    time.sleep(0.2)
+    waited = clock.seconds()
+    while clock.seconds() - waited < 0.05:
+        sum(range(1000))
+    assert waited < 0.1
+    assert clock.seconds() < time.monotonic() - started
+
+
+def test_cpu_minutes_are_summed_over_all_checkpoints_below_a_folder(tmp_path):
+    times = {"": 30.0, "stack0": 60.0, "stack1": 120.0, "a/b/c": 0.75, "a/b": 600.0}
+    for folder, seconds in times.items():
+        checkpoint.write(tmp_path / folder / checkpoint.NAME, f"run of {folder}", State(1, FACTS, TENSORS, seconds))
+    (tmp_path / "stack0/other.safetensors").write_bytes((tmp_path / "stack0" / checkpoint.NAME).read_bytes())
+    (tmp_path / "step5").mkdir()
+    save_file({"w": torch.ones(2)}, tmp_path / "step5/model.safetensors")
+    (tmp_path / "notes.txt").touch()
+    # what a kill left of a writing is no checkpoint
+    (tmp_path / "stack1" / f".{Path(checkpoint.NAME).stem}.part.safetensors").write_bytes(b"half")
+    assert checkpoint.cpu_minutes(tmp_path) == pytest.approx(sum(times.values()) / 60)
+    assert checkpoint.cpu_minutes(tmp_path / "a") == pytest.approx(600.75 / 60)
+    assert checkpoint.cpu_minutes(tmp_path / "stack1") == 2
+    assert checkpoint.cpu_minutes(tmp_path / "step5") == checkpoint.cpu_minutes(tmp_path / "none") == 0
+
+
+def test_the_last_checkpoint_of_a_training_says_how_long_all_of_it_took(written):
+    checkpoint.write(written, "mine", State(10, {}, {}, 90.0))
+    assert checkpoint.cpu_minutes(written.parent) == 1.5

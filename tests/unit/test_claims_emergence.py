@@ -78,7 +78,8 @@ def labels(network):
     vocabulary, study, mask, encoding, depth = network
     bias = study if study in BIASED else "none"
     residual = study == "residual" or study in BIASED
-    values = (vocabulary, study, bias, mask, encoding, residual, depth)
+    omega = "training" if vocabulary == "fixed" else "none"  # of the classes in tests
+    values = (vocabulary, study, bias, mask, encoding, residual, depth, omega)
     return dict(zip(gaps.CONFIGURATION, values, strict=True))
 
 
@@ -636,6 +637,8 @@ def test_what_is_expected_of_each_gap_is_what_the_paper_says(network):
 
 # The table of gaps
 
+OMEGAS = {"fixed": {"training": 0.0, "fresh": -1.0}, "gaussian": {"none": 0.0}}  # directions of a test, shift of a gap
+
 
 @pytest.fixture(scope="module")
 def gap_table():
@@ -678,6 +681,29 @@ def test_a_gap_has_a_verdict_where_the_paper_says_something_and_no_claim_elsewhe
         predicted = PREDICTED.get(key[1:4], {}).get(key[-1])
         assert row["predicted"] == (predicted or "")
         assert row["verdict"] == ("holds" if predicted else emergence.NO_CLAIM)
+
+
+def test_gaps_in_tests_with_either_common_direction_have_each_their_row():
+    """Those of fresh directions are shifted; the Gaussian vocabulary has none."""
+    world = {key: by_seed for key, by_seed in papers_world().items() if key[1] == "ends"}
+    one, late = gap_frame(world), gap_frame({key: world[key] for key in reversed(world)})
+    fixed = one[one["vocabulary"] == "fixed"].assign(omega="fresh")
+    fresh = fixed.assign(gap=fixed["gap"] - 1.0)
+    table = emergence.gap_table(pd.concat([one, fresh]), pd.concat([late, fresh]), LEVEL)
+    assert len(table) == 2 * 3 * 6 + 3 * 6
+    assert table.groupby("vocabulary")["omega"].unique().map(sorted).to_dict() == {
+        "fixed": ["fresh", "training"],
+        "gaussian": ["none"],
+    }
+    for (*network, pair), by_seed in world.items():
+        for omega, shift in OMEGAS[network[0]].items():
+            row = of_gap(table[table["omega"] == omega], *network, pair)
+            mean = np.mean(list(by_seed.values())) + shift
+            assert (row["gap"], row["gap settled"]) == pytest.approx((mean, mean), abs=1e-12)
+            predicted = PREDICTED.get(tuple(network[1:4]), {}).get(pair)
+            assert row["predicted"] == (predicted or "")
+            if omega == "fresh" and predicted:
+                assert row["verdict"] == ("holds" if predicted == LATER else "fails")
 
 
 def test_the_verdict_on_a_gap_is_that_of_its_interval_at_the_end():

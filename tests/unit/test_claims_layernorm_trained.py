@@ -101,7 +101,7 @@ WORLD = {
 def curves_of(world):
     table = frame(world, "study", "depth", "seed", "iteration", "quantity")
     fixed = {"vocabulary": "gaussian", "bias": "none", "mask": "causal", "encoding": "none", "residual": True}
-    return table.assign(**fixed)[[*gaps.CONFIGURATION, "seed", "iteration", "quantity", "value"]]
+    return table.assign(**fixed, omega="none")[[*gaps.CONFIGURATION, "seed", "iteration", "quantity", "value"]]
 
 
 def checks(**changed):

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
 DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
 FAULTS = (of_language_models.faults, of_emergence.faults, of_layernorm.faults, of_postnorm.faults)
+NO_NETWORK = "is not a name; use MASK/ENCODING, as in causal/rope or window5/none ("
 
 
 def with_value(key, value):
@@ -62,11 +63,42 @@ def test_the_default_and_every_overlay_are_valid(overlay):
         configuration.check(config, SCHEMA, *FAULTS)
 
 
-def test_overlays_are_valid_together_as_they_are_used():
-    config = deepcopy(DEFAULT)
-    for name in ("paper", "evidence"):
-        update_config(config, yaml.safe_load((ROOT / f"config/{name}.yaml").read_text()))
-    configuration.check(config, SCHEMA, *FAULTS)
+def test_overlays_are_valid_together_as_they_are_used(shipped):
+    configuration.check(shipped, SCHEMA, *FAULTS)
+
+
+def test_the_schema_says_what_each_of_its_patterns_asks_for():
+    """Faults and the page of the configuration end with it."""
+
+    def patterns(node):
+        if isinstance(node, dict):
+            if "pattern" in node:
+                yield node
+            for value in node.values():
+                yield from patterns(value)
+        if isinstance(node, list):
+            for value in node:
+                yield from patterns(value)
+
+    found = list(patterns(SCHEMA))
+    assert len(found) > 4
+    assert [node for node in found if node["type"] != "string" or len(node["title"]) < 10] == []
+
+
+def test_the_schema_and_the_studies_know_the_same_networks():
+    """Of the reaches of windows and prefixes, the schema knows those up to 9999."""
+    masks, reaches = ("none", "causal", "window", "prefix", "diagonal"), ("", "0", "1", "12", "9999", "05", "-1", " 1")
+    names = [f"{mask}{reach}/{encoding}" for mask in masks for reach in reaches for encoding in ("none", "rope", "al")]
+    names += ["", "causal", "/none", "causal/none/rope", "causal/none\n", "\ncausal/none"]
+    of_schema = configuration.Validator(SCHEMA["$defs"]["networks"]["items"])
+    known = [name for name in names if of_schema.is_valid(name)]
+    assert len(known) == 2 * 2 + 2 * 3 * 2
+    for name in names:
+        if name in known:
+            assert f"{of_emergence.network(name).mask_name}/{of_emergence.network(name).encoding}" == name
+        else:
+            with pytest.raises(ValueError, match="is not a network"):
+                of_emergence.network(name)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +170,44 @@ def test_overlays_are_valid_together_as_they_are_used():
         ("lengths/long/tokens", 256, "lengths.long.tokens = 256 is that of lengths.standard too; give each its own"),
         ("lengths/long/prompts", 1, "lengths.long.prompts = 1 is too small; give at least 2"),
         ("lengths/heatmap/prompts", 1, "lengths.heatmap.prompts = 1 is too small; give at least 2 (prompts that a"),
-        ("scale", "laptop\n", "scale = 'laptop\\n' is not a name; use lower-case letters"),
+        ("scale", "laptop\n", "scale = 'laptop\\n' is not known; use one of laptop, longer, paper, test (the size of"),
+        (
+            "primary_dataset",
+            "wiki\n",
+            "primary_dataset = 'wiki\\n' is not a name; use lower-case letters, digits, dots and dashes (the data set",
+        ),
+        (
+            "training/datasets",
+            ["standard-library", "My Texts"],
+            "training.datasets.1 = 'My Texts' is not a name; use lower-case letters, digits, dots and dashes (",
+        ),
+        ("evidence/group", "My Run", "evidence.group = 'My Run' is not allowed (name of the run)"),
+        ("evidence/group", "", "evidence.group = '' is not allowed (name of the run)"),
+        ("evidence/emergence", ["gaussian/plain/depth2"] * 2, "evidence.emergence = ['gaussian/plain/depth2', "),
+        *(
+            (
+                "evidence/emergence",
+                [name],
+                f"evidence.emergence.0 = {name!r} is not a name; use VOCABULARY/STUDY/depthLAYERS, as in "
+                "gaussian/plain/depth2 (studies, each VOCABULARY/STUDY/depthLAYERS)",
+            )
+            for name in (
+                "gaussian/plain",
+                "gausian/plain/depth2",
+                "gaussian/plain/2",
+                "gaussian/plain/depth0",
+                "gaussian/plain/depth2\n",
+                "gaussian/../depth2",
+            )
+        ),
+        (
+            "evidence/emergence",
+            ["gaussian/plain/depth2", "gaussian/plan/depth2"],
+            "evidence.emergence = gaussian/plan/depth2 is of no study that is trained; use one of plain, residual",
+        ),
+        ("evidence/postnorm", ["copy-3"], "evidence.postnorm = 'copy-3' is not trained; use some of set-complement-16"),
+        ("evidence/structural", ["llama"], "evidence.structural = 'llama' is not in models; use one of bloom, mpt"),
+        ("evidence/layernorm", [], "evidence.layernorm = [] is not a key of the configuration; use one of group"),
         ("postnorm/languages/lengths", {7: 9}, "postnorm.languages.lengths has the name 7, which is of the wrong type"),
         ("emergence/task/noise", 10**30, "emergence.task.noise = 1000000000000000000000000000000 is too large"),
         ("postnorm/stability/deep/layers", 1, "postnorm.stability.deep.layers = 1 is too small; give at least 2"),
@@ -154,7 +223,8 @@ def test_overlays_are_valid_together_as_they_are_used():
         ("models/bloom/family", "gpt2", "models.bloom.family = 'gpt2' is not known; use one of bloom, mpt, falcon"),
         ("models/bloom/architecture/hidden", 60, "models.bloom.architecture.hidden = 60 does not divide into heads"),
         ("models/bloom/architecture/layers", -12, "models.bloom.architecture.layers = -12 is too small"),
-        ("scale", "My Laptop", "scale = 'My Laptop' is not a name; use lower-case letters"),
+        ("scale", "My Laptop", "scale = 'My Laptop' is not known; use one of laptop, longer, paper, test (the size of"),
+        ("scale", None, "scale = None is not known; use one of laptop, longer, paper, test"),
         ("datasets/standard-library", {}, "datasets.standard-library.corpus is missing; add it"),
     ],
 )
@@ -185,18 +255,48 @@ def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, message):
         ("task/scale", "variance", "task.scale = 'variance' is not known; use one of paper, released"),
         ("task/middle", 4, "task.middle = 4 is not known; use one of paper, released"),
         ("task/itemz", 8, "task.itemz = 8 is not a key of the configuration; did you mean 'items'?"),
-        ("windows", [5, 18], "windows = 18 is more than a sequence's tokens; give at most 17"),
-        ("windows", [0, 5], "windows.0 = 0 is too small; give at least 1 (tokens that a mask reaches"),
-        ("windows", [], "windows = [] is empty; give at least 1"),
-        ("windows", [5, 5], "windows = [5, 5] names something twice; name each once"),
-        ("windows", 5, "windows = 5 is of the wrong type; give a list"),
-        ("prefixes", [18], "prefixes = 18 is more than a sequence's tokens; give at most 17"),
-        ("prefixes", [2, 0], "prefixes.1 = 0 is too small; give at least 1 (tokens that a mask reaches"),
-        ("prefixes", [2.0], "prefixes.0 = 2.0 is of the wrong type; give a whole number"),
-        ("encodings", ["none", "alibi"], "encodings.1 = 'alibi' is not known; use one of none, decay, rope"),
-        ("encodings", ["none", "sin"], "encodings.1 = 'sin' is not known; use one of none, decay, rope"),
-        ("encodings", ["decay", "rope"], "encodings lacks 'none', which figures 7 and 8 show; add it"),
-        ("encodings", [], "encodings = [] is empty; give at least 1"),
+        (
+            "networks/window",
+            ["window5/none", "window18/none"],
+            "networks.window = window18/none reaches over more than a sequence's tokens; give at most 17",
+        ),
+        ("networks/window", ["window0/none", "window5/none"], f"networks.window.0 = 'window0/none' {NO_NETWORK}"),
+        ("networks/window", ["window5/none"] * 2, "networks.window = ['window5/none', 'window5/none'] names something"),
+        ("networks/window", "window5/none", "networks.window = 'window5/none' is of the wrong type; give a list"),
+        ("networks/window", [5], "networks.window.0 = 5 is of the wrong type; give a string"),
+        ("networks/window", ["window/none"], f"networks.window.0 = 'window/none' {NO_NETWORK}"),
+        (
+            "networks/prefix",
+            ["prefix18/none"],
+            "networks.prefix = prefix18/none reaches over more than a sequence's tokens; give at most 17",
+        ),
+        (
+            "networks/prefix",
+            ["prefix2/none", "prefix0/none"],
+            f"networks.prefix.1 = 'prefix0/none' {NO_NETWORK}with pref",
+        ),
+        ("networks/prefix", ["prefix2.0/none"], f"networks.prefix.0 = 'prefix2.0/none' {NO_NETWORK}"),
+        ("networks/prefix", ["prefix10000/none"], f"networks.prefix.0 = 'prefix10000/none' {NO_NETWORK}"),
+        ("networks/plain", ["causal/none", "causal/alibi"], f"networks.plain.1 = 'causal/alibi' {NO_NETWORK}"),
+        ("networks/plain", ["causal/none", "rope"], f"networks.plain.1 = 'rope' {NO_NETWORK}causal, without"),
+        ("networks/plain", ["causal/none\n"], f"networks.plain.0 = 'causal/none\\n' {NO_NETWORK}"),
+        (
+            "networks/plain",
+            ["causal/none", "none/none"],
+            "networks.plain = none/none has a mask that this study does not compare; use causal",
+        ),
+        (
+            "networks/ends",
+            ["window5/none"],
+            "networks.ends = window5/none has a mask that this study does not compare; use none or causal",
+        ),
+        ("networks/plan", [], "networks.plan = [] is not a key of the configuration; did you mean 'plain'?"),
+        ("networks", ["causal/none"], "networks = ['causal/none'] is of the wrong type; give a mapping"),
+        ("networks", {}, "networks.plain is missing; add it (config.yaml has the default)"),
+        *(
+            (key, [5], f"{key} = [5] is not a key of the configuration; ")
+            for key in ("windows", "prefixes", "encodings")
+        ),
         ("seeds/shallow", 0, "seeds.shallow = 0 is too small; give at least 1 (seeds of networks of 2 layers)"),
         ("seeds/deep", 0, "seeds.deep = 0 is too small; give at least 1 (seeds of networks of more than 2 layers)"),
         ("seeds/ends", 0, "seeds.ends = 0 is too small; give at least 1 (seeds of networks trained on answers at both"),
@@ -255,24 +355,26 @@ def test_faults_of_values_together_are_looked_for_in_what_fits_the_schema_alone(
 
 
 def test_numbers_of_emergence_given_as_text_are_read_before_they_are_compared():
-    """As --config emergence='{sinks: {threshold: 0.25}, windows: [5, 9]}' leaves them."""
+    """As --config emergence='{sinks: {threshold: 0.25}, depths: {gaussian: {plain: [2, 4]}}}' leaves them."""
     config = with_value("emergence/sinks/threshold", "0.25")
-    config["emergence"] |= {"windows": ["5", "9"], "seeds": {"shallow": "2", "deep": "2", "ends": "2"}}
+    config["emergence"]["depths"]["gaussian"]["plain"] = ["2", "4"]
+    config["emergence"] |= {"seeds": {"shallow": "2", "deep": "2", "ends": "2"}}
     configuration.read_numbers(config, SCHEMA)
     configuration.check(config, SCHEMA, *FAULTS)
     assert config["emergence"]["sinks"]["threshold"] == 0.25
-    assert config["emergence"]["windows"] == [5, 9]
+    assert config["emergence"]["depths"]["gaussian"]["plain"] == [2, 4]
+    assert config["emergence"]["seeds"] == {"shallow": 2, "deep": 2, "ends": 2}
 
 
 def test_numbers_given_as_text_within_a_command_line_value_are_read():
     config = with_value("rollout", {"bootstrap": "200", "level": "0.9"})
     config["training"] |= {"learning_rate": "2e-3", "snapshots": ["0", "100"], "steps": "many"}
-    config["scale"] = "7"  # a name, and a name it stays
+    config["primary_dataset"] = "7"  # a name, and a name it stays
     configuration.read_numbers(config, SCHEMA)
     assert config["rollout"] == {"bootstrap": 200, "level": 0.9}
     assert config["training"]["learning_rate"] == 0.002
     assert config["training"]["snapshots"] == [0, 100]
-    assert config["scale"] == "7"
+    assert config["primary_dataset"] == "7"
     with pytest.raises(InputError, match=r"training\.steps = 'many' is of the wrong type"):
         configuration.check(config, SCHEMA)
 

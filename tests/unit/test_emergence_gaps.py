@@ -1,9 +1,13 @@
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
 
+from position_bias import artifacts
 from position_bias.emergence import gaps
+from position_bias.runtime import InputError
 
 CONFIGURATION = {
     "vocabulary": "gaussian",
@@ -13,6 +17,7 @@ CONFIGURATION = {
     "encoding": "none",
     "residual": False,
     "depth": 2,
+    "omega": "none",
 }
 # accuracy on the pair sets by (answer, twin); first, middle and last are items 1, 2 and 4
 PAIRS = {(1, 2): 0.9, (2, 1): 0.4, (1, 4): 0.7, (4, 1): 0.8, (2, 4): 0.6, (4, 2): 0.5}
@@ -45,6 +50,36 @@ def of(frame, **wanted):
 
 def values(frame, **wanted):
     return of(frame, **wanted)["value"].tolist()
+
+
+# Tables of training
+
+ROW = ["seed", "iteration", "quantity", "answer", "twin", "value"]
+
+
+def test_a_table_of_training_has_the_columns_of_a_configuration_and_of_a_number():
+    assert list(gaps.CONFIGURATION) == list(CONFIGURATION)
+    assert list(gaps.COLUMNS) == [*CONFIGURATION, *ROW]
+    assert set(table(curves(0, 10))) == set(gaps.COLUMNS)
+
+
+def test_tables_at_several_paths_are_read_as_one(tmp_path):
+    parts = {"one.parquet": table(curves(0, 10), curves(1, 10)), "two.csv": table(curves(0, 10, depth=4))}
+    for name, part in parts.items():
+        artifacts.write_table(tmp_path / name, part.assign(device="cpu"))
+    found = gaps.read([tmp_path / name for name in parts])
+    assert set(gaps.COLUMNS) <= set(found)
+    expected = pd.concat(parts.values(), ignore_index=True)
+    pd.testing.assert_frame_equal(found[gaps.COLUMNS], expected[gaps.COLUMNS])
+
+
+@pytest.mark.parametrize("column", [*CONFIGURATION, *ROW])
+def test_a_table_that_lacks_a_column_is_not_read(tmp_path, column):
+    """As one that was written before tests were made with two common directions."""
+    artifacts.write_table(tmp_path / "whole.csv", table(curves(0, 10)))
+    artifacts.write_table(tmp_path / "old.csv", table(curves(0, 10)).drop(columns=column))
+    with pytest.raises(InputError, match=rf"old\.csv is not usable: it lacks column {column}; rebuild it"):
+        gaps.read([tmp_path / "whole.csv", tmp_path / "old.csv"])
 
 
 # Curves by seed
@@ -99,6 +134,64 @@ def test_first_middle_and_last_are_the_positions_of_the_pair_sets_in_order(posit
     rows.loc[pairs, ["answer", "twin"]] = rows.loc[pairs, ["answer", "twin"]].replace(renamed)
     found = gaps.curves(rows.sample(frac=1, random_state=0))
     assert {pair: values(found, quantity=pair)[0] for pair in GAPS} == pytest.approx(GAPS)
+
+
+# Common directions of the classes in a test
+
+
+@pytest.fixture(scope="module")
+def both_omegas():
+    """The fixed vocabulary with both, whose loss stands with the first alone, beside the Gaussian with neither."""
+    fixed = [
+        row
+        for seed in (0, 1)
+        for omega, shift in (("training", 0.0), ("fresh", 0.04))
+        for row in curves(seed, 100, shift + 0.1 * seed, vocabulary="fixed", omega=omega)
+        if (row["quantity"], omega) != ("loss", "fresh")
+    ]
+    return table(fixed, curves(0, 100, 0.3)).sample(frac=1, random_state=3, ignore_index=True)
+
+
+def test_figures_show_tests_with_the_direction_of_training_or_without_any(both_omegas):
+    shown = gaps.of_training_omega(both_omegas)
+    assert set(zip(shown["vocabulary"], shown["omega"], strict=True)) == {("fixed", "training"), ("gaussian", "none")}
+    pd.testing.assert_frame_equal(shown, both_omegas[both_omegas["omega"].isin(["training", "none"])])
+    without = both_omegas[both_omegas["vocabulary"] == "gaussian"]
+    pd.testing.assert_frame_equal(gaps.of_training_omega(without), without)
+
+
+def test_tests_with_different_directions_are_kept_apart(both_omegas):
+    found = gaps.curves(both_omegas)
+    assert list(found.columns) == [*CONFIGURATION, "seed", "iteration", "quantity", "value"]
+    assert not found.duplicated([*CONFIGURATION, "seed", "iteration", "quantity"]).any()
+    assert len(found) == 2 * (2 * (2 + 3) + 1) + (1 + 2 + 3)  # one loss a seed
+    plain = np.mean(list(PLAIN.values()))
+    for seed, (omega, shift) in itertools.product((0, 1), (("training", 0.0), ("fresh", 0.04))):
+        shifted = shift + 0.1 * seed
+        member = of(found, vocabulary="fixed", seed=seed, omega=omega)
+        assert values(member, quantity="accuracy") == pytest.approx([plain + shifted])
+        assert len(values(member, quantity="in_context")) == 1
+        assert values(member, quantity="loss") == [1.5] * (omega == "training")
+        for pair, gap in GAPS.items():
+            assert values(member, quantity=pair) == pytest.approx([gap + shifted])
+    assert values(found, vocabulary="gaussian", quantity="first-last") == pytest.approx([-0.1 + 0.3])
+
+
+def test_the_trained_networks_have_gaps_and_accuracy_with_either_direction(both_omegas):
+    by_iteration = gaps.curves(both_omegas)
+    for found in (gaps.trained(by_iteration), gaps.settled(by_iteration, 0.25)):
+        assert len(found) == 3 * (2 * 2 + 1)
+        for seed, (omega, shift) in itertools.product((0, 1), (("training", 0.0), ("fresh", 0.04))):
+            member = of(found, vocabulary="fixed", seed=seed, omega=omega)
+            expected = {pair: gap + shift + 0.1 * seed for pair, gap in GAPS.items()}
+            assert dict(zip(member["pair"], member["gap"], strict=True)) == pytest.approx(expected)
+    accuracy = gaps.by_position(both_omegas)
+    assert len(accuracy) == 4 * (2 * 2 + 1)
+    for omega, shift in (("training", 0.1), ("fresh", 0.14)):
+        member = of(accuracy, vocabulary="fixed", seed=1, omega=omega)
+        assert dict(zip(member["answer"], member["accuracy"], strict=True)) == pytest.approx(
+            {answer: value + shift for answer, value in PLAIN.items()}
+        )
 
 
 # By seed, after training

@@ -245,11 +245,12 @@ def test_the_ends_of_the_unit_interval_draw_classes_that_there_are():
 # Test sets
 
 
-@pytest.fixture(params=["gaussian", "fixed"])
+@pytest.fixture(params=[("gaussian", "none"), ("fixed", "training"), ("fixed", "fresh")], ids="-".join)
 def unseen(request):
-    task = TASKS[request.param]
+    vocabulary, omega = request.param
+    task = TASKS[vocabulary]
     world = sequences.world(task, (0, 1), "cpu")
-    return task, world, sequences.novel(task, world, (0, 1), 60)
+    return task, world, sequences.novel(task, world, (0, 1), 60, omega=omega)
 
 
 def item(tokens, position):
@@ -332,12 +333,12 @@ def test_novel_classes_are_not_those_of_training(unseen):
     assert torch.cdist(firsts, firsts).fill_diagonal_(torch.inf).min() > 0.5
 
 
-@pytest.mark.parametrize("vocabulary", TASKS)
-def test_what_a_seed_is_tested_on_depends_on_seed_and_part_alone(vocabulary):
+@pytest.mark.parametrize(("vocabulary", "omega"), [(name, omega) for name in TASKS for omega in TASKS[name].omegas])
+def test_what_a_seed_is_tested_on_depends_on_seed_and_part_alone(vocabulary, omega):
     task = TASKS[vocabulary]
 
     def novel(seeds, part=0):
-        return vars(sequences.novel(task, sequences.world(task, seeds, "cpu"), seeds, 30, part))
+        return vars(sequences.novel(task, sequences.world(task, seeds, "cpu"), seeds, 30, part, omega))
 
     alone, again, together, other = novel((4,)), novel((4,)), novel((3, 4)), novel((4,), 1)
     for name, value in alone.items():
@@ -356,3 +357,110 @@ def test_a_plain_sequence_asks_for_each_item_in_turn(unseen):
         assert torch.equal(tokens[:, m, -1], novel.queries[:, m, asked])
         assert torch.equal(answers[:, m], novel.labels[:, m, asked])
     assert torch.equal(shown_labels(world, tokens), novel.labels)
+
+
+# The common direction of novel classes
+
+LAMBDAS = (0.25, 0.75, 2.0)
+
+
+def both(task, seeds=(0, 1), count=60, part=0):
+    """A world, and novel sequences with either direction."""
+    world = sequences.world(task, seeds, "cpu")
+    return world, *(sequences.novel(task, world, seeds, count, part, omega) for omega in ("training", "fresh"))
+
+
+def fresh_directions(task, **drawn):
+    """The direction of each sequence `[S, M, d]` by Appendix L, (mu + lambda omega) / sqrt(1 + lambda^2), in float64.
+
+    Class means cancel out of the difference between the same classes with another direction.
+    """
+    world, training, fresh = both(task, **drawn)
+    share = task.anisotropy / math.sqrt(1 + task.anisotropy**2)
+    moved = (fresh.items.double() - training.items.double()) / share
+    return world.shared[:, None].double() + moved.mean(2)
+
+
+@pytest.mark.parametrize("scale", ["paper", "released"])
+@pytest.mark.parametrize("anisotropy", LAMBDAS)
+def test_another_direction_moves_all_items_of_a_sequence_alike_and_changes_nothing_else(anisotropy, scale):
+    task = replace(FIXED, anisotropy=anisotropy, scale=scale)
+    world, training, fresh = both(task)
+    assert torch.equal(fresh.labels, training.labels)
+    assert torch.equal(fresh.tokens_of, training.tokens_of)
+    share = anisotropy / math.sqrt(1 + anisotropy**2)
+    directions = fresh_directions(task)
+    moved = share * (directions - world.shared[:, None].double())[:, :, None]
+    for one, other in ((fresh.items, training.items), (fresh.queries, training.queries)):
+        np.testing.assert_allclose(one.double(), other.double() + moved, rtol=0, atol=1e-6 * task.spread)
+        # which items are of one class is the same
+        alike = [(of[:, :, :, None] == of[:, :, None]).all(-1) for of in (one, other)]
+        assert torch.equal(*alike)
+        assert (alike[0].sum(-1) == task.burstiness).all()
+
+
+@pytest.mark.parametrize("anisotropy", LAMBDAS)
+def test_every_sequence_seed_and_part_has_a_direction_of_its_own(anisotropy):
+    task = replace(FIXED, anisotropy=anisotropy)
+    parts = [fresh_directions(task, part=part, count=40) for part in (0, 1, ("sinks", 0))]
+    directions = torch.cat([part.flatten(0, 1) for part in parts])
+    world = sequences.world(task, (0, 1), "cpu")
+    directions = torch.cat([directions, world.shared.double()])  # nor is it that of training
+    assert len(directions) == 3 * 2 * 40 + 2
+    assert torch.cdist(directions, directions).fill_diagonal_(torch.inf).min() > 0.7
+    again = fresh_directions(task, part=1, count=40)
+    assert torch.equal(again, parts[1])
+
+
+@pytest.mark.parametrize(("scale", "spread"), [("paper", 1 / 8), ("released", 1 / 64)])
+def test_fresh_directions_are_drawn_as_that_of_training(scale, spread):
+    """Coordinates are independent normal numbers of the scale's spread, and know nothing of the classes."""
+    task = replace(FIXED, scale=scale)
+    world, training, _ = both(task, count=800)
+    directions = fresh_directions(task, count=800)
+    drawn = directions.flatten() / spread
+    assert scipy.stats.kstest(drawn, "norm").pvalue > 1e-3
+    assert cosines(directions.flatten(0, 1)).mean().abs() < 5 / math.sqrt(64) / 1600
+    means = training.items[:, :, 0].double() - 0.6 * world.shared[:, None].double()  # lambda / sqrt(1 + lambda^2)
+    together = np.corrcoef(drawn, means.flatten())[0, 1]
+    assert abs(together) < 5 / math.sqrt(len(drawn))
+
+
+def test_classes_of_a_sequence_share_a_fresh_direction_with_one_another_and_not_with_training():
+    expected = 0.75**2 / (1 + 0.75**2)
+    task = Task("fixed", width=1024, classes=100, burstiness=4)
+    world, training, fresh = both(task, seeds=(0,), count=200)
+    other_class = (training.items[0, :, :1] != training.items[0]).any(-1)
+    for novel, like_training in ((training, expected), (fresh, 0.0)):
+        items = torch.nn.functional.normalize(novel.items[0].double(), dim=-1)
+        within = (items[:, :1] * items).sum(-1)[other_class]
+        assert within.mean().item() == pytest.approx(expected, abs=0.02)
+        of_training = torch.nn.functional.normalize(world.items[0].double(), dim=-1)
+        assert (items[:, 0] @ of_training.T).mean().item() == pytest.approx(like_training, abs=0.02)
+        between = items[1:, 0] * items[:-1, 0]
+        assert between.sum(-1).mean().item() == pytest.approx(like_training, abs=0.02)
+
+
+@pytest.mark.parametrize("vocabulary", ["gaussian", "isotropic"])
+def test_without_a_common_direction_there_is_one_kind_of_test(vocabulary):
+    task = TASKS[vocabulary]
+    assert task.omegas == ("none",)
+    world = sequences.world(task, (0, 1), "cpu")
+    plain, none = (sequences.novel(task, world, (0, 1), 40, 3, *omega) for omega in ((), ("none",)))
+    for name, value in vars(plain).items():
+        assert torch.equal(value, vars(none)[name])
+    # whatever the direction of the world
+    turned = sequences.novel(task, replace(world, shared=world.shared + 1), (0, 1), 40, 3, "none")
+    assert torch.equal(turned.items, none.items)
+    assert torch.equal(turned.queries, none.queries)
+
+
+def test_the_direction_of_training_is_that_of_the_world_and_what_a_test_has_by_default():
+    world, training, _ = both(FIXED, part=3)
+    plain = sequences.novel(FIXED, world, (0, 1), 60, 3)
+    assert all(torch.equal(value, vars(plain)[name]) for name, value in vars(training).items())
+    turned = replace(world, shared=world.shared + 1)
+    moved = sequences.novel(FIXED, turned, (0, 1), 60, 3).items - training.items
+    np.testing.assert_allclose(moved, 0.6, rtol=0, atol=1e-6)
+    fresh = [sequences.novel(FIXED, of, (0, 1), 60, 3, "fresh") for of in (world, turned)]
+    assert torch.equal(fresh[0].items, fresh[1].items)  # which owe it nothing

@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -167,6 +168,10 @@ def test_a_weight_of_exactly_the_threshold_is_no_sink():
 # Measured on networks
 
 TASK = Task(items=4, burstiness=2, classes=8, labels=8, width=8)
+FIXED = replace(TASK, vocabulary="fixed", anisotropy=2.0)
+TASKS = pytest.mark.parametrize(
+    "task", [TASK, FIXED, replace(FIXED, anisotropy=0.0)], ids=["gaussian", "fixed", "isotropic"]
+)
 T, DEPTH, DECAY = 9, 2, 0.3
 COUNT = 11
 SEEDS = (5, 3)
@@ -188,9 +193,9 @@ def trained_weights(members, depth=DEPTH):
     return {name: value * (4 if name[0] in "qk" else 1.5) for name, value in weights.items()}
 
 
-def measured(members=MEMBERS, weights=None, residual=False, count=COUNT, depth=DEPTH):
+def measured(members=MEMBERS, weights=None, residual=False, count=COUNT, depth=DEPTH, task=TASK):
     weights = trained_weights(members, depth) if weights is None else weights
-    return sinks.measure(TASK, members, weights, depth, residual, DECAY, count, TAUS)
+    return sinks.measure(task, members, weights, depth, residual, DECAY, count, TAUS)
 
 
 @pytest.fixture(scope="module")
@@ -198,11 +203,12 @@ def result():
     return measured()
 
 
-def metric(table, member, state):
+def metric(table, member, state, omega="none"):
     """`[thresholds, tokens]` of a member's rows."""
     found = table[
         (table["mask"] == member.network.mask_name)
         & (table["encoding"] == member.network.encoding)
+        & (table["omega"] == omega)
         & (table["seed"] == (0 if state == "uniform" else member.seed))
         & (table["state"] == state)
     ]
@@ -251,59 +257,92 @@ def attention_of(network, weights, tokens, residual):
     return np.stack(maps)
 
 
-def test_every_member_has_rows_trained_and_untrained_and_every_network_a_null(result):
-    table, _, _ = result
-    assert set(table.columns) == {"mask", "encoding", "seed", "state", "tau", "token", "value"}
-    assert len(table) == (2 * len(MEMBERS) + len(KINDS)) * len(TAUS) * T
-    assert not table.duplicated(["mask", "encoding", "seed", "state", "tau", "token"]).any()
-    assert set(table["tau"]) == set(TAUS)
-    assert sorted(table["token"].unique()) == list(range(1, T + 1))
-    assert set(table.loc[table["state"] == "uniform", "seed"]) == {0}
-    assert table["value"].between(0, 1).all()
+@TASKS
+def test_every_member_has_rows_trained_and_untrained_and_every_network_a_null(task):
+    table, _, _ = measured(task=task)
+    assert set(table.columns) == {"mask", "encoding", "omega", "seed", "state", "tau", "token", "value"}
+    omegas = ["training", "fresh"] if task is FIXED else ["none"]
+    assert table["omega"].unique().tolist() == omegas
+    for _, of_omega in table.groupby("omega"):
+        assert len(of_omega) == (2 * len(MEMBERS) + len(KINDS)) * len(TAUS) * T
+        assert not of_omega.duplicated(["mask", "encoding", "seed", "state", "tau", "token"]).any()
+        assert set(of_omega["tau"]) == set(TAUS)
+        assert sorted(of_omega["token"].unique()) == list(range(1, T + 1))
+        assert set(of_omega.loc[of_omega["state"] == "uniform", "seed"]) == {0}
+        assert of_omega["value"].between(0, 1).all()
 
 
+@TASKS
 @pytest.mark.parametrize("residual", [False, True], ids=["plain", "residual"])
-def test_metric_and_maps_are_those_of_a_textbook_network_in_the_order_of_the_members(monkeypatch, residual):
-    """Over several parts, the last one smaller; the sequences are those that were drawn for the member's seed."""
+def test_metric_and_maps_are_those_of_a_textbook_network_in_the_order_of_the_members(monkeypatch, residual, task):
+    """Over several parts, the last one smaller; the sequences are those that were drawn for the member's seed.
+
+    Maps are those of tests with the direction of training, where there is one.
+    """
     drawn = {}
     novel = sequences.novel
 
-    def spy(task, world, seeds, count, part):
-        parts = drawn.setdefault(tuple(seeds), {})
-        parts[part] = found = novel(task, world, seeds, count, part)
+    def spy(task, world, seeds, count, part, omega):
+        parts = drawn.setdefault((*seeds, omega), {})
+        parts[part] = found = novel(task, world, seeds, count, part, omega)
         return found
 
     monkeypatch.setattr(sinks, "PART", 4)
     monkeypatch.setattr(sequences, "novel", spy)
-    table, means, examples = measured(residual=residual)
+    table, means, examples = measured(residual=residual, task=task)
     weights = trained_weights(MEMBERS)
     assert means.shape == examples.shape == (len(MEMBERS), DEPTH, T, T)
-    for index, member in enumerate(MEMBERS):
-        parts = [sequences.plain_set(part)[0][0] for part in drawn[member.seed,].values()]
+    omegas = ["training", "fresh"] if task is FIXED else ["none"]
+    assert set(drawn) == set(itertools.product(SEEDS, omegas))
+    for (index, member), omega in itertools.product(enumerate(MEMBERS), omegas):
+        parts = [sequences.plain_set(part)[0][0] for part in drawn[member.seed, omega].values()]
         assert [len(part) for part in parts] == [4, 4, 3]
         tokens = torch.cat(parts).double().numpy()
         own = {name: value[index] for name, value in weights.items()}
         maps = np.stack([attention_of(member.network, own, one, residual) for one in tokens])
-        np.testing.assert_allclose(means[index], maps.mean(0), atol=1e-12)
-        np.testing.assert_allclose(examples[index], maps[0], atol=1e-12)
+        alike = [np.allclose(means[index], maps.mean(0), atol=1e-12), np.allclose(examples[index], maps[0], atol=1e-12)]
+        assert alike == [omega != "fresh"] * 2
         expected = np.mean(
             [[as_printed(one, reads(member.network), tau) for tau in TAUS] for one in maps],
             axis=0,
         )
-        np.testing.assert_allclose(metric(table, member, "trained"), expected, atol=1e-12)
+        np.testing.assert_allclose(metric(table, member, "trained", omega), expected, atol=1e-12)
 
 
-def test_the_sequences_of_a_seed_are_all_different_and_not_those_of_another(monkeypatch):
+@TASKS
+def test_the_sequences_of_a_seed_are_all_different_and_not_those_of_another(monkeypatch, task):
     drawn = []
     novel = sequences.novel
     monkeypatch.setattr(sinks, "PART", 4)
     monkeypatch.setattr(sequences, "novel", lambda *args: drawn.append(novel(*args)) or drawn[-1])
     members = [Member(Network("causal", "none"), seed) for seed in SEEDS]
-    measured(members)
+    measured(members, task=task)
     items = torch.cat([part.items[0] for part in drawn]).flatten(1)
-    # each seed's 11 sequences are read twice, by trained and untrained weights
-    assert len(items) == 2 * 2 * COUNT
-    assert len(items.unique(dim=0)) == 2 * COUNT
+    # each seed's 11 sequences, with each direction, are read twice, by trained and untrained weights
+    directions = 2 if task is FIXED else 1
+    assert len(items) == 2 * 2 * directions * COUNT
+    assert len(items.unique(dim=0)) == 2 * directions * COUNT
+
+
+def test_directions_of_the_classes_change_the_metric_and_not_its_null():
+    table, _, _ = measured(task=FIXED)
+    for member in MEMBERS:
+        training, fresh = (metric(table, member, "trained", omega) for omega in ("training", "fresh"))
+        assert (training != fresh).any()
+    for member in MEMBERS:
+        training, fresh = (metric(table, member, "uniform", omega) for omega in ("training", "fresh"))
+        np.testing.assert_array_equal(training, fresh)
+        np.testing.assert_array_equal(training, metric(measured([member])[0], member, "uniform"))
+
+
+def test_tests_with_fresh_directions_leave_those_with_that_of_training_as_they_are(monkeypatch):
+    expected = measured(task=FIXED)
+    monkeypatch.setattr(Task, "omegas", ("training",))
+    table, means, examples = measured(task=FIXED)
+    of_training = expected[0][expected[0]["omega"] == "training"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(table, of_training, check_exact=True)
+    assert means.tobytes() == expected[1].tobytes()
+    assert examples.tobytes() == expected[2].tobytes()
 
 
 def test_maps_are_shares_of_what_the_mask_admits_in_float64(result):
@@ -386,7 +425,9 @@ def test_every_item_is_asked_for_equally_often_whatever_fits_in_memory(monkeypat
     novel = sequences.novel
     monkeypatch.setattr(sinks, "PART", at_most)
     monkeypatch.setattr(sequences, "novel", lambda *args: drawn.append(novel(*args)) or drawn[-1])
-    measured([Member(Network("causal", "none"), 2)])
-    assert [part.labels.shape[1] for part in drawn] == sizes * 2  # trained, untrained
+    for task, tested in ((TASK, 2), (FIXED, 4)):  # trained, untrained, and either with both directions
+        drawn.clear()
+        measured([Member(Network("causal", "none"), 2)], task=task)
+        assert [part.labels.shape[1] for part in drawn] == sizes * tested
     asked = np.concatenate([np.arange(size) % TASK.items for size in sizes])
     assert np.ptp(np.bincount(asked)) <= 1

@@ -151,3 +151,23 @@ def test_a_vocabulary_by_name_keeps_all_other_numbers(name, vocabulary, anisotro
 def test_there_is_no_other_vocabulary():
     with pytest.raises(ValueError, match=r"^vocabulary = 'fixd' is not known; use one of gaussian, fixed$"):
         for_vocabulary("fixd", {})
+
+
+# The common direction of the classes in a test
+
+
+@pytest.mark.parametrize(
+    ("name", "anisotropy", "omegas"),
+    [
+        ("fixed", 0.75, ("training", "fresh")),
+        ("fixed", 1e-9, ("training", "fresh")),
+        ("fixed", 0.0, ("none",)),
+        ("isotropic", 0.75, ("none",)),
+        ("gaussian", 0.75, ("none",)),
+        ("gaussian", 0.0, ("none",)),
+    ],
+)
+def test_where_classes_share_a_direction_tests_are_made_with_that_of_training_first_and_with_fresh_ones(
+    name, anisotropy, omegas
+):
+    assert for_vocabulary(name, {"anisotropy": anisotropy}).omegas == omegas

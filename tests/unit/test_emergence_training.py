@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+from position_bias import checkpoint
 from position_bias.emergence import sequences, studies, training
 from position_bias.emergence.studies import Network, Study
 from position_bias.emergence.task import Task
@@ -15,12 +16,14 @@ from position_bias.ensemble import Recipe
 from position_bias.runtime import InputError
 
 SMALL = Task(items=4, burstiness=2, classes=16, labels=16, width=16)
+FIXED = replace(SMALL, vocabulary="fixed")
 SETTING = Setting(Recipe(23, 1e-2, 1e-6), batch=16, decay=0.3, sequences=48, sequences_along=32, observe_every=10)
 MIXED = Study(
     ("first",),
     True,
     (Network("causal", "none"), Network("none", "sin"), Network("causal", "rope"), Network("causal", "decay")),
 )
+BIASED = ["none/none", "none/sin", "none/rope", "causal/none", "causal/sin", "causal/rope"]
 SEEDS = (0, 1)
 SETS = [(1, 2), (2, 1), (1, 4), (4, 1), (2, 4), (4, 2), (1, 0), (2, 0), (3, 0), (4, 0)]
 NAMES = ["mask", "encoding", "seed"]
@@ -98,9 +101,14 @@ def test_members_are_found_again_by_their_labels():
 # Training, end to end
 
 
+@pytest.fixture(scope="module", params=[SMALL, FIXED], ids=["gaussian", "fixed"])
+def task(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    return train(tmp_path_factory.mktemp("trained"))
+def trained(tmp_path_factory, task):
+    return train(tmp_path_factory.mktemp("trained"), task=task)
 
 
 def test_training_gives_the_weights_of_every_member(trained):
@@ -113,20 +121,23 @@ def test_training_gives_the_weights_of_every_member(trained):
     assert not any(torch.equal(starts[name], value) for name, value in trained.weights.items())
 
 
-def test_curves_hold_a_row_a_number_and_nothing_twice(trained):
+def test_curves_hold_a_row_a_number_and_nothing_twice(trained, task):
+    """Every test of the fixed vocabulary is made with both common directions; what was lost belongs to the first."""
     curves = trained.curves
-    assert list(curves.columns) == [*NAMES, "iteration", "quantity", "answer", "twin", "value"]
-    assert not curves.duplicated([*NAMES, "iteration", "quantity", "answer", "twin"]).any()
-    sets = [(measure, *of) for of in SETS for measure in ("accuracy", "in_context")]
-    expected = {0: sets, **{iteration: [("loss", 0, 0), *sets] for iteration in (10, 20, 23)}}
+    keys = ["omega", "quantity", "answer", "twin"]
+    assert list(curves.columns) == [*NAMES, "iteration", *keys, "value"]
+    assert not curves.duplicated([*NAMES, "iteration", *keys]).any()
+    omegas = {"gaussian": ["none"], "fixed": ["training", "fresh"]}[task.vocabulary]
+    sets = [(omega, measure, *of) for omega in omegas for of in SETS for measure in ("accuracy", "in_context")]
+    expected = {0: sets, **{iteration: [(omegas[0], "loss", 0, 0), *sets] for iteration in (10, 20, 23)}}
     groups = curves.groupby([*NAMES, "iteration"])
     assert len(groups) == 8 * 4
     for (*_, iteration), rows in groups:
-        assert sorted(zip(rows["quantity"], rows["answer"], rows["twin"], strict=True)) == sorted(expected[iteration])
+        assert sorted(rows[keys].itertuples(index=False, name=None)) == sorted(expected[iteration])
     shares = curves[curves["quantity"] != "loss"]["value"]
     assert shares.between(0, 1).all()
     accuracy, in_context = (
-        curves[curves["quantity"] == name].set_index([*NAMES, "iteration", "answer", "twin"])["value"]
+        curves[curves["quantity"] == name].set_index([*NAMES, "iteration", "omega", "answer", "twin"])["value"]
         for name in ("accuracy", "in_context")
     )
     assert (accuracy <= in_context).all()  # the right answer is a label of the context
@@ -144,34 +155,36 @@ def test_the_loss_of_a_test_is_the_mean_since_the_test_before(tmp_path):
         assert value == pytest.approx(np.mean(since), rel=1e-6)
 
 
-def test_every_test_draws_its_own_sequences_and_the_last_draws_more(tmp_path, monkeypatch):
+def test_every_test_draws_its_own_sequences_and_the_last_draws_more(tmp_path, monkeypatch, task):
     counts = []
     original = sequences.novel
 
-    def counted(task, world, seeds, count, part):
-        counts.append((part, count))
-        return original(task, world, seeds, count, part)
+    def counted(task, world, seeds, count, part, omega):
+        counts.append((part, count, omega))
+        return original(task, world, seeds, count, part, omega)
 
     monkeypatch.setattr(sequences, "novel", counted)
     setting = replace(SETTING, recipe=replace(SETTING.recipe, iterations=4), observe_every=3, sequences=2 * PART + 30)
-    train(tmp_path, Study((), False, (Network("causal", "none"),)), (0,), setting=setting)
-    assert counts == [((0, 0), 32), ((3, 0), 32), ((4, 0), PART), ((4, 1), PART), ((4, 2), 30)]
+    train(tmp_path, Study((), False, (Network("causal", "none"),)), (0,), task, setting)
+    tests = [((0, 0), 32), ((3, 0), 32), ((4, 0), PART), ((4, 1), PART), ((4, 2), 30)]
+    omegas = {"gaussian": ["none"], "fixed": ["training", "fresh"]}[task.vocabulary]
+    assert counts == [(*test, omega) for test in tests for omega in omegas]
 
 
 @pytest.mark.parametrize(
-    ("name", "variants", "bias"),
+    ("name", "networks", "bias"),
     [
-        ("plain", ["none", "decay", "rope"], []),
-        ("residual", ["none", "sin"], []),
-        ("window", [1, 5], []),
-        ("prefix", [2], []),
-        ("ends", [], [1, 4]),
-        ("first", [], [1]),
-        ("middle", [], [2]),
-        ("last", [], [4]),
+        ("plain", ["causal/none", "causal/decay", "causal/rope"], []),
+        ("residual", ["causal/none", "causal/sin"], []),
+        ("window", ["window1/none", "window5/none"], []),
+        ("prefix", ["prefix2/none"], []),
+        ("ends", BIASED, [1, 4]),
+        ("first", BIASED, [1]),
+        ("middle", BIASED, [2]),
+        ("last", BIASED, [4]),
     ],
 )
-def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch, name, variants, bias):
+def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch, name, networks, bias):
     biases = []
     original = sequences.Batches
 
@@ -180,7 +193,7 @@ def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch, name, variant
         return original(task, world, seeds, positions, batch)
 
     monkeypatch.setattr(sequences, "Batches", recorded)
-    study = studies.study(name, variants)
+    study = studies.study(name, networks)
     short = replace(SETTING, recipe=replace(SETTING.recipe, iterations=2))
     outcome = train(tmp_path, study, (3,), setting=short, depth=1)
     assert {member.network for member in outcome.members} == set(study.networks)
@@ -245,14 +258,20 @@ class Answers:
     def __init__(self, task):
         self.task, self.world = task, sequences.world(task, (0,), "cpu")
 
-    def measured(self, answer, count):
+    def measured(self, answer, count, omega="none"):
         """Accuracy and in_context on pair sets `[3, 2, 2]` (pair, order, measure) and by position `[n, 2]`."""
+        found = self.evaluated(answer, count)[self.task.omegas.index(omega)]
+        return found[:6].view(3, 2, 2), found[6:]
+
+    def evaluated(self, answer, count):
+        """All of that, with every common direction: `[omegas, sets, 2]`."""
 
         def one_hot(tokens):
             return torch.eye(self.task.labels)[answer(tokens[0])][None]
 
-        found = training.evaluate(one_hot, self.task, self.world, (0,), torch.tensor([0]), count, draw=0)[0]
-        return found[:6].view(3, 2, 2), found[6:]
+        found = training.evaluate(one_hot, self.task, self.world, (0,), torch.tensor([0]), count, draw=0)
+        assert found.shape == (1, len(self.task.omegas), 6 + self.task.items, 2)
+        return found[0]
 
     def labels(self, tokens):
         return torch.cdist(tokens[:, 1::2].double(), self.world.labels[0].double()).argmin(-1)
@@ -277,13 +296,18 @@ def gaussian():
     return Answers(Task(classes=64))
 
 
+@pytest.fixture(scope="module")
+def fixed():
+    return Answers(Task(vocabulary="fixed", classes=64))
+
+
 def five_standard_errors(share, count):
     return 5 * math.sqrt(share * (1 - share) / count)
 
 
-def test_perfect_retrieval_has_no_gap():
-    fixed = Answers(Task(vocabulary="fixed", classes=64))
-    pairs, positions = fixed.measured(fixed.retrieve, 700)
+@pytest.mark.parametrize("omega", ["training", "fresh"])
+def test_perfect_retrieval_has_no_gap(fixed, omega):
+    pairs, positions = fixed.measured(fixed.retrieve, 700, omega)
     assert (pairs == 1).all()
     assert (positions == 1).all()
 
@@ -384,15 +408,118 @@ def test_members_are_judged_by_the_sequences_of_their_own_seed():
         return torch.stack(logits)
 
     found = training.evaluate(answer, task, world, (5, 6), rows, 64, draw=0)
-    assert found.shape == (3, 14, 2)
+    assert found.shape == (3, 2, 14, 2)
     assert (found[[0, 2]] == 1).all()
-    assert (found[1, :, 0] == 0).all()
+    assert (found[1, ..., 0] == 0).all()
 
 
 @pytest.mark.parametrize("count", [8, PART, PART + 8])
 def test_every_position_is_tested_as_soon_as_there_are_as_many_sequences(gaussian, count):
     for found in gaussian.measured(lambda tokens: gaussian.labels(tokens)[:, 0], count):
         assert found.isfinite().all()
+
+
+# Common directions of the classes
+
+
+def constant(task, seed=3):
+    """A network that reads nothing: its answer is the largest entry of its last bias, whatever the tokens are."""
+    weights = training.networks.initial(task, 2, [seed], "cpu")
+    stack = training.networks.stack(task, [Network("causal", "none")], 2, False, 0.3, "cpu")
+    return lambda tokens: training.networks.label_logits(weights | {"v0": 0 * weights["v0"]}, stack, tokens)
+
+
+def test_answers_that_cannot_depend_on_the_direction_are_right_equally_often_with_either(fixed):
+    """Those that look at labels alone, or compare items with one another."""
+    for answer in (
+        lambda tokens: fixed.labels(tokens)[:, 0],
+        lambda tokens: fixed.labels(tokens).max(-1).values,
+        fixed.retrieve,
+        lambda tokens: fixed.copied(tokens, "earliest"),
+    ):
+        training_omega, fresh = fixed.evaluated(answer, PART + 40)
+        assert torch.equal(training_omega, fresh)
+        assert training_omega.min() < 1 or answer == fixed.retrieve
+
+
+def test_a_network_that_reads_nothing_is_right_equally_often_with_either_direction():
+    task, seeds, rows = replace(FIXED, labels=4), (5, 6), torch.tensor([0, 1])
+    world, answer = sequences.world(task, seeds, "cpu"), constant(task)
+    found = training.evaluate(
+        lambda tokens: torch.cat([answer(of_seed[None]) for of_seed in tokens]), task, world, seeds, rows, 200, draw=1
+    )
+    assert found.shape == (2, 2, 10, 2)
+    assert torch.equal(found[:, 0], found[:, 1])
+    assert 0 < found.min() <= found[..., 1].max() < 1
+
+
+def test_a_test_asks_the_same_of_items_with_either_direction(fixed):
+    """Labels and answers are the same, and where a query is like an item; items are not."""
+    seen = []
+
+    def answer(tokens):
+        seen.append(tokens)
+        return torch.zeros(*tokens.shape[:2], fixed.task.labels)
+
+    training.evaluate(answer, fixed.task, fixed.world, (0,), torch.tensor([0]), 30, draw=4)
+    assert len(seen) == 2 * 7
+    for one, other in zip(seen[:7], seen[7:], strict=True):
+        assert torch.equal(one[:, :, 1::2], other[:, :, 1::2])
+        assert (one[:, :, 0::2] != other[:, :, 0::2]).all()
+        alike = [(of[:, :, -1:] == of[:, :, 0:-1:2]).all(-1) for of in (one, other)]
+        assert torch.equal(*alike)
+
+
+@pytest.fixture(scope="module")
+def tested(tmp_path_factory, task):
+    """Networks whose last test has two parts."""
+    study = replace(MIXED, networks=MIXED.networks[:3])
+    return train(tmp_path_factory.mktemp("tested"), study, (0, 4), task, replace(SETTING, sequences=PART + 30))
+
+
+def share(answers, labels, shown):
+    """Of right answers, and of answers that are a label of the context."""
+    return [(answers == labels).double().mean().item(), (answers[:, None] == shown).any(1).double().mean().item()]
+
+
+@pytest.mark.parametrize("iteration", [0, 23])
+def test_curves_are_those_of_each_direction_alone(tested, task, iteration):
+    """Worked out from the sequences with that direction, set by set, for one network at a time."""
+    counts = {0: [32], 23: [PART, 30]}[iteration]
+    for place, member in enumerate(tested.members):
+        weights = {name: value[[place]] for name, value in tested.weights.items()}
+        if iteration == 0:
+            weights = training.networks.initial(task, 2, [member.seed], "cpu")
+        stack = training.networks.stack(task, [member.network], 2, True, 0.3, "cpu")
+        world = sequences.world(task, (member.seed,), "cpu")
+        curves = tested.curves.query("mask == @member.network.mask_name and encoding == @member.network.encoding")
+        curves = curves[(curves["seed"] == member.seed) & (curves["iteration"] == iteration)]
+        for omega in {"gaussian": ["none"], "fixed": ["training", "fresh"]}[task.vocabulary]:
+            drawn = [
+                sequences.novel(task, world, (member.seed,), count, (iteration, part), omega)
+                for part, count in enumerate(counts)
+            ]
+            shown = torch.cat([of.labels[0] for of in drawn])
+            found = curves[curves["omega"] == omega].set_index(["answer", "twin", "quantity"])["value"]
+            for answer, twin in SETS:
+                sets = [sequences.pair_set(of, answer, twin) if twin else sequences.plain_set(of) for of in drawn]
+                asked = torch.cat([torch.arange(count) % 4 == answer - 1 for count in counts]) if twin == 0 else ...
+                logits = torch.cat([training.networks.label_logits(weights, stack, tokens)[0] for tokens, _ in sets])
+                labels = torch.cat([labels[0] for _, labels in sets])
+                expected = share(logits.argmax(-1)[asked], labels[asked], shown[asked])
+                assert found.loc[answer, twin, ["accuracy", "in_context"]].tolist() == pytest.approx(expected, rel=1e-6)
+
+
+def test_trained_networks_answer_otherwise_where_the_direction_is_another(tmp_path):
+    """Each in its own way: no row of one direction stands for the other, nor that of one network for another's."""
+    setting = Setting(Recipe(60, 1e-2, 0.0), 16, 0.3, sequences=200, sequences_along=8, observe_every=60)
+    study = Study((), True, (Network("causal", "none"), Network("causal", "decay")))
+    curves = train(tmp_path, study, SEEDS, replace(FIXED, anisotropy=2.0), setting).curves
+    last = curves[(curves["iteration"] == 60) & (curves["quantity"] == "accuracy")]
+    both = last.pivot(index=[*NAMES, "answer", "twin"], columns="omega", values="value")
+    differences = [tuple(of) for _, of in (both["training"] - both["fresh"]).groupby(NAMES)]
+    assert len(set(differences)) == 2 * 2
+    assert all(map(any, differences))
 
 
 # Divergence
@@ -499,7 +626,7 @@ class Interruption(BaseException):
 
 
 @pytest.mark.parametrize("call", [1, 6, 7, 23, 24, 31, 47, 69])
-def test_an_interrupted_study_ends_as_an_uninterrupted_one(tmp_path, monkeypatch, trained, call):
+def test_an_interrupted_study_ends_as_an_uninterrupted_one(tmp_path, monkeypatch, task, trained, call):
     stacks_of(4, monkeypatch)
     calls = []
     original = sequences.Batches.__call__
@@ -513,14 +640,39 @@ def test_an_interrupted_study_ends_as_an_uninterrupted_one(tmp_path, monkeypatch
     monkeypatch.setattr(sequences.Batches, "__call__", counted)
     stop = call
     with pytest.raises(Interruption):
-        train(tmp_path)
+        train(tmp_path, task=task)
     stop = None
     calls.clear()
-    found = train(tmp_path)
+    found = train(tmp_path, task=task)
     assert_same(by_member(found), by_member(trained))
     # three stacks of 23 iterations each, a checkpoint every 6
     whole, part = divmod(call - 1, 23)
     assert len(calls) == 3 * 23 - 23 * whole - part // 6 * 6
+
+
+@pytest.mark.parametrize("call", [None, 1, 7, 24, 31, 47, 69])
+def test_a_study_took_as_long_as_its_stacks_over_all_interruptions(tmp_path, monkeypatch, cpu_time, call):
+    """Three stacks of 23 iterations, each of which takes a second; what was done again counts once."""
+    stacks_of(4, monkeypatch)
+    calls = []
+    original = sequences.Batches.__call__
+
+    def taking_a_second(batches, iteration):
+        calls.append(iteration)
+        cpu_time.now += 1
+        if len(calls) == call:
+            raise Interruption
+        return original(batches, iteration)
+
+    monkeypatch.setattr(sequences.Batches, "__call__", taking_a_second)
+    if call is not None:
+        with pytest.raises(Interruption):
+            train(tmp_path)
+        whole, part = divmod(call - 1, 23)
+        assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(23 * whole + part // 6 * 6)
+        cpu_time.restart()
+    train(tmp_path)
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(3 * 23)
 
 
 # Norms
@@ -528,7 +680,8 @@ def test_an_interrupted_study_ends_as_an_uninterrupted_one(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
 def test_a_study_with_norms_starts_from_the_weights_without_and_learns_gains(tmp_path, name):
-    study, plain = studies.study(name), Study((), True, studies.study(name).networks)
+    study = studies.study(name, ["causal/none"])
+    plain = Study((), True, study.networks)
     outcome, without = train(tmp_path / "norm", study), train(tmp_path / "plain", plain)
     assert outcome.members == without.members
     place = {"pre-norm": "input", "post-norm": "sum"}[name]
@@ -548,7 +701,7 @@ def test_a_study_with_norms_starts_from_the_weights_without_and_learns_gains(tmp
 @pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
 @pytest.mark.parametrize("call", [15])
 def test_a_study_with_norms_goes_on_after_an_interruption(tmp_path, monkeypatch, name, call):
-    study = studies.study(name)
+    study = studies.study(name, ["causal/none"])
     expected = by_member(train(tmp_path / "whole", study))
     original, calls = sequences.Batches.__call__, []
 
@@ -568,7 +721,7 @@ def test_a_study_with_norms_goes_on_after_an_interruption(tmp_path, monkeypatch,
 
 
 def test_a_checkpoint_of_another_placement_is_not_used(tmp_path, monkeypatch):
-    networks = studies.study("pre-norm").networks
+    networks = studies.study("pre-norm", ["causal/none"]).networks
     train(tmp_path, Study((), True, networks, "pre"))
     original, calls = sequences.Batches.__call__, []
     monkeypatch.setattr(

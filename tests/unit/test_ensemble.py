@@ -19,6 +19,8 @@ from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
 from position_bias.ensemble import Recipe
 
+pytestmark = pytest.mark.usefixtures("cpu_time")  # so that folders can be compared byte for byte
+
 RECIPE = Recipe(iterations=12, learning_rate=1e-2, weight_decay=0.1)
 WIDTH = 16
 
@@ -627,6 +629,65 @@ def test_how_often_a_run_writes_does_not_change_how_it_ends(tmp_path):
     assert_same(run(tmp_path / "once", checkpoint_every=100), expected)
     break_off(tmp_path / "changed", 10, checkpoint_every=4)
     assert_same(run(tmp_path / "changed", checkpoint_every=5), expected)
+
+
+def taking_a_second(cpu_time, stop=None, seeds=(0, 1, 2)):
+    """A loss that takes a second of CPU time, and in iteration `stop` is killed after it."""
+
+    def loss(weights, iteration):
+        cpu_time.now += 1
+        if iteration == stop:
+            raise Interruption
+        return errors(weights, seeds, iteration)
+
+    return loss
+
+
+@pytest.mark.parametrize("step", [None, 1, 4, 5, 6, 9, 11, 12])
+def test_a_resumed_run_adds_its_time_to_that_of_the_killed_one(tmp_path, cpu_time, step):
+    """Twelve iterations take twelve seconds; what was done after the last checkpoint was done again and counts once."""
+    if step is not None:
+        with pytest.raises(Interruption):
+            run(tmp_path / "a", loss=taking_a_second(cpu_time, step))
+        assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx((step - 1) // 4 * 4)
+        cpu_time.restart()
+    run(tmp_path / "a", loss=taking_a_second(cpu_time))
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+    cpu_time.restart()
+    run(tmp_path / "a", loss=taking_a_second(cpu_time))  # once finished
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+
+
+def test_a_run_interrupted_again_and_again_took_as_long_as_its_checkpoints_say(tmp_path, cpu_time):
+    for step in (6, 7, 11, 12):
+        with pytest.raises(Interruption):
+            run(tmp_path, loss=taking_a_second(cpu_time, step))
+        cpu_time.restart()
+    run(tmp_path, loss=taking_a_second(cpu_time))
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+
+
+def test_observations_take_their_time_too(tmp_path, cpu_time):
+    """Those before the first update, after two on the way, and after the last."""
+
+    def observe(weights, _iteration):
+        cpu_time.now += 10
+        return errors(weights, (0, 1, 2), 0)
+
+    run(tmp_path, loss=taking_a_second(cpu_time), observe=observe)
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12 + 4 * 10)
+
+
+@pytest.mark.parametrize("spoilt", ["settings", "cut"])
+def test_a_run_that_starts_over_forgets_the_time_of_the_one_before(tmp_path, cpu_time, spoilt):
+    run(tmp_path, loss=taking_a_second(cpu_time))
+    cpu_time.restart()
+    path = tmp_path / checkpoint.NAME
+    if spoilt == "cut":
+        path.write_bytes(path.read_bytes()[:200])
+    settings = {"task": "others" if spoilt == "settings" else "sums"}
+    run(tmp_path, loss=taking_a_second(cpu_time), settings=settings)
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
 
 
 # Divergence

@@ -1,15 +1,25 @@
-"""Learning rates of the default run are those that the sweeps in evidence/ chose, on seeds of their own."""
+"""Learning rates of the default run are those that the sweeps in evidence/ chose, on seeds of their own.
 
+And what the overlays of config/evidence/ ask for: long runs, each with what it keeps.
+"""
+
+import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
 
+from position_bias import configuration
+from position_bias.emergence import studies as of_emergence
 from position_bias.ensemble import SWEPT_FROM
+from position_bias.language_models import studies as of_language_models
+from position_bias.layernorm import studies as of_layernorm
+from position_bias.postnorm import studies as of_postnorm
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
 LAYERNORM, POSTNORM = (
     pd.read_csv(ROOT / f"evidence/{paper}/learning_rates.csv") for paper in ("layernorm", "postnorm")
 )
@@ -50,3 +60,64 @@ def test_twice_the_iterations_fit_better_so_that_the_longer_training_was_kept():
     for _, of_network in best.groupby(["task", "scheme"]):
         shorter, longer = of_network.sort_index()
         assert longer < shorter
+
+
+# Long runs
+
+
+def test_there_are_long_runs():
+    overlays = sorted((ROOT / "config/evidence").iterdir())
+    assert len(overlays) > 10
+    assert {path.suffix for path in overlays} == {".yaml"}
+
+
+def test_a_long_run_is_valid_with_what_it_is_used_on(long_run):
+    _, config = long_run
+    faults = [studies.faults for studies in (of_language_models, of_emergence, of_layernorm, of_postnorm)]
+    configuration.check(config, SCHEMA, *faults)
+
+
+def test_a_long_run_has_the_name_of_its_overlay_and_asks_for_no_gpu(long_run):
+    (*_, name), config = long_run
+    assert f"evidence/{config['evidence']['group']}" == name
+    assert config["device"] in ("cpu", "auto")
+
+
+def test_a_long_run_is_at_the_papers_scale_where_it_is_used_on_that_and_longer_than_a_laptops_elsewhere(long_run):
+    names, config = long_run
+    assert names[:-1] in ([], ["paper"])
+    assert config["scale"] == ("paper" if "paper" in names else "longer")
+
+
+def test_the_command_of_a_long_run_has_what_its_overlay_is_used_on_and_a_directory_of_its_own(long_run):
+    names, config = long_run
+    group = config["evidence"]["group"]
+    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / "evidence/README.md").read_text(), re.DOTALL)
+    (command,) = [line for line in "".join(blocks).splitlines() if f"config/evidence/{group}.yaml" in line]
+    files = " ".join(f"config/{name}.yaml" for name in names)
+    assert f" --configfile {files} --directory ../position-bias-evidence/{group}" in command
+
+
+def test_what_a_long_run_keeps_is_trained_in_it(long_run):
+    _, config = long_run
+    kept, emergence = config["evidence"], config["emergence"]
+    assert [kept[paper] for paper in ("emergence", "postnorm", "structural") if kept[paper]]
+    for name in kept["emergence"]:
+        vocabulary, study, depth = name.split("/")
+        assert emergence["networks"][study]
+        assert int(depth.removeprefix("depth")) in emergence["depths"][vocabulary].get(study, [2])
+        assert emergence["training"]["iterations"] == dict.fromkeys(["unbiased", "ends", "position"], 100_000)
+        assert emergence["seeds"]["shallow"] >= 3
+    for name in kept["postnorm"]:
+        part = "averaging" if name == "averaging" else of_postnorm.part_of(name)
+        assert config["postnorm"][part]["iterations"] > CONFIG["postnorm"][part]["iterations"]
+    for name in kept["structural"]:
+        assert name in config["measure"]["models"]
+        assert config["training"]["steps"] > CONFIG["training"]["steps"]
+
+
+def test_no_two_long_runs_keep_the_same_under_the_same_settings():
+    """A directory each, so that no group replaces another's results; all are kept under names of their own."""
+    overlays = [yaml.safe_load(path.read_text()) for path in (ROOT / "config/evidence").glob("*.yaml")]
+    without_group = [str({**overlay, "evidence": {**overlay["evidence"], "group": None}}) for overlay in overlays]
+    assert len(set(without_group)) == len(overlays)

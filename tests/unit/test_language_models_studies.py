@@ -46,6 +46,11 @@ def test_the_default_has_none_nor_have_models_and_texts_of_the_hub():
     lengths = {"more": [{"tokens": 1024, "prompts": 4}, {"tokens": 100, "prompts": 4}]}
     local = {"big": {**BLOOM, "source": "./model", "revision": None}}
     assert found({"hub_models": local, "lengths": lengths}) == []
+    assert found({"evidence": {"structural": ["bloom", "falcon"]}}) == []
+
+
+def test_what_is_shipped_has_none(shipped):
+    assert list(faults(shipped)) == []
 
 
 @pytest.mark.parametrize(
@@ -74,6 +79,14 @@ def test_the_default_has_none_nor_have_models_and_texts_of_the_hub():
         (
             {"layernorm": {"pretrained": ["llama"]}},
             "layernorm.pretrained = 'llama' is not in models or hub_models; use one of bloom, mpt, falcon",
+        ),
+        (
+            {"evidence": {"structural": ["bloom", "llama"]}},
+            "evidence.structural = 'llama' is not in models; use one of bloom, mpt, falcon",
+        ),
+        (
+            {"hub_models": {"big": BLOOM}, "evidence": {"structural": ["big"]}},  # it is not trained here
+            "evidence.structural = 'big' is not in models; use one of bloom, mpt, falcon",
         ),
         ({"hub_models": {"bloom": BLOOM}}, "hub_models.bloom has the name of models.bloom; give it another"),
         (

@@ -41,12 +41,10 @@ def changed(key, value):
     return config
 
 
-@pytest.mark.parametrize("overlays", [(), ("paper",), ("test",), ("evidence",), ("paper", "evidence")], ids=str)
-def test_what_is_shipped_has_no_faults_and_its_tasks_are_tasks_that_fit(overlays):
-    config = overlaid(*overlays)
-    assert list(studies.faults(config)) == []
+def test_what_is_shipped_has_no_faults_and_its_tasks_are_tasks_that_fit(shipped):
+    assert list(studies.faults(shipped)) == []
     for part in ("set_complement", "languages"):
-        for name, length in config["postnorm"][part]["lengths"].items():
+        for name, length in shipped["postnorm"][part]["lengths"].items():
             assert studies.part_of(name) == part
             assert tasks.task(name).name == name
             assert tasks.fits(tasks.task(name), length)
@@ -176,6 +174,24 @@ def test_languages_that_there_are_not_are_named_with_those_that_there_are(name):
     assert "\n" not in fault
 
 
+@pytest.mark.parametrize("kept", [[], ["averaging"], ["tomita-5", "set-complement-16", "averaging"]], ids=str)
+def test_evidence_is_kept_of_tasks_and_of_averaging(kept):
+    config = overlaid()
+    config["evidence"]["postnorm"] = kept
+    assert list(studies.faults(config)) == []
+
+
+@pytest.mark.parametrize("name", ["set-complement-64", "dyck-3-5", "averages", "dimension", ""])
+def test_evidence_of_what_is_not_trained_is_a_fault_and_each_is_named(name):
+    config = overlaid()
+    config["evidence"]["postnorm"] = ["tomita-5", name, "copy-3"]
+    assert list(studies.faults(config)) == [
+        f"evidence.postnorm = {one!r} is not trained; use some of set-complement-16, set-complement-32, maximum-10, "
+        "dyck-2-3, tomita-1, tomita-2, tomita-3, tomita-4, tomita-5, tomita-6, tomita-7, averaging"
+        for one in (name, "copy-3")
+    ]
+
+
 def test_widths_are_those_of_a_task_that_there_is():
     (fault, *_) = studies.faults(changed("dimension/vocabulary", 24))
     assert fault == (
@@ -198,6 +214,7 @@ def test_faults_are_all_named_in_the_order_of_the_configuration_and_leave_it_as_
     postnorm["languages"]["lengths"] = {"tomita-0": 5}
     postnorm["languages"]["size"]["heads"] = 3
     postnorm["stability"]["deep"]["heads"] = 3
+    config["evidence"]["postnorm"] = ["tomita-1"]
     before = deepcopy(config)
     assert [fault.split()[0] for fault in studies.faults(config)] == [
         "postnorm.set_complement.lengths.set-complement-16",
@@ -205,6 +222,7 @@ def test_faults_are_all_named_in_the_order_of_the_configuration_and_leave_it_as_
         *["postnorm.sweep.languages"] * 3,
         "postnorm.languages.size.width",
         "postnorm.stability.deep.width",
+        "evidence.postnorm",
         "postnorm.dimension.schemes",
     ]
     assert config == before

@@ -1,11 +1,14 @@
 import json
+import platform
 import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import yaml
 
-from position_bias import provenance
+from position_bias import checkpoint, provenance
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
@@ -106,3 +109,50 @@ def test_the_record_of_the_default_run_survives_json(tmp_path):
     found = provenance.record(CONFIG, ROOT, tmp_path)
     assert json.loads(json.dumps(found)) == found
     assert set(found) == {"written", "code", "versions", "machine", "seeds", "stages", "config"}
+
+
+# A finished training
+
+
+@pytest.fixture
+def checkpoints(tmp_path_factory):
+    """Of two stacks, which took 90.5 and 30 CPU seconds."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    for name, seconds in (("stack0", 90.5), ("stack1", 30.0)):
+        checkpoint.write(folder / name / checkpoint.NAME, "run", checkpoint.State(4, {}, {}, seconds))
+    return folder
+
+
+def test_a_training_is_described_by_code_versions_machine_time_and_date(repository, checkpoints):
+    before = datetime.now(UTC).date()
+    found = provenance.training(repository, checkpoints, "cpu")
+    assert datetime.fromisoformat(found.pop("date")).date() in (before, datetime.now(UTC).date())
+    assert found == {
+        "commit": git(repository, "log", "--format=%H").strip(),
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "transformers": version("transformers"),
+        "processor": provenance.processor(),
+        "device": "cpu",
+        "cpu_minutes": 2.01,  # to two digits
+    }
+
+
+def test_the_commit_of_a_training_says_whether_files_differ_from_it(repository, checkpoints):
+    commit = provenance.training(repository, checkpoints, "cpu")["commit"]
+    (repository / "results").mkdir()
+    (repository / "results/table.csv").touch()  # which git ignores
+    assert provenance.training(repository, checkpoints, "cpu")["commit"] == commit
+    (repository / "Snakefile").write_text("two\n")
+    assert provenance.training(repository, checkpoints, "cpu")["commit"] == f"{commit}-dirty"
+
+
+def test_a_training_outside_git_has_no_commit_and_one_without_checkpoints_took_no_time(tmp_path):
+    found = provenance.training(tmp_path, tmp_path / "none", "cuda")
+    assert (found["commit"], found["cpu_minutes"], found["device"]) == ("", 0, "cuda")
+
+
+def test_a_training_is_one_row_of_text_and_numbers(repository, checkpoints):
+    found = provenance.training(repository, checkpoints, "cpu")
+    assert json.loads(json.dumps(found)) == found
+    assert all(isinstance(value, str | float) for value in found.values())

@@ -111,10 +111,10 @@ def networks(config):
     """Labels of every network that figures show."""
     depths = config["emergence"]["depths"]
     for vocabulary, name in emergence.FIGURES:
-        variants = {"window": config["emergence"]["windows"], "prefix": config["emergence"]["prefixes"]}
-        of = study(name, variants.get(name, config["emergence"]["encodings"]))
+        of = study(name, config["emergence"]["networks"][name])
+        omega = "training" if vocabulary == "fixed" else "none"
         for network, depth in product(of.networks, depths[vocabulary].get(name, [2])):
-            wiring = (of.bias_name, network.mask_name, network.encoding, of.residual, depth)
+            wiring = (of.bias_name, network.mask_name, network.encoding, of.residual, depth, omega)
             yield dict(zip(CONFIGURATION, (vocabulary, name, *wiring), strict=True))
 
 
@@ -223,7 +223,7 @@ def test_of_two_estimators_of_lambda_the_papers_is_taken(rows):
         ("emergence-figure-6-causal", lambda _: 4 * 2),
         ("emergence-figure-6-encodings", lambda _: 3 * 4 * 2),
         ("emergence-figure-8b", lambda _: 2),
-        ("emergence-figure-8c", lambda config: len(config["emergence"]["prefixes"])),
+        ("emergence-figure-8c", lambda config: len(config["emergence"]["networks"]["prefix"])),
         ("emergence-figure-11", lambda _: (1 + 3 + 2 + 12) + 3 * 13),
     ],
 )

@@ -12,6 +12,8 @@ from position_bias.language_models import train as training
 from position_bias.language_models.train import Recipe
 from position_bias.runtime import InputError
 
+pytestmark = pytest.mark.usefixtures("cpu_time")  # so that folders can be compared byte for byte
+
 VOCABULARY = 31
 RECIPE = Recipe(steps=12, batch=4, context=16, learning_rate=1e-2, warmup=3, weight_decay=0.1, clip=1.0)
 # each token follows from the one before: a small model can learn it
@@ -228,6 +230,44 @@ def test_a_lost_snapshot_starts_over(tmp_path, caplog):
     run(tmp_path)
     assert contents(tmp_path) == expected
     assert "is past step 5, whose model is gone" in caplog.text
+
+
+@pytest.mark.parametrize("step", [None, 1, 4, 5, 6, 9, 12])
+def test_a_resumed_run_adds_its_time_to_that_of_the_killed_one(tmp_path, monkeypatch, cpu_time, step):
+    """Each step takes a second; what was done after the last checkpoint was done again and counts once."""
+    update = training._update
+
+    def taking_a_second(*arguments):
+        cpu_time.now += 1
+        return update(*arguments)
+
+    if step is not None:
+        with monkeypatch.context() as patch, pytest.raises(Interruption):
+            patch.setattr(training, "_update", taking_a_second)
+            interrupt_at(step, patch)
+            run(tmp_path)
+        assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx((step - 1) // 4 * 4)
+        cpu_time.restart()
+    monkeypatch.setattr(training, "_update", taking_a_second)
+    run(tmp_path)
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+    cpu_time.restart()
+    run(tmp_path)  # once finished
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+
+
+def test_a_run_that_starts_over_forgets_the_time_of_the_one_before(tmp_path, monkeypatch, cpu_time):
+    update = training._update
+
+    def taking_a_second(*arguments):
+        cpu_time.now += 1
+        return update(*arguments)
+
+    monkeypatch.setattr(training, "_update", taking_a_second)
+    run(tmp_path)
+    cpu_time.restart()
+    run(tmp_path, seed=1)
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
 
 
 def test_a_first_run_says_nothing_of_starting_over(tmp_path, caplog):

@@ -26,7 +26,7 @@ from position_bias.runtime import InputError
 COLUMNS = ["model", "position", "value"]
 TABLE = pd.DataFrame({"model": ["bloom", "mpt"] * 20, "position": range(40), "value": np.arange(40) / 7})
 TENSORS = {"mean": np.arange(6, dtype=np.float32).reshape(2, 3), "k": np.arange(3), "none": np.zeros((0, 2))}
-STATE = State(5, {"losses": {"train": {"1": 0.1}}}, {"w": torch.arange(6.0) / 7, "h": torch.ones(2).bfloat16()})
+STATE = State(5, {"losses": {"train": {"1": 0.1}}}, {"w": torch.arange(6.0) / 7, "h": torch.ones(2).bfloat16()}, 1.5)
 
 # name of a file -> how it is written, how it is read, and what its reader raises
 KINDS = {

@@ -42,6 +42,12 @@ def everything():
     config["measure"]["datasets"] = ["standard-library", "web"]
     config["layernorm"]["pretrained"].append("rotary")
     config |= {"published_source": SOURCES[0], "published_sha256": "0" * 64}
+    config["evidence"] = {
+        "group": "long",
+        "emergence": ["gaussian/plain/depth2", "fixed/ends/depth3"],
+        "postnorm": ["set-complement-16", "averaging"],
+        "structural": ["bloom", "mpt"],
+    }
     return config
 
 
@@ -308,11 +314,26 @@ TOGETHER = [  # values that are possible alone, and what the line begins with
     ({"emergence.task.items": 6}, "emergence.task.burstiness = 4 does not divide items = 6"),
     ({"emergence.task.items": 4}, "emergence.task.labels = 32, burstiness = 4: without two labels and two classes"),
     ({"emergence.task.classes": 31}, "emergence.task.classes = 31: every label has a class"),
-    ({"emergence.task.items": 600, "emergence.windows": [5, 1202]}, "emergence.windows = 1202 is more than"),
-    ({"emergence.windows": [18]}, "emergence.windows = 18 is more than a sequence's tokens; give at most 17"),
-    ({"emergence.prefixes": [18]}, "emergence.prefixes = 18 is more than a sequence's tokens; give at most 17"),
+    (
+        {"emergence.task.items": 600, "emergence.networks.window": ["window5/none", "window1202/none"]},
+        "emergence.networks.window = window1202/none reaches over more than a sequence's tokens; give at most 1201",
+    ),
+    (
+        {"emergence.networks.prefix": ["prefix18/none"]},
+        "emergence.networks.prefix = prefix18/none reaches over more than a sequence's tokens; give at most 17",
+    ),
+    (
+        {"emergence.networks.plain": ["none/rope"]},
+        "emergence.networks.plain = none/rope has a mask that this study does not compare; use causal",
+    ),
+    ({"evidence.emergence": ["fixed/fig3/depth2"]}, "evidence.emergence = fixed/fig3/depth2 is of no study that is"),
+    (
+        {"emergence.networks.plain": []},
+        "evidence.emergence = gaussian/plain/depth2 is of no study that is trained; use one of residual, ends",
+    ),
+    ({"evidence.postnorm": ["dyck-9-9"]}, "evidence.postnorm = 'dyck-9-9' is not trained; use some of set-complement"),
+    ({"evidence.structural": ["large"]}, "evidence.structural = 'large' is not in models; use one of bloom, mpt"),
     ({"emergence.testing.sequences": 7}, "emergence.testing.sequences = 7 leaves positions without a test"),
-    ({"emergence.encodings": ["rope"]}, "emergence.encodings lacks 'none'"),
     ({"emergence.sinks.threshold": 0.21}, "emergence.sinks.threshold = 0.21 is not one of"),
     ({"emergence.sinks.thresholds": [0.3]}, "emergence.sinks.threshold = 0.2 is not one of"),
     ({"layernorm.random_weights.heads": 7}, "layernorm.random_weights.width = 256 does not divide into heads = 7"),
@@ -360,7 +381,7 @@ def test_values_that_do_not_fit_each_other_are_refused(changes, begins):
     "arguments",
     [
         "emergence='{task: {burstiness: 3}}'",
-        "emergence='{windows: [18]}'",
+        "emergence='{networks: {window: [window18/none]}}'",
         "lengths='{heatmap: {prompts: 1}}'",
         "measure='{models: [gpt2]}'",
         "models='{bloom: {architecture: {heads: 5}}}'",

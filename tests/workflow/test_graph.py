@@ -18,6 +18,7 @@ from safetensors.numpy import load_file
 from position_bias import manifest
 from position_bias.claims import registry, scorecard
 from position_bias.claims.verdict import COLUMNS
+from position_bias.emergence import gaps
 from position_bias.rollout import dense_last_row, rollout_matrix, transition
 
 ROOT = Path(__file__).parents[2]
@@ -178,16 +179,19 @@ def test_verdicts_are_in_the_common_schema_and_follow_from_their_intervals(built
 
 
 def test_every_gap_of_every_network_has_its_row(built):
-    gaps = pd.read_csv(built.root / "results/tables/emergence/gaps.csv")
+    table = pd.read_csv(built.root / "results/tables/emergence/gaps.csv")
     networks = (
         2 * 3 + 2 * 3 + 4 * 6 + 3 + 3
     )  # gaussian: two depths of three encodings, twice; biases; windows, prefixes
-    assert len(gaps) == 3 * (networks + (networks - 2 * 3) + 3)  # fixed: one depth; isotropic: one study
-    assert not gaps.duplicated(["vocabulary", "study", "mask", "encoding", "depth", "pair"]).any()
-    assert set(gaps["seeds"]) == {2}
-    assert (gaps["low"] <= gaps["gap"]).all()
-    assert gaps.loc[gaps["verdict"] != "no claim", "predicted"].notna().all()
-    alone = gaps.query("mask == 'none' and encoding == 'none'")
+    fixed = networks - 2 * 3  # one depth, each tested with two common directions
+    assert len(table) == 3 * (networks + 2 * fixed + 3)  # isotropic: one study
+    assert not table.duplicated(["vocabulary", "study", "mask", "encoding", "depth", "omega", "pair"]).any()
+    omegas = table.groupby("vocabulary")["omega"].agg(set).to_dict()
+    assert omegas == {"gaussian": {"none"}, "isotropic": {"none"}, "fixed": {"training", "fresh"}}
+    assert set(table["seeds"]) == {2}
+    assert (table["low"] <= table["gap"]).all()
+    assert table.loc[table["verdict"] != "no claim", "predicted"].notna().all()
+    alone = table.query("mask == 'none' and encoding == 'none'")
     assert set(alone["predicted"]) == {"= 0 +- 0.05"}
 
 
@@ -456,10 +460,58 @@ def test_one_figure_of_emergence_trains_just_its_networks(fresh):
 
 
 def test_a_new_window_trains_the_windows_again_and_nothing_else(mine):
-    mine.configure({"emergence": {"windows": [5, 9, 13, 17]}})
+    mine.configure({"emergence": {"networks": {"window": [f"window{width}/none" for width in (5, 9, 13, 17)]}}})
     planned = mine.planned()
     assert planned.pop("emergence_train") == 2  # gaussian and fixed
     assert planned == {"emergence_attention": 2, "emergence_sinks": 2, "emergence_gaps": 1, "emergence_checks": 1}
+
+
+def test_a_study_may_leave_networks_out_and_figures_that_show_them_say_so(fresh):
+    without = "--config emergence='{networks: {plain: [causal/rope], ends: []}}'"
+    assert fresh.planned(f"figures/emergence/fig4.pdf {without}") == {"emergence_train": 2, "emergence_depth": 1}
+    for figure, study in (("fig7", "plain"), ("fig8a", "plain"), ("fig3", "ends")):
+        ended = fresh.run(f"snakemake figures/emergence/{figure}.pdf -n {without}")
+        assert ended.returncode != 0
+        assert f"error: config: emergence.networks.{study} names no network that {figure} shows" in ended.stdout
+
+
+def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
+    kept = "emergence: [gaussian/plain/depth2, fixed/ends/depth2], postnorm: [set-complement-16], structural: [bloom]"
+    kept = f"--config evidence='{{group: toy, {kept}}}'"
+    sinks = {"emergence_evidence_sinks": 1}
+    evidence = dict.fromkeys(("emergence_evidence", "postnorm_evidence", "structural_evidence", "evidence"), 1)
+    assert mine.planned(f"evidence {kept}") == evidence | sinks
+    mine.snakemake(f"evidence {kept} --cores 2")
+    folder = mine.root / "results/evidence"
+    tables = {path.relative_to(folder).as_posix(): pd.read_csv(path) for path in folder.rglob("*.csv")}
+    assert sorted(tables) == [
+        *(f"emergence/toy/{name}.csv" for name in ("accuracy", "curves", "runs", "sinks")),
+        *(f"postnorm/toy/{name}.csv" for name in ("runs", "tests")),
+        *(f"structural/toy/{name}.csv" for name in ("content", "lambda", "losses", "profiles", "runs", "statistics")),
+    ]
+    for name, table in tables.items():
+        assert set(table["scale"]) == {"test"}, name
+    for paper in ("emergence", "postnorm", "structural"):
+        runs = tables[f"{paper}/toy/runs.csv"]
+        assert (runs["cpu_minutes"] >= 0).all()
+        assert {"commit", "torch", "device", "date", "processor"} <= set(runs)
+    sources = [f"results/emergence/{study}/depth2/curves.parquet" for study in ("gaussian/plain", "fixed/ends")]
+    tests = gaps.read([mine.root / source for source in sources])
+    pd.testing.assert_frame_equal(
+        tables["emergence/toy/curves.csv"].drop(columns="scale"),
+        gaps.curves(tests).reset_index(drop=True),
+        check_dtype=False,
+        atol=1e-5,
+        rtol=0,
+    )
+    assert set(tables["emergence/toy/sinks.csv"]["study"]) == {"plain"}
+    assert set(tables["structural/toy/profiles.csv"]["checkpoint"]) == {"seed0/step0", "seed0/step12"}
+
+
+def test_evidence_of_no_group_says_what_to_add(fresh):
+    ended = fresh.run("snakemake evidence -n")
+    assert ended.returncode != 0
+    assert "error: config: evidence names no group" in ended.stdout
 
 
 def test_a_new_depth_leaves_finished_ones_alone(mine):

@@ -115,7 +115,7 @@ KINDS = {
 }
 STACKED = ("emergence", "layernorm", "postnorm")
 AVERAGES = Kind(
-    "checkpoints/postnorm/averaging", "logs/postnorm/averaging.log", ("results/postnorm/averaging.parquet",)
+    "checkpoints/postnorm/averaging", "logs/postnorm/averaging.log", ("results/postnorm/averaging/tests.parquet",)
 )
 EVERY_KIND = {**KINDS, "postnorm, averaged": AVERAGES}
 

@@ -1,4 +1,4 @@
-"""Every command of the README does what it says, in a project in which everything is built."""
+"""Every command of the README does what it says, in a project in which everything is built; those of long runs plan."""
 
 import re
 from pathlib import Path
@@ -6,10 +6,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
-COMMANDS = [
-    line for block in re.findall(r"```bash\n(.*?)```", README, re.DOTALL) for line in block.splitlines() if line.strip()
-]
+
+
+def commands(page):
+    """The lines of the shell that a page prints."""
+    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line.strip()]
+
+
+COMMANDS, LONG_RUNS = commands("README.md"), commands("evidence/README.md")
 ELSEWHERE = {  # commands that a test cannot run here, and why
     "git clone": "needs the address that the reader has",
     "cd ": "changes the folder of the shell",
@@ -29,6 +34,25 @@ def project(built, tmp_path_factory):
 def test_every_command_of_the_readme_works(project, command):
     ended = project.run(command)
     assert ended.returncode == 0, ended.stdout
+
+
+@pytest.mark.parametrize("command", LONG_RUNS, ids=lambda command: command.rpartition("/")[2])
+def test_every_long_run_is_planned_for_a_cpu_in_a_directory_of_its_own(project, command):
+    group = command.rpartition("/")[2]
+    ended = project.run(f"{command} -n")
+    assert ended.returncode == 0, ended.stdout
+    assert "gpu=0" in ended.stdout
+    assert not re.search(r"gpu=[1-9]", ended.stdout)
+    assert f"/{group}/runs.csv" in ended.stdout
+
+
+def test_there_is_a_command_for_every_overlay_of_a_long_run():
+    overlays = {path.stem for path in (ROOT / "config/evidence").glob("*.yaml")}
+    assert len(LONG_RUNS) == len(overlays)
+    assert {command.rpartition("/")[2] for command in LONG_RUNS} == overlays
+    for command in LONG_RUNS:
+        group = command.rpartition("/")[2]
+        assert f" config/evidence/{group}.yaml " in command
 
 
 def test_the_readme_has_the_commands_that_everything_starts_with():
