@@ -17,7 +17,7 @@ from position_bias.runtime import InputError
 
 SMALL = Task(items=4, burstiness=2, classes=16, labels=16, width=16)
 FIXED = replace(SMALL, vocabulary="fixed")
-SETTING = Setting(Recipe(23, 1e-2, 1e-6), batch=16, decay=0.3, sequences=48, sequences_along=32, observe_every=10)
+SETTING = Setting(Recipe(23, 1e-2, 1e-6), batch=32, decay=0.3, sequences=48, sequences_along=32, observe_every=10)
 MIXED = Study(
     ("first",),
     True,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch.nn import functional
 
-from position_bias import checkpoint, ensemble
+from position_bias import checkpoint, ensemble, products
 from position_bias.averaging import Averaging
 from position_bias.emergence import network as networks
 from position_bias.emergence import sequences
@@ -462,7 +462,7 @@ def test_gradients_and_average_of_a_lost_member_are_nan_and_the_others_keep_thei
 # Members do not depend on their stack
 
 TASK = Task(items=4, burstiness=2, classes=16, labels=16, width=WIDTH)
-BATCH = 16  # so that a member's share of every tensor is a multiple of 16 numbers, its attention too
+BATCH = 32  # a member's share of every tensor is a multiple of 16 numbers, that of every product takes over 4,096
 PLAIN = [Network(*kind) for kind in (("causal", "none"), ("none", "none"), ("causal", "decay"), ("causal", "sin"))]
 WINDOW = Network("window", "none", 3)
 ROTARY = [Network("causal", "rope"), Network("none", "rope"), Network("prefix", "rope", 3)]
@@ -490,6 +490,17 @@ def train_networks(folder, members, residual, depth, spoil=lambda parameters: pa
     return run(folder, parameters=parameters, loss=loss, observe=observe, recipe=replace(RECIPE, iterations=15))
 
 
+@pytest.fixture(params=["default", "fastest"])
+def products_of(request):
+    setting = torch.backends.mkldnn.matmul
+    earlier = setting.fp32_precision
+    if request.param == "fastest":
+        products.fastest()
+    yield
+    setting.fp32_precision = earlier
+
+
+@pytest.mark.usefixtures("products_of")
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize("kind", ["plain", "rope"])

@@ -256,7 +256,7 @@ def test_parts_make_no_difference(monkeypatch, part, name):
     whole = training.evaluate(weights, network, task, SETTING, SEEDS, "cpu")
     monkeypatch.setattr(training, "PART", part)
     parts = training.evaluate(weights, network, task, SETTING, SEEDS, "cpu")
-    pd.testing.assert_frame_equal(whole, parts, rtol=1e-5, atol=1e-6)
+    pd.testing.assert_frame_equal(whole, parts, rtol=1e-5, atol=1e-5)  # single precision of logits of 10
 
 
 @pytest.mark.parametrize("name", ["dyck-1-2", "set-complement-6"])
