@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import torch
 from torch.nn import functional
 
-from position_bias import runtime
+from position_bias import products, runtime
 from position_bias.attention import rotary_angles
 from position_bias.emergence import network, sequences, training
 from position_bias.emergence.studies import Network
@@ -155,8 +155,10 @@ def line(*cells):
 def main():
     torch.set_num_threads(1)
     runtime.keep_freed_memory()
+    used = products.fastest()  # the peak, too, is that of the products that train
     peak, task, missed = matmul_peak(), Task(), False
-    print(f"matmul peak {peak / 1e9:.0f} GFLOP/s; ms a member and iteration of {BATCH} sequences, by stack\n")
+    print(f"products: {used}; matmul peak: {peak / 1e9:.0f} GFLOP/s")
+    print(f"ms a member and iteration of {BATCH} sequences, by stack\n")
     line("layers", "encoding", "residual", "module", *STACKED, "module over best", "bound", "peak", "")
     for rotary in (False, True):
         for residual in (False, True):

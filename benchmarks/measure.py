@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import numpy as np
 import torch
 
-from position_bias import runtime
+from position_bias import products, runtime
 from position_bias.influence import influence
 from position_bias.language_models import families
 from position_bias.measure import measure
@@ -59,7 +59,9 @@ def ratios(model, prompts):
 def main():
     torch.set_num_threads(1)
     runtime.keep_freed_memory()  # as in every job that runs a model
-    print(f"one measuring pass over a bare forward+backward, {TOKENS} tokens, {BATCH_TOKENS} a batch, one thread\n")
+    used = products.fastest()
+    print(f"one measuring pass over a bare forward+backward, {TOKENS} tokens, {BATCH_TOKENS} a batch, one thread")
+    print(f"products: {used}\n")
     print(f"{'family':8} {'n':>5} {'bare CPU s':>11} {'ratio':>7} {'separate / one':>15}   bound {BOUND}")
     missed = False
     for family in families.BUILDERS:

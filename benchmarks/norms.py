@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import torch
 
-from position_bias import runtime
+from position_bias import products, runtime
 from position_bias.ensemble import Recipe
 from position_bias.layernorm import simulation, theory
 from position_bias.layernorm import training as layernorm
@@ -97,11 +97,12 @@ def exchangeable(seeds):
 def main():
     torch.set_num_threads(1)
     runtime.keep_freed_memory()
+    used = products.fastest()
     recursion = min(seconds(lambda: theory.gram_recursion(512, 0.2, 1.0, 1.0, 24, "pre")) for _ in range(3))
     more = growth()
     print(f"Gram recursion, 512 tokens, 24 layers: {recursion:.2f} CPU s (bound {RECURSION_WITHIN:g})")
     print(f"peak memory, 20,000 over 2,000 sequences: {more:+.1f} MB (bound {GROWTH_BELOW:g})")
-    print(f"{SEEDS} seeds one at a time over one stack of them, CPU time:")
+    print(f"{SEEDS} seeds one at a time over one stack of them, CPU time (products: {used}):")
     for name, train in {
         "set complement, v = 16": lambda seeds: set_complement(16, 5, seeds),
         "set complement, v = 32": lambda seeds: set_complement(32, 8, seeds),
