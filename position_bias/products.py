@@ -1,10 +1,11 @@
 """How a CPU multiplies matrices of float32: as torch does by default, or by oneDNN, where that is as exact.
 
 On processors of AMD, torch multiplies float32 by MKL, which leaves their wide registers unused; oneDNN uses them, and
-is two to four times as fast. Torch hands float32 to oneDNN only where it may round the factors to bfloat16. On most
-processors nothing is gained by rounding, and oneDNN multiplies float32 as it stands; on one that multiplies bfloat16
-matrices itself (Intel's with AMX tiles) it really rounds. So each job tries the setting first, against float64, and
-keeps it only where the errors are those of float32.
+is two to four times as fast at the sizes of most networks here. It takes longer to call, so that networks of width 16
+train slower by it. Torch hands float32 to oneDNN only where it may round the factors to bfloat16. On most processors
+nothing is gained by rounding, and oneDNN multiplies float32 as it stands; on one that multiplies bfloat16 matrices
+itself (Intel's with AMX tiles) it really rounds. So each job tries the setting first, against float64, and keeps it
+only where the errors are those of float32.
 """
 
 from collections.abc import Callable
