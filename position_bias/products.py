@@ -48,9 +48,7 @@ def fastest() -> str:
     return "oneDNN" if kept == "bf16" else "default"
 
 
-Trial = list[
-    tuple[Callable[..., Tensor], list[Tensor], Tensor, Tensor]
-]  # product, operands, in float64, of sizes alone
+Trial = list[tuple[Callable[..., Tensor], list[Tensor], Tensor, Tensor]]  # operands, in float64, of their sizes
 
 
 def _trial() -> Trial:
