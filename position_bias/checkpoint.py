@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from position_bias import products
 from position_bias.runtime import whole_file
 
 Named = Iterable[tuple[str, Tensor]]  # parameters by name
@@ -40,7 +41,7 @@ class State:
 def fingerprint(settings: object, arrays: Mapping[str, NDArray[Any]]) -> str:
     """A checksum of all that decides the outcome of a training, to tell one run's checkpoint from another's."""
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps([settings, torch.__version__], default=str).encode())
+    digest.update(json.dumps([settings, torch.__version__, products.in_use()], default=str).encode())
     for name, array in arrays.items():
         digest.update(f"{name}{array.dtype}{array.shape}".encode() + array.tobytes())
     return digest.hexdigest()

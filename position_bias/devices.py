@@ -13,6 +13,7 @@ from typing import Literal
 
 from filelock import FileLock, Timeout
 
+from position_bias import runtime
 from position_bias.runtime import InputError, log
 
 Request = Literal["auto", "cpu", "cuda"]  # what the configuration may say
@@ -83,6 +84,25 @@ def device(requested: Request, gpus: int = 1, granted: int | None = None, poll_s
     with ExitStack() as held:
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(_first_free(visible, gpus, held, poll_seconds))
         yield "cuda"
+
+
+@contextmanager
+def computing(
+    requested: Request, threads: int, gpus: int = 1, granted: int | None = None, *, narrow: bool = False
+) -> Iterator[str]:
+    """As `device`, for a job that runs models: torch has its `threads`, keeps freed memory, and multiplies fastest.
+
+    Models that are `narrow`, a few dozen units wide, multiply by torch's default, which is faster for them.
+    """
+    with device(requested, gpus, granted) as taken:
+        import torch  # seconds, which reading the configuration must not cost
+
+        from position_bias import products
+
+        runtime.keep_freed_memory()
+        torch.set_num_threads(threads)
+        log.info("products of float32 on the CPU: %s", products.in_use() if narrow else products.fastest())
+        yield taken
 
 
 def _torch_computes_on_gpus() -> bool:

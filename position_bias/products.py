@@ -45,7 +45,13 @@ def fastest() -> str:
         pass
     finally:
         setting.fp32_precision = kept
-    return "oneDNN" if kept == "bf16" else "default"
+    return in_use()
+
+
+def in_use() -> str:
+    """The name of what multiplies float32 in this process: oneDNN or default."""
+    setting = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
+    return "oneDNN" if setting.fp32_precision == "bf16" else "default"
 
 
 Trial = list[tuple[Callable[..., Tensor], list[Tensor], Tensor, Tensor]]  # operands, in float64, of their sizes

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from position_bias import checkpoint, devices
+from position_bias import checkpoint, devices, products
 
 PACKAGES = (  # those that numbers or drawings depend on
     "torch",
@@ -42,6 +42,7 @@ def record(config: Mapping[str, Any], project: Path, benchmarks: Path) -> dict[s
         "versions": versions(),
         "machine": machine(config["device"]),
         "seeds": dict(seeds(config)),
+        "float32 products": multiplied(benchmarks.parent),
         "stages": stages(benchmarks),
         "config": config,
     }
@@ -57,6 +58,7 @@ def training(project: Path, checkpoints: Path, device: str) -> dict[str, Any]:
         "transformers": _version("transformers"),
         "processor": processor(),
         "device": device,
+        "products": products.in_use(),
         "cpu_minutes": round(checkpoint.cpu_minutes(checkpoints), 2),
         "date": datetime.now(UTC).date().isoformat(),
     }
@@ -113,6 +115,15 @@ def seeds(config: Mapping[str, Any], *above: str) -> Iterator[tuple[str, Any]]:
             yield ".".join([*above, key]), value
         elif isinstance(value, Mapping):
             yield from seeds(value, *above, key)
+
+
+def multiplied(results: Path) -> list[str]:
+    """What multiplied float32 in the trainings of these results, as their run.csv say (see `products`)."""
+    found = set()
+    for path in results.rglob("run.csv"):
+        with path.open(encoding="utf-8", newline="") as opened:
+            found |= {row.get("products") or "not recorded" for row in csv.DictReader(opened)}
+    return sorted(found)
 
 
 def stages(benchmarks: Path) -> dict[str, dict[str, float]]:

@@ -9,9 +9,7 @@ from position_bias.emergence import studies, training
 from position_bias.emergence.task import for_vocabulary
 from position_bias.ensemble import Recipe
 
-with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
-    runtime.keep_freed_memory()
-    torch.set_num_threads(snakemake.threads)
+with runtime.job(snakemake.log[0]), devices.computing(snakemake.config["device"], snakemake.threads) as device:
     params, wildcards = snakemake.params, snakemake.wildcards
     task = for_vocabulary(wildcards.vocabulary, params.task)
     study = studies.study(wildcards.study, params.networks)

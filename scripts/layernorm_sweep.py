@@ -7,9 +7,7 @@ from position_bias import artifacts, devices, runtime
 from position_bias.ensemble import Recipe, seeds_of_sweep
 from position_bias.layernorm import training
 
-with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
-    runtime.keep_freed_memory()
-    torch.set_num_threads(snakemake.threads)
+with runtime.job(snakemake.log[0]), devices.computing(snakemake.config["device"], snakemake.threads) as device:
     trained, sweep = snakemake.params.trained, snakemake.params.sweep
     folder = Path("checkpoints/layernorm/sweep")
     found = training.sweep(

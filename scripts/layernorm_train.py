@@ -7,9 +7,7 @@ from position_bias import artifacts, devices, runtime
 from position_bias.ensemble import Recipe
 from position_bias.layernorm import training
 
-with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
-    runtime.keep_freed_memory()
-    torch.set_num_threads(snakemake.threads)
+with runtime.job(snakemake.log[0]), devices.computing(snakemake.config["device"], snakemake.threads) as device:
     params, norm = snakemake.params, snakemake.wildcards.norm
     folder = Path("checkpoints/layernorm", norm)
     found = training.train(

@@ -1,7 +1,6 @@
 import shutil
 from pathlib import Path
 
-import torch
 import transformers
 
 from position_bias import artifacts, devices, runtime
@@ -10,9 +9,7 @@ from position_bias.measure import Resumption, measure
 
 config, granted = snakemake.config, snakemake.resources.gpu
 gpus = config["hub_models"].get(snakemake.wildcards.model, {"gpus": 1})["gpus"]
-with runtime.job(snakemake.log[0]), devices.device(config["device"], gpus, granted) as device:
-    runtime.keep_freed_memory()
-    torch.set_num_threads(snakemake.threads)
+with runtime.job(snakemake.log[0]), devices.computing(config["device"], snakemake.threads, gpus, granted) as device:
     wildcards, params, out = snakemake.wildcards, snakemake.params, snakemake.output
     directory = hub.model_directory(snakemake.input.model)
     place = "balanced" if gpus > 1 and device == "cuda" else device

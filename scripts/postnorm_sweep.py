@@ -9,9 +9,10 @@ from position_bias.ensemble import seeds_of_sweep
 from position_bias.postnorm import experiments, studies, tasks
 from position_bias.postnorm.training import Setting, Size
 
-with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
-    runtime.keep_freed_memory()
-    torch.set_num_threads(snakemake.threads)
+with (
+    runtime.job(snakemake.log[0]),
+    devices.computing(snakemake.config["device"], snakemake.threads, narrow=True) as device,
+):
     sweep, postnorm, common = snakemake.params.sweep, snakemake.params.postnorm, snakemake.params.common
     folder = Path("checkpoints/postnorm/sweep")
     found = []

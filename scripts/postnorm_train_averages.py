@@ -9,9 +9,10 @@ from position_bias.averaging import Averaging
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
 
-with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
-    runtime.keep_freed_memory()
-    torch.set_num_threads(snakemake.threads)
+with (
+    runtime.job(snakemake.log[0]),
+    devices.computing(snakemake.config["device"], snakemake.threads, narrow=True) as device,
+):
     numbers, common = snakemake.params.numbers, snakemake.params.common
     folder = Path("checkpoints/postnorm/averaging")
     found = []

@@ -8,9 +8,10 @@ from position_bias import artifacts, devices, runtime
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting, Size
 
-with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
-    runtime.keep_freed_memory()
-    torch.set_num_threads(snakemake.threads)
+with (
+    runtime.job(snakemake.log[0]),
+    devices.computing(snakemake.config["device"], snakemake.threads, narrow=True) as device,
+):
     params, numbers = snakemake.params, snakemake.params.numbers
     name, length = next(iter(params.lengths.items()))
     task = tasks.task(name)

@@ -12,9 +12,7 @@ def texts(paths, split):
     return (text for path in paths for text in tokens.texts(Path(path).parent, split))
 
 
-with runtime.job(snakemake.log[0]), devices.device(snakemake.config["device"]) as device:
-    runtime.keep_freed_memory()
-    torch.set_num_threads(snakemake.threads)
+with runtime.job(snakemake.log[0]), devices.computing(snakemake.config["device"], snakemake.threads) as device:
     params, model, seed = snakemake.params, snakemake.wildcards.model, int(snakemake.wildcards.seed)
     tokenizer = tokens.open_tokenizer(Path(snakemake.input.tokenizer))
     held_out = tokens.sample_prompts(

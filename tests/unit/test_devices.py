@@ -6,7 +6,7 @@ import threading
 import pytest
 import torch
 
-from position_bias import devices
+from position_bias import devices, products
 from position_bias.runtime import InputError
 
 
@@ -142,3 +142,26 @@ def test_gpus_are_called_what_nvidia_smi_calls_them(monkeypatch, tmp_path, visib
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert devices.gpu_names() == names
+
+
+@pytest.fixture
+def restored():
+    """What a job sets for its whole process is put back."""
+    setting = torch.backends.mkldnn.matmul
+    threads, earlier = torch.get_num_threads(), setting.fp32_precision
+    yield
+    setting.fp32_precision = earlier
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("restored")
+def test_a_job_that_computes_has_its_threads_and_the_fastest_products():
+    with devices.computing("cpu", 1) as device:
+        assert (device, torch.get_num_threads()) == ("cpu", 1)
+        assert products.in_use() == products.fastest()
+
+
+@pytest.mark.usefixtures("restored")
+def test_a_job_of_narrow_models_multiplies_as_torch_does():
+    with devices.computing("cpu", 1, narrow=True):
+        assert products.in_use() == "default"

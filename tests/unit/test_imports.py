@@ -70,6 +70,7 @@ def test_imports_run_downward():
             "artifacts.py",
             "configuration.py",
             "devices.py",
+            "products.py",
             "provenance.py",
             "manifest.py",
             "reference.py",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from position_bias import checkpoint, provenance
+from position_bias import checkpoint, products, provenance
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
@@ -108,7 +108,7 @@ def test_time_is_summed_over_the_jobs_of_a_stage(tmp_path):
 def test_the_record_of_the_default_run_survives_json(tmp_path):
     found = provenance.record(CONFIG, ROOT, tmp_path)
     assert json.loads(json.dumps(found)) == found
-    assert set(found) == {"written", "code", "versions", "machine", "seeds", "stages", "config"}
+    assert set(found) == {"written", "code", "versions", "machine", "seeds", "float32 products", "stages", "config"}
 
 
 # A finished training
@@ -134,6 +134,7 @@ def test_a_training_is_described_by_code_versions_machine_time_and_date(reposito
         "transformers": version("transformers"),
         "processor": provenance.processor(),
         "device": "cpu",
+        "products": products.in_use(),
         "cpu_minutes": 2.01,  # to two digits
     }
 
@@ -156,3 +157,12 @@ def test_a_training_is_one_row_of_text_and_numbers(repository, checkpoints):
     found = provenance.training(repository, checkpoints, "cpu")
     assert json.loads(json.dumps(found)) == found
     assert all(isinstance(value, str | float) for value in found.values())
+
+
+def test_what_multiplied_is_read_from_the_runs(tmp_path):
+    assert provenance.multiplied(tmp_path) == []
+    runs = {"a/run.csv": "commit,products\nx,oneDNN\n", "b/c/run.csv": "commit,products\ny,default\nz,\n"}
+    for name, text in runs.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+    assert provenance.multiplied(tmp_path) == ["default", "not recorded", "oneDNN"]
