@@ -421,9 +421,11 @@ def test_fresh_directions_are_drawn_as_that_of_training(scale, spread):
     drawn = directions.flatten() / spread
     assert scipy.stats.kstest(drawn, "norm").pvalue > 1e-3
     assert cosines(directions.flatten(0, 1)).mean().abs() < 5 / math.sqrt(64) / 1600
-    means = training.items[:, :, 0].double() - 0.6 * world.shared[:, None].double()  # lambda / sqrt(1 + lambda^2)
-    together = np.corrcoef(drawn, means.flatten())[0, 1]
+    means = 1.25 * training.items.double() - 0.75 * world.shared[:, None, None].double()
+    together = np.corrcoef(drawn, means[:, :, 0].flatten())[0, 1]
     assert abs(together) < 5 / math.sqrt(len(drawn))
+    # nor is a direction the mean of any class of any sequence
+    assert torch.cdist(directions.flatten(0, 1), means.flatten(0, 2)).min() > 0.5 * spread * math.sqrt(2 * 64)
 
 
 def test_classes_of_a_sequence_share_a_fresh_direction_with_one_another_and_not_with_training():
