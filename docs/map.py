@@ -85,7 +85,8 @@ def modules(script: str) -> list[str]:
             base = Path(*node.module.split("."))
             inside = [base / f"{name.name}.py" for name in node.names]
             found += [path for path in inside if (ROOT / path).is_file()] or [base.with_suffix(".py")]
-    return [path for path in dict.fromkeys(map(Path.as_posix, found)) if path not in SURROUNDINGS]
+    unique = list(dict.fromkeys(map(Path.as_posix, found)))
+    return [path for path in unique if path not in SURROUNDINGS or path.endswith(f"/{script}.py")]
 
 
 def page() -> str:
