@@ -12,7 +12,7 @@ import yaml
 sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import configuration, devices, imports, runtime
-from position_bias.claims import registry
+from position_bias.claims import claim as of_claims
 from position_bias.emergence import studies as of_emergence
 from position_bias.language_models import studies as of_language_models
 from position_bias.layernorm import studies as of_layernorm
@@ -37,6 +37,7 @@ try:
         of_layernorm.faults,
         of_postnorm.faults,
     )
+    CLAIMS = of_claims.registry(ROOT / "published/claims.csv")
 except runtime.InputError as error:
     sys.exit(f"error: {error}")
 

@@ -520,7 +520,8 @@ rule scorecard:
     """One verdict for each claim of the papers, from the tables of checks; the text is what `make all` prints."""
     input:
         library=library("scorecard.py"),
-        checks=expand("results/tables/{table}.csv", table=registry.TABLES),
+        checks=expand("results/tables/{table}.csv", table=of_claims.tables(CLAIMS)),
+        claims=project("published/claims.csv"),
         published=project("published/values.csv"),
     output:
         csv="results/tables/scorecard.csv",

@@ -3,17 +3,19 @@ from pathlib import Path
 import pandas as pd
 
 from position_bias import artifacts, runtime
-from position_bias.claims import registry, scorecard, verdict
+from position_bias.claims import scorecard, verdict
+from position_bias.claims.claim import registry, tables
 
 with runtime.job(snakemake.log[0]):
     out = snakemake.output
+    claims = registry(snakemake.input.claims)
     checks = {
         name: artifacts.read_table(path, verdict.COLUMNS)
-        for name, path in zip(registry.TABLES, snakemake.input.checks, strict=True)
+        for name, path in zip(tables(claims), snakemake.input.checks, strict=True)
     }
     values = pd.read_csv(snakemake.input.published, dtype=str)  # as printed, zeros at the end included
     published = dict(zip(values["id"], values["value"], strict=True))
-    table = scorecard.scorecard(registry.CLAIMS, checks, published, snakemake.params.level)
+    table = scorecard.scorecard(claims, checks, published, snakemake.params.level)
     for path in (out.csv, out.md):
         artifacts.write_table(path, table)
     with runtime.whole_file(out.txt) as partial:

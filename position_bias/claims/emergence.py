@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from position_bias.claims.verdict import Prediction, mean_row, table
@@ -49,6 +50,14 @@ SINK_FIGURES = {
     ("fixed", "plain"): "Figure 13a",
     ("fixed", "window"): "Figure 13b",
     ("fixed", "prefix"): "Figure 13c",
+}
+SINK_CLAIMS = {  # ids of the claims on the figures above
+    ("gaussian", "plain"): "emergence-figure-8a",
+    ("gaussian", "window"): "emergence-figure-8b",
+    ("gaussian", "prefix"): "emergence-figure-8c",
+    ("fixed", "plain"): "emergence-figure-13",
+    ("fixed", "window"): "emergence-figure-13",
+    ("fixed", "prefix"): "emergence-figure-13",
 }
 DEEP = 4  # layers of the deep regime of footnote 2, at least
 NULL = "ours: beyond what softmax alone gives"
@@ -94,7 +103,9 @@ def gap_table(trained: pd.DataFrame, settled: pd.DataFrame, level: float) -> pd.
     predictions = [expected(*of) for of in zip(*(table[name] for name in ASKED), strict=True)]
     intervals = zip(table["low"], table["high"], strict=True)
     return table.assign(
-        predicted=["" if prediction is None else str(prediction) for prediction in predictions],
+        relation=["" if prediction is None else prediction.relation for prediction in predictions],
+        bound=[np.nan if prediction is None else prediction.bound for prediction in predictions],
+        margin=[np.nan if prediction is None else prediction.margin for prediction in predictions],
         verdict=[
             NO_CLAIM if prediction is None else prediction.verdict(*interval)
             for prediction, interval in zip(predictions, intervals, strict=True)
@@ -116,6 +127,7 @@ class Trained:
 class Finding:
     """A quantity of each seed, and what is predicted of it. Networks of one seed share data and initial weights."""
 
+    claim: str  # id of the claim that it speaks of, or ""
     item: str
     quantity: str
     prediction: Prediction
@@ -125,11 +137,11 @@ class Finding:
 
 def checks(trained: Trained, scale: str, level: float) -> pd.DataFrame:
     """Verdicts on what the paper says of single gaps and of networks together, in the schema of `verdict.COLUMNS`."""
-    claims = (_positions, _encodings, _depth, _weak_at_the_end, _ends, _lost_in_the_middle, _vocabularies, _sinks)
+    statements = (_positions, _encodings, _depth, _weak_at_the_end, _ends, _lost_in_the_middle, _vocabularies, _sinks)
     rows = [
-        mean_row(found.item, found.quantity, found.prediction, found.values, level, found.source)
-        for claim in claims
-        for found in claim(trained)
+        mean_row(found.claim, found.item, found.quantity, found.prediction, found.values, level, found.source)
+        for statement in statements
+        for found in statement(trained)
     ]
     return table(PAPER, scale, rows)
 
@@ -141,7 +153,8 @@ def _positions(trained: Trained) -> Iterator[Finding]:
         if prediction := expected(study, mask, encoding, pair):
             quantity = f"{pair} gap; {vocabulary}, {study}, mask {mask}, PE {encoding}, {depth} layers"
             gap, source = gaps.set_index("seed")["gap"], _expected_by(study, mask, encoding)
-            yield Finding(FIGURES[vocabulary, study], quantity, prediction, gap, source)
+            claim = _claim_on_gap(vocabulary, study, mask, encoding, pair)
+            yield Finding(claim, FIGURES[vocabulary, study], quantity, prediction, gap, source)
 
 
 def _expected_by(study: str, mask: str, encoding: str) -> str:
@@ -156,55 +169,76 @@ def _expected_by(study: str, mask: str, encoding: str) -> str:
     return ends if study == "ends" else "K.3: encodings learn a bias at any position"
 
 
+def _claim_on_gap(vocabulary: str, study: str, mask: str, encoding: str, pair: str) -> str:
+    """Id of the claim that what is `expected` of a single gap speaks of, or ""."""
+    if vocabulary == "fixed":
+        return "emergence-figure-11" if study in LEARNED else ""
+    if vocabulary != "gaussian":
+        return ""
+    if mask == encoding == "none":
+        return "emergence-figure-3-causal" if study == "ends" else ""
+    if study == "plain":
+        return "emergence-causal-primacy" if pair in BEGINNING else ""
+    if encoding == "none":
+        return "emergence-figure-6-causal"
+    return "emergence-figure-3-u" if study == "ends" else "emergence-figure-6-encodings"
+
+
 def _encodings(trained: Trained) -> Iterator[Finding]:
     """Relative encodings add focus on recent tokens, the decay mask more than RoPE (Sections 5.1, K.1)."""
+    claims = {"gaussian": "emergence-encodings", "fixed": "emergence-figure-9"}
     for (vocabulary, depth), by_encoding in _networks(trained.gaps, ["vocabulary", "depth"], study="plain"):
-        item = FIGURES[vocabulary, "plain"]
+        claim, item = claims.get(vocabulary, ""), FIGURES[vocabulary, "plain"]
         for more, less in (("none", "rope"), ("none", "decay"), ("rope", "decay")):
             if {more, less} <= set(by_encoding["encoding"]):
                 gap = _of(by_encoding, "gap", pair=FIRST_LAST, encoding=more)
                 minus = _of(by_encoding, "gap", pair=FIRST_LAST, encoding=less)
                 quantity = f"{FIRST_LAST} gap, {more} - {less}; {vocabulary}, {depth} layers, no residual"
-                yield Finding(item, quantity, MORE, gap - minus, "Section 5.1: both reduce primacy, RoPE less so")
+                source = "Section 5.1: both reduce primacy, RoPE less so"
+                yield Finding(claim, item, quantity, MORE, gap - minus, source)
 
 
 def _depth(trained: Trained) -> Iterator[Finding]:
     """Depth amplifies primacy without residual connections (Figures 4, 9), and with them for the fixed vocabulary."""
     without = "Section 5.1, K.1: deeper attention amplifies primacy, whatever the encoding"
     claimed = {
-        ("gaussian", "plain"): without,
-        ("fixed", "plain"): without,
-        ("fixed", "residual"): "Appendix L: so it does with residual connections",
+        ("gaussian", "plain"): ("emergence-depth", without),
+        ("fixed", "plain"): ("emergence-figure-9", without),
+        ("fixed", "residual"): ("emergence-figure-10", "Appendix L: so it does with residual connections"),
     }
     for (vocabulary, study, encoding), by_depth in _networks(trained.gaps, ["vocabulary", "study", "encoding"]):
         depths = sorted(by_depth["depth"].unique())
         if (vocabulary, study) in claimed:
+            claim, source = claimed[vocabulary, study]
             for deeper, than in dict.fromkeys([*zip(depths[1:], depths, strict=False), (depths[-1], depths[0])]):
                 gap = _of(by_depth, "gap", pair=FIRST_LAST, depth=deeper)
                 minus = _of(by_depth, "gap", pair=FIRST_LAST, depth=than)
                 quantity = f"{FIRST_LAST} gap, {deeper} - {than} layers; {vocabulary}, {study}, encoding {encoding}"
                 change = gap - minus if deeper > than else NOT_TRAINED
-                yield Finding(FIGURES[vocabulary, study], quantity, MORE, change, claimed[vocabulary, study])
+                yield Finding(claim, FIGURES[vocabulary, study], quantity, MORE, change, source)
 
 
 def _weak_at_the_end(trained: Trained) -> Iterator[Finding]:
     """The gap between middle and last is smaller than the gaps that involve the first item (Section 5.1)."""
     causal = trained.gaps[trained.gaps["encoding"] == "none"]
     for (vocabulary, depth), gaps in _networks(causal, ["vocabulary", "depth"], study="plain"):
+        claim = "emergence-small-at-the-end" if vocabulary == "gaussian" else ""
         for pair in (FIRST_MIDDLE, FIRST_LAST):
             less = _of(gaps, "gap", pair=pair).abs() - _of(gaps, "gap", pair=MIDDLE_LAST).abs()
             quantity = f"size of the {pair} gap - {MIDDLE_LAST} gap; {vocabulary}, {depth} layers, no residual, no PE"
-            yield Finding(FIGURES[vocabulary, "plain"], quantity, MORE, less, "Section 5.1: notably smaller")
+            yield Finding(claim, FIGURES[vocabulary, "plain"], quantity, MORE, less, "Section 5.1: notably smaller")
 
 
 def _ends(trained: Trained) -> Iterator[Finding]:
     """A causal mask alone brings position into play, where no mask does not (Section 5.2)."""
+    claims = {"gaussian": "emergence-figure-3-causal", "fixed": "emergence-figure-11"}
     alone = trained.gaps[trained.gaps["encoding"] == "none"]
     for (vocabulary,), gaps in _networks(alone, ["vocabulary"], study="ends"):
         causal, without = (_of(gaps, "gap", pair=FIRST_LAST, mask=mask) for mask in ("causal", "none"))
         quantity = f"{FIRST_LAST} gap, causal - no mask; {vocabulary}, no PE, trained on both ends"
         source = "Section 5.2: the causal mask induces primacy by itself"
-        yield Finding(FIGURES[vocabulary, "ends"], quantity, MORE, causal - without, source)
+        claim, item = claims.get(vocabulary, ""), FIGURES[vocabulary, "ends"]
+        yield Finding(claim, item, quantity, MORE, causal - without, source)
 
 
 def _lost_in_the_middle(trained: Trained) -> Iterator[Finding]:
@@ -212,11 +246,12 @@ def _lost_in_the_middle(trained: Trained) -> Iterator[Finding]:
     rope = trained.gaps[trained.gaps["encoding"] == "rope"]
     for (vocabulary, depth), gaps in _networks(rope, ["vocabulary", "depth"], study="residual"):
         if depth == _where(rope, study="residual", vocabulary=vocabulary)["depth"].max():
+            claim = "emergence-footnote-2" if vocabulary == "gaussian" else ""
             for pair, prediction in ((FIRST_MIDDLE, EARLIER), (MIDDLE_LAST, LATER)):
                 quantity = f"{pair} gap; {vocabulary}, RoPE, {depth} layers with residual, trained without bias"
                 source = "footnote 2: deep RoPE loses the middle without biased data"
                 gap = _of(gaps, "gap", pair=pair) if depth >= DEEP else NOT_TRAINED
-                yield Finding(FIGURES[vocabulary, "residual"], quantity, prediction, gap, source)
+                yield Finding(claim, FIGURES[vocabulary, "residual"], quantity, prediction, gap, source)
 
 
 def _vocabularies(trained: Trained) -> Iterator[Finding]:
@@ -226,21 +261,21 @@ def _vocabularies(trained: Trained) -> Iterator[Finding]:
             isotropic, gaussian = (_of(gaps, "gap", vocabulary=name) for name in ("isotropic", "gaussian"))
             quantity = f"{FIRST_LAST} gap, lambda = 0 - gaussian; {depth} layers, no residual, encoding {encoding}"
             source = "Appendix L: lambda = 0 resembles the Gaussian vocabulary"
-            yield Finding("Appendix L", quantity, EQUAL, isotropic - gaussian, source)
+            yield Finding("emergence-isotropic", "Appendix L", quantity, EQUAL, isotropic - gaussian, source)
     for (encoding, depth), plain in _networks(trained.accuracy, ["encoding", "depth"], study="plain"):
         if {"gaussian", "fixed"} <= set(plain["vocabulary"]):
             by_seed = plain.groupby(["vocabulary", "seed"])["accuracy"].mean().reset_index()
             gaussian, fixed = (_of(by_seed, "accuracy", vocabulary=name) for name in ("gaussian", "fixed"))
             quantity = f"accuracy, gaussian - fixed; {depth} layers, no residual, encoding {encoding}"
-            yield Finding(
-                "Appendix L", quantity, MORE, gaussian - fixed, "Appendix L: anisotropy makes the task harder"
-            )
+            source = "Appendix L: anisotropy makes the task harder"
+            yield Finding("emergence-harder", "Appendix L", quantity, MORE, gaussian - fixed, source)
 
 
 def _sinks(trained: Trained) -> Iterator[Finding]:
     """Sinks on the first token, on it the more the wider a window, and on all prefix tokens (K.4), and our nulls."""
     for (vocabulary, study), sinks in _networks(trained.sinks, ["vocabulary", "study"], encoding="none", depth=2):
-        item = SINK_FIGURES[vocabulary, study]
+        claim, item = SINK_CLAIMS[vocabulary, study], SINK_FIGURES[vocabulary, study]
+        of_null = "emergence-sinks-null" if vocabulary == "gaussian" else ""
         metric, untrained, uniform = (_per_token(sinks, state) for state in ("trained", "untrained", "uniform"))
         masks = sorted(metric.index.unique("mask"), key=lambda mask: int("0" + mask.lstrip(ascii_lowercase)))
         for mask in masks:
@@ -251,18 +286,20 @@ def _sinks(trained: Trained) -> Iterator[Finding]:
             name = f"sink metric; {vocabulary}, {mask}, 2 layers, no residual, no PE"
             if study != "window" or mask == masks[-1]:
                 beyond = least - tokens.loc[:, centres + 1 :].max(axis=1)
-                yield Finding(item, f"{where} - any other, {name}", MORE, beyond, "K.4: sinks at the centre nodes")
+                source = "K.4: sinks at the centre nodes"
+                yield Finding(claim, item, f"{where} - any other, {name}", MORE, beyond, source)
             null = least - uniform.loc[mask].iloc[0].loc[:centres].min()
-            yield Finding(item, f"{where} - uniform attention, {name}", MORE, null, NULL)
+            yield Finding(of_null, item, f"{where} - uniform attention, {name}", MORE, null, NULL)
             start = least - untrained.loc[mask].loc[:, :centres].min(axis=1)
-            yield Finding(item, f"{where} - untrained, {name}", MORE, start, NULL)
+            yield Finding("", item, f"{where} - untrained, {name}", MORE, start, NULL)
         if study == "window" and len(masks) > 1:
             wide, narrow = (metric.loc[masks[end]][1] for end in (-1, 0))
             quantity = f"sink metric of the first token, {masks[-1]} - {masks[0]}; {vocabulary}"
-            yield Finding(item, quantity, MORE, wide - narrow, "K.4: on the first token where windows are wide")
+            source = "K.4: on the first token where windows are wide"
+            yield Finding(claim, item, quantity, MORE, wide - narrow, source)
             null_wide, null_narrow = (float(uniform.loc[masks[end]][1].iloc[0]) for end in (-1, 0))
             beyond_null = (wide - narrow) - (null_wide - null_narrow)
-            yield Finding(item, f"{quantity}, beyond that of uniform attention", MORE, beyond_null, NULL)
+            yield Finding("", item, f"{quantity}, beyond that of uniform attention", MORE, beyond_null, NULL)
 
 
 def _per_token(sinks: pd.DataFrame, state: str) -> pd.DataFrame:

@@ -92,28 +92,32 @@ def _random_weights(table: pd.DataFrame, level: float) -> Iterator[dict[str, obj
         for layer, of_layer in _groups(of_network, "layer"):
             gram = _by_seed(of_layer, "gram")
             relative = " over its mean size" if norm == WITHOUT else ""
-            for prediction, source in _of_gram(norm, residual, layer):
+            for claim, prediction, source in _of_gram(norm, residual, layer):
                 quantity = f"recency of the Gram{relative}, layer {layer}; {setting}"
-                yield mean_row(item, quantity, prediction, gram, level, source)
+                yield mean_row(claim, item, quantity, prediction, gram, level, source)
         where = f"layers from 2 on; {setting}"
         score, position = _by_seed(of_network, "score"), _by_seed(of_network, "position")
         positive = _by_seed(of_network.assign(value=(of_network["value"] > 0).astype(float)), "score")
-        yield mean_row(item, f"relative recency of scores, mean over heads, {where}", BALANCED, score, level, SIGNS)
-        yield mean_row(item, f"share of heads whose scores favour recent tokens, {where}", HALF, positive, level, SIGNS)
-        yield mean_row(item, f"position, mean over heads, {where}", UNIFORM, position, level, SIGNS)
+        of_heads = (
+            ("relative recency of scores, mean over heads", BALANCED, score),
+            ("share of heads whose scores favour recent tokens", HALF, positive),
+            ("position, mean over heads", UNIFORM, position),
+        )
+        for name, prediction, values in of_heads:
+            yield mean_row("", item, f"{name}, {where}", prediction, values, level, SIGNS)
 
 
-def _of_gram(norm: str, residual: float, layer: int) -> Iterator[tuple[Prediction, str]]:
-    """What is predicted of a layer's Gram, and by whom."""
+def _of_gram(norm: str, residual: float, layer: int) -> Iterator[tuple[str, Prediction, str]]:
+    """What is predicted of a layer's Gram, of which claim that speaks, and who predicts it."""
     if norm == WITHOUT:
-        yield PRIMARY, EARLY
+        yield "layernorm-random-primacy", PRIMARY, EARLY
         if layer == 2:
-            yield FLAT, "ours: <o_i, o_j> is the same for all j < i"
+            yield "", FLAT, "ours: <o_i, o_j> is the same for all j < i"
     elif residual:
-        yield RECENT, THEOREM if layer == 2 else ABSTRACT
+        yield "layernorm-random-recency", RECENT, THEOREM if layer == 2 else ABSTRACT
     else:
-        yield RECENT, "ours: norms need no residual connections for it"
-        yield NO_RECENCY, REVIEW
+        yield "", RECENT, "ours: norms need no residual connections for it"
+        yield "layernorm-residuals", NO_RECENCY, REVIEW
 
 
 def _by_seed(table: pd.DataFrame, quantity: str) -> pd.Series:
@@ -135,19 +139,18 @@ def _trained(table: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
     losses = [_by_network(table, "loss", state)[0] for state in ("untrained", "trained")]
     for norm in TRAINED:
         source = "ours: where nothing is learnt, nothing is settled; margin is ours"
-        yield mean_row(
-            item, f"loss, untrained - trained; {norm}", LEARNS, losses[0][norm] - losses[1][norm], level, source
-        )
+        gain = losses[0][norm] - losses[1][norm]
+        yield mean_row("", item, f"loss, untrained - trained; {norm}", LEARNS, gain, level, source)
         everywhere = pd.concat([of_layer[norm] for of_layer in before.values()], axis=1).mean(axis=1)
-        yield mean_row(item, f"position, mean over layers, untrained; {norm}", UNIFORM, everywhere, level, SIGNS)
+        yield mean_row("", item, f"position, mean over layers, untrained; {norm}", UNIFORM, everywhere, level, SIGNS)
         source = "ours: embeddings without positions leave layer 1 nothing to see"
-        yield mean_row(item, f"position, layer 1; {norm}", UNIFORM, after[1][norm], level, source)
+        yield mean_row("", item, f"position, layer 1; {norm}", UNIFORM, after[1][norm], level, source)
     for layer in (layer for layer in after if layer > 1):
         yield from _positions(item, layer, before[layer], after[layer], level)
         for norm in NORMED:
             source = THEOREM if layer == 2 else ABSTRACT
             quantity = f"relative recency of the Gram, layer {layer}; {norm}"
-            yield mean_row(item, quantity, RECENT, grams[layer][norm], level, source)
+            yield mean_row("layernorm-trained-gram", item, quantity, RECENT, grams[layer][norm], level, source)
 
 
 def _positions(
@@ -155,17 +158,17 @@ def _positions(
 ) -> Iterator[dict[str, object]]:
     """Of one layer before and after training."""
     name = f"position, layer {layer}"
-    yield mean_row(item, f"{name}; {WITHOUT}", UNIFORM, after[WITHOUT], level, f"{SETTLES}; margin is ours")
-    yield mean_row(item, f"{name}; {WITHOUT}", EARLIER, after[WITHOUT], level, EARLY)
+    without, settled = after[WITHOUT], "layernorm-settled"
+    yield mean_row(settled, item, f"{name}; {WITHOUT}", UNIFORM, without, level, f"{SETTLES}; margin is ours")
+    yield mean_row("layernorm-trained-primacy", item, f"{name}; {WITHOUT}", EARLIER, without, level, EARLY)
     for norm in NORMED:
-        yield mean_row(item, f"{name}; {norm}", LATER, after[norm], level, ABSTRACT)
-        gain = after[norm] - after[WITHOUT]
-        yield mean_row(item, f"{name}, {norm} - {WITHOUT}", FURTHER, gain, level, SETTLES)
-        source = "ours: training turns the Gram's recency into attention"
-        yield mean_row(item, f"{name}, trained - untrained; {norm}", FURTHER, after[norm] - before[norm], level, source)
+        yield mean_row("layernorm-trained", item, f"{name}; {norm}", LATER, after[norm], level, ABSTRACT)
+        yield mean_row(settled, item, f"{name}, {norm} - {WITHOUT}", FURTHER, after[norm] - without, level, SETTLES)
+        source, gain = "ours: training turns the Gram's recency into attention", after[norm] - before[norm]
+        yield mean_row("", item, f"{name}, trained - untrained; {norm}", FURTHER, gain, level, source)
     source = "ours: LayerNorm is RMSNorm but for one of d directions"
     difference = after["pre-layer"] - after["pre-rms"]
-    yield mean_row(item, f"{name}, pre-layer - pre-rms", SAME_POSITION, difference, level, source)
+    yield mean_row("", item, f"{name}, pre-layer - pre-rms", SAME_POSITION, difference, level, source)
 
 
 def _by_network(table: pd.DataFrame, quantity: str, state: str) -> dict[int, pd.DataFrame]:
@@ -193,7 +196,7 @@ def _language_models(table: pd.DataFrame, level: float) -> Iterator[dict[str, ob
         for state in sorted(states):
             by_prompt = of_model[of_model["state"] == state].groupby("prompt")["value"].mean()
             quantity = f"recency of the Gram, mean over layers from 2 on; {model}, {state}"
-            yield mean_row("Language models", quantity, RECENT, by_prompt, level, source)
+            yield mean_row("layernorm-language-models", "Language models", quantity, RECENT, by_prompt, level, source)
 
 
 # Retrieval networks
@@ -215,7 +218,8 @@ def _retrieval(curves: pd.DataFrame, level: float) -> Iterator[dict[str, object]
             for pair, of_pair in by_norm.items():
                 less = of_pair[STUDIES[WITHOUT]] - of_pair[STUDIES[norm]]
                 source = "ours, after the abstract: LayerNorm moves the preference to recent items"
-                yield mean_row(item, f"{pair} gap, {WITHOUT} - {norm}; {where}", MORE, less, level, source)
+                quantity = f"{pair} gap, {WITHOUT} - {norm}; {where}"
+                yield mean_row("layernorm-retrieval", item, quantity, MORE, less, level, source)
             gap = by_norm["first-last"][STUDIES[norm]]
             source = "ours, after the abstract: with LayerNorm recent items are preferred"
-            yield mean_row(item, f"first-last gap, {norm}; {where}", FAVOURS_LAST, gap, level, source)
+            yield mean_row("", item, f"first-last gap, {norm}; {where}", FAVOURS_LAST, gap, level, source)

@@ -113,21 +113,23 @@ def _vocabularies(tests: pd.DataFrame) -> Iterator[tuple[int, str, pd.DataFrame]
 def _set_complement(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
     """Where a norm stands decides how networks do beyond L, not at L."""
     item = "Set complement"
-    ours = {  # the first less the second
-        ("none", PRE): (ALIKE, "ours: pre-norm comes before the average over s tokens"),
-        (PRE, "pre-final"): (MORE, "ours: a norm before the read-out does part of it"),
-        ("pre-final", "peri"): (MORE, "ours: a norm before the read-out does not do all of it"),
+    final = "postnorm-final-norm"
+    claimed = {  # the first less the second
+        **{(PRE, scheme): ("postnorm-generalises", MORE, GENERALISES) for scheme in AFTER},
+        ("peri", "post"): ("postnorm-best", MORE, BEST),
+        ("none", PRE): ("", ALIKE, "ours: pre-norm comes before the average over s tokens"),
+        (PRE, "pre-final"): (final, MORE, "ours: a norm before the read-out does part of it"),
+        ("pre-final", "peri"): (final, MORE, "ours: a norm before the read-out does not do all of it"),
     }
-    claimed = {(PRE, scheme): (MORE, GENERALISES) for scheme in AFTER} | {("peri", "post"): (MORE, BEST)} | ours
     for _, where, of_task in _vocabularies(_of(tests, "tvd")):
         beyond, at = _by_scheme(_beyond(of_task)), _by_scheme(_at(of_task))
-        for (one, other), (prediction, source) in claimed.items():
+        for (one, other), (claim, prediction, source) in claimed.items():
             quantity = f"mean TVD beyond L, {one} - {other}; {where}"
-            yield mean_row(item, quantity, prediction, beyond[one] - beyond[other], level, source)
+            yield mean_row(claim, item, quantity, prediction, beyond[one] - beyond[other], level, source)
         for scheme in SCHEMES:
             if scheme != PRE:
-                source = "ours: schemes differ beyond L, not in how well they fit"
-                yield mean_row(item, f"TVD at L, {scheme} - {PRE}; {where}", ALIKE, at[scheme] - at[PRE], level, source)
+                source, difference = "ours: schemes differ beyond L, not in how well they fit", at[scheme] - at[PRE]
+                yield mean_row("", item, f"TVD at L, {scheme} - {PRE}; {where}", ALIKE, difference, level, source)
 
 
 def _dispersion(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
@@ -138,34 +140,38 @@ def _dispersion(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]
         setting = f"{scheme}, {where}"
         weight, distance = _of(of_scheme, "largest_weight"), _of(of_scheme, "tvd")
         constant = _by_scheme(_at(weight.assign(value=weight["value"] * weight["length"])))[scheme]
-        source = "section 4.2: attention is taken to be constant"
-        yield mean_row(item, f"largest weight times s, at L; {setting}", CONSTANT, constant, level, source)
+        source, quantity = "section 4.2: attention is taken to be constant", f"largest weight times s, at L; {setting}"
+        yield mean_row("postnorm-constant", item, quantity, CONSTANT, constant, level, source)
         slope = _slopes(_beyond(weight), lambda s: s)
         source = "section 4.3: weights dilute as 1/s; slope and margin are ours"
-        yield mean_row(item, f"slope of ln(largest weight) on ln s beyond L; {setting}", DILUTED, slope, level, source)
+        quantity = f"slope of ln(largest weight) on ln s beyond L; {setting}"
+        yield mean_row("postnorm-dispersion", item, quantity, DILUTED, slope, level, source)
         longest = _by_scheme(distance[distance["length"] == distance["length"].max()])[scheme]
         rise = longest - _by_scheme(_at(distance))[scheme]
         source = "Theorem 4.2: precision falls with length"
-        yield mean_row(item, f"TVD, longest - L; {setting}", MORE, rise, level, source)
+        yield mean_row("postnorm-precision", item, f"TVD, longest - L; {setting}", MORE, rise, level, source)
 
 
 def _gap_laws(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
     """Slopes against a law are 1 where the gap follows it, whatever its constant; gaps up to 0 have no logarithm."""
     item = "Gap laws"
+    dispersed = "postnorm-dispersed-law", "ours: nothing is normalised after the division by s"
+    normalised = "postnorm-resharpened-law", "ours: what attention adds is normalised"
     claimed = {
-        (scheme, theory.DISPERSED): "ours: nothing is normalised after the division by s" for scheme in ("none", PRE)
+        **{(scheme, theory.DISPERSED): dispersed for scheme in ("none", PRE)},
+        **{(scheme, theory.NORMALISED): normalised for scheme in AFTER},
+        ("none", "C/2^s"): ("postnorm-precision-law", "Theorem 4.2, as the summary prints it"),
     }
-    claimed |= {(scheme, theory.NORMALISED): "ours: what attention adds is normalised" for scheme in AFTER}
-    claimed |= {("none", "C/2^s"): "Theorem 4.2, as the summary prints it"}
     for v, where, of_task in _vocabularies(_of(tests, "gap")):
-        for (scheme, law), source in claimed.items():
+        for (scheme, law), (claim, source) in claimed.items():
             slope = _slopes(_beyond(of_task[of_task["scheme"] == scheme]), _law(law, v))
             quantity = f"slope of ln(gap) on ln({law}) beyond L; {scheme}, {where}"
-            yield mean_row(item, quantity, LAWFUL, slope, level, source)
+            yield mean_row(claim, item, quantity, LAWFUL, slope, level, source)
         for scheme in AFTER:
             quantity = f"mean of ln(gap at v-s) - ln(gap at s), L < s < v/2; {scheme}, {where}"
             asymmetry = _asymmetry(_beyond(of_task[of_task["scheme"] == scheme]), v)
-            yield mean_row(item, quantity, SYMMETRIC, asymmetry, level, "ours: the law is symmetric about v/2")
+            source = "ours: the law is symmetric about v/2"
+            yield mean_row("", item, quantity, SYMMETRIC, asymmetry, level, source)
 
 
 def _law(name: str, v: int) -> Callable[[Array], Array]:
@@ -201,14 +207,15 @@ def _construction(construction: pd.DataFrame) -> Iterator[dict[str, object]]:
         worst = float(away.max())
         quantity = f"largest distance of a TVD from its prediction; {scheme}, v = {v}"
         source = "ours: the gap laws are exact; threshold is ours"
-        yield row(item, quantity, EXACT, worst, (worst, worst), len(away), source)
+        yield row("postnorm-construction", item, quantity, EXACT, worst, (worst, worst), len(away), source)
     for v in sorted(set(construction["v"])):
         squares = np.linalg.svd(theory.centring(v), compute_uv=False) ** 2
         for d in (v - 1, v - 2):
             lost = float(squares[d:].sum())
             quantity = f"squared distance of I - J/v from the nearest matrix of rank d; v = {v}, d = {d}"
             needed = Prediction("=", v - 1 - d, ROUNDING)
-            yield row(item, quantity, needed, lost, (lost, lost), 1, "section 4.2: the rank that is needed is v - 1")
+            source = "section 4.2: the rank that is needed is v - 1"
+            yield row("postnorm-rank", item, quantity, needed, lost, (lost, lost), 1, source)
 
 
 # Width
@@ -223,18 +230,19 @@ def _dimension(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
     item = "Dimension"
     for v, where, of_task in _vocabularies(_of(tests, "tvd")):
         enough, widest = v - 1, of_task["width"].max()
-        claimed = dict.fromkeys((enough - 1, enough // 2), (MORE, "section 4.2: d >= v - 1 is needed"))
+        needed = "postnorm-dimension", MORE, "section 4.2: d >= v - 1 is needed"
+        claimed = dict.fromkeys((enough - 1, enough // 2), needed)
         if widest > enough:
-            claimed[widest] = (ALIKE, "ours: d = v - 1 is enough")
+            claimed[widest] = ("", ALIKE, "ours: d = v - 1 is enough")
         lengths = {"mean TVD beyond L": _beyond(of_task), "TVD at L": _at(of_task)}
         for scheme, (name, chosen) in product(of_task["scheme"].unique(), lengths.items()):
             of_scheme = chosen[chosen["scheme"] == scheme]
             by_width = of_scheme.pivot_table(index="seed", columns="width", values="value")
-            for width, (prediction, source) in claimed.items():
+            for width, (claim, prediction, source) in claimed.items():
                 both = by_width.reindex(columns=[width, enough]).dropna().to_numpy(float)
                 quantity = f"{name} of the best seed, d = {width} - d = {enough}; {scheme}, {where}"
                 measured, interval = _difference_of_best(both, level, runtime.seed(PAPER, quantity))
-                yield row(item, quantity, prediction, measured, interval, len(both), source)
+                yield row(claim, item, quantity, prediction, measured, interval, len(both), source)
 
 
 def _difference_of_best(both: Array, level: float, seed: int) -> tuple[float, tuple[float, float]]:
@@ -264,23 +272,32 @@ def _averaging(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
     for v, where, of_task in _vocabularies(at):
         raw, ema = (_averaged(of_task, False, weights) for weights in ("raw", "ema"))
         quantity, source = "TVD among legal outputs at L", "section 4.5: averages take out the noise of gradients"
-        yield mean_row(item, f"{quantity}, raw - EMA; constant rate, {where}", MORE, raw - ema, level, source)
+        setting = f"constant rate, {where}"
+        yield mean_row("postnorm-ema", item, f"{quantity}, raw - EMA; {setting}", MORE, raw - ema, level, source)
         for eta in etas:
             bema, decayed = (_averaged(of_task, decay, "bema", eta) for decay in (False, True))
             decayed_gain = _averaged(of_task, True, "raw") - decayed
             whose = "" if eta == PAPERS_ETA else "; this eta is ours"
-            for name, gain, rate, source in (
-                ("raw - BEMA", raw - bema, "constant", "section 4.5: BEMA helps"),
-                ("EMA - BEMA", ema - bema, "constant", "section 4.5: the correction of the bias helps"),
-                ("raw - BEMA", decayed_gain, "decaying", "section 4.5: BEMA helps, and the paper's rate decays"),
+            helps, corrects = "section 4.5: BEMA helps", "section 4.5: the correction of the bias helps"
+            for claim, name, gain, rate, source in (
+                ("postnorm-bema", "raw - BEMA", raw - bema, "constant", helps),
+                ("postnorm-bema-correction", "EMA - BEMA", ema - bema, "constant", corrects),
+                ("postnorm-bema", "raw - BEMA", decayed_gain, "decaying", f"{helps}, and the paper's rate decays"),
             ):
+                spoken_of = _at_papers_eta(claim, eta)
                 setting = f"eta = {eta:g}, {rate} rate, {where}"
-                yield mean_row(item, f"{quantity}, {name}; {setting}", MORE, gain, level, f"{source}{whose}")
+                yield mean_row(spoken_of, item, f"{quantity}, {name}; {setting}", MORE, gain, level, f"{source}{whose}")
             gains[eta].append((v, (raw - bema) / raw))
     for eta, ((least, of_least), *_, (most, of_most)) in ((eta, of) for eta, of in gains.items() if len(of) > 1):
         quantity = f"(raw - BEMA) / raw, v = {most} - v = {least}; eta = {eta:g}, constant rate"
         source = "section 4.5: noise grows with the legal outputs; margin is ours"
-        yield mean_row(item, quantity, GAINS_MORE, of_most - of_least, level, source)
+        claim = _at_papers_eta("postnorm-bema-gain", eta)
+        yield mean_row(claim, item, quantity, GAINS_MORE, of_most - of_least, level, source)
+
+
+def _at_papers_eta(claim: str, eta: float) -> str:
+    """The claims are of BEMA with the paper's eta; rows of another one speak of none."""
+    return claim if eta == PAPERS_ETA else ""
 
 
 def _averaged(tests: pd.DataFrame, decay: bool, weights: str, eta: float = 0.0) -> pd.Series:
@@ -299,21 +316,22 @@ def _languages(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
     fits = _by_task(distances[distances["length"] <= distances["trained"]])
     errors, areas = _by_task(_of(beyond, "tvd")), _by_task(_of(beyond, "auc"))
     claimed = [
-        *(("mean TVD beyond L", errors, PRE, scheme, GENERALISES) for scheme in AFTER),
-        ("mean TVD beyond L", errors, "peri", "post", BEST),
-        *(("mean ROC AUC beyond L", areas, scheme, PRE, GENERALISES) for scheme in AFTER),
+        *(("postnorm-languages", "mean TVD beyond L", errors, PRE, scheme, GENERALISES) for scheme in AFTER),
+        ("postnorm-best", "mean TVD beyond L", errors, "peri", "post", BEST),
+        *(("postnorm-classification", "mean ROC AUC beyond L", areas, scheme, PRE, GENERALISES) for scheme in AFTER),
     ]
-    for name, by_task, one, other, source in claimed:
+    for claim, name, by_task, one, other, source in claimed:
         differences = {task: by_scheme[one] - by_scheme[other] for task, by_scheme in by_task.items()}
         for task, difference in differences.items():
-            yield mean_row(item, f"{name}, {one} - {other}; {task}", MORE, difference, level, source)
+            yield mean_row(claim, item, f"{name}, {one} - {other}; {task}", MORE, difference, level, source)
         if differences:
             together = _over_tasks(differences)
-            yield mean_row(item, f"{name}, {one} - {other}; all tasks", MORE, together, level, source)
+            yield mean_row(claim, item, f"{name}, {one} - {other}; all tasks", MORE, together, level, source)
     for scheme in AFTER if fits else ():
         difference = _over_tasks({task: by_scheme[scheme] - by_scheme[PRE] for task, by_scheme in fits.items()})
         source = "ours: schemes differ beyond L, not in how well they fit"
-        yield mean_row(item, f"mean TVD up to L, {scheme} - {PRE}; all tasks", ALIKE, difference, level, source)
+        quantity = f"mean TVD up to L, {scheme} - {PRE}; all tasks"
+        yield mean_row("", item, quantity, ALIKE, difference, level, source)
 
 
 def _by_task(tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -333,9 +351,9 @@ def _stability(curves: pd.DataFrame, level: float) -> Iterator[dict[str, object]
     growing = (("post", PRE, RISKS), ("post", "peri", ROBUST))
     breaking = (("post", PRE, BREAKS), ("peri", PRE, BREAKS), ("post", "peri", ROBUST))
     claimed = (
-        ("log10 of the highest gradient norm", "gradient", HIGHER, growing),
-        ("loss spikes", "spikes", OFTENER, breaking),
-        ("iterations that are not finite", "broken", OFTENER, breaking),
+        ("postnorm-gradients", "log10 of the highest gradient norm", "gradient", HIGHER, growing),
+        ("postnorm-breaks", "loss spikes", "spikes", OFTENER, breaking),
+        ("postnorm-breaks", "iterations that are not finite", "broken", OFTENER, breaking),
     )
     iterations = np.unique(curves["iteration"])
     for (layers, rate), of_setting in curves.groupby(["layers", "learning_rate"]):
@@ -343,11 +361,11 @@ def _stability(curves: pd.DataFrame, level: float) -> Iterator[dict[str, object]
             {"scheme": scheme, "seed": seed, **_trouble(one.set_index("iteration").reindex(iterations))}
             for (scheme, seed), one in of_setting.groupby(["scheme", "seed"])
         )
-        for name, measure, prediction, pairs in claimed:
+        for claim, name, measure, prediction, pairs in claimed:
             found = troubles.pivot(index="seed", columns="scheme", values=measure).reindex(columns=list(SCHEMES))
             for one, other, source in pairs:
                 quantity = f"{name}, {one} - {other}; layers {layers}, learning rate {rate:g}"
-                yield mean_row(item, quantity, prediction, found[one] - found[other], level, source)
+                yield mean_row(claim, item, quantity, prediction, found[one] - found[other], level, source)
 
 
 def _trouble(curve: pd.DataFrame) -> dict[str, float]:

@@ -13,13 +13,22 @@ import pandas as pd
 
 from position_bias import propositions
 from position_bias.attention import Array, alibi_bias, content_free_attention
-from position_bias.claims.verdict import Prediction, row, table
+from position_bias.claims.verdict import Prediction, for_each, row, table
 from position_bias.rollout import last_row
 
 PAPER = "structural"
 ROUNDING = Prediction("<", 1e-12)  # of sums of positive numbers that total 1
 NOT_ROUNDING = Prediction(">", 1e-12)  # of a counterexample: one is enough
 VISIBLE = Prediction(">", 0.1)  # a share of the mass: comparing only what is equal would show nothing
+
+# Items -> ids of their claims
+PROPOSITIONS = {
+    "Proposition 4.2": "structural-proposition-4-2",
+    "Proposition 4.3": "structural-proposition-4-3",
+    "Proposition 4.4": "structural-proposition-4-4",
+    "Proposition 4.5": "structural-proposition-4-5",
+}
+BRANCHES = {"Theorem 5.5(i)": "structural-theorem-5-5-i", "Theorem 5.5(ii)": "structural-theorem-5-5-ii"}
 
 # The grid: every stack of kernels meets every schedule
 DEPTH = 12
@@ -115,14 +124,15 @@ def checks(scale: str) -> pd.DataFrame:
 
 
 def _row(
-    item: str, quantity: str, prediction: Prediction, measured: float, comparisons: int, source: str
+    claim: str, item: str, quantity: str, prediction: Prediction, measured: float, comparisons: int, source: str
 ) -> dict[str, object]:
-    return row(item, quantity, prediction, measured, (measured, measured), comparisons, source)
+    return row(claim, item, quantity, prediction, measured, (measured, measured), comparisons, source)
 
 
-def _violation(item: str, quantity: str, slack: list[Array], source: str) -> dict[str, object]:
+def _violation(claim: str, item: str, quantity: str, slack: list[Array], source: str) -> dict[str, object]:
     every = np.concatenate([some.ravel() for some in slack])
-    return _row(item, f"largest violation: {quantity}", ROUNDING, max(0.0, -float(every.min())), every.size, source)
+    largest = max(0.0, -float(every.min()))
+    return _row(claim, item, f"largest violation: {quantity}", ROUNDING, largest, every.size, source)
 
 
 def _assumption(grid: list[Stack]) -> Iterator[dict[str, object]]:
@@ -135,11 +145,15 @@ def _assumption(grid: list[Stack]) -> Iterator[dict[str, object]]:
         measured = max(propositions.monotonicity_violation(stack.attention) for stack in some)
         triples = sum(DEPTH * comb(stack.n + 1, 3) for stack in some)
         quantity = f"largest violation: a prefix has more mass in a later row than in an earlier one; {kind}"
-        yield _row("Assumption 4.1", quantity, ROUNDING, measured, triples, "Section 4: natural for smooth kernels")
+        claim, source = "structural-smooth-kernels", "Section 4: natural for smooth kernels"
+        yield _row(claim, "Assumption 4.1", quantity, ROUNDING, measured, triples, source)
 
 
 def _forces(grid: list[Stack], without_content: list[Stack]) -> Iterator[dict[str, object]]:
-    """Propositions 4.2-4.5 where their hypotheses are met: no violation, and an effect that can be seen."""
+    """Propositions 4.2-4.5 where their hypotheses are met: no violation, and an effect that can be seen.
+
+    The claims are of what holds without exception; that its effect can be seen at all is ours.
+    """
     slack = {
         ("Proposition 4.2", "falls", "rises", "a further layer"): [
             propositions.primacy_drift(stack.attention, mixing) for stack in grid for mixing in SCHEDULES
@@ -172,11 +186,10 @@ def _forces(grid: list[Stack], without_content: list[Stack]) -> Iterator[dict[st
         ],
     }
     for (item, against, along, cause), some in slack.items():
-        violation = _violation(item, f"prefix mass {against} with {cause}", some, item)
+        yield _violation(PROPOSITIONS[item], item, f"prefix mass {against} with {cause}", some, item)
         largest, comparisons = max(float(one.max(initial=0.0)) for one in some), sum(one.size for one in some)
-        yield violation
         effect = f"largest effect: prefix mass {along} with {cause}"
-        yield _row(item, effect, VISIBLE, largest, comparisons, "ours: the check above is not empty")
+        yield _row("", item, effect, VISIBLE, largest, comparisons, "ours: the check above is not empty")
 
 
 def _without_assumption() -> Iterator[dict[str, object]]:
@@ -191,7 +204,8 @@ def _without_assumption() -> Iterator[dict[str, object]]:
     }
     for item, some in slack.items():
         quantity = "largest violation on a kernel of 3 tokens that breaks Assumption 4.1"
-        yield _row(item, quantity, NOT_ROUNDING, -float(some.min()), some.size, "ours: the assumption is needed")
+        claim, source = "structural-assumption-needed", "ours: the assumption is needed"
+        yield _row(claim, item, quantity, NOT_ROUNDING, -float(some.min()), some.size, source)
 
 
 def _mixed_signs(without_content: list[Stack]) -> dict[str, object]:
@@ -205,14 +219,15 @@ def _mixed_signs(without_content: list[Stack]) -> dict[str, object]:
     measured = max(min(float(drift.max()), -float(drift.min())) for drift in drifts)
     quantity = "prefix mass both lost and gained in one rollout with positive content below and negative above"
     source = "ours: one sign is needed"
-    return _row("Proposition 4.5", quantity, NOT_ROUNDING, measured, sum(drift.size for drift in drifts), source)
+    return _row("", "Proposition 4.5", quantity, NOT_ROUNDING, measured, sum(drift.size for drift in drifts), source)
 
 
 def _bounds(causal: list[Stack]) -> Iterator[dict[str, object]]:
     """Lemma 5.4(ii) and Theorem 5.5 at finite depth."""
     logits = [alibi_bias(stack.n, stack.slopes) + stack.diagonal[..., None, None] * np.eye(stack.n) for stack in causal]
     quantity = "a weight below e^-B / n, where logits range over B (relative)"
-    yield _violation("Lemma 5.4(ii)", quantity, [propositions.softmax_floor(some) for some in logits], "Lemma 5.4")
+    slack = [propositions.softmax_floor(some) for some in logits]
+    yield _violation("structural-lemma-5-4-ii", "Lemma 5.4(ii)", quantity, slack, "Lemma 5.4")
     statements = {
         ("Theorem 5.5(i)", "P_ii below prod (1 - lambda (1 - eps)) (relative)"): propositions.retention,
         ("Theorem 5.5(ii)", "mass from token j on above prod (1 - lambda (j-1) eps) (relative)"): propositions.collapse,
@@ -220,20 +235,23 @@ def _bounds(causal: list[Stack]) -> Iterator[dict[str, object]]:
     }
     for (item, quantity), statement in statements.items():
         slack = [statement(stack.attention, mixing) for stack in causal for mixing in SCHEDULES]
-        yield _violation(item, quantity, slack, "Theorem 5.5 and its proof")
+        yield _violation(BRANCHES[item], item, quantity, slack, "Theorem 5.5 and its proof")
 
 
 def _dichotomy(curves: pd.DataFrame) -> Iterator[dict[str, object]]:
     normal = curves[["value", "lower", "upper"]].clip(lower=np.finfo(float).tiny)  # below it, nothing is to compare
     slack = [normal["upper"] / normal["value"] - 1, normal["value"] / normal["lower"] - 1]
     quantity = f"1 - P(first) outside its two bounds at a depth up to {DEEPEST} (relative)"
-    yield _violation("Theorem 5.5", quantity, [some.to_numpy() for some in slack], "Theorem 5.5 and its proof")
+    both = _violation("", "Theorem 5.5", quantity, [some.to_numpy() for some in slack], "Theorem 5.5 and its proof")
+    yield from for_each(BRANCHES.values(), both)
     quantity = f"share of 1 - P(first) lost between depths {DEEPEST // 10} and {DEEPEST}"
     for (schedule, attention), curve in curves.groupby(["schedule", "attention"], sort=False):
         summable = EXPONENTS[str(schedule)] > 1
+        item = "Theorem 5.5(i)" if summable else "Theorem 5.5(ii)"
         at = curve.set_index("depth")["value"]
         yield _row(
-            "Theorem 5.5(i)" if summable else "Theorem 5.5(ii)",
+            BRANCHES[item],
+            item,
             f"{quantity}; lambda = {schedule}, {attention}",
             LASTING if summable else VANISHING,
             1 - at[DEEPEST] / at[DEEPEST // 10],
@@ -245,7 +263,8 @@ def _dichotomy(curves: pd.DataFrame) -> Iterator[dict[str, object]]:
 def _hidden_states() -> dict[str, object]:
     """On the weights of infinitely many layers, which nobody has."""
     unknown = (np.nan, np.nan)
-    return row("Lemma 5.4(i)", "largest norm of hidden states at any depth", FINITE, np.nan, unknown, 0, "Lemma 5.4")
+    claim, quantity = "structural-lemma-5-4-i", "largest norm of hidden states at any depth"
+    return row(claim, "Lemma 5.4(i)", quantity, FINITE, np.nan, unknown, 0, "Lemma 5.4")
 
 
 # What the figures draw

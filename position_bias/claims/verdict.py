@@ -5,23 +5,26 @@ the claim says so. A verdict is computed from artifacts and never typed.
 """
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
 from position_bias.statistics import t_interval
 
+Relation = Literal[">", "<", "="]
 Verdict = Literal["holds", "fails", "not separable", "not testable here"]
 
-# The schema of every table of checks and of the scorecard.
+PREDICTION = ("relation", "bound", "margin")  # the columns of a prediction
+
+# The schema of every table of checks.
 COLUMNS = (
+    "claim",  # id in published/claims.csv of the claim that the row speaks of; empty where it speaks of none
     "paper",
     "item",  # figure, table, section or proposition
     "quantity",
-    "predicted",
+    *PREDICTION,
     "measured",
     "low",
     "high",
@@ -34,55 +37,42 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Prediction:
-    """A measured quantity is predicted to lie above or below `bound` by more than is negligible, or at it."""
+    """A measured quantity is predicted to lie above or below `bound` by more than `margin`, or within it of `bound`."""
 
-    relation: Literal[">", "<", "="]
+    relation: Relation
     bound: float
-    negligible: float = 0.0  # a deviation from the bound that nobody would call one
-
-    def __str__(self) -> str:
-        sign = {">": "+", "<": "-", "=": "+-"}[self.relation]
-        margin = f" {sign} {self.negligible:g}" if self.negligible else ""
-        return f"{self.relation} {self.bound:g}{margin}"
-
-    @classmethod
-    def read(cls, text: str) -> "Prediction":
-        """The prediction that `str` wrote, as tables hold it. Raises ValueError where it is none."""
-        matched = re.fullmatch(r"([<>=]) (\S+)(?: (?:\+-|\+|-) (\S+))?", text)
-        if matched is None:
-            raise ValueError(f"{text!r} is not a prediction")
-        relation: Any = matched[1]
-        return cls(relation, float(matched[2]), float(matched[3] or 0))
+    margin: float = 0.0  # a deviation from the bound that nobody would call one
 
     def slack(self, low: float, high: float) -> float:
         """By how much the whole interval [low, high] keeps to the prediction; below 0, by how much it does not."""
         above, below = low - self.bound, self.bound - high
         match self.relation:
             case ">":
-                return above - self.negligible
+                return above - self.margin
             case "<":
-                return below - self.negligible
+                return below - self.margin
             case "=":
-                return self.negligible + min(above, below)
+                return self.margin + min(above, below)
 
     def verdict(self, low: float, high: float) -> Verdict:
         """Settled where the whole interval [low, high] lies on one side of the bound, and not merely next to it.
 
-        An equality holds where the whole interval lies within what is negligible. A quantity that is not defined at
+        An equality holds where the whole interval lies within the margin. A quantity that is not defined at
         this scale has an interval of NaN, and cannot be tested. Raises ValueError where low > high.
         """
         if math.isnan(low) or math.isnan(high):
             return "not testable here"
         if low > high:
             raise ValueError(f"[{low}, {high}] is not an interval")
-        above, below = low > self.bound + self.negligible, high < self.bound - self.negligible
+        above, below = low > self.bound + self.margin, high < self.bound - self.margin
         if not above and not below:
-            within = self.bound - self.negligible <= low and high <= self.bound + self.negligible
+            within = self.bound - self.margin <= low and high <= self.bound + self.margin
             return "holds" if self.relation == "=" and within else "not separable"
         return "holds" if self.relation == (">" if above else "<") else "fails"
 
 
 def row(
+    claim: str,
     item: str,
     quantity: str,
     prediction: Prediction,
@@ -92,12 +82,18 @@ def row(
     source: str,
     testable: bool = True,
 ) -> dict[str, object]:
-    """What `prediction` makes of a measured value and its interval; nothing, where the claim is not `testable`."""
+    """What `prediction` makes of a measured value and its interval; nothing, where it is not `testable` here.
+
+    `claim` is the id in published/claims.csv of the claim that the row speaks of, or "" where it speaks of none.
+    """
     low, high = interval
     return {
+        "claim": claim,
         "item": item,
         "quantity": quantity,
-        "predicted": str(prediction),
+        "relation": prediction.relation,
+        "bound": float(prediction.bound),
+        "margin": float(prediction.margin),
         "measured": measured,
         "low": low,
         "high": high,
@@ -108,16 +104,21 @@ def row(
 
 
 def mean_row(
-    item: str, quantity: str, prediction: Prediction, observed: pd.Series, level: float, source: str
+    claim: str, item: str, quantity: str, prediction: Prediction, observed: pd.Series, level: float, source: str
 ) -> dict[str, object]:
     """What `prediction` makes of the mean over independent observations, with Student's interval.
 
-    Missing observations (seeds that diverged) are left out. Where none is left, the claim cannot be tested.
+    Missing observations (seeds that diverged) are left out. Where none is left, the prediction cannot be tested.
     """
     values = observed.dropna().to_numpy(float)
     low, high = map(float, t_interval(values, level))
     measured = float(values.mean()) if len(values) else math.nan
-    return row(item, quantity, prediction, measured, (low, high), len(values), source)
+    return row(claim, item, quantity, prediction, measured, (low, high), len(values), source)
+
+
+def for_each(claims: Iterable[str], found: dict[str, object]) -> list[dict[str, object]]:
+    """The same row once for each claim that it speaks of, since a row names one."""
+    return [{**found, "claim": claim} for claim in claims]
 
 
 def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataFrame:

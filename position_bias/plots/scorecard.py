@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from position_bias.claims.scorecard import as_stated
 from position_bias.plots.looks import Look, legend
 from position_bias.plots.style import PAGE
 
@@ -18,7 +19,7 @@ LOOKS = {
 
 
 def scorecard(table: pd.DataFrame) -> Figure:
-    """A panel a paper, two in a row. `table` has columns paper, item, statement and verdict, a row a claim."""
+    """A panel a paper, two in a row. `table` has columns paper, item, statement, whose and verdict, a row a claim."""
     papers = {str(paper): rows for paper, rows in table.groupby("paper", sort=False)}
     names = list(papers)
     pairs = [names[i : i + 2] for i in range(0, len(names), 2)]
@@ -41,9 +42,8 @@ def scorecard(table: pd.DataFrame) -> Figure:
 def _claims(axes: Axes, claims: pd.DataFrame, height: float) -> None:
     """A line a claim, from the top down."""
     axes.set(xlim=(0, 1), ylim=(height - 1, -0.7))
-    for line, (item, statement, verdict) in enumerate(
-        claims[["item", "statement", "verdict"]].itertuples(index=False, name=None)
-    ):
+    lines = zip(claims["item"], as_stated(claims), claims["verdict"], strict=True)
+    for line, (item, statement, verdict) in enumerate(lines):
         look = LOOKS[verdict]
         axes.plot(0.015, line, look.marker, color=look.colour, markersize=5, markeredgecolor="0.3", markeredgewidth=0.5)
         axes.text(0.045, line, statement, fontsize=6.5, va="center")

@@ -1,5 +1,6 @@
 """Claims on tables by seed whose differences are known; what the paper predicts is typed here from its text."""
 
+from dataclasses import astuple
 from itertools import product
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import scipy.stats
 
 from position_bias.claims import emergence
-from position_bias.claims.verdict import COLUMNS
+from position_bias.claims.verdict import COLUMNS, PREDICTION
 from position_bias.emergence import gaps
 
 LEVEL = 0.95
@@ -245,7 +246,7 @@ def test_encodings_are_paired_by_seed_in_the_order_of_their_decay(papers, more, 
     row = find(papers, "first-last gap", f"{more} - {less}", vocabulary, f"{depth} layers")
     one, other = (world[vocabulary, "plain", "causal", encoding, depth, "first-last"] for encoding in (more, less))
     assert_paired(row, one, other)
-    assert (row["item"], row["predicted"]) == (item, "> 0 + 0.01")
+    assert (row["item"], tuple(row[list(PREDICTION)])) == (item, (">", 0, 0.01))
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -267,7 +268,7 @@ def test_depths_are_paired_by_seed_with_the_next_and_the_shallowest(
     one, other = (world[vocabulary, study, "causal", encoding, depth, "first-last"] for depth in (deeper, than))
     assert_paired(row, one, other)
     assert row["n"] == 3  # shallow networks have 5 seeds, deep ones 3
-    assert (row["item"], row["predicted"]) == (item, "> 0 + 0.01")
+    assert (row["item"], tuple(row[list(PREDICTION)])) == (item, (">", 0, 0.01))
 
 
 @pytest.mark.parametrize(
@@ -317,15 +318,15 @@ def test_the_causal_mask_is_compared_with_none_where_there_is_no_encoding(papers
     row = find(papers, "causal - no mask", vocabulary)
     one, other = (world[vocabulary, "ends", mask, "none", 2, "first-last"] for mask in ("causal", "none"))
     assert_paired(row, one, other)
-    assert (row["item"], row["n"], row["predicted"]) == (item, 8, "> 0 + 0.01")
+    assert (row["item"], row["n"], tuple(row[list(PREDICTION)])) == (item, 8, (">", 0, 0.01))
 
 
 @pytest.mark.parametrize(("vocabulary", "depth", "item"), [("gaussian", 6, "Figure 5"), ("fixed", 4, "Figure 10")])
-@pytest.mark.parametrize(("pair", "predicted"), [("first-middle", "> 0 + 0.01"), ("middle-last", "< 0 - 0.01")])
+@pytest.mark.parametrize(("pair", "predicted"), [("first-middle", (">", 0, 0.01)), ("middle-last", ("<", 0, 0.01))])
 def test_the_deepest_rope_network_with_residual_loses_the_middle(papers, vocabulary, depth, item, pair, predicted):
     row = find(papers, f"{pair} gap; {vocabulary}, RoPE, {depth} layers with residual")
     assert_mean(row, papers_world()[vocabulary, "residual", "causal", "rope", depth, pair])
-    assert (row["item"], row["predicted"]) == (item, predicted)
+    assert (row["item"], tuple(row[list(PREDICTION)])) == (item, predicted)
     assert papers["quantity"].str.contains(f"{pair} gap; {vocabulary}, RoPE").sum() == 1
 
 
@@ -345,19 +346,19 @@ def test_that_the_middle_is_lost_is_testable_on_deep_networks_alone(deepest, tes
 @pytest.mark.parametrize(
     ("mask", "encoding", "study", "pair", "item", "predicted", "source"),
     [
-        ("causal", "none", "plain", "first-middle", "Figure 4", "> 0 + 0.01", "5.1"),
-        ("none", "none", "ends", "middle-last", "Figure 3", "= 0 +- 0.05", "neither mask nor encoding"),
-        ("causal", "none", "ends", "first-last", "Figure 3", "> 0 + 0.01", "K.3: a causal mask alone"),
-        ("none", "sin", "ends", "middle-last", "Figure 3", "< 0 - 0.01", "both ends"),
-        ("causal", "none", "last", "first-last", "Figure 6c", "> 0 + 0.01", "K.3: a causal mask alone"),
-        ("none", "rope", "last", "first-last", "Figure 6c", "< 0 - 0.01", "K.3: encodings"),
-        ("causal", "sin", "middle", "first-middle", "Figure 6b", "< 0 - 0.01", "K.3: encodings"),
+        ("causal", "none", "plain", "first-middle", "Figure 4", (">", 0, 0.01), "5.1"),
+        ("none", "none", "ends", "middle-last", "Figure 3", ("=", 0, 0.05), "neither mask nor encoding"),
+        ("causal", "none", "ends", "first-last", "Figure 3", (">", 0, 0.01), "K.3: a causal mask alone"),
+        ("none", "sin", "ends", "middle-last", "Figure 3", ("<", 0, 0.01), "both ends"),
+        ("causal", "none", "last", "first-last", "Figure 6c", (">", 0, 0.01), "K.3: a causal mask alone"),
+        ("none", "rope", "last", "first-last", "Figure 6c", ("<", 0, 0.01), "K.3: encodings"),
+        ("causal", "sin", "middle", "first-middle", "Figure 6b", ("<", 0, 0.01), "K.3: encodings"),
     ],
 )
 def test_single_gaps_are_judged_as_in_their_table(papers, mask, encoding, study, pair, item, predicted, source):
     row = find(papers, f"{pair} gap; gaussian, {study}, mask {mask}, PE {encoding}, 2 layers")
     assert_mean(row, papers_world()["gaussian", study, mask, encoding, 2, pair])
-    assert (row["item"], row["predicted"]) == (item, predicted)
+    assert (row["item"], tuple(row[list(PREDICTION)])) == (item, predicted)
     assert source in row["source"]
 
 
@@ -387,7 +388,7 @@ def test_without_a_common_direction_the_fixed_vocabulary_equals_the_gaussian(pap
     row = find(papers, "lambda = 0 - gaussian", "2 layers", f"encoding {encoding}")
     one, other = (world[name, "plain", "causal", encoding, 2, "first-last"] for name in ("isotropic", "gaussian"))
     assert_paired(row, one, other)
-    assert (row["item"], row["predicted"], row["n"]) == ("Appendix L", "= 0 +- 0.05", 5)
+    assert (row["item"], tuple(row[list(PREDICTION)]), row["n"]) == ("Appendix L", ("=", 0, 0.05), 5)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -400,7 +401,7 @@ def test_the_gaussian_vocabulary_is_easier_than_the_fixed_on_average_over_positi
     }
     row = find(papers, "accuracy, gaussian - fixed", f"{depth} layers", f"encoding {encoding}")
     assert_paired(row, means["gaussian"], means["fixed"])
-    assert (row["item"], row["n"], row["predicted"]) == ("Appendix L", seeds, "> 0 + 0.01")
+    assert (row["item"], row["n"], tuple(row[list(PREDICTION)])) == ("Appendix L", seeds, (">", 0, 0.01))
 
 
 ALL_SINKS = [(v, study, mask) for v in ("gaussian", "fixed") for study, masks in SINK_MASKS.items() for mask in masks]
@@ -427,7 +428,7 @@ def test_the_least_of_the_centre_nodes_is_compared_with_other_tokens_and_both_nu
     for name, reference in references.items():
         row = find(papers, f"{where}{name}, ", f"{vocabulary}, {mask},")
         assert_paired(row, least, reference)
-        assert (row["item"], row["predicted"]) == (SINK_ITEMS[vocabulary, study], "> 0 + 0.01")
+        assert (row["item"], tuple(row[list(PREDICTION)])) == (SINK_ITEMS[vocabulary, study], (">", 0, 0.01))
         assert ("K.4" in row["source"]) == (name == "any other")  # the nulls are ours
     compared = papers["quantity"].str.startswith(where) & papers["quantity"].str.contains(f"; {vocabulary}, {mask},")
     assert compared.sum() == len(references)
@@ -598,7 +599,7 @@ def test_vocabularies_are_alike_within_a_twentieth_of_an_accuracy(difference, ve
 
 # What the paper predicts of single gaps, typed from its text; what is not listed is not predicted
 
-EARLIER, LATER, EQUAL = "> 0 + 0.01", "< 0 - 0.01", "= 0 +- 0.05"
+EARLIER, LATER, EQUAL = (">", 0, 0.01), ("<", 0, 0.01), ("=", 0, 0.05)
 TOWARDS_FIRST = {"first-middle": EARLIER, "first-last": EARLIER}
 NO_POSITION = dict.fromkeys(PAIRS, EQUAL)
 PREDICTED = {
@@ -632,7 +633,7 @@ for _mask, _encoding in product(("none", "causal"), ("sin", "rope")):  # "regard
 @pytest.mark.parametrize("network", sorted({network[1:4] for network, _ in networks()}), ids="-".join)
 def test_what_is_expected_of_each_gap_is_what_the_paper_says(network):
     found = {pair: emergence.expected(*network, pair) for pair in PAIRS}
-    assert {pair: str(of) for pair, of in found.items() if of is not None} == PREDICTED.get(network, {})
+    assert {pair: astuple(of) for pair, of in found.items() if of is not None} == PREDICTED.get(network, {})
 
 
 # The table of gaps
@@ -679,8 +680,11 @@ def test_a_gap_has_a_verdict_where_the_paper_says_something_and_no_claim_elsewhe
     for key in papers_world():
         row = of_gap(gap_table, *key)
         predicted = PREDICTED.get(key[1:4], {}).get(key[-1])
-        assert row["predicted"] == (predicted or "")
-        assert row["verdict"] == ("holds" if predicted else emergence.NO_CLAIM)
+        if predicted:
+            assert (*row[list(PREDICTION)], row["verdict"]) == (*predicted, "holds")
+        else:
+            assert (row["relation"], row["verdict"]) == ("", emergence.NO_CLAIM)
+            assert row[["bound", "margin"]].isna().all()
 
 
 def test_gaps_in_tests_with_either_common_direction_have_each_their_row():
@@ -701,7 +705,7 @@ def test_gaps_in_tests_with_either_common_direction_have_each_their_row():
             mean = np.mean(list(by_seed.values())) + shift
             assert (row["gap"], row["gap settled"]) == pytest.approx((mean, mean), abs=1e-12)
             predicted = PREDICTED.get(tuple(network[1:4]), {}).get(pair)
-            assert row["predicted"] == (predicted or "")
+            assert row["relation"] == (predicted[0] if predicted else "")
             if omega == "fresh" and predicted:
                 assert row["verdict"] == ("holds" if predicted == LATER else "fails")
 

@@ -10,7 +10,7 @@ import scipy.stats
 
 from position_bias import imports
 from position_bias.claims import layernorm
-from position_bias.claims.verdict import COLUMNS
+from position_bias.claims.verdict import COLUMNS, PREDICTION
 from position_bias.emergence import gaps
 
 ROOT = Path(__file__).parents[2]
@@ -122,10 +122,10 @@ def papers():
     return checks()
 
 
-def find(table, *fragments, predicted=""):
-    """The one row whose quantity has these fragments and whose prediction starts so."""
+def find(table, *fragments, relation=""):
+    """The one row whose quantity has these fragments and whose prediction has this relation, where one is given."""
     found = table[[all(fragment in quantity for fragment in fragments) for quantity in table["quantity"]]]
-    found = found[found["predicted"].str.startswith(predicted)]
+    found = found[found["relation"].str.startswith(relation)]
     assert len(found) == 1, f"{fragments}: {found['quantity'].tolist()}"
     return found.iloc[0]
 
@@ -152,15 +152,20 @@ def test_what_fails_in_a_world_of_our_predictions_is_what_contradicts_them(paper
         "the paper as its review page reports it: without residuals recency disappears; margin is ours",
         "abstract: causal attention alone favours early tokens",
     }
-    assert others["predicted"].value_counts().to_dict() == {"< 0.01": 2 * 2, "< 0.5 - 0.005": 2, "< 0 - 0.01": 2}
-    assert set(others.loc[others["predicted"] == "< 0.01", "verdict"]) == {"fails"}
+    found = others.groupby(list(PREDICTION))["verdict"].agg(list).to_dict()
+    assert {of: len(verdicts) for of, verdicts in found.items()} == {
+        ("<", 0.01, 0): 2 * 2,
+        ("<", 0.5, 0.005): 2,
+        ("<", 0, 0.01): 2,
+    }
+    assert set(found["<", 0.01, 0]) == {"fails"}
 
 
 def test_checks_are_in_the_common_schema_and_predict_a_quantity_once(papers):
     assert list(papers.columns) == list(COLUMNS)
     assert set(papers["paper"]) == {"layernorm"}
     assert set(papers["scale"]) == {"test"}
-    assert not papers.duplicated(["quantity", "predicted"]).any()
+    assert not papers.duplicated(["quantity", *PREDICTION]).any()
 
 
 def test_there_is_a_row_for_all_that_was_measured_and_no_other(papers):
@@ -176,44 +181,44 @@ def test_there_is_a_row_for_all_that_was_measured_and_no_other(papers):
 def test_what_is_predicted_and_who_predicts_it(papers):
     """Typed from the review page and, where ours, from the derivation."""
     expected = {
-        ("Gram, layer 2; rms, residual 1",): ("> 0 + 0.01", "theorem"),
-        ("Gram, layer 3; layer, residual 1",): ("> 0 + 0.01", "abstract"),
-        ("Gram, layer 2; rms, residual 0", ">"): ("> 0 + 0.01", "ours"),
-        ("Gram, layer 2; rms, residual 0", "<"): ("< 0.01", "review"),
-        ("Gram over its mean size, layer 2; none, residual 1", "="): ("= 0 +- 0.02", "ours"),
-        ("Gram over its mean size, layer 2; none, residual 1", "<"): ("< 0 - 0.01", "abstract"),
-        ("Gram over its mean size, layer 3; none, residual 1",): ("< 0 - 0.01", "abstract"),
-        ("scores, mean over heads, layers from 2 on; rms, residual 1",): ("= 0 +- 0.05", "ours"),
+        ("Gram, layer 2; rms, residual 1",): ((">", 0, 0.01), "theorem"),
+        ("Gram, layer 3; layer, residual 1",): ((">", 0, 0.01), "abstract"),
+        ("Gram, layer 2; rms, residual 0", ">"): ((">", 0, 0.01), "ours"),
+        ("Gram, layer 2; rms, residual 0", "<"): (("<", 0.01, 0), "review"),
+        ("Gram over its mean size, layer 2; none, residual 1", "="): (("=", 0, 0.02), "ours"),
+        ("Gram over its mean size, layer 2; none, residual 1", "<"): (("<", 0, 0.01), "abstract"),
+        ("Gram over its mean size, layer 3; none, residual 1",): (("<", 0, 0.01), "abstract"),
+        ("scores, mean over heads, layers from 2 on; rms, residual 1",): (("=", 0, 0.05), "ours"),
         ("share of heads whose scores favour recent tokens, layers from 2 on; rms, residual 1",): (
-            "= 0.5 +- 0.2",
+            ("=", 0.5, 0.2),
             "ours",
         ),
-        ("position, mean over heads, layers from 2 on; rms, residual 0",): ("= 0.5 +- 0.01", "ours"),
-        ("position, layer 2; pre-layer",): ("> 0.5 + 0.005", "abstract"),
-        ("position, layer 3; post-layer",): ("> 0.5 + 0.005", "abstract"),
-        ("position, layer 2; none", "="): ("= 0.5 +- 0.01", "what would settle it"),
-        ("position, layer 2; none", "<"): ("< 0.5 - 0.005", "abstract"),
-        ("position, layer 2, pre-rms - none",): ("> 0 + 0.005", "what would settle it"),
-        ("position, layer 2, pre-layer - pre-rms",): ("= 0 +- 0.01", "ours"),
-        ("position, layer 3, trained - untrained; pre-rms",): ("> 0 + 0.005", "ours"),
-        ("position, mean over layers, untrained; none",): ("= 0.5 +- 0.01", "ours"),
-        ("position, layer 1; pre-layer",): ("= 0.5 +- 0.01", "ours"),
-        ("relative recency of the Gram, layer 2; post-layer",): ("> 0 + 0.01", "theorem"),
-        ("loss, untrained - trained; none",): ("> 0 + 0.05", "ours"),
-        ("bloom, trained (step 300)",): ("> 0 + 0.01", "positions, such as ALiBi, favour recent keys, too"),
-        ("bloom, untrained (step 0)",): ("> 0 + 0.01", "positions, such as ALiBi, favour recent keys, too"),
-        ("first-middle gap, none - pre; gaussian, 2 layers",): ("> 0 + 0.01", "ours"),
-        ("first-last gap, post; gaussian, 2 layers",): ("< 0 - 0.01", "ours"),
+        ("position, mean over heads, layers from 2 on; rms, residual 0",): (("=", 0.5, 0.01), "ours"),
+        ("position, layer 2; pre-layer",): ((">", 0.5, 0.005), "abstract"),
+        ("position, layer 3; post-layer",): ((">", 0.5, 0.005), "abstract"),
+        ("position, layer 2; none", "="): (("=", 0.5, 0.01), "what would settle it"),
+        ("position, layer 2; none", "<"): (("<", 0.5, 0.005), "abstract"),
+        ("position, layer 2, pre-rms - none",): ((">", 0, 0.005), "what would settle it"),
+        ("position, layer 2, pre-layer - pre-rms",): (("=", 0, 0.01), "ours"),
+        ("position, layer 3, trained - untrained; pre-rms",): ((">", 0, 0.005), "ours"),
+        ("position, mean over layers, untrained; none",): (("=", 0.5, 0.01), "ours"),
+        ("position, layer 1; pre-layer",): (("=", 0.5, 0.01), "ours"),
+        ("relative recency of the Gram, layer 2; post-layer",): ((">", 0, 0.01), "theorem"),
+        ("loss, untrained - trained; none",): ((">", 0, 0.05), "ours"),
+        ("bloom, trained (step 300)",): ((">", 0, 0.01), "positions, such as ALiBi, favour recent keys, too"),
+        ("bloom, untrained (step 0)",): ((">", 0, 0.01), "positions, such as ALiBi, favour recent keys, too"),
+        ("first-middle gap, none - pre; gaussian, 2 layers",): ((">", 0, 0.01), "ours"),
+        ("first-last gap, post; gaussian, 2 layers",): (("<", 0, 0.01), "ours"),
     }
     for (fragment, *relation), (predicted, source) in expected.items():
-        row = find(papers, fragment, predicted="".join(relation))
-        assert row["predicted"] == predicted, fragment
+        row = find(papers, fragment, relation="".join(relation))
+        assert tuple(row[list(PREDICTION)]) == predicted, fragment
         assert source in row["source"], fragment
 
 
 def test_the_order_of_rows_in_the_tables_decides_nothing(papers):
     turned = checks(**{name: dict(reversed(of.items())) for name, of in WORLD.items()})
-    by_quantity = [table.sort_values(["quantity", "predicted"], ignore_index=True) for table in (papers, turned)]
+    by_quantity = [table.sort_values(["quantity", *PREDICTION], ignore_index=True) for table in (papers, turned)]
     pd.testing.assert_frame_equal(*by_quantity)
 
 
@@ -257,7 +262,7 @@ def test_heads_that_all_score_one_way_are_not_of_random_sign():
 def test_grams_that_favour_early_tokens_fail_with_a_norm_and_hold_without():
     found = checks(**changed("random", lambda key, value: value - 0.5 if key[-1] == "gram" else value))
     grams = found[found["quantity"].str.startswith("recency of the Gram")]
-    verdicts = grams.groupby(grams["predicted"].str[0])["verdict"].agg(set).to_dict()
+    verdicts = grams.groupby("relation")["verdict"].agg(set).to_dict()
     assert verdicts == {">": {"fails"}, "<": {"holds"}, "=": {"fails"}}
 
 
@@ -265,9 +270,9 @@ def test_without_residuals_the_review_and_we_cannot_both_be_right():
     found = checks(**changed("random", lambda key, value: value * (key[:2] != ("layer", 0.0)) + 1e-4 * key[2]))
     for layer in (2, 3):
         fragment = f"recency of the Gram, layer {layer}; layer, residual 0"
-        assert find(found, fragment, predicted="<")["verdict"] == "holds"
-        assert find(found, fragment, predicted=">")["verdict"] == "not separable"
-        assert find(found, fragment.replace("; layer", "; rms"), predicted="<")["verdict"] == "fails"
+        assert find(found, fragment, relation="<")["verdict"] == "holds"
+        assert find(found, fragment, relation=">")["verdict"] == "not separable"
+        assert find(found, fragment.replace("; layer", "; rms"), relation="<")["verdict"] == "fails"
 
 
 # Trained decoders
@@ -277,8 +282,8 @@ def test_positions_are_means_over_heads_compared_by_seed(papers):
     for layer in (2, 3):
         name = f"position, layer {layer}"
         assert_mean(find(papers, f"{name}; pre-rms"), position("pre-rms", layer))
-        assert_mean(find(papers, f"{name}; none", predicted="="), position("none", layer))
-        assert_mean(find(papers, f"{name}; none", predicted="<"), position("none", layer))
+        assert_mean(find(papers, f"{name}; none", relation="="), position("none", layer))
+        assert_mean(find(papers, f"{name}; none", relation="<"), position("none", layer))
         gain = position("post-layer", layer) - position("none", layer)
         assert_mean(find(papers, f"{name}, post-layer - none"), gain)
         change = position("pre-layer", layer) - position("pre-layer", layer, "untrained")
@@ -317,8 +322,8 @@ def test_a_norm_that_favours_early_tokens_fails_and_one_that_does_nothing_settle
 def test_attention_without_norm_may_lie_anywhere(shift, same, early):
     found = checks(**changed("trained", lambda key, value: value + shift if key[0] == "none" else value))
     for layer in (2, 3):
-        assert find(found, f"position, layer {layer}; none", predicted="=")["verdict"] == same
-        assert find(found, f"position, layer {layer}; none", predicted="<")["verdict"] == early
+        assert find(found, f"position, layer {layer}; none", relation="=")["verdict"] == same
+        assert find(found, f"position, layer {layer}; none", relation="<")["verdict"] == early
 
 
 def test_a_network_that_learns_nothing_fails_where_it_should_learn():

@@ -1,4 +1,4 @@
-"""The registry of claims on worlds made by hand: one that behaves as the paper says, and worlds that contradict it."""
+"""The checks of structural on worlds made by hand: one behaves as the paper says, the others contradict it."""
 
 import numpy as np
 import pandas as pd
@@ -90,24 +90,40 @@ def replicates(world, trend=-1.0):
 
 
 def judged(values):
-    """Verdicts by claim, the same under every estimator of lambda."""
+    """Verdicts by quantity, the same under every estimator of lambda."""
     checks = structural.checks(values, "test", LEVEL)
     verdicts = checks["verdict"].groupby(checks["quantity"].str.split(";").str[0]).unique()
     assert verdicts.map(len).max() == 1
-    assert set(verdicts.index) == {claim.quantity for claim in structural.CLAIMS}
+    assert set(verdicts.index) == {check.quantity for check in structural.CHECKS}
     return verdicts.str[0]
 
 
+def test_of_two_estimators_of_lambda_the_papers_speaks_of_claims():
+    found = structural.checks(replicates(papers_world()), "test", LEVEL)
+    by_token = found["quantity"].str.endswith("lambda by token")
+    assert by_token.any()
+    assert set(found.loc[by_token, "claim"]) == {""}
+    spoken_of = {check.quantity: check.claim for check in structural.CHECKS}
+    rest = found[~by_token]
+    assert rest["claim"].tolist() == rest["quantity"].str.split(";").str[0].map(spoken_of).tolist()
+
+
+def test_what_is_seen_during_training_speaks_of_no_claim():
+    found = structural.checks(replicates(papers_world()), "test", LEVEL, structural.DURING_TRAINING)
+    assert len(found) == 3  # (b) under two estimators, and (d)
+    assert set(found["claim"]) == {""}
+
+
 def test_a_claim_is_named_once_and_by_statistics_that_exist():
-    quantities = [claim.quantity for claim in structural.CLAIMS]
+    quantities = [check.quantity for check in structural.CHECKS]
     assert len(quantities) == len(set(quantities))
     known = {*SHAPE, *DISTANCE, "spearman with depth"}
-    assert {claim.statistic for claim in structural.CLAIMS} <= known
+    assert {check.statistic for check in structural.CHECKS} <= known
 
 
 def test_every_claim_holds_in_a_world_that_behaves_as_the_paper_says():
     checks = structural.checks(replicates(papers_world()), "test", LEVEL)
-    assert len(checks) >= len(structural.CLAIMS)
+    assert len(checks) >= len(structural.CHECKS)
     assert checks.loc[checks["verdict"] != "holds", "quantity"].to_list() == []
 
 
@@ -117,11 +133,11 @@ def test_every_claim_fails_in_a_world_that_is_the_opposite():
 
 
 def concerning(**fields):
-    """Quantities of the claims with these fields."""
+    """Quantities of the checks with these fields."""
     return {
-        claim.quantity
-        for claim in structural.CLAIMS
-        if all(getattr(claim, name) == value for name, value in fields.items())
+        check.quantity
+        for check in structural.CHECKS
+        if all(getattr(check, name) == value for name, value in fields.items())
     }
 
 

@@ -34,7 +34,7 @@ def test_every_statement_has_a_verdict(table):
     assert set(table["paper"]) == {"emergence"}
     assert set(table["scale"]) == {"test"}
     assert set(table["verdict"]) == {"holds", "fails"}
-    assert not table.duplicated(["item", "quantity"]).any()
+    assert not table.duplicated(["claim", "item", "quantity"]).any()
     assert (table["low"] <= table["measured"]).all()
     assert (table["measured"] <= table["high"]).all()
 
@@ -48,7 +48,7 @@ def test_what_fails_is_as_printed_or_shorter_than_the_theorem_supposes(table):
 
 
 def test_what_fails_is_known(table):
-    assert failed(table).groupby("item")["quantity"].count().to_dict() == {
+    assert failed(table).groupby("item")["quantity"].nunique().to_dict() == {
         "Theorem 4.2": 2,  # window 2, uniform attention
         "Theorem 4.3": 2,  # the minimum of Appendix C, for two prefixes
         "Lemma 4.4": 1,
@@ -60,12 +60,22 @@ def test_what_fails_is_known(table):
 
 
 def test_the_worst_draw_is_judged(table):
-    below = table["predicted"].str.startswith("<")
+    below = table["relation"] == "<"
     assert (table.loc[below, "measured"] == table.loc[below, "high"]).all()
     assert (table.loc[~below, "measured"] == table.loc[~below, "low"]).all()
     drawn = table[table["quantity"].str.contains("random attention")]
     assert set(drawn["n"]) == {SETTING["draws"]}
     assert (drawn["low"] < drawn["high"]).all()
+
+
+def test_a_row_that_speaks_of_a_theorem_and_of_its_printed_constant_stands_once_for_each(table):
+    about = table.drop(columns="claim")
+    twice = table[about.duplicated(keep=False)].groupby(["item", "quantity"])["claim"].agg(tuple)
+    own = {name: f"emergence-theorem-{name[-3:].replace('.', '-')}" for name in ("Theorem 4.1", "Theorem 4.3")}
+    own |= dict.fromkeys(("Lemma 4.4", "Theorem 4.5"), "emergence-theorem-4-5")
+    assert {item for item, _ in twice.index} == set(own)
+    assert all(claims == (own[item], "emergence-appendix-a-e") for (item, _), claims in twice.items())
+    assert all("as printed" in quantity for _, quantity in twice.index)
 
 
 def test_the_table_comes_from_its_numbers(table):

@@ -128,7 +128,7 @@ def test_every_claim_is_checked_with_its_contrast_taken_replicate_by_replicate(c
     values = compared[1].assign(**LABELS)
     checks = structural.checks(values, "test", 0.9)
     assert list(checks.columns) == list(COLUMNS)
-    assert len(checks) == 2 * len(structural.CLAIMS) - 3  # three claims do not involve lambda
+    assert len(checks) == 2 * len(structural.CHECKS) - 3  # three of them do not involve lambda
     row = checks[checks["quantity"].str.startswith("wasserstein of (a) - (b)")].iloc[0]
     a, b = (
         np.array([value(values, "wasserstein", variant, estimator, r) for r in range(-1, 40)])

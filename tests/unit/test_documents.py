@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from position_bias.claims import registry
+from position_bias.claims.claim import registry
 
 ROOT = Path(__file__).parents[2]
 READMES = ("README.md", "results/README.md", "figures/README.md", "published/README.md", "evidence/README.md")
@@ -76,8 +76,9 @@ def test_every_figure_in_the_map_names_the_data_that_it_is_drawn_from(mapped):
 
 def test_the_scorecard_that_is_kept_is_of_the_claims_of_the_registry():
     kept = pd.read_csv(ROOT / "docs/scorecard.csv")
-    stated = [(claim.name, claim.statement, claim.shown) for claim in registry.CLAIMS]
-    assert list(kept[["claim", "statement", "shown"]].itertuples(index=False, name=None)) == stated
+    claims = registry(ROOT / "published/claims.csv")
+    stated = [(claim.id, claim.statement, claim.whose, claim.shown) for claim in claims]
+    assert list(kept[["claim", "statement", "whose", "shown"]].itertuples(index=False, name=None)) == stated
     assert set(kept["scale"]) == {"laptop"}
 
 

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
+from position_bias.claims.claim import WHOSE
 from position_bias.plots import scorecard
 from position_bias.plots.style import figure_style
 
@@ -19,7 +20,13 @@ def table(*papers):
     verdicts = list(scorecard.LOOKS)
     return pd.DataFrame(
         [
-            {"paper": paper, "item": f"Figure {i}", "statement": f"{paper} says {i}", "verdict": verdicts[i % 4]}
+            {
+                "paper": paper,
+                "item": f"Figure {i}",
+                "statement": f"{paper} says {i}",
+                "whose": WHOSE[i % 3],
+                "verdict": verdicts[i % 4],
+            }
             for paper, claims in papers
             for i in range(claims)
         ]
@@ -35,7 +42,8 @@ def test_every_claim_has_its_line_and_the_mark_of_its_verdict(papers):
     expected = [f"{paper}: {n} of {of} hold" for (paper, of), n in zip(papers, held, strict=True)]
     assert [axes.get_title("left") for axes in panels] == expected
     for axes, (_, of_paper) in zip(panels, claims.groupby("paper", sort=False), strict=True):
-        assert [text.get_text() for text in axes.texts][::2] == of_paper["statement"].tolist()
+        stated = [("ours: " if row.whose == "ours" else "") + row.statement for row in of_paper.itertuples()]
+        assert [text.get_text() for text in axes.texts][::2] == stated
         marks = [to_rgb(line.get_markerfacecolor()) for line in axes.lines]
         assert marks == [to_rgb(scorecard.LOOKS[verdict].colour) for verdict in of_paper["verdict"]]
         heights = [line.get_ydata()[0] for line in axes.lines]
@@ -44,7 +52,7 @@ def test_every_claim_has_its_line_and_the_mark_of_its_verdict(papers):
 
 
 def test_statements_of_full_length_do_not_run_into_the_items():
-    claims = table(("a", 6), ("b", 6)).assign(statement=LONGEST, item="Theorems 4.1-4.7")
+    claims = table(("a", 6), ("b", 6)).assign(statement=LONGEST, whose="paper", item="Theorems 4.1-4.7")
     figure = scorecard.scorecard(claims)
     figure.canvas.draw()
     for axes in figure.axes:

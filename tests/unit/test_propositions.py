@@ -355,8 +355,14 @@ def test_every_statement_has_a_verdict(checks):
         "Theorem 5.5(i)": ["holds"],
         "Theorem 5.5(ii)": ["holds"],
     }
-    assert not checks.duplicated(["item", "quantity"]).any()
+    assert not checks.duplicated(["claim", "item", "quantity"]).any()
     assert (checks["scale"] == "laptop").all()
+
+
+def test_the_row_on_both_bounds_of_the_theorem_stands_once_for_each_of_its_branches(checks):
+    twice = checks[checks.drop(columns="claim").duplicated(keep=False)]
+    assert set(twice["item"]) == {"Theorem 5.5"}
+    assert twice["claim"].tolist() == ["structural-theorem-5-5-i", "structural-theorem-5-5-ii"]
 
 
 def test_the_same_run_gives_the_same_table(checks):

@@ -1,5 +1,6 @@
-"""The registry of claims against its table in published/, the rules of the workflow and what papers print."""
+"""The registry of claims, how it is read, and what it says against the rules of the workflow and what papers print."""
 
+import ast
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -7,14 +8,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from position_bias.claims import registry
-from position_bias.claims.verdict import COLUMNS
+from position_bias.claims.claim import COLUMNS, OURS, Claim, registry, tables
+from position_bias.runtime import InputError
 
 ROOT = Path(__file__).parents[2]
 PAPERS = {"structural", "emergence", "layernorm", "postnorm"}
-KINDS = {"theorem", "proposition", "figure", "table", "text", "ours"}
-NAMES = [claim.name for claim in registry.CLAIMS]
-every_claim = pytest.mark.parametrize("claim", registry.CLAIMS, ids=NAMES)
+CLAIMS = registry(ROOT / "published/claims.csv")
+IDS = [claim.id for claim in CLAIMS]
+every_claim = pytest.mark.parametrize("claim", CLAIMS, ids=IDS)
 
 
 def published(file):
@@ -40,43 +41,102 @@ def figures_of_emergence():
     return set(re.findall(r'"(fig\w+)"', (ROOT / "rules/emergence.smk").read_text())) | {"fig1", "fig2"}
 
 
-def test_the_published_table_and_the_registry_are_the_same_claims():
-    columns = ["claim", "paper", "item", "statement"]
-    stated = published("claims.csv")
-    assert list(stated.columns) == ["claim", "paper", "item", "place", "statement", "kind"]
-    registered = [(claim.name, claim.paper, claim.item, claim.statement) for claim in registry.CLAIMS]
-    assert sorted(stated[columns].itertuples(index=False, name=None)) == sorted(registered)
-    assert (stated["place"] != "").all()
+# How it is read
+
+HEADER = ",".join(COLUMNS)
+LINE = "a-1,emergence,Figure 2,Section 5,it rises,paper,emergence/checks,figures/x.pdf,,true"
 
 
-def test_a_claim_is_of_a_known_kind_and_ours_says_so():
-    stated = published("claims.csv")
-    assert set(stated["kind"]) <= KINDS
-    assert ((stated["kind"] == "ours") == stated["statement"].str.startswith("ours: ")).all()
+def read(folder, *lines, header=HEADER):
+    (folder / "claims.csv").write_text("\n".join([header, *lines]) + "\n")
+    return registry(folder / "claims.csv")
 
 
-def test_names_are_unique_and_fit_a_file_name():
-    assert len(NAMES) == len(set(NAMES))
-    assert [name for name in NAMES if not re.fullmatch(r"[a-z0-9-]+", name)] == []
+def test_a_line_is_a_claim(tmp_path):
+    paper = ("emergence", "Figure 2", "Section 5", "it rises", "paper", "emergence/checks", "figures/x.pdf")
+    second = LINE.replace("a-1", "a-2").replace("it rises", '"falls, a little"').replace("paper,", "ours,")
+    first, second = read(tmp_path, LINE, second.replace(",,true", ",value_1,false"))
+    assert first == Claim("a-1", *paper, published="", ranges=True)
+    assert (second.id, second.statement, second.whose) == ("a-2", "falls, a little", "ours")
+    assert (second.published, second.ranges) == ("value_1", False)
+
+
+def test_every_claim_is_read_in_the_order_of_the_file():
+    assert published("claims.csv")["id"].tolist() == IDS
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([LINE, LINE], "has claim a-1 twice"),
+        ([LINE.replace("true", "yes")], "claim a-1 in .* has ranges yes; use one of: true, false"),
+        ([LINE.replace("paper,", "theirs,")], "claim a-1 in .* has whose theirs; use one of: paper, secondary source"),
+        ([LINE.replace("it rises", "")], "row 2 of .* has nothing in column statement"),
+        ([LINE, "a-2,emergence"], "row 3 of .* has 2 cells, not 10"),
+        ([LINE, ""], "row 3 of .* has 0 cells, not 10"),
+    ],
+)
+def test_a_registry_that_cannot_be_used_ends_in_one_line(tmp_path, lines, message):
+    with pytest.raises(InputError, match=message) as raised:
+        read(tmp_path, *lines)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_columns_of_another_table_are_named(tmp_path):
+    with pytest.raises(InputError, match="has columns claim, paper; a table of claims has id, paper, item"):
+        read(tmp_path, header="claim,paper")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe"])
+def test_a_file_that_is_no_table_is_named(tmp_path, content):
+    if content is not None:
+        (tmp_path / "claims.csv").write_bytes(content)
+    with pytest.raises(InputError, match=r"claims\.csv is not a table of claims") as raised:
+        registry(tmp_path / "claims.csv")
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_table_of_checks_is_named_once():
+    assert sorted(tables(CLAIMS)) == sorted({claim.table for claim in CLAIMS})
+
+
+def test_no_module_of_claims_matches_by_regular_expressions():
+    for path in sorted((ROOT / "position_bias/claims").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            assert not {"re", "regex", "fnmatch"} & set(names), path.name
+            attribute = node.attr if isinstance(node, ast.Attribute) else ""
+            assert attribute not in {"match", "fullmatch", "contains", "findall", "extract"}, path.name
+
+
+# What it says
+
+
+def test_ids_fit_a_file_name_and_begin_with_their_paper():
+    assert [claim.id for claim in CLAIMS if not re.fullmatch(rf"{claim.paper}-[a-z0-9-]+", claim.id)] == []
 
 
 def test_claims_are_of_the_four_papers():
-    assert {claim.paper for claim in registry.CLAIMS} == PAPERS
+    assert {claim.paper for claim in CLAIMS} == PAPERS
+
+
+def test_papers_at_hand_speak_for_themselves_and_those_on_norms_by_a_secondary_source():
+    theirs = {(claim.paper, claim.whose) for claim in CLAIMS if claim.whose != OURS}
+    assert theirs == {
+        ("structural", "paper"),
+        ("emergence", "paper"),
+        ("layernorm", "secondary source"),
+        ("postnorm", "secondary source"),
+    }
 
 
 @every_claim
 def test_a_claim_fits_its_line(claim):
-    assert 0 < len(claim.statement) <= 78
+    assert 0 < len(claim.statement) <= (78 - len("ours: ") if claim.whose == OURS else 78)
     assert 0 < len(claim.item) <= 16
     assert claim.statement.strip(" .") == claim.statement
-
-
-@every_claim
-def test_rows_are_chosen_by_patterns_over_columns_that_say_what_a_row_is_about(claim):
-    assert claim.rows
-    assert set(claim.rows) <= {"item", "quantity", "predicted", "source"} <= set(COLUMNS)
-    for pattern in claim.rows.values():
-        re.compile(pattern)
+    assert not claim.statement.startswith("ours")
 
 
 @every_claim

@@ -14,15 +14,14 @@ import yaml
 from snakemake.utils import update_config
 
 from position_bias.claims import emergence, propositions, structural, structure, theorems
-from position_bias.claims.registry import emergence as of_emergence
-from position_bias.claims.registry import structural as of_structural
-from position_bias.claims.scorecard import rows_of, scorecard
+from position_bias.claims.claim import OURS, registry, tables
+from position_bias.claims.scorecard import scorecard
 from position_bias.comparison import DISTANCE, SAME_FOR_EVERY_ESTIMATOR, SHAPE
 from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
 from position_bias.emergence.studies import study
 
 ROOT = Path(__file__).parents[2]
-CLAIMS = (*of_structural.CLAIMS, *of_emergence.CLAIMS)
+CLAIMS = tuple(claim for claim in registry(ROOT / "published/claims.csv") if claim.paper in ("structural", "emergence"))
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
 UNTESTABLE = {  # at every scale, or at that of tests alone
@@ -173,7 +172,10 @@ def rows(request, of_theory):
     """Scale, and rows by claim."""
     config = config_of(request.param)
     checks = {**of_theory, "structural/checks": structural_checks(config), "emergence/checks": emergence_checks(config)}
-    return request.param, {claim.name: rows_of(claim, checks[claim.table]) for claim in CLAIMS}
+    assert set(checks) == set(tables(CLAIMS))
+    for name, table in checks.items():
+        assert set(table["claim"]) - {""} == {claim.id for claim in CLAIMS if claim.table == name}
+    return request.param, {claim.id: checks[claim.table].query("claim == @claim.id") for claim in CLAIMS}
 
 
 def test_every_claim_finds_rows_that_hold_where_all_is_as_the_paper_says(rows):
@@ -192,13 +194,13 @@ def test_what_is_judged_by_its_worst_case_keeps_its_verdicts(of_theory):
     """Ranges of draws are not widened, nor rounded bounds read again."""
     of_theorems = [claim for claim in CLAIMS if claim.table == "emergence/theorems"]
     table = scorecard(of_theorems, of_theory, {}, LEVEL).set_index("claim")["verdict"]
-    assert table.to_dict() == {claim.name: "fails" if claim.name in REFUTED else "holds" for claim in of_theorems}
+    assert table.to_dict() == {claim.id: "fails" if claim.id in REFUTED else "holds" for claim in of_theorems}
 
 
 def test_rows_of_ours_speak_of_claims_of_ours_alone(rows):
     sources = {name: " ".join(set(of["source"])) for name, of in rows[1].items()}
     marked = {name for name, source in sources.items() if any(mark in source for mark in ("ours:", "null", "Abnar"))}
-    assert marked == {claim.name for claim in CLAIMS if claim.statement.startswith("ours: ")}
+    assert marked == {claim.id for claim in CLAIMS if claim.whose == OURS}
 
 
 def test_of_two_estimators_of_lambda_the_papers_is_taken(rows):

@@ -1,34 +1,22 @@
 """Which rows speak of the claims on norms, on tables of worlds made by hand; what papers print is typed here."""
 
-import re
-from itertools import product
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from position_bias.claims import layernorm_theory, scorecard
-from position_bias.claims.registry import layernorm, postnorm
+from position_bias.claims.claim import OURS, registry
 from tests.unit import test_claims_layernorm_trained as of_layernorm
 from tests.unit import test_claims_postnorm as of_postnorm
 
 ROOT = Path(__file__).parents[2]
-CLAIMS = {claim.name: claim for claim in (*layernorm.CLAIMS, *postnorm.CLAIMS)}
-LISTED = pd.read_csv(ROOT / "published/claims.csv", index_col="claim", keep_default_na=False).loc[list(CLAIMS)]
+LAYERNORM, POSTNORM = "layernorm/checks", "postnorm/checks"
+CLAIMS = {claim.id: claim for claim in registry(ROOT / "published/claims.csv") if claim.table in (LAYERNORM, POSTNORM)}
 VALUES = pd.read_csv(ROOT / "published/values.csv", dtype=str)
 OTHER_ETAS = r"eta = (?!0\.2\b)"  # of BEMA: 0.2 is the paper's
 
 TINY = {"tokens": 16, "width": 16, "sequences": 64, "limit_tokens": 1000, "seed": 0}
-NAMES_AT_PAPER_SCALE = {  # quantities as the laptop names them -> as config/paper.yaml does
-    "v = 32, L = 8": "v = 128, L = 32",
-    "v = 96": "v = 256",
-    "dyck-2-3": "dyck-3-5",
-    "layers 8": "layers 24",
-    "learning rate 0.01": "learning rate 0.0001",
-    "layer 3;": "layer 12;",
-    "layer 3,": "layer 12,",
-    "bloom, trained (step 300)": "phi-4, of the hub",
-}
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +25,8 @@ def checks():
     of_theory = layernorm_theory.table("test", of_layernorm.LEVEL, **TINY)
     of_networks = of_layernorm.checks()
     return {
-        layernorm.TABLE: pd.concat([of_theory, of_networks], ignore_index=True),
-        postnorm.TABLE: of_postnorm.checks(),
+        LAYERNORM: pd.concat([of_theory, of_networks], ignore_index=True),
+        POSTNORM: of_postnorm.checks(),
     }
 
 
@@ -48,8 +36,9 @@ def verdicts(checks):
     return cards.set_index("claim")
 
 
-def is_ours(claim):
-    return claim.statement.startswith("ours: ")
+def rows_of(name, checks):
+    table = checks[CLAIMS[name].table]
+    return table[table["claim"] == name]
 
 
 # Rows
@@ -57,26 +46,26 @@ def is_ours(claim):
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_rows_of_a_claim_are_predicted_by_whom_it_names(checks, name):
-    sources = scorecard.rows_of(CLAIMS[name], checks[CLAIMS[name].table])["source"]
-    if is_ours(CLAIMS[name]):
+    sources = rows_of(name, checks)["source"]
+    if CLAIMS[name].whose == OURS:
         assert sources.str.contains(r"^ours|this depth is ours", regex=True).all()
     else:
         assert not sources.str.startswith("ours").any()
         assert not sources.str.contains("this depth is ours").any()
 
 
-@pytest.mark.parametrize("module", [layernorm, postnorm])
-def test_every_row_that_a_paper_predicts_speaks_of_one_claim_and_no_row_of_two(checks, module):
-    table = checks[module.TABLE]
-    chosen = [index for claim in module.CLAIMS for index in scorecard.rows_of(claim, table).index]
-    assert len(chosen) == len(set(chosen))
-    silent = table.drop(index=chosen)
+@pytest.mark.parametrize("name", [LAYERNORM, POSTNORM])
+def test_every_row_that_a_paper_predicts_speaks_of_one_claim_and_no_row_of_two(checks, name):
+    table = checks[name]
+    assert set(table["claim"]) - {""} == {claim.id for claim in CLAIMS.values() if claim.table == name}
+    assert not table.drop(columns="claim").duplicated().any()
+    silent = table[table["claim"] == ""]
     silent = silent[~silent["source"].str.startswith("ours")]
     assert silent["quantity"].str.contains(OTHER_ETAS, regex=True).all()
 
 
 def test_how_many_rows_speak_of_each_claim(checks):
-    found = {name: len(scorecard.rows_of(claim, checks[claim.table])) for name, claim in CLAIMS.items()}
+    found = {name: len(rows_of(name, checks)) for name in CLAIMS}
     assert found == {
         "layernorm-theorem": 2,
         "layernorm-three-tokens": 3,
@@ -119,22 +108,6 @@ def test_how_many_rows_speak_of_each_claim(checks):
     }
 
 
-@pytest.mark.parametrize("name", CLAIMS)
-def test_claims_find_the_same_rows_under_the_names_of_the_papers_scale(checks, name):
-    table = checks[CLAIMS[name].table]
-    renamed = table.copy()
-    for ours, theirs in NAMES_AT_PAPER_SCALE.items():
-        renamed["quantity"] = renamed["quantity"].str.replace(ours, theirs, regex=False)
-    found, expected = (scorecard.rows_of(CLAIMS[name], of).index for of in (renamed, table))
-    assert list(found) == list(expected)
-
-
-def test_every_name_of_the_papers_scale_replaces_one(checks):
-    everything = pd.concat(checks.values())["quantity"]
-    for ours in NAMES_AT_PAPER_SCALE:
-        assert everything.str.contains(ours, regex=False).any(), ours
-
-
 # Verdicts
 
 
@@ -152,8 +125,8 @@ def test_claims_hold_in_worlds_that_behave_as_predicted_but_those_that_contradic
 def test_claims_on_schemes_fail_where_schemes_swap_their_roles():
     sets, words = (of_postnorm.swapped("pre", "post", of_postnorm.world(name)) for name in ("sets", "languages"))
     swapped = of_postnorm.checks(**of_postnorm.WORLD | {"built": of_postnorm.BUILT, "sets": sets, "languages": words})
-    chosen = [claim for claim in CLAIMS.values() if claim.table == postnorm.TABLE]
-    cards = scorecard.scorecard(chosen, {postnorm.TABLE: swapped}, {}, of_postnorm.LEVEL).set_index("claim")["verdict"]
+    chosen = [claim for claim in CLAIMS.values() if claim.table == POSTNORM]
+    cards = scorecard.scorecard(chosen, {POSTNORM: swapped}, {}, of_postnorm.LEVEL).set_index("claim")["verdict"]
     failing = {"generalises", "best", "languages", "classification", "dispersed-law", "resharpened-law", "final-norm"}
     failed = {name.removeprefix("postnorm-") for name in cards[cards == "fails"].index}
     assert failed == failing | {"precision-law"}
@@ -162,7 +135,7 @@ def test_claims_on_schemes_fail_where_schemes_swap_their_roles():
 def test_a_theorem_is_not_blurred_by_how_many_formulas_it_has(checks):
     """What is computed has no interval to widen, so that the scorecard and the table agree on it."""
     for name in ("layernorm-theorem", "layernorm-closed-form", "layernorm-three-tokens", "postnorm-construction"):
-        rows = scorecard.rows_of(CLAIMS[name], checks[CLAIMS[name].table])
+        rows = rows_of(name, checks)
         pd.testing.assert_frame_equal(scorecard.widened(rows, 0.9), rows)
 
 
@@ -178,8 +151,8 @@ def test_printed_scores_are_those_that_the_checks_hold_against(checks):
     }
     for (i, j), value in layernorm_theory.PRINTED.items():
         assert float(printed.loc[f"layernorm_three_tokens_{i}_{j}", "value"]) == value
-    rows = scorecard.rows_of(CLAIMS["layernorm-three-tokens"], checks[layernorm.TABLE])
-    assert sorted(float(text.split()[1]) for text in rows["predicted"]) == sorted(layernorm_theory.PRINTED.values())
+    bounds = rows_of("layernorm-three-tokens", checks)["bound"]
+    assert sorted(bounds) == sorted(layernorm_theory.PRINTED.values())
 
 
 def test_the_printed_score_that_the_scorecard_shows_is_that_of_the_row_that_decides(checks):
@@ -189,9 +162,6 @@ def test_the_printed_score_that_the_scorecard_shows_is_that_of_the_row_that_deci
     assert card["published"] == "0.150"
 
 
-def test_the_list_of_claims_says_which_are_ours_and_where_the_others_stand():
-    for (name, claim), column in product(CLAIMS.items(), ("statement", "item", "paper")):
-        assert LISTED.loc[name, column] == getattr(claim, column)
-    for name, claim in CLAIMS.items():
-        assert (LISTED.loc[name, "kind"] == "ours") == is_ours(claim) == (LISTED.loc[name, "place"] == "ours")
-        assert re.fullmatch(f"{claim.paper}-[a-z-]+", name)
+def test_claims_that_are_ours_stand_in_no_source():
+    for claim in CLAIMS.values():
+        assert (claim.whose == OURS) == (claim.place == "ours")

@@ -16,12 +16,14 @@ import yaml
 from safetensors.numpy import load_file
 
 from position_bias import manifest
-from position_bias.claims import registry, scorecard
+from position_bias.claims import scorecard
+from position_bias.claims.claim import registry, tables
 from position_bias.claims.verdict import COLUMNS
 from position_bias.emergence import gaps
 from position_bias.rollout import dense_last_row, rollout_matrix, transition
 
 ROOT = Path(__file__).parents[2]
+CLAIMS = registry(ROOT / "published/claims.csv")
 MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32"
 MODELS, DATASETS, LENGTHS = 3, 3, 3
 OF_PROFILES = ("structural_fig1", "structural_fig2", "structural_fig3", "structural_training")
@@ -171,10 +173,8 @@ def test_verdicts_are_in_the_common_schema_and_follow_from_their_intervals(built
     assert set(checks["scale"]) == {"test"}
     assert set(checks.loc[checks["verdict"] == "not testable here", "item"]) == {"Table 5"}  # with so few prompts
     for row in checks[checks["item"] != "Table 5"].itertuples():
-        relation, bound, *margin = row.predicted.split()
-        negligible = float(margin[1]) if margin else 0
-        above, below = row.low > float(bound) + negligible, row.high < float(bound) - negligible
-        expected = {">": (above, below), "<": (below, above)}[relation]
+        above, below = row.low > row.bound + row.margin, row.high < row.bound - row.margin
+        expected = {">": (above, below), "<": (below, above)}[row.relation]
         assert row.verdict == {(True, False): "holds", (False, True): "fails"}.get(expected, "not separable")
 
 
@@ -190,9 +190,11 @@ def test_every_gap_of_every_network_has_its_row(built):
     assert omegas == {"gaussian": {"none"}, "isotropic": {"none"}, "fixed": {"training", "fresh"}}
     assert set(table["seeds"]) == {2}
     assert (table["low"] <= table["gap"]).all()
-    assert table.loc[table["verdict"] != "no claim", "predicted"].notna().all()
+    predicted = table[table["verdict"] != "no claim"]
+    assert predicted[["relation", "bound", "margin"]].notna().all(axis=None)
+    assert table.drop(index=predicted.index)[["relation", "bound", "margin"]].isna().all(axis=None)
     alone = table.query("mask == 'none' and encoding == 'none'")
-    assert set(alone["predicted"]) == {"= 0 +- 0.05"}
+    assert set(alone[["relation", "bound", "margin"]].itertuples(index=False, name=None)) == {("=", 0, 0.05)}
 
 
 @pytest.mark.parametrize("table", ["emergence/checks", "emergence/theorems", "layernorm/checks", "postnorm/checks"])
@@ -297,9 +299,22 @@ def test_every_job_leaves_a_log_and_a_benchmark(built):
     assert len(logs) == sum(EVERYTHING.values()) + 3  # scorecard, its figure, provenance
 
 
+@pytest.mark.parametrize("name", tables(CLAIMS))
+def test_every_id_in_rows_is_registered_and_every_registered_claim_has_a_row(built, name):
+    found = pd.read_csv(built.root / f"results/tables/{name}.csv", keep_default_na=False)
+    assert set(found["claim"]) - {""} == {claim.id for claim in CLAIMS if claim.table == name}
+
+
+def test_no_other_table_has_rows_of_claims(built):
+    files = (built.root / "results/tables").rglob("*.csv")
+    having = {file for file in files if "claim" in pd.read_csv(file, nrows=0)}
+    expected = {built.root / f"results/tables/{name}.csv" for name in (*tables(CLAIMS), "scorecard")}
+    assert having == expected
+
+
 def test_every_claim_has_its_verdict_from_the_tables(built):
     scores = pd.read_csv(built.root / "results/tables/scorecard.csv")
-    assert scores["claim"].tolist() == [claim.name for claim in registry.CLAIMS]
+    assert scores["claim"].tolist() == [claim.id for claim in CLAIMS]
     assert set(scores["verdict"]) <= set(scorecard.VERDICTS)
     assert set(scores["scale"]) == {"test"}
     assert (scores[[f"rows: {verdict}" for verdict in scorecard.VERDICTS]].sum(axis=1) > 0).all()
@@ -531,6 +546,23 @@ def test_an_edit_of_sinks_or_claims_of_emergence_trains_nothing(mine):
         "emergence_gaps": 1,
         "emergence_checks": 1,
     }
+
+
+def test_an_edited_statement_makes_the_scorecard_again_and_nothing_else(mine):
+    path = mine.root / "published/claims.csv"
+    path.write_text(path.read_text().replace("Content preserves the U", "Content keeps the U"))
+    printed = mine.snakemake("all -n --cores 1")
+    assert {"scorecard", "scorecard_figure"} <= {line.split()[0] for line in printed.splitlines() if line.strip()}
+    assert mine.planned() == {}
+
+
+def test_a_registry_that_cannot_be_used_ends_in_one_line_before_any_job(mine):
+    path = mine.root / "published/claims.csv"
+    path.write_text(path.read_text().replace("secondary source", "hearsay", 1))
+    ended = mine.run("snakemake all -n --cores 1")
+    assert ended.returncode != 0
+    assert "has whose hearsay; use one of: paper, secondary source, ours" in ended.stdout
+    assert "Traceback" not in ended.stdout
 
 
 def test_one_figure_on_norms_trains_just_its_networks(fresh):
