@@ -234,14 +234,15 @@ def _dimension(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
         claimed = dict.fromkeys((enough - 1, enough // 2), needed)
         if widest > enough:
             claimed[widest] = ("", ALIKE, "ours: d = v - 1 is enough")
-        lengths = {"mean TVD beyond L": _beyond(of_task), "TVD at L": _at(of_task)}
-        for scheme, (name, chosen) in product(of_task["scheme"].unique(), lengths.items()):
+        lengths = (("beyond", "mean TVD beyond L", _beyond(of_task)), ("at", "TVD at L", _at(of_task)))
+        for scheme, (which, name, chosen) in product(of_task["scheme"].unique(), lengths):
             of_scheme = chosen[chosen["scheme"] == scheme]
             by_width = of_scheme.pivot_table(index="seed", columns="width", values="value")
             for width, (claim, prediction, source) in claimed.items():
                 both = by_width.reindex(columns=[width, enough]).dropna().to_numpy(float)
                 quantity = f"{name} of the best seed, d = {width} - d = {enough}; {scheme}, {where}"
-                measured, interval = _difference_of_best(both, level, runtime.seed(PAPER, quantity))
+                seed = runtime.seed(PAPER, of_task["task"].iloc[0], scheme, width, which)
+                measured, interval = _difference_of_best(both, level, seed)
                 yield row(claim, item, quantity, prediction, measured, interval, len(both), source)
 
 
