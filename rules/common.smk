@@ -209,7 +209,9 @@ def emergence_without_encoding(figures):
     return [
         name
         for name in emergence_figures(figures)
-        if any(name.endswith("/none") for name in EMERGENCE["networks"][figures[name][1]])
+        if any(
+            name.endswith("/none") for name in EMERGENCE["networks"][figures[name][1]]
+        )
     ]
 
 

@@ -104,4 +104,3 @@ rule emergence_attention:
         networks=lookup(dpath="emergence/networks/{study}", within=config),
     script:
         "../scripts/emergence_attention.py"
-
