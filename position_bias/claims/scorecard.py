@@ -51,8 +51,8 @@ def scorecard(
     rows = {name: _by_claim(name, checks[name], claims) for name in tables(claims)}
     if silent := next((claim for claim in claims if claim.id not in rows[claim.table]), None):
         raise InputError(
-            f"claim {silent.id} has no row in table {silent.table}; give its id to rows there, or take it out of "
-            "published/claims.csv"
+            f"claim {silent.id} has no row in table {silent.table}; configure what it speaks of, give its id to rows "
+            "there, or take it out of published/claims.csv"
         )
     found = [_judged(claim, rows[claim.table][claim.id], published, level) for claim in claims]
     return pd.DataFrame(found, columns=list(SCORECARD_COLUMNS))

@@ -117,7 +117,7 @@ def test_rows_of_no_claim_say_nothing_as_made_and_as_read_from_a_file(nothing):
 
 
 def test_a_claim_without_rows_is_a_fault_and_not_an_omission():
-    with pytest.raises(InputError, match="claim rises has no row in table emergence/checks; give its id") as raised:
+    with pytest.raises(InputError, match="claim rises has no row in table emergence/checks; configure") as raised:
         judged(check(0.2, 0.01, claim=""))
     assert len(str(raised.value).splitlines()) == 1
 

@@ -556,7 +556,8 @@ def test_an_edited_statement_makes_the_scorecard_again_and_nothing_else(mine):
     assert mine.planned() == {}
 
 
-def test_a_registry_that_cannot_be_used_ends_in_one_line_before_any_job(mine):
+def test_a_registry_that_cannot_be_used_ends_in_one_line_before_any_job(fresh, tmp_path):
+    mine = fresh.copy(tmp_path / "position-bias")
     path = mine.root / "published/claims.csv"
     path.write_text(path.read_text().replace("secondary source", "hearsay", 1))
     ended = mine.run("snakemake all -n --cores 1")
