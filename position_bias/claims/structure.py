@@ -36,33 +36,16 @@ class Check:
 
 
 PAPERS_WAY, PAPERS_KERNEL = "causal", "measured"  # those that the claims are about; rows of others speak of none
-
-
 PAPERS_PROMPTS = 1000
 ALIKE = Prediction(">", 0.5)
 SIMILAR = "Appendix E: similarity is moderate to high (0.5 is ours)"
 
-SIMILARITY = (
-    Check(
-        "structural-table-5",
-        "Table 5",
-        "similarity within the diagonal",
-        "value",
-        ALIKE,
-        SIMILAR,
-        "diagonal",
-        PAPERS_PROMPTS,
-    ),
-    Check(
-        "structural-table-5",
-        "Table 5",
-        "similarity below the diagonal",
-        "value",
-        ALIKE,
-        SIMILAR,
-        "below",
-        PAPERS_PROMPTS,
-    ),
+SIMILARITY = tuple(
+    Check("structural-table-5", "Table 5", quantity, "value", ALIKE, SIMILAR, region, PAPERS_PROMPTS)
+    for quantity, region in (
+        ("similarity within the diagonal", "diagonal"),
+        ("similarity below the diagonal", "below"),
+    )
 )
 KERNELS = (
     Check(

@@ -463,6 +463,14 @@ def test_widths_are_compared_by_their_best_seeds(papers, width):
         assert row["n"] == 5
 
 
+def test_bootstraps_are_seeded_by_what_they_compare(monkeypatch):
+    asked = []
+    monkeypatch.setattr(postnorm.runtime, "seed", lambda *parts: asked.append(tuple(map(str, parts))) or 0)
+    checks(widths=world("widths"))
+    expected = product(["postnorm"], ["set-complement-16"], ("none", "peri"), ("7", "14", "20"), ("at", "beyond"))
+    assert sorted(asked) == sorted(expected)
+
+
 def test_the_bootstrap_draws_whole_seeds_again_for_both_widths():
     """3 seeds have 27 resamples of one probability; the extreme outcomes have more than 1/20."""
     rng = np.random.default_rng(4)

@@ -3,7 +3,7 @@ import math
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from position_bias.claims.verdict import COLUMNS, PREDICTION, Prediction, for_each, row, table
@@ -15,6 +15,7 @@ intervals = st.tuples(numbers, numbers).map(lambda ends: tuple(sorted(ends)))
 SETTLED = ("holds", "fails")
 
 
+@settings(deadline=None)
 @given(prediction=predictions)
 def test_a_prediction_is_what_the_columns_of_its_row_say_when_read_again(prediction):
     found = table("emergence", "test", [row("", "Figure 1", "gap", prediction, 0.5, (0.4, 0.6), 8, "Section 1")])
