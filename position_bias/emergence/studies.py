@@ -31,7 +31,7 @@ class Network:
         return f"{self.mask}{self.reach}" if self.reach else self.mask
 
 
-NAME = re.compile(r"(?:(none|causal)|(window|prefix)([1-9]\d*))/(none|sin|rope|decay)")
+NAME = re.compile(r"(?:(none|causal)|(window|prefix)([1-9][0-9]*))/(none|sin|rope|decay)")
 
 
 def network(name: str) -> Network:

@@ -1,5 +1,6 @@
 """One study of the paper at one depth: all its networks and seeds trained together, and tested as they learn."""
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -81,9 +82,12 @@ def train(
     does not depend on its stack. A killed call resumes from `folder`. Raises InputError where no member stays finite.
     """
     largest = 10 if device == "cpu" else 256  # members that a CPU's cache holds, or that fill a GPU
+    parts = {Path(folder) / f"stack{index}": of for index, of in enumerate(stacks(study.networks, seeds, largest))}
+    for stale in {*Path(folder).glob("stack*")} - parts.keys():  # of a run with more members
+        shutil.rmtree(stale)
     outcomes = [
-        _train_stack(task, study, depth, members, setting, checkpoint_every, Path(folder) / f"stack{index}", device)
-        for index, members in enumerate(stacks(study.networks, seeds, largest))
+        _train_stack(task, study, depth, members, setting, checkpoint_every, place, device)
+        for place, members in parts.items()
     ]
     if not any(outcome.members for outcome in outcomes):
         raise InputError(

@@ -733,3 +733,12 @@ def test_a_checkpoint_of_another_placement_is_not_used(tmp_path, monkeypatch):
     assert calls == []
     train(tmp_path, Study((), True, networks, "post"))
     assert calls == list(range(1, 24))
+
+
+def test_stacks_of_a_larger_run_are_gone_so_that_their_time_is_not_counted(tmp_path):
+    study = Study((), True, (Network("causal", "none"),))
+    short = replace(SETTING, recipe=replace(SETTING.recipe, iterations=2))
+    train(tmp_path, study, range(12), setting=short, depth=1)
+    assert len(list(tmp_path.rglob("stack*"))) == 2
+    train(tmp_path, study, range(2), setting=short, depth=1)
+    assert len(list(tmp_path.rglob("stack*"))) == 1
