@@ -117,13 +117,16 @@ def test_a_cancelled_training_comes_again_with_more_memory_and_resumes(slurm, fr
     assert "resumed after" in (project.root / "logs/postnorm/set-complement-16.log").read_text()
 
 
+WITH_TIMES = (".snakemake_timestamp", "run.csv")
+
+
 def made(folder):
-    """Every file of results and figures but times, by its path."""
+    """Every file of results and figures by its path, but those that hold times: benchmarks, and what made a training."""
     return {
         path.relative_to(folder): path
         for top in ("figures", "results")
         for path in sorted((folder / top).rglob("*"))
-        if path.is_file() and "benchmarks" not in path.parts and path.name != ".snakemake_timestamp"
+        if path.is_file() and "benchmarks" not in path.parts and path.name not in WITH_TIMES
     }
 
 
