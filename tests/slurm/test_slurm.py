@@ -121,7 +121,7 @@ WITH_TIMES = (".snakemake_timestamp", "run.csv")
 
 
 def made(folder):
-    """Every file of results and figures by its path, but those that hold times: benchmarks, and what made a training."""
+    """Every file of results and figures by its path, but those that hold times."""
     return {
         path.relative_to(folder): path
         for top in ("figures", "results")
