@@ -210,7 +210,8 @@ def emergence_without_encoding(figures):
         name
         for name in emergence_figures(figures)
         if any(
-            name.endswith("/none") for name in EMERGENCE["networks"][figures[name][1]]
+            Path(network).name == "none"  # MASK/ENCODING
+            for network in EMERGENCE["networks"][figures[name][1]]
         )
     ]
 
@@ -325,3 +326,50 @@ def released_files(_):
     if source is None:
         sys.exit(f"error: {released_source.fault(None, released_source.UNNAMED)}")
     return released_source.files(source)
+
+
+# Of evidence
+
+EVIDENCE = config["evidence"]
+
+
+def evidence_emergence(file, studies=EVIDENCE["emergence"]):
+    """A file of each study that is kept."""
+    return [f"results/emergence/{study}/{file}" for study in studies]
+
+
+def evidence_postnorm(file):
+    """A file of each task that is kept."""
+    return [f"results/postnorm/{task}/{file}" for task in EVIDENCE["postnorm"]]
+
+
+def evidence_structural(file):
+    """A file of each training of a model that is kept."""
+    return [
+        f"results/models/{model}/seed{seed}/{file}"
+        for model in EVIDENCE["structural"]
+        for seed in config["models"][model]["seeds"]
+    ]
+
+
+def evidence_rungs(path):
+    """A file of each checkpoint of the models that are kept."""
+    return across_models(
+        path.replace("{dataset}", PRIMARY), EVIDENCE["structural"], STEPS
+    )
+
+
+def evidence_tables(_):
+    """The tables of the group that the configuration names; where it names none, there is nothing to plan."""
+    kept = [
+        *(rules.emergence_evidence.output if EVIDENCE["emergence"] else []),
+        *(rules.emergence_evidence_sinks.output if EVIDENCE_SINKS else []),
+        *(rules.postnorm_evidence.output if EVIDENCE["postnorm"] else []),
+        *(rules.structural_evidence.output if EVIDENCE["structural"] else []),
+    ]
+    if EVIDENCE["group"] is None or not kept:
+        sys.exit(
+            "error: config: evidence names no group, or nothing to keep of it; add an overlay of config/evidence/ to "
+            "--configfile"
+        )
+    return expand(kept, group=EVIDENCE["group"])

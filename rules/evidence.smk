@@ -2,37 +2,9 @@
 # Out: results/evidence/{paper}/{group}/, tidy CSV with the columns of results/, their scale, and runs.csv, which says what
 # made them. evidence/README.md has the command of each group.
 
-EVIDENCE = config["evidence"]
-
 
 wildcard_constraints:
     group=re.escape(EVIDENCE["group"] or "") or "(?!)",
-
-
-def evidence_emergence(file, studies=EVIDENCE["emergence"]):
-    """A file of each study that is kept."""
-    return [f"results/emergence/{study}/{file}" for study in studies]
-
-
-def evidence_postnorm(file):
-    """A file of each task that is kept."""
-    return [f"results/postnorm/{task}/{file}" for task in EVIDENCE["postnorm"]]
-
-
-def evidence_structural(file):
-    """A file of each training of a model that is kept."""
-    return [
-        f"results/models/{model}/seed{seed}/{file}"
-        for model in EVIDENCE["structural"]
-        for seed in config["models"][model]["seeds"]
-    ]
-
-
-def evidence_rungs(path):
-    """A file of each checkpoint of the models that are kept."""
-    return across_models(
-        path.replace("{dataset}", PRIMARY), EVIDENCE["structural"], STEPS
-    )
 
 
 EVIDENCE_SINKS = [  # of the studies that figures show the sinks of
@@ -148,22 +120,6 @@ rule structural_evidence:
         scale=lookup(dpath="scale", within=config),
     script:
         "../scripts/structural_evidence.py"
-
-
-def evidence_tables(_):
-    """The tables of the group that the configuration names; where it names none, there is nothing to plan."""
-    kept = [
-        *(rules.emergence_evidence.output if EVIDENCE["emergence"] else []),
-        *(rules.emergence_evidence_sinks.output if EVIDENCE_SINKS else []),
-        *(rules.postnorm_evidence.output if EVIDENCE["postnorm"] else []),
-        *(rules.structural_evidence.output if EVIDENCE["structural"] else []),
-    ]
-    if EVIDENCE["group"] is None or not kept:
-        sys.exit(
-            "error: config: evidence names no group, or nothing to keep of it; add an overlay of config/evidence/ to "
-            "--configfile"
-        )
-    return expand(kept, group=EVIDENCE["group"])
 
 
 rule evidence:

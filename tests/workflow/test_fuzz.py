@@ -326,7 +326,7 @@ TOGETHER = [  # values that are possible alone, and what the line begins with
         {"emergence.networks.plain": ["none/rope"]},
         "emergence.networks.plain = none/rope has a mask that this study does not compare; use causal",
     ),
-    ({"evidence.emergence": ["fixed/fig3/depth2"]}, "evidence.emergence = fixed/fig3/depth2 is of no study that is"),
+    ({"evidence.emergence": ["fixed/ring/depth2"]}, "evidence.emergence = fixed/ring/depth2 is of no study that is"),
     (
         {"emergence.networks.plain": []},
         "evidence.emergence = gaussian/plain/depth2 is of no study that is trained; use one of residual, ends",
