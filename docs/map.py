@@ -8,15 +8,14 @@ verdicts those of docs/scorecard.csv, the scorecard of the last default run that
 
 import ast
 import re
-import subprocess
-import sys
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
+import workflow  # beside this file
+from workflow import Rule
 
 ROOT = Path(__file__).parents[1]
 SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
@@ -27,7 +26,7 @@ SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
     "`postnorm`: Zsamboki et al. 2025": "postnorm/.*",
 }
 SHOWN = re.compile(r"(figures/.*)\.pdf|(results/tables/.*)\.md")
-DATA = re.compile(r"(?:\.\./.*/)?((?:results|evidence|published)/.*)")
+DATA = ("results/", "evidence/", "published/")
 SURROUNDINGS = {
     f"position_bias/{name}.py" for name in ("artifacts", "provenance", "runtime", "plots/style")
 }  # of every script
@@ -39,8 +38,6 @@ target with `snakemake TARGET`; the name of a paper builds all of it. Names with
 project does not carry, and are built by `all_published` alone (README). `make docs` writes this page from the
 workflow. Verdicts are those of [one default run](scorecard.md)."""
 
-Rule = tuple[str, str, str]  # its file, docstring and script
-
 
 @dataclass
 class Made:
@@ -51,42 +48,32 @@ class Made:
 
 
 def planned() -> dict[str, Made]:
-    """Every rule of the default run and of the released numbers, from a dry run that reads no network."""
-    with tempfile.TemporaryDirectory() as empty:
-        snakemake = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", empty]
-        targets = ["all", "all_published", "--config", "published_source=https://nowhere.invalid/archive.tar.gz"]
-        command = [*snakemake, *targets, "--dry-run", "--forceall", "--cores", "1"]
-        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    rules: defaultdict[str, Made] = defaultdict(Made)
-    for name, block in re.findall(r"^(?:local)?rule (\w+):\n((?:    .*\n)+)", printed, re.MULTILINE):
-        for kind, files in re.findall(r"^    (input|output): (.*)$", block, re.MULTILINE):
-            getattr(rules[name], f"{kind}s").extend(files.split(", "))
-    return dict(rules)
+    """Every rule of the default run and of the released numbers, from a plan that reads no network."""
+    made: defaultdict[str, Made] = defaultdict(Made)
+    for job in workflow.jobs("all", "all_published", published_source="https://nowhere.invalid/archive.tar.gz"):
+        made[job.rule].outputs += job.output
+        made[job.rule].inputs += job.input
+    return dict(made)
 
 
 def written() -> dict[str, Rule]:
-    """Rule -> its file, docstring and script; a rule that uses another has what it does not state from that one."""
-    rules: dict[str, Rule] = {}
-    for path in sorted((ROOT / "rules").glob("*.smk")):
-        for block in re.split(r"^(?=(?:use )?rule )", path.read_text(), flags=re.MULTILINE)[1:]:
-            parent, name = re.match(r"(?:use rule (\w+) as |rule )(\w+)", block).groups()  # type: ignore[union-attr]
-            inherited = rules.get(parent, ("", "", ""))
-            says = re.search(r'"""(.*?)"""', block, re.DOTALL)
-            runs = re.search(r'"\.\./scripts/(\w+)\.py"', block)
-            rules[name] = (path.name, says[1] if says else inherited[1], runs[1] if runs else inherited[2])
-    return rules
+    """The rules of the files in rules/, file by file."""
+    rules = sorted(workflow.rules().values(), key=lambda rule: rule.file)
+    return {rule.name: rule for rule in rules if rule.file.startswith("rules/")}
 
 
-def modules(script: str) -> list[str]:
+def modules(script: str | None) -> list[str]:
     """Library modules that a script imports, but those that every script does."""
+    if script is None:
+        return []
     found = []
-    for node in ast.walk(ast.parse((ROOT / f"scripts/{script}.py").read_text())):
+    for node in ast.walk(ast.parse((ROOT / script).read_text())):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("position_bias"):
             base = Path(*node.module.split("."))
             inside = [base / f"{name.name}.py" for name in node.names]
             found += [path for path in inside if (ROOT / path).is_file()] or [base.with_suffix(".py")]
     unique = list(dict.fromkeys(map(Path.as_posix, found)))
-    return [path for path in unique if path not in SURROUNDINGS or path.endswith(f"/{script}.py")]
+    return [path for path in unique if path not in SURROUNDINGS or path.endswith(f"/{Path(script).name}")]
 
 
 def page() -> str:
@@ -103,7 +90,7 @@ def page() -> str:
             shown = sorted({path for path in made if SHOWN.fullmatch(path) and within.fullmatch(path)}, key=_natural)
             if shown:
                 upstream = dict.fromkeys(maker[path] for name in names for path in jobs[name].inputs if path in maker)
-                code = _code(rules[name][2] for name in (*names, *upstream))
+                code = _code(rules[name].script for name in (*names, *upstream))
                 data = _quoted(_data(path for name in names for path in jobs[name].inputs))
                 verdicts = _verdicts(scores[scores["shown"].isin(shown)])
                 lines.append(f"| {item} | {_quoted(shown)} | {_rules(names, rules)} | {code} | {data} | {verdicts} |")
@@ -112,14 +99,14 @@ def page() -> str:
         made = [path for name in names if name in jobs for path in jobs[name].outputs]
         if made and not any(SHOWN.fullmatch(path) for path in made):
             folders = dict.fromkeys(Path(*Path(path).parts[:2]).as_posix() + "/" for path in made)
-            code = _code(rules[name][2] for name in names)
+            code = _code(rules[name].script for name in names)
             lines.append(f"| {item} | {_quoted(folders)} | {_rules(names, rules)} | {code} |")
     return "\n".join(lines) + "\n"
 
 
 def _flow(rules: dict[str, Rule], jobs: dict[str, Made], maker: dict[str, str]) -> list[str]:
     """A drawing of which files of rules make what others read."""
-    stage = {name: file.removesuffix(".smk") for name, (file, _, _) in rules.items()}
+    stage = {name: Path(rule.file).stem for name, rule in rules.items()}
     arrows = {
         (stage[maker[path]], stage[name])
         for name, job in jobs.items()
@@ -132,9 +119,9 @@ def _flow(rules: dict[str, Rule], jobs: dict[str, Made], maker: dict[str, str]) 
 def _by_item(rules: dict[str, Rule]) -> dict[str, list[str]]:
     """What is made -> the rules that make it: those that use one another say the same. Targets make nothing."""
     items: defaultdict[str, list[str]] = defaultdict(list)
-    for name, (_, says, script) in rules.items():
-        if script:
-            items[" ".join(says.split()).rstrip(".")].append(name)
+    for name, rule in rules.items():
+        if rule.script:
+            items[" ".join(rule.docstring.split()).rstrip(".")].append(name)
     return dict(items)
 
 
@@ -143,18 +130,18 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 def _rules(names: list[str], rules: dict[str, Rule]) -> str:
-    file = rules[names[0]][0]
-    return f"{_quoted(names)} in [rules/{file}](../rules/{file})"
+    file = rules[names[0]].file
+    return f"{_quoted(names)} in [{file}](../{file})"
 
 
-def _code(scripts: Iterable[str]) -> str:
+def _code(scripts: Iterable[str | None]) -> str:
     found = dict.fromkeys(module for script in scripts for module in modules(script))
     return ", ".join(f"[{module.removeprefix('position_bias/')}](../{module})" for module in found)
 
 
 def _data(inputs: Iterable[str]) -> list[str]:
     """What a figure or table is made from, of files of one name in several folders the name alone."""
-    paths = [Path(match[1]) for match in map(DATA.fullmatch, inputs) if match]
+    paths = [Path(path) for path in inputs if path.startswith(DATA)]
     names = [f"{Path(*path.parts[:2])}/**/{path.name}" if len(path.parts) > 3 else path.as_posix() for path in paths]
     return list(dict.fromkeys(names))
 

@@ -1,0 +1,139 @@
+"""The rules of the workflow and the jobs that it plans, as Snakemake itself reads them, for pages and tests.
+
+It stands beside the pages, and not in position_bias, because it imports Snakemake: jobs import the library in conda
+environments that have none. The page docs/map.py imports it as its neighbour, and tests by the setting pythonpath in
+pyproject.toml. The workflow is opened in an empty folder, so that nothing is left in the repository.
+"""
+
+import os
+import re
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from snakemake.api import SnakemakeApi
+from snakemake.io import strip_wildcard_constraints
+from snakemake.iocontainers import Wildcards
+from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a rule says; of a rule that uses another, what it does not say itself is that one's. Paths begin at ROOT."""
+
+    name: str
+    file: str
+    uses: str | None  # the rule that this one was made from with `use rule`
+    docstring: str
+    script: str | None
+    conda: str | None  # the file of its environment
+    threads: int | None
+    input: dict[str, tuple[str, ...]]  # patterns by name, without those that a function works out for each job
+    output: tuple[str, ...]  # patterns; constraints of wildcards stand in `patterns` and `constraints`
+    patterns: tuple[re.Pattern[str], ...]  # the same as regular expressions
+    constraints: dict[str, str]  # of the wildcards, where the rule has its own
+    log: tuple[str, ...]
+    benchmark: str | None
+    resources: dict[str, Any]  # those that it names, as Snakemake keeps them; `asks` works them out
+    captions: tuple[str, ...]  # of what it puts into the report
+
+    def makes(self, path: str) -> bool:
+        """Whether this path is an output of the rule, with wildcards that it allows."""
+        return any(pattern.fullmatch(path) for pattern in self.patterns)
+
+    def asks(self, resource: str, attempt: int = 1) -> int | str:
+        """What a job asks for at an attempt; an error where that depends on its wildcards."""
+        asked = self.resources[resource]
+        return (asked.evaluate(Wildcards(), attempt=attempt) if asked.is_evaluable() else asked).value
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job of a plan, with the files that it reads and writes."""
+
+    rule: str
+    input: tuple[str, ...]
+    output: tuple[str, ...]
+
+
+@cache
+def rules(**config: str) -> dict[str, Rule]:
+    """Every rule by its name, in the order of the workflow, with these values in place of those in config.yaml."""
+    with _opened(config) as workflow:
+        loaded = list(workflow._workflow.rules)
+        first: dict[Any, str] = {}  # rules that use one another run the same function
+        for rule in loaded:
+            first.setdefault(rule.ruleinfo.func, rule.name)
+        return {rule.name: _read(rule, first[rule.ruleinfo.func]) for rule in loaded}
+
+
+def jobs(*targets: str, **config: str) -> list[Job]:
+    """Every job that makes the targets where nothing is made yet, each after those that make its input."""
+    with _opened(config) as opened:
+        workflow = opened._workflow
+        opened.dag(DAGSettings(targets=set(targets), forceall=True))
+        workflow._prepare_dag(forceall=True, ignore_incomplete=True, lock_warn_only=True, nolock=True)
+        workflow.async_run(workflow.dag.init())
+        planned = [job for level in workflow.dag.toposorted() for job in sorted(level, key=lambda job: job.jobid)]
+        return [Job(job.rule.name, _paths(job.input), _paths(job.output)) for job in planned]
+
+
+@contextmanager
+def _opened(config: dict[str, str]) -> Iterator[Any]:
+    """The workflow in an empty folder, which is the working directory meanwhile."""
+    search = list(sys.path)
+    output = OutputSettings(quiet={Quietness.ALL})
+    with tempfile.TemporaryDirectory() as folder, SnakemakeApi(output) as api:
+        try:
+            yield api.workflow(
+                resource_settings=ResourceSettings(cores=1),
+                config_settings=ConfigSettings(config=config),
+                snakefile=ROOT / "Snakefile",
+                workdir=Path(folder),
+            )
+        finally:
+            sys.path[:] = search  # the workflow puts itself there
+
+
+def _read(rule: Any, first: str) -> Rule:
+    info, folder = rule.ruleinfo, os.path.dirname(rule.snakefile)
+    named: defaultdict[str, list[str]] = defaultdict(list)
+    for name, found in rule.input._allitems():
+        files = [found] if isinstance(found, str) or callable(found) else found
+        named[name or ""] += [file for file in files if not callable(file)]
+    reports = [file.flags["report"] for file in rule.output if file.flags.get("report")]
+    return Rule(
+        name=rule.name,
+        file=_path(rule.snakefile),
+        uses=None if first == rule.name else first,
+        docstring=rule.docstring or "",
+        script=_path(os.path.join(folder, rule.script)) if rule.script else None,
+        conda=_path(os.path.join(folder, rule.conda_env)) if rule.conda_env else None,
+        threads=info.threads,
+        input={name: _paths(files) for name, files in named.items()},
+        output=_paths(rule.output),
+        patterns=tuple(file.regex() for file in rule.output),
+        constraints=dict(rule.wildcard_constraints),
+        log=_paths(rule.log),
+        benchmark=next(iter(_paths([rule.benchmark] if rule.benchmark else [])), None),
+        resources={name: rule.resources[name] for name in (info.resources[1] if info.resources else {})},
+        captions=tuple(dict.fromkeys(_path(report.caption.get_path_or_uri(secret_free=True)) for report in reports)),
+    )
+
+
+def _paths(patterns: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(_path(strip_wildcard_constraints(str(pattern))) for pattern in patterns)
+
+
+def _path(path: str) -> str:
+    """A path of the project from its root; results are where the working directory is."""
+    outside = os.path.isabs(path) or path.startswith("..")
+    return Path(os.path.relpath(os.path.abspath(path), ROOT)).as_posix() if outside else path
