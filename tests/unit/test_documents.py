@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from workflow import rules
 
 from position_bias.claims.claim import registry
 
 ROOT = Path(__file__).parents[2]
 READMES = ("README.md", "results/README.md", "figures/README.md", "published/README.md", "evidence/README.md")
 PAGES = [*(ROOT / name for name in READMES), *sorted((ROOT / "docs").glob("*.md"))]
-RULES = "\n".join(path.read_text() for path in sorted((ROOT / "rules").glob("*.smk")))
-NAMES = set(re.findall(r"^(?:rule (\w+)|use rule \w+ as (\w+))", RULES, re.MULTILINE))
-NAMES = {name for pair in NAMES for name in pair if name}
+RULES = [rule for rule in rules().values() if rule.file.startswith("rules/")]
+NAMES = {rule.name for rule in RULES}
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -53,8 +53,13 @@ def test_the_map_is_written_from_the_workflow(mapped):
 
 
 def test_every_figure_and_table_is_in_the_map_with_its_rule_and_code(mapped):
-    written = set(re.findall(r'"((?:figures|results/tables)/[\w/]+\.(?:pdf|md))"', RULES))
-    written |= {f"figures/emergence/{name}.pdf" for name in re.findall(r'"(fig\w+)": \(', RULES)}
+    written = {
+        path.replace("{figure}", figure)
+        for rule in RULES
+        for path in rule.output
+        for figure in rule.constraints.get("figure", "").split("|")
+        if path.startswith(("figures/", "results/tables/")) and path.endswith((".pdf", ".md"))
+    }
     cells = [line.strip("|").split(" | ") for line in mapped.splitlines() if line.startswith("| ") and "`" in line]
     shown = {target for row in cells for target in quoted(row[1])}
     assert written - shown == set()
@@ -83,14 +88,14 @@ def test_the_scorecard_that_is_kept_is_of_the_claims_of_the_registry():
 
 
 def test_every_script_belongs_to_a_rule_and_every_rule_finds_its_script():
-    assert set(re.findall(r'"\.\./(scripts/\w+\.py)"', RULES)) == {
+    assert {rule.script for rule in RULES if rule.script} == {
         path.relative_to(ROOT).as_posix() for path in (ROOT / "scripts").glob("*.py")
     }
 
 
 def test_every_caption_is_used_and_every_caption_used_is_there():
-    used = set(re.findall(r'caption="\.\./report/([^"]+)"', RULES))
-    assert used == {path.name for path in (ROOT / "report").glob("*.rst")}
+    used = {ROOT / caption for rule in RULES for caption in rule.captions}
+    assert used == set((ROOT / "report").glob("*.rst"))
 
 
 def modules_of_a_row(cell):

@@ -6,7 +6,6 @@ that stands in for its site-packages, and a Python that sees no other folder run
 
 import ast
 import importlib.metadata
-import re
 import subprocess
 import sys
 from functools import cache
@@ -16,17 +15,13 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from workflow import rules
 
 from position_bias import imports
 from position_bias.language_models.corpus import PACKAGES
 
 ROOT = Path(__file__).parents[2]
-RULE = re.compile(r"^rule (?P<name>\w+):\n(?P<body>(?:(?: {4}.*)?\n)+)", re.MULTILINE)
-RULES = {
-    match["name"]: match["body"]
-    for path in sorted(ROOT.glob("rules/*.smk"))
-    for match in RULE.finditer(path.read_text())
-}
+RULES = {name: rule for name, rule in rules().items() if rule.uses is None}
 ENVIRONMENTS = sorted(path.stem for path in ROOT.glob("envs/*.yaml"))
 PIP_NAMES = {"pytorch": "torch"}  # where conda calls a distribution otherwise
 
@@ -43,12 +38,12 @@ def declared(file):
 
 
 def rules_of(environment):
-    return [name for name, body in RULES.items() if f'"../envs/{environment}.yaml"' in body]
+    return [name for name, rule in RULES.items() if rule.conda == f"envs/{environment}.yaml"]
 
 
 def sources(environment):
     """The scripts of an environment's rules, and what of the library they reach."""
-    scripts = [ROOT / f"scripts/{name}.py" for name in rules_of(environment)]
+    scripts = [ROOT / RULES[name].script for name in rules_of(environment)]
     return scripts + sorted({path for script in scripts for path in imports.closure(script, ROOT)})
 
 
@@ -80,13 +75,14 @@ def imported(environment):
 @cache
 def needed(environment):
     """Those, what formats and options ask for behind our back, and the packages whose documentation is read."""
-    rules, text = rules_of(environment), "".join(path.read_text() for path in sources(environment))
+    its_rules, text = rules_of(environment), "".join(path.read_text() for path in sources(environment))
+    outputs = [path for name in its_rules for path in RULES[name].output]
     names = imported(environment)
     names |= {"pyarrow"} if "_parquet(" in text else set()
-    names |= {"tabulate"} if any('.md"' in RULES[name] for name in rules) else set()
-    names |= {"accelerate"} if "measure" in rules else set()  # what spreads a model over GPUs
-    names |= {"zstandard"} if "hub_text" in rules else set()  # what some data sets of the hub are packed with
-    names |= set(PACKAGES) if "corpus" in rules else set()
+    names |= {"tabulate"} if any(path.endswith(".md") for path in outputs) else set()
+    names |= {"accelerate"} if "measure" in its_rules else set()  # what spreads a model over GPUs
+    names |= {"zstandard"} if "hub_text" in its_rules else set()  # what some data sets of the hub are packed with
+    names |= set(PACKAGES) if "corpus" in its_rules else set()
     return names
 
 

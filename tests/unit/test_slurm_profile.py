@@ -5,38 +5,31 @@ from pathlib import Path
 
 import pytest
 import yaml
+from workflow import rules
 
 ROOT = Path(__file__).parents[2]
 PROFILE = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
-RULE = re.compile(r"^(?:use )?rule (?P<head>.*):\n(?P<body>(?:(?: {4}.*)?\n)+)", re.MULTILINE)
+JOBS = {name: rule for name, rule in rules().items() if rule.script}
 
 
-def rules(file):
-    """Bodies of the rules of a file that run a script, by name; a rule that uses another has that one's body, too."""
-    bodies = {}
-    for head, body in RULE.findall((ROOT / "rules" / file).read_text()):
-        origin, _, name = head.removesuffix(" with").partition(" as ")
-        bodies[name or origin] = body + (bodies[origin] if name else "")
-    return {name: body for name, body in bodies.items() if "script:" in body}
-
-
-def everywhere():
-    return {name: body for path in (ROOT / "rules").glob("*.smk") for name, body in rules(path.name).items()}
+def of(*files):
+    """Names of the rules of these files that run a script."""
+    return {name for name, rule in JOBS.items() if rule.file in [f"rules/{file}.smk" for file in files]}
 
 
 def test_rules_that_use_another_are_found():
-    assert {"structural_fig2", "measure_snapshot", "structural_spearman", "published_fig2"} <= set(everywhere())
+    assert {"structural_fig2", "measure_snapshot", "structural_spearman", "published_fig2"} <= set(JOBS)
 
 
 def test_the_rules_tagged_for_a_gpu_ask_for_one_in_the_partition_of_gpus():
-    tagged = {name for name, body in everywhere().items() if "gpu=GPU" in body}
+    tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
     one = {name: {"gpu": 1, "slurm_partition": "gpu"} for name in tagged}
     as_many_as_the_model_needs = {"measure_hub": {"slurm_partition": "gpu"}}
     assert PROFILE["set-resources"] == one | as_many_as_the_model_needs
 
 
 def test_every_small_job_is_in_a_group_and_no_job_on_a_gpu_is():
-    small = {"prompts", "rollout", *rules("figures.smk"), *rules("tables.smk"), *rules("published.smk")}
+    small = {"prompts", "rollout"} | of("figures", "tables", "published")
     assert set(PROFILE["groups"]) == small
     assert set(PROFILE["groups"].values()) == set(PROFILE["group-components"])
     assert not small & set(PROFILE["set-resources"])
@@ -49,12 +42,7 @@ def test_the_groups_of_papers_hold_the_rules_of_their_paper():
 
 def test_figures_and_tables_are_alike_in_what_they_ask_for():
     """Jobs of a group run one after another: the largest decides what all of them hold."""
-    asked = {
-        re.search(r"mem_mb=memory\((\d+)\)", body)[1]
-        for file in ("figures", "tables")
-        for body in rules(f"{file}.smk").values()
-    }
-    assert asked == {"1000"}
+    assert {JOBS[name].asks("mem_mb") for name in of("figures", "tables")} == {1000}
 
 
 @pytest.mark.parametrize("profile", ["default", "slurm"])
