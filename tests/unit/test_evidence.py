@@ -121,3 +121,10 @@ def test_no_two_long_runs_keep_the_same_under_the_same_settings():
     overlays = [yaml.safe_load(path.read_text()) for path in (ROOT / "config/evidence").glob("*.yaml")]
     without_group = [str({**overlay, "evidence": {**overlay["evidence"], "group": None}}) for overlay in overlays]
     assert len(set(without_group)) == len(overlays)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "evidence").rglob("*.csv")), ids=lambda path: path.stem)
+def test_every_table_of_evidence_carries_the_name_of_its_scale(path):
+    scales = pd.read_csv(path)["scale"]
+    assert set(scales) <= set(SCHEMA["properties"]["scale"]["enum"]) - {"test"}
+    assert scales.notna().all()
