@@ -9,39 +9,28 @@ configfile: f"{workflow.basedir}/config.yaml"
 
 
 include: "rules/common.smk"
-include: "rules/corpus.smk"
-include: "rules/models.smk"
-include: "rules/measure.smk"
-include: "rules/rollout.smk"
+include: "rules/language_models.smk"
+include: "rules/structural.smk"
 include: "rules/emergence.smk"
 include: "rules/layernorm.smk"
 include: "rules/postnorm.smk"
-include: "rules/evidence.smk"
-include: "rules/figures.smk"
-include: "rules/tables.smk"
-include: "rules/published.smk"
-include: "rules/provenance.smk"
+include: "rules/released.smk"
+include: "rules/overview.smk"
 
 
 rule all:
     """Every figure and table of every paper, the scorecard, and what made them."""
     default_target: True
     input:
-        rules.scorecard.output,
-        rules.scorecard_figure.output,
-        rules.structural.input,
-        rules.emergence.input,
-        rules.layernorm.input,
-        rules.postnorm.input,
-        rules.provenance.output,
+        EVERYTHING,
 
 
-include: "rules/report.smk"
+include: "rules/every_job.smk"
 
 
 onerror:
     print(
-        "A job failed; its log is shown above. Mend the cause and type the same command again: finished files stay,",
+        "A job failed; its log is shown above. Fix the cause and type the same command again: finished files stay,",
         "training resumes from its last checkpoint.",
         file=sys.stderr,
     )

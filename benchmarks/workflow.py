@@ -27,7 +27,7 @@ def main():
     if "Nothing to be done" not in said:
         sys.exit("the project is not built; run `make all` first")
     start = min(seconds(SNAKEMAKE, "--version")[0] for _ in range(3))
-    figure, _ = seconds(SNAKEMAKE, FIGURE, "--cores", "1", "--forcerun", "structural_fig1")
+    figure, _ = seconds(SNAKEMAKE, FIGURE, "--cores", "1", "--forcerun", "structural_draw_fig1")
     print(f"{'':44} {'wall s':>7} {'x bare start':>13} {'bound s':>8}")
     missed = False
     for what, took, bound in (

@@ -35,14 +35,16 @@ class Rule:
     docstring: str
     script: str | None
     conda: str | None  # the file of its environment
-    threads: int | None
+    group: str | None  # of jobs that go to a cluster in one submission
     input: dict[str, tuple[str, ...]]  # patterns by name, without those that a function works out for each job
     output: tuple[str, ...]  # patterns; constraints of wildcards stand in `patterns` and `constraints`
     patterns: tuple[re.Pattern[str], ...]  # the same as regular expressions
     constraints: dict[str, str]  # of the wildcards, where the rule has its own
     log: tuple[str, ...]
     benchmark: str | None
-    resources: dict[str, Any]  # those that it names, as Snakemake keeps them; `asks` works them out
+    resources: dict[
+        str, Any
+    ]  # those that it names, as Snakemake keeps them; `asks` works them out; profiles have the rest
     captions: tuple[str, ...]  # of what it puts into the report
 
     def makes(self, path: str) -> bool:
@@ -117,7 +119,7 @@ def _read(rule: Any, first: str) -> Rule:
         docstring=rule.docstring or "",
         script=_path(os.path.join(folder, rule.script)) if rule.script else None,
         conda=_path(os.path.join(folder, rule.conda_env)) if rule.conda_env else None,
-        threads=info.threads,
+        group=rule._group,
         input={name: _paths(files) for name, files in named.items()},
         output=_paths(rule.output),
         patterns=tuple(file.regex() for file in rule.output),

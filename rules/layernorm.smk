@@ -1,12 +1,13 @@
 # Kim et al. 2026: where norms point the scores of a causal decoder. Out: results/layernorm/ with the decoder without
 # parameters (closed form and simulated), decoders with random weights, and small trained ones. The Gram of language
-# models comes from rules/measure.smk, the position gap of retrieval networks with norms from rules/emergence.smk.
+# models comes from rules/language_models.smk, the position gap of retrieval networks with norms from rules/emergence.smk.
+
+
+include: "files/layernorm.smk"
 
 
 rule layernorm_simulate:
     """Scores of the decoder without parameters: closed forms and the recursion beside Monte Carlo."""
-    input:
-        library=library("layernorm_simulate.py"),
     output:
         scores="results/layernorm/simulation/scores.safetensors",
         closed_form="results/layernorm/simulation/closed_form.csv",
@@ -14,120 +15,232 @@ rule layernorm_simulate:
         depth="results/layernorm/simulation/depth.csv",
     log:
         "logs/layernorm/simulation.log",
-    benchmark:
-        "results/benchmarks/layernorm/simulation.tsv"
     conda:
         "../envs/synthetic.yaml"
-    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=120,
     params:
-        numbers=lookup(dpath="layernorm/simulation", within=config),
-        level=lookup(dpath="layernorm/level", within=config),
+        numbers=config["layernorm"]["simulation"],
+        level=config["layernorm"]["level"],
     script:
-        "../scripts/layernorm_simulate.py"
+        "../scripts/layernorm/simulate.py"
 
 
 rule layernorm_theory:
     """Verdicts on the theorems, laws and formulas, and on what is published of them."""
-    input:
-        library=library("layernorm_theory.py"),
     output:
         "results/theory/layernorm/verdicts.csv",
-    log:
-        "logs/theory/layernorm/verdicts.log",
-    benchmark:
-        "results/benchmarks/theory/layernorm/verdicts.tsv"
     conda:
         "../envs/synthetic.yaml"
-    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=120,
     params:
-        numbers=lookup(dpath="layernorm/simulation", within=config),
-        level=lookup(dpath="layernorm/level", within=config),
-        scale=lookup(dpath="scale", within=config),
+        numbers=config["layernorm"]["simulation"],
+        level=config["layernorm"]["level"],
+        scale=config["scale"],
     script:
-        "../scripts/layernorm_theory.py"
+        "../scripts/layernorm/theory.py"
 
 
-rule layernorm_random:
+rule layernorm_random_weights:
     """Recency of decoders with heads and random weights."""
-    input:
-        library=library("layernorm_random.py"),
     output:
         "results/layernorm/random_weights.parquet",
-    log:
-        "logs/layernorm/random_weights.log",
-    benchmark:
-        "results/benchmarks/layernorm/random_weights.tsv"
     conda:
         "../envs/synthetic.yaml"
-    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=120,
     params:
-        numbers=lookup(dpath="layernorm/random_weights", within=config),
+        numbers=config["layernorm"]["random_weights"],
     script:
-        "../scripts/layernorm_random.py"
+        "../scripts/layernorm/random_weights.py"
 
 
 rule layernorm_train:
     """Train small decoders of one norm, every seed of them, on sequences whose order says nothing."""
-    input:
-        library=library("layernorm_train.py"),
     output:
         "results/layernorm/trained/{norm}.parquet",
-    log:
-        "logs/layernorm/trained/{norm}.log",
-    benchmark:
-        "results/benchmarks/layernorm/trained/{norm}.tsv"
     conda:
         "../envs/synthetic.yaml"
-    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:
-        data=lookup(dpath="layernorm/trained/data", within=config),
-        size=lookup(dpath="layernorm/trained/size", within=config),
-        batch=lookup(dpath="layernorm/trained/batch", within=config),
-        iterations=lookup(dpath="layernorm/trained/iterations", within=config),
-        warmup=lookup(dpath="layernorm/trained/warmup", within=config),
+        data=config["layernorm"]["trained"]["data"],
+        size=config["layernorm"]["trained"]["size"],
+        batch=config["layernorm"]["trained"]["batch"],
+        iterations=config["layernorm"]["trained"]["iterations"],
+        warmup=config["layernorm"]["trained"]["warmup"],
         learning_rate=lookup(
             dpath="layernorm/trained/learning_rate/{norm}", within=config
         ),
-        weight_decay=lookup(dpath="layernorm/trained/weight_decay", within=config),
-        held_out=lookup(dpath="layernorm/trained/held_out", within=config),
-        seeds=lookup(dpath="layernorm/trained/seeds", within=config),
+        weight_decay=config["layernorm"]["trained"]["weight_decay"],
+        held_out=config["layernorm"]["trained"]["held_out"],
+        seeds=config["layernorm"]["trained"]["seeds"],
     script:
-        "../scripts/layernorm_train.py"
+        "../scripts/layernorm/train.py"
 
 
 rule layernorm_sweep:
     """Losses of the decoders at several learning rates, on seeds of their own: what the configuration's come from."""
-    input:
-        library=library("layernorm_sweep.py"),
     output:
         "results/evidence/layernorm/learning_rates.csv",
-    log:
-        "logs/evidence/layernorm/learning_rates.log",
-    benchmark:
-        "results/benchmarks/evidence/layernorm/learning_rates.tsv"
     conda:
         "../envs/synthetic.yaml"
-    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:
-        trained=lookup(dpath="layernorm/trained", within=config),
-        sweep=lookup(dpath="layernorm/sweep", within=config),
-        scale=lookup(dpath="scale", within=config),
+        trained=config["layernorm"]["trained"],
+        sweep=config["layernorm"]["sweep"],
+        scale=config["scale"],
     script:
-        "../scripts/layernorm_sweep.py"
+        "../scripts/layernorm/sweep.py"
+
+
+rule layernorm_draw_scores:
+    """Theory: mean scores of the decoder without parameters, layer by layer, by norm and anisotropy."""
+    input:
+        scores="results/layernorm/simulation/scores.safetensors",
+    output:
+        **drawn("layernorm/scores"),
+    conda:
+        "../envs/figures.yaml"
+    params:
+        alphas=config["layernorm"]["simulation"]["anisotropy"],
+    script:
+        "../scripts/layernorm/draw_scores.py"
+
+
+rule layernorm_draw_closed_form:
+    """Theory: scores of layer 2, the closed form over Monte Carlo."""
+    input:
+        table="results/layernorm/simulation/closed_form.csv",
+    output:
+        **drawn("layernorm/closed_form"),
+    conda:
+        "../envs/figures.yaml"
+    script:
+        "../scripts/layernorm/draw_closed_form.py"
+
+
+rule layernorm_draw_anisotropy:
+    """Embeddings and residual connections: recency against anisotropy, by strength of the residual connection."""
+    input:
+        table="results/layernorm/simulation/anisotropy.csv",
+    output:
+        **drawn("layernorm/anisotropy"),
+    conda:
+        "../envs/figures.yaml"
+    script:
+        "../scripts/layernorm/draw_anisotropy.py"
+
+
+rule layernorm_draw_depth:
+    """Depth (ours): recency against it, the recursion over Monte Carlo."""
+    input:
+        table="results/layernorm/simulation/depth.csv",
+    output:
+        **drawn("layernorm/depth"),
+    conda:
+        "../envs/figures.yaml"
+    script:
+        "../scripts/layernorm/draw_depth.py"
+
+
+rule layernorm_draw_random_weights:
+    """Random weights (ours): recency of decoders with heads."""
+    input:
+        table="results/layernorm/random_weights.parquet",
+    output:
+        **drawn("layernorm/random_weights"),
+    conda:
+        "../envs/figures.yaml"
+    params:
+        level=config["layernorm"]["level"],
+    script:
+        "../scripts/layernorm/draw_random_weights.py"
+
+
+rule layernorm_draw_trained:
+    """Trained decoders (ours): where they attend without positional encoding, by norm."""
+    input:
+        tables=expand(
+            "results/layernorm/trained/{norm}.parquet", norm=LAYERNORM_NETWORKS
+        ),
+    output:
+        **drawn("layernorm/trained"),
+    conda:
+        "../envs/figures.yaml"
+    params:
+        level=config["layernorm"]["level"],
+    script:
+        "../scripts/layernorm/draw_trained.py"
+
+
+rule layernorm_draw_pretrained:
+    """Language models: recency of their Gram, trained and untrained."""
+    input:
+        grams=GRAMS,
+    output:
+        **drawn("layernorm/pretrained"),
+    conda:
+        "../envs/figures.yaml"
+    params:
+        level=config["layernorm"]["level"],
+    script:
+        "../scripts/layernorm/draw_pretrained.py"
+
+
+rule layernorm_draw_emergence:
+    """Retrieval (ours): position gaps without norm, with pre-LN and with post-LN."""
+    input:
+        curves=emergence_shallow("curves.parquet", *NORMALISED.values()),
+    output:
+        **drawn("layernorm/emergence"),
+    conda:
+        "../envs/figures.yaml"
+    params:
+        level=config["layernorm"]["level"],
+    script:
+        "../scripts/layernorm/draw_emergence.py"
+
+
+rule layernorm_checks:
+    """Verdicts on what norms do to scores: theory, random weights, trained networks, language models."""
+    input:
+        theory="results/theory/layernorm/verdicts.csv",
+        random="results/layernorm/random_weights.parquet",
+        trained=expand(
+            "results/layernorm/trained/{norm}.parquet", norm=LAYERNORM_NETWORKS
+        ),
+        grams=GRAMS,
+        curves=emergence_shallow("curves.parquet", *NORMALISED.values()),
+    output:
+        **tabled("layernorm/checks"),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        level=config["layernorm"]["level"],
+        scale=config["scale"],
+    script:
+        "../scripts/layernorm/checks.py"
+
+
+rule layernorm:
+    """Every figure and table of Kim et al. 2026."""
+    input:
+        rules.layernorm_checks.output,
+        rules.layernorm_draw_scores.output,
+        rules.layernorm_draw_closed_form.output,
+        rules.layernorm_draw_anisotropy.output,
+        rules.layernorm_draw_depth.output,
+        rules.layernorm_draw_random_weights.output,
+        rules.layernorm_draw_trained.output,
+        rules.layernorm_draw_pretrained.output,
+        rules.layernorm_draw_emergence.output,

@@ -3,25 +3,23 @@
 # learning rate. A killed training resumes from checkpoints/postnorm/.
 
 
+include: "files/postnorm.smk"
+
+
 wildcard_constraints:
     task="|".join(map(re.escape, POSTNORM_TASKS)),
 
 
 rule postnorm_train:
     """Train networks of every scheme of norms on short sequences of a task, and test them on longer ones."""
-    input:
-        library=library("postnorm_train.py"),
     output:
         tests="results/postnorm/{task}/tests.parquet",
         history="results/postnorm/{task}/history.parquet",
         run="results/postnorm/{task}/run.csv",
     log:
         "logs/postnorm/{task}.log",
-    benchmark:
-        "results/benchmarks/postnorm/{task}.tsv"
     conda:
         "../envs/synthetic.yaml"
-    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=1440,
@@ -31,132 +29,230 @@ rule postnorm_train:
         numbers=lambda wildcards: postnorm_settings(wildcards.task),
         common=POSTNORM_COMMON,
     script:
-        "../scripts/postnorm_train.py"
+        "../scripts/postnorm/train.py"
 
 
 rule postnorm_train_widths:
     """Train the minimal transformer with widths around v - 1."""
-    input:
-        library=library("postnorm_train_widths.py"),
     output:
         "results/postnorm/dimension.parquet",
-    log:
-        "logs/postnorm/dimension.log",
-    benchmark:
-        "results/benchmarks/postnorm/dimension.tsv"
     conda:
         "../envs/synthetic.yaml"
-    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:
-        numbers=lookup(dpath="postnorm/dimension", within=config),
+        numbers=config["postnorm"]["dimension"],
         length=postnorm_length(WIDTHS_OF),
         minimal=postnorm_settings(WIDTHS_OF),
         common=POSTNORM_COMMON,
     script:
-        "../scripts/postnorm_train_widths.py"
+        "../scripts/postnorm/train_widths.py"
 
 
 rule postnorm_train_averages:
     """Train the minimal transformer and test its last weights, their EMA and their BEMA."""
-    input:
-        library=library("postnorm_train_averages.py"),
     output:
         tests="results/postnorm/averaging/tests.parquet",
         run="results/postnorm/averaging/run.csv",
     log:
         "logs/postnorm/averaging.log",
-    benchmark:
-        "results/benchmarks/postnorm/averaging.tsv"
     conda:
         "../envs/synthetic.yaml"
-    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:
-        numbers=lookup(dpath="postnorm/averaging", within=config),
+        numbers=config["postnorm"]["averaging"],
         common=POSTNORM_COMMON,
     script:
-        "../scripts/postnorm_train_averages.py"
+        "../scripts/postnorm/train_averages.py"
 
 
 rule postnorm_train_stability:
     """Follow losses and gradients of shallow and deep networks without warmup, at several learning rates."""
-    input:
-        library=library("postnorm_train_stability.py"),
     output:
         "results/postnorm/stability.parquet",
-    log:
-        "logs/postnorm/stability.log",
-    benchmark:
-        "results/benchmarks/postnorm/stability.tsv"
     conda:
         "../envs/synthetic.yaml"
-    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:
-        numbers=lookup(dpath="postnorm/stability", within=config),
-        lengths=lookup(dpath="postnorm/set_complement/lengths", within=config),
-        batch=lookup(dpath="postnorm/set_complement/batch", within=config),
+        numbers=config["postnorm"]["stability"],
+        lengths=config["postnorm"]["set_complement"]["lengths"],
+        batch=config["postnorm"]["set_complement"]["batch"],
         common=POSTNORM_COMMON,
     script:
-        "../scripts/postnorm_train_stability.py"
+        "../scripts/postnorm/train_stability.py"
 
 
 rule postnorm_construct:
     """Test the network that is built by hand."""
-    input:
-        library=library("postnorm_construct.py"),
     output:
         "results/postnorm/construction.csv",
-    log:
-        "logs/postnorm/construction.log",
-    benchmark:
-        "results/benchmarks/postnorm/construction.tsv"
     conda:
         "../envs/synthetic.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(1000),
-        runtime=10,
     params:
-        vocabulary=lookup(dpath="postnorm/construction/vocabulary", within=config),
-        strength=lookup(dpath="postnorm/construction/strength", within=config),
-        sequences=lookup(dpath="postnorm/test_sequences", within=config),
-        seed=lookup(dpath="seed", within=config),
+        vocabulary=config["postnorm"]["construction"]["vocabulary"],
+        strength=config["postnorm"]["construction"]["strength"],
+        sequences=config["postnorm"]["test_sequences"],
+        seed=config["seed"],
     script:
-        "../scripts/postnorm_construct.py"
+        "../scripts/postnorm/construct.py"
 
 
 rule postnorm_sweep:
     """Distances at trained lengths for several learning rates, on seeds of their own: what the configuration's come from."""
-    input:
-        library=library("postnorm_sweep.py"),
     output:
         "results/evidence/postnorm/learning_rates.csv",
-    log:
-        "logs/evidence/postnorm/learning_rates.log",
-    benchmark:
-        "results/benchmarks/evidence/postnorm/learning_rates.tsv"
     conda:
         "../envs/synthetic.yaml"
-    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=1440,
         gpu=GPU,
     params:
-        sweep=lookup(dpath="postnorm/sweep", within=config),
-        postnorm=lookup(dpath="postnorm", within=config),
+        sweep=config["postnorm"]["sweep"],
+        postnorm=config["postnorm"],
         common=POSTNORM_COMMON,
-        scale=lookup(dpath="scale", within=config),
+        scale=config["scale"],
     script:
-        "../scripts/postnorm_sweep.py"
+        "../scripts/postnorm/sweep.py"
+
+
+rule postnorm_draw_set_complement:
+    """Set Complement Task: distance to the target against the tokens present, for every scheme, with the laws."""
+    input:
+        tests=postnorm_tests("tests.parquet", "set_complement"),
+    output:
+        **drawn("postnorm/set_complement"),
+    conda:
+        "../envs/figures.yaml"
+    params:
+        level=config["postnorm"]["level"],
+    script:
+        "../scripts/postnorm/draw_set_complement.py"
+
+
+rule postnorm_draw_resharpening:
+    """Resharpening, Section 4.3: logit gaps by the law that they follow, and dispersion of attention."""
+    input:
+        tests=postnorm_tests("tests.parquet", "set_complement"),
+    output:
+        **drawn("postnorm/resharpening"),
+    conda:
+        "../envs/figures.yaml"
+    params:
+        level=config["postnorm"]["level"],
+    script:
+        "../scripts/postnorm/draw_resharpening.py"
+
+
+rule postnorm_draw_dimension:
+    """Width d >= v - 1, Section 4.2: distance against the width of the minimal transformer."""
+    input:
+        table="results/postnorm/dimension.parquet",
+    output:
+        **drawn("postnorm/dimension"),
+    conda:
+        "../envs/figures.yaml"
+    params:
+        level=config["postnorm"]["level"],
+    script:
+        "../scripts/postnorm/draw_dimension.py"
+
+
+rule postnorm_draw_bema:
+    """Averages, Section 4.5: last weights, EMA and BEMA."""
+    input:
+        table="results/postnorm/averaging/tests.parquet",
+    output:
+        **drawn("postnorm/bema"),
+    conda:
+        "../envs/figures.yaml"
+    params:
+        level=config["postnorm"]["level"],
+    script:
+        "../scripts/postnorm/draw_bema.py"
+
+
+rule postnorm_draw_formal_languages:
+    """Maximum retrieval, Dyck and Tomita languages: distance and ROC AUC by length."""
+    input:
+        tests=postnorm_tests("tests.parquet", "languages"),
+    output:
+        **drawn("postnorm/formal_languages"),
+    conda:
+        "../envs/figures.yaml"
+    params:
+        level=config["postnorm"]["level"],
+    script:
+        "../scripts/postnorm/draw_formal_languages.py"
+
+
+rule postnorm_draw_stability:
+    """Stability (ours): losses and gradients of every scheme without warmup."""
+    input:
+        table="results/postnorm/stability.parquet",
+    output:
+        **drawn("postnorm/stability"),
+    conda:
+        "../envs/figures.yaml"
+    script:
+        "../scripts/postnorm/draw_stability.py"
+
+
+rule postnorm_checks:
+    """Verdicts on norms after attention: lengths, laws, widths, averages, languages, stability."""
+    input:
+        tests=[
+            *postnorm_tests("tests.parquet", "set_complement"),
+            *postnorm_tests("tests.parquet", "languages"),
+        ],
+        construction="results/postnorm/construction.csv",
+        dimension="results/postnorm/dimension.parquet",
+        averaging="results/postnorm/averaging/tests.parquet",
+        stability="results/postnorm/stability.parquet",
+    output:
+        **tabled("postnorm/checks"),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        level=config["postnorm"]["level"],
+        scale=config["scale"],
+    script:
+        "../scripts/postnorm/checks.py"
+
+
+rule postnorm_evidence:
+    """Tests by length of the networks of long trainings."""
+    input:
+        tests=evidence_postnorm("tests.parquet"),
+        runs=evidence_postnorm("run.csv"),
+    output:
+        tests="results/evidence/postnorm/{group}/tests.csv",
+        runs="results/evidence/postnorm/{group}/runs.csv",
+    log:
+        "logs/evidence/postnorm/{group}.log",
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        scale=config["scale"],
+    script:
+        "../scripts/postnorm/evidence.py"
+
+
+rule postnorm:
+    """Every figure and table of Zsamboki et al. 2025."""
+    input:
+        rules.postnorm_checks.output,
+        rules.postnorm_draw_set_complement.output,
+        rules.postnorm_draw_resharpening.output,
+        rules.postnorm_draw_dimension.output,
+        rules.postnorm_draw_bema.output,
+        rules.postnorm_draw_formal_languages.output,
+        rules.postnorm_draw_stability.output,

@@ -171,7 +171,7 @@ class Project:
             "postnorm",
             "provenance",
             "scorecard",
-            "scorecard_figure",
+            "draw_scorecard",
         )
         return {rule: count for rule, count in jobs.items() if rule not in others}
 

@@ -43,8 +43,13 @@ def modules(script):
 
 
 def test_measurements_do_not_depend_on_rollouts_nor_on_plots():
-    assert "measure.py" in modules("measure.py")
-    assert not modules("measure.py") & {"rollout.py", "comparison.py", "plots/style.py", "statistics.py"}
+    assert "measure.py" in modules("language_models/measure.py")
+    assert not modules("language_models/measure.py") & {
+        "rollout.py",
+        "comparison.py",
+        "plots/style.py",
+        "statistics.py",
+    }
 
 
 def test_figures_do_not_depend_on_models():
@@ -56,7 +61,7 @@ def test_figures_do_not_depend_on_models():
         "decoder.py",
         "emergence/network.py",
     }
-    drawing = [path.name for path in (ROOT / "scripts").glob("*.py") if "plots/style.py" in modules(path.name)]
+    drawing = [path for path in (ROOT / "scripts").glob("*/*.py") if "plots/style.py" in modules(path)]
     assert len(drawing) > 15
     for script in drawing:
         assert not modules(script) & models

@@ -120,7 +120,7 @@ EVERYTHING = everything()
 KEYS = list(leaves(EVERYTHING))
 READ_IN_SCRIPTS = {  # what changes no result, and so is no parameter of a rule
     tuple(re.findall(r'\["(\w+)"\]', keys))
-    for path in (ROOT / "scripts").glob("*.py")
+    for path in (ROOT / "scripts").glob("*/*.py")
     for keys in re.findall(r'\bconfig((?:\["\w+"\])+)', path.read_text())
 }
 

@@ -25,61 +25,66 @@ ROOT = Path(__file__).parents[2]
 CLAIMS = registry(ROOT / "published/claims.csv")
 MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32"
 MODELS, DATASETS, LENGTHS = 3, 3, 3
-OF_PROFILES = ("structural_fig1", "structural_fig2", "structural_fig3", "structural_training")
-OF_THEORY = ("structural_propositions", "structural_forces", "structural_dichotomy")
+OF_PROFILES = ("structural_draw_fig1", "structural_draw_fig2", "structural_draw_fig3", "structural_draw_training")
+OF_THEORY = ("structural_propositions", "structural_draw_forces", "structural_draw_dichotomy")
 OF_STATISTICS = ("structural_table2", "structural_table3", "structural_table4", "structural_spearman")
 AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks")
 ONCE = (
     "tokenizer",
     *AFTER_ROLLOUTS,
     *OF_THEORY,
-    "structural_fig4",
-    "structural_fig5",
+    "structural_draw_fig4",
+    "structural_draw_fig5",
     "structural_table1",
     "structural_table5",
     "structural_monotonicity",
     "structural_licences",
 )
-OF_EMERGENCE_TESTS = {"emergence_depth": 4, "emergence_biased": 8, "emergence_learning_curves": 1, "emergence_fig2": 1}
-OF_EMERGENCE_ATTENTION = {"emergence_maps": 2, "emergence_sinks": 6}
+OF_EMERGENCE_TESTS = {
+    "emergence_draw_by_depth": 4,
+    "emergence_draw_by_bias": 8,
+    "emergence_draw_learning_curves": 1,
+    "emergence_draw_fig2": 1,
+}
+OF_EMERGENCE_ATTENTION = {"emergence_draw_maps": 2, "emergence_draw_sinks": 6}
 EMERGENCE_FIGURES = {
     **OF_EMERGENCE_TESTS,
     **OF_EMERGENCE_ATTENTION,
-    "emergence_long_training": 1,
-    "emergence_fig1": 1,
-    "emergence_theory": 1,
+    "emergence_draw_long_training": 1,
+    "emergence_draw_fig1": 1,
+    "emergence_draw_theorems": 1,
 }
 EMERGENCE_TABLES = dict.fromkeys(("emergence_gaps", "emergence_checks", "emergence_theorems"), 1)
 EMERGENCE = {"emergence_train": 10 + 8 + 1, "emergence_attention": 6, **EMERGENCE_FIGURES, **EMERGENCE_TABLES}
 LAYERNORM_FIGURES = dict.fromkeys(
     (
-        "layernorm_scores",
-        "layernorm_closed_form",
-        "layernorm_anisotropy",
-        "layernorm_depth",
-        "layernorm_random_weights",
-        "layernorm_trained",
-        "layernorm_pretrained",
-        "layernorm_emergence",
+        "layernorm_draw_scores",
+        "layernorm_draw_closed_form",
+        "layernorm_draw_anisotropy",
+        "layernorm_draw_depth",
+        "layernorm_draw_random_weights",
+        "layernorm_draw_trained",
+        "layernorm_draw_pretrained",
+        "layernorm_draw_emergence",
     ),
     1,
 )
 LAYERNORM = {
     "layernorm_simulate": 1,
     "layernorm_theory": 1,
-    "layernorm_random": 1,
+    "layernorm_random_weights": 1,
     "layernorm_train": 4,
     "layernorm_checks": 1,
     **LAYERNORM_FIGURES,
 }
 POSTNORM_FIGURES = dict.fromkeys(
     (
-        "postnorm_set_complement",
-        "postnorm_resharpening",
-        "postnorm_dimension",
-        "postnorm_bema",
-        "postnorm_formal_languages",
-        "postnorm_stability",
+        "postnorm_draw_set_complement",
+        "postnorm_draw_resharpening",
+        "postnorm_draw_dimension",
+        "postnorm_draw_bema",
+        "postnorm_draw_formal_languages",
+        "postnorm_draw_stability",
     ),
     1,
 )
@@ -339,7 +344,7 @@ def test_the_report_holds_every_figure_and_table_with_its_caption(report):
     page = report.read_text()
     for name in ("fig1", "fig5", "forces", "dichotomy", "training", "table2", "checks", "propositions"):
         assert f"structural_{name}" in page
-    for rule in (*LAYERNORM_FIGURES, *POSTNORM_FIGURES, "layernorm_checks", "postnorm_checks", "scorecard_figure"):
+    for rule in (*LAYERNORM_FIGURES, *POSTNORM_FIGURES, "layernorm_checks", "postnorm_checks", "draw_scorecard"):
         assert rule in page
     for paper in ("scorecard", *FIGURES):
         assert f'"{paper}"' in page
@@ -388,7 +393,7 @@ def test_a_commit_makes_nothing_out_of_date_and_the_next_record_names_it(mine):
     assert "Nothing to be done" in mine.snakemake("all -n --cores 1")
     (mine.root / "figures/emergence/fig1.pdf").unlink()  # the figure that is made of nothing
     made = mine.snakemake("all --cores 1")
-    assert re.findall(r"^localrule (\w+):", made, re.MULTILINE) == ["emergence_fig1", "provenance", "all"]
+    assert re.findall(r"^localrule (\w+):", made, re.MULTILINE) == ["emergence_draw_fig1", "provenance", "all"]
     assert json.loads((mine.root / "results/provenance.json").read_text())["code"] == {"commit": commit, "dirty": False}
 
 
@@ -442,7 +447,7 @@ def test_one_figure_builds_just_what_it_needs(fresh):
         "prompts": 9,
         "train": 3,
         "measure": 9,
-        "structural_fig4": 1,
+        "structural_draw_fig4": 1,
     }
     assert fresh.planned("figures/structural/fig2.pdf") == {
         "corpus": 2,
@@ -451,40 +456,43 @@ def test_one_figure_builds_just_what_it_needs(fresh):
         "train": 1,
         "measure": 1,
         "rollout": 1,
-        "structural_fig2": 1,
+        "structural_draw_fig2": 1,
     }
 
 
 def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
     mine.append("position_bias/plots/structural.py", "\nEDITED = True\n")
-    assert mine.planned() == only(*OF_PROFILES, "structural_fig4")
+    assert mine.planned() == only(*OF_PROFILES, "structural_draw_fig4")
     mine.append("position_bias/plots/style.py", "\nEDITED = True\n")
-    of_theory = ("structural_forces", "structural_dichotomy")
-    of_structural = only(*OF_PROFILES, *of_theory, "structural_fig4", "structural_fig5")
+    of_theory = ("structural_draw_forces", "structural_draw_dichotomy")
+    of_structural = only(*OF_PROFILES, *of_theory, "structural_draw_fig4", "structural_draw_fig5")
     assert mine.planned() == {**of_structural, **EMERGENCE_FIGURES, **LAYERNORM_FIGURES, **POSTNORM_FIGURES}
 
 
 def test_one_figure_of_emergence_trains_just_its_networks(fresh):
-    assert fresh.planned("figures/emergence/fig3.pdf") == {"emergence_train": 1, "emergence_biased": 1}
-    assert fresh.planned("figures/emergence/fig4.pdf") == {"emergence_train": 2, "emergence_depth": 1}
+    assert fresh.planned("figures/emergence/fig3.pdf") == {"emergence_train": 1, "emergence_draw_by_bias": 1}
+    assert fresh.planned("figures/emergence/fig4.pdf") == {"emergence_train": 2, "emergence_draw_by_depth": 1}
     assert fresh.planned("figures/emergence/fig8b.pdf") == {
         "emergence_train": 1,
         "emergence_attention": 1,
-        "emergence_sinks": 1,
+        "emergence_draw_sinks": 1,
     }
-    assert fresh.planned("figures/emergence/fig1.pdf") == {"emergence_fig1": 1}
+    assert fresh.planned("figures/emergence/fig1.pdf") == {"emergence_draw_fig1": 1}
 
 
 def test_a_new_window_trains_the_windows_again_and_nothing_else(mine):
     mine.configure({"emergence": {"networks": {"window": [f"window{width}/none" for width in (5, 9, 13, 17)]}}})
     planned = mine.planned()
     assert planned.pop("emergence_train") == 2  # gaussian and fixed
-    assert planned == {"emergence_attention": 2, "emergence_sinks": 2, "emergence_gaps": 1, "emergence_checks": 1}
+    assert planned == {"emergence_attention": 2, "emergence_draw_sinks": 2, "emergence_gaps": 1, "emergence_checks": 1}
 
 
 def test_a_study_may_leave_networks_out_and_figures_that_show_them_say_so(fresh):
     without = "--config emergence='{networks: {plain: [causal/rope], ends: []}}'"
-    assert fresh.planned(f"figures/emergence/fig4.pdf {without}") == {"emergence_train": 2, "emergence_depth": 1}
+    assert fresh.planned(f"figures/emergence/fig4.pdf {without}") == {
+        "emergence_train": 2,
+        "emergence_draw_by_depth": 1,
+    }
     for figure, study in (("fig7", "plain"), ("fig8a", "plain"), ("fig3", "ends")):
         ended = fresh.run(f"snakemake figures/emergence/{figure}.pdf -n {without}")
         assert ended.returncode != 0
@@ -534,8 +542,8 @@ def test_a_new_depth_leaves_finished_ones_alone(mine):
     mine.configure({"emergence": {"depths": {"gaussian": {"plain": [2, 3, 4]}}}})
     planned = mine.planned()
     assert planned["emergence_train"] == 1
-    assert planned["emergence_depth"] == 1
-    assert "emergence_biased" not in planned
+    assert planned["emergence_draw_by_depth"] == 1
+    assert "emergence_draw_by_bias" not in planned
 
 
 def test_an_edit_of_sinks_or_claims_of_emergence_trains_nothing(mine):
@@ -553,7 +561,7 @@ def test_an_edited_statement_makes_the_scorecard_again_and_nothing_else(mine):
     path = mine.root / "published/claims.csv"
     path.write_text(path.read_text().replace("Content preserves the U", "Content keeps the U"))
     printed = mine.snakemake("all -n --cores 1")
-    assert {"scorecard", "scorecard_figure"} <= {line.split()[0] for line in printed.splitlines() if line.strip()}
+    assert {"scorecard", "draw_scorecard"} <= {line.split()[0] for line in printed.splitlines() if line.strip()}
     assert mine.planned() == {}
 
 
@@ -568,18 +576,21 @@ def test_a_registry_that_cannot_be_used_ends_in_one_line_before_any_job(fresh, t
 
 
 def test_one_figure_on_norms_trains_just_its_networks(fresh):
-    assert fresh.planned("figures/postnorm/set_complement.pdf") == {"postnorm_train": 2, "postnorm_set_complement": 1}
-    assert fresh.planned("figures/layernorm/trained.pdf") == {"layernorm_train": 4, "layernorm_trained": 1}
-    assert fresh.planned("figures/layernorm/emergence.pdf") == {"emergence_train": 3, "layernorm_emergence": 1}
+    assert fresh.planned("figures/postnorm/set_complement.pdf") == {
+        "postnorm_train": 2,
+        "postnorm_draw_set_complement": 1,
+    }
+    assert fresh.planned("figures/layernorm/trained.pdf") == {"layernorm_train": 4, "layernorm_draw_trained": 1}
+    assert fresh.planned("figures/layernorm/emergence.pdf") == {"emergence_train": 3, "layernorm_draw_emergence": 1}
 
 
 def test_a_new_learning_rate_of_one_norm_trains_that_alone(mine):
     mine.configure({"layernorm": {"trained": {"learning_rate": {"pre-rms": 0.001}}}})
-    assert mine.planned() == {"layernorm_train": 1, "layernorm_trained": 1, "layernorm_checks": 1}
+    assert mine.planned() == {"layernorm_train": 1, "layernorm_draw_trained": 1, "layernorm_checks": 1}
     mine.configure({"postnorm": {"languages": {"lengths": {"tomita-3": 9}}}})
     planned = mine.planned()
     assert planned["postnorm_train"] == 1
-    assert not planned.keys() & {"postnorm_train_widths", "postnorm_train_averages", "postnorm_set_complement"}
+    assert not planned.keys() & {"postnorm_train_widths", "postnorm_train_averages", "postnorm_draw_set_complement"}
 
 
 def test_an_edit_of_the_rollout_module_reruns_rollouts_and_not_measurements(mine):
@@ -602,8 +613,8 @@ def test_the_recipes_for_a_model_and_a_data_set_leave_finished_ones_alone_and_wo
     for recipe, text in zip(("model", "data"), RECIPES, strict=True):
         (mine.root / f"{recipe}.yaml").write_text(text)
     measured = {"measure": DATASETS, "measure_snapshot": 1, "rollout": 2 * DATASETS + 1}
-    of_all_models = (*AFTER_ROLLOUTS, "structural_fig4", "structural_fig5", "structural_monotonicity")
-    of_all_models = {*of_all_models, "structural_table1", "structural_table5"} - {"structural_fig1"}
+    of_all_models = (*AFTER_ROLLOUTS, "structural_draw_fig4", "structural_draw_fig5", "structural_monotonicity")
+    of_all_models = {*of_all_models, "structural_table1", "structural_table5"} - {"structural_draw_fig1"}
     assert mine.planned("all --configfile model.yaml") == {"train": 1, **measured} | only(*of_all_models)
     printed = mine.snakemake("all -n --cores 1 --configfile model.yaml")
     assert "model=shallow" in printed
@@ -613,7 +624,13 @@ def test_the_recipes_for_a_model_and_a_data_set_leave_finished_ones_alone_and_wo
     lines = [json.dumps({"text": f"Document {i}. " + "What is read first is not always kept. " * 9}) for i in range(20)]
     (mine.root / "texts/all.jsonl").write_text("\n".join(lines))
     with_both = "figures/structural/fig4.pdf --configfile model.yaml data.yaml"
-    planned = {"hub_text": 1, "prompts": LENGTHS, "train": 1, "measure": MODELS + 1 + DATASETS, "structural_fig4": 1}
+    planned = {
+        "hub_text": 1,
+        "prompts": LENGTHS,
+        "train": 1,
+        "measure": MODELS + 1 + DATASETS,
+        "structural_draw_fig4": 1,
+    }
     assert mine.planned(with_both) == planned
     # beside one model and one data set, which takes less time than beside all
     fewer = "measure='{models: [bloom, shallow], datasets: [standard-library, mine]}' fig1='[bloom]'"
@@ -624,7 +641,7 @@ def test_the_recipes_for_a_model_and_a_data_set_leave_finished_ones_alone_and_wo
 
 def test_where_figure_1_shows_every_model_there_is_no_figure_2(mine):
     mine.configure({"fig1": ["bloom", "mpt", "falcon"]})
-    assert mine.planned() == only("structural_fig1")
+    assert mine.planned() == only("structural_draw_fig1")
     assert "structural/fig2" not in mine.snakemake("all -n --cores 1")
 
 
@@ -683,7 +700,7 @@ def test_a_bad_configuration_ends_in_one_line_before_any_job(fresh, arguments, m
 
 def test_a_failed_run_shows_the_log_of_its_job_and_says_what_to_type(fresh, tmp_path):
     project = fresh.copy(tmp_path / "position-bias")
-    project.append("scripts/emergence_fig1.py", "\n    raise RuntimeError('broken')\n")
+    project.append("scripts/emergence/draw_fig1.py", "\n    raise RuntimeError('broken')\n")
     ended = project.run("snakemake figures/emergence/fig1.pdf --cores 1")
     assert ended.returncode == 1
     shown = ended.stdout.index("Logfile logs/figures/emergence/fig1.log")

@@ -13,14 +13,14 @@ from position_bias.released.models import DATASETS, MODELS
 from position_bias.rollout import dense_last_row
 
 JOBS = {
-    "published_schedules": 1,
-    "published_rollout": 15,
-    "published_variants": 1,
-    "published_lengths": 1,
-    "published_fig1": 1,
-    "published_fig2": 1,
-    "published_fig4": 1,
-    "published_long": 1,
+    "released_schedules": 1,
+    "released_rollout": 15,
+    "released_variants": 1,
+    "released_lengths": 1,
+    "released_draw_fig1": 1,
+    "released_draw_fig2": 1,
+    "released_draw_fig4": 1,
+    "released_draw_long": 1,
 }
 SHORT = "published_lengths='[16, 32]' published_long='[16, 64]'"
 

@@ -39,7 +39,7 @@ with (
         "batch": numbers["batch"],
         "learning_rate": numbers["learning_rate"],
         "kappa": numbers["kappa"],
-        **provenance.training(Path(snakemake.scriptdir).parent, folder, device),
+        **provenance.training(Path(snakemake.scriptdir).parents[1], folder, device),
     }
     artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
     shutil.rmtree(folder)

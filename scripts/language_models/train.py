@@ -65,7 +65,7 @@ with runtime.job(snakemake.log[0]), devices.computing(snakemake.config["device"]
         "batch": params.batch,
         "steps": params.steps,
         "learning_rate": params.learning_rate,
-        **provenance.training(Path(snakemake.scriptdir).parent, folder, device),
+        **provenance.training(Path(snakemake.scriptdir).parents[1], folder, device),
     }
     artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
     shutil.rmtree(folder)

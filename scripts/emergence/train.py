@@ -56,7 +56,7 @@ with runtime.job(snakemake.log[0]), devices.computing(snakemake.config["device"]
         "sequences": params.sequences,
         "sequences_along": params.along,
         "coordinates": task.scale,
-        **provenance.training(Path(snakemake.scriptdir).parent, folder, device),
+        **provenance.training(Path(snakemake.scriptdir).parents[1], folder, device),
     }
     artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
     shutil.rmtree(folder)

@@ -42,7 +42,7 @@ with (
         "iterations": numbers["iterations"],
         "batch": numbers["batch"],
         "learning_rates": " ".join(f"{rate:g}" for rate in numbers["learning_rate"].values()),
-        **provenance.training(Path(snakemake.scriptdir).parent, folder, device),
+        **provenance.training(Path(snakemake.scriptdir).parents[1], folder, device),
     }
     artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
     shutil.rmtree(folder)

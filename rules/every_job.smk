@@ -1,0 +1,19 @@
+# What all jobs that run a script have alike, said once. Included after the last rule.
+#
+# Inputs:     the library modules that the script imports, so that an edit of one rebuilds what was computed with it.
+# Log:        logs/, with the path of the first output, unless the rule names another.
+# Benchmark:  results/benchmarks/, with the path of the log.
+# Group:      figures and tables take seconds, so that those of a wing go to a cluster in one submission.
+# Memory and minutes of a rule that names none stand in the profiles.
+
+for job in filter(lambda rule: rule.script, workflow.rules):
+    first = Path(re.sub(r"^results/", "", job.output[0]))
+    job.input_modifier = job.log_modifier = job.benchmark_modifier = job.output_modifier
+    job.set_input(library=library(Path(job.snakefile).parent / job.script))
+    if not job.log:
+        job.set_log(f"logs/{first.with_suffix('')}.log")
+    job.benchmark = re.sub(
+        r"^logs/(.*)\.log$", r"results/benchmarks/\1.tsv", job.log[0]
+    )
+    if not job.ruleinfo.group and first.parts[0] in ("figures", "tables"):
+        job.group = first.parts[1]

@@ -1,0 +1,115 @@
+# Which files the rules of emergence read, worked out from the configuration.
+
+EMERGENCE = config["emergence"]
+SHALLOW = 2  # layers of every study but those of depth
+
+# What figures show, by vocabulary and study
+BY_DEPTH = {
+    "fig4": ("gaussian", "plain"),
+    "fig5": ("gaussian", "residual"),
+    "fig9": ("fixed", "plain"),
+    "fig10": ("fixed", "residual"),
+}
+BY_BIAS = {
+    "fig3": ("gaussian", "ends"),
+    "fig6a": ("gaussian", "first"),
+    "fig6b": ("gaussian", "middle"),
+    "fig6c": ("gaussian", "last"),
+    "fig11a": ("fixed", "ends"),
+    "fig11b": ("fixed", "first"),
+    "fig11c": ("fixed", "middle"),
+    "fig11d": ("fixed", "last"),
+}
+OF_MAPS = {"fig7": ("gaussian", "plain"), "fig12": ("fixed", "plain")}
+OF_SINKS = {
+    "fig8a": ("gaussian", "plain"),
+    "fig8b": ("gaussian", "window"),
+    "fig8c": ("gaussian", "prefix"),
+    "fig13a": ("fixed", "plain"),
+    "fig13b": ("fixed", "window"),
+    "fig13c": ("fixed", "prefix"),
+}
+
+EMERGENCE_STUDIES = dict.fromkeys(
+    [*BY_DEPTH.values(), *BY_BIAS.values(), *OF_SINKS.values(), ("isotropic", "plain")]
+)
+EVIDENCE_SINKS = [  # of the studies that figures show the sinks of
+    study
+    for study in EVIDENCE["emergence"]
+    if study
+    in [f"{vocabulary}/{name}/depth{SHALLOW}" for vocabulary, name in OF_SINKS.values()]
+]
+
+
+def emergence_seeds(wildcards):
+    """How many seeds a study has at a depth."""
+    if wildcards.study == "ends":
+        return EMERGENCE["seeds"]["ends"]
+    return EMERGENCE["seeds"]["shallow" if int(wildcards.depth) <= SHALLOW else "deep"]
+
+
+def emergence_iterations(wildcards):
+    """How long the networks of a study train."""
+    kinds = {"ends": "ends", **dict.fromkeys(["first", "middle", "last"], "position")}
+    return EMERGENCE["training"]["iterations"][kinds.get(wildcards.study, "unbiased")]
+
+
+def emergence_depths(vocabulary, study):
+    """The layers that a study is trained with; none, where the configuration trains no network of it."""
+    depths = EMERGENCE["depths"][vocabulary].get(study, [SHALLOW])
+    return depths if EMERGENCE["networks"][study] else []
+
+
+def emergence_curves(*shown):
+    """The learning curves of studies, each a pair of vocabulary and study, at every depth."""
+    return [
+        f"results/emergence/{vocabulary}/{study}/depth{depth}/curves.parquet"
+        for vocabulary, study in shown
+        for depth in emergence_depths(vocabulary, study)
+    ]
+
+
+def emergence_shallow(file, *shown):
+    """A file of the shallow networks of studies, each a pair of vocabulary and study."""
+    return [
+        f"results/emergence/{vocabulary}/{study}/depth{SHALLOW}/{file}"
+        for vocabulary, study in shown
+        if SHALLOW in emergence_depths(vocabulary, study)
+    ]
+
+
+def emergence_figures(figures):
+    """Which of the figures show something: a configuration may train no network of a study."""
+    return [name for name, shown in figures.items() if emergence_depths(*shown)]
+
+
+def emergence_without_encoding(figures):
+    """As `emergence_figures`, of figures that show networks without positional encoding alone."""
+    return [
+        name
+        for name in emergence_figures(figures)
+        if any(
+            Path(network).name == "none"  # MASK/ENCODING
+            for network in EMERGENCE["networks"][figures[name][1]]
+        )
+    ]
+
+
+def emergence_shown(figures, files, drawn=emergence_figures):
+    """Input of the `drawn` ones among the figures: the files of what each shows. Another is an error, and says why."""
+
+    def found(wildcards):
+        vocabulary, study = figures[wildcards.figure]
+        if wildcards.figure not in drawn(figures):
+            sys.exit(
+                f"error: config: emergence.networks.{study} names no network that {wildcards.figure} shows; add one, "
+                f"and depths of {vocabulary} {study}"
+            )
+        return files((vocabulary, study))
+
+    return found
+
+
+def evidence_emergence(file, studies=EVIDENCE["emergence"]):
+    """A file of each study that is kept."""
+    return [f"results/emergence/{study}/{file}" for study in studies]

@@ -1,0 +1,17 @@
+# Which tables of evidence/ are built, worked out from the configuration.
+
+
+def evidence_tables(_):
+    """The tables of the group that the configuration names; where it names none, there is nothing to plan."""
+    kept = [
+        *(rules.emergence_evidence.output if EVIDENCE["emergence"] else []),
+        *(rules.emergence_evidence_sinks.output if EVIDENCE_SINKS else []),
+        *(rules.postnorm_evidence.output if EVIDENCE["postnorm"] else []),
+        *(rules.structural_evidence.output if EVIDENCE["structural"] else []),
+    ]
+    if EVIDENCE["group"] is None or not kept:
+        sys.exit(
+            "error: config: evidence names no group, or nothing to keep of it; add an overlay of config/evidence/ to "
+            "--configfile"
+        )
+    return expand(kept, group=EVIDENCE["group"])

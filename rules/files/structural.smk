@@ -1,0 +1,25 @@
+# Which files the rules of structural read, worked out from the configuration.
+
+FIG1 = config["fig1"]
+FIG2 = [model for model in MODELS if model not in FIG1]
+
+
+def rollouts(file, dataset, n):
+    """A file of the rollouts on one data set at one length."""
+    return f"results/rollout/{{model}}/{{checkpoint}}/{dataset}/n{n}/{file}"
+
+
+def evidence_structural(file):
+    """A file of each training of a model that is kept."""
+    return [
+        f"results/models/{model}/seed{seed}/{file}"
+        for model in EVIDENCE["structural"]
+        for seed in config["models"][model]["seeds"]
+    ]
+
+
+def evidence_rungs(path):
+    """A file of each checkpoint of the models that are kept."""
+    return across_models(
+        path.replace("{dataset}", PRIMARY), EVIDENCE["structural"], STEPS
+    )

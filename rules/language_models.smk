@@ -1,0 +1,236 @@
+# Text. Out: results/corpus/{dataset}/{train,test}.parquet (columns id, text), read back by datasets.load_dataset, of the
+# hub's data sets test.parquet alone; results/tokenizers/offline/; results/prompts/{tokenizer}/{dataset}/n{n}.safetensors
+# (token ids, int64 [prompts, n]), where {tokenizer} is offline or a model of the hub, which has its own.
+#
+# Language models. Those trained here, in: training text, tokenizer; out: results/models/{model}/seed{seed}/step{step}/, a
+# Hugging Face directory for every kept step, and loss.csv beside them; a killed job resumes from checkpoints/. Those of
+# the hub, out: results/hub/{model}.json, which says what files they have in the hub's cache.
+#
+# One forward and backward pass over the prompts yields every measured quantity. In: a model directory, prompts.
+# Out: results/measure/{model}/{checkpoint}/{dataset}/n{n}/, one quantity a file; {checkpoint} is seed{seed}/step{step} of
+# a model trained here, or hub. A job measures one model on one data set at every length: to import and open it costs as
+# much as one length. A killed job goes on from checkpoints/measure/.
+
+
+include: "files/language_models.smk"
+
+
+rule corpus:
+    """Collect English prose from sources that every installation has, train and test documents apart."""
+    output:
+        train="results/corpus/{dataset}/train.parquet",
+        test="results/corpus/{dataset}/test.parquet",
+        manifest="results/corpus/{dataset}.json",
+    log:
+        "logs/corpus/{dataset}.log",
+    wildcard_constraints:
+        dataset=named("datasets"),
+    conda:
+        "../envs/text.yaml"
+    resources:
+        mem_mb=memory(2000),
+    params:
+        corpus=lookup(dpath="datasets/{dataset}/corpus", within=config),
+    script:
+        "../scripts/language_models/corpus.py"
+
+
+rule hub_text:
+    """Fetch the first documents of a data set of the hub. Where jobs are sent to a cluster, this one stays."""
+    output:
+        test="results/corpus/{dataset}/test.parquet",
+        manifest="results/corpus/{dataset}.json",
+    log:
+        "logs/corpus/{dataset}.log",
+    wildcard_constraints:
+        dataset=named("hub_datasets"),
+    localrule: True
+    conda:
+        "../envs/text.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=240,
+    params:
+        source=lookup(dpath="hub_datasets/{dataset}/source", within=config),
+        revision=lookup(dpath="hub_datasets/{dataset}/revision", within=config),
+        subset=lookup(dpath="hub_datasets/{dataset}/subset", within=config),
+        split=lookup(dpath="hub_datasets/{dataset}/split", within=config),
+        column=lookup(dpath="hub_datasets/{dataset}/column", within=config),
+        documents=lookup(dpath="hub_datasets/{dataset}/documents", within=config),
+    script:
+        "../scripts/language_models/hub_text.py"
+
+
+rule tokenizer:
+    """Make the byte-level BPE tokenizer that all models trained here share."""
+    input:
+        train=expand(
+            "results/corpus/{dataset}/train.parquet",
+            dataset=config["tokenizer"]["datasets"],
+        ),
+    output:
+        directory("results/tokenizers/offline"),
+    conda:
+        "../envs/text.yaml"
+    resources:
+        mem_mb=memory(2000),
+    params:
+        vocabulary=config["tokenizer"]["vocabulary"],
+    script:
+        "../scripts/language_models/tokenizer.py"
+
+
+rule prompts:
+    """Sample the prompts of a measurement from test documents, once: every model and rerun sees the same ones."""
+    input:
+        test="results/corpus/{dataset}/test.parquet",
+        tokenizer=lambda wildcards: (
+            "results/tokenizers/offline"
+            if wildcards.tokenizer == "offline"
+            else f"results/hub/{wildcards.tokenizer}.json"
+        ),
+    output:
+        "results/prompts/{tokenizer}/{dataset}/n{n}.safetensors",
+    group:
+        "prompts"
+    conda:
+        "../envs/text.yaml"
+    resources:
+        mem_mb=memory(2000),
+    params:
+        prompts=lambda wildcards: PROMPTS[int(wildcards.n)],
+        taken=lambda wildcards: taken(wildcards.dataset),
+        seed=config["seed"],
+    script:
+        "../scripts/language_models/prompts.py"
+
+
+rule hub_model:
+    """See that a model of the hub is at hand. Where jobs are sent to a cluster, this one stays."""
+    output:
+        "results/hub/{model}.json",
+    wildcard_constraints:
+        model=named("hub_models"),
+    localrule: True
+    conda:
+        "../envs/text.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=2880,
+    params:
+        source=lookup(dpath="hub_models/{model}/source", within=config),
+        revision=lookup(dpath="hub_models/{model}/revision", within=config),
+        family=lookup(dpath="hub_models/{model}/family", within=config),
+    script:
+        "../scripts/language_models/hub_model.py"
+
+
+rule train:
+    """Train a small language model of a real transformers class, from scratch."""
+    input:
+        train=expand(
+            "results/corpus/{dataset}/train.parquet",
+            dataset=config["training"]["datasets"],
+        ),
+        test=expand(
+            "results/corpus/{dataset}/test.parquet",
+            dataset=config["training"]["datasets"],
+        ),
+        tokenizer="results/tokenizers/offline",
+    output:
+        models=directory(
+            expand(
+                "results/models/{{model}}/seed{{seed}}/step{step}",
+                step=STEPS,
+            )
+        ),
+        loss="results/models/{model}/seed{seed}/loss.csv",
+        run="results/models/{model}/seed{seed}/run.csv",
+    log:
+        "logs/models/{model}/seed{seed}.log",
+    wildcard_constraints:
+        model=named("models"),
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        mem_mb=memory(3000),
+        runtime=60,
+        gpu=GPU,
+    params:
+        family=lookup(dpath="models/{model}/family", within=config),
+        architecture=lookup(dpath="models/{model}/architecture", within=config),
+        context=config["training"]["context"],
+        batch=config["training"]["batch"],
+        steps=config["training"]["steps"],
+        learning_rate=config["training"]["learning_rate"],
+        warmup=config["training"]["warmup"],
+        weight_decay=config["training"]["weight_decay"],
+        clip=config["training"]["clip"],
+        held_out=config["training"]["held_out"],
+        snapshots=STEPS,
+    script:
+        "../scripts/language_models/train.py"
+
+
+rule measure:
+    """Measure residual mixing, content logits, attention, influence and Gram of a trained model at every length."""
+    input:
+        model="results/models/{model}/{checkpoint}",
+        prompts=expand(
+            "results/prompts/offline/{{dataset}}/n{n}.safetensors", n=PROMPTS
+        ),
+    output:
+        mixing=measured("lambda", PROMPTS),
+        content=measured("content", PROMPTS),
+        attention=measured("attention", PROMPTS),
+        influence=measured("influence", PROMPTS),
+        gram=measured("gram", PROMPTS),
+        slopes=measured("slopes", PROMPTS),
+    log:
+        "logs/measure/{model}/{checkpoint}/{dataset}.log",
+    wildcard_constraints:
+        checkpoint=rf"seed\d+/step{LAST}",
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        mem_mb=memory(3000),
+        runtime=60,
+        gpu=GPU,
+    params:
+        precision=config["measure"]["precision"],
+        positions=positions,
+        tokens_per_batch=config["measure"]["tokens_per_batch"],
+        activation_checkpointing=config["measure"]["activation_checkpointing"],
+    script:
+        "../scripts/language_models/measure.py"
+
+
+use rule measure as measure_snapshot with:
+    input:
+        model="results/models/{model}/{checkpoint}",
+        prompts=[f"results/prompts/offline/{{dataset}}/n{STANDARD}.safetensors"],
+    output:
+        mixing=measured("lambda", [STANDARD]),
+        content=measured("content", [STANDARD]),
+        attention=measured("attention", [STANDARD]),
+        influence=measured("influence", [STANDARD]),
+        gram=measured("gram", [STANDARD]),
+        slopes=measured("slopes", [STANDARD]),
+    wildcard_constraints:
+        checkpoint=rf"seed\d+/step(?!{LAST}/)\d+",
+
+
+use rule measure as measure_hub with:
+    input:
+        model="results/hub/{model}.json",
+        prompts=expand(
+            "results/prompts/{{model}}/{{dataset}}/n{n}.safetensors", n=PROMPTS
+        ),
+    wildcard_constraints:
+        checkpoint="hub",
+    resources:
+        mem_mb=lambda wildcards, attempt: 1000
+        * attempt
+        * hub_model(wildcards, "memory"),
+        runtime=lambda wildcards: hub_model(wildcards, "minutes"),
+        gpu=lambda wildcards: GPU * hub_model(wildcards, "gpus"),

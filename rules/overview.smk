@@ -1,0 +1,101 @@
+# What all wings end in: the scorecard, what made the results, one page to read, and the tables of evidence/ (evidence/README.md
+# has the command of each group). A new commit alone makes nothing out of date: results/provenance.json is of the run which
+# last built something.
+
+
+include: "files/overview.smk"
+
+
+rule scorecard:
+    """One verdict for each claim of the papers, from the tables of checks; the text is what `make all` prints."""
+    input:
+        checks=expand("results/tables/{table}.csv", table=of_claims.tables(CLAIMS)),
+        claims=project("published/claims.csv"),
+        published=project("published/values.csv"),
+    output:
+        **tabled("scorecard", "overview/scorecard"),
+        txt="results/tables/scorecard.txt",
+    group:
+        "scorecard"
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        level=config["rollout"]["level"],
+    script:
+        "../scripts/overview/scorecard.py"
+
+
+rule draw_scorecard:
+    """Every claim of the papers with its verdict, on one page."""
+    input:
+        scorecard="results/tables/scorecard.csv",
+    output:
+        **drawn("scorecard", "overview/draw_scorecard"),
+    group:
+        "scorecard"
+    conda:
+        "../envs/figures.yaml"
+    script:
+        "../scripts/overview/draw_scorecard.py"
+
+
+RESULTS = [
+    rules.structural.input,
+    rules.emergence.input,
+    rules.layernorm.input,
+    rules.postnorm.input,
+    rules.scorecard.output,
+    rules.draw_scorecard.output,
+]
+
+
+rule provenance:
+    """Record code, versions, machine, seeds, configuration, and the time of every stage."""
+    input:
+        results=RESULTS,
+    output:
+        "results/provenance.json",
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        mem_mb=memory(500),
+    script:
+        "../scripts/overview/provenance.py"
+
+
+EVERYTHING = [RESULTS, rules.provenance.output]
+
+
+rule sweeps:
+    """Tables of the learning rates that were tried, to be kept in evidence/."""
+    input:
+        rules.layernorm_sweep.output,
+        rules.postnorm_sweep.output,
+
+
+rule evidence:
+    """Tables of one group of long trainings, to be kept in evidence/."""
+    input:
+        evidence_tables,
+
+
+rule report:
+    """Figures, tables and captions of everything, grouped by paper, and how each was made."""
+    input:
+        EVERYTHING,
+    output:
+        "results/report.html",
+    log:
+        "logs/report.log",
+    benchmark:
+        "results/benchmarks/report.tsv"
+    localrule: True
+    resources:
+        mem_mb=memory(2000),
+        runtime=20,
+    run:
+        Path(f"{log}.json").write_text(json.dumps(config))
+        shell(
+            "{sys.executable:q} -m snakemake all --snakefile {ROOT}/Snakefile --configfile {log}.json "
+            "--report {output:q} --nolock > {log:q} 2>&1"
+        )
