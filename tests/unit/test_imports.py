@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from position_bias import imports
+from position_bias.running import imports
 
 ROOT = Path(__file__).parents[2]
 
