@@ -21,7 +21,7 @@ check: .venv/installed
 	$(BIN)/mypy
 
 docs: .venv/installed  ## pages that are written from the workflow, the schema and the scorecard that is kept
-	$(BIN)/python -m position_bias.reference > docs/configuration.md
+	$(BIN)/python -m position_bias.running.reference > docs/configuration.md
 	$(BIN)/python docs/map.py > docs/map.partial && mv docs/map.partial docs/map.md
 
 keep: .venv/installed  ## the scorecard of this default run, for the pages
@@ -29,7 +29,7 @@ keep: .venv/installed  ## the scorecard of this default run, for the pages
 	cp figures/scorecard.png docs/images/
 
 manifest: .venv/installed  ## sha256 of every figure and table; of another run: make manifest RESULTS=its-directory
-	@$(BIN)/python -m position_bias.manifest $(RESULTS)
+	@$(BIN)/python -m position_bias.running.manifest $(RESULTS)
 
 benchmark: .venv/installed  ## speed and memory against references, as ratios
 	$(BIN)/python benchmarks/rollout.py

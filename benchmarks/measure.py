@@ -17,10 +17,10 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import numpy as np
 import torch
 
-from position_bias import products, runtime
-from position_bias.influence import influence
 from position_bias.language_models import families
-from position_bias.measure import measure
+from position_bias.language_models.influence import influence
+from position_bias.language_models.measure import measure
+from position_bias.running import products, runtime
 
 ARCHITECTURE = {"layers": 12, "heads": 8, "hidden": 64, "initializer_range": 0.1}
 TOKENS, BATCH_TOKENS, ROUNDS, BOUND = 4096, 1024, 7, 1.15

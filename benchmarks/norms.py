@@ -16,12 +16,12 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import torch
 
-from position_bias import products, runtime
-from position_bias.ensemble import Recipe
 from position_bias.layernorm import simulation, theory
 from position_bias.layernorm import training as layernorm
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm import training as postnorm
+from position_bias.running import products, runtime
+from position_bias.small_networks.ensemble import Recipe
 
 SEEDS = 6
 RECURSION_WITHIN = 2.0  # CPU seconds at 512 tokens and 24 layers

@@ -12,12 +12,12 @@ import yaml
 
 sys.path.insert(0, str(workflow.basedir))
 
-from position_bias import configuration, devices, imports, runtime
-from position_bias.claims import claim as of_claims
-from position_bias.emergence import studies as of_emergence
-from position_bias.language_models import studies as of_language_models
-from position_bias.layernorm import studies as of_layernorm
-from position_bias.postnorm import studies as of_postnorm
+from position_bias.emergence import settings as of_emergence
+from position_bias.language_models import settings as of_language_models
+from position_bias.layernorm import settings as of_layernorm
+from position_bias.postnorm import settings as of_postnorm
+from position_bias.running import configuration, devices, imports, runtime
+from position_bias.verdicts import claim as of_claims
 
 ROOT = Path(workflow.basedir)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias import artifacts
 from position_bias.emergence.task import PAIRS, POSITIONS
+from position_bias.running import artifacts
 from position_bias.statistics import t_interval
 
 CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth", "omega"]

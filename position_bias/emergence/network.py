@@ -21,11 +21,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias import attention, norms, runtime
+from position_bias import attention
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
-from position_bias.ensemble import Parameters, uniform
-from position_bias.norms import Placement
+from position_bias.running import runtime
+from position_bias.small_networks import norms
+from position_bias.small_networks.ensemble import Parameters, uniform
+from position_bias.small_networks.norms import Placement
 
 MLP = 3  # hidden layers of the classifier
 

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias import runtime
 from position_bias.emergence.task import PAIRS, Omega, Task
+from position_bias.running import runtime
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from position_bias.emergence import network as networks
 from position_bias.emergence import sequences
 from position_bias.emergence.task import Omega, Task
 from position_bias.emergence.training import Member
-from position_bias.ensemble import Parameters
+from position_bias.small_networks.ensemble import Parameters
 
 Array = NDArray[np.float64]
 

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias import ensemble
 from position_bias.emergence import network as networks
 from position_bias.emergence import sequences
 from position_bias.emergence.studies import Network, Study
 from position_bias.emergence.task import Task
-from position_bias.ensemble import Parameters, Recipe, Trained
-from position_bias.runtime import InputError
+from position_bias.running.runtime import InputError
+from position_bias.small_networks import ensemble
+from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
 
 PART = 125  # test sequences that pass through the networks at once, few enough for a cache
 MEASURES = ("accuracy", "in_context")  # share of right answers; share of answers that are a label of the context

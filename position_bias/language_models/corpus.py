@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from position_bias.artifacts import write_table
-from position_bias.runtime import InputError, log, whole_file
+from position_bias.running.artifacts import write_table
+from position_bias.running.runtime import InputError, log, whole_file
 
 PACKAGES = ("matplotlib", "numpy", "pandas", "scipy", "torch")
 

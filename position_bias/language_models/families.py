@@ -32,8 +32,8 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from position_bias.language_models.studies import TRAINED_MPT_CONTEXT
-from position_bias.runtime import InputError
+from position_bias.language_models.settings import TRAINED_MPT_CONTEXT
+from position_bias.running.runtime import InputError
 
 transformers_logging.disable_progress_bar()  # one for each file that is written or read
 

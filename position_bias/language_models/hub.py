@@ -12,8 +12,8 @@ import datasets
 import huggingface_hub
 from huggingface_hub import errors
 
-from position_bias.language_models.studies import is_directory
-from position_bias.runtime import InputError, log, whole_file
+from position_bias.language_models.settings import is_directory
+from position_bias.running.runtime import InputError, log, whole_file
 
 SECONDS_TO_ANSWER = 5.0
 WEIGHTS = "*.safetensors"

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias import runtime
 from position_bias.attention import Array, uneven_heads
 from position_bias.layernorm.theory import checked_anisotropy, checked_residual, checked_strength
 from position_bias.recency import mean_relative_position, recency, recency_weights, relative_recency
+from position_bias.running import runtime
 
 Norm = Literal["none", "rms", "layer"]
 Common = Literal["sequence", "ones"]

@@ -16,11 +16,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias import decoder, ensemble, recency, runtime
-from position_bias.decoder import Architecture, Seen
-from position_bias.ensemble import Recipe
-from position_bias.norms import Norm, Placement
-from position_bias.runtime import InputError
+from position_bias import recency
+from position_bias.running import runtime
+from position_bias.running.runtime import InputError
+from position_bias.small_networks import decoder, ensemble
+from position_bias.small_networks.decoder import Architecture, Seen
+from position_bias.small_networks.ensemble import Recipe
+from position_bias.small_networks.norms import Norm, Placement
 
 NETWORKS: dict[str, tuple[Placement, Norm, bool]] = {  # placement, norm, whether one stands before the read-out
     "none": ("none", "layer", False),

@@ -14,10 +14,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from position_bias import decoder
-from position_bias.decoder import Architecture
 from position_bias.postnorm import theory
 from position_bias.postnorm.tasks import SetComplement
+from position_bias.small_networks import decoder
+from position_bias.small_networks.decoder import Architecture
 from position_bias.statistics import total_variation
 
 LARGE = 1e6  # of what attention adds, so that the last token's embedding in the residual stream does not show beside it

@@ -11,11 +11,11 @@ from pathlib import Path
 import pandas as pd
 from torch import Tensor
 
-from position_bias.averaging import Averaging, bema
-from position_bias.ensemble import Recipe
 from position_bias.postnorm import training
 from position_bias.postnorm.tasks import SetComplement, Task
 from position_bias.postnorm.training import Outcome, Setting, Size
+from position_bias.small_networks.averaging import Averaging, bema
+from position_bias.small_networks.ensemble import Recipe
 
 POINTS = 400  # of a curve along training
 

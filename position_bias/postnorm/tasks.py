@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias import runtime
 from position_bias.postnorm import languages
 from position_bias.postnorm.languages import Language
+from position_bias.running import runtime
 
 
 @dataclass(frozen=True)

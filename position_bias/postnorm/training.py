@@ -11,15 +11,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias import decoder, ensemble, runtime
-from position_bias.averaging import Averaging
-from position_bias.decoder import Architecture, Seen
-from position_bias.ensemble import Parameters, Recipe, Trained
-from position_bias.norms import Placement
 from position_bias.postnorm import languages, tasks
 from position_bias.postnorm.lengths import BINS, bin_of
 from position_bias.postnorm.tasks import Formal, Sequences, Task
-from position_bias.runtime import InputError
+from position_bias.running import runtime
+from position_bias.running.runtime import InputError
+from position_bias.small_networks import decoder, ensemble
+from position_bias.small_networks.averaging import Averaging
+from position_bias.small_networks.decoder import Architecture, Seen
+from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
+from position_bias.small_networks.norms import Placement
 
 SCHEMES: dict[str, tuple[Placement, bool]] = {  # placement of RMSNorm, and whether one stands before the read-out
     "none": ("none", False),

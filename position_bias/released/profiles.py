@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from position_bias import statistics
 from position_bias.released.models import Rule, Variant
 from position_bias.released.schedules import Schedule
-from position_bias.rollout import last_row
+from position_bias.rollout.last_row import last_row
 
 Array = NDArray[np.float64]
 

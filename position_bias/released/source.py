@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from position_bias.runtime import InputError, log
+from position_bias.running.runtime import InputError, log
 
 TABLES = ("lambda.csv", "content.csv.gz", "models.csv")
 CONFIGURATIONS = "config/rollout/alibi"  # of the authors' repository; everything below it in YAML

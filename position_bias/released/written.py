@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from position_bias import artifacts
 from position_bias.released.models import RULES, Rule, Variant
 from position_bias.released.schedules import Schedule
+from position_bias.running import artifacts
 
 Array = NDArray[np.float64]
 

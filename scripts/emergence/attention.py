@@ -1,8 +1,8 @@
 import torch
 
-from position_bias import artifacts, runtime
 from position_bias.emergence import sinks, studies, training
 from position_bias.emergence.task import for_vocabulary
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)

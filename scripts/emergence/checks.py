@@ -1,16 +1,15 @@
-from position_bias import artifacts, runtime
-from position_bias.claims import emergence
-from position_bias.emergence import gaps
+from position_bias.emergence import checks, gaps
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     tests = gaps.of_training_omega(gaps.read(snakemake.input.curves))
     of_sinks = [*gaps.CONFIGURATION, "seed", "state", "tau", "token", "value"]
     sinks = artifacts.read_tables(snakemake.input.sinks, of_sinks)
-    trained = emergence.Trained(
+    trained = checks.Trained(
         gaps=gaps.trained(gaps.curves(tests)),
         accuracy=gaps.by_position(tests),
         sinks=gaps.of_training_omega(sinks[sinks["tau"] == snakemake.params.threshold]),
     )
-    checks = emergence.checks(trained, snakemake.params.scale, snakemake.params.level)
+    table = checks.checks(trained, snakemake.params.scale, snakemake.params.level)
     for path in snakemake.output:
-        artifacts.write_table(path, checks)
+        artifacts.write_table(path, table)

@@ -1,9 +1,9 @@
-from position_bias import runtime
-from position_bias.emergence import gaps
-from position_bias.plots import emergence, style
+from position_bias.drawing import style
+from position_bias.emergence import figures, gaps
+from position_bias.running import runtime
 
 with runtime.job(snakemake.log[0]), style.figure_style():
     tests = gaps.of_training_omega(gaps.read(snakemake.input.curves))
     by_seed = gaps.trained(gaps.curves(tests))
     summary = gaps.summary(by_seed, [*gaps.CONFIGURATION, "pair"], "gap", snakemake.params.level)
-    style.save(emergence.trained_with_bias(summary, by_seed), *snakemake.output)
+    style.save(figures.trained_with_bias(summary, by_seed), *snakemake.output)

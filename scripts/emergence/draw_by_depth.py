@@ -1,7 +1,7 @@
-from position_bias import runtime
-from position_bias.emergence import gaps
+from position_bias.drawing import style
+from position_bias.emergence import figures, gaps
 from position_bias.emergence.task import for_vocabulary
-from position_bias.plots import emergence, style
+from position_bias.running import runtime
 
 with runtime.job(snakemake.log[0]), style.figure_style():
     level, task = snakemake.params.level, for_vocabulary("gaussian", snakemake.params.task)
@@ -9,5 +9,5 @@ with runtime.job(snakemake.log[0]), style.figure_style():
     by_seed = gaps.trained(gaps.curves(tests))
     summary = gaps.summary(by_seed, [*gaps.CONFIGURATION, "pair"], "gap", level)
     accuracy = gaps.summary(gaps.by_position(tests), [*gaps.CONFIGURATION, "answer"], "accuracy", level)
-    figure = emergence.depth(summary, by_seed, accuracy, task.chance, task.copying_chance)
+    figure = figures.depth(summary, by_seed, accuracy, task.chance, task.copying_chance)
     style.save(figure, *snakemake.output)

@@ -1,5 +1,6 @@
-from position_bias import runtime
-from position_bias.plots import emergence_sinks, style
+from position_bias.drawing import style
+from position_bias.emergence import figures_sinks
+from position_bias.running import runtime
 
 with runtime.job(snakemake.log[0]), style.figure_style():
-    style.save(emergence_sinks.masks_and_graphs(), *snakemake.output)
+    style.save(figures_sinks.masks_and_graphs(), *snakemake.output)

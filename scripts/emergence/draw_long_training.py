@@ -1,6 +1,6 @@
-from position_bias import artifacts, runtime
-from position_bias.emergence import gaps
-from position_bias.plots import emergence, style
+from position_bias.drawing import style
+from position_bias.emergence import figures, gaps
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]), style.figure_style():
     kept = artifacts.read_table(snakemake.input.evidence, ["depth", "seed", "iteration", "quantity", "value"])
@@ -10,4 +10,4 @@ with runtime.job(snakemake.log[0]), style.figure_style():
     alike = by_seed[by_seed["encoding"] == "none"]
     level = snakemake.params.level
     laptop = gaps.summary(alike, [*gaps.CONFIGURATION, "pair"], "gap", level)
-    style.save(emergence.long_training(long, laptop, snakemake.params.last, level), *snakemake.output)
+    style.save(figures.long_training(long, laptop, snakemake.params.last, level), *snakemake.output)

@@ -1,6 +1,6 @@
-from position_bias import artifacts, runtime
-from position_bias.emergence import gaps
-from position_bias.plots import emergence_sinks, style
+from position_bias.drawing import style
+from position_bias.emergence import figures_sinks, gaps
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]), style.figure_style():
     (source,) = snakemake.input.sinks
@@ -8,4 +8,4 @@ with runtime.job(snakemake.log[0]), style.figure_style():
     sinks = gaps.of_training_omega(artifacts.read_table(source, [*keys, "seed", "value"]))
     summary = gaps.summary(sinks[sinks["encoding"] == "none"], keys, "value", snakemake.params.level)
     masks = list(summary["mask"].unique())
-    style.save(emergence_sinks.sinks(summary, masks, snakemake.params.threshold), *snakemake.output)
+    style.save(figures_sinks.sinks(summary, masks, snakemake.params.threshold), *snakemake.output)

@@ -1,5 +1,6 @@
-from position_bias import artifacts, runtime
-from position_bias.plots import emergence_theory, style
+from position_bias.drawing import style
+from position_bias.emergence import figures_theory
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]), style.figure_style():
     curves = {
@@ -9,4 +10,4 @@ with runtime.job(snakemake.log[0]), style.figure_style():
         "peaks": ["decay", "depth", "peak", "critical"],
     }
     tables = {name: artifacts.read_table(snakemake.input[name], columns) for name, columns in curves.items()}
-    style.save(emergence_theory.theorems(**tables), *snakemake.output)
+    style.save(figures_theory.theorems(**tables), *snakemake.output)

@@ -1,5 +1,5 @@
-from position_bias import artifacts, runtime
 from position_bias.emergence import gaps
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     tests, out = gaps.read(snakemake.input.curves), snakemake.output

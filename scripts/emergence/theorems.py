@@ -1,10 +1,9 @@
-from position_bias import artifacts, runtime
-from position_bias.claims import theorems
-from position_bias.emergence import theory
+from position_bias.emergence import checks_theory, theory
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     numbers, out = snakemake.params.numbers, snakemake.output
-    verdicts = theorems.table(**numbers, scale=snakemake.params.scale)
+    verdicts = checks_theory.table(**numbers, scale=snakemake.params.scale)
     for path in (out.csv, out.md):
         artifacts.write_table(path, verdicts)
     run = {name: numbers[name] for name in ("tokens", "layers", "draws", "seed")}

@@ -4,10 +4,10 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from position_bias import artifacts, devices, provenance, runtime
 from position_bias.emergence import studies, training
 from position_bias.emergence.task import for_vocabulary
-from position_bias.ensemble import Recipe
+from position_bias.running import artifacts, devices, provenance, runtime
+from position_bias.small_networks.ensemble import Recipe
 
 with runtime.job(snakemake.log[0]), devices.computing(snakemake.config["device"], snakemake.threads) as device:
     params, wildcards = snakemake.params, snakemake.wildcards

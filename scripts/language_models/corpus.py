@@ -1,5 +1,5 @@
-from position_bias import runtime
 from position_bias.language_models import corpus
+from position_bias.running import runtime
 
 with runtime.job(snakemake.log[0]):
     out = snakemake.output

@@ -1,5 +1,5 @@
-from position_bias import runtime
 from position_bias.language_models import hub
+from position_bias.running import runtime
 
 with runtime.job(snakemake.log[0]):
     params = snakemake.params

@@ -1,8 +1,8 @@
 from contextlib import closing
 from itertools import islice
 
-from position_bias import runtime
 from position_bias.language_models import corpus, tokens
+from position_bias.running import runtime
 
 with runtime.job(snakemake.log[0]):
     params, out = snakemake.params, snakemake.output

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import transformers
 
-from position_bias import artifacts, devices, runtime
 from position_bias.language_models import families, hub
-from position_bias.measure import Resumption, measure
+from position_bias.language_models.measure import Resumption, measure
+from position_bias.running import artifacts, devices, runtime
 
 config, granted = snakemake.config, snakemake.resources.gpu
 gpus = config["hub_models"].get(snakemake.wildcards.model, {"gpus": 1})["gpus"]

@@ -4,8 +4,8 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from position_bias import artifacts, devices, provenance, runtime
 from position_bias.language_models import families, tokens, train
+from position_bias.running import artifacts, devices, provenance, runtime
 
 
 def texts(paths, split):

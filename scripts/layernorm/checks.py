@@ -1,9 +1,9 @@
 import pandas as pd
 
-from position_bias import artifacts, runtime
-from position_bias.claims import layernorm, verdict
 from position_bias.emergence import gaps
-from position_bias.layernorm import pretrained
+from position_bias.layernorm import checks, pretrained
+from position_bias.running import artifacts, runtime
+from position_bias.verdicts import verdict
 
 with runtime.job(snakemake.log[0]):
     inputs = snakemake.input
@@ -16,6 +16,6 @@ with runtime.job(snakemake.log[0]):
     )
     tests = gaps.read(inputs.curves)
     alike = gaps.curves(tests[tests["encoding"] == "none"])
-    measured = layernorm.checks(random, trained, models, alike, snakemake.params.scale, snakemake.params.level)
+    measured = checks.checks(random, trained, models, alike, snakemake.params.scale, snakemake.params.level)
     for path in snakemake.output:
         artifacts.write_table(path, pd.concat([theory, measured], ignore_index=True))

@@ -1,7 +1,7 @@
 import torch
 
-from position_bias import artifacts, runtime
 from position_bias.layernorm import tables
+from position_bias.running import artifacts, runtime
 
 ALPHAS = [step / 40 for step in range(38)]  # of the curves in closed form
 

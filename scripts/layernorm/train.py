@@ -3,9 +3,9 @@ from pathlib import Path
 
 import torch
 
-from position_bias import artifacts, devices, runtime
-from position_bias.ensemble import Recipe
 from position_bias.layernorm import training
+from position_bias.running import artifacts, devices, runtime
+from position_bias.small_networks.ensemble import Recipe
 
 with runtime.job(snakemake.log[0]), devices.computing(snakemake.config["device"], snakemake.threads) as device:
     params, norm = snakemake.params, snakemake.wildcards.norm

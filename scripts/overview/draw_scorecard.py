@@ -1,5 +1,5 @@
-from position_bias import artifacts, runtime
-from position_bias.plots import scorecard, style
+from position_bias.drawing import scorecard, style
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]), style.figure_style():
     table = artifacts.read_table(snakemake.input.scorecard, ["paper", "item", "statement", "whose", "verdict"])

@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from position_bias import provenance, runtime
+from position_bias.running import provenance, runtime
 
 with runtime.job(snakemake.log[0]):
     project = Path(snakemake.scriptdir).parents[1]

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias import artifacts, runtime
-from position_bias.claims import scorecard, verdict
-from position_bias.claims.claim import registry, tables
+from position_bias.running import artifacts, runtime
+from position_bias.verdicts import scorecard, verdict
+from position_bias.verdicts.claim import registry, tables
 
 with runtime.job(snakemake.log[0]):
     out = snakemake.output

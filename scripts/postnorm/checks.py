@@ -1,11 +1,11 @@
-from position_bias import artifacts, runtime
-from position_bias.claims import postnorm
+from position_bias.postnorm import checks
+from position_bias.running import artifacts, runtime
 
 TESTS = ["task", "scheme", "seed", "length", "quantity", "value", "trained"]
 
 with runtime.job(snakemake.log[0]):
     inputs = snakemake.input
-    table = postnorm.checks(
+    table = checks.checks(
         artifacts.read_tables(inputs.tests, TESTS),
         artifacts.read_table(inputs.construction, ["scheme", "v", "length", "predicted", "measured", "low", "high"]),
         artifacts.read_table(inputs.dimension, [*TESTS, "width"]),

@@ -1,7 +1,7 @@
 import torch
 
-from position_bias import artifacts, runtime
 from position_bias.postnorm import construction
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)

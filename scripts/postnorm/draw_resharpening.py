@@ -1,7 +1,8 @@
-from position_bias import artifacts, runtime
-from position_bias.plots import postnorm, style
+from position_bias.drawing import style
+from position_bias.postnorm import figures
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]), style.figure_style():
     columns = ["task", "scheme", "seed", "length", "quantity", "value", "trained"]
     tests = artifacts.read_tables(snakemake.input.tests, columns)
-    style.save(postnorm.resharpening(tests, snakemake.params.level), *snakemake.output)
+    style.save(figures.resharpening(tests, snakemake.params.level), *snakemake.output)

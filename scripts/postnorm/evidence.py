@@ -1,4 +1,4 @@
-from position_bias import artifacts, runtime
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     out, columns = snakemake.output, ["task", "scheme", "seed", "length", "quantity", "value", "device", "torch"]

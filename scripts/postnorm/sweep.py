@@ -4,10 +4,10 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from position_bias import artifacts, devices, runtime
-from position_bias.ensemble import seeds_of_sweep
-from position_bias.postnorm import experiments, studies, tasks
+from position_bias.postnorm import experiments, settings, tasks
 from position_bias.postnorm.training import Setting, Size
+from position_bias.running import artifacts, devices, runtime
+from position_bias.small_networks.ensemble import seeds_of_sweep
 
 with (
     runtime.job(snakemake.log[0]),
@@ -16,8 +16,8 @@ with (
     sweep, postnorm, common = snakemake.params.sweep, snakemake.params.postnorm, snakemake.params.common
     folder = Path("checkpoints/postnorm/sweep")
     found = []
-    for name in [*postnorm[studies.MINIMAL]["lengths"], *sweep["languages"]]:
-        task, part = tasks.task(name), postnorm[studies.part_of(name)]
+    for name in [*postnorm[settings.MINIMAL]["lengths"], *sweep["languages"]]:
+        task, part = tasks.task(name), postnorm[settings.part_of(name)]
         length = part["lengths"][name]
         tried = experiments.sweep(
             task,

@@ -4,9 +4,9 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from position_bias import artifacts, devices, provenance, runtime
-from position_bias.postnorm import experiments, studies, tasks
+from position_bias.postnorm import experiments, settings, tasks
 from position_bias.postnorm.training import Setting, Size
+from position_bias.running import artifacts, devices, provenance, runtime
 
 with (
     runtime.job(snakemake.log[0]),
@@ -14,8 +14,8 @@ with (
 ):
     params, numbers = snakemake.params, snakemake.params.numbers
     task = tasks.task(snakemake.wildcards.task)
-    part = studies.part_of(task.name)
-    of_task = f".{task.name}" if part == studies.MINIMAL else ""
+    part = settings.part_of(task.name)
+    of_task = f".{task.name}" if part == settings.MINIMAL else ""
     folder = Path("checkpoints/postnorm", task.name)
     tests, history = experiments.by_scheme(
         task,

@@ -4,10 +4,10 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from position_bias import artifacts, devices, provenance, runtime
-from position_bias.averaging import Averaging
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
+from position_bias.running import artifacts, devices, provenance, runtime
+from position_bias.small_networks.averaging import Averaging
 
 with (
     runtime.job(snakemake.log[0]),

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import torch
 
-from position_bias import artifacts, devices, runtime
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
+from position_bias.running import artifacts, devices, runtime
 
 with (
     runtime.job(snakemake.log[0]),

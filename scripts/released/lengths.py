@@ -1,8 +1,8 @@
 import pandas as pd
 
-from position_bias import artifacts, runtime
 from position_bias.released import profiles, written
 from position_bias.released.models import ALONG_LENGTHS, MODELS
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     samples, sums = [], []

@@ -2,9 +2,9 @@ from itertools import product
 
 import pandas as pd
 
-from position_bias import artifacts, runtime
 from position_bias.released import profiles, written
 from position_bias.released.models import MODELS, VARIANTS
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     schedule = written.read_schedule(snakemake.input.mixing, snakemake.input.content)

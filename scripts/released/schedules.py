@@ -1,9 +1,9 @@
 import numpy as np
 import pandas as pd
 
-from position_bias import artifacts, runtime
 from position_bias.released import schedules, slopes
 from position_bias.released.models import MODELS
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     released = schedules.read(snakemake.params.source, snakemake.params.sha256).values()

@@ -1,5 +1,5 @@
-from position_bias import artifacts, runtime
 from position_bias.released import variants, written
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     profiles = written.by_variant(written.read_profiles(snakemake.input.profiles))

@@ -1,11 +1,11 @@
 import pandas as pd
 
-from position_bias import artifacts, runtime
-from position_bias.claims import structural, structure
+from position_bias.running import artifacts, runtime
+from position_bias.structural import checks, checks_content
 
 
 def replicates(paths):
-    columns = [*structural.LABELS, "estimator", "variant", "statistic", "replicate", "value"]
+    columns = [*checks.LABELS, "estimator", "variant", "statistic", "replicate", "value"]
     return [artifacts.read_table(path, columns, undefined=True) for path in paths]
 
 
@@ -13,13 +13,13 @@ with runtime.job(snakemake.log[0]):
     scale, level = snakemake.params.scale, snakemake.params.level
     similarity = artifacts.read_table(snakemake.input.similarity, ["way", "region", "layer", "value"])
     monotonicity = artifacts.read_table(snakemake.input.monotonicity, ["kernel", "layer", "violations", "shortfall"])
-    checks = [
-        structural.checks(pd.concat(replicates(snakemake.input.replicates)), scale, level),
+    tables = [
+        checks.checks(pd.concat(replicates(snakemake.input.replicates)), scale, level),
         *(
-            structural.checks(values, scale, level, structural.DURING_TRAINING)
+            checks.checks(values, scale, level, checks.DURING_TRAINING)
             for values in replicates(snakemake.input.during_training)
         ),
-        structure.checks(similarity, monotonicity, scale),
+        checks_content.checks(similarity, monotonicity, scale),
     ]
     for path in snakemake.output:
-        artifacts.write_table(path, pd.concat(checks))
+        artifacts.write_table(path, pd.concat(tables))

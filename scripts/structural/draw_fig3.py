@@ -1,7 +1,8 @@
-from position_bias import artifacts, runtime
-from position_bias.plots import structural, style
+from position_bias.drawing import style
+from position_bias.running import artifacts, runtime
+from position_bias.structural import figures
 
 with runtime.job(snakemake.log[0]), style.figure_style():
     columns = ["model", "checkpoint", "dataset", "estimator", "variant", "position", "value", "low", "high"]
     profiles = artifacts.read_tables(snakemake.input.profiles, columns)
-    style.save(structural.fig3(profiles), *snakemake.output)
+    style.save(figures.fig3(profiles), *snakemake.output)

@@ -1,5 +1,6 @@
-from position_bias import artifacts, runtime
-from position_bias.plots import structural_content, style
+from position_bias.drawing import style
+from position_bias.running import artifacts, runtime
+from position_bias.structural import figures_content
 
 with runtime.job(snakemake.log[0]), style.figure_style():
     models = {}
@@ -7,4 +8,4 @@ with runtime.job(snakemake.log[0]), style.figure_style():
         labels = artifacts.read_labels(path)
         name = f"{labels['model']}, {labels['checkpoint'].split('/')[0]}"
         models[name] = artifacts.read_tensors(path, "mean")["mean"]
-    style.save(structural_content.fig5(models), *snakemake.output)
+    style.save(figures_content.fig5(models), *snakemake.output)

@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 
-from position_bias import artifacts, runtime
+from position_bias.running import artifacts, runtime
 
 
 def means(paths, names, axes):

@@ -1,4 +1,4 @@
-from position_bias import artifacts, runtime
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     licences = artifacts.read_table(snakemake.input.published, ["resource", "kind", "licence", "link", "used"])

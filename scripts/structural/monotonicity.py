@@ -1,4 +1,5 @@
-from position_bias import artifacts, runtime, structure
+from position_bias.running import artifacts, runtime
+from position_bias.structural import content
 
 
 def measurements(attention, slopes, mixing):
@@ -11,6 +12,6 @@ def measurements(attention, slopes, mixing):
 
 with runtime.job(snakemake.log[0]):
     files = snakemake.input
-    table = structure.kernels(measurements(files.attention, files.slopes, files.mixing))
+    table = content.kernels(measurements(files.attention, files.slopes, files.mixing))
     artifacts.write_table(snakemake.output.csv, table)
-    artifacts.write_table(snakemake.output.md, structure.readable_kernels(table))
+    artifacts.write_table(snakemake.output.md, content.readable_kernels(table))

@@ -1,4 +1,5 @@
-from position_bias import artifacts, comparison, runtime
+from position_bias.rollout import comparison
+from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     labels = artifacts.read_labels(snakemake.input.mixing)

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias import artifacts, runtime, tables
+from position_bias.running import artifacts, runtime
+from position_bias.structural import tables
 
 with runtime.job(snakemake.log[0]):
     columns = ["model", "seed", "step", "split", "loss"]

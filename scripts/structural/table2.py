@@ -1,6 +1,7 @@
 import pandas as pd
 
-from position_bias import artifacts, runtime, tables
+from position_bias.running import artifacts, runtime
+from position_bias.structural import tables
 
 with runtime.job(snakemake.log[0]):
     columns = [*tables.KEYS, "variant", "statistic", "value", "low", "high"]

@@ -1,4 +1,5 @@
-from position_bias import artifacts, runtime, structure
+from position_bias.running import artifacts, runtime
+from position_bias.structural import content
 
 
 def measurements(paths):
@@ -8,6 +9,6 @@ def measurements(paths):
 
 
 with runtime.job(snakemake.log[0]):
-    table5 = structure.similarity(measurements(snakemake.input.content))
+    table5 = content.similarity(measurements(snakemake.input.content))
     artifacts.write_table(snakemake.output.csv, table5)
-    artifacts.write_table(snakemake.output.md, structure.readable_similarity(table5))
+    artifacts.write_table(snakemake.output.md, content.readable_similarity(table5))

@@ -7,7 +7,8 @@ import pytest
 import yaml
 from snakemake.utils import update_config
 
-from position_bias import checkpoint, decoder
+from position_bias.running import checkpoint
+from position_bias.small_networks import decoder
 
 ROOT = Path(__file__).parents[2]
 

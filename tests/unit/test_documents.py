@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from workflow import rules
 
-from position_bias.claims.claim import registry
+from position_bias.verdicts.claim import registry
 
 ROOT = Path(__file__).parents[2]
 READMES = ("README.md", "results/README.md", "figures/README.md", "published/README.md", "evidence/README.md")

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 import yaml
 
-from position_bias import configuration
 from position_bias.emergence import studies as of_emergence
-from position_bias.ensemble import SWEPT_FROM
-from position_bias.language_models import studies as of_language_models
-from position_bias.layernorm import studies as of_layernorm
-from position_bias.postnorm import studies as of_postnorm
+from position_bias.language_models import settings as of_language_models
+from position_bias.layernorm import settings as of_layernorm
+from position_bias.postnorm import settings as of_postnorm
+from position_bias.running import configuration
+from position_bias.small_networks.ensemble import SWEPT_FROM
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())

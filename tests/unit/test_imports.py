@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from position_bias import imports
+from position_bias.running import imports
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,7 +47,7 @@ def test_measurements_do_not_depend_on_rollouts_nor_on_plots():
     assert not modules("language_models/measure.py") & {
         "rollout.py",
         "comparison.py",
-        "plots/style.py",
+        "drawing/style.py",
         "statistics.py",
     }
 
@@ -61,7 +61,7 @@ def test_figures_do_not_depend_on_models():
         "decoder.py",
         "emergence/network.py",
     }
-    drawing = [path for path in (ROOT / "scripts").glob("*/*.py") if "plots/style.py" in modules(path)]
+    drawing = [path for path in (ROOT / "scripts").glob("*/*.py") if "drawing/style.py" in modules(path)]
     assert len(drawing) > 15
     for script in drawing:
         assert not modules(script) & models
@@ -157,7 +157,7 @@ def test_imports_run_downward():
         },
         {
             "plots/__init__.py",
-            "plots/style.py",
+            "drawing/style.py",
             "plots/structural.py",
             "plots/structural_theory.py",
             "plots/structural_released.py",

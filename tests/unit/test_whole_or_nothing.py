@@ -18,10 +18,10 @@ from matplotlib.figure import Figure
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, models
 
-from position_bias import artifacts, checkpoint, runtime
-from position_bias.checkpoint import State, UnusableError
-from position_bias.plots import style
-from position_bias.runtime import InputError
+from position_bias.drawing import style
+from position_bias.running import artifacts, checkpoint, runtime
+from position_bias.running.checkpoint import State, UnusableError
+from position_bias.running.runtime import InputError
 
 COLUMNS = ["model", "position", "value"]
 TABLE = pd.DataFrame({"model": ["bloom", "mpt"] * 20, "position": range(40), "value": np.arange(40) / 7})
@@ -228,7 +228,7 @@ def test_without_room_jobs_end_in_one_line_and_leave_the_older_file(tmp_path):
 
 def test_a_log_without_room_fails_no_job(tmp_path):
     program = (
-        "import sys; from position_bias import runtime\n"
+        "import sys; from position_bias.running import runtime\n"
         "with runtime.job('/dev/full'):\n"
         "    runtime.log.info('a line')\n"
         "    runtime.whole_file(sys.argv[1]).__enter__().write_text('done')\n"

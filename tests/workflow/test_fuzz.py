@@ -11,12 +11,12 @@ import yaml
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
 
-from position_bias import configuration
-from position_bias.emergence import studies as of_emergence
-from position_bias.language_models import studies as of_language_models
-from position_bias.layernorm import studies as of_layernorm
-from position_bias.postnorm import studies as of_postnorm
-from position_bias.runtime import InputError
+from position_bias.emergence import settings as of_emergence
+from position_bias.language_models import settings as of_language_models
+from position_bias.layernorm import settings as of_layernorm
+from position_bias.postnorm import settings as of_postnorm
+from position_bias.running import configuration
+from position_bias.running.runtime import InputError
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())

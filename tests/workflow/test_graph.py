@@ -14,12 +14,12 @@ import torch
 import yaml
 from safetensors.numpy import load_file
 
-from position_bias import manifest
-from position_bias.claims import scorecard
-from position_bias.claims.claim import registry, tables
-from position_bias.claims.verdict import COLUMNS
 from position_bias.emergence import gaps
-from position_bias.rollout import dense_last_row, rollout_matrix, transition
+from position_bias.rollout.last_row import dense_last_row, rollout_matrix, transition
+from position_bias.running import manifest
+from position_bias.verdicts import scorecard
+from position_bias.verdicts.claim import registry, tables
+from position_bias.verdicts.verdict import COLUMNS
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = registry(ROOT / "published/claims.csv")
@@ -435,7 +435,11 @@ def test_a_second_run_does_nothing_and_says_so(mine):
 
 
 def test_touching_a_file_rebuilds_nothing(mine):
-    for name in ("position_bias/rollout.py", "position_bias/measure.py", "position_bias/plots/style.py"):
+    for name in (
+        "position_bias/rollout/last_row.py",
+        "position_bias/language_models/measure.py",
+        "position_bias/drawing/style.py",
+    ):
         (mine.root / name).touch()
     assert mine.planned() == {}
 
@@ -461,9 +465,9 @@ def test_one_figure_builds_just_what_it_needs(fresh):
 
 
 def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
-    mine.append("position_bias/plots/structural.py", "\nEDITED = True\n")
+    mine.append("position_bias/structural/figures.py", "\nEDITED = True\n")
     assert mine.planned() == only(*OF_PROFILES, "structural_draw_fig4")
-    mine.append("position_bias/plots/style.py", "\nEDITED = True\n")
+    mine.append("position_bias/drawing/style.py", "\nEDITED = True\n")
     of_theory = ("structural_draw_forces", "structural_draw_dichotomy")
     of_structural = only(*OF_PROFILES, *of_theory, "structural_draw_fig4", "structural_draw_fig5")
     assert mine.planned() == {**of_structural, **EMERGENCE_FIGURES, **LAYERNORM_FIGURES, **POSTNORM_FIGURES}
@@ -548,7 +552,7 @@ def test_a_new_depth_leaves_finished_ones_alone(mine):
 
 def test_an_edit_of_sinks_or_claims_of_emergence_trains_nothing(mine):
     mine.append("position_bias/emergence/sinks.py", "\nEDITED = True\n")
-    mine.append("position_bias/claims/emergence.py", "\nEDITED = True\n")
+    mine.append("position_bias/emergence/checks.py", "\nEDITED = True\n")
     assert mine.planned() == {
         "emergence_attention": 6,
         **OF_EMERGENCE_ATTENTION,
@@ -594,12 +598,12 @@ def test_a_new_learning_rate_of_one_norm_trains_that_alone(mine):
 
 
 def test_an_edit_of_the_rollout_module_reruns_rollouts_and_not_measurements(mine):
-    mine.append("position_bias/rollout.py", "\nEDITED = True\n")
+    mine.append("position_bias/rollout/last_row.py", "\nEDITED = True\n")
     assert mine.planned() == {"rollout": EVERYTHING["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)}
 
 
 def test_an_edit_of_the_measuring_pass_retrains_nothing(mine):
-    mine.append("position_bias/measure.py", "\nEDITED = True\n")
+    mine.append("position_bias/language_models/measure.py", "\nEDITED = True\n")
     planned = mine.planned()
     assert not planned.keys() & {"corpus", "tokenizer", "prompts", "train"}
     assert planned["measure"] == EVERYTHING["measure"]
@@ -660,7 +664,7 @@ def test_a_figure_drawn_again_has_the_same_bytes(mine):
     paths = [mine.root / f"figures/structural/fig1.{suffix}" for suffix in ("pdf", "svg", "png")]
     before = [path.read_bytes() for path in paths]
     measured = (mine.root / MEASURED / "lambda.safetensors").stat().st_mtime_ns
-    mine.append("position_bias/plots/structural.py", "\nEDITED = True\n")
+    mine.append("position_bias/structural/figures.py", "\nEDITED = True\n")
     mine.snakemake("figures/structural/fig1.pdf --cores 1")
     assert [path.read_bytes() for path in paths] == before
     assert (mine.root / MEASURED / "lambda.safetensors").stat().st_mtime_ns == measured

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from workflow import rules
 
-from position_bias import imports
+from position_bias.running import imports
 
 ROOT = Path(__file__).parents[2]
 RULES = {name: rule for name, rule in rules().items() if rule.uses is None}

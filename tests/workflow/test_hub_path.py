@@ -22,7 +22,7 @@ from tokenizers import Tokenizer, processors
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from position_bias.language_models import corpus, families, tokens
-from position_bias.measure import measure
+from position_bias.language_models.measure import measure
 
 LENGTHS = {"heatmap": 10, "standard": 16, "long": 32}
 PROMPTS = 4

@@ -21,7 +21,7 @@ import numpy as np
 import psutil
 import pytest
 
-from position_bias import artifacts
+from position_bias.running import artifacts
 
 ROOT = Path(__file__).parents[2]
 
@@ -128,7 +128,7 @@ replace, seen = os.replace, 0
 
 def watched(source, target):
     global seen
-    if sys._getframe(1).f_globals["__name__"] != "position_bias.runtime":
+    if sys._getframe(1).f_globals["__name__"] != "position_bias.running.runtime":
         return replace(source, target)
     with open(os.environ["NAMED"], "a") as named:
         named.write(f"{target}\\n")

@@ -10,7 +10,7 @@ import pytest
 
 from position_bias.released import schedules, slopes
 from position_bias.released.models import DATASETS, MODELS
-from position_bias.rollout import dense_last_row
+from position_bias.rollout.last_row import dense_last_row
 
 JOBS = {
     "released_schedules": 1,

@@ -1,1 +1,0 @@
-"""Claims of the papers, and the verdicts that measurements pass on them."""

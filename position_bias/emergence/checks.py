@@ -1,0 +1,323 @@
+"""What Wu et al. 2025 claim of the accuracy gaps and attention sinks of trained networks.
+
+A gap is above 0 where the earlier of two equal items is preferred. Predictions and margins were fixed before the run.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES, summary
+from position_bias.verdicts.verdict import Prediction, mean_row, table
+
+PAPER = "emergence"
+NO_CLAIM = "no claim"
+
+NEGLIGIBLE = 0.01  # of an accuracy
+EARLIER = Prediction(">", 0, NEGLIGIBLE)
+LATER = Prediction("<", 0, NEGLIGIBLE)
+EQUAL = Prediction("=", 0, 0.05)
+MORE = Prediction(">", 0, NEGLIGIBLE)
+
+FIGURES = {  # (vocabulary, study) -> what shows it
+    ("gaussian", "plain"): "Figure 4",
+    ("gaussian", "residual"): "Figure 5",
+    ("gaussian", "ends"): "Figure 3",
+    ("gaussian", "first"): "Figure 6a",
+    ("gaussian", "middle"): "Figure 6b",
+    ("gaussian", "last"): "Figure 6c",
+    ("gaussian", "window"): "Figure 8b",
+    ("gaussian", "prefix"): "Figure 8c",
+    ("fixed", "plain"): "Figure 9",
+    ("fixed", "residual"): "Figure 10",
+    ("fixed", "ends"): "Figure 11a",
+    ("fixed", "first"): "Figure 11b",
+    ("fixed", "middle"): "Figure 11c",
+    ("fixed", "last"): "Figure 11d",
+    ("fixed", "window"): "Figure 13b",
+    ("fixed", "prefix"): "Figure 13c",
+    ("isotropic", "plain"): "Appendix L",
+}
+
+SINK_FIGURES = {
+    ("gaussian", "plain"): "Figure 8a",
+    ("gaussian", "window"): "Figure 8b",
+    ("gaussian", "prefix"): "Figure 8c",
+    ("fixed", "plain"): "Figure 13a",
+    ("fixed", "window"): "Figure 13b",
+    ("fixed", "prefix"): "Figure 13c",
+}
+SINK_CLAIMS = {  # ids of the claims on the figures above
+    ("gaussian", "plain"): "emergence-figure-8a",
+    ("gaussian", "window"): "emergence-figure-8b",
+    ("gaussian", "prefix"): "emergence-figure-8c",
+    ("fixed", "plain"): "emergence-figure-13",
+    ("fixed", "window"): "emergence-figure-13",
+    ("fixed", "prefix"): "emergence-figure-13",
+}
+DEEP = 4  # layers of the deep regime of footnote 2, at least
+NULL = "ours: beyond what softmax alone gives"
+NOT_TRAINED = pd.Series(dtype=float)  # what is known where no network is deep enough, or none deeper than another
+
+FIRST_MIDDLE, FIRST_LAST, MIDDLE_LAST = PAIR_NAMES
+BEGINNING = {FIRST_MIDDLE: EARLIER, FIRST_LAST: EARLIER}
+
+# What a study's networks with a positional encoding learn from its data (Section 5.2, K.3), and a causal mask alone
+LEARNED = {
+    "ends": {**BEGINNING, MIDDLE_LAST: LATER},
+    "first": BEGINNING,
+    "middle": {FIRST_MIDDLE: LATER, MIDDLE_LAST: EARLIER},
+    "last": {FIRST_LAST: LATER, MIDDLE_LAST: LATER},
+}
+CAUSAL_ALONE = {
+    "plain": {**BEGINNING, MIDDLE_LAST: EARLIER},
+    **dict.fromkeys(LEARNED, BEGINNING),
+}
+
+
+ASKED = ("study", "mask", "encoding", "pair")
+
+
+def expected(study: str, mask: str, encoding: str, pair: str) -> Prediction | None:
+    """What the paper predicts of the gap of a pair; None where it says nothing."""
+    if mask == encoding == "none":
+        return EQUAL  # without either, a network cannot tell positions apart
+    if encoding in ("sin", "rope"):
+        return LEARNED.get(study, {}).get(pair)
+    return CAUSAL_ALONE.get(study, {}).get(pair) if (mask, encoding) == ("causal", "none") else None
+
+
+def gap_table(trained: pd.DataFrame, settled: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Every gap with its interval over seeds and its verdict, at the end of training and averaged over its last part.
+
+    `trained` and `settled` are the tables of `gaps.trained` and `gaps.settled`.
+    """
+    keys = [*CONFIGURATION, "pair"]
+    table = summary(trained, keys, "gap", level)
+    late = summary(settled, keys, "gap", level).drop(columns="seeds")
+    table = table.merge(late, on=keys, suffixes=("", " settled"), validate="one_to_one")
+    predictions = [expected(*of) for of in zip(*(table[name] for name in ASKED), strict=True)]
+    intervals = zip(table["low"], table["high"], strict=True)
+    return table.assign(
+        relation=["" if prediction is None else prediction.relation for prediction in predictions],
+        bound=[np.nan if prediction is None else prediction.bound for prediction in predictions],
+        margin=[np.nan if prediction is None else prediction.margin for prediction in predictions],
+        verdict=[
+            NO_CLAIM if prediction is None else prediction.verdict(*interval)
+            for prediction, interval in zip(predictions, intervals, strict=True)
+        ],
+        item=[FIGURES[shown] for shown in zip(table["vocabulary"], table["study"], strict=True)],
+    )
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What claims are judged on, by seed."""
+
+    gaps: pd.DataFrame  # of gaps.trained
+    accuracy: pd.DataFrame  # of gaps.by_position
+    sinks: pd.DataFrame  # of sinks.measure, with the columns of a configuration, at one threshold
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A quantity of each seed, and what is predicted of it. Networks of one seed share data and initial weights."""
+
+    claim: str  # id of the claim that it speaks of, or ""
+    item: str
+    quantity: str
+    prediction: Prediction
+    values: pd.Series
+    source: str
+
+
+def checks(trained: Trained, scale: str, level: float) -> pd.DataFrame:
+    """Verdicts on what the paper says of single gaps and of networks together, in the schema of `verdict.COLUMNS`."""
+    statements = (_positions, _encodings, _depth, _weak_at_the_end, _ends, _lost_in_the_middle, _vocabularies, _sinks)
+    rows = [
+        mean_row(found.claim, found.item, found.quantity, found.prediction, found.values, level, found.source)
+        for statement in statements
+        for found in statement(trained)
+    ]
+    return table(PAPER, scale, rows)
+
+
+def _positions(trained: Trained) -> Iterator[Finding]:
+    """What is expected of single gaps: those of `gap_table` that the paper speaks of, with the same predictions."""
+    keys = ["vocabulary", "study", "mask", "encoding", "depth", "pair"]
+    for (vocabulary, study, mask, encoding, depth, pair), gaps in _networks(trained.gaps, keys):
+        if prediction := expected(study, mask, encoding, pair):
+            quantity = f"{pair} gap; {vocabulary}, {study}, mask {mask}, PE {encoding}, {depth} layers"
+            gap, source = gaps.set_index("seed")["gap"], _expected_by(study, mask, encoding)
+            claim = _claim_on_gap(vocabulary, study, mask, encoding, pair)
+            yield Finding(claim, FIGURES[vocabulary, study], quantity, prediction, gap, source)
+
+
+def _expected_by(study: str, mask: str, encoding: str) -> str:
+    """Where the paper says what is `expected`."""
+    if mask == encoding == "none":
+        return "Section 5.2: neither mask nor encoding tells positions apart"
+    if study == "plain":
+        return "Section 5.1: a causal mask alone favours the beginning"
+    if encoding == "none":
+        return "Section 5.2, K.3: a causal mask alone learns the beginning"
+    ends = "Section 5.2: encodings learn both ends, the beginning slightly better"
+    return ends if study == "ends" else "K.3: encodings learn a bias at any position"
+
+
+def _claim_on_gap(vocabulary: str, study: str, mask: str, encoding: str, pair: str) -> str:
+    """Id of the claim that what is `expected` of a single gap speaks of, or ""."""
+    if vocabulary == "fixed":
+        return "emergence-figure-11" if study in LEARNED else ""
+    if vocabulary != "gaussian":
+        return ""
+    if mask == encoding == "none":
+        return "emergence-figure-3-causal" if study == "ends" else ""
+    if study == "plain":
+        return "emergence-causal-primacy" if pair in BEGINNING else ""
+    if encoding == "none":
+        return "emergence-figure-6-causal"
+    return "emergence-figure-3-u" if study == "ends" else "emergence-figure-6-encodings"
+
+
+def _encodings(trained: Trained) -> Iterator[Finding]:
+    """Relative encodings add focus on recent tokens, the decay mask more than RoPE (Sections 5.1, K.1)."""
+    claims = {"gaussian": "emergence-encodings", "fixed": "emergence-figure-9"}
+    for (vocabulary, depth), by_encoding in _networks(trained.gaps, ["vocabulary", "depth"], study="plain"):
+        claim, item = claims.get(vocabulary, ""), FIGURES[vocabulary, "plain"]
+        for more, less in (("none", "rope"), ("none", "decay"), ("rope", "decay")):
+            if {more, less} <= set(by_encoding["encoding"]):
+                gap = _of(by_encoding, "gap", pair=FIRST_LAST, encoding=more)
+                minus = _of(by_encoding, "gap", pair=FIRST_LAST, encoding=less)
+                quantity = f"{FIRST_LAST} gap, {more} - {less}; {vocabulary}, {depth} layers, no residual"
+                source = "Section 5.1: both reduce primacy, RoPE less so"
+                yield Finding(claim, item, quantity, MORE, gap - minus, source)
+
+
+def _depth(trained: Trained) -> Iterator[Finding]:
+    """Depth amplifies primacy without residual connections (Figures 4, 9), and with them for the fixed vocabulary."""
+    without = "Section 5.1, K.1: deeper attention amplifies primacy, whatever the encoding"
+    claimed = {
+        ("gaussian", "plain"): ("emergence-depth", without),
+        ("fixed", "plain"): ("emergence-figure-9", without),
+        ("fixed", "residual"): ("emergence-figure-10", "Appendix L: so it does with residual connections"),
+    }
+    for (vocabulary, study, encoding), by_depth in _networks(trained.gaps, ["vocabulary", "study", "encoding"]):
+        depths = sorted(by_depth["depth"].unique())
+        if (vocabulary, study) in claimed:
+            claim, source = claimed[vocabulary, study]
+            for deeper, than in dict.fromkeys([*zip(depths[1:], depths, strict=False), (depths[-1], depths[0])]):
+                gap = _of(by_depth, "gap", pair=FIRST_LAST, depth=deeper)
+                minus = _of(by_depth, "gap", pair=FIRST_LAST, depth=than)
+                quantity = f"{FIRST_LAST} gap, {deeper} - {than} layers; {vocabulary}, {study}, encoding {encoding}"
+                change = gap - minus if deeper > than else NOT_TRAINED
+                yield Finding(claim, FIGURES[vocabulary, study], quantity, MORE, change, source)
+
+
+def _weak_at_the_end(trained: Trained) -> Iterator[Finding]:
+    """The gap between middle and last is smaller than the gaps that involve the first item (Section 5.1)."""
+    causal = trained.gaps[trained.gaps["encoding"] == "none"]
+    for (vocabulary, depth), gaps in _networks(causal, ["vocabulary", "depth"], study="plain"):
+        claim = "emergence-small-at-the-end" if vocabulary == "gaussian" else ""
+        for pair in (FIRST_MIDDLE, FIRST_LAST):
+            less = _of(gaps, "gap", pair=pair).abs() - _of(gaps, "gap", pair=MIDDLE_LAST).abs()
+            quantity = f"size of the {pair} gap - {MIDDLE_LAST} gap; {vocabulary}, {depth} layers, no residual, no PE"
+            yield Finding(claim, FIGURES[vocabulary, "plain"], quantity, MORE, less, "Section 5.1: notably smaller")
+
+
+def _ends(trained: Trained) -> Iterator[Finding]:
+    """A causal mask alone brings position into play, where no mask does not (Section 5.2)."""
+    claims = {"gaussian": "emergence-figure-3-causal", "fixed": "emergence-figure-11"}
+    alone = trained.gaps[trained.gaps["encoding"] == "none"]
+    for (vocabulary,), gaps in _networks(alone, ["vocabulary"], study="ends"):
+        causal, without = (_of(gaps, "gap", pair=FIRST_LAST, mask=mask) for mask in ("causal", "none"))
+        quantity = f"{FIRST_LAST} gap, causal - no mask; {vocabulary}, no PE, trained on both ends"
+        source = "Section 5.2: the causal mask induces primacy by itself"
+        claim, item = claims.get(vocabulary, ""), FIGURES[vocabulary, "ends"]
+        yield Finding(claim, item, quantity, MORE, causal - without, source)
+
+
+def _lost_in_the_middle(trained: Trained) -> Iterator[Finding]:
+    """Footnote 2: of the networks trained without bias, deep ones with RoPE and residual connections alone lose it."""
+    rope = trained.gaps[trained.gaps["encoding"] == "rope"]
+    for (vocabulary, depth), gaps in _networks(rope, ["vocabulary", "depth"], study="residual"):
+        if depth == _where(rope, study="residual", vocabulary=vocabulary)["depth"].max():
+            claim = "emergence-footnote-2" if vocabulary == "gaussian" else ""
+            for pair, prediction in ((FIRST_MIDDLE, EARLIER), (MIDDLE_LAST, LATER)):
+                quantity = f"{pair} gap; {vocabulary}, RoPE, {depth} layers with residual, trained without bias"
+                source = "footnote 2: deep RoPE loses the middle without biased data"
+                gap = _of(gaps, "gap", pair=pair) if depth >= DEEP else NOT_TRAINED
+                yield Finding(claim, FIGURES[vocabulary, "residual"], quantity, prediction, gap, source)
+
+
+def _vocabularies(trained: Trained) -> Iterator[Finding]:
+    """Without a common direction the fixed vocabulary resembles the Gaussian one, with it the task is harder (L)."""
+    for (encoding, depth), gaps in _networks(trained.gaps, ["encoding", "depth"], study="plain", pair=FIRST_LAST):
+        if {"isotropic", "gaussian"} <= set(gaps["vocabulary"]):
+            isotropic, gaussian = (_of(gaps, "gap", vocabulary=name) for name in ("isotropic", "gaussian"))
+            quantity = f"{FIRST_LAST} gap, lambda = 0 - gaussian; {depth} layers, no residual, encoding {encoding}"
+            source = "Appendix L: lambda = 0 resembles the Gaussian vocabulary"
+            yield Finding("emergence-isotropic", "Appendix L", quantity, EQUAL, isotropic - gaussian, source)
+    for (encoding, depth), plain in _networks(trained.accuracy, ["encoding", "depth"], study="plain"):
+        if {"gaussian", "fixed"} <= set(plain["vocabulary"]):
+            by_seed = plain.groupby(["vocabulary", "seed"])["accuracy"].mean().reset_index()
+            gaussian, fixed = (_of(by_seed, "accuracy", vocabulary=name) for name in ("gaussian", "fixed"))
+            quantity = f"accuracy, gaussian - fixed; {depth} layers, no residual, encoding {encoding}"
+            source = "Appendix L: anisotropy makes the task harder"
+            yield Finding("emergence-harder", "Appendix L", quantity, MORE, gaussian - fixed, source)
+
+
+def _sinks(trained: Trained) -> Iterator[Finding]:
+    """Sinks on the first token, on it the more the wider a window, and on all prefix tokens (K.4), and our nulls."""
+    for (vocabulary, study), sinks in _networks(trained.sinks, ["vocabulary", "study"], encoding="none", depth=2):
+        claim, item = SINK_CLAIMS[vocabulary, study], SINK_FIGURES[vocabulary, study]
+        of_null = "emergence-sinks-null" if vocabulary == "gaussian" else ""
+        metric, untrained, uniform = (_per_token(sinks, state) for state in ("trained", "untrained", "uniform"))
+        masks = sorted(metric.index.unique("mask"), key=lambda mask: int("0" + mask.lstrip(ascii_lowercase)))
+        for mask in masks:
+            tokens = metric.loc[mask]
+            centres = int(mask.removeprefix("prefix")) if mask.startswith("prefix") else 1
+            where = f"tokens 1 to {centres}" if centres > 1 else "the first token"
+            least = tokens.loc[:, :centres].min(axis=1)
+            name = f"sink metric; {vocabulary}, {mask}, 2 layers, no residual, no PE"
+            if study != "window" or mask == masks[-1]:
+                beyond = least - tokens.loc[:, centres + 1 :].max(axis=1)
+                source = "K.4: sinks at the centre nodes"
+                yield Finding(claim, item, f"{where} - any other, {name}", MORE, beyond, source)
+            null = least - uniform.loc[mask].iloc[0].loc[:centres].min()
+            yield Finding(of_null, item, f"{where} - uniform attention, {name}", MORE, null, NULL)
+            start = least - untrained.loc[mask].loc[:, :centres].min(axis=1)
+            yield Finding("", item, f"{where} - untrained, {name}", MORE, start, NULL)
+        if study == "window" and len(masks) > 1:
+            wide, narrow = (metric.loc[masks[end]][1] for end in (-1, 0))
+            quantity = f"sink metric of the first token, {masks[-1]} - {masks[0]}; {vocabulary}"
+            source = "K.4: on the first token where windows are wide"
+            yield Finding(claim, item, quantity, MORE, wide - narrow, source)
+            null_wide, null_narrow = (float(uniform.loc[masks[end]][1].iloc[0]) for end in (-1, 0))
+            beyond_null = (wide - narrow) - (null_wide - null_narrow)
+            yield Finding("", item, f"{quantity}, beyond that of uniform attention", MORE, beyond_null, NULL)
+
+
+def _per_token(sinks: pd.DataFrame, state: str) -> pd.DataFrame:
+    """The metric in one state: masks and seeds down, tokens across."""
+    return _where(sinks, state=state).pivot(index=["mask", "seed"], columns="token", values="value")
+
+
+def _networks(table: pd.DataFrame, keys: list[str], **wanted: object) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Groups of the rows that have the values `wanted`, by `keys`."""
+    yield from _where(table, **wanted).groupby(keys, sort=False)
+
+
+def _of(table: pd.DataFrame, value: str, **wanted: object) -> pd.Series:
+    """A value by seed, of the rows that have the values `wanted`."""
+    return _where(table, **wanted).set_index("seed")[value]
+
+
+def _where(table: pd.DataFrame, **wanted: object) -> pd.DataFrame:
+    for name, wish in wanted.items():
+        table = table[table[name] == wish]
+    return table

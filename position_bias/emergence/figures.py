@@ -1,0 +1,404 @@
+"""Figures of Wu et al. 2025 on accuracy gaps: what depth, encoding, mask and training data do to the bias.
+
+A gap is [a, b] - [b, a]: how often the label of the item at a is retrieved while b holds a copy of the item, less the
+reverse. Tables are tidy and hold one study: no two rows that would share a bar or a point.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.patheffects import Normal, Stroke
+from matplotlib.ticker import EngFormatter
+from matplotlib.typing import ColorType as Colour
+from numpy.typing import ArrayLike, NDArray
+
+from position_bias.drawing.style import PAGE, REFERENCE
+from position_bias.statistics import t_interval
+
+_PALETTE = sns.color_palette("colorblind")
+ENCODINGS = {"none": "no encoding", "sin": "sinusoidal", "rope": "RoPE", "decay": "decay mask"}
+PAIRS = {"first-middle": "first vs.\nmiddle", "first-last": "first vs.\nlast", "middle-last": "middle vs.\nlast"}
+PAIR_LOOKS = {"first-middle": (_PALETTE[0], "s"), "first-last": (_PALETTE[3], "o"), "middle-last": (_PALETTE[4], "^")}
+MASK_LOOKS = {  # by family: what it is called, its parameter, its colour
+    "none": ("no mask", "", _PALETTE[7]),
+    "causal": ("causal mask", "", _PALETTE[2]),
+    "window": ("sliding window", "w", _PALETTE[1]),
+    "prefix": ("prefix mask", "K", _PALETTE[9]),
+}
+BIASES = {
+    "none": "any item",
+    "first": "the first item",
+    "middle": "the middle item",
+    "last": "the last item",
+    "ends": "the first or last item",
+}
+DEEPEST = 10  # layers, the dark end of the colours
+
+
+GAP = r"accuracy gap $[a, b] - [b, a]$"
+DIRECTION = "← bias to later | to earlier →"  # on an axis that runs upward
+ACCURACY = "accuracy"
+CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual"]
+LEARNING = {  # a row of panels each: what its axis says, the quantities in it with their line styles
+    "loss": {"loss": "-"},
+    ACCURACY: {"accuracy": "-", "in_context": "--"},
+    "first vs. middle\naccuracy gap": {"first-middle": "-"},
+    "first vs. last\naccuracy gap": {"first-last": "-"},
+    "middle vs. last\naccuracy gap": {"middle-last": "-"},
+}
+LONG_TRAINING: Any = [["first-last", "first-middle", "end"], ["first-last", "middle-last", "end"]]
+
+
+def depth_colour(depth: int) -> Colour:
+    """A colour for each depth, the same in every figure: the deeper, the darker."""
+    return mpl.colormaps["viridis_r"](0.1 + 0.86 * (np.sqrt(depth) - 1) / (np.sqrt(DEEPEST) - 1))
+
+
+def mask_colour(mask: str) -> Colour:
+    """The colour of the family of a mask such as `causal` or `window5`."""
+    return MASK_LOOKS[_family(mask)[0]][2]
+
+
+def mask_name(mask: str) -> str:
+    """What a mask such as `causal` or `window5` is called in a figure."""
+    family, size = _family(mask)
+    name, parameter, _ = MASK_LOOKS[family]
+    return f"{name}, ${parameter} = {size}$" if size else name
+
+
+def depth_overview(
+    plain_gaps: pd.DataFrame, residual_gaps: pd.DataFrame, per_seed: pd.DataFrame | None = None
+) -> Figure:
+    """Figure 2: gap of each pair without bias in the training data, a bar a depth.
+
+    Above without residual connections, below with; a column an encoding. Error bars are t-intervals over seeds; dots
+    are the seeds of `per_seed`, a table of both rows.
+    """
+    tables = {"without residual": plain_gaps, "with residual": residual_gaps}
+    encodings = _present(pd.concat(tables.values())["encoding"], ENCODINGS)
+    figure, rows = plt.subplots(2, len(encodings), figsize=(PAGE, 3.9), sharex=True, sharey=True, squeeze=False)
+    for row, (title, gaps), residual in zip(rows, tables.items(), (False, True), strict=True):
+        looks = {depth: depth_colour(depth) for depth in _depths(gaps)}
+        seeds = gaps.iloc[:0].assign(seed=0) if per_seed is None else per_seed[per_seed["residual"] == residual]
+        for axes, encoding in zip(row, encodings, strict=True):
+            _grouped_bars(axes, _of(gaps, encoding), _of(seeds, encoding), "depth", looks)
+        row[0].set_ylabel(f"{title}\n{GAP}\n{DIRECTION}")
+    _titles(rows[0], encodings)
+    _legend(figure, [Patch(color=depth_colour(d), label=_layers(d)) for d in _depths(*tables.values())])
+    return figure
+
+
+def depth(
+    gaps: pd.DataFrame, per_seed: pd.DataFrame, accuracy: pd.DataFrame, chance: float, in_context: float
+) -> Figure:
+    """Figures 4, 5, 9 and 10: what depth does without bias in the training data, a column an encoding.
+
+    Above, the gap of each pair against depth: mean, t-interval and every seed. Below, the accuracy by position of the
+    answer, a line a depth with its t-interval, beside `chance` among all labels and among those of the sequence.
+    """
+    encodings = _present(gaps["encoding"], ENCODINGS)
+    figure, (above, below) = plt.subplots(2, len(encodings), figsize=(PAGE, 4.6), sharey="row", squeeze=False)
+    for encoding, top, bottom in zip(encodings, above, below, strict=True):
+        _gaps_by_depth(top, _of(gaps, encoding), _of(per_seed, encoding))
+        for layers, by_answer in _by_depth(_of(accuracy, encoding).sort_values("answer")):
+            _curve(bottom, by_answer["answer"], by_answer, "accuracy", depth_colour(layers))
+        bottom.set_xticks(sorted(accuracy["answer"].unique()))
+        bottom.set_xlabel("position of the answer (item)")
+    references = _reference_lines(below, chance, in_context)
+    _titles(above, encodings)
+    above[0].set_ylabel(f"{GAP}\n{DIRECTION}")
+    below[0].set_ylabel(ACCURACY)
+    below[0].set_ylim(bottom=0)
+    pairs = [Line2D([], [], color=c, marker=m, markersize=3, label=_inline(p)) for p, (c, m) in PAIR_LOOKS.items()]
+    _legend(figure, pairs)
+    _legend(figure, [*_depth_lines(accuracy), *references], "lower")
+    return figure
+
+
+def trained_with_bias(gaps: pd.DataFrame, per_seed: pd.DataFrame) -> Figure:
+    """Figures 3, 6a-c and 11a-d: gap of each pair after training with one positional bias, a bar a mask.
+
+    A panel an encoding; error bars are t-intervals over seeds, dots are the seeds.
+    """
+    encodings = _present(gaps["encoding"], ENCODINGS)
+    looks = {mask: mask_colour(mask) for mask in _present(gaps["mask"], ("none", "causal"))}
+    figure, rows = plt.subplots(1, len(encodings), figsize=(PAGE, 2.4), sharey=True, squeeze=False)
+    for axes, encoding in zip(rows[0], encodings, strict=True):
+        _grouped_bars(axes, _of(gaps, encoding), _of(per_seed, encoding), "mask", looks)
+    _titles(rows[0], encodings)
+    rows[0][0].set_ylabel(f"{GAP}\n{DIRECTION}")
+    (bias,) = gaps["bias"].unique()
+    handles = [Patch(color=colour, label=mask_name(mask)) for mask, colour in looks.items()]
+    _legend(figure, [Line2D([], [], linestyle="", label=f"trained on queries for {BIASES[bias]}:"), *handles])
+    return figure
+
+
+def learning_curves(curves: pd.DataFrame, chance: float | None = None, in_context: float | None = None) -> Figure:
+    """What is learnt when (ours): loss, accuracy and gaps against iterations, a column a configuration.
+
+    One colour a depth, with t-intervals over seeds; dashed, the share of answers that are some label of the sequence.
+    Accuracies of guessing are drawn where they are given.
+    """
+    rows_shown = {label: styles for label, styles in LEARNING.items() if curves["quantity"].isin(styles).any()}
+    columns = _configurations(curves)
+    size = (PAGE, 0.9 + 1.15 * len(rows_shown))
+    figure, rows = plt.subplots(len(rows_shown), len(columns), figsize=size, sharex=True, sharey="row", squeeze=False)
+    for (label, styles), row in zip(rows_shown.items(), rows, strict=True):
+        for axes, of_column in zip(row, columns.values(), strict=True):
+            _learning(axes, of_column, styles)
+        row[0].set_ylabel(label)
+    notes: list[Line2D] = []
+    if (curves["quantity"] == "in_context").any():
+        label = "answers that are a label of the sequence"
+        notes.append(Line2D([], [], color="black", linestyle="--", label=label))
+    if ACCURACY in rows_shown and chance is not None and in_context is not None:
+        notes += _reference_lines(rows[list(rows_shown).index(ACCURACY)], chance, in_context)
+    for axes, title in zip(rows[0], columns, strict=True):
+        axes.set_title(title)
+    for axes in rows[-1]:
+        _iterations(axes, curves["iteration"].max())
+    _share_limits(axes for label, row in zip(rows_shown, rows, strict=True) if "gap" in label for axes in row)
+    _legend(figure, _depth_lines(curves))
+    if notes:
+        _legend(figure, notes, "lower")
+    return figure
+
+
+def long_training(
+    curves: pd.DataFrame, laptop: pd.DataFrame | None = None, last: int = 5, level: float = 0.95
+) -> Figure:
+    """What is left of the bias after long training (ours): gaps against iterations, one colour a depth.
+
+    `curves` has a gap a row, by depth, seed, iteration and pair: thin lines are seeds, bold ones their means. The right
+    panel has the first-last gap over the `last` checkpoints (shaded), mean with t-interval beside every seed; and, as
+    diamonds, that of `laptop`, a summary by depth and pair, where it is given.
+    """
+    figure = plt.figure(figsize=(PAGE, 3.1))
+    panels = figure.subplot_mosaic(LONG_TRAINING, width_ratios=[1.5, 1, 1])
+    for pair in PAIRS:
+        _long_curves(panels[pair], curves[curves["pair"] == pair])
+        _iterations(panels[pair], curves["iteration"].max())
+        panels[pair].set_title(_inline(pair))
+    late = curves[curves["iteration"].isin(np.unique(curves["iteration"])[-last:])]
+    panels["first-last"].axvspan(late["iteration"].min(), late["iteration"].max(), color="0.9", linewidth=0, zorder=0)
+    _ends(panels["end"], late[late["pair"] == "first-last"], laptop, level)
+    _share_limits(panels.values())
+    panels["first-last"].set_ylabel(f"{GAP}\n{DIRECTION}")
+    panels["first-middle"].set_xlabel("")
+    others = [] if laptop is None else [laptop]
+    marks = [_mark(f"{late['iteration'].max():,} iterations", "o"), *(_mark("laptop scale", "D") for _ in others)]
+    _legend(figure, [*_depth_lines(curves, *others), *marks])
+    return figure
+
+
+def _grouped_bars(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame, by: str, looks: Mapping[Any, Colour]) -> None:
+    """A group of bars for each pair, a bar for each value of column `by` that has a look."""
+    width = 0.8 / len(looks)
+    for index, (value, colour) in enumerate(looks.items()):
+        offset = (index - (len(looks) - 1) / 2) * width
+        shown = gaps[gaps[by] == value].set_index("pair").reindex(list(PAIRS))
+        at = np.arange(len(PAIRS)) + offset
+        axes.bar(at, shown["gap"], 0.9 * width, color=colour)
+        seeds = per_seed[per_seed[by] == value]
+        _dots(axes, np.array([list(PAIRS).index(pair) for pair in seeds["pair"]]) + offset, seeds, "white", 0.5 * width)
+        _intervals(axes, at, shown, "black", halo=True)
+    axes.axhline(0, color="black", linewidth=0.6)
+    axes.set_xticks(range(len(PAIRS)), list(PAIRS.values()))
+    axes.tick_params(axis="x", length=0)
+    axes.spines["bottom"].set_visible(False)
+
+
+def _gaps_by_depth(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame) -> None:
+    depths = _depths(gaps)
+    apart = min(np.diff(depths), default=1)
+    for offset, (pair, (colour, marker)) in zip((-0.11, 0, 0.11), PAIR_LOOKS.items(), strict=True):
+        shown = gaps[gaps["pair"] == pair].sort_values("depth")
+        seeds = per_seed[per_seed["pair"] == pair]
+        at = shown["depth"] + offset * apart
+        _dots(axes, seeds["depth"] + (offset + 0.05) * apart, seeds, colour)  # beside the interval
+        axes.plot(at, shown["gap"], marker, linestyle="-", color=colour, markersize=3.5, linewidth=0.9, zorder=3)
+        _intervals(axes, at, shown, colour)
+    axes.axhline(0, color="black", linewidth=0.6, zorder=0)
+    axes.set_xticks(depths)
+    axes.set_xlim(depths[0] - 0.5 * apart, depths[-1] + 0.5 * apart)
+    axes.set_xlabel("depth (layers)")
+
+
+def _learning(axes: Axes, curves: pd.DataFrame, styles: Mapping[str, str]) -> None:
+    """The quantities of a panel against iterations, a line a depth."""
+    for quantity, style in styles.items():
+        for depth, curve in _by_depth(curves[curves["quantity"] == quantity]):
+            ordered = curve.sort_values("iteration")
+            _curve(axes, ordered["iteration"], ordered, "value", depth_colour(depth), style)
+
+
+def _long_curves(axes: Axes, curves: pd.DataFrame) -> None:
+    """Gap of one pair against iterations, seeds thin and their mean bold."""
+    for depth, of_depth in _by_depth(curves):
+        by_seed = of_depth.pivot(index="iteration", columns="seed", values="gap")
+        axes.plot(by_seed.index, by_seed, color=depth_colour(depth), linewidth=0.4, alpha=0.5)
+    for depth, of_depth in _by_depth(curves):
+        mean = of_depth.groupby("iteration")["gap"].mean()
+        axes.plot(mean.index, mean, color=depth_colour(depth), linewidth=1.4)
+
+
+def _ends(axes: Axes, late: pd.DataFrame, laptop: pd.DataFrame | None, level: float) -> None:
+    """Gap of every seed over the last checkpoints, and its mean, beside the laptop's, against depth."""
+    depths = _depths(late) if laptop is None else _depths(late, laptop)
+    for index, depth in enumerate(depths):
+        seeds = late[late["depth"] == depth].groupby("seed")["gap"].mean().reset_index()
+        if len(seeds):
+            low, high = t_interval(seeds[["gap"]], level)
+            summary = pd.DataFrame({"gap": [seeds["gap"].mean()], "low": low, "high": high})
+            _mean_and_interval(axes, index - 0.15, summary, depth, "o")
+            _dots(axes, np.full(len(seeds), index), seeds, depth_colour(depth), 0.1)
+        if laptop is not None:
+            of_laptop = laptop[(laptop["depth"] == depth) & (laptop["pair"] == "first-last")]
+            _mean_and_interval(axes, index + 0.2, of_laptop, depth, "D")
+    axes.set_xticks(range(len(depths)), [str(depth) for depth in depths])
+    axes.set_xlim(-0.5, len(depths) - 0.5)
+    axes.set_xlabel("depth (layers)")
+    axes.set_title("first vs. last, at the end")
+
+
+def _mean_and_interval(axes: Axes, at: float, summary: pd.DataFrame, depth: int, marker: str) -> None:
+    """A mean with its interval, filled only where it is of this figure's own runs."""
+    colour = depth_colour(depth)
+    fill = colour if marker == "o" else "white"
+    x = np.full(len(summary), at)
+    _intervals(axes, x, summary, colour)
+    axes.plot(x, summary["gap"], marker, color=colour, markerfacecolor=fill, markersize=4, zorder=5)
+
+
+def _curve(axes: Axes, at: ArrayLike, table: pd.DataFrame, value: str, colour: Colour, style: str = "-") -> None:
+    """A line with its band, which one seed does not have."""
+    if table["low"].notna().any():
+        axes.fill_between(at, table["low"], table["high"], color=colour, alpha=0.2, linewidth=0)
+    axes.plot(at, table[value], style, color=colour)
+
+
+def _intervals(axes: Axes, at: ArrayLike, table: pd.DataFrame, colour: Colour, halo: bool = False) -> None:
+    """Error bars from low to high, where there are any; a halo sets them off from dark bars."""
+    known = table["low"].notna().to_numpy()
+    bars = axes.vlines(np.asarray(at)[known], table["low"][known], table["high"][known], color=colour, zorder=4)
+    bars.set_linewidth(0.8)
+    if halo:
+        bars.set_path_effects([Stroke(linewidth=1.8, foreground="white"), Normal()])
+
+
+def _dots(axes: Axes, at: ArrayLike, per_seed: pd.DataFrame, colour: Colour, spread: float = 0.0) -> None:
+    """A dot a seed, in the order of the seeds from side to side of `spread`."""
+    rank = per_seed["seed"].rank(method="dense").to_numpy()
+    aside = (rank - (rank.max(initial=1) + 1) / 2) / rank.max(initial=1) * spread
+    looks: dict[str, Any] = {"edgecolor": "0.3", "linewidth": 0.3} if colour == "white" else {"linewidth": 0}
+    axes.scatter(np.asarray(at) + aside, per_seed["gap"], s=4, facecolor=colour, alpha=0.6, zorder=3, **looks)
+
+
+def _reference_lines(row: Iterable[Axes], chance: float, in_context: float) -> list[Line2D]:
+    """Accuracies of guessing, in each panel of a row; what to put into the legend."""
+    looks: dict[str, dict[str, Any]] = {
+        f"chance, {chance:.3f}": {"linestyle": ":", "color": REFERENCE, "linewidth": 0.7, "zorder": 0},
+        f"in-context chance, {in_context:.3f}": {"linestyle": "-.", "color": REFERENCE, "linewidth": 0.7, "zorder": 0},
+    }
+    for axes in row:
+        for level, look in zip((chance, in_context), looks.values(), strict=True):
+            axes.axhline(level, **look)
+    return [Line2D([], [], label=label, **look) for label, look in looks.items()]
+
+
+def _iterations(axes: Axes, last: int) -> None:
+    """An axis of square roots: the gaps appear early and change for long."""
+    axes.set_xscale("function", functions=(_signed_root, np.square))
+    axes.set_xticks(last * np.array([0, 0.1, 0.25, 0.5, 1]))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.set_xlim(0, last)
+    axes.set_xlabel("iteration")
+
+
+def _share_limits(panels: Iterable[Axes]) -> None:
+    """The same limits for all panels of gaps, and a line at no gap."""
+    shown = list(panels)
+    bounds = [bound for axes in shown for bound in axes.get_ylim()]
+    for axes in shown:
+        axes.axhline(0, color="black", linewidth=0.6, zorder=0)
+        axes.set_ylim(min(bounds), max(bounds))
+
+
+def _configurations(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Parts of `curves` by configuration, named by what differs between them, at least by encoding."""
+    varied = [name for name in CONFIGURATION if name == "encoding" or curves[name].nunique() > 1]
+    words: dict[str, Callable[[Any], str]] = {
+        "encoding": ENCODINGS.__getitem__,
+        "mask": mask_name,
+        "residual": {True: "residual", False: "no residual"}.__getitem__,
+        "bias": lambda bias: f"queries for {BIASES[bias]}",
+    }
+    return {
+        ", ".join(words.get(name, str)(value) for name, value in zip(varied, values, strict=True)): part
+        for values, part in curves.groupby(varied, sort=False)
+    }
+
+
+def _of(table: pd.DataFrame, encoding: str) -> pd.DataFrame:
+    return table[table["encoding"] == encoding]
+
+
+def _by_depth(table: pd.DataFrame) -> list[tuple[int, pd.DataFrame]]:
+    return [(depth, table[table["depth"] == depth]) for depth in _depths(table)]
+
+
+def _present(values: Iterable[str], order: Iterable[str]) -> list[str]:
+    """The values that occur, in this order; one outside it is a mistake."""
+    found, known = set(values), list(order)
+    return sorted(found, key=known.index)
+
+
+def _depths(*tables: pd.DataFrame) -> list[int]:
+    return sorted({int(depth) for table in tables for depth in table["depth"]})
+
+
+def _depth_lines(*tables: pd.DataFrame) -> list[Line2D]:
+    return [Line2D([], [], color=depth_colour(depth), label=_layers(depth)) for depth in _depths(*tables)]
+
+
+def _mark(label: str, marker: str) -> Line2D:
+    fill = "black" if marker == "o" else "white"
+    return Line2D([], [], linestyle="", marker=marker, color="black", markerfacecolor=fill, markersize=3.5, label=label)
+
+
+def _signed_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.sign(values) * np.sqrt(np.abs(values))
+
+
+def _layers(depth: int) -> str:
+    return "1 layer" if depth == 1 else f"{depth} layers"
+
+
+def _inline(pair: str) -> str:
+    return PAIRS[pair].replace("\n", " ")
+
+
+def _family(mask: str) -> tuple[str, str]:
+    family = mask.rstrip("0123456789")
+    return family, mask.removeprefix(family)
+
+
+def _titles(row: Iterable[Axes], encodings: Iterable[str]) -> None:
+    for axes, encoding in zip(row, encodings, strict=True):
+        axes.set_title(ENCODINGS[encoding])
+
+
+def _legend(figure: Figure, handles: Sequence[Artist], where: Literal["upper", "lower"] = "upper") -> None:
+    """One line of entries above or below all panels."""
+    place: Any = f"outside {where} center"
+    figure.legend(handles=handles, loc=place, ncols=len(handles), handlelength=1.4, columnspacing=1.2)

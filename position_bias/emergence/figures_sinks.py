@@ -1,0 +1,191 @@
+"""Figures of Wu et al. 2025 on masks and attention sinks: who reads whom, and whom everybody reads."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch, Patch
+from matplotlib.typing import ColorType as Colour
+from numpy.typing import NDArray
+
+from position_bias.attention import Array, Mask, causal_mask, prefix_mask, sliding_window_mask
+from position_bias.drawing.style import COLUMN, PAGE, REFERENCE
+from position_bias.emergence.figures import mask_colour, mask_name
+
+CENTRE = sns.color_palette("colorblind")[8]  # yellow, as in the paper
+NODE = 13.0  # diameter in points
+ARC = 0.5  # height of an edge over half its length
+MAP = "viridis"
+EDGE = "0.25"
+BASELINES: dict[str, tuple[str, dict[str, Any]]] = {  # states beside the trained one: what they are, their looks
+    "untrained": ("untrained", {"marker": "o", "markersize": 3, "color": "white", "markeredgecolor": "black"}),
+    "uniform": ("exactly uniform attention", {"marker": "_", "markersize": 5, "color": "black"}),
+}
+
+
+def masks_and_graphs(n: int = 5, window: int = 2, prefix: int = 2) -> Figure:
+    """Figure 1: three masks of `n` tokens, below, as graphs above, with an edge from each token to those that read it.
+
+    Self-loops are left out of the graphs. Centre nodes, in yellow, are those that every token reads,
+    directly or through others.
+    """
+    masks = {
+        "causal": causal_mask(n),
+        f"window{window}": sliding_window_mask(n, window),
+        f"prefix{prefix}": prefix_mask(n, prefix),
+    }
+    figure, (graphs, matrices) = plt.subplots(2, len(masks), figsize=(PAGE, 3.5), height_ratios=[1, 2.2])
+    for graph, matrix, (name, mask) in zip(graphs, matrices, masks.items(), strict=True):
+        _graph(graph, mask)
+        _matrix(matrix, mask, name)
+        graph.set_title(mask_name(name))
+    matrices[0].set_ylabel("reading token (query)")
+    node = Line2D([], [], linestyle="", marker="o", markersize=7, color=CENTRE, markeredgecolor="black")
+    node.set(markeredgewidth=0.6, label="centre node: every token reads it, directly or through others")
+    figure.legend(handles=[node], loc="outside lower center")
+    return figure
+
+
+def centre_nodes(mask: Mask) -> NDArray[np.int64]:
+    """Tokens that every token reads, directly or through others, in the graph of `mask` [n, n]."""
+    reached = mask | np.eye(len(mask), dtype=np.bool_)
+    for _ in range(len(mask).bit_length()):  # each time over paths of twice the length
+        reached = reached @ reached
+    return np.flatnonzero(reached.all(axis=0))
+
+
+def attention_maps(mean: Array, example: Array) -> Figure:
+    """Figures 7 and 12: attention [layers, n, n] under the causal mask, a column a layer.
+
+    Above the mean over sequences, below one of them. Rows of a map are queries; the first, whose whole weight is on
+    itself, goes beyond the colours.
+    """
+    kinds = {"mean over sequences": mean, "one sequence": example}
+    layers, n = mean.shape[:2]
+    panel = min(2.5, (PAGE - 1) / layers)
+    figure, rows = plt.subplots(
+        2, layers, figsize=(layers * panel + 1, 2 * panel + 0.5), sharex=True, sharey=True, squeeze=False
+    )
+    hidden = ~causal_mask(n)
+    limit = max(maps[:, 1:].max() for maps in kinds.values())
+    for row, (kind, maps) in zip(rows, kinds.items(), strict=True):
+        for axes, weights in zip(row, maps, strict=True):
+            shown = np.ma.masked_array(weights, hidden)
+            image = axes.imshow(shown, cmap=MAP, vmin=0, vmax=limit, interpolation="none")
+            axes.spines[:].set_visible(False)
+        row[0].set_ylabel(f"{kind}\nreading token (query)")
+    for layer, axes in enumerate(rows[0], 1):
+        axes.set_title(f"layer {layer}")
+    every = 1 if panel >= 2 else 2
+    for axes in rows[-1]:
+        axes.set_xticks(range(0, n, every), token_names(n)[::every])
+        axes.set_yticks(range(0, n, every), token_names(n)[::every])
+        axes.set_xlabel("token read (key)")
+    for axes in rows.flat:
+        axes.tick_params(length=1.5, width=0.4, pad=1, labelsize=5)
+    bar = figure.colorbar(image, ax=rows, aspect=35, fraction=0.04, shrink=0.92, extend="max")
+    bar.set_label("attention weight")
+    bar.outline.set_linewidth(0.4)
+    return figure
+
+
+def token_names(n: int) -> list[str]:
+    """Names of the tokens of a sequence of items and labels that ends with the query: x1 y1 .. xq."""
+    return [f"${'xy'[index % 2]}_{index // 2 + 1}$" for index in range(n - 1)] + ["$x_q$"]
+
+
+def sinks(sinks: pd.DataFrame, masks: Sequence[str], tau: float) -> Figure:
+    """Figures 8a-c and 13a-c: share of the queries whose weight on a token exceeds `tau`, a column a mask.
+
+    Bars are trained networks, with t-intervals over seeds. Untrained ones and exactly uniform attention show what is
+    mere normalisation. The small panels have the other thresholds of the table.
+    """
+    others = [value for value in sorted(sinks["tau"].unique()) if not np.isclose(value, tau)]
+    size = (COLUMN if len(masks) == 1 else PAGE, 2.2 + 0.7 * len(others))
+    heights = [2.2] + [1] * len(others)
+    figure, rows = plt.subplots(
+        len(heights), len(masks), figsize=size, sharex=True, sharey="row", squeeze=False, height_ratios=heights
+    )
+    for row, threshold in zip(rows, [tau, *others], strict=True):
+        for axes, mask in zip(row, masks, strict=True):
+            chosen = (sinks["mask"] == mask) & np.isclose(sinks["tau"], threshold)
+            _sink_panel(axes, sinks[chosen], mask_colour(mask))
+        row[0].set_ylabel(rf"$\tau = {threshold:g}$")
+        row[0].set_ylim(bottom=0)
+    rows[0][0].set_ylabel(f"attention sink, $\\tau = {tau:g}$\n(share of queries)")
+    for axes, mask in zip(rows[0], masks, strict=True):
+        axes.set_title(mask_name(mask))
+    for axes in rows[-1]:
+        axes.set_xlabel("token read (key)")
+    colours = {mask_colour(mask) for mask in masks}
+    trained = Patch(color=colours.pop() if len(colours) == 1 else REFERENCE, label="trained")
+    baselines = [Line2D([], [], linestyle="", label=label, **looks) for label, looks in BASELINES.values()]
+    figure.legend(handles=[trained, *baselines], loc="outside upper center", ncols=3, columnspacing=1)
+    return figure
+
+
+def _sink_panel(axes: Axes, sinks: pd.DataFrame, colour: Colour) -> None:
+    """Bars of the trained networks with their intervals, and marks of the baselines."""
+    trained = sinks[sinks["state"] == "trained"]
+    axes.bar(trained["token"], trained["value"], 0.8, color=colour)
+    known = trained.dropna(subset=["low", "high"])
+    axes.vlines(known["token"] - 0.2, known["low"], known["high"], color="black", linewidth=0.7)
+    for state, (_, looks) in BASELINES.items():
+        baseline = sinks[sinks["state"] == state]
+        axes.plot(baseline["token"], baseline["value"], linestyle="", clip_on=False, **looks)
+    n = int(sinks["token"].max())
+    items = np.arange(1, n + 1, 2)
+    axes.set_xticks(items, token_names(n)[::2])
+    axes.set_xticks(items[:-1] + 1, minor=True)  # labels, which stand between the items
+    axes.set_xlim(0.3, n + 0.7)
+
+
+def _graph(axes: Axes, mask: Mask) -> None:
+    """Tokens on a line; edges to later tokens run above it, to earlier ones below."""
+    n, centre = len(mask), centre_nodes(mask)
+    edges = np.argwhere(mask & ~np.eye(n, dtype=np.bool_))
+    backward = max(0, *(edges[:, 1] - edges[:, 0]))  # length of the longest
+    for reader, read in edges:
+        axes.add_patch(
+            FancyArrowPatch(
+                (read, 0),
+                (reader, 0),
+                connectionstyle=f"arc3,rad={-ARC}",
+                arrowstyle="-|>",
+                mutation_scale=6,
+                shrinkA=NODE / 2,
+                shrinkB=NODE / 2,
+                linewidth=0.7,
+                color=EDGE,
+            )
+        )
+    for token in range(n):
+        fill = CENTRE if token in centre else "white"
+        axes.plot(token, 0, "o", markersize=NODE, color=fill, markeredgecolor="black", markeredgewidth=0.6, zorder=3)
+        axes.text(token, 0, str(token + 1), ha="center", va="center_baseline", fontsize=7, zorder=4)
+    axes.set(
+        xlim=(-0.5, n - 0.5), ylim=(-0.35 - ARC * backward / 2, 0.1 + ARC * (n - 1) / 2), aspect="equal", anchor="N"
+    )
+    axes.set_axis_off()
+
+
+def _matrix(axes: Axes, mask: Mask, name: str) -> None:
+    """The mask, coloured where the token of the row reads that of the column."""
+    n = len(mask)
+    axes.pcolormesh(
+        mask, cmap=ListedColormap(["white", mask_colour(name)]), vmin=0, vmax=1, edgecolor="0.7", linewidth=0.5
+    )
+    axes.invert_yaxis()
+    axes.set_aspect("equal")
+    axes.set_xticks(np.arange(n) + 0.5, [str(token + 1) for token in range(n)])
+    axes.set_yticks(np.arange(n) + 0.5, [str(token + 1) for token in range(n)])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel("token read (key)")

@@ -1,0 +1,185 @@
+"""Figures of Kim et al. 2026 on decoders without parameters: theory over Monte Carlo.
+
+Tables are those of `layernorm.tables`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
+from position_bias.attention import Array
+from position_bias.drawing.intervals import error_bars
+from position_bias.drawing.looks import NO_NORM, POST, PRE, Look, legend, present
+from position_bias.drawing.style import COLUMN, PAGE, REFERENCE
+
+DEPTH = {
+    "none": Look("no norm (over mean size)", NO_NORM, "o"),
+    "pre": Look("pre-norm", PRE, "s"),
+    "post": Look("post-norm", POST, "^"),
+}
+MAP_NAMES = {"none": "no norm", "rms": "RMSNorm", "layer": "LayerNorm"}
+CLOSED_FORM_NAMES = {"none": "no norm", "rms": "with norm"}
+MAPS = (0.075, 0.915)  # of the page from left to right, that score maps take
+SHARE_WITHIN = 0.95  # of the scores of a map, in the range of its colours
+DIRECTION = "← early | recent →"  # on an axis that runs upward
+OPEN: dict[str, Any] = {"markersize": 4, "markerfacecolor": "none", "markeredgewidth": 0.8}  # marks that may coincide
+KEYS_APART = 4  # between two Monte Carlo points along the keys
+
+
+def scores(
+    maps: Mapping[str, Array], alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequence[str] = ("none", "layer")
+) -> Figure:
+    """Which keys of a row score higher: mean scores by norm, layer (columns) and anisotropy (rows).
+
+    `maps` are `tables.score_maps`, named norm/anisotropy. Colours are scores less the mean of their row over earlier
+    tokens. Every map has a scale of its own, in its upper triangle, since scores without norm grow with depth.
+    """
+    layers = len(maps[_name(norms[0], alphas[0])])
+    height = 0.76 + 0.78 * len(alphas)
+    figure = plt.figure(figsize=(PAGE, height), layout="none")  # placed by hand: other layouts shift maps apart
+    share = (MAPS[1] - MAPS[0]) / len(norms)
+    margin = 0.38 / height
+    for left, norm in zip(MAPS[0] + share * np.arange(len(norms)), norms, strict=True):
+        right = left + 0.96 * share
+        grid = figure.add_gridspec(
+            len(alphas), layers, left=left, right=right, bottom=margin, top=1 - margin, wspace=0.2, hspace=0.3
+        )
+        rows = grid.subplots(sharex=True, sharey=True, squeeze=False)
+        for row, alpha in zip(rows, alphas, strict=True):
+            for axes, of_layer in zip(row, maps[_name(norm, alpha)], strict=True):
+                image = _map(axes, of_layer)
+            row[0].tick_params(labelleft=norm == norms[0])
+            row[0].set_ylabel(rf"$\alpha = {alpha:g}$" + "\nquery" if norm == norms[0] else "", labelpad=-2)
+        for layer, axes in enumerate(rows[0], start=1):
+            axes.set_title(f"layer {layer}", fontsize=7, pad=3)
+        middle = (left + right) / 2
+        figure.text(middle, 1 - 0.05 / height, MAP_NAMES[norm], fontsize=8, ha="center", va="top")
+        figure.text(middle, 0.04 / height, "key", fontsize=8, ha="center", va="bottom")
+    bar = figure.colorbar(image, cax=figure.add_axes((0.92, margin, 0.014, 1 - 2 * margin)), extend="both")
+    bar.set_ticks([-1, 0, 1], labels=["-", "0", "+"])
+    bar.set_label("score less mean of row", labelpad=3)
+    return figure
+
+
+def closed_form(table: pd.DataFrame) -> Figure:
+    """Layer-2 scores of the last token with each key: the closed form (lines) over Monte Carlo (points with intervals).
+
+    `table` is `tables.closed_form_rows`; a panel a norm and residual, a colour an anisotropy.
+    """
+    panels = [(norm, residual) for norm in CLOSED_FORM_NAMES for residual in sorted(table["residual"].unique())]
+    colours = _shades(table["anisotropy"])
+    figure, row = plt.subplots(1, len(panels), figsize=(PAGE, 2.1), sharex=True, squeeze=False)
+    for axes, (norm, residual) in zip(row[0], panels, strict=True):
+        of_panel = table[(table["norm"] == norm) & (table["residual"] == residual)]
+        for alpha, colour in colours.items():
+            curve = of_panel[of_panel["anisotropy"] == alpha]
+            axes.plot(curve["position"], curve["predicted"], color=colour, linewidth=1)
+            points = curve.iloc[::KEYS_APART]
+            error_bars(axes, points["position"], points, colour)
+        axes.set_title(rf"{CLOSED_FORM_NAMES[norm]}, $\rho = {residual:g}$")
+        axes.set_xlabel("position of the key $j$")
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+    row[0][0].set_ylabel("layer-2 score of\nthe last token")
+    shades = [Line2D([], [], color=colour, label=rf"$\alpha = {alpha:g}$") for alpha, colour in colours.items()]
+    legend(figure, [*shades, *_theory_and_points("closed form")])
+    return figure
+
+
+def anisotropy(table: pd.DataFrame) -> Figure:
+    """Recency of layer-2 scores with norm against anisotropy, a colour a residual.
+
+    `table` is `tables.anisotropy_curves`: lines are the closed form at this width, dotted ones its limit, points Monte
+    Carlo with intervals.
+    """
+    colours = _shades(table["residual"])
+    figure, axes = plt.subplots(figsize=(COLUMN, 2.6))
+    for residual, colour in colours.items():
+        curve = table[table["residual"] == residual]
+        axes.plot(curve["anisotropy"], curve["limit"], ":", color=colour, linewidth=1)
+        axes.plot(curve["anisotropy"], curve["predicted"], color=colour)
+        points = curve.dropna(subset="measured")
+        error_bars(axes, points["anisotropy"], points, colour, markersize=3)
+    axes.set_xlabel(r"anisotropy $\alpha$ (expected cosine of two embeddings)")
+    axes.set_ylabel("recency of layer-2 scores (cosine)")
+    axes.set_ylim(bottom=0)
+    shades = [Line2D([], [], color=colour, label=rf"$\rho = {rho:g}$") for rho, colour in colours.items()]
+    infinite = Line2D([], [], color=REFERENCE, linestyle=":", label="at infinite width")
+    axes.legend(handles=[*shades, *_theory_and_points("closed form"), infinite], loc="upper right")
+    return figure
+
+
+def depth(table: pd.DataFrame) -> Figure:
+    """Recency of the scores of each layer, a panel a residual: the recursion (lines) over Monte Carlo (points).
+
+    `table` is `tables.depth_curves`. Without norm recency is relative to the mean size of the scores.
+    """
+    residuals, looks = sorted(table["residual"].unique()), present(table["norm"], DEPTH)
+    figure, row = plt.subplots(1, len(residuals), figsize=(PAGE, 2.2), sharey=True, squeeze=False)
+    for axes, residual in zip(row[0], residuals, strict=True):
+        axes.axhline(0, color="black", linewidth=0.6, zorder=0)
+        for norm, look in looks.items():
+            curve = table[(table["norm"] == norm) & (table["residual"] == residual)]
+            axes.plot(curve["layer"], curve["predicted"], color=look.colour, linewidth=1)
+            error_bars(axes, curve["layer"], curve, look.colour, fmt=look.marker, **OPEN)
+        axes.set_title(residual_name(residual))
+        layer_axis(axes, table["layer"])
+    row[0][0].set_ylabel(f"recency of scores\n{DIRECTION}")
+    legend(figure, [*(look.mark(**OPEN) for look in looks.values()), *_theory_and_points("recursion", **OPEN)])
+    return figure
+
+
+def residual_name(residual: float) -> str:
+    """What networks with x <- rho x + attention are called in a title."""
+    names = {0.0: "without residual", 1.0: "with residual"}
+    return rf"{names.get(residual, 'residual')} ($\rho = {residual:g}$)"
+
+
+def layer_axis(axes: Axes, layers: Iterable[int]) -> None:
+    """An axis of layers, from 1."""
+    last = max(layers)
+    axes.set_xlim(0.5, last + 0.5)
+    axes.set_xticks(range(1, last + 1, 1 + last // 9))
+    axes.set_xlabel("layer")
+
+
+def _map(axes: Axes, scores: Array) -> AxesImage:
+    """Below the diagonal, scores less the mean of their row, on a scale that few of them exceed."""
+    n = len(scores)
+    earlier = np.tri(n, k=-1, dtype=bool)
+    means = (scores * earlier).sum(1) / np.maximum(earlier.sum(1), 1)
+    deviations = np.where(earlier, scores - means[:, None], np.nan)
+    size = np.nanquantile(np.abs(deviations), SHARE_WITHIN)
+    image = axes.imshow(deviations / size, cmap="RdBu_r", vmin=-1, vmax=1, extent=(0.5, n + 0.5, n + 0.5, 0.5))
+    axes.text(0.97, 0.95, f"±{float(f'{size:.1g}'):g}", transform=axes.transAxes, fontsize=6, ha="right", va="top")
+    axes.set_xticks([1, n])
+    axes.set_yticks([1, n])
+    return image
+
+
+def _name(norm: str, alpha: float) -> str:
+    return f"{norm}/{alpha:g}"
+
+
+def _shades(values: pd.Series) -> dict[float, Any]:
+    """A colour for each value, the larger the darker."""
+    ordered = sorted(values.unique())
+    return dict(zip(ordered, sns.color_palette("viridis_r", len(ordered) + 1)[1:], strict=True))
+
+
+def _theory_and_points(theory: str, **mark: Any) -> list[Line2D]:
+    look: dict[str, Any] = {"marker": "o", "markersize": 2.4, **mark}
+    return [
+        Line2D([], [], color=REFERENCE, label=theory),
+        Line2D([], [], color=REFERENCE, linestyle="", label="Monte Carlo", **look),
+    ]

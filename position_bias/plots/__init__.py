@@ -1,1 +1,0 @@
-"""Figures: one module a paper, one function a figure, one style for all."""

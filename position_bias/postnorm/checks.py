@@ -1,0 +1,385 @@
+"""What Zsamboki et al. 2025 claim of norms after attention, with ours around it, on networks trained and built by hand.
+
+L is the trained length; TVD is the total variation distance to the uniform distribution over legal outputs. Networks of
+one seed share data and, at one size, initial weights, so they are compared by seed: intervals are Student's over seeds,
+unless a function says otherwise. A seed that diverged is left out of what it would be compared in; where a table lacks
+a scheme, its claims cannot be tested.
+
+Sections are those of the paper that its summary names. Predictions and margins were fixed before the runs that they
+judge; ours after trial runs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from position_bias.attention import Array
+from position_bias.postnorm import theory
+from position_bias.postnorm.settings import MINIMAL, part_of
+from position_bias.running import runtime
+from position_bias.statistics import percentile_interval
+from position_bias.verdicts.verdict import Prediction, mean_row, row, table
+
+PAPER = "postnorm"
+
+PRE = "pre"
+AFTER = ("post", "peri", "peri-init")  # a norm follows attention
+SCHEMES = ("none", PRE, "pre-final", *AFTER)
+
+NEGLIGIBLE = 0.01  # of a TVD, and of an area under the ROC curve
+MORE = Prediction(">", 0, NEGLIGIBLE)
+ALIKE = Prediction("=", 0, 0.02)  # of a TVD
+DILUTED = Prediction("=", -1, 0.1)  # an exponent
+LAWFUL = Prediction("=", 1, 0.1)  # likewise
+SYMMETRIC = Prediction("=", 0, 0.1)  # of a logarithm: a tenth of a gap
+CONSTANT = Prediction("=", 1, 0.1)  # in units of uniform attention
+EXACT = Prediction("<", 1e-3)  # of a TVD that nothing was trained for
+ROUNDING = 1e-9
+GAINS_MORE = Prediction(">", 0, 0.05)  # of relative gains
+HIGHER = Prediction(">", 0, 0.1)  # of decimal logarithms: a quarter more
+OFTENER = Prediction(">", 0, 1)  # of numbers of iterations
+
+REPLICATES = 10_000  # of bootstraps
+PAPERS_ETA = 0.2  # of BEMA, by default
+START = 20  # iterations in which the loss may still jump
+SPIKE = 1.0  # nats above the lowest loss before
+
+GENERALISES = "sections 4.3 and 6: a norm after attention helps beyond trained lengths"
+BEST = "design tradeoffs: post-norm generalises best, peri-norm is a compromise"
+RISKS = "design tradeoffs: post-norm risks instability"
+ROBUST = "design tradeoffs: peri-norm is more robust than post-norm"
+BREAKS = "failure signatures: spikes or NaN with post- and peri-norm"
+
+
+def checks(
+    tests: pd.DataFrame,
+    construction: pd.DataFrame,
+    dimension: pd.DataFrame,
+    averaging: pd.DataFrame,
+    stability: pd.DataFrame,
+    scale: str,
+    level: float,
+) -> pd.DataFrame:
+    """Verdicts in the schema of `verdict.COLUMNS`.
+
+    `tests` joins those of all tasks: columns task, scheme, seed, length, quantity, value, trained (L). `dimension` has
+    width beside them, `averaging` has decay, weights and eta (`experiments.by_width`, `by_average`). `construction` is
+    the table of `construction.distances`, `stability` that of `experiments.stability`.
+    """
+    minimal = tests["task"].map(part_of) == MINIMAL
+    rows = [
+        *_set_complement(tests[minimal], level),
+        *_dispersion(tests[minimal], level),
+        *_gap_laws(tests[minimal], level),
+        *_construction(construction),
+        *_dimension(dimension, level),
+        *_averaging(averaging, level),
+        *_languages(tests[~minimal], level),
+        *_stability(stability, level),
+    ]
+    return table(PAPER, scale, rows)
+
+
+def _by_scheme(tests: pd.DataFrame) -> pd.DataFrame:
+    """Mean over lengths: seeds down, SCHEMES across; missing where there are no tests."""
+    means = tests.pivot_table(index="seed", columns="scheme", values="value")
+    return means.reindex(columns=list(SCHEMES))
+
+
+def _of(tests: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    return tests[tests["quantity"] == quantity]
+
+
+def _beyond(tests: pd.DataFrame) -> pd.DataFrame:
+    return tests[tests["length"] > tests["trained"]]
+
+
+def _at(tests: pd.DataFrame) -> pd.DataFrame:
+    return tests[tests["length"] == tests["trained"]]
+
+
+def _vocabularies(tests: pd.DataFrame) -> Iterator[tuple[int, str, pd.DataFrame]]:
+    """Tests of each Set Complement Task, with v and how rows call it, the smallest first."""
+    vocabulary = tests["task"].str.removeprefix("set-complement-").astype(int)
+    for v, of_task in tests.groupby(vocabulary):
+        yield v, f"v = {v}, L = {of_task['trained'].iloc[0]}", of_task
+
+
+# The Set Complement Task, by scheme
+
+
+def _set_complement(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
+    """Where a norm stands decides how networks do beyond L, not at L."""
+    item = "Set complement"
+    final = "postnorm-final-norm"
+    claimed = {  # the first less the second
+        **{(PRE, scheme): ("postnorm-generalises", MORE, GENERALISES) for scheme in AFTER},
+        ("peri", "post"): ("postnorm-best", MORE, BEST),
+        ("none", PRE): ("", ALIKE, "ours: pre-norm comes before the average over s tokens"),
+        (PRE, "pre-final"): (final, MORE, "ours: a norm before the read-out does part of it"),
+        ("pre-final", "peri"): (final, MORE, "ours: a norm before the read-out does not do all of it"),
+    }
+    for _, where, of_task in _vocabularies(_of(tests, "tvd")):
+        beyond, at = _by_scheme(_beyond(of_task)), _by_scheme(_at(of_task))
+        for (one, other), (claim, prediction, source) in claimed.items():
+            quantity = f"mean TVD beyond L, {one} - {other}; {where}"
+            yield mean_row(claim, item, quantity, prediction, beyond[one] - beyond[other], level, source)
+        for scheme in SCHEMES:
+            if scheme != PRE:
+                source, difference = "ours: schemes differ beyond L, not in how well they fit", at[scheme] - at[PRE]
+                yield mean_row("", item, f"TVD at L, {scheme} - {PRE}; {where}", ALIKE, difference, level, source)
+
+
+def _dispersion(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
+    """Attention is constant where it was trained, and thins out with length under every scheme."""
+    item = "Dispersion"
+    for (_, where, of_task), scheme in product(_vocabularies(tests), SCHEMES):
+        of_scheme = of_task[of_task["scheme"] == scheme]
+        setting = f"{scheme}, {where}"
+        weight, distance = _of(of_scheme, "largest_weight"), _of(of_scheme, "tvd")
+        constant = _by_scheme(_at(weight.assign(value=weight["value"] * weight["length"])))[scheme]
+        source, quantity = "section 4.2: attention is taken to be constant", f"largest weight times s, at L; {setting}"
+        yield mean_row("postnorm-constant", item, quantity, CONSTANT, constant, level, source)
+        slope = _slopes(_beyond(weight), lambda s: s)
+        source = "section 4.3: weights dilute as 1/s; slope and margin are ours"
+        quantity = f"slope of ln(largest weight) on ln s beyond L; {setting}"
+        yield mean_row("postnorm-dispersion", item, quantity, DILUTED, slope, level, source)
+        longest = _by_scheme(distance[distance["length"] == distance["length"].max()])[scheme]
+        rise = longest - _by_scheme(_at(distance))[scheme]
+        source = "Theorem 4.2: precision falls with length"
+        yield mean_row("postnorm-precision", item, f"TVD, longest - L; {setting}", MORE, rise, level, source)
+
+
+def _gap_laws(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
+    """Slopes against a law are 1 where the gap follows it, whatever its constant; gaps up to 0 have no logarithm."""
+    item = "Gap laws"
+    dispersed = "postnorm-dispersed-law", "ours: nothing is normalised after the division by s"
+    normalised = "postnorm-resharpened-law", "ours: what attention adds is normalised"
+    claimed = {
+        **{(scheme, theory.DISPERSED): dispersed for scheme in ("none", PRE)},
+        **{(scheme, theory.NORMALISED): normalised for scheme in AFTER},
+        ("none", "C/2^s"): ("postnorm-precision-law", "Theorem 4.2, as the summary prints it"),
+    }
+    for v, where, of_task in _vocabularies(_of(tests, "gap")):
+        for (scheme, law), (claim, source) in claimed.items():
+            slope = _slopes(_beyond(of_task[of_task["scheme"] == scheme]), _law(law, v))
+            quantity = f"slope of ln(gap) on ln({law}) beyond L; {scheme}, {where}"
+            yield mean_row(claim, item, quantity, LAWFUL, slope, level, source)
+        for scheme in AFTER:
+            quantity = f"mean of ln(gap at v-s) - ln(gap at s), L < s < v/2; {scheme}, {where}"
+            asymmetry = _asymmetry(_beyond(of_task[of_task["scheme"] == scheme]), v)
+            source = "ours: the law is symmetric about v/2"
+            yield mean_row("", item, quantity, SYMMETRIC, asymmetry, level, source)
+
+
+def _law(name: str, v: int) -> Callable[[Array], Array]:
+    return lambda s: theory.law_gap(name, s, v, 1.0)
+
+
+def _slopes(curves: pd.DataFrame, scale: Callable[[Array], Array]) -> pd.Series:
+    """Least-squares slope of ln value on ln scale(length), by seed; missing where fewer than two abscissae are left."""
+    slopes = {}
+    for seed, curve in curves[curves["value"] > 0].groupby("seed"):
+        x, y = np.log(scale(curve["length"].to_numpy(float))), np.log(curve["value"].to_numpy(float))
+        slopes[seed] = np.polyfit(x, y, 1)[0] if len(np.unique(x)) > 1 else np.nan
+    return pd.Series(slopes, dtype=float)
+
+
+def _asymmetry(curves: pd.DataFrame, v: int) -> pd.Series:
+    """Mean of ln value(v - s) - ln value(s), by seed, over s < v/2 where both have a logarithm."""
+    values = curves.pivot(index="seed", columns="length", values="value")
+    logs = values.where(values > 0).apply(np.log)
+    lower = [s for s in range(1, v) if 2 * s < v and {s, v - s} <= set(logs)]
+    return pd.DataFrame({s: logs[v - s] - logs[s] for s in lower}, index=logs.index).mean(axis=1)
+
+
+# Built by hand
+
+
+def _construction(construction: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """The network built by hand, judged by its worst sequence of n lengths; and how many dimensions the task needs."""
+    item = "Construction"
+    for (scheme, v), lengths in construction.groupby(["scheme", "v"], sort=False):
+        above, below = lengths["high"] - lengths["predicted"], lengths["predicted"] - lengths["low"]
+        away = np.maximum(above, below)
+        worst = float(away.max())
+        quantity = f"largest distance of a TVD from its prediction; {scheme}, v = {v}"
+        source = "ours: the gap laws are exact; threshold is ours"
+        yield row("postnorm-construction", item, quantity, EXACT, worst, (worst, worst), len(away), source)
+    for v in sorted(set(construction["v"])):
+        squares = np.linalg.svd(theory.centring(v), compute_uv=False) ** 2
+        for d in (v - 1, v - 2):
+            lost = float(squares[d:].sum())
+            quantity = f"squared distance of I - J/v from the nearest matrix of rank d; v = {v}, d = {d}"
+            needed = Prediction("=", v - 1 - d, ROUNDING)
+            source = "section 4.2: the rank that is needed is v - 1"
+            yield row("postnorm-rank", item, quantity, needed, lost, (lost, lost), 1, source)
+
+
+# Width
+
+
+def _dimension(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
+    """What the best of the seeds loses with fewer than v - 1 dimensions.
+
+    Intervals are percentiles over bootstraps of the seeds, which are resampled for both widths together. No resample
+    has a better seed than the best there is, so with few seeds the intervals are too narrow.
+    """
+    item = "Dimension"
+    for v, where, of_task in _vocabularies(_of(tests, "tvd")):
+        enough, widest = v - 1, of_task["width"].max()
+        needed = "postnorm-dimension", MORE, "section 4.2: d >= v - 1 is needed"
+        claimed = dict.fromkeys((enough - 1, enough // 2), needed)
+        if widest > enough:
+            claimed[widest] = ("", ALIKE, "ours: d = v - 1 is enough")
+        lengths = (("beyond", "mean TVD beyond L", _beyond(of_task)), ("at", "TVD at L", _at(of_task)))
+        for scheme, (which, name, chosen) in product(of_task["scheme"].unique(), lengths):
+            of_scheme = chosen[chosen["scheme"] == scheme]
+            by_width = of_scheme.pivot_table(index="seed", columns="width", values="value")
+            for width, (claim, prediction, source) in claimed.items():
+                both = by_width.reindex(columns=[width, enough]).dropna().to_numpy(float)
+                quantity = f"{name} of the best seed, d = {width} - d = {enough}; {scheme}, {where}"
+                seed = runtime.seed(PAPER, of_task["task"].iloc[0], scheme, width, which)
+                measured, interval = _difference_of_best(both, level, seed)
+                yield row(claim, item, quantity, prediction, measured, interval, len(both), source)
+
+
+def _difference_of_best(both: Array, level: float, seed: int) -> tuple[float, tuple[float, float]]:
+    """Lowest of the first column less lowest of the second, and its interval; `both` is [seeds, 2]."""
+    if not len(both):
+        return np.nan, (np.nan, np.nan)
+    measured = float(np.subtract(*both.min(axis=0)))
+    if len(both) == 1:
+        return measured, (np.nan, np.nan)
+    drawn = np.random.default_rng(seed).integers(len(both), size=(REPLICATES, len(both)))
+    best = both[drawn].min(axis=1)
+    low, high = percentile_interval(best[:, 0] - best[:, 1], level)
+    return measured, (float(low), float(high))
+
+
+# Averaged weights
+
+
+def _averaging(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
+    """What averages gain at L among legal outputs; targets drawn from many of them make gradients noisy (section 4.5).
+
+    The last claim pairs seeds of two vocabularies, which share no data.
+    """
+    item, at = "Averaging", _at(_of(tests, "legal_tvd"))
+    etas = sorted(at.loc[at["weights"] == "bema", "eta"].unique())
+    gains: dict[float, list[tuple[int, pd.Series]]] = {eta: [] for eta in etas}
+    for v, where, of_task in _vocabularies(at):
+        raw, ema = (_averaged(of_task, False, weights) for weights in ("raw", "ema"))
+        quantity, source = "TVD among legal outputs at L", "section 4.5: averages take out the noise of gradients"
+        setting = f"constant rate, {where}"
+        yield mean_row("postnorm-ema", item, f"{quantity}, raw - EMA; {setting}", MORE, raw - ema, level, source)
+        for eta in etas:
+            bema, decayed = (_averaged(of_task, decay, "bema", eta) for decay in (False, True))
+            decayed_gain = _averaged(of_task, True, "raw") - decayed
+            whose = "" if eta == PAPERS_ETA else "; this eta is ours"
+            helps, corrects = "section 4.5: BEMA helps", "section 4.5: the correction of the bias helps"
+            for claim, name, gain, rate, source in (
+                ("postnorm-bema", "raw - BEMA", raw - bema, "constant", helps),
+                ("postnorm-bema-correction", "EMA - BEMA", ema - bema, "constant", corrects),
+                ("postnorm-bema", "raw - BEMA", decayed_gain, "decaying", f"{helps}, and the paper's rate decays"),
+            ):
+                spoken_of = _at_papers_eta(claim, eta)
+                setting = f"eta = {eta:g}, {rate} rate, {where}"
+                yield mean_row(spoken_of, item, f"{quantity}, {name}; {setting}", MORE, gain, level, f"{source}{whose}")
+            gains[eta].append((v, (raw - bema) / raw))
+    for eta, ((least, of_least), *_, (most, of_most)) in ((eta, of) for eta, of in gains.items() if len(of) > 1):
+        quantity = f"(raw - BEMA) / raw, v = {most} - v = {least}; eta = {eta:g}, constant rate"
+        source = "section 4.5: noise grows with the legal outputs; margin is ours"
+        claim = _at_papers_eta("postnorm-bema-gain", eta)
+        yield mean_row(claim, item, quantity, GAINS_MORE, of_most - of_least, level, source)
+
+
+def _at_papers_eta(claim: str, eta: float) -> str:
+    """The claims are of BEMA with the paper's eta; rows of another one speak of none."""
+    return claim if eta == PAPERS_ETA else ""
+
+
+def _averaged(tests: pd.DataFrame, decay: bool, weights: str, eta: float = 0.0) -> pd.Series:
+    """Values by seed."""
+    chosen = (tests["decay"] == decay) & (tests["weights"] == weights) & (tests["eta"] == eta)
+    return tests[chosen].set_index("seed")["value"]
+
+
+# Maximum Retrieval, Dyck and Tomita
+
+
+def _languages(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
+    """Task by task, and the mean over tasks of each seed that has them all."""
+    item = "Languages"
+    distances, beyond = _of(tests, "tvd"), _beyond(tests)
+    fits = _by_task(distances[distances["length"] <= distances["trained"]])
+    errors, areas = _by_task(_of(beyond, "tvd")), _by_task(_of(beyond, "auc"))
+    claimed = [
+        *(("postnorm-languages", "mean TVD beyond L", errors, PRE, scheme, GENERALISES) for scheme in AFTER),
+        ("postnorm-best", "mean TVD beyond L", errors, "peri", "post", BEST),
+        *(("postnorm-classification", "mean ROC AUC beyond L", areas, scheme, PRE, GENERALISES) for scheme in AFTER),
+    ]
+    for claim, name, by_task, one, other, source in claimed:
+        differences = {task: by_scheme[one] - by_scheme[other] for task, by_scheme in by_task.items()}
+        for task, difference in differences.items():
+            yield mean_row(claim, item, f"{name}, {one} - {other}; {task}", MORE, difference, level, source)
+        if differences:
+            together = _over_tasks(differences)
+            yield mean_row(claim, item, f"{name}, {one} - {other}; all tasks", MORE, together, level, source)
+    for scheme in AFTER if fits else ():
+        difference = _over_tasks({task: by_scheme[scheme] - by_scheme[PRE] for task, by_scheme in fits.items()})
+        source = "ours: schemes differ beyond L, not in how well they fit"
+        quantity = f"mean TVD up to L, {scheme} - {PRE}; all tasks"
+        yield mean_row("", item, quantity, ALIKE, difference, level, source)
+
+
+def _by_task(tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    return {str(task): _by_scheme(of_task) for task, of_task in tests.groupby("task", sort=False)}
+
+
+def _over_tasks(of_tasks: Mapping[str, pd.Series]) -> pd.Series:
+    return pd.concat(of_tasks, axis=1).mean(axis=1, skipna=False)
+
+
+# Stability
+
+
+def _stability(curves: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
+    """Gradients and losses of training without warmup, for every number of layers and learning rate."""
+    item = "Stability"
+    growing = (("post", PRE, RISKS), ("post", "peri", ROBUST))
+    breaking = (("post", PRE, BREAKS), ("peri", PRE, BREAKS), ("post", "peri", ROBUST))
+    claimed = (
+        ("postnorm-gradients", "log10 of the highest gradient norm", "gradient", HIGHER, growing),
+        ("postnorm-breaks", "loss spikes", "spikes", OFTENER, breaking),
+        ("postnorm-breaks", "iterations that are not finite", "broken", OFTENER, breaking),
+    )
+    iterations = np.unique(curves["iteration"])
+    for (layers, rate), of_setting in curves.groupby(["layers", "learning_rate"]):
+        troubles = pd.DataFrame(
+            {"scheme": scheme, "seed": seed, **_trouble(one.set_index("iteration").reindex(iterations))}
+            for (scheme, seed), one in of_setting.groupby(["scheme", "seed"])
+        )
+        for claim, name, measure, prediction, pairs in claimed:
+            found = troubles.pivot(index="seed", columns="scheme", values=measure).reindex(columns=list(SCHEMES))
+            for one, other, source in pairs:
+                quantity = f"{name}, {one} - {other}; layers {layers}, learning rate {rate:g}"
+                yield mean_row(claim, item, quantity, prediction, found[one] - found[other], level, source)
+
+
+def _trouble(curve: pd.DataFrame) -> dict[str, float]:
+    """What went wrong in one training; `curve` holds loss and gradient norm before each iteration.
+
+    `broken` counts iterations whose loss or gradient norm is not finite, with those that were not reached any more.
+    Such numbers are in nothing else: `gradient` is log10 of the highest norm among the others (missing without any),
+    `spikes` counts the losses after iteration START that exceed the lowest one before by more than SPIKE.
+    """
+    loss, norm = (curve[name].where(np.isfinite(curve[name])) for name in ("loss", "gradient_norm"))
+    above = loss - loss.cummin()
+    return {
+        "gradient": np.log10(norm.where(norm > 0).max()),
+        "spikes": ((above > SPIKE) & (curve.index > START)).sum(),
+        "broken": (loss.isna() | norm.isna()).sum(),
+    }

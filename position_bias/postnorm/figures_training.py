@@ -1,0 +1,198 @@
+"""Figures of Zsamboki et al. 2025 beyond the Set Complement Task's laws: averaged weights, languages, stability."""
+
+from itertools import product
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
+
+from position_bias.drawing.intervals import dots, marks
+from position_bias.drawing.looks import Look, legend, present, side_by_side
+from position_bias.drawing.style import PAGE, REFERENCE
+from position_bias.postnorm.figures import SCHEMES, TVD
+from position_bias.postnorm.lengths import BINS, bin_of
+
+_PALETTE = sns.color_palette("colorblind")
+RATES = {  # of learning: whether it decays
+    False: Look("constant rate", _PALETTE[0], "o"),
+    True: Look("decaying rate", _PALETTE[1], "s"),
+}
+BIN_TICKS = (r"$\leq\! L$", "$2L$", "$4L$", r"$>\! 4L$")  # upper ends of BINS
+COLUMNS = 5  # of panels of formal languages
+CHANCE = 0.5  # ROC AUC of a guess
+
+
+def bema(table: pd.DataFrame, level: float) -> Figure:
+    """What averages of the weights do at the trained length, a panel a vocabulary: distance among the legal outputs.
+
+    `table` is `experiments.by_average`. Marks are means over seeds with t-intervals, dots are seeds.
+    """
+    at_trained = table[(table["quantity"] == "legal_tvd") & (table["length"] == table["trained"])]
+    kinds = {("raw", 0.0): "raw", ("ema", 0.0): "EMA"}
+    etas = sorted(table.loc[table["weights"] == "bema", "eta"].unique())
+    kinds |= {("bema", eta): f"BEMA\n$\\eta = {eta:g}$" for eta in etas}
+    tasks = sorted(table["task"].unique(), key=_vocabulary)
+    figure, row = plt.subplots(1, len(tasks), figsize=(PAGE, 2.3), sharey=True, squeeze=False)
+    for axes, task in zip(row[0], tasks, strict=True):
+        of_task = at_trained[at_trained["task"] == task]
+        for (place, (weights, eta)), (decay, look) in product(enumerate(kinds), RATES.items()):
+            chosen = (of_task["weights"] == weights) & (of_task["eta"] == eta) & (of_task["decay"] == decay)
+            shown, aside = of_task[chosen].assign(place=place), 0.36 * decay - 0.26
+            marks(axes, shown, "place", level, look.colour, aside, marker=look.marker, linestyle="")
+            dots(axes, shown, "place", look.colour, aside + 0.14)
+        trained = of_task["trained"].iloc[0]
+        axes.set_title(f"$v = {_vocabulary(task)}$, $L = {trained}$")
+        axes.set_xticks(range(len(kinds)), list(kinds.values()))
+        axes.set_xlim(-0.6, len(kinds) - 0.4)
+        axes.set_xlabel("weights")
+    row[0][0].set_ylim(bottom=0)
+    row[0][0].set_ylabel(f"{TVD}\namong legal outputs, length $L$")
+    legend(figure, [look.mark(linestyle="") for look in RATES.values()])
+    return figure
+
+
+def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
+    """Maximum Retrieval and formal languages by bins of length, L the trained one: a column a task, in blocks of rows.
+
+    Above, the distance to the target; below, the ROC AUC of words against near misses, which retrieval has not. Means
+    over the lengths of a bin, then over seeds, with t-intervals.
+    """
+    tasks = [str(task) for task in tests["task"].unique()]
+    schemes = present(tests["scheme"], SCHEMES)
+    binned = tests[tests["quantity"].isin(["tvd", "auc"])]
+    binned = binned.assign(place=pd.Categorical(bin_of(binned["length"], binned["trained"]), BINS).codes)
+    blocks = [tasks[start : start + COLUMNS] for start in range(0, len(tasks), COLUMNS)]
+    columns = max(map(len, blocks))
+    figure, grid = plt.subplots(2 * len(blocks), columns, figsize=(PAGE, 0.5 + 2.3 * len(blocks)), squeeze=False)
+    classified = []
+    for block, rows in zip(blocks, grid.reshape(len(blocks), 2, columns), strict=True):
+        rows[0, 0].set_ylabel("total variation\ndistance")
+        for task, (above, below) in zip(block, rows.T, strict=False):
+            distance, auc = (binned[(binned["task"] == task) & (binned["quantity"] == name)] for name in ("tvd", "auc"))
+            _bins(above, distance, level, schemes)
+            above.set_ylim(bottom=0)
+            above.yaxis.set_major_locator(MaxNLocator(4))
+            above.set_title(_task_name(task))
+            (above if auc.empty else below).set_xlabel("length")
+            if len(auc):
+                _bins(below, auc, level, schemes)
+                below.axhline(CHANCE, color=REFERENCE, linewidth=0.7, linestyle=":", zorder=0)
+                classified.append(below)
+                below.set_ylabel("" if any(axes.get_ylabel() for axes in rows[1]) else "ROC AUC")
+    for axes in grid.flat:
+        axes.set_visible(axes.has_data())
+    for axes in classified:
+        axes.set_ylim(min(axes.get_ylim()[0] for axes in classified), 1.02)
+    figure.align_ylabels()
+    legend(figure, [look.mark() for look in schemes.values()])
+    return figure
+
+
+def stability(table: pd.DataFrame) -> Figure:
+    """Training without warmup by scheme, a row a depth: gradient norm and loss along it, and the highest gradient.
+
+    `table` is `experiments.stability`. Lines are medians over seeds in the range of seeds, at the middle learning rate;
+    on the right a mark a learning rate, crossed at the top where some seed had a loss or gradient that is not finite.
+    """
+    depths, rates = sorted(table["layers"].unique()), sorted(table["learning_rate"].unique())
+    middle = rates[len(rates) // 2]
+    schemes = present(table["scheme"], SCHEMES)
+    figure, rows = plt.subplots(len(depths), 3, figsize=(PAGE, 0.7 + 1.6 * len(depths)), sharex="col", squeeze=False)
+    for row, layers in zip(rows, depths, strict=True):
+        of_depth = table[table["layers"] == layers]
+        at_middle = of_depth[of_depth["learning_rate"] == middle]
+        for axes, quantity in zip(row, ("gradient_norm", "loss"), strict=False):
+            for scheme, look in schemes.items():
+                _median_and_range(axes, at_middle[at_middle["scheme"] == scheme], quantity, look)
+            _suited_scale(axes)
+        _highest_gradients(row[2], of_depth, rates, schemes)
+        row[0].set_ylabel(f"{layers} layer{'s' if layers > 1 else ''}\ngradient norm")
+        row[1].set_ylabel("loss (nats)")
+        row[2].set_ylabel("highest gradient norm")
+    for axes in rows[-1][:2]:
+        axes.set_xlabel("iteration")
+        axes.set_xlim(1, table["iteration"].max())
+    rows[-1][2].set_xlabel("learning rate")
+    for axes, title in zip(
+        rows[0], (f"learning rate {middle:g}", f"learning rate {middle:g}", "whole run"), strict=True
+    ):
+        axes.set_title(title)
+    figure.align_ylabels()
+    broken = Line2D([], [], linestyle="", marker="x", markersize=4, color=REFERENCE, label="not finite in some seed")
+    legend(figure, [*(look.mark() for look in schemes.values()), broken])
+    return figure
+
+
+def _bins(axes: Axes, table: pd.DataFrame, level: float, schemes: dict[str, Look]) -> None:
+    """A quantity by bins of length."""
+    for scheme, look, aside in side_by_side(schemes, 0.16):
+        mark: dict[str, Any] = {"marker": look.marker, "linestyle": "-", "linewidth": 0.6, "markersize": 2.6}
+        marks(axes, table[table["scheme"] == scheme], "place", level, look.colour, aside, **mark)
+    axes.set_xticks(range(len(BINS)), BIN_TICKS)
+    axes.set_xlim(-0.5, len(BINS) - 0.5)
+
+
+def _median_and_range(axes: Axes, table: pd.DataFrame, quantity: str, look: Look) -> None:
+    """Median over seeds against iterations, in the range of seeds, as far as all of them are finite."""
+    values = table.pivot(index="iteration", columns="seed", values=quantity).replace([np.inf, -np.inf], np.nan)
+    finite = values.dropna()
+    axes.fill_between(finite.index, finite.min(axis=1), finite.max(axis=1), color=look.colour, alpha=0.15, linewidth=0)
+    axes.plot(finite.index, finite.median(axis=1), color=look.colour, linewidth=0.9)
+
+
+def _highest_gradients(axes: Axes, table: pd.DataFrame, rates: list[float], schemes: dict[str, Look]) -> None:
+    """Highest gradient norm of a run against the learning rate: median over seeds that stayed finite, and their range.
+
+    A cross stands where a seed did not.
+    """
+    for scheme, look, decades in side_by_side(schemes, 0.09):
+        of_scheme, shift = table[table["scheme"] == scheme], 10**decades
+        for rate in rates:
+            runs = of_scheme[of_scheme["learning_rate"] == rate]
+            both = np.isfinite(runs["loss"]) & np.isfinite(runs["gradient_norm"])
+            finite = runs.assign(finite=both).groupby("seed")["finite"].all()
+            highest = runs.groupby("seed")["gradient_norm"].max()[finite]
+            if len(highest):
+                axes.plot([rate * shift] * 2, [highest.min(), highest.max()], color=look.colour, linewidth=0.9)
+                axes.plot(rate * shift, highest.median(), look.marker, color=look.colour, markersize=3.5)
+            if not finite.all():
+                axes.plot(
+                    rate * shift, 0.96, "x", color=look.colour, markersize=4, transform=axes.get_xaxis_transform()
+                )
+    axes.set_xscale("log")
+    _suited_scale(axes)
+    axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.margins(x=0.12, y=0.2)
+
+
+def _suited_scale(axes: Axes) -> None:
+    """A linear axis for values within a decade, else a logarithmic one with ticks enough."""
+    low, high = axes.dataLim.intervaly
+    if not 0 < 10 * low < high:
+        return
+    axes.set_yscale("log")
+    if high < 100 * low:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.yaxis.set_major_locator(LogLocator(numticks=6))
+
+
+def _vocabulary(task: str) -> int:
+    return int(task.rpartition("-")[2])
+
+
+def _task_name(task: str) -> str:
+    """What a task such as `dyck-2-3` is called."""
+    name, _, parameters = task.partition("-")
+    if name == "maximum":
+        return f"maximum of {parameters}"
+    return f"Dyck({parameters.replace('-', ', ')})" if name == "dyck" else f"Tomita {parameters}"

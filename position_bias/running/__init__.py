@@ -1,0 +1,1 @@
+"""How a job runs: its log and seed, the files it reads and writes, its configuration, devices and checkpoints."""

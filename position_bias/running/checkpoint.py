@@ -1,0 +1,130 @@
+"""Going on after an interruption: all that a training needs, in one safetensors file that says whose it is."""
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from position_bias.running import products
+from position_bias.running.runtime import whole_file
+
+Named = Iterable[tuple[str, Tensor]]  # parameters by name
+Moments = MutableMapping[Tensor, dict[str, Tensor]]  # of each parameter, as the state of a torch optimizer
+
+NAME = "checkpoint.safetensors"
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
+
+
+class UnusableError(Exception):
+    """A checkpoint that no run should go on from; the message says why, in words that follow its name."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a training stood."""
+
+    step: int
+    facts: dict[str, Any]  # what JSON can hold
+    tensors: dict[str, Tensor]
+    cpu_seconds: float = 0.0  # of all processes that brought it here
+
+
+def fingerprint(settings: object, arrays: Mapping[str, NDArray[Any]]) -> str:
+    """A checksum of all that decides the outcome of a training, to tell one run's checkpoint from another's."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(json.dumps([settings, torch.__version__, products.in_use()], default=str).encode())
+    for name, array in arrays.items():
+        digest.update(f"{name}{array.dtype}{array.shape}".encode() + array.tobytes())
+    return digest.hexdigest()
+
+
+def write(path: Path, run: str, state: State) -> None:
+    """Write `state` of the run with fingerprint `run`, whole or not at all."""
+    described = {"run": run, "step": state.step, "facts": state.facts, "cpu_seconds": state.cpu_seconds}
+    described["sum"] = _checksum(described, state.tensors)
+    with whole_file(path) as partial:  # one metadata key: the library writes several in an order that varies
+        save_file(state.tensors, partial, metadata={"training": json.dumps(described)})
+
+
+def read(path: Path, run: str) -> State:
+    """The state that `write` was given for the run with fingerprint `run`.
+
+    Raises FileNotFoundError where there is none, and UnusableError where it is cut short, changed or of another run.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            described = json.loads(file.metadata()["training"])
+            if described["run"] != run:
+                raise UnusableError("was written with other settings, data or versions")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+            if described.pop("sum") != _checksum(described, tensors):
+                raise UnusableError("has changed since it was written")
+            return State(described["step"], described["facts"], tensors, described["cpu_seconds"])
+    except SafetensorError as error:
+        raise UnusableError(f"cannot be read ({error})") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnusableError("is not a checkpoint of a training") from error
+
+
+def cpu_minutes(folder: Path) -> float:
+    """CPU minutes that the trainings whose checkpoints lie below `folder` took, over all kills and resumptions.
+
+    What a killed process did after its last checkpoint was done again and counts once.
+    """
+    seconds = 0.0
+    for path in folder.rglob(NAME):
+        with safe_open(path, framework="pt") as file:
+            seconds += json.loads(file.metadata()["training"])["cpu_seconds"]
+    return seconds / 60
+
+
+class Clock:
+    """CPU seconds of a training, over the processes that it took: those before this one, and its own from now on."""
+
+    def __init__(self, before: float = 0.0) -> None:
+        self.before, self.started = before, time.process_time()
+
+    def seconds(self) -> float:
+        """All of them until now."""
+        return self.before + time.process_time() - self.started
+
+
+def _checksum(described: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.blake2b(json.dumps(described).encode(), digest_size=16)
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name}{tensor.dtype}{tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def moments(parameter: Tensor) -> dict[str, Tensor]:
+    """What Adam keeps of a parameter, before the first step."""
+    step, *averages = MOMENTS
+    return {step: torch.zeros((), device=parameter.device)} | {name: torch.zeros_like(parameter) for name in averages}
+
+
+def training_state(parameters: Named, kept: Moments) -> dict[str, Tensor]:
+    """Parameters and what Adam has `kept` of them, as tensors to write."""
+    tensors = {}
+    for name, parameter in parameters:
+        tensors[f"parameter/{name}"] = parameter.detach()
+        for moment, value in kept[parameter].items():
+            tensors[f"{moment}/{name}"] = value
+    return tensors
+
+
+@torch.no_grad()
+def restore(tensors: Mapping[str, Tensor], parameters: Named, kept: Moments) -> None:
+    """Put what `training_state` gave back in place."""
+    for name, parameter in parameters:
+        parameter.copy_(tensors[f"parameter/{name}"])
+        kept[parameter] = {moment: tensors[f"{moment}/{name}"].to(parameter.device) for moment in MOMENTS}

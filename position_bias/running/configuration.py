@@ -1,0 +1,144 @@
+"""Check a configuration before anything runs: every fault is one line that names the key, its value and the remedy."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from jsonschema import Draft202012Validator, validators
+
+from position_bias.running.runtime import InputError
+
+Config = Mapping[str, Any]
+Fault = Any  # jsonschema.ValidationError, whose annotations leave every field possibly unset
+
+
+def _is_integer(_checker: object, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)  # 300.0 would name other files than 300
+
+
+def _is_number(_checker: object, value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+_TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number})
+Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
+
+
+def check(config: Config, schema: Mapping[str, Any], *faults: Callable[[Config], Iterable[str]]) -> None:
+    """Raise InputError with one line for the first fault of `config`: against `schema`, then of values together.
+
+    `faults` find what single keys do not show: values that fit the schema, and not each other.
+    """
+    errors = sorted(Validator(schema).iter_errors(config), key=lambda error: list(map(str, error.path)))
+    for error in errors:
+        raise InputError(f"config: {_describe(error, schema)}")
+    for find in faults:
+        for fault in find(config):
+            raise InputError(f"config: {fault}")
+
+
+def read_numbers(config: Config, schema: Mapping[str, Any]) -> None:
+    """Turn text into the numbers that `schema` asks for, in place.
+
+    Snakemake leaves them as text within a value of the command line, as in --config rollout='{bootstrap: 200}'.
+    """
+    for error in list(Validator(schema).iter_errors(config)):
+        if error.validator == "type" and isinstance(error.instance, str):
+            *path, last = error.absolute_path
+            place: Any = config
+            for key in path:
+                place = place[key]
+            place[last] = _number(error.instance)
+
+
+def _number(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _describe(error: Fault, schema: Mapping[str, Any]) -> str:
+    key = ".".join(map(str, error.absolute_path))
+    if error.validator == "additionalProperties":
+        return _unknown_key(key, error)
+    if error.validator == "required":
+        missing = next(name for name in error.validator_value if name not in error.instance)
+        return f"{_join(key, missing)} is missing; add it (config.yaml has the default)"
+    if "propertyNames" in error.absolute_schema_path:
+        return f"{key or 'the configuration'} has the name {error.instance!r}, which {_fault(error)}"
+    about = _description(schema, error.absolute_path)
+    return f"{key} = {error.instance!r} {_fault(error)}" + (f" ({about})" if about else "")
+
+
+def resolve(node: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A part of `schema` with all that its $ref names; what stands beside the $ref is narrower, or says more."""
+    if "$ref" not in node:
+        return dict(node)
+    named = resolve(schema["$defs"][node["$ref"].split("/")[-1]], schema)
+    beside = {keyword: value for keyword, value in node.items() if keyword != "$ref"}
+    properties = {**named.get("properties", {}), **beside.get("properties", {})}
+    return {**named, **beside, **({"properties": properties} if properties else {})}
+
+
+def below(node: Mapping[str, Any], key: str | int, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What `schema` says of a key of the mapping, or of an item of the list, that its resolved part `node` is about."""
+    part = node["items"] if isinstance(key, int) else node["properties"].get(key) if "properties" in node else None
+    return resolve(node["additionalProperties"] if part is None else part, schema)
+
+
+def _description(schema: Mapping[str, Any], path: Iterable[str | int]) -> str:
+    """What the schema says of the key at `path`; of an item of a list that it says nothing of, what of the list."""
+    node, description = dict(schema), ""
+    for key in path:
+        node = below(node, key, schema)
+        description = node.get("description", description if isinstance(key, int) else "")
+    return description
+
+
+def _unknown_key(key: str, error: Fault) -> str:
+    known = list(error.schema["properties"])
+    unknown = next(name for name in error.instance if name not in known)
+    near = get_close_matches(str(unknown), known, n=1)
+    remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"
+    return f"{_join(key, unknown)} = {error.instance[unknown]!r} is not a key of the configuration; {remedy}"
+
+
+def _join(*parts: object) -> str:
+    return ".".join(str(part) for part in parts if part != "")
+
+
+def _fault(error: Fault) -> str:
+    limit = error.validator_value
+    match error.validator:
+        case "type":
+            wanted = {
+                "object": "a mapping",
+                "array": "a list",
+                "integer": "a whole number",
+                "number": "a finite number",
+            }
+            return f"is of the wrong type; give {wanted.get(limit, f'a {limit}')}"
+        case "enum":
+            return f"is not known; use one of {', '.join(map(str, limit))}"
+        case "minimum":
+            return f"is too small; give at least {limit}"
+        case "maximum":
+            return f"is too large; give at most {limit}"
+        case "exclusiveMinimum":
+            return f"is too small; give more than {limit}"
+        case "exclusiveMaximum":
+            return f"is too large; give less than {limit}"
+        case "minItems" | "minProperties":
+            return f"is empty; give at least {limit}"
+        case "uniqueItems":
+            return "names something twice; name each once"
+        case "pattern":
+            return f"is not a name; use {error.schema['title']}"
+        case "anyOf":
+            return "is not allowed"
+        case _:
+            return f"is not allowed ({error.message})"

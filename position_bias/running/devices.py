@@ -1,0 +1,131 @@
+"""On what a job computes: the CPU, or GPUs that it holds for itself."""
+
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Literal
+
+from filelock import FileLock, Timeout
+
+from position_bias.running import runtime
+from position_bias.running.runtime import InputError, log
+
+Request = Literal["auto", "cpu", "cuda"]  # what the configuration may say
+
+
+def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Ids of the GPUs this process may use: CUDA_VISIBLE_DEVICES where it is set, else what nvidia-smi lists."""
+    given = environment.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:  # CUDA reads the list up to the first id that is none, such as -1
+        ids = (device.strip() for device in given.split(","))
+        return list(takewhile(lambda device: device and not device.startswith("-"), ids))
+    return [str(index) for index, _ in enumerate(_listed())]
+
+
+def gpu_names() -> list[str]:
+    """What the GPUs that this process may use are called; the id of one that nvidia-smi does not list."""
+    names: dict[str, str] = {}
+    for line in _listed():
+        if found := re.match(r"GPU (\d+): (.+) \(UUID: (.+)\)", line):
+            names |= {found[1]: found[2], found[3]: found[2]}
+    return [names.get(gpu, gpu) for gpu in visible_gpus()]
+
+
+def _listed() -> list[str]:
+    """A line for each GPU of the machine: GPU 0: its name (UUID: ...)."""
+    if shutil.which("nvidia-smi") is None:
+        return []
+    try:
+        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False, timeout=20).stdout
+    except subprocess.TimeoutExpired:
+        log.warning("nvidia-smi does not answer; going on without a GPU")
+        return []
+    return [line for line in listing.splitlines() if line.startswith("GPU ")]
+
+
+def uses_gpu(requested: Request) -> bool:
+    """Whether a run with this `device` setting computes on GPUs: asked for, or left open and one is visible."""
+    return requested == "cuda" or (requested == "auto" and bool(visible_gpus()))
+
+
+@contextmanager
+def device(requested: Request, gpus: int = 1, granted: int | None = None, poll_seconds: float = 0.5) -> Iterator[str]:
+    """Yield `"cpu"`, or `"cuda"` with `gpus` GPUs held for this process alone. Enter before CUDA starts.
+
+    Snakemake counts local GPUs but names none, so each job holds a kernel lock per device id; the kernel
+    releases it however the process ends. A job that finds too few free ones holds none while it waits. Under SLURM,
+    which assigns devices itself, nothing is locked. Raises InputError where `cuda` is asked for and no GPU is visible,
+    and where the job needs more than are visible or than Snakemake has `granted` it: where its limit is lower than a
+    job's wish, it grants the limit and says nothing.
+    """
+    if not uses_gpu(requested):
+        yield "cpu"
+        return
+    visible = visible_gpus()
+    if not visible:
+        raise InputError("config: device = 'cuda', but no GPU is visible to this job; set it to 'auto' or 'cpu'")
+    if len(visible) < gpus:
+        raise InputError(f"this job needs {gpus} GPUs, but sees {len(visible)}; lower its gpus, or add some")
+    if granted and granted < gpus:  # it counts none where it saw no GPU
+        raise InputError(f"this job needs {gpus} GPUs, but is granted {granted}; allow them: --resources gpu={gpus}")
+    if requested == "auto" and not _torch_computes_on_gpus():
+        log.warning("a GPU is visible, but this torch cannot use it; going on with the CPU")
+        yield "cpu"
+        return
+    if "SLURM_JOB_ID" in os.environ:
+        yield "cuda"
+        return
+    with ExitStack() as held:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(_first_free(visible, gpus, held, poll_seconds))
+        yield "cuda"
+
+
+@contextmanager
+def computing(
+    requested: Request, threads: int, gpus: int = 1, granted: int | None = None, *, narrow: bool = False
+) -> Iterator[str]:
+    """As `device`, for a job that runs models: torch has its `threads`, keeps freed memory, and multiplies fastest.
+
+    Models that are `narrow`, a few dozen units wide, multiply by torch's default, which is faster for them.
+    """
+    with device(requested, gpus, granted) as taken:
+        import torch  # seconds, which reading the configuration must not cost
+
+        from position_bias.running import products
+
+        runtime.keep_freed_memory()
+        torch.set_num_threads(threads)
+        log.info("products of float32 on the CPU: %s", products.in_use() if narrow else products.fastest())
+        yield taken
+
+
+def _torch_computes_on_gpus() -> bool:
+    import torch  # seconds, and only jobs that run models come here
+
+    return torch.backends.cuda.is_built()
+
+
+def _first_free(visible: list[str], wanted: int, held: ExitStack, poll_seconds: float) -> list[str]:
+    folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"position-bias-gpus-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    while True:
+        with ExitStack() as locked:
+            free = list(islice((gpu for gpu in visible if _locks(folder / gpu, locked)), wanted))
+            if len(free) == wanted:
+                held.enter_context(locked.pop_all())
+                return free
+        time.sleep(poll_seconds)
+
+
+def _locks(file: Path, held: ExitStack) -> bool:
+    try:
+        held.enter_context(FileLock(file, timeout=0))
+    except Timeout:
+        return False
+    return True

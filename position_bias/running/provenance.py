@@ -1,0 +1,140 @@
+"""What made the results: code, versions, machine, seeds, configuration, and the time that every stage took."""
+
+import csv
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from position_bias.running import checkpoint, devices, products
+
+PACKAGES = (  # those that numbers or drawings depend on
+    "torch",
+    "transformers",
+    "tokenizers",
+    "datasets",
+    "safetensors",
+    "numpy",
+    "numba",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "seaborn",
+    "snakemake",
+)
+
+
+def record(config: Mapping[str, Any], project: Path, benchmarks: Path) -> dict[str, Any]:
+    """All of it, ready for JSON.
+
+    `project` is the folder of the Snakefile, `benchmarks` that of Snakemake's benchmark files. Versions and machine are
+    those of the process that asks: on a cluster the nodes that trained may be others.
+    """
+    return {
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "code": code(project),
+        "versions": versions(),
+        "machine": machine(config["device"]),
+        "seeds": dict(seeds(config)),
+        "float32 products": multiplied(benchmarks.parent),
+        "stages": stages(benchmarks),
+        "config": config,
+    }
+
+
+def training(project: Path, checkpoints: Path, device: str) -> dict[str, Any]:
+    """What made a finished training, as a row of a table; `checkpoints` is the folder of its checkpoints."""
+    made_of = code(project) or {"commit": "", "dirty": False}
+    return {
+        "commit": f"{made_of['commit']}{'-dirty' if made_of['dirty'] else ''}",
+        "python": platform.python_version(),
+        "torch": _version("torch"),
+        "transformers": _version("transformers"),
+        "processor": processor(),
+        "device": device,
+        "products": products.in_use(),
+        "cpu_minutes": round(checkpoint.cpu_minutes(checkpoints), 2),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def code(project: Path) -> dict[str, str | bool] | None:
+    """The commit of `project` and whether files differ from it or are not in it; None where it is no git repository."""
+    if not (project / ".git").exists() or shutil.which("git") is None:
+        return None
+    commit = _git(project, "rev-parse", "HEAD")
+    return {"commit": commit, "dirty": _git(project, "status", "--porcelain") != ""} if commit else None
+
+
+def _git(project: Path, *arguments: str) -> str:
+    """What git prints; nothing where it refuses, as for a repository without a commit or of another user."""
+    ended = subprocess.run(["git", "-C", project, *arguments], capture_output=True, text=True, check=False)
+    return ended.stdout.strip() if ended.returncode == 0 else ""
+
+
+def versions() -> dict[str, str | None]:
+    """Of Python and of `PACKAGES`; None for a package that this environment does not have."""
+    return {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def machine(device: devices.Request) -> dict[str, Any]:
+    """System, processor and number of cores, and the GPUs that a run with this `device` setting uses."""
+    return {
+        "system": platform.platform(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "device": device,
+        "gpus": devices.gpu_names() if devices.uses_gpu(device) else [],
+    }
+
+
+def processor(described: Path = Path("/proc/cpuinfo")) -> str:
+    """The model of the processor, where Linux describes it; else what Python knows of it."""
+    lines = described.read_text(encoding="utf-8").splitlines() if described.is_file() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.processor() or platform.machine())
+
+
+def seeds(config: Mapping[str, Any], *above: str) -> Iterator[tuple[str, Any]]:
+    """Every `seed` and `seeds` of the configuration: its key, with dots, and its value."""
+    for key, value in config.items():
+        if key in ("seed", "seeds"):
+            yield ".".join([*above, key]), value
+        elif isinstance(value, Mapping):
+            yield from seeds(value, *above, key)
+
+
+def multiplied(results: Path) -> list[str]:
+    """What multiplied float32 in the trainings of these results, as their run.csv say (see `products`)."""
+    found = set()
+    for path in results.rglob("run.csv"):
+        with path.open(encoding="utf-8", newline="") as opened:
+            found |= {row.get("products") or "not recorded" for row in csv.DictReader(opened)}
+    return sorted(found)
+
+
+def stages(benchmarks: Path) -> dict[str, dict[str, float]]:
+    """Jobs and their summed wall-clock seconds, by the folder of their files in `benchmarks`.
+
+    Files of jobs that an earlier configuration had count too, as long as they lie there.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for path in sorted(benchmarks.glob("*/**/*.tsv")):
+        stage = found.setdefault(path.relative_to(benchmarks).parts[0], {"jobs": 0, "seconds": 0.0})
+        with path.open(encoding="utf-8", newline="") as opened:
+            stage["seconds"] += sum(float(row["s"]) for row in csv.DictReader(opened, delimiter="\t"))
+        stage["jobs"] += 1
+    return {name: {**stage, "seconds": round(stage["seconds"], 1)} for name, stage in found.items()}

@@ -1,0 +1,253 @@
+"""Many small models trained as one stacked batch: member e is row e of every parameter.
+
+Members never mix: the loss of each depends on its own row alone, so each gets the gradients that it would get by
+itself, and AdamW works element by element. A member ends with the same bits whoever shares its stack, as long as its
+share of every tensor in training fills whole vector registers (16 floats), and its share of every product takes more
+than 4,096 multiplications; otherwise the last bits may depend on where the member lies in memory, and, under
+`products.fastest`, on whether the whole stack's product is large enough for torch to hand it to oneDNN.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.optim.adamw import adamw
+
+from position_bias.running import checkpoint
+from position_bias.running.runtime import log, progress
+from position_bias.small_networks.averaging import Averaging, update
+
+Parameters = dict[str, Tensor]  # name -> [members, ...], float32
+Loss = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters at iteration 1, 2, ... -> [members]
+Observe = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters after an iteration -> [members, ...]
+
+SWEPT_FROM = 1000  # first seed of sweeps, which choose settings; those of figures and tables are smaller
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """AdamW, at a constant learning rate or one that rises and falls linearly."""
+
+    iterations: int
+    learning_rate: float
+    weight_decay: float  # decoupled, of every parameter
+    betas: tuple[float, float] = (0.9, 0.999)
+    warmup: int = 0  # iterations in which the learning rate rises to its value
+    decay: bool = False  # from then on it falls, and reaches 0 after the last iteration
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1:
+            raise ValueError(f"iterations = {self.iterations}: train for at least 1")
+        if not 0 <= self.warmup <= self.iterations:
+            raise ValueError(f"warmup = {self.warmup}: give between 0 and iterations = {self.iterations}")
+
+    def rate(self, iteration: int) -> float:
+        """Learning rate of an iteration, counted from 1."""
+        if iteration <= self.warmup:
+            return self.learning_rate * iteration / self.warmup
+        if not self.decay:
+            return self.learning_rate
+        return self.learning_rate * (self.iterations + 1 - iteration) / (self.iterations - self.warmup)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training leaves."""
+
+    parameters: Parameters  # of all members, those that diverged too
+    losses: NDArray[np.float32]  # [iterations, members], before each update
+    gradient_norms: NDArray[np.float32]  # [iterations, members], likewise
+    observed_at: list[int]  # iterations
+    observed: NDArray[np.float32]  # [observations, members, ...]
+    diverged: dict[int, int]  # member -> the first iteration with a loss or, when observed, weights that are not finite
+    averaged: Parameters  # the running average, where one was asked for; else empty
+
+
+def train(
+    parameters: Parameters,
+    loss: Loss,
+    recipe: Recipe,
+    observe: Observe,
+    *,
+    observe_every: int,
+    checkpoint_every: int,
+    folder: str | Path,
+    settings: object,
+    description: str = "training",
+    averaging: Averaging | None = None,
+) -> Trained:
+    """Train the members from `parameters` on, for `recipe.iterations` updates.
+
+    `loss` must depend on the parameters and the iteration alone; a parameter that it leaves out only decays. `observe`
+    is called before the first update, after every `observe_every` and after the last. Nothing waits for the device
+    between two of these.
+
+    All that a later call needs goes to `folder`/checkpoint.safetensors every `checkpoint_every` iterations: with the
+    same arguments it resumes, on a CPU to the same bits. `settings` names, in what JSON can hold, all else that decides
+    the outcome (task, architecture, seeds); a checkpoint of other settings is not used.
+
+    With `averaging`, a running average of the parameters is kept beside them.
+
+    A member whose loss or weights are no longer finite is lost and reported, and observed as NaN; the others go on.
+    Where none is left, training ends early.
+    """
+    contiguous = torch.contiguous_format  # as the gradients: the fused update reads both as they lie in memory
+    members = [value.detach().clone(memory_format=contiguous).requires_grad_() for value in parameters.values()]
+    trained = dict(zip(parameters, members, strict=True))
+    kept = {value: checkpoint.moments(value) for value in members}
+    folder = Path(folder)
+    weights = {name: value.detach().cpu().numpy() for name, value in parameters.items()}
+    every = [observe_every, str(members[0].device), averaging and asdict(averaging)]
+    run = checkpoint.fingerprint([asdict(recipe), every, settings], weights)
+    at = observed_at(recipe.iterations, observe_every)
+    average = {name: value.detach().clone() for name, value in parameters.items()} if averaging else {}
+    done, history, clock = _resume(folder / checkpoint.NAME, run, trained, average, kept, description)
+    observed = list(history["observed"]) if done else [_observe(observe, trained, 0)]
+    pending: list[Tensor] = []
+    diverged = _report_diverged({}, history, at, description) if done else {}
+    left = [] if len(diverged) == len(members[0]) else range(done + 1, recipe.iterations + 1)
+    for iteration in progress(left, description, recipe.iterations, done):
+        of_member = loss(trained, iteration)
+        gradients = [
+            value.contiguous() for value in torch.autograd.grad(of_member.sum(), members, materialize_grads=True)
+        ]
+        pending.append(torch.stack([of_member.detach(), _gradient_norms(gradients)]))
+        _descend(members, gradients, kept, recipe, iteration)
+        if averaging:
+            update(average, trained, averaging.weight(iteration))
+        last = iteration == recipe.iterations
+        if last or iteration % observe_every == 0:
+            observed.append(_observe(observe, trained, iteration))
+        if last or iteration % checkpoint_every == 0:
+            seen = [history["watched"]] if history else []
+            history = {"watched": torch.cat([*seen, torch.stack(pending).cpu()]), "observed": torch.stack(observed)}
+            pending.clear()
+            tensors = checkpoint.training_state(trained.items(), kept)
+            tensors |= history | {f"average/{name}": value for name, value in average.items()}
+            checkpoint.write(folder / checkpoint.NAME, run, checkpoint.State(iteration, {}, tensors, clock.seconds()))
+            diverged = _report_diverged(diverged, history, at, description)
+            if len(diverged) == len(of_member):
+                break
+    return Trained(
+        parameters={name: value.detach() for name, value in trained.items()},
+        losses=history["watched"][:, 0].numpy(),
+        gradient_norms=history["watched"][:, 1].numpy(),
+        observed_at=at[: len(observed)],
+        observed=history["observed"].numpy(),
+        diverged=diverged,
+        averaged=average,
+    )
+
+
+def observed_at(iterations: int, every: int) -> list[int]:
+    """The iterations that `train` observes the members after: 0, every `every`-th, and the last."""
+    return sorted({*range(0, iterations + 1, every), iterations})
+
+
+def seeds_of_sweep(count: int) -> range:
+    """Seeds to choose a setting on, apart from those that it is reported for."""
+    return range(SWEPT_FROM, SWEPT_FROM + count)
+
+
+def uniform(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: int, device: str) -> Tensor:
+    """Initial weights `[members, *shape]` as torch draws those of a Linear layer: uniform within fan_in^(-1/2).
+
+    One generator a member, on the CPU, so that a member starts alike on every device and in every stack.
+    """
+    drawn = torch.stack([torch.rand(shape, generator=generator) for generator in generators])
+    return ((2 * drawn - 1) * fan_in**-0.5).to(device)
+
+
+def normal(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: int, device: str) -> Tensor:
+    """As `uniform`, but Gaussian with variance 1/fan_in."""
+    drawn = torch.stack([torch.randn(shape, generator=generator) for generator in generators])
+    return (drawn * fan_in**-0.5).to(device)
+
+
+@torch.no_grad()
+def _observe(observe: Observe, parameters: Mapping[str, Tensor], iteration: int) -> Tensor:
+    """What is observed after an iteration; NaN for the members whose weights are not finite."""
+    observed = observe(parameters, iteration).float().cpu()
+    finite = [value.isfinite().reshape(len(value), -1).all(1) for value in parameters.values()]
+    observed[~torch.stack(finite).all(0).cpu()] = torch.nan
+    return observed
+
+
+@torch.no_grad()
+def _descend(
+    members: list[Tensor], gradients: list[Tensor], kept: checkpoint.Moments, recipe: Recipe, iteration: int
+) -> None:
+    """One update by AdamW: that of `torch.optim.AdamW`, whose bookkeeping costs small models more than the update."""
+    steps, averages, squares = ([kept[value][name] for value in members] for name in checkpoint.MOMENTS)
+    adamw(
+        members,
+        gradients,
+        averages,
+        squares,
+        [],
+        steps,
+        fused=True,
+        amsgrad=False,
+        beta1=recipe.betas[0],
+        beta2=recipe.betas[1],
+        lr=recipe.rate(iteration),
+        weight_decay=recipe.weight_decay,
+        eps=1e-8,
+        maximize=False,
+    )
+
+
+def _gradient_norms(gradients: list[Tensor]) -> Tensor:
+    """Norm of the gradient of each member over all its parameters."""
+    of_each = [torch.linalg.vector_norm(value.flatten(1), dim=1) for value in gradients]
+    return torch.linalg.vector_norm(torch.stack(of_each, 1), dim=1)
+
+
+def _resume(
+    path: Path,
+    run: str,
+    parameters: Parameters,
+    average: Parameters,
+    kept: checkpoint.Moments,
+    description: str,
+) -> tuple[int, dict[str, Tensor], checkpoint.Clock]:
+    """The iterations done, what was watched and observed so far, and the clock; 0 without a checkpoint of this run."""
+    try:
+        state = checkpoint.read(path, run)
+    except FileNotFoundError:
+        return 0, {}, checkpoint.Clock()
+    except checkpoint.UnusableError as why:
+        log.warning("%s: starts over, since %s %s", description, path, why)
+        return 0, {}, checkpoint.Clock()
+    checkpoint.restore(state.tensors, parameters.items(), kept)
+    for name, value in average.items():
+        value.copy_(state.tensors[f"average/{name}"])
+    log.info("%s: resumed after iteration %d", description, state.step)
+    history = {name: state.tensors[name] for name in ("watched", "observed")}
+    return state.step, history, checkpoint.Clock(state.cpu_seconds)
+
+
+def _diverged(history: Mapping[str, Tensor], at: list[int]) -> dict[int, int]:
+    """Members -> the first iteration with a loss or an observation that is not finite."""
+    first: dict[int, int] = {}
+    losses, observed = history["watched"][:, 0], history["observed"]
+    seen = observed.isfinite().reshape(*observed.shape[:2], -1).all(2)
+    for iterations, finite in ((at, seen), (range(1, len(losses) + 1), losses.isfinite())):
+        for member in (~finite).any(0).nonzero().flatten().tolist():
+            iteration = iterations[int(finite[:, member].int().argmin())]
+            first[member] = min(first.get(member, iteration), iteration)
+    return first
+
+
+def _report_diverged(
+    before: dict[int, int], history: Mapping[str, Tensor], at: list[int], description: str
+) -> dict[int, int]:
+    """Warn of every member that has diverged and was not `before` known to; return all that have."""
+    diverged = _diverged(history, at)
+    for member in diverged.keys() - before.keys():
+        log.warning("%s: member %d diverged at iteration %d", description, member, diverged[member])
+    return diverged

@@ -1,0 +1,332 @@
+"""Propositions 4.2-4.5, Lemma 5.4 and Theorem 5.5 of Herasimchyk et al. 2026, checked on a grid of rollouts.
+
+Nothing here is random: an interval is its value, and `n` counts comparisons. A statement fails where one comparison
+violates it by more than rounding can explain.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import comb, inf
+
+import numpy as np
+import pandas as pd
+
+from position_bias.attention import Array, alibi_bias, content_free_attention
+from position_bias.rollout.last_row import last_row
+from position_bias.structural import propositions
+from position_bias.verdicts.verdict import Prediction, for_each, row, table
+
+PAPER = "structural"
+ROUNDING = Prediction("<", 1e-12)  # of sums of positive numbers that total 1
+NOT_ROUNDING = Prediction(">", 1e-12)  # of a counterexample: one is enough
+VISIBLE = Prediction(">", 0.1)  # a share of the mass: comparing only what is equal would show nothing
+
+# Items -> ids of their claims
+PROPOSITIONS = {
+    "Proposition 4.2": "structural-proposition-4-2",
+    "Proposition 4.3": "structural-proposition-4-3",
+    "Proposition 4.4": "structural-proposition-4-4",
+    "Proposition 4.5": "structural-proposition-4-5",
+}
+BRANCHES = {"Theorem 5.5(i)": "structural-theorem-5-5-i", "Theorem 5.5(ii)": "structural-theorem-5-5-ii"}
+
+# The grid: every stack of kernels meets every schedule
+DEPTH = 12
+LENGTHS = (2, 9, 32)
+WINDOWS = (None, 2, 8)  # those shorter than the sequence
+SLOPES = ((0.0,), (4.0,), tuple(2.0**-h for h in range(1, 9)))  # none, one steep head, ALiBi's for 8 heads
+CONTENT = (0.5, 2.0, 8.0, -0.5, -2.0, -8.0)  # the largest logit of any layer and head
+SCHEDULES = (
+    np.full(DEPTH, 0.3),
+    np.linspace(0.9, 0.1, DEPTH),
+    np.resize([0.0, 0.6], DEPTH),
+    np.ones(DEPTH),  # attention only
+)
+TOWARDS_1 = (0.1, 0.5, 1.0)  # Prop. 4.3: how far every lambda moves to 1
+MORE_SLOPE = (0.01, 0.3, 4.0)  # Prop. 4.4: what ALiBi adds to every slope
+
+# A lower and an upper layer of 3 tokens. The lower one breaks Assumption 4.1: token 3 reads the first token, token 2
+# reads itself. So what the upper layer moves from token 3 back to token 2 ends up later, not earlier.
+BROKEN = np.array([[[1, 0, 0], [0.05, 0.95, 0], [0.9, 0.05, 0.05]], [[1, 0, 0], [0.5, 0.5, 0], [0.05, 0.5, 0.45]]])
+
+# The figure of Propositions 4.2-4.5: its panels meet in one setting
+SETTING = {"n": 64, "depth": 12, "lambda": 0.3, "slope": 2.0**-4, "diagonal": 0.0}
+SETTING_WINDOW = 24
+
+# The figure of Theorem 5.5
+TOKENS = 8
+DEEPEST = 10_000
+FACTOR = 0.9  # c
+ATTENTION = {"no positional bias": SLOPES[0], "ALiBi": SLOPES[2]}
+EXPONENTS = {"c/t^2": 2, "c/t": 1, "c": 0}  # of t; only the first is summable
+LASTING = Prediction("<", 0.01)  # share of 1 - P(first) that the last tenfold of depth takes away
+VANISHING = Prediction(">", 0.1)
+FINITE = Prediction("<", inf)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Attention of every layer and head, `[T, H, n, n]`, and the logits that it comes from but for the mask."""
+
+    heads: Array
+    slopes: tuple[float, ...]  # [H]
+    diagonal: Array  # [T, H]
+    window: int | None
+
+    @property
+    def n(self) -> int:
+        return self.heads.shape[-1]
+
+    @property
+    def attention(self) -> Array:
+        """Uniform mean over heads, `[T, n, n]` (Appendix B)."""
+        return self.heads.mean(1)
+
+
+def stacks() -> list[Stack]:
+    """Every stack of kernels of the grid."""
+    return [
+        _stack(n, slopes, strength, window)
+        for n in LENGTHS
+        for window in WINDOWS
+        if window is None or window < n
+        for slopes in SLOPES
+        for strength in (0.0, *CONTENT)
+    ]
+
+
+def _stack(n: int, slopes: tuple[float, ...], strength: float, window: int | None) -> Stack:
+    diagonal = strength * _pattern(slopes)
+    heads = np.stack([content_free_attention(n, slopes, layer, window) for layer in diagonal])
+    return Stack(heads, slopes, diagonal, window)
+
+
+def _pattern(slopes: tuple[float, ...]) -> Array:
+    """Positive content that differs from layer to layer and head to head, at most 1, `[T, H]`."""
+    return (1 + np.add.outer(np.arange(DEPTH), np.arange(len(slopes))) % 3) / 3
+
+
+def checks(scale: str) -> pd.DataFrame:
+    """A verdict on every statement, and on whether its hypotheses are met and needed; schema of `verdict.COLUMNS`."""
+    grid = stacks()
+    without_content = [stack for stack in grid if not stack.diagonal.any()]
+    causal = [stack for stack in grid if stack.window is None]
+    rows = [
+        *_assumption(grid),
+        *_forces(grid, without_content),
+        *_without_assumption(),
+        _mixed_signs(without_content),
+        *_bounds(causal),
+        *_dichotomy(dichotomy()),
+        _hidden_states(),
+    ]
+    return table(PAPER, scale, rows)
+
+
+def _row(
+    claim: str, item: str, quantity: str, prediction: Prediction, measured: float, comparisons: int, source: str
+) -> dict[str, object]:
+    return row(claim, item, quantity, prediction, measured, (measured, measured), comparisons, source)
+
+
+def _violation(claim: str, item: str, quantity: str, slack: list[Array], source: str) -> dict[str, object]:
+    every = np.concatenate([some.ravel() for some in slack])
+    largest = max(0.0, -float(every.min()))
+    return _row(claim, item, f"largest violation: {quantity}", ROUNDING, largest, every.size, source)
+
+
+def _assumption(grid: list[Stack]) -> Iterator[dict[str, object]]:
+    kinds = {
+        "ALiBi": [stack for stack in grid if not stack.diagonal.any()],
+        "ALiBi, positive diagonal content": [stack for stack in grid if (stack.diagonal > 0).any()],
+        "ALiBi, negative diagonal content": [stack for stack in grid if (stack.diagonal < 0).any()],
+    }
+    for kind, some in kinds.items():
+        measured = max(propositions.monotonicity_violation(stack.attention) for stack in some)
+        triples = sum(DEPTH * comb(stack.n + 1, 3) for stack in some)
+        quantity = f"largest violation: a prefix has more mass in a later row than in an earlier one; {kind}"
+        claim, source = "structural-smooth-kernels", "Section 4: natural for smooth kernels"
+        yield _row(claim, "Assumption 4.1", quantity, ROUNDING, measured, triples, source)
+
+
+def _forces(grid: list[Stack], without_content: list[Stack]) -> Iterator[dict[str, object]]:
+    """Propositions 4.2-4.5 where their hypotheses are met: no violation, and an effect that can be seen.
+
+    The claims are of what holds without exception; that its effect can be seen at all is ours.
+    """
+    slack = {
+        ("Proposition 4.2", "falls", "rises", "a further layer"): [
+            propositions.primacy_drift(stack.attention, mixing) for stack in grid for mixing in SCHEDULES
+        ],
+        ("Proposition 4.3", "falls", "rises", "larger lambda"): [
+            propositions.residual_drift(stack.attention, mixing, mixing + share * (1 - mixing))
+            for stack in grid
+            for mixing in SCHEDULES
+            for share in TOWARDS_1
+        ],
+        ("Proposition 4.4", "rises", "falls", "steeper ALiBi"): [
+            propositions.positional_drift(stack.heads, alibi_bias(stack.n, [more]), mixing)
+            for stack in grid
+            for mixing in SCHEDULES
+            for more in MORE_SLOPE
+        ],
+        ("Proposition 4.5", "rises", "falls", "positive diagonal content"): [
+            propositions.content_drift(stack.heads, strength * _pattern(stack.slopes), mixing)
+            for stack in without_content
+            for mixing in SCHEDULES
+            for strength in CONTENT
+            if strength > 0
+        ],
+        ("Proposition 4.5", "falls", "rises", "negative diagonal content"): [
+            -propositions.content_drift(stack.heads, strength * _pattern(stack.slopes), mixing)
+            for stack in without_content
+            for mixing in SCHEDULES
+            for strength in CONTENT
+            if strength < 0
+        ],
+    }
+    for (item, against, along, cause), some in slack.items():
+        yield _violation(PROPOSITIONS[item], item, f"prefix mass {against} with {cause}", some, item)
+        largest, comparisons = max(float(one.max(initial=0.0)) for one in some), sum(one.size for one in some)
+        effect = f"largest effect: prefix mass {along} with {cause}"
+        yield _row("", item, effect, VISIBLE, largest, comparisons, "ours: the check above is not empty")
+
+
+def _without_assumption() -> Iterator[dict[str, object]]:
+    """The same statements on `BROKEN`: each is violated, so none can do without the assumption."""
+    heads, mixing = BROKEN[:, None], np.ones(2)
+    only_above = np.array([0.0, 1.0])
+    slack = {
+        "Proposition 4.2": propositions.primacy_drift(BROKEN, mixing),
+        "Proposition 4.3": propositions.residual_drift(BROKEN, np.array([1.0, 0.1]), mixing),
+        "Proposition 4.4": propositions.positional_drift(heads, alibi_bias(3, only_above)[:, None], mixing),
+        "Proposition 4.5": propositions.content_drift(heads, 2 * only_above[:, None], mixing),
+    }
+    for item, some in slack.items():
+        quantity = "largest violation on a kernel of 3 tokens that breaks Assumption 4.1"
+        claim, source = "structural-assumption-needed", "ours: the assumption is needed"
+        yield _row(claim, item, quantity, NOT_ROUNDING, -float(some.min()), some.size, source)
+
+
+def _mixed_signs(without_content: list[Stack]) -> dict[str, object]:
+    """Prop. 4.5 with content of both signs: what one rollout both gains and loses, at its largest."""
+    lower_half = np.arange(DEPTH) < DEPTH // 2
+    drifts = [
+        propositions.content_drift(stack.heads, np.where(lower_half[:, None], 2, -2) * _pattern(stack.slopes), mixing)
+        for stack in without_content
+        for mixing in SCHEDULES
+    ]
+    measured = max(min(float(drift.max()), -float(drift.min())) for drift in drifts)
+    quantity = "prefix mass both lost and gained in one rollout with positive content below and negative above"
+    source = "ours: one sign is needed"
+    return _row("", "Proposition 4.5", quantity, NOT_ROUNDING, measured, sum(drift.size for drift in drifts), source)
+
+
+def _bounds(causal: list[Stack]) -> Iterator[dict[str, object]]:
+    """Lemma 5.4(ii) and Theorem 5.5 at finite depth."""
+    logits = [alibi_bias(stack.n, stack.slopes) + stack.diagonal[..., None, None] * np.eye(stack.n) for stack in causal]
+    quantity = "a weight below e^-B / n, where logits range over B (relative)"
+    slack = [propositions.softmax_floor(some) for some in logits]
+    yield _violation("structural-lemma-5-4-ii", "Lemma 5.4(ii)", quantity, slack, "Lemma 5.4")
+    statements = {
+        ("Theorem 5.5(i)", "P_ii below prod (1 - lambda (1 - eps)) (relative)"): propositions.retention,
+        ("Theorem 5.5(ii)", "mass from token j on above prod (1 - lambda (j-1) eps) (relative)"): propositions.collapse,
+        ("Theorem 5.5(ii)", "product above exp(-(j-1) eps sum lambda) (relative)"): propositions.exponential_step,
+    }
+    for (item, quantity), statement in statements.items():
+        slack = [statement(stack.attention, mixing) for stack in causal for mixing in SCHEDULES]
+        yield _violation(BRANCHES[item], item, quantity, slack, "Theorem 5.5 and its proof")
+
+
+def _dichotomy(curves: pd.DataFrame) -> Iterator[dict[str, object]]:
+    normal = curves[["value", "lower", "upper"]].clip(lower=np.finfo(float).tiny)  # below it, nothing is to compare
+    slack = [normal["upper"] / normal["value"] - 1, normal["value"] / normal["lower"] - 1]
+    quantity = f"1 - P(first) outside its two bounds at a depth up to {DEEPEST} (relative)"
+    both = _violation("", "Theorem 5.5", quantity, [some.to_numpy() for some in slack], "Theorem 5.5 and its proof")
+    yield from for_each(BRANCHES.values(), both)
+    quantity = f"share of 1 - P(first) lost between depths {DEEPEST // 10} and {DEEPEST}"
+    for (schedule, attention), curve in curves.groupby(["schedule", "attention"], sort=False):
+        summable = EXPONENTS[str(schedule)] > 1
+        item = "Theorem 5.5(i)" if summable else "Theorem 5.5(ii)"
+        at = curve.set_index("depth")["value"]
+        yield _row(
+            BRANCHES[item],
+            item,
+            f"{quantity}; lambda = {schedule}, {attention}",
+            LASTING if summable else VANISHING,
+            1 - at[DEEPEST] / at[DEEPEST // 10],
+            1,
+            "Theorem 5.5; the bound is ours",
+        )
+
+
+def _hidden_states() -> dict[str, object]:
+    """On the weights of infinitely many layers, which nobody has."""
+    unknown = (np.nan, np.nan)
+    claim, quantity = "structural-lemma-5-4-i", "largest norm of hidden states at any depth"
+    return row(claim, "Lemma 5.4(i)", quantity, FINITE, np.nan, unknown, 0, "Lemma 5.4")
+
+
+# What the figures draw
+
+
+def forces() -> pd.DataFrame:
+    """Share of the last row on the first quarter of the tokens, while one of four things changes at a time.
+
+    One observation a row: proposition, varied (depth, lambda, slope, diagonal), at (its value), mask (causal, window),
+    value, and shared (whether this is the setting in which the four panels meet).
+    """
+    sweeps = {
+        ("4.2", "depth"): np.arange(1, 33),
+        ("4.3", "lambda"): np.arange(41) / 40,
+        ("4.4", "slope"): 2.0 ** np.linspace(-9, 0, 37),
+        ("4.5", "diagonal"): np.linspace(-4, 4, 41),
+    }
+    return pd.DataFrame(
+        [
+            {
+                "proposition": proposition,
+                "varied": varied,
+                "at": float(at),
+                "mask": mask,
+                "value": _first_quarter({**SETTING, varied: at}, window),
+                "shared": bool(np.isclose(at, SETTING[varied], rtol=1e-12, atol=1e-12)),
+            }
+            for (proposition, varied), values in sweeps.items()
+            for mask, window in {"causal": None, "window": SETTING_WINDOW}.items()
+            for at in values
+        ]
+    )
+
+
+def _first_quarter(setting: dict[str, float], window: int | None) -> float:
+    n, depth = int(setting["n"]), int(setting["depth"])
+    mixing, content = np.full(depth, setting["lambda"]), np.full((depth, 1), setting["diagonal"])
+    return float(last_row(n, mixing, [setting["slope"]], content, window)[: n // 4].sum())
+
+
+def dichotomy() -> pd.DataFrame:
+    """1 - P(first token) of the last row against depth, between the bounds of Theorem 5.5, for schedules of lambda.
+
+    One depth a row: schedule, attention, depth, value, lower (i) and upper (ii).
+    """
+    depth = np.arange(1, DEEPEST + 1)
+    shown = np.unique(np.geomspace(1, DEEPEST, 121).round().astype(int))
+    curves = []
+    for schedule, exponent in EXPONENTS.items():
+        mixing = FACTOR / depth.astype(float) ** exponent
+        for name, slopes in ATTENTION.items():
+            attention = content_free_attention(TOKENS, slopes).mean(0)
+            floor = propositions.attention_floor(attention)
+            curve = pd.DataFrame(
+                {
+                    "schedule": schedule,
+                    "attention": name,
+                    "depth": depth,
+                    "value": propositions.beyond_first(attention, mixing),
+                    "lower": propositions.diagonal_bound(mixing, floor),
+                    "upper": propositions.tail_bound(mixing, floor, TOKENS)[:, 0],
+                }
+            )
+            curves.append(curve.iloc[shown - 1])
+    return pd.concat(curves, ignore_index=True)

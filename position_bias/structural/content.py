@@ -1,0 +1,132 @@
+"""How content and attention are structured: Table 5 and Assumption 4.1, tidy, a row for each layer and for all.
+
+Both come from means over prompts, so no interval over prompts can be given. What is given is how layers and heads
+differ: the range of the middle 90 % of them (`p05`, `p95`) or, for the kernels, each layer. Nor is a mean over few
+prompts the mean over many: what single prompts add to it makes entries less alike and kernels less monotone.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from position_bias.structural.monotonicity import Monotonicity, monotonicity, pooled, released_kernel
+from position_bias.structural.similarity import WAYS, similarities
+
+LABELS = ["model", "checkpoint", "dataset", "n", "prompts"]
+ALL = "all"  # the layer of a row that summarises every layer
+
+Labels = Mapping[str, Any]
+Values = npt.NDArray[Any]
+
+
+def similarity(measurements: Iterable[tuple[Labels, Values]]) -> pd.DataFrame:
+    """Table 5, from labels and mean content logits `[L, H, n, n]` of each measurement.
+
+    `value` averages the heads of a layer, or all layers and heads; `outside` is the mean share of entries out of the
+    histogram's range. Region `between` is 1 - Jensen-Shannon divergence of the two regions' histograms.
+    """
+    return pd.DataFrame(
+        {**_labels(labels), **row}
+        for labels, content in measurements
+        for way in WAYS
+        for row in _similarity_rows(content, way)
+    )
+
+
+def _similarity_rows(content: Values, way: str) -> Iterator[dict[str, object]]:
+    found = similarities(content, way)
+    nothing = np.full_like(found.between, np.nan)  # both regions have their own share
+    for region, values, outside in (
+        ("diagonal", found.diagonal, found.diagonal_outside),
+        ("below", found.below, found.below_outside),
+        ("between", found.between, nothing),
+    ):
+        layers: list[tuple[str, slice]] = [(str(t + 1), slice(t, t + 1)) for t in range(len(values))]
+        for layer, chosen in [(ALL, slice(None)), *layers]:
+            low, high = np.quantile(values[chosen], [0.05, 0.95])
+            yield {
+                "way": way,
+                "region": region,
+                "layer": layer,
+                "value": values[chosen].mean(),
+                "p05": low,
+                "p95": high,
+                "outside": outside[chosen].mean(),
+            }
+
+
+def kernels(measurements: Iterable[tuple[Labels, Values, Values]]) -> pd.DataFrame:
+    """Assumption 4.1, from labels, mean attention `[L, n, n]` and ALiBi slopes `[H]` of each measurement.
+
+    `measured` is the attention itself, `released` the construction that the authors' notebook tests. All layers
+    together count their triples as one set.
+    """
+    return pd.DataFrame(
+        {**_labels(labels), "kernel": kernel, **row}
+        for labels, attention, slopes in measurements
+        for kernel, layers in (
+            ("measured", [monotonicity(layer) for layer in attention]),
+            ("released", [monotonicity(released_kernel(layer, slopes)) for layer in attention]),
+        )
+        for row in _kernel_rows(layers)
+    )
+
+
+def _kernel_rows(layers: list[Monotonicity]) -> Iterator[dict[str, object]]:
+    numbered = [(str(t), layer) for t, layer in enumerate(layers, start=1)]
+    for name, found in [(ALL, pooled(layers)), *numbered]:
+        yield {
+            "layer": name,
+            "triples": found.triples,
+            "violations": found.rate,
+            "gap": found.gap,
+            "shortfall": found.shortfall,
+        }
+
+
+def readable_similarity(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a measurement and way, one column a region: mean over layers and heads, and the middle 90 % of them."""
+    shown = table[table["layer"] == ALL]
+    spread = zip(shown["value"], shown["p05"], shown["p95"], strict=True)
+    cells = shown.assign(cell=[f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in spread])
+    rows = []
+    for key, regions in cells.groupby([*LABELS, "way"], sort=False):
+        by_region = regions.set_index("region")
+        rows.append(
+            {
+                **dict(zip([*LABELS, "way"], key, strict=True)),
+                "within diagonal": by_region["cell"]["diagonal"],
+                "within off-diagonal": by_region["cell"]["below"],
+                "1 - JS": by_region["cell"]["between"],
+                "diagonal out of range": f"{by_region['outside']['diagonal']:.1%}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def readable_kernels(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a measurement and kernel: all layers, and the lowest and highest layer."""
+    rows = []
+    for key, layers in table.groupby([*LABELS, "kernel"], sort=False):
+        single = layers[layers["layer"] != ALL]
+        (overall,) = layers[layers["layer"] == ALL].to_dict("records")
+        rows.append(
+            {
+                **dict(zip([*LABELS, "kernel"], key, strict=True)),
+                "violations": f"{overall['violations']:.2%} ({_range(single['violations'], '.2%')})",
+                "gap where violated": f"{overall['gap']:.1e}" if overall["violations"] else "-",
+                "shortfall": f"{overall['shortfall']:.1e} ({_range(single['shortfall'], '.1e')})",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _range(values: pd.Series, form: str) -> str:
+    return f"{values.min():{form}} to {values.max():{form}}"
+
+
+def _labels(labels: Labels) -> dict[str, object]:
+    return {name: labels[name] for name in LABELS}

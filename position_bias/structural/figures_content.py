@@ -1,0 +1,78 @@
+"""Figure 5 of Herasimchyk et al. 2026."""
+
+from collections.abc import Mapping
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from numpy.typing import NDArray
+
+from position_bias.drawing.style import PAGE
+
+COLOURS = "PuOr_r"  # diverging, told apart by colour-blind readers; white is the mean below the diagonal
+UNREAD = "0.8"  # keys that the mask hides, unlike any colour of the map
+SHOWN = 0.99  # share of the deviations that the colours of a model span
+PANEL = 1.3  # inches at most
+MODELS_ACROSS = 3
+
+Content = NDArray[np.float32]
+
+
+def fig5(models: Mapping[str, Content]) -> Figure:
+    """Figure 5: mean content logits of the first, middle and last layer (down) and head (across) of each model.
+
+    `models` maps a name to logits [L, H, n, n]. Each panel shows the deviation from its head's mean below the diagonal,
+    the background that cancels in the softmax (Prop. 4.5), and says in its corner how far the diagonal lies off it on
+    average. If content were constant plus diagonal, panels would be white but for one line. Rows are queries.
+    """
+    across = min(MODELS_ACROSS, len(models))
+    down = -(-len(models) // across)
+    panel = min(PANEL, (PAGE / across - 0.5) / 3)
+    figure = plt.figure(figsize=(across * (3 * panel + 0.5), down * (3 * panel + 1.0)))
+    parts = figure.subfigures(down, across, squeeze=False).flat
+    for part, (name, content) in zip(parts, models.items(), strict=False):
+        layers, heads = (_representative(size) for size in content.shape[:2])
+        deviations = np.stack([[_deviation(content[layer, head]) for head in heads] for layer in layers])
+        limit = float(np.nanquantile(np.abs(deviations), SHOWN)) or 1.0  # content may be constant
+        rows = part.subplots(len(layers), len(heads), sharex=True, sharey=True, squeeze=False)
+        for row, layer, of_layer in zip(rows, layers, deviations, strict=True):
+            for axes, head, deviation in zip(row, heads, of_layer, strict=True):
+                image = _panel(axes, deviation, limit)
+                axes.set_title(f"head {head + 1}" if layer == layers[0] else "")
+            row[0].set_ylabel(f"layer {layer + 1}\nquery", labelpad=-5, fontsize=7)
+        for axes in rows[-1]:
+            axes.set_xlabel("key", labelpad=-6, fontsize=7)
+        part.suptitle(name, fontsize=8)
+        bar = part.colorbar(image, ax=rows, location="bottom", extend="both", fraction=0.06, aspect=25)
+        bar.set_label("logits above background")
+        bar.outline.set_linewidth(0.4)
+    return figure
+
+
+def _representative(size: int) -> list[int]:
+    """The first, the middle and the last of `size` layers or heads; fewer where there are fewer."""
+    return sorted({0, (size - 1) // 2, size - 1})
+
+
+def _deviation(logits: Content) -> NDArray[np.float64]:
+    """Logits [n, n] less their mean below the diagonal; NaN above the diagonal."""
+    n = len(logits)
+    causal = logits.astype(np.float64)
+    causal[np.triu_indices(n, 1)] = np.nan
+    return causal - causal[np.tril_indices(n, -1)].mean()
+
+
+def _panel(axes: Axes, deviation: NDArray[np.float64], limit: float) -> AxesImage:
+    n = len(deviation)
+    colours = mpl.colormaps[COLOURS].with_extremes(bad=UNREAD)
+    # "none" embeds n x n pixels in PDF and SVG, sharp at every size; rasterizing would embed what the screen shows.
+    image = axes.imshow(deviation, cmap=colours, vmin=-limit, vmax=limit, interpolation="none")
+    shift = np.diagonal(deviation).mean()
+    axes.text(0.95, 0.93, f"${shift:+.2f}$", ha="right", va="top", fontsize=6, transform=axes.transAxes)
+    axes.set_xticks([0, n - 1], ["1", str(n)])
+    axes.set_yticks([0, n - 1], ["1", str(n)])
+    axes.tick_params(labelsize=6, length=2)
+    return image

@@ -1,0 +1,77 @@
+"""Figures of the statements of Herasimchyk et al. 2026: four forces at finite depth, a dichotomy at infinite depth."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from position_bias.drawing.style import COLOURS, PAGE
+
+FORCES = {  # what a panel varies: its title, its axis
+    "depth": ("4.2: depth", "layers"),
+    "lambda": ("4.3: residual mixing", r"$\lambda$ of every layer"),
+    "slope": ("4.4: positional bias", "ALiBi slope"),
+    "diagonal": ("4.5: diagonal content", "logit on the diagonal"),
+}
+MASKS = {"causal": ("-", "causal"), "window": ("--", "sliding window")}
+
+SCHEDULES = {
+    "c/t^2": r"$\lambda_t = c / t^2$: summable",
+    "c/t": r"$\lambda_t = c / t$: not summable",
+    "c": r"$\lambda_t = c$: not summable",
+}
+ATTENTION = {"no positional bias": COLOURS["a"], "ALiBi": COLOURS["b"]}
+LEAST_SHOWN = 1e-3
+
+
+def forces(table: pd.DataFrame) -> Figure:
+    """Propositions 4.2-4.5: share of the last row on the first quarter of the tokens against each of four forces.
+
+    `table` is `claims.propositions.forces()`. The dots are one setting, which all panels share.
+    """
+    figure, row = plt.subplots(1, len(FORCES), figsize=(PAGE, 2.0), sharey=True)
+    for axes, (varied, (title, label)) in zip(row, FORCES.items(), strict=True):
+        for mask, curve in table[table["varied"] == varied].groupby("mask"):
+            style, name = MASKS[str(mask)]
+            axes.plot(curve["at"], curve["value"], style, color=COLOURS["b"], label=name)
+            shared = curve[curve["shared"]]
+            axes.plot(shared["at"], shared["value"], "o", color=COLOURS["b"], markersize=3)
+        axes.set_title(title)
+        axes.set_xlabel(label)
+    row[0].set_ylabel("share of influence on the\nfirst quarter of the tokens")
+    row[0].set_ylim(0, 1)
+    row[2].set_xscale("log", base=2)
+    row[2].set_xticks([2**-8, 2**-4, 1], ["1/256", "1/16", "1"])
+    row[2].minorticks_off()
+    row[3].set_xticks([-4, -2, 0, 2, 4])
+    row[3].legend(loc="upper right", handlelength=1.8)
+    return figure
+
+
+def dichotomy(table: pd.DataFrame) -> Figure:
+    """Theorem 5.5: mass beyond the first token against depth, between its two bounds (dotted), a panel a schedule.
+
+    `table` is `claims.propositions.dichotomy()`.
+    """
+    figure, row = plt.subplots(1, len(SCHEDULES), figsize=(PAGE, 2.3), sharex=True, sharey=True)
+    for axes, (schedule, title) in zip(row, SCHEDULES.items(), strict=True):
+        for attention, colour in ATTENTION.items():
+            chosen = (table["schedule"] == schedule) & (table["attention"] == attention)
+            _bounded(axes, table[chosen], attention, colour)
+        axes.set_title(title)
+        axes.set_xlabel("depth (layers)")
+    row[0].set_xscale("log")
+    row[0].set_yscale("log")
+    row[0].set_ylim(LEAST_SHOWN, 1.3)
+    row[0].set_ylabel("1 - P(first token)")
+    handles, labels = row[0].get_legend_handles_labels()
+    handles += row[0].plot([], [], ":", color="black", linewidth=0.9)
+    row[0].legend(handles, [*labels, "bounds of Theorem 5.5"], loc="lower left")
+    return figure
+
+
+def _bounded(axes: Axes, curve: pd.DataFrame, label: str, colour: object) -> None:
+    curve = curve[curve["upper"] >= LEAST_SHOWN / 10]
+    axes.plot(curve["depth"], curve["value"], color=colour, label=label)
+    for bound in ("lower", "upper"):
+        axes.plot(curve["depth"], curve[bound], ":", color=colour, linewidth=0.9)

@@ -1,0 +1,1 @@
+"""Claims of the papers, the verdicts that measurements pass on them, and the scorecard of all."""

@@ -1,0 +1,141 @@
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+from matplotlib.patches import FancyArrowPatch
+
+from position_bias.attention import causal_mask, full_mask, prefix_mask, sliding_window_mask
+from position_bias.drawing import style
+from position_bias.emergence import figures_sinks
+from position_bias.emergence.figures import mask_colour
+
+N, TAUS = 17, (0.15, 0.2, 0.25, 0.3)
+WINDOWS = ("window5", "window9", "window13")
+
+
+@pytest.fixture(autouse=True)
+def styled():
+    with style.figure_style():
+        yield
+
+
+def test_centre_nodes_are_those_that_everyone_reads_in_any_number_of_steps():
+    def centre(mask):
+        return list(figures_sinks.centre_nodes(mask))
+
+    assert centre(causal_mask(6)) == [0]
+    assert centre(sliding_window_mask(50, 2)) == [0]
+    assert centre(sliding_window_mask(3, 1)) == []  # nobody reads another
+    assert centre(prefix_mask(6, 3)) == [0, 1, 2]
+    assert centre(full_mask(4)) == [0, 1, 2, 3]
+    assert centre(causal_mask(1)) == [0]
+
+
+@pytest.mark.parametrize(("n", "window", "prefix"), [(5, 2, 2), (7, 3, 4)])
+def test_fig1_has_each_mask_below_its_graph(n, window, prefix):
+    figure = figures_sinks.masks_and_graphs(n, window, prefix)
+    masks = [causal_mask(n), sliding_window_mask(n, window), prefix_mask(n, prefix)]
+    graphs, matrices = np.reshape(figure.axes, (2, 3))
+    titles = ["causal mask", f"sliding window, $w = {window}$", f"prefix mask, $K = {prefix}$"]
+    assert [axes.get_title() for axes in graphs] == titles
+    for graph, matrix, mask in zip(graphs, matrices, masks, strict=True):
+        np.testing.assert_array_equal(matrix.collections[0].get_array(), mask)
+        assert matrix.yaxis_inverted()
+        edges = np.eye(n, dtype=bool)
+        for arrow in graph.patches:
+            assert isinstance(arrow, FancyArrowPatch)
+            (read, _), (reader, _) = arrow._posA_posB
+            edges[reader, read] = True
+        np.testing.assert_array_equal(edges, mask)
+        yellow = [line.get_xdata()[0] for line in graph.lines if line.get_color() == figures_sinks.CENTRE]
+        assert yellow == list(figures_sinks.centre_nodes(mask))
+        assert [text.get_text() for text in graph.texts] == [str(token) for token in range(1, n + 1)]
+    (legend,) = figure.legends
+    assert "centre node" in legend.get_texts()[0].get_text()
+
+
+def attention(rng, layers):
+    weights = rng.uniform(size=(layers, N, N)) * causal_mask(N)
+    return weights / weights.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 4])
+def test_attention_maps_have_a_row_a_kind_and_a_column_a_layer(layers):
+    rng = np.random.default_rng(0)
+    kinds = attention(rng, layers), attention(rng, layers)
+    figure = figures_sinks.attention_maps(*kinds)
+    panels = np.reshape([axes for axes in figure.axes if axes.images], (2, layers))
+    for row, maps in zip(panels, kinds, strict=True):
+        for axes, weights in zip(row, maps, strict=True):
+            shown = axes.images[0].get_array()
+            np.testing.assert_array_equal(np.ma.getmaskarray(shown), ~causal_mask(N))
+            np.testing.assert_array_equal(shown[causal_mask(N)], weights[causal_mask(N)])
+    highest = max(maps[:, 1:].max() for maps in kinds)
+    assert {axes.images[0].get_clim() for axes in panels.flat} == {(0, highest)}
+    assert [axes.get_title() for axes in panels[0]] == [f"layer {layer + 1}" for layer in range(layers)]
+    assert panels[0][0].get_ylabel().startswith("mean over sequences")
+    assert panels[1][0].get_ylabel().startswith("one sequence")
+    labels = [label.get_text() for label in panels[1][0].get_xticklabels()]
+    assert labels == figures_sinks.token_names(N)[:: 1 if layers < 4 else 2]
+    assert [axes.get_ylabel() for axes in figure.axes].count("attention weight") == 1
+    assert figure.get_figwidth() <= style.PAGE
+
+
+def test_tokens_alternate_items_and_labels_and_end_with_the_query():
+    assert figures_sinks.token_names(5) == ["$x_1$", "$y_1$", "$x_2$", "$y_2$", "$x_q$"]
+
+
+def table(masks, taus=TAUS, seeds=3):
+    columns = ["mask", "state", "tau", "token"]
+    states = ("trained", "untrained", "uniform")
+    sinks = pd.DataFrame(itertools.product(masks, states, taus, range(1, N + 1)), columns=columns)
+    value = np.random.default_rng(1).uniform(0.1, 0.9, len(sinks))
+    half = 0.05 if seeds > 1 else np.nan
+    half = np.where(sinks["state"] == "uniform", 0, half)
+    return sinks.assign(value=value, low=value - half, high=value + half, seeds=seeds)
+
+
+@pytest.mark.parametrize("masks", [("causal",), WINDOWS])
+@pytest.mark.parametrize("taus", [(0.2,), TAUS])
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_sinks_have_a_column_a_mask_and_a_row_a_threshold_the_main_one_first(masks, taus, seeds):
+    sinks = table(masks, taus, seeds)
+    figure = figures_sinks.sinks(sinks, masks, 0.2)
+    rows = np.reshape(figure.axes, (len(taus), len(masks)))
+    order = [0.2, *(tau for tau in taus if tau != 0.2)]
+    for row, tau in zip(rows, order, strict=True):
+        assert f"tau = {tau:g}" in row[0].get_ylabel()
+        assert row[0].get_ylim()[0] == 0
+        for axes, mask in zip(row, masks, strict=True):
+            states = dict(list(sinks[(sinks["mask"] == mask) & (sinks["tau"] == tau)].groupby("state")))
+            assert [bar.get_height() for bar in axes.patches] == list(states["trained"]["value"])
+            assert {to_rgb(bar.get_facecolor()) for bar in axes.patches} == {to_rgb(mask_colour(mask))}
+            for line, state in zip(axes.lines, ("untrained", "uniform"), strict=True):
+                np.testing.assert_array_equal(line.get_xdata(), np.arange(1, N + 1))
+                np.testing.assert_array_equal(line.get_ydata(), states[state]["value"])
+            ends = [segment[:, 1] for it in axes.collections for segment in it.get_segments()]
+            assert all(isinstance(it, LineCollection) for it in axes.collections)
+            known = states["trained"][["low", "high"]].dropna()
+            assert len(known) == (N if seeds > 1 else 0)
+            np.testing.assert_array_equal(np.reshape(ends, (-1, 2)), known)
+    assert [axes.get_xlabel() for axes in rows[-1]] == ["token read (key)"] * len(masks)
+    labels = [label.get_text() for label in rows[-1][0].get_xticklabels()]
+    assert labels == [*(f"$x_{item}$" for item in range(1, 9)), "$x_q$"]
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["trained", "untrained", "exactly uniform attention"]
+    figure.canvas.draw()
+    assert figure.get_tightbbox().x0 >= -0.01
+    assert figure.get_tightbbox().x1 <= figure.get_figwidth() + 0.01
+
+
+def test_files_are_the_same_bytes_from_run_to_run(tmp_path):
+    formats = ("pdf", "svg", "png")
+    for name in ("once", "again"):
+        style.save(figures_sinks.masks_and_graphs(), *(tmp_path / name / f"fig1.{suffix}" for suffix in formats))
+    for suffix in formats:
+        once, again = ((tmp_path / name / f"fig1.{suffix}").read_bytes() for name in ("once", "again"))
+        assert once == again
+        assert len(once) > 1000

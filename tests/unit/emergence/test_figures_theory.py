@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from position_bias.drawing import style
+from position_bias.emergence import figures_theory, theory
+
+TABLES = (
+    theory.convergence(16, 80, 3, 0),
+    theory.decay_profiles(300),
+    theory.rope_profiles(300),
+    theory.decay_peaks(300),
+)
+
+
+@pytest.fixture(autouse=True)
+def drawing():
+    with style.figure_style():
+        yield
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def test_four_panels_as_wide_as_the_page():
+    figure = figures_theory.theorems(*TABLES)
+    assert figure.get_figwidth() == style.PAGE
+    assert [axes.get_title() for axes in figure.axes] == [
+        "4.1-4.3: masks",
+        "4.5: decay mask",
+        "4.7: RoPE",
+        "4.5: peaks",
+    ]
+    assert all(axes.get_xlabel() for axes in figure.axes)
+    assert all(figure.axes[panel].get_ylabel() for panel in (0, 1, 3))
+
+
+def test_convergence_lies_below_its_dotted_bounds():
+    axes = figures_theory.theorems(*TABLES).axes[0]
+    assert axes.get_yscale() == "log"
+    assert texts(axes) == ["prefix 4", "causal", "window 4", "window 2", "dotted: bounds"]
+    lines = axes.get_lines()
+    assert [line.get_linestyle() for line in lines] == ["-", ":"] * 4
+    for curve, bound in zip(lines[::2], lines[1::2], strict=True):
+        assert curve.get_color() == bound.get_color()
+        assert (curve.get_ydata() <= bound.get_ydata() * (1 + 1e-12)).all()
+    assert len(axes.collections) == 4  # the range of random attention
+
+
+def test_critical_points_stand_on_the_curves():
+    for axes, marks in zip(figures_theory.theorems(*TABLES).axes[1:3], ("o", "ov"), strict=True):
+        drawn = [line for line in axes.get_lines() if len(line.get_xdata())]
+        curves = [line for line in drawn if line.get_linestyle() == "-"]
+        assert texts(axes) == [f"$t$ = {t}" for t in theory.DEPTHS]
+        for curve in curves:
+            points = [line for line in drawn if line not in curves and line.get_color() == curve.get_color()]
+            assert [point.get_marker() for point in points] == list(marks)
+            for point in points:
+                nearest = np.interp(point.get_xdata(), curve.get_xdata(), curve.get_ydata())
+                assert point.get_ydata() == pytest.approx(nearest, rel=0.2)
+        assert len(axes.get_legend().get_texts()) == len(marks)
+
+
+def test_measured_peaks_are_dots_less_than_1_from_their_line():
+    axes = figures_theory.theorems(*TABLES).axes[3]
+    assert texts(axes) == [f"$m$ = {m:.2g}" for m in theory.DECAYS]
+    lines = axes.get_lines()
+    for line, dots in zip(lines[::2], lines[1::2], strict=True):
+        assert (line.get_linestyle(), dots.get_marker()) == ("-", "o")
+        assert (np.abs(line.get_ydata() - dots.get_ydata()) < 1).all()
+
+
+def test_few_tokens_leave_out_what_does_not_fit():
+    few = (theory.convergence(4, 9, 2, 0), theory.decay_profiles(20), theory.rope_profiles(20), theory.decay_peaks(20))
+    axes = figures_theory.theorems(*few).axes[0]
+    assert texts(axes) == ["causal", "window 2", "dotted: bounds"]
+
+
+def test_files_do_not_change_from_run_to_run(tmp_path):
+    for name in ("one.svg", "two.svg"):
+        style.save(figures_theory.theorems(*TABLES), tmp_path / name)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()

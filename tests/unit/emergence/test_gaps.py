@@ -1,0 +1,308 @@
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from position_bias.emergence import gaps
+from position_bias.running import artifacts
+from position_bias.running.runtime import InputError
+
+CONFIGURATION = {
+    "vocabulary": "gaussian",
+    "study": "plain",
+    "bias": "none",
+    "mask": "causal",
+    "encoding": "none",
+    "residual": False,
+    "depth": 2,
+    "omega": "none",
+}
+# accuracy on the pair sets by (answer, twin); first, middle and last are items 1, 2 and 4
+PAIRS = {(1, 2): 0.9, (2, 1): 0.4, (1, 4): 0.7, (4, 1): 0.8, (2, 4): 0.6, (4, 2): 0.5}
+GAPS = {"first-middle": 0.5, "first-last": -0.1, "middle-last": 0.1}
+PLAIN = {1: 0.8, 2: 0.6, 3: 0.5, 4: 0.3}
+
+
+def curves(seed, iteration, shift=0.0, loss=1.5, **changed):
+    """What training writes of one member at one test; every gap is that of GAPS plus `shift`."""
+    at = {**CONFIGURATION, **changed, "seed": seed, "iteration": iteration}
+    rows = [("loss", 0, 0, loss)]
+    for (answer, twin), accuracy in PAIRS.items():
+        rows.append(("accuracy", answer, twin, accuracy + (shift if answer < twin else 0)))
+        rows.append(("in_context", answer, twin, 0.99))
+    for answer, accuracy in PLAIN.items():
+        rows.append(("accuracy", answer, 0, accuracy + shift))
+        rows.append(("in_context", answer, 0, accuracy + 0.1 * answer))
+    return [{**at, "quantity": q, "answer": a, "twin": t, "value": v} for q, a, t, v in rows]
+
+
+def table(*parts):
+    return pd.DataFrame([row for part in parts for row in part])
+
+
+def of(frame, **wanted):
+    for name, value in wanted.items():
+        frame = frame[frame[name] == value]
+    return frame
+
+
+def values(frame, **wanted):
+    return of(frame, **wanted)["value"].tolist()
+
+
+# Tables of training
+
+ROW = ["seed", "iteration", "quantity", "answer", "twin", "value"]
+
+
+def test_a_table_of_training_has_the_columns_of_a_configuration_and_of_a_number():
+    assert list(gaps.CONFIGURATION) == list(CONFIGURATION)
+    assert list(gaps.COLUMNS) == [*CONFIGURATION, *ROW]
+    assert set(table(curves(0, 10))) == set(gaps.COLUMNS)
+
+
+def test_tables_at_several_paths_are_read_as_one(tmp_path):
+    parts = {"one.parquet": table(curves(0, 10), curves(1, 10)), "two.csv": table(curves(0, 10, depth=4))}
+    for name, part in parts.items():
+        artifacts.write_table(tmp_path / name, part.assign(device="cpu"))
+    found = gaps.read([tmp_path / name for name in parts])
+    assert set(gaps.COLUMNS) <= set(found)
+    expected = pd.concat(parts.values(), ignore_index=True)
+    pd.testing.assert_frame_equal(found[gaps.COLUMNS], expected[gaps.COLUMNS])
+
+
+@pytest.mark.parametrize("column", [*CONFIGURATION, *ROW])
+def test_a_table_that_lacks_a_column_is_not_read(tmp_path, column):
+    """As one that was written before tests were made with two common directions."""
+    artifacts.write_table(tmp_path / "whole.csv", table(curves(0, 10)))
+    artifacts.write_table(tmp_path / "old.csv", table(curves(0, 10)).drop(columns=column))
+    with pytest.raises(InputError, match=rf"old\.csv is not usable: it lacks column {column}; rebuild it"):
+        gaps.read([tmp_path / "whole.csv", tmp_path / "old.csv"])
+
+
+# Curves by seed
+
+
+def test_a_gap_is_the_accuracy_on_a_b_minus_that_on_b_a():
+    found = gaps.curves(table(curves(0, 100), curves(0, 200, 0.05)))
+    for pair, gap in GAPS.items():
+        assert values(found, quantity=pair, iteration=100) == pytest.approx([gap])
+        assert values(found, quantity=pair, iteration=200) == pytest.approx([gap + 0.05])
+
+
+def test_accuracy_and_in_context_are_means_over_answer_positions_without_copies():
+    found = gaps.curves(table(curves(0, 100)))
+    assert values(found, quantity="accuracy") == pytest.approx([(0.8 + 0.6 + 0.5 + 0.3) / 4])
+    assert values(found, quantity="in_context") == pytest.approx([(0.9 + 0.8 + 0.8 + 0.7) / 4])
+    assert values(found, quantity="loss") == [1.5]
+
+
+def test_gaps_are_tidy_and_keep_configurations_seeds_and_iterations_apart():
+    parts = [
+        curves(seed, iteration, shift=0.01 * seed + 0.001 * iteration + 0.1 * (depth == 4), depth=depth)
+        for depth in (2, 4)
+        for seed in (0, 3)
+        for iteration in (0, 10)
+    ]
+    found = gaps.curves(table(*parts))
+    assert list(found.columns) == [*CONFIGURATION, "seed", "iteration", "quantity", "value"]
+    assert len(found) == 8 * (1 + 2 + 3)
+    assert not found.duplicated([*CONFIGURATION, "seed", "iteration", "quantity"]).any()
+    for depth, seed, iteration in ((2, 0, 0), (4, 0, 10), (4, 3, 10), (2, 3, 0)):
+        shift = 0.01 * seed + 0.001 * iteration + 0.1 * (depth == 4)
+        row = values(found, depth=depth, seed=seed, iteration=iteration, quantity="first-last")
+        assert row == pytest.approx([-0.1 + shift])
+
+
+def test_rows_in_any_order_give_the_same_gaps():
+    ordered = table(curves(0, 0), curves(1, 0, 0.2), curves(1, 10, 0.3))
+    keys = [*CONFIGURATION, "seed", "iteration", "quantity"]
+    one, other = (
+        gaps.curves(rows).sort_values(keys, ignore_index=True)
+        for rows in (ordered, ordered.sample(frac=1, random_state=0))
+    )
+    pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize("positions", [(1, 3, 4), (1, 5, 8), (1, 10, 11)])
+def test_first_middle_and_last_are_the_positions_of_the_pair_sets_in_order(positions):
+    rows = table(curves(0, 0))
+    renamed = dict(zip((1, 2, 4), positions, strict=True))
+    pairs = rows["twin"] > 0
+    rows.loc[pairs, ["answer", "twin"]] = rows.loc[pairs, ["answer", "twin"]].replace(renamed)
+    found = gaps.curves(rows.sample(frac=1, random_state=0))
+    assert {pair: values(found, quantity=pair)[0] for pair in GAPS} == pytest.approx(GAPS)
+
+
+# Common directions of the classes in a test
+
+
+@pytest.fixture(scope="module")
+def both_omegas():
+    """The fixed vocabulary with both, whose loss stands with the first alone, beside the Gaussian with neither."""
+    fixed = [
+        row
+        for seed in (0, 1)
+        for omega, shift in (("training", 0.0), ("fresh", 0.04))
+        for row in curves(seed, 100, shift + 0.1 * seed, vocabulary="fixed", omega=omega)
+        if (row["quantity"], omega) != ("loss", "fresh")
+    ]
+    return table(fixed, curves(0, 100, 0.3)).sample(frac=1, random_state=3, ignore_index=True)
+
+
+def test_figures_show_tests_with_the_direction_of_training_or_without_any(both_omegas):
+    shown = gaps.of_training_omega(both_omegas)
+    assert set(zip(shown["vocabulary"], shown["omega"], strict=True)) == {("fixed", "training"), ("gaussian", "none")}
+    pd.testing.assert_frame_equal(shown, both_omegas[both_omegas["omega"].isin(["training", "none"])])
+    without = both_omegas[both_omegas["vocabulary"] == "gaussian"]
+    pd.testing.assert_frame_equal(gaps.of_training_omega(without), without)
+
+
+def test_tests_with_different_directions_are_kept_apart(both_omegas):
+    found = gaps.curves(both_omegas)
+    assert list(found.columns) == [*CONFIGURATION, "seed", "iteration", "quantity", "value"]
+    assert not found.duplicated([*CONFIGURATION, "seed", "iteration", "quantity"]).any()
+    assert len(found) == 2 * (2 * (2 + 3) + 1) + (1 + 2 + 3)  # one loss a seed
+    plain = np.mean(list(PLAIN.values()))
+    for seed, (omega, shift) in itertools.product((0, 1), (("training", 0.0), ("fresh", 0.04))):
+        shifted = shift + 0.1 * seed
+        member = of(found, vocabulary="fixed", seed=seed, omega=omega)
+        assert values(member, quantity="accuracy") == pytest.approx([plain + shifted])
+        assert len(values(member, quantity="in_context")) == 1
+        assert values(member, quantity="loss") == [1.5] * (omega == "training")
+        for pair, gap in GAPS.items():
+            assert values(member, quantity=pair) == pytest.approx([gap + shifted])
+    assert values(found, vocabulary="gaussian", quantity="first-last") == pytest.approx([-0.1 + 0.3])
+
+
+def test_the_trained_networks_have_gaps_and_accuracy_with_either_direction(both_omegas):
+    by_iteration = gaps.curves(both_omegas)
+    for found in (gaps.trained(by_iteration), gaps.settled(by_iteration, 0.25)):
+        assert len(found) == 3 * (2 * 2 + 1)
+        for seed, (omega, shift) in itertools.product((0, 1), (("training", 0.0), ("fresh", 0.04))):
+            member = of(found, vocabulary="fixed", seed=seed, omega=omega)
+            expected = {pair: gap + shift + 0.1 * seed for pair, gap in GAPS.items()}
+            assert dict(zip(member["pair"], member["gap"], strict=True)) == pytest.approx(expected)
+    accuracy = gaps.by_position(both_omegas)
+    assert len(accuracy) == 4 * (2 * 2 + 1)
+    for omega, shift in (("training", 0.1), ("fresh", 0.14)):
+        member = of(accuracy, vocabulary="fixed", seed=1, omega=omega)
+        assert dict(zip(member["answer"], member["accuracy"], strict=True)) == pytest.approx(
+            {answer: value + shift for answer, value in PLAIN.items()}
+        )
+
+
+# By seed, after training
+
+
+@pytest.fixture(scope="module")
+def by_seed():
+    """Two seeds to the end, one that diverged, and another configuration that ended earlier."""
+    return table(
+        *(
+            curves(seed, iteration, 0.1 * seed + iteration / 1000)
+            for seed in (0, 1)
+            for iteration in (0, 50, 80, 90, 100)
+        ),
+        *(curves(2, iteration, 0.2) for iteration in (0, 50, 80)),
+        *(curves(0, iteration, 0.3, depth=4) for iteration in (0, 50)),
+    )
+
+
+def test_accuracy_by_position_is_that_of_the_trained_networks(by_seed):
+    found = gaps.by_position(by_seed)
+    assert list(found.columns) == [*CONFIGURATION, "seed", "answer", "accuracy"]
+    assert len(found) == 4 * 3
+    for depth, seed, shift in ((2, 0, 0.1), (2, 1, 0.2), (4, 0, 0.3)):
+        member = of(found, depth=depth, seed=seed)
+        assert dict(zip(member["answer"], member["accuracy"], strict=True)) == pytest.approx(
+            {answer: accuracy + shift for answer, accuracy in PLAIN.items()}
+        )
+
+
+def test_trained_gaps_are_those_after_the_last_iteration_without_seeds_that_diverged(by_seed):
+    found = gaps.trained(gaps.curves(by_seed))
+    assert list(found.columns) == [*CONFIGURATION, "seed", "pair", "gap"]
+    assert len(found) == 3 * 3
+    for depth, seed, shift in ((2, 0, 0.1), (2, 1, 0.2), (4, 0, 0.3)):
+        member = of(found, depth=depth, seed=seed)
+        expected = {pair: gap + shift for pair, gap in GAPS.items()}
+        assert dict(zip(member["pair"], member["gap"], strict=True)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("share", "averaged"), [(0.1, [100]), (0.15, [90, 100]), (0.25, [80, 90, 100]), (0.6, [50, 80, 90, 100])]
+)
+def test_settled_gaps_are_means_over_the_last_share_of_the_iterations(by_seed, share, averaged):
+    complete = by_seed[by_seed["seed"] != 2]
+    found = gaps.settled(gaps.curves(complete), share)
+    assert list(found.columns) == [*CONFIGURATION, "seed", "pair", "gap"]
+    for seed in (0, 1):
+        member = of(found, depth=2, seed=seed)
+        shift = 0.1 * seed + np.mean(averaged) / 1000
+        expected = {pair: gap + shift for pair, gap in GAPS.items()}
+        assert dict(zip(member["pair"], member["gap"], strict=True)) == pytest.approx(expected)
+    # the share is of the iterations of each study at each depth
+    assert of(found, depth=4)["gap"].tolist() == pytest.approx([gap + 0.3 for gap in GAPS.values()])
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.6, 1.0])
+def test_settled_gaps_leave_out_seeds_that_diverged(by_seed, share):
+    """Also where a seed was lost within the last share of the iterations."""
+    both = gaps.curves(by_seed)
+    complete = gaps.curves(by_seed[by_seed["seed"] != 2])
+    found, expected = (
+        gaps.settled(frame, share).sort_values([*CONFIGURATION, "seed", "pair"], ignore_index=True)
+        for frame in (both, complete)
+    )
+    pd.testing.assert_frame_equal(found, expected)
+
+
+@pytest.mark.parametrize("lost", [{"mask": "none"}, {"encoding": "rope"}], ids=str)
+def test_a_network_all_of_whose_seeds_diverged_has_no_rows(lost):
+    """Networks of a study at a depth train equally long, so that what ends before the others was lost."""
+    rows = table(
+        *(curves(0, iteration) for iteration in (0, 80, 90, 100)),
+        *(curves(seed, iteration, **lost) for seed in (0, 1) for iteration in (0, 80, 90)),
+    )
+    (name,) = lost
+    by_iteration = gaps.curves(rows)
+    for found in (gaps.trained(by_iteration), gaps.settled(by_iteration, 0.25), gaps.by_position(rows)):
+        assert set(found[name]) == {CONFIGURATION[name]}
+
+
+@pytest.mark.parametrize("other", [{"vocabulary": "fixed"}, {"study": "ends", "bias": "ends"}, {"depth": 4}], ids=str)
+def test_another_vocabulary_study_or_depth_may_train_for_fewer_iterations(other):
+    rows = table(*(curves(0, iteration) for iteration in (0, 50, 100)), *(curves(0, i, **other) for i in (0, 50)))
+    by_iteration = gaps.curves(rows)
+    for found in (gaps.trained(by_iteration), gaps.settled(by_iteration, 0.25), gaps.by_position(rows)):
+        assert len(of(found, **other)) == len(of(found, **{name: CONFIGURATION[name] for name in other})) > 0
+
+
+# Over seeds
+
+
+def test_a_summary_is_the_mean_over_seeds_with_scipys_interval():
+    rng = np.random.default_rng(0)
+    drawn = {(depth, pair): rng.normal(size=5 + depth) for depth in (4, 2) for pair in ("b", "a")}
+    rows = [(d, p, seed, gap) for (d, p), of_seeds in drawn.items() for seed, gap in enumerate(of_seeds)]
+    frame = pd.DataFrame(rows, columns=["depth", "pair", "seed", "gap"]).sample(frac=1, random_state=1)
+    found = gaps.summary(frame, ["depth", "pair"], "gap", 0.9)
+    assert list(found.columns) == ["depth", "pair", "gap", "low", "high", "seeds"]
+    assert len(found) == 4
+    for row in found.itertuples():
+        of_seeds = drawn[row.depth, row.pair]
+        interval = scipy.stats.ttest_1samp(of_seeds, 0).confidence_interval(0.9)
+        assert (row.gap, row.low, row.high) == pytest.approx((of_seeds.mean(), interval.low, interval.high))
+        assert row.seeds == len(of_seeds)
+
+
+def test_a_summary_takes_one_key_and_keeps_the_order_of_its_groups():
+    frame = pd.DataFrame({"mask": ["window", "window", "causal"], "seed": [0, 1, 0], "gap": [0.1, 0.3, 0.7]})
+    found = gaps.summary(frame, ["mask"], "gap", 0.95)
+    assert found["mask"].tolist() == ["window", "causal"]
+    assert found["gap"].tolist() == pytest.approx([0.2, 0.7])
+    assert found["seeds"].tolist() == [2, 1]
+    assert found[["low", "high"]].isna().any(axis=1).tolist() == [False, True]  # one seed has no interval

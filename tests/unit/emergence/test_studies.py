@@ -1,0 +1,380 @@
+"""The studies together: which networks a configuration trains, and what it may not hold."""
+
+from collections import Counter
+from copy import deepcopy
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from snakemake.utils import update_config
+
+from position_bias.emergence import settings, studies
+from position_bias.emergence.network import mask
+from position_bias.emergence.studies import Network
+from position_bias.emergence.task import for_vocabulary
+
+ROOT = Path(__file__).parents[3]
+ENCODINGS = ("none", "sin", "rope", "decay")
+STUDIES = ("plain", "residual", "ends", "first", "middle", "last", "window", "prefix")
+BIASED = ["none/none", "none/sin", "none/rope", "causal/none", "causal/sin", "causal/rope"]
+PAPER_NUMBERS = {  # Sections 5.1, 5.2, K.1-K.4, and the depths on the axes of Figures 4 and 5
+    "plain": (["causal/none", "causal/decay", "causal/rope"], [2, 4, 6]),
+    "residual": (["causal/none", "causal/decay", "causal/rope"], [2, 4, 6, 8, 10]),
+    "ends": (BIASED, [2]),
+    "first": (BIASED, [2]),
+    "middle": (BIASED, [2]),
+    "last": (BIASED, [2]),
+    "window": (["window5/none", "window9/none", "window13/none"], [2]),
+    "prefix": (["prefix2/none", "prefix4/none", "prefix6/none"], [2]),
+}
+MASKS = {  # that a study compares
+    **dict.fromkeys(("plain", "residual", "pre-norm", "post-norm"), ("causal",)),
+    **dict.fromkeys(("ends", "first", "middle", "last"), ("none", "causal")),
+    "window": ("window",),
+    "prefix": ("prefix",),
+}
+
+
+def overlaid(*names):
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    for name in names:
+        update_config(config, yaml.safe_load((ROOT / f"config/{name}.yaml").read_text()))
+    return config
+
+
+def paper_configurations():
+    """(study, mask, encoding, residual, bias, depth) of one vocabulary at the paper's scale."""
+    emergence = overlaid("paper")["emergence"]
+    for name in STUDIES:
+        study = studies.study(name, emergence["networks"][name])
+        for network, depth in product(study.networks, emergence["depths"]["gaussian"].get(name, [2])):
+            yield name, network.mask_name, network.encoding, study.residual, study.bias_name, depth
+
+
+def test_the_paper_trains_54_networks_a_vocabulary_of_each_seed():
+    configurations = list(paper_configurations())
+    assert len(set(configurations)) == len(configurations) == 54
+    counted = Counter(name for name, *_ in configurations)
+    assert counted == {"plain": 9, "residual": 15, **dict.fromkeys(("ends", "first", "middle", "last"), 6)} | {
+        "window": 3,
+        "prefix": 3,
+    }
+
+
+def test_the_paper_configuration_asks_for_the_depths_of_its_figures():
+    emergence = overlaid("paper")["emergence"]
+    for vocabulary in ("gaussian", "fixed"):
+        for study in ("plain", "residual"):
+            assert emergence["depths"][vocabulary][study] == PAPER_NUMBERS[study][1]
+
+
+@pytest.mark.parametrize("overlays", [(), ("paper",), ("test",)], ids=str)
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_scale_trains_the_networks_of_the_paper(name, overlays):
+    assert sorted(overlaid(*overlays)["emergence"]["networks"][name]) == sorted(PAPER_NUMBERS[name][0])
+
+
+def test_only_data_without_bias_is_learned_without_residual_connections():
+    """Section 5.1 drops them as a theoretical probe; 5.2 trains with them; K.4 is on what is free of bias."""
+    wired = {(name, residual, bias) for name, *_, residual, bias, _ in paper_configurations()}
+    assert wired == {
+        ("plain", False, "none"),
+        ("residual", True, "none"),
+        ("ends", True, "ends"),
+        ("first", True, "first"),
+        ("middle", True, "middle"),
+        ("last", True, "last"),
+        ("window", False, "none"),
+        ("prefix", False, "none"),
+    }
+
+
+def test_sinusoids_are_for_biased_data_and_the_decay_mask_for_unbiased():
+    by_encoding = {}
+    for name, _, encoding, *_ in paper_configurations():
+        by_encoding.setdefault(encoding, set()).add(name)
+    biased = {"ends", "first", "middle", "last"}
+    assert by_encoding == {
+        "none": set(STUDIES),
+        "rope": {"plain", "residual"} | biased,
+        "sin": biased,
+        "decay": {"plain", "residual"},
+    }
+
+
+def test_windows_and_prefixes_have_no_encoding_and_the_names_of_their_reach():
+    names = [mask_name for name, mask_name, *_ in paper_configurations() if name in ("window", "prefix")]
+    assert names == ["window5", "window9", "window13", "prefix2", "prefix4", "prefix6"]
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_network_of_a_study_is_named_once_by_its_mask_and_encoding(name):
+    networks = studies.study(name, PAPER_NUMBERS[name][0]).networks
+    assert len({(network.mask_name, network.encoding) for network in networks}) == len(networks) > 0
+
+
+def test_a_study_has_the_networks_of_the_configuration_in_its_order():
+    study = studies.study("plain", ["causal/rope", "causal/none"])
+    assert study.networks == (Network("causal", "rope"), Network("causal", "none"))
+    other = studies.study("plain", ["causal/none", "causal/rope"])
+    assert other.networks == study.networks[::-1]
+    assert (other.bias, other.residual, other.placement) == (study.bias, study.residual, study.placement)
+    assert studies.study("window", ["window9/sin", "window2/rope"]).networks == (
+        Network("window", "sin", 9),
+        Network("window", "rope", 2),
+    )
+    assert studies.study("ends", []).networks == ()
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_a_study_is_the_one_of_the_list_with_its_networks(name):
+    """Two calls share nothing: the list has networks of none."""
+    study = studies.study(name, ["causal/none"])
+    assert study.masks == MASKS[name]
+    assert studies.STUDIES[name].networks == ()
+    assert study == replace(studies.STUDIES[name], networks=(Network("causal", "none"),))
+
+
+def test_there_are_the_studies_of_the_paper_and_two_with_norms():
+    assert list(studies.STUDIES) == list(overlaid()["emergence"]["networks"])
+    assert set(studies.STUDIES) == {*STUDIES, "pre-norm", "post-norm"} == set(MASKS)
+
+
+@pytest.mark.parametrize(("name", "placement"), [("pre-norm", "pre"), ("post-norm", "post")])
+@pytest.mark.parametrize("overlays", [(), ("paper",), ("test",)], ids=str)
+def test_studies_with_norms_are_of_a_causal_mask_alone_on_unbiased_data(name, placement, overlays):
+    """They differ from a network of `residual`, the one without encoding, in where they normalise."""
+    networks = overlaid(*overlays)["emergence"]["networks"]
+    study = studies.study(name, networks[name])
+    assert study.placement == placement
+    assert (study.bias_name, study.residual) == ("none", True)
+    assert study.networks == (Network("causal", "none"),)
+    assert set(study.networks) < set(studies.study("residual", networks["residual"]).networks)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_studies_of_the_paper_do_without_norms(name):
+    assert studies.study(name, PAPER_NUMBERS[name][0]).placement == "none"
+
+
+@pytest.mark.parametrize("name", ["", "Plain", "fig3", "causal"])
+def test_there_is_no_other_study(name):
+    with pytest.raises(KeyError):
+        studies.study(name, ["causal/none"])
+
+
+# Names of networks
+
+NETWORKS = st.one_of(
+    st.builds(Network, st.sampled_from(["none", "causal"]), st.sampled_from(ENCODINGS)),
+    st.builds(Network, st.sampled_from(["window", "prefix"]), st.sampled_from(ENCODINGS), st.integers(min_value=1)),
+)
+
+
+def named(network):
+    return f"{network.mask_name}/{network.encoding}"
+
+
+@given(NETWORKS)
+def test_every_network_is_found_again_by_its_name(network):
+    assert studies.network(named(network)) == network
+    assert studies.study("plain", [named(network)] * 2).networks == (network, network)
+
+
+@given(st.tuples(NETWORKS, NETWORKS))
+def test_two_networks_have_two_names(networks):
+    assert len({named(network) for network in networks}) == len(set(networks))
+
+
+def refused(name):
+    """Whether a name is none, which one line says of it."""
+    with pytest.raises(ValueError, match="is not a network") as error:
+        studies.network(name)
+    return str(error.value) == f"{name!r} is not a network; write MASK/ENCODING, as in causal/rope or window5/none"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "/",
+        "causal",
+        "causal/",
+        "/none",
+        "rope",
+        "causal/alibi",
+        "diagonal/none",
+        "Causal/none",
+        "causal/None",
+        "causal / none",
+        " causal/none",
+        "causal/none ",
+        "causal/none\n",
+        "causal/none/none",
+        "causal-none",
+        "causal5/none",  # a reach is for windows and prefixes alone
+        "causal0/none",
+        "none3/rope",
+        "window/none",  # and they have one
+        "prefix/none",
+        "window0/none",
+        "window05/none",
+        "prefix-2/none",
+        "prefix+2/none",
+        "window2.0/none",
+        "window5 /none",
+        "5window/none",
+        "window5",
+        "window5,prefix2/none",
+    ],
+)
+def test_what_is_no_name_of_a_network_is_refused_in_one_line(name):
+    assert refused(name)
+    with pytest.raises(ValueError, match="is not a network"):
+        studies.study("plain", ["causal/none", name])
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.from_regex(r"[a-z]*[0-9]*/[a-z]*", fullmatch=True),
+        st.builds(
+            "{}{}{}{}".format,
+            st.sampled_from(["none", "causal", "window", "prefix", ""]),
+            st.sampled_from(["", "0", "1", "07", "12", "-1"]),
+            st.sampled_from(["/", "", "//", "\\", " "]),
+            st.sampled_from([*ENCODINGS, "", "alibi"]),
+        ),
+    )
+)
+def test_a_text_is_refused_or_is_the_very_name_of_a_network(text):
+    try:
+        network = studies.network(text)
+    except ValueError:
+        assert refused(text)
+    else:
+        assert named(network) == text
+        assert (network.reach > 0) == (network.mask in ("window", "prefix"))
+        assert network.encoding in ENCODINGS
+
+
+# Faults
+
+
+def test_what_is_shipped_has_no_faults(shipped):
+    assert list(settings.faults(shipped)) == []
+
+
+@pytest.mark.parametrize("kind", ["window", "prefix"])
+@pytest.mark.parametrize("items", [4, 8])
+def test_a_reach_is_a_fault_just_where_it_is_more_than_the_sequence(kind, items):
+    config = overlaid()
+    config["emergence"]["networks"] |= {"window": ["window1/none"], "prefix": ["prefix1/none"]}
+    config["emergence"]["task"] |= {"items": items, "burstiness": items // 2}
+    tokens = 2 * items + 1
+    config["emergence"]["networks"][kind] = [f"{kind}{tokens}/none"]
+    assert list(settings.faults(config)) == []
+    mask(for_vocabulary("gaussian", config["emergence"]["task"]), Network(kind, "none", tokens))  # fits its task
+    beyond = [f"{kind}{tokens + 1}/none", f"{kind}{tokens + 2}/rope"]
+    config["emergence"]["networks"][kind] = [f"{kind}1/none", *beyond]
+    assert list(settings.faults(config)) == [
+        f"emergence.networks.{kind} = {name} reaches over more than a sequence's tokens; give at most {tokens}"
+        for name in beyond
+    ]
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_a_mask_is_a_fault_just_where_the_study_does_not_compare_it(name):
+    """Every mask, with every encoding; one that reaches too far is named for its mask alone."""
+    masks = {"none": "none", "causal": "causal", "window": "window17", "prefix": "prefix2"}
+    config = overlaid()
+    for (kind, written), encoding in product(masks.items(), ENCODINGS):
+        one = f"{written}/{encoding}"
+        config["emergence"]["networks"][name] = [one]
+        expected = [
+            f"emergence.networks.{name} = {one} has a mask that this study does not compare; "
+            f"use {' or '.join(MASKS[name])}"
+        ]
+        assert list(settings.faults(config)) == ([] if kind in MASKS[name] else expected)
+    if name not in ("window", "prefix"):
+        config["emergence"]["networks"][name] = ["window18/none"]
+        (fault,) = settings.faults(config)
+        assert "does not compare" in fault
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_a_study_may_train_no_network_or_none_without_encoding(name):
+    config = overlaid()
+    config["emergence"]["networks"][name] = []
+    assert list(settings.faults(config)) == []
+    mask = {"window": "window5", "prefix": "prefix2"}.get(name, "causal")
+    config["emergence"]["networks"][name] = [f"{mask}/rope", f"{mask}/decay"]
+    assert list(settings.faults(config)) == []
+
+
+def test_evidence_is_kept_of_studies_that_are_trained():
+    config = overlaid()
+    config["evidence"]["emergence"] = ["gaussian/plain/depth2", "fixed/post-norm/depth2", "isotropic/plain/depth2"]
+    assert list(settings.faults(config)) == []
+    config["emergence"]["networks"] |= {"plain": [], "pre-norm": []}
+    config["evidence"]["emergence"] += ["gaussian/ends/depth2", "gaussian/fig3/depth2"]
+    assert list(settings.faults(config)) == [
+        f"evidence.emergence = {kept} is of no study that is trained; use one of residual, ends, first, middle, last, "
+        "window, prefix, post-norm"
+        for kept in ("gaussian/plain/depth2", "isotropic/plain/depth2", "gaussian/fig3/depth2")
+    ]
+
+
+def test_faults_are_all_named_in_the_order_of_the_configuration():
+    config = overlaid()
+    config["emergence"]["networks"] |= {
+        "prefix": ["prefix19/none"],
+        "window": ["window18/none", "causal/none"],
+        "plain": ["window5/none"],
+    }
+    config["emergence"]["sinks"]["threshold"] = 0.4
+    config["emergence"]["testing"] |= {"sequences_along": 7, "sequences": 1}
+    config["evidence"]["emergence"] = ["gaussian/fig3/depth2"]
+    assert [" ".join(fault.split()[:3]) for fault in settings.faults(config)] == [
+        "emergence.networks.plain = window5/none",
+        "emergence.networks.window = window18/none",
+        "emergence.networks.window = causal/none",
+        "emergence.networks.prefix = prefix19/none",
+        "emergence.testing.sequences_along = 7",
+        "emergence.testing.sequences = 1",
+        "evidence.emergence = gaussian/fig3/depth2",
+        "emergence.sinks.threshold = 0.4",
+    ]
+
+
+@pytest.mark.parametrize("key", ["sequences_along", "sequences"])
+@pytest.mark.parametrize("items", [4, 8])
+def test_fewer_test_sequences_than_items_are_a_fault_since_each_asks_for_one(key, items):
+    config = overlaid()
+    config["emergence"]["task"] |= {"items": items, "burstiness": items // 2}
+    config["emergence"]["networks"] |= {"window": ["window1/none"], "prefix": ["prefix1/none"]}
+    config["emergence"]["testing"][key] = items
+    assert list(settings.faults(config)) == []
+    config["emergence"]["testing"][key] = items - 1
+    assert list(settings.faults(config)) == [
+        f"emergence.testing.{key} = {items - 1} leaves positions without a test; give {items} or more"
+    ]
+
+
+def test_a_task_that_does_not_fit_is_the_only_fault_since_the_others_depend_on_it():
+    config = overlaid()
+    config["emergence"]["task"]["burstiness"] = 5
+    config["emergence"]["networks"]["window"] = ["window1000/none"]
+    (fault,) = settings.faults(config)
+    assert fault.startswith("emergence.task.burstiness = 5 does not divide items = 8")
+
+
+def test_faults_leave_the_configuration_as_it_is():
+    config = overlaid("test")
+    before = deepcopy(config)
+    list(settings.faults(config))
+    assert config == before

@@ -1,0 +1,744 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from position_bias.emergence import sequences, studies, training
+from position_bias.emergence.studies import Network, Study
+from position_bias.emergence.task import Task
+from position_bias.emergence.training import PART, Member, Setting
+from position_bias.running import checkpoint
+from position_bias.running.runtime import InputError
+from position_bias.small_networks.ensemble import Recipe
+
+SMALL = Task(items=4, burstiness=2, classes=16, labels=16, width=16)
+FIXED = replace(SMALL, vocabulary="fixed")
+SETTING = Setting(Recipe(23, 1e-2, 1e-6), batch=32, decay=0.3, sequences=48, sequences_along=32, observe_every=10)
+MIXED = Study(
+    ("first",),
+    True,
+    (Network("causal", "none"), Network("none", "sin"), Network("causal", "rope"), Network("causal", "decay")),
+)
+BIASED = ["none/none", "none/sin", "none/rope", "causal/none", "causal/sin", "causal/rope"]
+SEEDS = (0, 1)
+SETS = [(1, 2), (2, 1), (1, 4), (4, 1), (2, 4), (4, 2), (1, 0), (2, 0), (3, 0), (4, 0)]
+NAMES = ["mask", "encoding", "seed"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def train(folder, study=MIXED, seeds=SEEDS, task=SMALL, setting=SETTING, depth=2):
+    return training.train(task, study, depth, seeds, setting, checkpoint_every=6, folder=folder, device="cpu")
+
+
+def by_member(outcome):
+    """Weights and curves of each member, whatever the order."""
+    curves = dict(list(outcome.curves.groupby(NAMES)))
+    return {
+        member: (
+            {name: value[place] for name, value in outcome.weights.items()},
+            curves[tuple(member.labels().values())].reset_index(drop=True),
+        )
+        for place, member in enumerate(outcome.members)
+    }
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for member, (weights, curves) in expected.items():
+        assert curves.equals(found[member][1]), member
+        assert weights.keys() == found[member][0].keys()
+        for name, value in weights.items():
+            assert torch.equal(value, found[member][0][name]), (member, name)
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def stacks_of(largest, monkeypatch):
+    """Have members train in stacks of at most `largest`."""
+    stacks = training.stacks
+    monkeypatch.setattr(training, "stacks", lambda of, seeds, _: stacks(of, seeds, largest))
+
+
+# Stacks
+
+
+@pytest.mark.parametrize("largest", [1, 3, 4, 100])
+def test_every_member_is_in_one_stack_and_rope_is_kept_apart(largest):
+    networks = [Network(mask, encoding) for mask in ("none", "causal") for encoding in ("none", "rope", "sin")]
+    stacks = training.stacks(networks, range(5), largest)
+    assert all(1 <= len(stack) <= largest for stack in stacks)
+    assert all(len({member.network.encoding == "rope" for member in stack}) == 1 for stack in stacks)
+    members = [member for stack in stacks for member in stack]
+    assert len(members) == len(set(members)) == 30
+    assert set(members) == {Member(network, seed) for network in networks for seed in range(5)}
+    for rotary in (False, True):
+        seeds = [member.seed for member in members if (member.network.encoding == "rope") == rotary]
+        assert seeds == sorted(seeds)  # those of a seed side by side
+        sizes = [len(stack) for stack in stacks if (stack[0].network.encoding == "rope") == rotary]
+        assert max(sizes) - min(sizes) <= 1
+        assert len(sizes) == -(-len(seeds) // largest)
+
+
+def test_members_are_found_again_by_their_labels():
+    study = replace(MIXED, networks=(*MIXED.networks, Network("window", "none", 3), Network("window", "none", 5)))
+    members = [member for stack in training.stacks(study.networks, SEEDS, 4) for member in stack]
+    assert training.named(study, [member.labels() for member in members]) == members
+
+
+# Training, end to end
+
+
+@pytest.fixture(scope="module", params=[SMALL, FIXED], ids=["gaussian", "fixed"])
+def task(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, task):
+    return train(tmp_path_factory.mktemp("trained"), task=task)
+
+
+def test_training_gives_the_weights_of_every_member(trained):
+    assert set(trained.members) == {Member(network, seed) for network in MIXED.networks for seed in SEEDS}
+    assert len(trained.members) == 8
+    assert {tuple(value.shape) for value in trained.weights.values()} == {(8, 16, 16), (8, 1, 16)}
+    assert all(value.isfinite().all() and not value.requires_grad for value in trained.weights.values())
+    starts = training.networks.initial(SMALL, 2, [member.seed for member in trained.members], "cpu")
+    assert trained.weights.keys() == starts.keys()
+    assert not any(torch.equal(starts[name], value) for name, value in trained.weights.items())
+
+
+def test_curves_hold_a_row_a_number_and_nothing_twice(trained, task):
+    """Every test of the fixed vocabulary is made with both common directions; what was lost belongs to the first."""
+    curves = trained.curves
+    keys = ["omega", "quantity", "answer", "twin"]
+    assert list(curves.columns) == [*NAMES, "iteration", *keys, "value"]
+    assert not curves.duplicated([*NAMES, "iteration", *keys]).any()
+    omegas = {"gaussian": ["none"], "fixed": ["training", "fresh"]}[task.vocabulary]
+    sets = [(omega, measure, *of) for omega in omegas for of in SETS for measure in ("accuracy", "in_context")]
+    expected = {0: sets, **{iteration: [(omegas[0], "loss", 0, 0), *sets] for iteration in (10, 20, 23)}}
+    groups = curves.groupby([*NAMES, "iteration"])
+    assert len(groups) == 8 * 4
+    for (*_, iteration), rows in groups:
+        assert sorted(rows[keys].itertuples(index=False, name=None)) == sorted(expected[iteration])
+    shares = curves[curves["quantity"] != "loss"]["value"]
+    assert shares.between(0, 1).all()
+    accuracy, in_context = (
+        curves[curves["quantity"] == name].set_index([*NAMES, "iteration", "omega", "answer", "twin"])["value"]
+        for name in ("accuracy", "in_context")
+    )
+    assert (accuracy <= in_context).all()  # the right answer is a label of the context
+
+
+def test_the_loss_of_a_test_is_the_mean_since_the_test_before(tmp_path):
+    often = train(tmp_path / "often", setting=replace(SETTING, observe_every=1)).curves
+    seldom = train(tmp_path / "seldom").curves
+    each = often[often["quantity"] == "loss"].set_index([*NAMES, "iteration"])["value"]
+    mean = seldom[seldom["quantity"] == "loss"].set_index([*NAMES, "iteration"])["value"]
+    assert len(mean) == 8 * 3
+    before = {10: 0, 20: 10, 23: 20}  # the last test follows sooner
+    for (*member, iteration), value in mean.items():
+        since = [each[(*member, i)] for i in range(before[iteration] + 1, iteration + 1)]
+        assert value == pytest.approx(np.mean(since), rel=1e-6)
+
+
+def test_every_test_draws_its_own_sequences_and_the_last_draws_more(tmp_path, monkeypatch, task):
+    counts = []
+    original = sequences.novel
+
+    def counted(task, world, seeds, count, part, omega):
+        counts.append((part, count, omega))
+        return original(task, world, seeds, count, part, omega)
+
+    monkeypatch.setattr(sequences, "novel", counted)
+    setting = replace(SETTING, recipe=replace(SETTING.recipe, iterations=4), observe_every=3, sequences=2 * PART + 30)
+    train(tmp_path, Study((), False, (Network("causal", "none"),)), (0,), task, setting)
+    tests = [((0, 0), 32), ((3, 0), 32), ((4, 0), PART), ((4, 1), PART), ((4, 2), 30)]
+    omegas = {"gaussian": ["none"], "fixed": ["training", "fresh"]}[task.vocabulary]
+    assert counts == [(*test, omega) for test in tests for omega in omegas]
+
+
+@pytest.mark.parametrize(
+    ("name", "networks", "bias"),
+    [
+        ("plain", ["causal/none", "causal/decay", "causal/rope"], []),
+        ("residual", ["causal/none", "causal/sin"], []),
+        ("window", ["window1/none", "window5/none"], []),
+        ("prefix", ["prefix2/none"], []),
+        ("ends", BIASED, [1, 4]),
+        ("first", BIASED, [1]),
+        ("middle", BIASED, [2]),
+        ("last", BIASED, [4]),
+    ],
+)
+def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch, name, networks, bias):
+    biases = []
+    original = sequences.Batches
+
+    def recorded(task, world, seeds, positions, batch):
+        biases.append(positions)
+        return original(task, world, seeds, positions, batch)
+
+    monkeypatch.setattr(sequences, "Batches", recorded)
+    study = studies.study(name, networks)
+    short = replace(SETTING, recipe=replace(SETTING.recipe, iterations=2))
+    outcome = train(tmp_path, study, (3,), setting=short, depth=1)
+    assert {member.network for member in outcome.members} == set(study.networks)
+    assert all(positions == bias for positions in biases)
+
+
+@pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
+def test_networks_learn_the_classes_of_training(tmp_path, vocabulary):
+    task = replace(SMALL, vocabulary=vocabulary, noise=0.2, classes=8, labels=8)
+    setting = Setting(Recipe(150, 1e-2, 0.0), 16, 0.3, sequences=8, sequences_along=8, observe_every=50)
+    outcome = train(
+        tmp_path, Study((), True, (Network("causal", "none"), Network("causal", "rope"))), (0,), task, setting
+    )
+    losses = outcome.curves[outcome.curves["quantity"] == "loss"].set_index([*NAMES, "iteration"])["value"]
+    assert (losses.xs(150, level="iteration") < 0.5 * math.log(8)).all()
+
+
+def test_networks_of_a_seed_see_the_same_data_and_start_alike(tmp_path):
+    """Two that differ in name alone, a window over all tokens and the causal mask, stay the same."""
+    outcome = train(tmp_path, Study((), False, (Network("causal", "none"), Network("window", "none", SMALL.tokens))))
+    members = by_member(outcome)
+    for seed in SEEDS:
+        (one, curves), (other, others) = (members[member] for member in members if member.seed == seed)
+        assert all(torch.equal(one[name], value) for name, value in other.items())
+        assert curves.drop(columns=NAMES).equals(others.drop(columns=NAMES))
+    first, second = (next(members[member] for member in members if member.seed == seed) for seed in SEEDS)
+    assert not torch.equal(first[0]["q0"], second[0]["q0"])
+
+
+@pytest.mark.parametrize("study", [MIXED, replace(MIXED, residual=False, bias=())], ids=["residual", "plain"])
+def test_what_becomes_of_a_member_does_not_depend_on_its_stack(tmp_path, monkeypatch, study):
+    expected = by_member(train(tmp_path / "default", study))
+    for largest in (1, 3, 100):
+        with monkeypatch.context() as patch:
+            stacks_of(largest, patch)
+            assert_same(by_member(train(tmp_path / f"{largest}", study)), expected)
+
+
+def test_what_becomes_of_a_member_does_not_depend_on_the_other_networks_and_seeds(tmp_path):
+    expected = by_member(train(tmp_path / "all", seeds=(0, 1, 2)))
+    for networks, seeds in ((MIXED.networks[1:3], (2,)), (MIXED.networks[::-1], (1, 2))):
+        found = by_member(train(tmp_path / f"{len(networks)}", replace(MIXED, networks=networks), seeds))
+        assert len(found) == len(networks) * len(seeds)
+        assert_same(found, {member: expected[member] for member in found})
+
+
+@pytest.mark.parametrize("networks", [MIXED.networks[:1], MIXED.networks], ids=["one", "all"])
+def test_the_order_of_the_seeds_decides_nothing(tmp_path, networks):
+    """One network has a member a seed, whose rows are those of its seeds where these ascend."""
+    study = replace(MIXED, networks=networks)
+    expected = by_member(train(tmp_path / "ascending", study, (0, 1, 2)))
+    for seeds in ((2, 1, 0), (1, 0, 2)):
+        assert_same(by_member(train(tmp_path / str(seeds), study, seeds)), expected)
+
+
+# Tests
+
+
+class Answers:
+    """Ways to answer that know what tokens mean, for one seed: tokens `[1, M, T, d]` -> one-hot logits `[1, M, L]`."""
+
+    def __init__(self, task):
+        self.task, self.world = task, sequences.world(task, (0,), "cpu")
+
+    def measured(self, answer, count, omega="none"):
+        """Accuracy and in_context on pair sets `[3, 2, 2]` (pair, order, measure) and by position `[n, 2]`."""
+        found = self.evaluated(answer, count)[self.task.omegas.index(omega)]
+        return found[:6].view(3, 2, 2), found[6:]
+
+    def evaluated(self, answer, count):
+        """All of that, with every common direction: `[omegas, sets, 2]`."""
+
+        def one_hot(tokens):
+            return torch.eye(self.task.labels)[answer(tokens[0])][None]
+
+        found = training.evaluate(one_hot, self.task, self.world, (0,), torch.tensor([0]), count, draw=0)
+        assert found.shape == (1, len(self.task.omegas), 6 + self.task.items, 2)
+        return found[0]
+
+    def labels(self, tokens):
+        return torch.cdist(tokens[:, 1::2].double(), self.world.labels[0].double()).argmin(-1)
+
+    def retrieve(self, tokens):
+        """The label that most items like the query bear."""
+        like = (tokens[:, 0:-1:2] == tokens[:, -1:]).all(-1)
+        votes = torch.nn.functional.one_hot(self.labels(tokens), self.task.labels) * like[..., None]
+        return votes.sum(1).argmax(-1)
+
+    def copied(self, tokens, place):
+        """The label of the earliest or latest item that stands twice, else of the first."""
+        items = tokens[:, 0:-1:2]
+        same = (items[:, :, None] == items[:, None]).all(-1).sum(-1) > 1
+        order = torch.arange(same.shape[1]) if place == "latest" else -torch.arange(same.shape[1])
+        chosen = (same * 100 + order).argmax(-1)
+        return self.labels(tokens).gather(1, chosen[:, None])[:, 0]
+
+
+@pytest.fixture(scope="module")
+def gaussian():
+    return Answers(Task(classes=64))
+
+
+@pytest.fixture(scope="module")
+def fixed():
+    return Answers(Task(vocabulary="fixed", classes=64))
+
+
+def five_standard_errors(share, count):
+    return 5 * math.sqrt(share * (1 - share) / count)
+
+
+@pytest.mark.parametrize("omega", ["training", "fresh"])
+def test_perfect_retrieval_has_no_gap(fixed, omega):
+    pairs, positions = fixed.measured(fixed.retrieve, 700, omega)
+    assert (pairs == 1).all()
+    assert (positions == 1).all()
+
+
+@pytest.mark.parametrize(("place", "better"), [("earliest", 0), ("latest", 1)])
+def test_answering_by_the_place_of_a_copy_alone_has_the_largest_gap(gaussian, place, better):
+    task, count = gaussian.task, 3000
+    pairs, _ = gaussian.measured(lambda tokens: gaussian.copied(tokens, place), count)
+    assert (pairs[..., 1] == 1).all()  # always a label of the context
+    assert (pairs[:, better, 0] == 1).all()
+    for pair in range(3):
+        gap = (pairs[pair, better, 0] - pairs[pair, 1 - better, 0]).item()
+        assert gap == pytest.approx(task.largest_gap, abs=five_standard_errors(task.largest_gap, count))
+
+
+def test_guessing_is_right_as_often_as_chance_has_it(gaussian):
+    generator = torch.Generator().manual_seed(0)
+    task, count = gaussian.task, 3000
+    pairs, positions = gaussian.measured(
+        lambda tokens: torch.randint(task.labels, (len(tokens),), generator=generator), count
+    )
+    named = 1 - (1 - 1 / task.labels) ** 2  # one of two labels, drawn independently
+    for found, sequences_each in ((pairs.flatten(0, 1), count), (positions, count // task.items)):
+        for expected, values in zip((task.chance, named), found.T, strict=True):
+            tolerance = five_standard_errors(expected, sequences_each)
+            np.testing.assert_allclose(values, expected, rtol=0, atol=tolerance)
+
+
+def test_naming_the_label_of_a_random_item_is_right_as_often_as_copying_chance_has_it(gaussian):
+    generator = torch.Generator().manual_seed(0)
+    task, count = gaussian.task, 4000
+
+    def copied(tokens):
+        chosen = torch.randint(task.items, (len(tokens), 1), generator=generator)
+        return gaussian.labels(tokens).gather(1, chosen)[:, 0]
+
+    _, positions = gaussian.measured(copied, count)
+    accuracy, in_context = positions.mean(0).tolist()
+    assert accuracy == pytest.approx(task.copying_chance, abs=five_standard_errors(task.copying_chance, count))
+    assert in_context == 1
+
+
+def test_a_label_that_the_context_lacks_is_never_right_nor_in_context(gaussian):
+    def absent(tokens):
+        shown = torch.nn.functional.one_hot(gaussian.labels(tokens), gaussian.task.labels).sum(1)
+        return shown.argmin(-1)
+
+    pairs, positions = gaussian.measured(absent, 300)
+    assert (pairs == 0).all()
+    assert (positions == 0).all()
+
+
+@pytest.mark.parametrize("count", [40, PART, PART + 1, 3 * PART + 20])
+def test_parts_weigh_as_many_sequences_as_they_have(gaussian, count):
+    """Always answering label 0 is right where the label is 0, which is counted here sequence by sequence."""
+    task, world = gaussian.task, gaussian.world
+    sizes = [min(PART, count - start) for start in range(0, count, PART)]
+    labels = [sequences.novel(task, world, (0,), size, (0, part)).labels[0] for part, size in enumerate(sizes)]
+    pairs, positions = gaussian.measured(lambda tokens: torch.zeros(len(tokens), dtype=torch.int64), count)
+    together = torch.cat(labels)
+    for pair, (a, b) in enumerate(((1, 4), (1, 8), (4, 8))):
+        for order, answer in enumerate((a, b)):
+            right = (together[:, answer - 1] == 0).double().mean().item()
+            assert pairs[pair, order, 0].item() == pytest.approx(right, rel=1e-6)
+    in_context = (together == 0).any(1).double().mean().item()
+    assert pairs[..., 1].numpy() == pytest.approx(np.full((3, 2), in_context), rel=1e-6)
+    for position in range(8):
+        right = torch.cat([of[position::8, position] == 0 for of in labels]).double().mean().item()
+        assert positions[position, 0].item() == pytest.approx(right, rel=1e-6)
+
+
+def test_another_draw_tests_on_other_sequences_and_the_same_on_the_same(gaussian):
+    seen = []
+
+    def answer(tokens):
+        seen.append(tokens)
+        return torch.zeros(*tokens.shape[:2], gaussian.task.labels)
+
+    for draw in (0, 0, 7):
+        training.evaluate(answer, gaussian.task, gaussian.world, (0,), torch.tensor([0]), 20, draw=draw)
+    first, again, other = (torch.stack(seen[start : start + 7]) for start in (0, 7, 14))
+    assert torch.equal(first, again)
+    assert (first[:, :, :, 0] != other[:, :, :, 0]).all()
+
+
+def test_members_are_judged_by_the_sequences_of_their_own_seed():
+    task = Task(vocabulary="fixed", classes=64)
+    rows = torch.tensor([1, 0, 1])
+    world = sequences.world(task, (5, 6), "cpu")
+    one_seed = [Answers(task), Answers(task)]
+    for row, answers in enumerate(one_seed):
+        answers.world = sequences.world(task, (5 + row,), "cpu")
+
+    def answer(tokens):
+        assert tokens.shape[0] == 2
+        logits = [torch.eye(task.labels)[one_seed[row].retrieve(tokens[row])] for row in rows.tolist()]
+        logits[1] = logits[1].roll(1, -1)  # the second member is always wrong
+        return torch.stack(logits)
+
+    found = training.evaluate(answer, task, world, (5, 6), rows, 64, draw=0)
+    assert found.shape == (3, 2, 14, 2)
+    assert (found[[0, 2]] == 1).all()
+    assert (found[1, ..., 0] == 0).all()
+
+
+@pytest.mark.parametrize("count", [8, PART, PART + 8])
+def test_every_position_is_tested_as_soon_as_there_are_as_many_sequences(gaussian, count):
+    for found in gaussian.measured(lambda tokens: gaussian.labels(tokens)[:, 0], count):
+        assert found.isfinite().all()
+
+
+# Common directions of the classes
+
+
+def constant(task, seed=3):
+    """A network that reads nothing: its answer is the largest entry of its last bias, whatever the tokens are."""
+    weights = training.networks.initial(task, 2, [seed], "cpu")
+    stack = training.networks.stack(task, [Network("causal", "none")], 2, False, 0.3, "cpu")
+    return lambda tokens: training.networks.label_logits(weights | {"v0": 0 * weights["v0"]}, stack, tokens)
+
+
+def test_answers_that_cannot_depend_on_the_direction_are_right_equally_often_with_either(fixed):
+    """Those that look at labels alone, or compare items with one another."""
+    for answer in (
+        lambda tokens: fixed.labels(tokens)[:, 0],
+        lambda tokens: fixed.labels(tokens).max(-1).values,
+        fixed.retrieve,
+        lambda tokens: fixed.copied(tokens, "earliest"),
+    ):
+        training_omega, fresh = fixed.evaluated(answer, PART + 40)
+        assert torch.equal(training_omega, fresh)
+        assert training_omega.min() < 1 or answer == fixed.retrieve
+
+
+def test_a_network_that_reads_nothing_is_right_equally_often_with_either_direction():
+    task, seeds, rows = replace(FIXED, labels=4), (5, 6), torch.tensor([0, 1])
+    world, answer = sequences.world(task, seeds, "cpu"), constant(task)
+    found = training.evaluate(
+        lambda tokens: torch.cat([answer(of_seed[None]) for of_seed in tokens]), task, world, seeds, rows, 200, draw=1
+    )
+    assert found.shape == (2, 2, 10, 2)
+    assert torch.equal(found[:, 0], found[:, 1])
+    assert 0 < found.min() <= found[..., 1].max() < 1
+
+
+def test_a_test_asks_the_same_of_items_with_either_direction(fixed):
+    """Labels and answers are the same, and where a query is like an item; items are not."""
+    seen = []
+
+    def answer(tokens):
+        seen.append(tokens)
+        return torch.zeros(*tokens.shape[:2], fixed.task.labels)
+
+    training.evaluate(answer, fixed.task, fixed.world, (0,), torch.tensor([0]), 30, draw=4)
+    assert len(seen) == 2 * 7
+    for one, other in zip(seen[:7], seen[7:], strict=True):
+        assert torch.equal(one[:, :, 1::2], other[:, :, 1::2])
+        assert (one[:, :, 0::2] != other[:, :, 0::2]).all()
+        alike = [(of[:, :, -1:] == of[:, :, 0:-1:2]).all(-1) for of in (one, other)]
+        assert torch.equal(*alike)
+
+
+@pytest.fixture(scope="module")
+def tested(tmp_path_factory, task):
+    """Networks whose last test has two parts."""
+    study = replace(MIXED, networks=MIXED.networks[:3])
+    return train(tmp_path_factory.mktemp("tested"), study, (0, 4), task, replace(SETTING, sequences=PART + 30))
+
+
+def share(answers, labels, shown):
+    """Of right answers, and of answers that are a label of the context."""
+    return [(answers == labels).double().mean().item(), (answers[:, None] == shown).any(1).double().mean().item()]
+
+
+@pytest.mark.parametrize("iteration", [0, 23])
+def test_curves_are_those_of_each_direction_alone(tested, task, iteration):
+    """Worked out from the sequences with that direction, set by set, for one network at a time."""
+    counts = {0: [32], 23: [PART, 30]}[iteration]
+    for place, member in enumerate(tested.members):
+        weights = {name: value[[place]] for name, value in tested.weights.items()}
+        if iteration == 0:
+            weights = training.networks.initial(task, 2, [member.seed], "cpu")
+        stack = training.networks.stack(task, [member.network], 2, True, 0.3, "cpu")
+        world = sequences.world(task, (member.seed,), "cpu")
+        curves = tested.curves.query("mask == @member.network.mask_name and encoding == @member.network.encoding")
+        curves = curves[(curves["seed"] == member.seed) & (curves["iteration"] == iteration)]
+        for omega in {"gaussian": ["none"], "fixed": ["training", "fresh"]}[task.vocabulary]:
+            drawn = [
+                sequences.novel(task, world, (member.seed,), count, (iteration, part), omega)
+                for part, count in enumerate(counts)
+            ]
+            shown = torch.cat([of.labels[0] for of in drawn])
+            found = curves[curves["omega"] == omega].set_index(["answer", "twin", "quantity"])["value"]
+            for answer, twin in SETS:
+                sets = [sequences.pair_set(of, answer, twin) if twin else sequences.plain_set(of) for of in drawn]
+                asked = torch.cat([torch.arange(count) % 4 == answer - 1 for count in counts]) if twin == 0 else ...
+                logits = torch.cat([training.networks.label_logits(weights, stack, tokens)[0] for tokens, _ in sets])
+                labels = torch.cat([labels[0] for _, labels in sets])
+                expected = share(logits.argmax(-1)[asked], labels[asked], shown[asked])
+                assert found.loc[answer, twin, ["accuracy", "in_context"]].tolist() == pytest.approx(expected, rel=1e-6)
+
+
+def test_trained_networks_answer_otherwise_where_the_direction_is_another(tmp_path):
+    """Each in its own way: no row of one direction stands for the other, nor that of one network for another's."""
+    setting = Setting(Recipe(60, 1e-2, 0.0), 16, 0.3, sequences=200, sequences_along=8, observe_every=60)
+    study = Study((), True, (Network("causal", "none"), Network("causal", "decay")))
+    curves = train(tmp_path, study, SEEDS, replace(FIXED, anisotropy=2.0), setting).curves
+    last = curves[(curves["iteration"] == 60) & (curves["quantity"] == "accuracy")]
+    both = last.pivot(index=[*NAMES, "answer", "twin"], columns="omega", values="value")
+    differences = [tuple(of) for _, of in (both["training"] - both["fresh"]).groupby(NAMES)]
+    assert len(set(differences)) == 2 * 2
+    assert all(map(any, differences))
+
+
+# Divergence
+
+
+def spoil(monkeypatch, member, members, at):
+    """Have one member of the stack of so many lose its loss from an iteration on."""
+    original = training.networks.label_logits
+    factors = torch.where(torch.arange(members) == member, math.nan, 1.0)[:, None, None]
+    calls = []
+
+    def spoilt(weights, stack, tokens):
+        logits = original(weights, stack, tokens)
+        if torch.is_grad_enabled():
+            calls.append(1)
+            logits = logits if len(calls) < at else logits * factors
+        return logits
+
+    monkeypatch.setattr(training.networks, "label_logits", spoilt)
+
+
+@pytest.mark.parametrize(("at", "left"), [(5, [0]), (15, [0, 10]), (23, [0, 10, 20])])
+def test_a_member_that_diverged_leaves_curves_until_then_and_no_weights(tmp_path, monkeypatch, caplog, at, left):
+    study = replace(MIXED, networks=MIXED.networks[:2])  # with two seeds one stack of four
+    expected = by_member(train(tmp_path / "whole", study))
+    lost = Member(study.networks[1], 0)
+    with monkeypatch.context() as patch:
+        spoil(patch, 1, 4, at)
+        outcome = train(tmp_path / "spoilt", study)
+    assert lost not in outcome.members
+    assert {len(value) for value in outcome.weights.values()} == {3}
+    assert_same(by_member(outcome), {member: of for member, of in expected.items() if member != lost})
+    rows = outcome.curves[(outcome.curves["mask"] == "none") & (outcome.curves["seed"] == 0)].reset_index(drop=True)
+    before = expected[lost][1]
+    assert rows["iteration"].unique().tolist() == left
+    pd.testing.assert_frame_equal(rows, before[before["iteration"].isin(left)].reset_index(drop=True))
+    assert caplog.text.count("member 1 diverged") == 1
+    assert f"depth 2, causal/none, none/sin, seeds 0, 1: member 1 diverged at iteration {at}" in caplog.text
+
+
+def spoil_at_first(monkeypatch, *seeds):
+    """Have the members of some seeds start from weights that are not finite."""
+    original = training.networks.initial
+
+    def spoilt(task, depth, of, device, placement):
+        factors = torch.tensor([math.nan if seed in seeds else 1.0 for seed in of])[:, None, None]
+        return {name: value * factors for name, value in original(task, depth, of, device, placement).items()}
+
+    monkeypatch.setattr(training.networks, "initial", spoilt)
+
+
+@pytest.mark.parametrize("largest", [1, 2, 4])
+def test_a_stack_whose_members_all_diverge_does_not_end_the_study(tmp_path, monkeypatch, largest):
+    """Stacks hold one seed's members, a single member, or those of several seeds; what is left stays the same."""
+    study = replace(MIXED, networks=MIXED.networks[:2])
+    expected = by_member(train(tmp_path / "whole", study))
+    with monkeypatch.context() as patch:
+        stacks_of(largest, patch)
+        spoil_at_first(patch, 1)
+        outcome = train(tmp_path / "spoilt", study)
+    assert set(outcome.members) == {Member(network, 0) for network in study.networks}
+    assert_same(by_member(outcome), {member: of for member, of in expected.items() if member.seed == 0})
+    assert set(outcome.curves["seed"]) == {0}  # lost before the first test, so that there are no rows
+
+
+def test_there_are_no_tests_of_weights_that_an_update_spoilt(tmp_path, monkeypatch):
+    """The loss of iteration 10 is finite, its gradient not: the test after it would be of weights that are not."""
+    study = Study((), True, MIXED.networks[:1])
+    original = training.networks.label_logits
+    calls = []
+
+    def spoilt(weights, stack, tokens):
+        logits = original(weights, stack, tokens)
+        if torch.is_grad_enabled():
+            calls.append(1)
+            if len(calls) == 10:
+                zero = (weights["readout_bias"][1] * 0).sum().sqrt()
+                logits = torch.stack([logits[0], logits[1] + zero])
+        return logits
+
+    monkeypatch.setattr(training.networks, "label_logits", spoilt)
+    outcome = train(tmp_path, study)
+    assert [member.seed for member in outcome.members] == [0]
+    iterations = outcome.curves.groupby("seed")["iteration"].unique()
+    assert (iterations[0].tolist(), iterations[1].tolist()) == ([0, 10, 20, 23], [0])
+
+
+@pytest.mark.parametrize("largest", [1, 4])
+def test_a_study_whose_members_all_diverge_says_so_in_one_line(tmp_path, monkeypatch, largest):
+    stacks_of(largest, monkeypatch)
+    setting = replace(SETTING, recipe=replace(SETTING.recipe, learning_rate=math.inf))
+    with pytest.raises(InputError) as error:
+        train(tmp_path, Study((), True, MIXED.networks[:1]), setting=setting)
+    assert str(error.value) == (
+        "every network of 2 layers diverged at a learning rate of inf; lower emergence.training.learning_rate"
+    )
+
+
+# Going on after an interruption
+
+
+class Interruption(BaseException):
+    """Like a kill: no handler catches it."""
+
+
+@pytest.mark.parametrize("call", [1, 6, 7, 23, 24, 31, 47, 69])
+def test_an_interrupted_study_ends_as_an_uninterrupted_one(tmp_path, monkeypatch, task, trained, call):
+    stacks_of(4, monkeypatch)
+    calls = []
+    original = sequences.Batches.__call__
+
+    def counted(batches, iteration):
+        calls.append(iteration)
+        if len(calls) == stop:
+            raise Interruption
+        return original(batches, iteration)
+
+    monkeypatch.setattr(sequences.Batches, "__call__", counted)
+    stop = call
+    with pytest.raises(Interruption):
+        train(tmp_path, task=task)
+    stop = None
+    calls.clear()
+    found = train(tmp_path, task=task)
+    assert_same(by_member(found), by_member(trained))
+    # three stacks of 23 iterations each, a checkpoint every 6
+    whole, part = divmod(call - 1, 23)
+    assert len(calls) == 3 * 23 - 23 * whole - part // 6 * 6
+
+
+@pytest.mark.parametrize("call", [None, 1, 7, 24, 31, 47, 69])
+def test_a_study_took_as_long_as_its_stacks_over_all_interruptions(tmp_path, monkeypatch, cpu_time, call):
+    """Three stacks of 23 iterations, each of which takes a second; what was done again counts once."""
+    stacks_of(4, monkeypatch)
+    calls = []
+    original = sequences.Batches.__call__
+
+    def taking_a_second(batches, iteration):
+        calls.append(iteration)
+        cpu_time.now += 1
+        if len(calls) == call:
+            raise Interruption
+        return original(batches, iteration)
+
+    monkeypatch.setattr(sequences.Batches, "__call__", taking_a_second)
+    if call is not None:
+        with pytest.raises(Interruption):
+            train(tmp_path)
+        whole, part = divmod(call - 1, 23)
+        assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(23 * whole + part // 6 * 6)
+        cpu_time.restart()
+    train(tmp_path)
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(3 * 23)
+
+
+# Norms
+
+
+@pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
+def test_a_study_with_norms_starts_from_the_weights_without_and_learns_gains(tmp_path, name):
+    study = studies.study(name, ["causal/none"])
+    plain = Study((), True, study.networks)
+    outcome, without = train(tmp_path / "norm", study), train(tmp_path / "plain", plain)
+    assert outcome.members == without.members
+    place = {"pre-norm": "input", "post-norm": "sum"}[name]
+    gains = {f"{place}_gain{layer}" for layer in range(2)}
+    assert outcome.weights.keys() - without.weights.keys() == gains
+    for gain in gains:
+        assert outcome.weights[gain].shape == (2, 16)
+        assert (outcome.weights[gain] != 1).all()  # from where they start
+    initial = training.networks.initial(SMALL, 2, SEEDS, "cpu", study.placement)
+    for key, value in training.networks.initial(SMALL, 2, SEEDS, "cpu").items():
+        assert torch.equal(value, initial[key])
+    tests = [by_member(of)[Member(study.networks[0], 0)][1] for of in (outcome, without)]
+    losses = [of[of["quantity"] == "loss"]["value"].to_numpy() for of in tests]
+    assert (losses[0] != losses[1]).all()
+
+
+@pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
+@pytest.mark.parametrize("call", [15])
+def test_a_study_with_norms_goes_on_after_an_interruption(tmp_path, monkeypatch, name, call):
+    study = studies.study(name, ["causal/none"])
+    expected = by_member(train(tmp_path / "whole", study))
+    original, calls = sequences.Batches.__call__, []
+
+    def counted(batches, iteration):
+        calls.append(iteration)
+        if len(calls) == call:
+            raise Interruption
+        return original(batches, iteration)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sequences.Batches, "__call__", counted)
+        with pytest.raises(Interruption):
+            train(tmp_path / "killed", study)
+        found = train(tmp_path / "killed", study)
+    assert calls[call] == (call - 1) // 6 * 6 + 1
+    assert_same(by_member(found), expected)
+
+
+def test_a_checkpoint_of_another_placement_is_not_used(tmp_path, monkeypatch):
+    networks = studies.study("pre-norm", ["causal/none"]).networks
+    train(tmp_path, Study((), True, networks, "pre"))
+    original, calls = sequences.Batches.__call__, []
+    monkeypatch.setattr(
+        sequences.Batches,
+        "__call__",
+        lambda batches, iteration: calls.append(iteration) or original(batches, iteration),
+    )
+    train(tmp_path, Study((), True, networks, "pre"))
+    assert calls == []
+    train(tmp_path, Study((), True, networks, "post"))
+    assert calls == list(range(1, 24))
+
+
+def test_stacks_of_a_larger_run_are_gone_so_that_their_time_is_not_counted(tmp_path):
+    study = Study((), True, (Network("causal", "none"),))
+    short = replace(SETTING, recipe=replace(SETTING.recipe, iterations=2))
+    train(tmp_path, study, range(12), setting=short, depth=1)
+    assert len(list(tmp_path.rglob("stack*"))) == 2
+    train(tmp_path, study, range(2), setting=short, depth=1)
+    assert len(list(tmp_path.rglob("stack*"))) == 1

@@ -1,0 +1,119 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, BloomConfig, FalconConfig
+
+from position_bias.language_models import families
+from position_bias.running.runtime import InputError
+
+ARCHITECTURE = {"layers": 2, "heads": 4, "hidden": 16, "initializer_range": 0.3}
+
+
+def small(family, **changes):
+    return families.build(family, ARCHITECTURE | changes, vocabulary=64, context=32, seed=0).eval()
+
+
+@pytest.mark.parametrize("family", families.BUILDERS)
+def test_a_model_is_of_the_real_class_and_size_and_its_seed_decides_it(family):
+    model = small(family)
+    assert families.family_of(model.config).sizes(model.config) == (2, 4, 4)
+    assert type(model).__module__.startswith(f"transformers.models.{family}.")
+    again, other = small(family), families.build(family, ARCHITECTURE, 64, 32, seed=1)
+    first = [torch.cat([p.flatten() for p in m.parameters()]) for m in (model, again, other)]
+    assert torch.equal(first[0], first[1])
+    assert not torch.equal(first[0], first[2])
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4, 6, 8, 12, 112])
+@pytest.mark.parametrize("family", families.BUILDERS)
+def test_slopes_are_those_of_the_library(family, heads):
+    from transformers.models.bloom.modeling_bloom import build_alibi_tensor as bloom
+    from transformers.models.falcon.modeling_falcon import build_alibi_tensor as falcon
+    from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor as mpt
+
+    mask = torch.ones(1, 2, dtype=torch.long)
+    bias = {
+        "bloom": lambda: bloom(mask, heads, torch.float32)[:, 0],
+        "mpt": lambda: mpt(heads, 2)[:, 0],
+        "falcon": lambda: falcon(mask, heads, torch.float32)[:, 0] / np.sqrt(8),
+    }[family]()
+    ours = families.FAMILIES[family].alibi.slopes(heads, 8)
+    np.testing.assert_allclose(
+        ours, (bias[:, 1] - bias[:, 0]).double().numpy(), rtol=2e-6
+    )  # it raises float32 to powers
+
+
+def test_slopes_of_the_largest_bloom_interleave():
+    slopes = families.alibi_slopes(112)
+    np.testing.assert_allclose(slopes[:64], 2.0 ** (-8 * np.arange(1, 65) / 64))
+    np.testing.assert_allclose(slopes[64:], 2.0 ** (-8 * (2 * np.arange(1, 49) - 1) / 128))
+
+
+def test_eager_falcon_adds_alibi_once_and_the_library_still_needs_it_said(tmp_path):
+    """Once the second half fails, transformers has mended eager Falcon: drop `_without_double_alibi`."""
+    small("falcon").save_pretrained(tmp_path)
+    tokens = torch.arange(24)[None] % 64
+    sdpa = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="sdpa").eval()
+    bare = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="eager").eval()
+    ours = families.open_model(tmp_path)
+    with torch.no_grad():
+        expected, twice, once = (model(tokens).logits for model in (sdpa, bare, ours))
+    torch.testing.assert_close(once, expected, atol=1e-5, rtol=0)
+    assert (twice - expected).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors"])
+def test_an_incomplete_directory_is_named_with_what_it_lacks(tmp_path, missing):
+    small("bloom").save_pretrained(tmp_path)
+    (tmp_path / missing).unlink()
+    with pytest.raises(InputError, match=f"{tmp_path.name} lacks {missing}"):
+        families.open_model(tmp_path)
+
+
+def test_a_half_written_directory_is_one_line(tmp_path):
+    small("mpt").save_pretrained(tmp_path)
+    weights = tmp_path / "model.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=r"^model directory .* cannot be opened: [^\n]*; build or copy it again$"):
+        families.open_model(tmp_path)
+
+
+def test_weights_that_are_not_there_are_named_instead_of_drawn_at_random(tmp_path):
+    small("mpt").save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    del tensors["transformer.blocks.1.attn.Wqkv.weight"]
+    save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match=r"lacks weights: transformer\.blocks\.1\.attn\.Wqkv\.weight"):
+        families.open_model(tmp_path)
+
+
+def test_a_missing_directory_is_not_looked_for_on_the_hub(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere lacks config\.json"):
+        families.open_model(tmp_path / "nowhere")
+
+
+def test_a_model_type_without_adapter_is_named(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
+    (tmp_path / "model.safetensors").touch()
+    with pytest.raises(InputError, match="'gpt2' has no adapter; use one of bloom, mpt, falcon"):
+        families.open_model(tmp_path)
+    with pytest.raises(InputError, match="'gpt5' cannot be built"):
+        families.build("gpt5", ARCHITECTURE, 64, 32, 0)
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        (FalconConfig(alibi=False), "rotary"),
+        (FalconConfig(alibi=True, multi_query=True), "shares keys"),
+        (FalconConfig(alibi=True, multi_query=False, parallel_attn=True), "beside the MLP"),
+        (BloomConfig(apply_residual_connection_post_layernorm=True), "after the norm"),
+    ],
+)
+def test_a_layout_that_would_be_measured_wrongly_is_refused(config, why):
+    with pytest.raises(InputError, match=why):
+        families.family_of(config)

@@ -1,0 +1,206 @@
+"""The measuring pass against an independent reading of the same models: their weights, hidden states and attentions."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from position_bias.language_models import content, families
+from position_bias.language_models import measure as measuring
+from position_bias.language_models.influence import influence
+from position_bias.language_models.measure import measure
+from position_bias.recency import recency
+from position_bias.running.runtime import InputError
+
+LAYERS, HEADS, HEAD_DIM, N, PROMPTS = 3, 4, 4, 12, 5
+FAMILIES = list(families.BUILDERS)
+
+
+def small(family, heads=HEADS):
+    architecture = {"layers": LAYERS, "heads": heads, "hidden": heads * HEAD_DIM, "initializer_range": 0.4}
+    model = families.build(family, architecture, vocabulary=64, context=N, seed=3).eval().requires_grad_(False)
+    generator = torch.Generator().manual_seed(0)
+    for name, parameter in model.named_parameters():  # fresh biases are zero: a wrong layout would go unseen
+        if name.endswith("bias"):
+            parameter.normal_(0, 0.3, generator=generator)
+    return model
+
+
+@pytest.fixture(scope="module")
+def prompts():
+    return np.random.default_rng(1).integers(0, 64, (PROMPTS, N))
+
+
+def norm_and_projection(model, layer):
+    """The norm before attention, fused weight and bias as [3, H, d, hidden] and [3, H, d], and the output map."""
+    body = model.transformer
+    if model.config.model_type == "mpt":
+        block = body.blocks[layer]
+        weight = block.attn.Wqkv.weight.view(3, -1, HEAD_DIM, model.config.d_model)
+        return block.norm_1, weight, torch.zeros(weight.shape[:3]), block.attn.out_proj
+    block = body.h[layer]
+    fused = block.self_attention.query_key_value
+    heads = fused.out_features // (3 * HEAD_DIM)
+    weight = fused.weight.view(heads, 3, HEAD_DIM, -1).transpose(0, 1)
+    bias = fused.bias.view(heads, 3, HEAD_DIM).transpose(0, 1)
+    return block.input_layernorm, weight, bias, block.self_attention.dense
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def read(request, prompts):
+    """Residual stream, content logits and attention update of every layer, read without a hook."""
+    model = small(request.param)
+    with torch.no_grad():
+        out = model(torch.from_numpy(prompts), output_hidden_states=True, output_attentions=True, use_cache=False)
+        streams, logits, updates, cosines = [], [], [], []
+        for layer in range(LAYERS):
+            norm, weight, bias, output = norm_and_projection(model, layer)
+            stream = out.hidden_states[layer]
+            query, key, value = torch.einsum("khdm,bim->kbhid", weight, norm(stream)) + bias[:, None, :, None]
+            logits.append(query @ key.mT / math.sqrt(HEAD_DIM))
+            updates.append(output((out.attentions[layer] @ value).transpose(1, 2).flatten(2)))
+            streams.append(stream)
+            inputs = norm(stream).double()
+            lengths = inputs.norm(dim=-1)
+            cosines.append(inputs @ inputs.mT / (lengths[:, :, None] * lengths[:, None]))
+    return {
+        "model": model,
+        "stream": torch.stack(streams, 1).double().numpy(),  # [N, L, n, hidden]
+        "update": torch.stack(updates, 1).double().numpy(),
+        "logits": torch.stack(logits, 1).double().numpy(),  # [N, L, H, n, n]
+        "attention": torch.stack(out.attentions, 1).double().numpy(),
+        "cosines": torch.stack(cosines, 1).numpy(),  # [N, L, n, n]
+        "measured": measure(model, prompts, tokens_per_batch=2 * N),  # batches of 2, 2 and 1
+    }
+
+
+def test_lambda_by_frobenius_norms_is_equation_1(read):
+    x, a = (np.linalg.norm(read[name], axis=(2, 3)) for name in ("stream", "update"))
+    np.testing.assert_allclose(read["measured"].mixing["frobenius"], a / (x + a), rtol=2e-5)
+
+
+def test_lambda_by_tokens_is_the_mean_ratio_of_token_norms(read):
+    x, a = (np.linalg.norm(read[name], axis=3) for name in ("stream", "update"))
+    np.testing.assert_allclose(read["measured"].mixing["token"], (a / (x + a)).mean(2), rtol=2e-5)
+
+
+def test_the_two_estimators_differ(read):
+    assert np.abs(read["measured"].mixing["frobenius"] - read["measured"].mixing["token"]).max() > 1e-3
+
+
+def test_content_is_the_mean_of_the_logits_and_of_its_diagonal_and_what_lies_below(read):
+    logits, measured = read["logits"], read["measured"]
+    below = np.tril(np.ones((N, N), bool), -1)
+    np.testing.assert_allclose(measured.content, logits.mean(0), atol=2e-5)
+    np.testing.assert_allclose(measured.diagonal, logits.diagonal(axis1=-2, axis2=-1).mean(-1), atol=2e-5)
+    np.testing.assert_allclose(measured.below, logits[..., below].mean(-1), atol=2e-5)
+
+
+def test_attention_is_the_mean_over_prompts_and_heads(read):
+    np.testing.assert_allclose(read["measured"].attention, read["attention"].mean((0, 2)), atol=2e-6)
+    np.testing.assert_allclose(read["measured"].attention.sum(-1), 1, atol=1e-5)
+
+
+def test_the_gram_holds_cosines_of_what_attention_reads_and_their_recency_by_prompt(read):
+    np.testing.assert_allclose(read["measured"].gram, read["cosines"].mean(0), atol=2e-6)
+    np.testing.assert_allclose(read["measured"].recency, recency(read["cosines"]), atol=2e-6)
+    assert np.abs(read["measured"].recency[:, 1:]).min() > 1e-5
+
+
+@pytest.mark.parametrize("heads", [4, 6])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_content_and_slopes_rebuild_the_attention_of_every_head(family, heads, prompts):
+    """The logits of the paper, content - slope * distance, are those that the model's softmax sees."""
+    model = small(family, heads)
+    content = measure(model, prompts[:1], N).content.astype(float)  # the mean over one prompt is that prompt
+    distance = np.arange(N)[:, None] - np.arange(N)
+    logits = content - families.effective_slopes(model.config)[:, None, None] * distance
+    weights = np.where(distance >= 0, np.exp(logits), 0)
+    with torch.no_grad():
+        out = model(torch.from_numpy(prompts[:1]), output_attentions=True, use_cache=False)
+    rebuilt = weights / weights.sum(-1, keepdims=True)
+    np.testing.assert_allclose(rebuilt, torch.cat(out.attentions).numpy(), atol=2e-6)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_influence_agrees_with_finite_differences(family, prompts):
+    model = small(family).double()
+    tokens = torch.from_numpy(prompts[:2])
+    embeddings = model.get_input_embeddings()(tokens)
+    with torch.no_grad():
+        target = model(inputs_embeds=embeddings).logits[:, -1].argmax(-1, keepdim=True)
+
+        def probability(e):
+            return model(inputs_embeds=e).logits[:, -1].softmax(-1).gather(1, target)[:, 0]
+
+        # a softmax inside the model is float32 whatever its weights: smaller steps would drown in its rounding
+        step, norms = 2e-3, torch.zeros(2, N, dtype=torch.double)
+        for position in range(N):
+            for dimension in range(embeddings.shape[-1]):
+                shift = torch.zeros_like(embeddings)
+                shift[:, position, dimension] = step
+                slope = (probability(embeddings + shift) - probability(embeddings - shift)) / (2 * step)
+                norms[:, position] += slope**2
+    np.testing.assert_allclose(influence(model, tokens).numpy(), norms.sqrt().numpy(), rtol=2e-3, atol=1e-7)
+
+
+def test_batches_do_not_change_what_is_measured(prompts):
+    model = small("bloom")
+    one, all_at_once = (measure(model, prompts, tokens) for tokens in (1, PROMPTS * N))
+    for name in ("diagonal", "below", "influence", "content", "attention", "gram", "recency"):
+        np.testing.assert_allclose(getattr(one, name), getattr(all_at_once, name), atol=1e-5)
+    np.testing.assert_allclose(one.mixing["frobenius"], all_at_once.mixing["frobenius"], rtol=1e-5)
+
+
+def test_long_prompts_keep_no_matrices_and_measure_the_rest_alike(prompts, monkeypatch):
+    model = small("mpt")
+    short = measure(model, prompts, N)
+    monkeypatch.setattr(measuring, "MATRICES_UP_TO", N - 1)
+    long = measure(model, prompts, N)
+    assert long.content is None
+    assert long.attention is None
+    assert long.gram is None
+    np.testing.assert_array_equal(long.below, short.below)
+    np.testing.assert_array_equal(long.recency, short.recency)
+
+
+def test_prompts_beyond_the_context_of_the_model_are_refused_at_once():
+    with pytest.raises(InputError, match=r"lengths\.\*\.tokens = 2049, but this 'mpt' model takes 2048"):
+        measure(small("mpt"), np.zeros((1, 2049), int), N)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bfloat16_weights_measure_the_same_to_their_precision(family, prompts, tmp_path):
+    model = small(family)
+    model.save_pretrained(tmp_path)
+    exact = measure(model, prompts, N)
+    coarse = measure(families.open_model(tmp_path, precision="bfloat16"), prompts, N)
+    assert coarse.influence.dtype == coarse.diagonal.dtype == np.float32
+    np.testing.assert_allclose(coarse.mixing["frobenius"], exact.mixing["frobenius"], rtol=0.02)
+    np.testing.assert_allclose(coarse.diagonal, exact.diagonal, atol=0.1)
+    assert np.abs(coarse.diagonal - exact.diagonal).max() > 0
+
+
+def test_a_single_token_has_nothing_below_the_diagonal():
+    query, key = torch.randn(2, 3, 1, 4, 5, generator=torch.Generator().manual_seed(0))
+    assert (content.below_diagonal_mean(query, key) == 0).all()
+
+
+def test_prompts_too_short_for_recency_are_refused_at_once(prompts):
+    with pytest.raises(InputError, match=r"lengths\.\*\.tokens = 8, but recency needs more than 8; give more tokens"):
+        measure(small("bloom"), prompts[:, :8], N)
+
+
+def test_no_hook_stays_behind_after_an_error(prompts):
+    model = small("bloom")
+    with pytest.raises(IndexError):
+        measure(model, prompts + 1000, N)
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_a_value_that_is_not_finite_names_its_quantity_and_prompt(prompts):
+    model = small("bloom")
+    model.transformer.h[1].self_attention.dense.bias[0] = float("nan")
+    with pytest.raises(InputError, match=r"lambda \(frobenius\) of prompt 0 is not finite"):
+        measure(model, prompts, N)

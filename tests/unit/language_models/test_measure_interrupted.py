@@ -1,0 +1,219 @@
+"""Measuring in less memory, and going on after an interruption: with the same bits as a pass in one go."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from position_bias.language_models import families
+from position_bias.language_models import measure as measuring
+from position_bias.language_models.measure import Resumption, measure
+from position_bias.running.runtime import InputError
+
+N, PROMPTS, VOCABULARY = 12, 7, 64
+BATCH = 2 * N  # batches of 2, 2, 2 and 1 prompts
+FAMILIES = [*families.BUILDERS, "llama"]
+
+
+class Interruption(BaseException):
+    """Like a kill: no handler catches it."""
+
+
+def small(family, layers=3):
+    if family in families.BUILDERS:
+        architecture = {"layers": layers, "heads": 4, "hidden": 16, "initializer_range": 0.4}
+        return families.build(family, architecture, VOCABULARY, N, seed=3)
+    torch.manual_seed(3)
+    config = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        initializer_range=0.4,
+        attn_implementation="eager",
+    )
+    return LlamaForCausalLM(config)
+
+
+@pytest.fixture(scope="module")
+def prompts():
+    return np.random.default_rng(1).integers(3, VOCABULARY, (PROMPTS, N))
+
+
+def bits(measurement):
+    """Every array of a measurement, by name, as bytes."""
+    flat = {}
+    for name, value in asdict(measurement).items():
+        flat |= {f"{name}/{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
+    return {
+        name: None if value is None else (value.shape, str(value.dtype), value.tobytes())
+        for name, value in flat.items()
+    }
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """Counts the passes, and interrupts the one that is set."""
+    real, seen = measuring.influence, {"passes": 0, "interrupt": None, "with": Interruption()}
+
+    def influence(model, tokens):
+        seen["passes"] += 1
+        found = real(model, tokens)  # the layers of this batch were heard, and must be forgotten
+        if seen["passes"] == seen["interrupt"]:
+            raise seen["with"]
+        return found
+
+    monkeypatch.setattr(measuring, "influence", influence)
+    return seen
+
+
+def interrupted(passes, at, *args, **options):
+    passes |= {"passes": 0, "interrupt": at}
+    with pytest.raises(Interruption):
+        measure(*args, **options)
+    passes |= {"passes": 0, "interrupt": None}
+
+
+@pytest.mark.parametrize("matrices", [True, False])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_interrupted_measurement_ends_with_the_same_bits(family, matrices, prompts, passes, tmp_path, monkeypatch):
+    if not matrices:
+        monkeypatch.setattr(measuring, "MATRICES_UP_TO", N - 1)
+    model, kept = small(family), Resumption(tmp_path / "folder/n12.safetensors", ["a run"], every=2)
+    expected = bits(measure(model, prompts, BATCH))
+    assert (expected["gram"] is not None) == matrices
+    assert (expected["diagonal"] is not None) == (family != "llama")
+    interrupted(passes, 3, model, prompts, BATCH, resumption=kept)
+    assert bits(measure(small(family), prompts, BATCH, resumption=kept)) == expected
+    assert passes["passes"] == 2
+    assert (
+        bits(measure(small(family), prompts, BATCH, resumption=kept)) == expected
+    )  # the job died after its last batch
+    assert passes["passes"] == 2
+
+
+@pytest.mark.parametrize(("every", "again"), [(1, 1), (2, 1), (3, 1), (4, 2), (5, 1), (7, 4), (100, 4)])
+def test_what_is_kept_is_as_often_as_asked_for(every, again, prompts, passes, tmp_path):
+    """Interrupted in the last of four batches, at the sixth prompt."""
+    model, kept = small("mpt"), Resumption(tmp_path / "n12.safetensors", [], every)
+    interrupted(passes, 4, model, prompts, BATCH, resumption=kept)
+    assert bits(measure(model, prompts, BATCH, resumption=kept)) == bits(measure(model, prompts, BATCH))
+    assert passes["passes"] - 4 == again
+
+
+def test_a_measurement_may_be_interrupted_more_than_once(prompts, passes, tmp_path):
+    model, kept = small("bloom"), Resumption(tmp_path / "n12.safetensors", [], every=1)
+    for _ in range(3):
+        interrupted(passes, 2, model, prompts, BATCH, resumption=kept)
+    assert bits(measure(model, prompts, BATCH, resumption=kept)) == bits(measure(model, prompts, BATCH))
+
+
+def test_a_resumed_measurement_may_go_on_with_less_memory(prompts, passes, tmp_path):
+    """Not by the script, whose settings tell runs apart; the sums are those of one pass all the same."""
+    model, kept = small("falcon"), Resumption(tmp_path / "n12.safetensors", [], every=1)
+    interrupted(passes, 3, model, prompts, BATCH, resumption=kept)
+    mixed = measure(model, prompts, BATCH, activation_checkpointing=True, resumption=kept)
+    assert bits(mixed) == bits(measure(model, prompts, BATCH))
+
+
+def other_prompts(prompts, kept):
+    return prompts[::-1].copy(), kept
+
+
+def other_settings(prompts, kept):
+    return prompts, Resumption(kept.path, ["another run"], kept.every)
+
+
+def cut_short(prompts, kept):
+    kept.path.write_bytes(kept.path.read_bytes()[:-40])
+    return prompts, kept
+
+
+def emptied(prompts, kept):
+    kept.path.write_bytes(b"")
+    return prompts, kept
+
+
+def of_something_else(prompts, kept):
+    from safetensors.numpy import save_file
+
+    save_file({"weights": np.zeros(3)}, kept.path)
+    return prompts, kept
+
+
+@pytest.mark.parametrize("change", [other_prompts, other_settings, cut_short, emptied, of_something_else])
+def test_what_another_run_kept_or_a_disk_damaged_is_not_gone_on_from(change, prompts, passes, tmp_path, caplog):
+    model, kept = small("bloom"), Resumption(tmp_path / "n12.safetensors", ["a run"], every=1)
+    interrupted(passes, 3, model, prompts, BATCH, resumption=kept)
+    prompts, kept = change(prompts, kept)
+    found = measure(model, prompts, BATCH, resumption=kept)
+    assert passes["passes"] == 4
+    assert "starts over, since" in caplog.text
+    assert bits(found) == bits(measure(model, prompts, BATCH))
+
+
+# Memory
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_recomputed_layers_give_the_same_bits_and_are_heard_once(family, prompts):
+    model = small(family)
+    blocks = [layer.block for layer in families.layers_of(model)]
+    forwards = [block.forward for block in blocks]
+    plain, recomputed = (measure(model, prompts, BATCH, activation_checkpointing=on) for on in (False, True))
+    assert bits(recomputed) == bits(plain)
+    assert [block.forward for block in blocks] == forwards
+
+
+def kept_for_the_backward_pass(layers, prompts, activation_checkpointing):
+    """Bytes that autograd saves outside of layers that are computed again."""
+    saved = []
+
+    def pack(tensor):
+        saved.append(tensor.nbytes)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        measure(small("mpt", layers), prompts, PROMPTS * N, activation_checkpointing=activation_checkpointing)
+    return sum(saved)
+
+
+def test_of_a_layer_that_is_computed_again_its_input_alone_is_kept(prompts):
+    plain = [kept_for_the_backward_pass(layers, prompts, False) for layers in (2, 4)]
+    recomputed = [kept_for_the_backward_pass(layers, prompts, True) for layers in (2, 4)]
+    assert plain[1] > 1.5 * plain[0]
+    residual_stream = PROMPTS * N * 16 * 4
+    assert recomputed[1] - recomputed[0] == 2 * residual_stream < (plain[1] - plain[0]) / 10
+
+
+def test_an_error_leaves_no_layer_recomputing(prompts, passes):
+    model = small("bloom")
+    block = families.layers_of(model)[0].block
+    forward = block.forward
+    interrupted(passes, 1, model, prompts, BATCH, activation_checkpointing=True)
+    assert block.forward == forward
+
+
+@pytest.mark.parametrize(
+    ("tokens_per_batch", "recomputing", "message"),
+    [
+        (
+            BATCH,
+            False,
+            r"batch 2, 2 x 12 tokens; lower measure\.tokens_per_batch, or set measure\.activation_checkpointing to",
+        ),
+        (BATCH, True, r"batch 2, 2 x 12 tokens; lower measure\.tokens_per_batch, or give the model more GPUs \(gpus\)"),
+        (N, False, r"batch 2, 1 x 12 tokens; set measure\.activation_checkpointing to true, or give the model more"),
+        (N, True, r"batch 2, 1 x 12 tokens; give the model more GPUs \(gpus\); then run it again"),
+    ],
+)
+def test_too_little_memory_names_the_batch_and_what_is_left_to_do(
+    prompts, passes, tokens_per_batch, recomputing, message
+):
+    passes |= {"interrupt": 2, "with": torch.OutOfMemoryError("CUDA out of memory")}
+    with pytest.raises(InputError, match=rf"^out of GPU memory on {message}[^\n]*$"):
+        measure(small("bloom"), prompts, tokens_per_batch, activation_checkpointing=recomputing)

@@ -1,0 +1,325 @@
+import json
+import socket
+import string
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from position_bias.language_models import corpus, tokens
+from position_bias.running.runtime import InputError
+
+VOCABULARY = 400
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return [document.text for document in corpus.documents("language-reference")]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(reference):
+    return tokens.train_tokenizer(reference, VOCABULARY)
+
+
+@pytest.fixture
+def no_network(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the network was asked")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+@pytest.fixture
+def data_set(tmp_path):
+    folder = tmp_path / "text"
+    folder.mkdir()
+    for split, texts in (("train", ["one", "two"]), ("test", ["three"])):
+        pd.DataFrame({"id": texts, "text": texts}).to_parquet(folder / f"{split}.parquet", index=False)
+    return folder
+
+
+# Texts
+
+
+def test_a_local_data_set_is_read_without_the_network(data_set, no_network):
+    assert list(tokens.texts(data_set, "train")) == ["one", "two"]
+    assert list(tokens.texts(str(data_set), "test")) == ["three"]
+
+
+def test_a_data_set_that_is_not_there_is_refused(tmp_path, no_network):
+    with pytest.raises(InputError, match="absent is not a directory"):
+        tokens.texts(tmp_path / "absent", "train")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"empty, split 'train', cannot be read: .*doesn't contain any data files"):
+        tokens.texts(tmp_path / "empty", "train")
+
+
+def test_a_missing_split_or_column_is_refused(data_set, no_network):
+    with pytest.raises(InputError, match="'valid', cannot be read: Bad split: valid"):
+        tokens.texts(data_set, "valid")
+    with pytest.raises(InputError, match="has no column 'content'; it has id, text"):
+        tokens.texts(data_set, "train", column="content")
+
+
+@pytest.mark.parametrize("kept", [0, 300])
+def test_a_truncated_data_set_is_refused(data_set, no_network, kept):
+    file = data_set / "train.parquet"
+    file.write_bytes(file.read_bytes()[:kept])
+    with pytest.raises(InputError, match="split 'train', cannot be read"):
+        tokens.texts(data_set, "train")
+
+
+def test_a_data_set_without_documents_is_refused(data_set, monkeypatch):
+    monkeypatch.setattr(tokens.datasets, "load_dataset", lambda *_, **__: [])
+    with pytest.raises(InputError, match="split 'train', holds no documents"):
+        tokens.texts(data_set, "train")
+
+
+def test_an_unreachable_hub_data_set_is_refused(monkeypatch):
+    def unreachable(name, subset, *, split, revision, streaming):
+        assert (name, subset, split, revision, streaming) == ("owner/name", "20231101.en", "train", "a" * 40, True)
+        raise ConnectionError("Couldn't reach 'owner/name'\non the Hub")
+
+    monkeypatch.setattr(tokens.datasets, "load_dataset", unreachable)
+    with pytest.raises(InputError, match="hub data set 'owner/name', split 'train', cannot be read: Couldn't reach"):
+        tokens.texts("owner/name", "train", "20231101.en", "a" * 40)
+
+
+def test_a_hub_data_set_is_streamed_no_further_than_it_is_read(monkeypatch):
+    read = []
+
+    def rows():
+        for i in range(100):
+            read.append(i)
+            yield {"text": f"document {i}"}
+
+    monkeypatch.setattr(tokens.datasets, "load_dataset", lambda *_, **__: rows())
+    found = tokens.texts("owner/name", "train")
+    assert [next(found), next(found)] == ["document 0", "document 1"]
+    assert read == [0, 1]
+
+
+def test_a_stream_that_is_closed_closes_what_it_reads(monkeypatch):
+    """Else the libraries' readers end with the interpreter, and complain."""
+    closed = []
+
+    def rows():
+        try:
+            while True:
+                yield {"text": "document"}
+        finally:
+            closed.append(True)
+
+    monkeypatch.setattr(tokens.datasets, "load_dataset", lambda *_, **__: rows())
+    found = tokens.texts("owner/name", "train")
+    assert [next(found), next(found)] == ["document", "document"]
+    assert not closed
+    found.close()
+    assert closed
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"text": "one"}, ConnectionError("gone\naway")], r"'train', cannot be read: gone away; build or download"),
+        ([{"text": "one"}, {"text": None}], "'train', holds None in column 'text', which is no text; name another"),
+        ([{"text": 7}], "'train', holds 7 in column 'text', which is no text; name another"),
+    ],
+)
+def test_what_fails_amid_the_documents_is_one_line_too(monkeypatch, rows, message):
+    def reading():
+        for row in rows:
+            if isinstance(row, Exception):
+                raise row
+            yield row
+
+    monkeypatch.setattr(tokens.datasets, "load_dataset", lambda *_, **__: reading())
+    with pytest.raises(InputError, match=rf"^hub data set 'owner/name', split {message}[^\n]*$"):
+        list(tokens.texts("owner/name", "train"))
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_compressed_lines_of_json_are_read_like_those_of_a_crawl(tmp_path, no_network, cut):
+    """As DCLM has them."""
+    lines = "".join(json.dumps({"text": f"document {i} " + "x" * (i % 7), "url": "-"}) + "\n" for i in range(5000))
+    content = zstandard.compress(lines.encode())
+    file = tmp_path / "global-shard_01_of_10/local-shard_0_of_10/shard_00000000_processed.jsonl.zst"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content[: len(content) // 2] if cut else content)
+    if cut:
+        with pytest.raises(InputError, match=r"split 'train', holds no documents; build or download it again"):
+            list(tokens.texts(tmp_path, "train"))
+    else:
+        found = list(tokens.texts(tmp_path, "train"))
+        assert len(found) == 5000
+        assert found[8] == "document 8 x"
+
+
+# The tokenizer
+
+
+@given(text=st.text())
+def test_every_text_decodes_to_itself(tokenizer, text):
+    ids = tokenizer.encode(text, add_special_tokens=False).ids
+    assert tokenizer.decode(ids, skip_special_tokens=False) == text
+
+
+def test_the_vocabulary_is_as_large_as_asked_for_and_compresses(tokenizer, reference):
+    assert tokenizer.get_vocab_size() == VOCABULARY
+    assert tokenizer.token_to_id(tokens.END_OF_TEXT) == 0
+    text = reference[0]
+    assert len(tokenizer.encode(text).ids) < 0.7 * len(text.encode())
+
+
+def test_the_same_texts_give_the_same_tokenizer_in_another_process(tokenizer):
+    program = (
+        "from position_bias.language_models import corpus, tokens;"
+        "texts = [document.text for document in corpus.documents('language-reference')];"
+        f"print(tokens.train_tokenizer(texts, {VOCABULARY}).to_str(), end='')"
+    )
+    root = Path(tokens.__file__).parents[2]
+    shown = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+    assert shown.stdout == tokenizer.to_str()
+
+
+@pytest.mark.parametrize("vocabulary", [1, 257])
+def test_a_vocabulary_without_room_for_merges_is_refused(vocabulary):
+    with pytest.raises(InputError, match=rf"tokenizer\.vocabulary = {vocabulary} must exceed 257"):
+        tokens.train_tokenizer(["text"], vocabulary)
+
+
+def test_too_little_text_for_the_vocabulary_is_refused():
+    with pytest.raises(InputError, match=r"tokenizer\.vocabulary = 300, but the text yields 2\d\d tokens"):
+        tokens.train_tokenizer(["a few words"], 300)
+
+
+def test_a_saved_tokenizer_is_opened_again(tokenizer, tmp_path):
+    tokens.save_tokenizer(tokenizer, tmp_path / "saved")
+    assert tokens.open_tokenizer(tmp_path / "saved").to_str() == tokenizer.to_str()
+
+
+def test_an_opened_tokenizer_neither_truncates_nor_pads(tokenizer, tmp_path):
+    changed = Tokenizer.from_str(tokenizer.to_str())
+    changed.enable_truncation(2)
+    changed.enable_padding(length=5)
+    tokens.save_tokenizer(changed, tmp_path / "saved")
+    opened = tokens.open_tokenizer(tmp_path / "saved")
+    assert opened.encode("x").ids == tokenizer.encode("x").ids
+    assert opened.encode("x y z x y z").ids == tokenizer.encode("x y z x y z").ids
+
+
+def test_transformers_opens_a_saved_tokenizer(tokenizer, tmp_path):
+    from transformers import AutoTokenizer  # here, since it takes seconds
+
+    tokens.save_tokenizer(tokenizer, tmp_path / "saved")
+    opened = AutoTokenizer.from_pretrained(tmp_path / "saved")
+    text = "Naïve text, don't you think ?"
+    assert opened(text)["input_ids"] == tokenizer.encode(text).ids
+    assert opened.decode(opened(text)["input_ids"]) == text
+    assert (opened.eos_token, opened.eos_token_id) == (tokens.END_OF_TEXT, 0)
+
+
+def test_a_missing_or_broken_tokenizer_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"absent/tokenizer\.json does not exist"):
+        tokens.open_tokenizer(tmp_path / "absent")
+    (tmp_path / "tokenizer.json").write_text('{"version": "1.0"')
+    with pytest.raises(InputError, match="cannot be read"):
+        tokens.open_tokenizer(tmp_path)
+
+
+# Stream and windows
+
+# Document i is made of the i-th letter alone, so the letters of a window tell which documents it was cut from.
+documents = st.lists(st.integers(0, 60), max_size=8).map(
+    lambda sizes: [letter * size for letter, size in zip(string.ascii_lowercase, sizes, strict=False)]
+)
+
+
+@given(texts=documents, n=st.integers(1, 12))
+@settings(max_examples=60)
+def test_windows_stay_inside_a_document_and_leave_out_its_tail_alone(tokenizer, texts, n):
+    found = list(tokens.windows(texts, tokenizer, n, "every"))
+    letters = [set(tokenizer.decode(window.tolist())) for window in found]
+    assert all(len(letter) == 1 for letter in letters)
+    for text in texts:
+        ids = tokenizer.encode(text).ids
+        own = [window for window, letter in zip(found, letters, strict=True) if letter == set(text)]
+        joined = np.concatenate(own).tolist() if own else []
+        assert joined == ids[: len(joined)]
+        assert 0 <= len(ids) - len(joined) < n
+    assert all(window.shape == (n,) and window.dtype == np.int64 for window in found)
+
+
+@given(texts=documents, n=st.integers(1, 12))
+@settings(max_examples=60)
+def test_first_windows_are_the_beginnings_of_the_documents_that_are_long_enough(tokenizer, texts, n):
+    found = [window.tolist() for window in tokens.windows(texts, tokenizer, n, "first")]
+    encoded = [tokenizer.encode(text).ids for text in texts]
+    assert found == [ids[:n] for ids in encoded if len(ids) >= n]
+
+
+@given(texts=documents)
+@settings(max_examples=60)
+def test_the_stream_is_all_documents_each_followed_by_the_end_of_text(tokenizer, texts):
+    found = tokens.stream(iter(texts), tokenizer)
+    assert found.dtype == np.int32
+    decoded = tokenizer.decode(found.tolist(), skip_special_tokens=False)
+    assert decoded == "".join(text + tokens.END_OF_TEXT for text in texts)
+
+
+# Prompts
+
+
+def rows(prompts):
+    return [tuple(row) for row in prompts.tolist()]
+
+
+def test_prompts_are_drawn_without_replacement_by_the_seed(tokenizer, reference):
+    every = rows(np.stack(list(tokens.windows(reference, tokenizer, 64, "every"))))
+    assert len(set(every)) == len(every) > 300  # else a repetition would not tell
+
+    def sample(prompts, seed):
+        return tokens.sample_prompts(reference, tokenizer, 64, prompts, "every", seed)
+
+    assert sample(40, 0).shape == (40, 64)
+    assert sample(40, 0).dtype == np.int64
+    assert rows(sample(40, 0)) == rows(sample(40, 0))
+    assert set(rows(sample(40, 0))) != set(rows(sample(40, 1)))
+    assert rows(sample(40, 0)) == rows(sample(60, 0))[:40]
+    assert sorted(rows(sample(len(every), 0))) == sorted(every)
+
+
+def test_first_prompts_are_read_no_further_than_needed(tokenizer):
+    read = []
+
+    def endless():
+        while True:
+            read.append(len(read))
+            yield "word " * (len(read) % 3) * 20  # every third document is too short
+
+    prompts = tokens.sample_prompts(endless(), tokenizer, 16, 4, "first", 0)
+    assert prompts.shape == (4, 16)
+    assert len(read) == 5
+
+
+@pytest.mark.parametrize("taken", ["every", "first"])
+def test_too_few_windows_are_refused_with_their_number_and_the_keys_to_change(tokenizer, taken):
+    text = "a b c d " * 8
+    there = len(tokenizer.encode(text).ids) // 5 if taken == "every" else 1
+    assert there < 20
+    with pytest.raises(
+        InputError,
+        match=rf"20 windows of 5 tokens are asked for, but the text has {there}; .*lengths\.\*\.prompts",
+    ):
+        tokens.sample_prompts([text], tokenizer, 5, 20, taken, 0)
+    with pytest.raises(InputError, match=r"has \d+; lower training\.held_out$"):
+        tokens.sample_prompts([text], tokenizer, 5, 20, taken, 0, remedy="lower training.held_out")

@@ -1,0 +1,440 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import BloomConfig, BloomForCausalLM
+
+from position_bias.language_models import train as training
+from position_bias.language_models.train import Recipe
+from position_bias.running import checkpoint
+from position_bias.running.runtime import InputError
+
+pytestmark = pytest.mark.usefixtures("cpu_time")  # so that folders can be compared byte for byte
+
+VOCABULARY = 31
+RECIPE = Recipe(steps=12, batch=4, context=16, learning_rate=1e-2, warmup=3, weight_decay=0.1, clip=1.0)
+# each token follows from the one before: a small model can learn it
+TOKENS = np.array([pow(3, i, VOCABULARY) for i in range(400)], dtype=np.int32)
+HELD_OUT = np.stack([TOKENS[i : i + RECIPE.context] for i in (5, 50, 77)]).astype(np.int64)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def untrained(seed=0, heads=2):
+    torch.manual_seed(seed)
+    return BloomForCausalLM(
+        BloomConfig(vocab_size=VOCABULARY, hidden_size=16, n_layer=2, n_head=heads, attn_implementation="eager")
+    )
+
+
+def run(folder, model=None, recipe=RECIPE, tokens=TOKENS, **changed):
+    settings = {
+        "seed": 0,
+        "snapshots": [0, 5],
+        "device": "cpu",
+        "bf16": False,
+        "held_out": HELD_OUT,
+        "checkpoint_every": 4,
+    }
+    model = untrained() if model is None else model
+    return training.train(model, tokens, recipe, folder=folder, **(settings | changed))
+
+
+def contents(folder):
+    """All that a run leaves, byte for byte."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+class Interruption(BaseException):
+    """Like a kill: no handler catches it."""
+
+
+def interrupt_at(step, monkeypatch):
+    update = training._update
+
+    def interrupted(model, optimizer, windows, recipe, current, bf16):
+        if current == step:
+            raise Interruption
+        return update(model, optimizer, windows, recipe, current, bf16)
+
+    monkeypatch.setattr(training, "_update", interrupted)
+
+
+# What a run leaves
+
+
+def test_a_run_leaves_its_snapshots_a_checkpoint_and_no_pickle(tmp_path):
+    model = untrained()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    run(tmp_path, model)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.safetensors", "step0", "step12", "step5"]
+    files = contents(tmp_path)
+    assert {Path(name).suffix for name in files} == {".json", ".safetensors"}
+    assert not any(content.startswith((b"PK", b"\x80")) for content in files.values())  # torch.save's zip, pickle
+
+    for step, expected in ((0, before), (12, model.state_dict())):
+        kept = BloomForCausalLM.from_pretrained(tmp_path / f"step{step}").state_dict()
+        assert all(torch.equal(kept[name], value) for name, value in expected.items())
+    assert not torch.equal(before["lm_head.weight"], model.state_dict()["lm_head.weight"])
+
+
+def test_the_loss_table_is_tidy_and_its_values_are_those_of_the_model(tmp_path):
+    table = run(tmp_path)
+    assert list(table.columns) == ["step", "split", "loss"]
+    assert table[table["split"] == "train"]["step"].tolist() == list(range(1, 13))
+    test = table[table["split"] == "test"].set_index("step")["loss"]
+    assert test.index.tolist() == [0, 5, 12]
+    windows = torch.from_numpy(HELD_OUT)
+    for step in (0, 5, 12):
+        model = BloomForCausalLM.from_pretrained(tmp_path / f"step{step}")
+        assert test[step] == pytest.approx(model(windows, labels=windows).loss.item(), rel=1e-6)
+    first = torch.from_numpy(training.batch(TOKENS, RECIPE, 0, 1))
+    assert table["loss"][0] == pytest.approx(untrained()(first, labels=first).loss.item(), rel=1e-6)
+
+
+def test_save_decides_what_a_snapshot_holds(tmp_path):
+    def save(model, directory):
+        training.save_pretrained(model, directory)
+        (directory / "tokenizer.json").write_text("{}")
+
+    run(tmp_path, save=save)
+    assert all((tmp_path / f"step{step}" / "tokenizer.json").is_file() for step in (0, 5, 12))
+
+
+def test_the_same_run_twice_leaves_the_same_bytes(tmp_path):
+    assert run(tmp_path / "one").equals(run(tmp_path / "two"))
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    run(tmp_path / "other", seed=1)
+    assert (
+        contents(tmp_path / "one")["step12/model.safetensors"]
+        != (contents(tmp_path / "other")["step12/model.safetensors"])
+    )
+
+
+# Going on after an interruption
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+@pytest.mark.parametrize("step", [1, 4, 5, 6, 9, 12])
+def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(tmp_path, monkeypatch, caplog, step, bf16):
+    expected = run(tmp_path / "whole", bf16=bf16)
+    with monkeypatch.context() as patch, pytest.raises(Interruption):
+        interrupt_at(step, patch)
+        run(tmp_path / "broken", bf16=bf16)
+    caplog.set_level("INFO")
+    found = run(tmp_path / "broken", bf16=bf16)
+    assert found.equals(expected)
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+    resumed_after = (step - 1) // 4 * 4
+    assert (f"resumed after step {resumed_after}" in caplog.text) == (resumed_after > 0)
+    assert "training: 12 of 12" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["save_file", "whole_file"])
+def test_an_interrupted_checkpoint_leaves_the_one_before(tmp_path, monkeypatch, caplog, name):
+    run(tmp_path / "whole")
+    calls = []
+    original = getattr(checkpoint, name)
+
+    def broken(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == 2:
+            raise Interruption
+        return original(*args, **kwargs)
+
+    with monkeypatch.context() as patch, pytest.raises(Interruption):
+        patch.setattr(checkpoint, name, broken)
+        run(tmp_path / "broken")
+    caplog.set_level("INFO")
+    run(tmp_path / "broken")
+    assert "resumed after step 4" in caplog.text
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+
+
+def test_an_interrupted_snapshot_is_not_taken_for_a_whole_one(tmp_path):
+    def save(model, directory):
+        training.save_pretrained(model, directory)
+        if directory.name.startswith(".step5"):
+            raise Interruption
+
+    with pytest.raises(Interruption):
+        run(tmp_path / "broken", save=save)
+    assert sorted(path.name for path in (tmp_path / "broken").iterdir()) == ["checkpoint.safetensors", "step0"]
+    run(tmp_path / "broken")
+    run(tmp_path / "whole")
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+
+
+def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch):
+    expected = run(tmp_path, checkpoint_every=5)
+    interrupt_at(12, monkeypatch)
+    model = untrained()
+    assert run(tmp_path, model, checkpoint_every=5).equals(expected)
+    kept = BloomForCausalLM.from_pretrained(tmp_path / "step12").state_dict()
+    assert all(torch.equal(kept[name], value) for name, value in model.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"recipe": replace(RECIPE, learning_rate=2e-2)},
+        {"seed": 1},
+        {"tokens": TOKENS[1:]},
+        {"held_out": HELD_OUT[:2]},
+        {"snapshots": [0, 4]},
+        {"bf16": True},
+        {"weights": 1},
+        {"heads": 4},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_checkpoint_of_another_run_is_not_resumed(tmp_path, monkeypatch, caplog, changed):
+    with monkeypatch.context() as patch, pytest.raises(Interruption):
+        interrupt_at(10, patch)
+        run(tmp_path / "used")
+    arguments = dict(changed)
+    shape = {"seed": arguments.pop("weights", 0), "heads": arguments.pop("heads", 2)}
+    run(tmp_path / "used", untrained(**shape), **arguments)
+    run(tmp_path / "fresh", untrained(**shape), **arguments)
+    assert contents(tmp_path / "used") == contents(tmp_path / "fresh")
+    assert "starts over" in caplog.text
+    assert "was written with other settings, data or versions" in caplog.text
+
+
+@pytest.mark.parametrize("kept", [0, 6, 200, -1])
+def test_a_truncated_checkpoint_starts_over(tmp_path, caplog, kept):
+    run(tmp_path / "whole")
+    run(tmp_path / "cut")
+    checkpoint = tmp_path / "cut" / "checkpoint.safetensors"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:kept])
+    run(tmp_path / "cut")
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+    assert "starts over" in caplog.text
+    assert "cannot be read" in caplog.text
+
+
+def test_a_lost_snapshot_starts_over(tmp_path, caplog):
+    run(tmp_path)
+    expected = contents(tmp_path)
+    (tmp_path / "step5").rename(tmp_path / "lost")
+    (tmp_path / "lost").rename(tmp_path.parent / "lost")
+    run(tmp_path)
+    assert contents(tmp_path) == expected
+    assert "is past step 5, whose model is gone" in caplog.text
+
+
+@pytest.mark.parametrize("step", [None, 1, 4, 5, 6, 9, 12])
+def test_a_resumed_run_adds_its_time_to_that_of_the_killed_one(tmp_path, monkeypatch, cpu_time, step):
+    """Each step takes a second; what was done after the last checkpoint was done again and counts once."""
+    update = training._update
+
+    def taking_a_second(*arguments):
+        cpu_time.now += 1
+        return update(*arguments)
+
+    if step is not None:
+        with monkeypatch.context() as patch, pytest.raises(Interruption):
+            patch.setattr(training, "_update", taking_a_second)
+            interrupt_at(step, patch)
+            run(tmp_path)
+        assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx((step - 1) // 4 * 4)
+        cpu_time.restart()
+    monkeypatch.setattr(training, "_update", taking_a_second)
+    run(tmp_path)
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+    cpu_time.restart()
+    run(tmp_path)  # once finished
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+
+
+def test_a_run_that_starts_over_forgets_the_time_of_the_one_before(tmp_path, monkeypatch, cpu_time):
+    update = training._update
+
+    def taking_a_second(*arguments):
+        cpu_time.now += 1
+        return update(*arguments)
+
+    monkeypatch.setattr(training, "_update", taking_a_second)
+    run(tmp_path)
+    cpu_time.restart()
+    run(tmp_path, seed=1)
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+
+
+def test_a_first_run_says_nothing_of_starting_over(tmp_path, caplog):
+    run(tmp_path)
+    assert "starts over" not in caplog.text
+
+
+# Divergence
+
+
+def diverge(model, step, what):
+    """Make the loss, or the gradient alone, of `step` a NaN."""
+    calls = []
+
+    def spoil(*args):
+        calls.append(1)
+        value = args[-1]
+        return value * math.nan if len(calls) == step else None
+
+    if what == "gradient":
+        model.transformer.ln_f.bias.register_hook(spoil)
+    else:
+        model.lm_head.register_forward_hook(lambda module, _, output: spoil(output) if module.training else None)
+
+
+@pytest.mark.parametrize(("what", "message"), [("loss", "loss nan"), ("gradient", r"loss \d.*, gradient norm nan")])
+def test_divergence_ends_the_run_and_keeps_the_last_good_state(tmp_path, caplog, what, message):
+    run(tmp_path / "whole")
+    model = untrained()
+    diverge(model, 7, what)
+    with pytest.raises(InputError, match=rf"training diverged at step 7: {message}.*training\.learning_rate"):
+        run(tmp_path / "spoilt", model)
+    assert sorted(path.name for path in (tmp_path / "spoilt").iterdir()) == ["checkpoint.safetensors", "step0", "step5"]
+    assert all(torch.isfinite(parameter).all() for parameter in model.parameters())
+    caplog.set_level("INFO")
+    run(tmp_path / "spoilt")  # the cause gone, it goes on
+    assert "resumed after step 4" in caplog.text
+    assert contents(tmp_path / "spoilt") == contents(tmp_path / "whole")
+
+
+def test_a_model_with_an_infinite_test_loss_is_not_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "evaluate", lambda *_: math.inf)
+    with pytest.raises(InputError, match="training diverged at step 0: test loss inf"):
+        run(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_text_shorter_than_a_window_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"training\.context = 16, but the training text has 15 tokens"):
+        run(tmp_path, tokens=TOKENS[:15])
+    run(tmp_path, tokens=TOKENS[:16])
+
+
+# One step
+
+
+def test_training_learns_what_can_be_learned(tmp_path):
+    recipe = replace(RECIPE, steps=150, warmup=10, batch=8)
+    table = run(tmp_path, recipe=recipe, snapshots=[0], checkpoint_every=1000)
+    test = table[table["split"] == "test"]["loss"].tolist()
+    assert test[0] == pytest.approx(math.log(VOCABULARY), rel=0.05)
+    assert test[-1] < 0.3 * test[0]
+
+
+def test_learning_rate_rises_to_its_peak_and_falls_to_a_tenth():
+    rates = [training.learning_rate(RECIPE, step) for step in range(1, 13)]
+    assert rates[:3] == pytest.approx([1e-2 / 3, 2e-2 / 3, 1e-2])
+    assert rates[-1] == pytest.approx(1e-3)
+    assert rates[2:] == sorted(rates[2:], reverse=True)
+    halfway = replace(RECIPE, steps=13)
+    assert training.learning_rate(halfway, 8) == pytest.approx(0.55e-2)
+    assert training.learning_rate(replace(RECIPE, warmup=0), 1) < 1e-2
+
+
+def test_every_step_is_taken_at_its_learning_rate(tmp_path, monkeypatch):
+    used = []
+    step = torch.optim.AdamW.step
+
+    def recorded(optimizer, *args):
+        used.append({group["lr"] for group in optimizer.param_groups})
+        return step(optimizer, *args)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", recorded)
+    run(tmp_path)
+    assert used == [{training.learning_rate(RECIPE, step)} for step in range(1, 13)]
+
+
+def test_matrices_alone_decay():
+    model = untrained()
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    decay = {}
+    for group in training.adamw(model, RECIPE).param_groups:
+        assert group["betas"] == (0.9, 0.95)
+        decay |= {names[parameter]: group["weight_decay"] for parameter in group["params"]}
+    assert decay.keys() == set(names.values())
+    assert {name for name, value in decay.items() if value == 0.1} == {
+        name for name in decay if name.endswith("weight") and "layernorm" not in name and "ln_f" not in name
+    }
+    assert set(decay.values()) == {0.0, 0.1}
+
+
+def test_gradients_are_clipped_as_a_whole(tmp_path, monkeypatch):
+    norms = []
+    step = torch.optim.AdamW.step
+
+    def recorded(optimizer, *args):
+        gradients = [parameter.grad.flatten() for group in optimizer.param_groups for parameter in group["params"]]
+        norms.append(torch.cat(gradients).norm().item())
+        return step(optimizer, *args)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", recorded)
+    run(tmp_path, recipe=replace(RECIPE, clip=0.01))
+    assert norms == pytest.approx([0.01] * 12, rel=1e-3)
+
+
+def test_the_batch_of_a_step_depends_on_seed_and_step_alone():
+    first = training.batch(TOKENS, RECIPE, 0, 1)
+    assert first.shape == (4, 16)
+    assert first.dtype == np.int64
+    assert np.array_equal(first, training.batch(TOKENS, RECIPE, 0, 1))
+    assert not np.array_equal(first, training.batch(TOKENS, RECIPE, 0, 2))
+    assert not np.array_equal(first, training.batch(TOKENS, RECIPE, 1, 1))
+
+
+def test_batches_reach_every_window_of_the_text():
+    ramp = np.arange(20, dtype=np.int32)
+    starts = {int(start) for step in range(200) for start in training.batch(ramp, RECIPE, 0, step)[:, 0]}
+    assert starts == set(range(20 - RECIPE.context + 1))
+    assert all((np.diff(window) == 1).all() for window in training.batch(ramp, RECIPE, 0, 0))
+
+
+def test_the_loss_is_that_of_transformers():
+    model = untrained()
+    windows = torch.from_numpy(training.batch(TOKENS, replace(RECIPE, batch=7), 0, 1))
+    expected = model(windows, labels=windows).loss
+    found = training.summed_loss(model(windows).logits, windows) / (7 * 15)
+    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_bf16_computes_in_bfloat16_and_leaves_parameters_and_test_loss_in_float32(tmp_path):
+    model = untrained()
+    seen = set()
+    model.lm_head.register_forward_hook(lambda module, _, output: seen.add((module.training, output.dtype)))
+    run(tmp_path, model, bf16=True)
+    assert seen == {(True, torch.bfloat16), (False, torch.float32)}
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+# bfloat16 in the hardware
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "native"),
+    [
+        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, False),
+        ({"avx512_bf16": True}, True),
+        ({"amx_bf16": True}, True),
+        ({"architecture": "aarch64", "bf16": True}, True),
+        ({"architecture": "aarch64"}, False),
+    ],
+)
+def test_native_bf16_of_a_cpu(monkeypatch, capabilities, native):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert training.native_bf16("cpu") is native
+
+
+@pytest.mark.parametrize(("capability", "native"), [((7, 5), False), ((8, 0), True), ((9, 0), True)])
+def test_native_bf16_of_a_gpu(monkeypatch, capability, native):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert training.native_bf16("cuda") is native

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+
+from position_bias.layernorm import checks_theory, theory
+from position_bias.verdicts.verdict import COLUMNS
+
+SETTING = {"tokens": 50, "width": 64, "sequences": 600, "limit_tokens": 1000, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return checks_theory.table("test", 0.95, **SETTING)
+
+
+def test_every_statement_has_a_verdict(table):
+    assert list(table.columns) == list(COLUMNS)
+    assert list(dict.fromkeys(table["item"])) == [
+        "Layer 2",
+        "Layer 2, no norm",
+        "Layer 2, norm",
+        "Three tokens",
+        "Averaging layers",
+        "Depth",
+        "LayerNorm",
+        "Scaling by 1/sqrt(d)",
+        "Anisotropy",
+        "Removing residuals",
+        "Independent embeddings",
+    ]
+    assert set(table["paper"]) == {"layernorm"}
+    assert set(table["scale"]) == {"test"}
+    assert not table.duplicated(["item", "quantity", "source"]).any()
+    assert (table["low"] <= table["measured"]).all()
+    assert (table["measured"] <= table["high"]).all()
+
+
+def test_what_fails_is_known(table):
+    failed = table[table["verdict"] == "fails"]
+    assert failed.groupby("item")["quantity"].count().to_dict() == {
+        "Depth": 1,  # without norm and with residual, layer 12
+        "Scaling by 1/sqrt(d)": 2,  # anisotropy 0.6, with residual and without
+        "Removing residuals": 1,
+        "Independent embeddings": 3,
+    }
+    assert failed.query("item == 'Scaling by 1/sqrt(d)'")["quantity"].str.contains("anisotropy 0.6").all()
+    open_ones = table[~table["verdict"].isin(["holds", "fails"])]
+    assert (open_ones["verdict"] == "not separable").all()
+    assert set(open_ones["relation"]) <= {"="}  # an equality within a margin asks for more sequences
+
+
+def test_the_theorem_holds_and_would_not_for_keys_in_reverse(table, monkeypatch):
+    theorem = table[table["item"] == "Layer 2, norm"]
+    assert (theorem["verdict"] == "holds").all()
+    scores = theory.second_scores
+
+    def reversed_keys(n, alpha, rho, strength, *, norm, width=None):
+        return scores(n, alpha, rho, strength, norm=norm, width=width)[:, ::-1]
+
+    monkeypatch.setattr(theory, "second_scores", reversed_keys)
+    runs = checks_theory._Runs(checks_theory.Sampling(12, 16, 1.0, 20, 0, 0.95))
+    judged = {row["quantity"]: row["verdict"] for row in checks_theory._theorem(runs)}
+    assert next(verdict for quantity, verdict in judged.items() if "S_ij" in quantity) == "fails"
+
+
+def test_a_wrong_closed_form_fails(monkeypatch):
+    norms = theory.squared_norms
+    monkeypatch.setattr(theory, "squared_norms", lambda *arguments: 1.1 * norms(*arguments))
+    runs = checks_theory._Runs(checks_theory.Sampling(12, 64, 1.0, 300, 0, 0.95))
+    judged = {row["quantity"]: row["verdict"] for row in checks_theory._closed_forms(runs)}
+    assert [verdict for quantity, verdict in judged.items() if "RMSNorm" in quantity or "q_j" in quantity] == [
+        "fails"
+    ] * 4
+
+
+def test_the_setting_that_speaks_most_against_a_claim_is_judged():
+    runs = checks_theory._Runs(checks_theory.Sampling(12, 16, 1.0, 20, 0, 0.95))
+    settings = [np.array([1.0, 1.1]), np.array([-0.2, -0.1]), np.array([0.1, 0.2])]
+    chosen = {
+        prediction.relation: checks_theory._mean(runs, "", "", "", prediction, settings, "")["measured"]
+        for prediction in (checks_theory.RISES, checks_theory.FALLS, checks_theory.SAME)
+    }
+    assert chosen == pytest.approx({">": -0.15, "<": 1.05, "=": 1.05})
+
+
+def test_a_formula_is_judged_by_its_worst_setting_and_nothing_else():
+    """Not by a range over settings, which no quantile may widen."""
+    rows = [
+        checks_theory._formula("", "", "", prediction, [0.5, -0.1, 0.2], "")
+        for prediction in (checks_theory.RISES, checks_theory.NO_RECENCY)
+    ]
+    assert [(row["measured"], row["low"], row["high"], row["n"]) for row in rows] == [
+        (-0.1, -0.1, -0.1, 3),
+        (0.5, 0.5, 0.5, 3),
+    ]
+    assert [row["verdict"] for row in rows] == ["fails", "fails"]
+
+
+def test_limits_need_many_tokens():
+    with pytest.raises(ValueError, match="limit_tokens = 999"):
+        checks_theory.table("test", 0.95, **{**SETTING, "limit_tokens": 999})

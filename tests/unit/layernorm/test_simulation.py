@@ -1,0 +1,279 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from position_bias.layernorm import simulation, tables, theory
+from position_bias.layernorm.simulation import Decoder, Heads, embeddings, random_weights, simulate
+from position_bias.layernorm.tables import Sampling
+from position_bias.recency import mean_relative_position, recency, relative_recency
+from position_bias.running import runtime
+
+SMALL = Decoder(tokens=10, width=8, layers=3, residual=0.7, strength=1.3, norm="layer")
+SAMPLING = Sampling(tokens=24, width=64, strength=1.0, sequences=600, seed=5, level=0.95)
+
+
+def textbook(decoder, x):
+    """One sequence in float64, token by token: scores [L, n, n]."""
+
+    def norm(v):
+        if decoder.norm == "none":
+            return v
+        v = v - v.mean() if decoder.norm == "layer" else v
+        return v / np.sqrt((v**2).sum())
+
+    n, scores = len(x), []
+    if decoder.placement == "post":
+        x = np.array([norm(v) for v in x])
+    for _ in range(decoder.layers):
+        y = np.array([norm(v) for v in x]) if decoder.placement == "pre" else x
+        P = np.zeros((n, n))
+        for i in range(n):
+            weights = np.exp(decoder.strength * y[: i + 1] @ y[i])
+            P[i, : i + 1] = weights / weights.sum()
+        scores.append(y @ y.T)
+        x = decoder.residual * x + P @ y
+        if decoder.placement == "post":
+            x = np.array([norm(v) for v in x])
+    return np.array(scores)
+
+
+@pytest.mark.parametrize("common", ["sequence", "ones"])
+@pytest.mark.parametrize(("norm", "placement"), [("none", "pre"), ("rms", "pre"), ("layer", "pre"), ("layer", "post")])
+def test_a_simulation_is_the_mean_of_textbook_decoders(norm, placement, common, monkeypatch):
+    monkeypatch.setattr(simulation, "BATCH", 4 * 100)  # batches of 4, 4 and 3 sequences
+    decoder, sequences = replace(SMALL, norm=norm, placement=placement), 11
+    found = simulate(decoder, 0.3, sequences, seed=9, common=common)
+    generator = torch.Generator().manual_seed(9)
+    x = torch.cat([embeddings(part, 10, 8, 0.3, generator, common) for part in (4, 4, 3)]).double().numpy()
+    scores = np.array([textbook(decoder, one) for one in x])
+    assert found.scores == pytest.approx(scores.mean(0), abs=2e-5)
+    assert found.errors == pytest.approx(scores.std(0, ddof=1) / np.sqrt(sequences), abs=2e-5)
+    assert found.recency == pytest.approx(recency(scores), abs=2e-5)
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
+    first, again, other = (simulate(SMALL, 0.2, 20, seed) for seed in (1, 1, 2))
+    assert (first.scores == again.scores).all()
+    assert (first.recency == again.recency).all()
+    assert (first.scores != other.scores).any()
+
+
+def test_memory_does_not_grow_with_sequences(monkeypatch):
+    monkeypatch.setattr(simulation, "BATCH", 1000)
+    sizes = []
+
+    def seen(batch, *arguments):
+        sizes.append(batch)
+        return embeddings(batch, *arguments)
+
+    monkeypatch.setattr(simulation, "embeddings", seen)
+    simulate(SMALL, 0.2, 95, 0)
+    assert sizes == [10] * 9 + [5]
+
+
+@pytest.mark.parametrize("common", ["sequence", "ones"])
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.8])
+def test_embeddings_have_the_anisotropy_that_was_asked_for(alpha, common):
+    width = 256
+    x = embeddings(400, 6, width, alpha, torch.Generator().manual_seed(0), common)
+    gram = (x @ x.mT).double()
+    assert gram.diagonal(dim1=1, dim2=2).numpy() == pytest.approx(1, abs=1e-5)
+    assert gram[:, 1, 0].mean().item() == pytest.approx(alpha, abs=2 / width + 4 / math.sqrt(width * 400))
+
+
+def test_logits_are_those_of_layer_norm():
+    """A cosine times sqrt(d) is LayerNorm's product over sqrt(d)."""
+    x = torch.randn(3, 16, generator=torch.Generator().manual_seed(0))
+    y = torch.nn.functional.layer_norm(x, (16,), eps=0)
+    cosines = simulation.direction(x, "layer")
+    assert (4 * cosines @ cosines.T).numpy() == pytest.approx((y @ y.T / 4).numpy(), abs=1e-5)
+    assert simulation.direction(x, "none") is x
+
+
+@pytest.mark.parametrize("rho", [0.0, 1.0])
+@pytest.mark.parametrize("alpha", [0.0, 0.4])
+def test_layer_2_is_the_closed_form_up_to_one_over_d(rho, alpha):
+    below = np.tril_indices(SAMPLING.tokens, -1)
+    for norm, size in (("rms", 1.0), ("none", (1 + rho) ** 2)):
+        seen = SAMPLING.run(norm, rho, alpha, layers=2)
+        expected = theory.second_scores(24, alpha, rho, 1, norm=norm == "rms", width=64)
+        away, noise = np.abs(seen.scores[1] - expected)[below], seen.errors[1][below]
+        assert (away < size / 64 + 4 * noise).all()
+
+
+def test_the_correction_for_width_is_what_is_missing_without_residual():
+    """At width 16 and anisotropy 0, the closed form of infinite width is off by far more than the corrected one."""
+    seen = replace(SAMPLING, width=16, sequences=2000).run("rms", 0.0, 0.0, layers=2)
+    measured = seen.recency[:, 1].mean()
+    limit, corrected = (recency(theory.second_scores(24, 0, 0, 1, norm=True, width=width)) for width in (None, 16))
+    assert limit - measured > 0.05
+    assert abs(corrected - measured) < (limit - measured) / 3
+
+
+def test_deeper_layers_follow_the_recursion():
+    for placement in ("pre", "post"):
+        seen = SAMPLING.run("rms", 1.0, 0.3, 5, placement)
+        expected = theory.gram_recursion(24, 0.3, 1, 1, 5, placement)
+        assert seen.recency.mean(0) == pytest.approx(recency(expected), abs=0.02)
+        assert recency(expected)[2] > 0.1  # against which 0.02 is little
+    free = replace(SAMPLING, strength=0.0).run("none", 0.0, 0.0, 3)
+    below = np.tril_indices(24, -1)
+    expected = theory.gram_recursion(24, 0, 0, 0, 3, "none")[2]
+    assert (np.abs(free.scores[2] - expected) < 5 * free.errors[2])[below].all()  # at every width
+
+
+def test_layer_norm_takes_away_only_what_lies_along_all_ones():
+    rms, layer, rms_ones, layer_ones = (
+        SAMPLING.run(norm, 0.0, 0.6, 2, common=common).recency[:, 1].mean()
+        for common in ("sequence", "ones")
+        for norm in ("rms", "layer")
+    )
+    assert layer == pytest.approx(rms, abs=0.01)
+    isotropic = SAMPLING.run("rms", 0.0, 0.0, 2).recency[:, 1].mean()
+    assert layer_ones == pytest.approx(isotropic, abs=0.02)
+    assert layer_ones > rms_ones + 0.2
+
+
+# Random weights
+
+
+SHAPE = Heads(tokens=16, width=32, layers=3, heads=4)
+
+
+@pytest.fixture(scope="module")
+def random_table():
+    return random_weights(SHAPE, 0.2, (0.0, 1.0), 40, (0, 1))
+
+
+def test_random_weights_give_a_row_a_number(random_table):
+    keys = ["norm", "residual", "seed", "layer", "head", "quantity"]
+    assert list(random_table.columns) == [*keys, "value"]
+    assert len(random_table) == 3 * 2 * 2 * 3 * (1 + 2 * 4)
+    assert not random_table.duplicated(keys).any()
+    assert random_table["value"].notna().all()
+    assert (random_table.groupby("quantity")["head"].min() == pd.Series({"gram": 0, "position": 1, "score": 1})).all()
+    pd.testing.assert_frame_equal(random_table, random_weights(SHAPE, 0.2, (0.0, 1.0), 40, (0, 1)))
+
+
+@pytest.mark.parametrize("norm", simulation.NORMS)
+def test_random_weights_are_a_textbook_multi_head_decoder(norm, random_table):
+    """Float64, one sequence and one head at a time."""
+    rho, seed, n, d = 1.0, 1, 16, 32
+    generator = torch.Generator().manual_seed(runtime.seed(seed, "weights"))
+    weights = (torch.randn(3, 4, d, d, generator=generator) / d**0.5).double().numpy()
+    common = torch.randn(d, generator=generator)
+    generator.manual_seed(runtime.seed(seed, "sequences"))
+    sequences = d**0.5 * embeddings(40, n, d, 0.2, generator, common).double().numpy()
+    grams, logits, attention = np.zeros((3, n, n)), np.zeros((3, 4, n, n)), np.zeros((3, 4, n, n))
+    for x in sequences:
+        for layer, (Q, K, V, out) in enumerate(weights):
+            y = x - x.mean(-1, keepdims=True) if norm == "layer" else x
+            y = x if norm == "none" else y / np.sqrt((y**2).mean(-1, keepdims=True))
+            grams[layer] += y @ y.T / (1 if norm == "none" else d) / 40
+            heads = []
+            for head in range(4):
+                part = slice(8 * head, 8 * head + 8)
+                L = (y @ Q)[:, part] @ (y @ K)[:, part].T / np.sqrt(8)
+                P = np.exp(L) * np.tri(n)
+                P /= P.sum(-1, keepdims=True)
+                logits[layer, head] += L / 40
+                attention[layer, head] += P / 40
+                heads.append(P @ (y @ V)[:, part])
+            x = rho * x + np.concatenate(heads, -1) @ out
+    found = random_table.query("norm == @norm and residual == @rho and seed == @seed").set_index("quantity")["value"]
+    expected = relative_recency(grams) if norm == "none" else recency(grams)
+    assert found["gram"].to_numpy() == pytest.approx(expected, abs=1e-4)
+    assert found["score"].to_numpy() == pytest.approx(relative_recency(logits).ravel(), abs=1e-3)
+    assert found["position"].to_numpy() == pytest.approx(mean_relative_position(attention).ravel(), abs=1e-4)
+
+
+def test_the_gram_matrix_of_random_networks_is_recent_with_a_norm_and_heads_have_either_sign(random_table):
+    gram = random_table.query("quantity == 'gram' and layer > 1").groupby("norm")["value"].mean()
+    assert gram["none"] < 0 < min(gram["rms"], gram["layer"])
+    score = random_table.query("quantity == 'score' and layer > 1 and norm == 'rms'")["value"]
+    assert (score > 0).any()
+    assert (score < 0).any()
+
+
+# Tables of the figures
+
+
+def test_score_maps_are_named_after_norm_and_anisotropy():
+    maps = tables.score_maps(10, 8, 2, 1.0, (0.0, 0.25), 20, 3)
+    assert list(maps) == ["none/0", "none/0.25", "rms/0", "rms/0.25", "layer/0", "layer/0.25"]
+    expected = simulate(Decoder(10, 8, 2, 1.0, 1.0, "layer"), 0.25, 20, 3).scores
+    assert (maps["layer/0.25"] == expected).all()
+
+
+def test_closed_form_rows_hold_theory_and_measurement_of_the_last_token():
+    table = tables.closed_form_rows(SAMPLING, (0.0, 0.4))
+    assert list(table.columns) == [
+        "norm", "residual", "anisotropy", "position", "predicted", "measured", "low", "high"
+    ]  # fmt: skip
+    assert len(table) == 2 * 2 * 2 * 23
+    one = table.query("norm == 'rms' and residual == 1 and anisotropy == 0.4")
+    assert one["position"].tolist() == list(range(1, 24))
+    expected = theory.second_scores(24, 0.4, 1, 1, norm=True, width=64)[-1, :-1]
+    assert one["predicted"].to_numpy() == pytest.approx(expected)
+    seen = SAMPLING.run("rms", 1.0, 0.4, 2)
+    assert one["measured"].to_numpy() == pytest.approx(seen.scores[1, -1, :-1])
+    assert (one["high"] - one["low"]).to_numpy() == pytest.approx(2 * 1.959964 * seen.errors[1, -1, :-1])
+    plain = table.query("norm == 'none' and residual == 0 and anisotropy == 0")["predicted"]
+    assert plain.nunique() > 1  # the correction for width depends on the key, a little
+    assert np.ptp(plain) < 0.02 * plain.mean()
+
+
+def test_anisotropy_curves_are_measured_where_they_are_asked_to_be():
+    table = tables.anisotropy_curves(replace(SAMPLING, sequences=200), (0.0, 0.1, 0.2), (0.2, 0.6))
+    assert sorted(set(table["residual"])) == [0, 0.5, 1, 2]
+    assert table.query("residual == 1")["anisotropy"].tolist() == [0.0, 0.1, 0.2, 0.6]
+    measured = table["anisotropy"].isin([0.2, 0.6])
+    assert table.loc[measured].notna().all(axis=None)
+    assert table.loc[~measured, ["measured", "low", "high"]].isna().all(axis=None)
+    assert table["predicted"].notna().all()
+    assert (table.loc[measured, "measured"] - table.loc[measured, "predicted"]).abs().max() < 1 / 64
+    assert (table.loc[measured, "low"] < table.loc[measured, "measured"]).all()
+
+
+def test_depth_curves_hold_recursion_and_measurement():
+    table = tables.depth_curves(replace(SAMPLING, sequences=300), 0.2, 4)
+    assert len(table) == 3 * 2 * 4
+    assert set(table["norm"]) == {"none", "pre", "post"}
+    assert (table["measured"] - table["predicted"]).abs().max() < 0.04
+    curves = table.set_index(["norm", "residual", "layer"])["predicted"]
+    assert curves["pre", 1, 4] == pytest.approx(recency(theory.gram_recursion(24, 0.2, 1, 1, 4, "pre")[3]))
+    unscaled = theory.gram_recursion(24, 0.2, 1, 1, 4, "none")[3]
+    assert curves["none", 1, 4] == pytest.approx(relative_recency(unscaled))
+    assert (table.query("norm == 'none' and layer > 2")["high"] < 0).all()
+    assert (table.query("norm != 'none' and layer > 1")["low"] > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: replace(SMALL, tokens=0), "tokens = 0"),
+        (lambda: replace(SMALL, width=0), "width = 0"),
+        (lambda: replace(SMALL, layers=0), "layers = 0"),
+        (lambda: replace(SMALL, residual=-1.0), "rho = -1.0"),
+        (lambda: replace(SMALL, strength=math.nan), "strength = nan"),
+        (lambda: replace(SMALL, norm="batch"), "norm = 'batch'"),
+        (lambda: replace(SMALL, placement="peri"), "placement = 'peri'"),
+        (lambda: simulate(SMALL, 1.0, 5, 0), "alpha = 1.0"),
+        (lambda: simulate(SMALL, 0.1, 1, 0), "sequences = 1"),
+        (lambda: simulate(SMALL, 0.1, 5, 0, common="none"), "common = 'none'"),
+        (lambda: simulate(replace(SMALL, tokens=8), 0.1, 5, 0), "n = 8"),
+        (lambda: Heads(16, 30, 2, 4), "width = 30"),
+        (lambda: Heads(16, 32, 2, 0), "heads = 0"),
+        (lambda: random_weights(SHAPE, 0.2, (), 4, (0,)), "residuals"),
+        (lambda: random_weights(SHAPE, 0.2, (1.0,), 0, (0,)), "sequences = 0"),
+        (lambda: random_weights(SHAPE, 0.2, (-1.0,), 4, (0,)), "rho = -1.0"),
+    ],
+)
+def test_a_bad_argument_is_named(call, message):
+    with pytest.raises(ValueError, match=message) as error:
+        call()
+    assert "\n" not in str(error.value)

@@ -1,0 +1,327 @@
+import math
+from itertools import combinations, permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from position_bias import recency
+from position_bias.layernorm import training
+from position_bias.layernorm.training import COLUMNS, NETWORKS, Data, Size
+from position_bias.running.runtime import InputError
+from position_bias.small_networks import decoder
+from position_bias.small_networks.decoder import Architecture
+from position_bias.small_networks.ensemble import Recipe
+
+DATA = Data(vocabulary=6, tokens=12, skew=4.0)
+SIZE = Size(layers=2, width=16, heads=2, hidden=8)
+RECIPE = Recipe(13, 1e-2, 1e-2, warmup=3, decay=True)
+SEEDS = (0, 4)
+NAMES = pytest.mark.parametrize("name", NETWORKS)
+STRAY = 5  # standard errors that a frequency may be off
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def train(folder, name="pre-layer", recipe=RECIPE, seeds=SEEDS, data=DATA, size=SIZE, batch=6, held_out=16):
+    return training.train(
+        name, data, size, seeds, recipe, batch=batch, held_out=held_out,
+        checkpoint_every=4, folder=folder, device="cpu",
+    )  # fmt: skip
+
+
+# Sequences
+
+
+def test_sequences_hold_a_token_to_predict_more_than_is_read():
+    drawn = DATA.sequences([3, 1, 3], "x", 5, "cpu")
+    assert drawn.shape == (3, 5, 13)
+    assert drawn.dtype == torch.int64
+    assert drawn.min() >= 0
+    assert DATA.sequences([3], "x", 500, "cpu").unique().tolist() == list(range(6))
+
+
+def test_what_a_seed_draws_depends_on_it_and_the_purpose_alone():
+    together, alone = DATA.sequences([5, 7], 3, 8, "cpu"), DATA.sequences([7], 3, 8, "cpu")
+    assert torch.equal(together[1], alone[0])
+    assert not torch.equal(together[0], together[1])
+    for other in (4, "3 ", "held out"):
+        assert not torch.equal(DATA.sequences([7], other, 8, "cpu"), alone)
+
+
+def assert_share(hits, chance, count):
+    assert hits / count == pytest.approx(chance, abs=STRAY * math.sqrt(chance * (1 - chance) / count))
+
+
+def test_no_place_is_like_no_other():
+    """Of 15,000 sequences: tokens are uniform at every place, and two places agree as often as any two others.
+
+    They agree with the chance of the sum of squared frequencies, whose mean comes from numbers of numpy's own.
+    """
+    count, drawn = 15_000, Data(5, 9, 3.0).sequences([0], "x", 15_000, "cpu")[0].numpy()
+    for place in range(10):
+        for token in range(5):
+            assert_share((drawn[:, place] == token).sum(), 1 / 5, count)
+    frequencies = np.random.default_rng(1).random((400_000, 5)) ** 3
+    frequencies /= frequencies.sum(1, keepdims=True)
+    agree = (frequencies**2).sum(1).mean()
+    assert agree > 0.3  # of uniform tokens it would be 1/5: a sequence says something of its frequencies
+    for one, other in combinations(range(10), 2):
+        assert_share((drawn[:, one] == drawn[:, other]).sum(), agree, count)
+
+
+def test_orders_of_the_same_tokens_are_as_likely():
+    drawn = Data(3, 9, 2.0).sequences([2], "x", 20_000, "cpu")[0]
+    for places in ((0, 1, 2), (0, 5, 9), (7, 8, 9)):
+        found = drawn[:, places]
+        of_all = found[(found.sort(-1).values == torch.arange(3)).all(-1)]
+        for order in permutations(range(3)):
+            assert_share((of_all == torch.tensor(order)).all(-1).sum().item(), 1 / 6, len(of_all))
+
+
+def test_without_skew_frequencies_are_alike_and_with_more_of_it_a_token_prevails():
+    repeats = []
+    for skew in (0.0, 2.0, 20.0):
+        drawn = Data(8, 9, skew).sequences([0], "x", 4000, "cpu")[0]
+        repeats.append((drawn[:, 0] == drawn[:, 1]).float().mean().item())
+    assert_share(repeats[0] * 4000, 1 / 8, 4000)
+    assert repeats[0] + 0.05 < repeats[1] < repeats[2] - 0.2
+
+
+@pytest.mark.parametrize("tokens", [1, 8])
+def test_sequences_too_short_for_recency_are_refused(tokens):
+    with pytest.raises(ValueError, match=rf"^tokens = {tokens}: recency needs more than 8$"):
+        Data(6, tokens, 1.0)
+
+
+# What is measured, by its definition
+
+
+def architecture(name):
+    placement, norm, final = {
+        "none": ("none", "layer", False),
+        "pre-layer": ("pre", "layer", True),
+        "pre-rms": ("pre", "rms", True),
+        "post-layer": ("post", "layer", False),
+    }[name]
+    return Architecture(6, 6, 16, placement, 2, 2, 8, norm, final)
+
+
+def by_definition(name, seed):
+    """(layer, head, quantity) -> value for the untrained network of a seed, in float64 and plain Python."""
+    of = architecture(name)
+    weights = {key: value.double() for key, value in decoder.initial(of, [seed], "cpu").items()}
+    tokens = DATA.sequences([seed], "held out", 16, "cpu")
+    p = decoder.logits(weights, of, tokens[..., :-1])[0].softmax(-1)
+    nats = [-math.log(p[s, t, tokens[0, s, t + 1]]) for s in range(16) for t in range(12)]
+    found = {(0, 0, "loss"): np.mean(nats)}
+    seen = []
+    decoder.residual_stream(weights, of, decoder.embed(weights, of, tokens[..., :-1]), seen.append)
+    for layer, of_layer in enumerate(seen, start=1):
+        inputs = of_layer.inputs[0].numpy()
+        found[layer, 0, "gram"] = relative(np.mean([x @ x.T for x in inputs], axis=0))
+        for head in (1, 2):
+            found[layer, head, "score"] = relative(of_layer.logits[0, :, head - 1].mean(0).numpy())
+            found[layer, head, "position"] = position(of_layer.weights[0, :, head - 1].mean(0).numpy())
+    return found
+
+
+def relative(scores):
+    """Recency over the mean size below the diagonal, row by row."""
+    rows = []
+    for i in range(8, len(scores)):
+        quarter = max(1, i // 4)
+        rows.append(scores[i, i - quarter : i].mean() - scores[i, :quarter].mean())
+    return np.mean(rows) / np.mean([abs(scores[i, j]) for i in range(len(scores)) for j in range(i)])
+
+
+def position(attention):
+    return np.mean([attention[i, :i] @ np.arange(i) / (i - 1) / attention[i, :i].sum() for i in range(8, 12)])
+
+
+@NAMES
+def test_untrained_networks_are_measured_as_defined(tmp_path, name):
+    table = train(tmp_path, name)
+    assert tuple(table.columns) == COLUMNS
+    assert (table["norm"] == name).all()
+    for seed in SEEDS:
+        rows = table[(table["seed"] == seed) & (table["state"] == "untrained")]
+        found = rows.set_index(["layer", "head", "quantity"])["value"].to_dict()
+        expected = by_definition(name, seed)
+        assert len(rows) == len(expected) == 1 + 2 * (1 + 2 * 2)
+        assert found == pytest.approx(expected, rel=1e-3, abs=1e-5)
+
+
+@NAMES
+def test_networks_are_the_decoders_that_their_names_say(name, tmp_path, monkeypatch):
+    seen = []
+    original = training.decoder.initial
+    monkeypatch.setattr(training.decoder, "initial", lambda of, *rest: seen.append(of) or original(of, *rest))
+    train(tmp_path, name, recipe=Recipe(1, 1e-3, 0.0))
+    assert seen == [architecture(name)]
+
+
+def test_networks_that_do_not_learn_are_measured_twice_alike(tmp_path):
+    table = train(tmp_path, recipe=Recipe(3, 0.0, 0.0))
+    before, after = (table[table["state"] == state].drop(columns="state") for state in ("untrained", "trained"))
+    pd.testing.assert_frame_equal(before.reset_index(drop=True), after.reset_index(drop=True))
+
+
+def test_preferences_are_those_of_grams_by_hand():
+    """Embeddings one-hot, W_Q and W_K with them: products are 1 for equal tokens and 0 else, halves in a head each.
+
+    So the Gram says how often two places agree. Of two heads, one sees the first three tokens, one the others.
+    """
+    of = Architecture(6, 6, 6, "none", layers=1, heads=2)
+    eye = torch.eye(6)[None].repeat(2, 1, 1)
+    weights = {"embedding": eye, "q0": eye, "k0": 3 * eye, "v0": eye, "o0": 0 * eye, "readout": eye}
+    tokens = torch.randint(6, (2, 5, 13), generator=torch.Generator().manual_seed(0))
+    tokens[1, :, 6:12] = 2  # the second member sees one token again and again
+    found = training._preferences(weights, of, tokens).numpy()
+    assert found.shape == (2, 5)
+    for member, rows in enumerate(tokens[..., :-1].numpy()):
+        equal = rows[:, :, None] == rows[:, None, :]
+        heads = [equal * (rows < 3)[:, :, None], equal * (rows >= 3)[:, :, None]]
+        expected = [relative(equal.mean(0)), *(relative(head.mean(0)) for head in heads)]
+        for head in heads:
+            weight = np.exp(head * 3 / math.sqrt(3)) * np.tri(12)
+            expected.append(position((weight / weight.sum(-1, keepdims=True)).mean(0)))
+        np.testing.assert_allclose(found[member], expected, rtol=1e-5)
+    assert found[1, 0] > 0.5
+    assert found[1, 3] > 0.55
+
+
+def test_attention_that_is_uniform_has_the_position_one_half():
+    of = Architecture(6, 6, 6, "pre", layers=2, heads=2, norm="layer")
+    weights = decoder.initial(of, [0], "cpu")
+    weights |= {name: 1e-4 * value for name, value in weights.items() if name[0] == "q"}
+    found = training._preferences(weights, of, DATA.sequences([0], "x", 4, "cpu")).view(2, 5)
+    np.testing.assert_allclose(found[:, 3:], 0.5, atol=1e-4)
+
+
+# Training
+
+
+@NAMES
+def test_networks_learn_the_frequencies_of_a_sequence(tmp_path, name):
+    """Guessing costs log 6 nats; what was read tells more."""
+    table = train(tmp_path, name, recipe=Recipe(100, 1e-2, 0.0, warmup=10, decay=True), batch=16, held_out=64)
+    loss = table[table["quantity"] == "loss"].pivot(index="seed", columns="state", values="value")
+    assert (loss["trained"] < math.log(6) - 0.2).all()
+    assert (loss["trained"] < loss["untrained"] - 0.2).all()
+
+
+def test_networks_see_the_same_data_and_start_from_the_same_weights(tmp_path, monkeypatch):
+    seen = {}
+    original = Data.sequences
+
+    def spy(data, seeds, purpose, count, device):
+        drawn = original(data, seeds, purpose, count, device)
+        seen.setdefault(name, {})[purpose] = drawn
+        return drawn
+
+    monkeypatch.setattr(Data, "sequences", spy)
+    for name in ("none", "post-layer"):
+        train(tmp_path / name, name)
+    assert set(seen["none"]) == {"held out", *range(1, 14)}
+    for purpose, drawn in seen["none"].items():
+        assert torch.equal(drawn, seen["post-layer"][purpose])
+    starts = [decoder.initial(architecture(name), SEEDS, "cpu") for name in NETWORKS]
+    for start in starts[1:]:
+        for name, value in starts[0].items():
+            assert torch.equal(value, start[name])
+
+
+def test_a_seed_ends_alike_whatever_its_mates(tmp_path):
+    both, alone = train(tmp_path / "both"), train(tmp_path / "alone", seeds=(4,))
+    both = both[both["seed"] == 4].reset_index(drop=True)
+    pd.testing.assert_frame_equal(both, alone, rtol=1e-3, atol=1e-5)
+
+
+class Interruption(BaseException):
+    """Like a kill: no handler catches it."""
+
+
+@pytest.mark.parametrize("stop", [1, 4, 5, 13])
+def test_a_killed_training_ends_as_one_that_was_not(tmp_path, monkeypatch, stop):
+    expected = train(tmp_path / "whole")
+    original, calls = Data.sequences, []
+
+    def counted(data, seeds, purpose, *rest):
+        if purpose == stop and not calls:
+            raise Interruption
+        calls.extend([purpose] * bool(calls))
+        return original(data, seeds, purpose, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Data, "sequences", counted)
+        with pytest.raises(Interruption):
+            train(tmp_path / "killed")
+        calls.append("again")
+        found = train(tmp_path / "killed")
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+    assert calls == ["again", "held out", *range((stop - 1) // 4 * 4 + 1, 14)]  # from the last checkpoint on
+
+
+@pytest.mark.parametrize("other", [{"name": "pre-rms"}, {"seeds": (0, 5)}, {"data": Data(6, 12, 1.0)}, {"batch": 7}])
+def test_a_checkpoint_of_another_training_is_not_used(tmp_path, other):
+    train(tmp_path)
+    pd.testing.assert_frame_equal(train(tmp_path, **other), train(tmp_path / "fresh", **other), check_exact=True)
+
+
+# What cannot be
+
+
+def test_an_unknown_network_is_named_with_those_that_there_are(tmp_path):
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
+        train(tmp_path, "peri")
+    assert str(error.value) == "name = 'peri' is not known; use one of none, pre-layer, pre-rms, post-layer"
+
+
+def test_members_that_diverge_have_no_rows(tmp_path, spoil):
+    expected = train(tmp_path / "whole")
+    spoil("in1", 0)
+    found = train(tmp_path / "spoilt")
+    pd.testing.assert_frame_equal(found, expected[expected["seed"] == 4].reset_index(drop=True), check_exact=True)
+    training.require_finite(found, "pre-layer", 1e-2)  # one is left
+
+
+@pytest.mark.parametrize("rate", [math.inf, 1e30])
+def test_networks_that_all_diverge_leave_an_empty_table_that_names_the_key(tmp_path, rate):
+    found = train(tmp_path, "none", recipe=Recipe(13, rate, 0.0))
+    assert found.empty
+    assert tuple(found.columns) == COLUMNS
+    with pytest.raises(InputError) as error:
+        training.require_finite(found, "none", rate)
+    assert str(error.value) == (f"every network diverged at layernorm.trained.learning_rate.none = {rate:g}; lower it")
+
+
+def test_a_sweep_has_a_row_a_network_rate_and_seed_and_none_where_it_diverged(tmp_path):
+    rates = [1e-2, 1e-3, math.inf]
+    found = training.sweep(
+        DATA, SIZE, SEEDS, RECIPE, rates, batch=6, held_out=16, checkpoint_every=20, folder=tmp_path, device="cpu"
+    )
+    assert list(found.columns) == ["norm", "learning_rate", "seed", "loss"]
+    assert not found.duplicated(["norm", "learning_rate", "seed"]).any()
+    assert set(found["norm"]) == set(NETWORKS)
+    assert len(found) == 4 * 3 * 2
+    assert found["loss"].isna().equals(found["learning_rate"] == math.inf)
+    for rate in rates[:2]:
+        table = train(tmp_path / "own", "post-layer", recipe=Recipe(13, rate, 1e-2, warmup=3, decay=True))
+        losses = table[(table["state"] == "trained") & (table["quantity"] == "loss")]["value"].tolist()
+        of_rate = found[(found["norm"] == "post-layer") & (found["learning_rate"] == rate)]
+        assert of_rate["seed"].tolist() == list(SEEDS)
+        assert of_rate["loss"].tolist() == losses
+    assert len(list(tmp_path.glob("*_*"))) == 12  # none goes on from the checkpoint of another
+
+
+def test_relative_recency_here_is_that_of_the_library():
+    scores = np.random.default_rng(0).normal(size=(12, 12))
+    assert relative(scores) == pytest.approx(float(recency.relative_recency(scores)))

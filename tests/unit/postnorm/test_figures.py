@@ -1,0 +1,326 @@
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+from matplotlib.text import Text
+
+from position_bias.drawing import style
+from position_bias.postnorm import figures, figures_training, theory
+from position_bias.statistics import t_interval
+
+pytestmark = pytest.mark.filterwarnings("error::UserWarning")
+
+SCHEMES = tuple(figures.SCHEMES)
+C = {"none": 7.0, "pre": 7.0, "pre-final": 11.0, "post": 10.0, "peri": 12.0, "peri-init": 11.5}
+LANGUAGES = ("maximum-10", "dyck-2-3", *(f"tomita-{number}" for number in range(1, 8)))
+
+
+@pytest.fixture(autouse=True)
+def drawing():
+    with style.figure_style():
+        yield
+
+
+def law(scheme):
+    return theory.DISPERSED if scheme in ("none", "pre") else theory.NORMALISED
+
+
+def set_complement(v=8, seeds=3, schemes=SCHEMES, trained=3, **columns):
+    """Tests of networks that follow the laws of the gap, but for a little noise of each seed."""
+    rng, rows = np.random.default_rng(v), []
+    s = np.arange(1, v)
+    for scheme, seed in product(schemes, range(seeds)):
+        gap = theory.law_gap(law(scheme), s, v, C[scheme]) * rng.uniform(0.9, 1.1)
+        tvd = theory.total_variation(s, v, gap)
+        values = {"tvd": tvd, "legal_tvd": 0 * tvd, "leak": tvd, "gap": gap, "largest_weight": 1.3 / s}
+        rows += [
+            pd.DataFrame({"scheme": scheme, "seed": seed, "length": s, "quantity": name, "value": value})
+            for name, value in values.items()
+        ]
+    return pd.concat(rows, ignore_index=True).assign(task=f"set-complement-{v}", trained=trained, **columns)
+
+
+def averaging(tasks=("set-complement-8", "set-complement-32"), seeds=3, etas=(0.2, 0.5)):
+    kinds = [("raw", 0.0), ("ema", 0.0), *(("bema", eta) for eta in etas)]
+    rows = [
+        {"task": task, "seed": seed, "decay": decay, "weights": weights, "eta": eta, "length": length, "trained": 2}
+        for task, seed, decay, (weights, eta), length in product(tasks, range(seeds), (False, True), kinds, (1, 2, 3))
+    ]
+    table = pd.DataFrame(rows).assign(quantity="legal_tvd", kappa=0.8, scheme="peri")
+    return table.assign(value=np.random.default_rng(0).uniform(0, 0.2, len(table)))
+
+
+def languages(tasks=LANGUAGES, seeds=3, schemes=("pre", "post", "peri", "peri-init"), trained=4, longest=20):
+    columns = {"task": tasks, "scheme": schemes, "seed": range(seeds), "length": range(1, longest + 1)}
+    table = pd.DataFrame(product(*columns.values()), columns=list(columns)).assign(trained=trained)
+    rng = np.random.default_rng(1)
+    classified = table[~table["task"].str.startswith("maximum") & (table["length"] % 2 == 0)]
+    distances = table.assign(quantity="tvd", value=rng.uniform(0, 0.4, len(table)))
+    scores = classified.assign(quantity="auc", value=rng.uniform(0.5, 1, len(classified)))
+    return pd.concat([distances, scores], ignore_index=True)
+
+
+def stability(seeds=3, schemes=("none", "pre", "post", "peri", "peri-init"), layers=(1, 8), rates=(0.003, 0.03, 0.3)):
+    columns = {"scheme": schemes, "layers": layers, "learning_rate": rates, "seed": range(seeds)}
+    columns["iteration"] = range(1, 11)
+    table = pd.DataFrame(product(*columns.values()), columns=list(columns))
+    rng = np.random.default_rng(2)
+    gradient = rng.uniform(0.1, 1, len(table)) * np.where(table["layers"] == 8, 10.0 ** (5 - table["iteration"]), 1)
+    return table.assign(loss=rng.uniform(2, 3, len(table)), gradient_norm=gradient)
+
+
+def lines(axes, colour, style="-", points=2):
+    """Values of the lines of this colour, style and number of points."""
+    return [
+        np.asarray(drawn.get_ydata(), float)
+        for drawn in axes.lines
+        if to_rgb(drawn.get_color()) == to_rgb(colour)
+        and drawn.get_linestyle() == style
+        and len(drawn.get_ydata()) == points
+    ]
+
+
+def bars(axes, colour):
+    """Ends of the error bars of a colour, from left to right."""
+    segments = [
+        ends
+        for found in axes.collections
+        if isinstance(found, LineCollection) and to_rgb(found.get_color()[0]) == to_rgb(colour)
+        for ends in found.get_segments()
+    ]
+    return np.array([(low, high) for (_, low), (_, high) in sorted(segments, key=lambda ends: ends[0][0])])
+
+
+def interval(values):
+    return np.array(t_interval(np.asarray(values), 0.95)).T
+
+
+def texts(legend):
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def shown(figure):
+    return [axes for axes in figure.axes if axes.get_visible()]
+
+
+def assert_legible(figure):
+    """Nothing written reaches beyond the page, and no two titles, labels or legends meet."""
+    figure.canvas.draw()
+    box, (width, height) = figure.get_tightbbox(), figure.bbox.size
+    assert min(box.x0, box.y0) >= -0.01
+    assert box.x1 * figure.dpi <= width + 1
+    assert box.y1 * figure.dpi <= height + 1
+    written = [text for axes in shown(figure) for text in (axes.title, axes.xaxis.label, axes.yaxis.label)]
+    written = [*(text for text in written if text.get_text()), *figure.legends]
+    for one, other in combinations(written, 2):
+        name = [it.get_text() if isinstance(it, Text) else "legend" for it in (one, other)]
+        assert not one.get_window_extent().overlaps(other.get_window_extent()), name
+
+
+@given(
+    law=st.sampled_from([theory.DISPERSED, theory.NORMALISED]),
+    v=st.integers(3, 40),
+    trained=st.integers(1, 39),
+    constant=st.floats(0.1, 50),
+)
+def test_the_fit_finds_the_constant_of_a_law_that_holds(law, v, trained, constant):
+    s = np.arange(1, min(trained, v - 1) + 1)
+    gaps = theory.law_gap(law, s, v, constant)
+    assert figures.fitted_constant(law, s, gaps, v) == pytest.approx(constant)
+    assert figures.fitted_constant(law, s, -gaps, v) == pytest.approx(-constant)
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_distance_against_tokens_present_with_the_laws_that_fit(seeds):
+    table = pd.concat([set_complement(16, seeds, trained=5), set_complement(8, seeds)])
+    figure = figures.set_complement(table, 0.95)
+    assert [axes.get_title() for axes in figure.axes] == ["trained, $v = 8$", "trained, $v = 16$"]
+    for axes, v, trained in zip(figure.axes, (8, 16), (3, 5), strict=True):
+        of_task = table[table["task"] == f"set-complement-{v}"]
+        for scheme, look in figures.SCHEMES.items():
+            chosen = of_task[(of_task["scheme"] == scheme) & (of_task["quantity"] == "tvd")]
+            means = chosen.groupby("length")["value"].mean()
+            np.testing.assert_allclose(lines(axes, look.colour, points=v - 1), [means])
+        assert len(axes.collections) == (0 if seeds == 1 else len(SCHEMES))  # bands
+        for style_of_law, scheme in (("--", "none"), ("-.", "peri")):
+            (fitted,) = [line for line in axes.lines if line.get_linestyle() == style_of_law]
+            gaps = of_task[(of_task["scheme"] == scheme) & (of_task["quantity"] == "gap")].groupby("length")["value"]
+            at_integers = np.interp(np.arange(1, v), fitted.get_xdata(), fitted.get_ydata())
+            followed = theory.total_variation(np.arange(1, v), v, gaps.mean())
+            np.testing.assert_allclose(at_integers, followed, atol=0.01)
+        (shade,) = axes.patches
+        assert (shade.get_x(), shade.get_x() + shade.get_width()) == (1, trained)
+    assert texts(figure.legends[0]) == ["none", "pre", "pre + final", "post", "peri", "peri-init"]
+    assert texts(figure.legends[1])[-1] == "guess"
+    assert_legible(figure)
+
+
+def test_set_complement_copes_with_missing_schemes_and_with_gaps_below_0():
+    table = set_complement(schemes=("none", "post"))
+    table.loc[table["quantity"] == "gap", "value"] *= -1
+    figure = figures.set_complement(table, 0.95)
+    assert [axes.get_title() for axes in figure.axes] == ["trained, $v = 8$"]
+    assert texts(figure.legends[1]) == ["$g = C/s$, fitted to none", "guess"]
+    assert_legible(figure)
+
+
+def test_scaled_gaps_are_flat_where_their_law_holds():
+    table = pd.concat([set_complement(8), set_complement(16, trained=5)])
+    figure = figures.resharpening(table, 0.95)
+    rows = np.reshape(figure.axes, (2, 3))
+    for row, v in zip(rows, (8, 16), strict=True):
+        for scheme, look in figures.SCHEMES.items():
+            (over_s,), (over_root,), (weight,) = (lines(axes, look.colour, points=v - 1) for axes in row)
+            flat, other = (over_s, over_root) if scheme in ("none", "pre") else (over_root, over_s)
+            assert np.ptp(flat) < 1e-9
+            assert flat[0] == pytest.approx(C[scheme], rel=0.1)
+            assert np.ptp(other) > 1
+            np.testing.assert_allclose(weight, 1.3)
+    assert rows[0, 0].get_ylabel() == "$v = 8$\n$g \\cdot s$"
+    assert all(axes.get_xlabel() for axes in rows[-1])
+    assert_legible(figure)
+
+
+def test_resharpening_copes_with_one_seed_scheme_and_vocabulary():
+    figure = figures.resharpening(set_complement(seeds=1, schemes=("peri",)), 0.95)
+    assert texts(figure.legends[0]) == ["peri"]
+    assert not any(axes.collections for axes in figure.axes)
+    assert_legible(figure)
+
+
+@pytest.mark.parametrize(("seeds", "widths"), [(3, (5, 7, 9)), (1, (7,))])
+def test_every_width_has_its_seeds_and_the_best_of_them(seeds, widths):
+    rng = np.random.default_rng(4)
+    table = pd.concat([set_complement(8, seeds, ("none", "peri"), width=width) for width in widths])
+    table["value"] *= rng.uniform(0.5, 1, len(table))
+    figure = figures.dimension(table, 0.95)
+    (axes,) = figure.axes
+    for scheme in ("none", "peri"):
+        chosen = (table["scheme"] == scheme) & (table["quantity"] == "tvd") & (table["length"] > 3)
+        by_seed = table[chosen].pivot_table(index="seed", columns="width", values="value")
+        colour = figures.SCHEMES[scheme].colour
+        best, means, dots = (
+            [drawn.get_ydata() for drawn in axes.lines if to_rgb(drawn.get_color()) == to_rgb(colour)][k]
+            for k in range(3)
+        )
+        np.testing.assert_allclose(best, by_seed.min())
+        np.testing.assert_allclose(means, by_seed.mean())
+        np.testing.assert_allclose(np.sort(dots), np.sort(by_seed.to_numpy().ravel()))
+        if seeds > 1:
+            np.testing.assert_allclose(bars(axes, colour), interval(by_seed))
+    assert [text.get_text().strip() for text in axes.texts] == ["$v - 1 = 7$"]
+    assert texts(figure.legends[0]) == ["none", "peri", "best seed"]
+    assert figure.get_figwidth() == style.COLUMN
+    assert_legible(figure)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "tasks"), [(3, ("set-complement-32", "set-complement-8")), (1, ("set-complement-8",))]
+)
+def test_averaged_weights_beside_raw_ones_at_each_rate(seeds, tasks):
+    table = averaging(tasks, seeds)
+    figure = figures_training.bema(table, 0.95)
+    sizes = sorted(int(task.split("-")[-1]) for task in tasks)
+    assert [axes.get_title() for axes in figure.axes] == [f"$v = {v}$, $L = 2$" for v in sizes]
+    kinds = ["raw", "EMA", "BEMA\n$\\eta = 0.2$", "BEMA\n$\\eta = 0.5$"]
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == kinds
+    at_trained = table[(table["task"] == f"set-complement-{sizes[0]}") & (table["length"] == 2)]
+    for decay, look in figures_training.RATES.items():
+        chosen = at_trained[at_trained["decay"] == decay].assign(kind=at_trained["weights"].map("rawemabema".find))
+        by_seed = chosen.pivot(index="seed", columns=["kind", "eta"], values="value")
+        means = [line[0] for line in lines(figure.axes[0], look.colour, "None", points=1)][:: 2 if seeds == 1 else 1]
+        np.testing.assert_allclose(means, by_seed.mean())
+        if seeds > 1:
+            np.testing.assert_allclose(bars(figure.axes[0], look.colour), interval(by_seed))
+    assert texts(figure.legends[0]) == ["constant rate", "decaying rate"]
+    assert_legible(figure)
+
+
+def test_languages_by_bins_of_length():
+    table = languages()
+    figure = figures_training.formal_languages(table, 0.95)
+    panels = shown(figure)
+    titles = [axes.get_title() for axes in panels if axes.get_title()]
+    assert titles == ["maximum of 10", "Dyck(2, 3)", *(f"Tomita {number}" for number in range(1, 8))]
+    assert len(panels) == 2 * len(LANGUAGES) - 1  # retrieval has nothing to classify
+    distance, auc = figure.axes[1], figure.axes[6]
+    for axes, quantity in ((distance, "tvd"), (auc, "auc")):
+        for scheme in ("pre", "peri"):
+            chosen = (table["task"] == "dyck-2-3") & (table["scheme"] == scheme) & (table["quantity"] == quantity)
+            bins = pd.cut(table[chosen]["length"], (0, 4, 8, 16, 20))
+            by_seed = table[chosen].groupby(["seed", bins], observed=True)["value"].mean().unstack()
+            colour = figures.SCHEMES[scheme].colour
+            np.testing.assert_allclose(lines(axes, colour, points=4), [by_seed.mean()])
+            np.testing.assert_allclose(bars(axes, colour), interval(by_seed))
+    assert distance.get_ylim()[0] == 0
+    assert auc.get_ylim() == figure.axes[7].get_ylim()
+    assert texts(figure.legends[0]) == ["pre", "post", "peri", "peri-init"]
+    assert_legible(figure)
+
+
+@pytest.mark.parametrize("tasks", [("tomita-1",), ("maximum-10",), LANGUAGES[:3]])
+def test_languages_cope_with_few_tasks_one_seed_and_missing_bins(tasks):
+    table = languages(tasks, seeds=1, schemes=("peri", "pre"), longest=8)
+    figure = figures_training.formal_languages(table, 0.95)
+    assert len(shown(figure)) == 2 * len(tasks) - ("maximum-10" in tasks)
+    axes = figure.axes[0]
+    assert len(lines(axes, figures.SCHEMES["peri"].colour, points=2)) == 1
+    assert [label.get_text() for label in axes.get_xticklabels()] == list(figures_training.BIN_TICKS)
+    assert texts(figure.legends[0]) == ["pre", "peri"]
+    assert_legible(figure)
+
+
+def test_stability_has_medians_along_training_and_marks_what_breaks():
+    table = stability()
+    broken = (table["scheme"] == "none") & (table["layers"] == 8) & (table["learning_rate"] == 0.3)
+    table.loc[broken & (table["seed"] == 1) & (table["iteration"] > 4), ["loss", "gradient_norm"]] = np.nan
+    table.loc[broken & (table["seed"] == 2) & (table["iteration"] == 5), "gradient_norm"] = np.inf
+    figure = figures_training.stability(table)
+    rows = np.reshape(figure.axes, (2, 3))
+    assert [axes.get_title() for axes in rows[0]] == ["learning rate 0.03", "learning rate 0.03", "whole run"]
+    for row, layers in zip(rows, (1, 8), strict=True):
+        chosen = (table["layers"] == layers) & (table["learning_rate"] == 0.03) & (table["scheme"] == "post")
+        colour = figures.SCHEMES["post"].colour
+        for axes, quantity in zip(row, ("gradient_norm", "loss"), strict=False):
+            expected = table[chosen].groupby("iteration")[quantity].median()
+            np.testing.assert_allclose(lines(axes, colour, points=10), [expected])
+        highest = table[(table["layers"] == layers) & (table["scheme"] == "post")]
+        highest = highest.groupby(["learning_rate", "seed"])["gradient_norm"].max().groupby("learning_rate")
+        marks = np.concatenate(lines(row[2], colour, "None", points=1))
+        np.testing.assert_allclose(marks, highest.median())
+        np.testing.assert_allclose(lines(row[2], colour), np.transpose([highest.min(), highest.max()]))
+    crosses = [drawn for axes in rows.flat for drawn in axes.lines if drawn.get_marker() == "x"]
+    assert [to_rgb(cross.get_color()) for cross in crosses] == [to_rgb("black")]
+    assert crosses[0].axes is rows[1, 2]
+    assert 0.15 < crosses[0].get_xdata()[0] < 0.4
+    stable = table[broken & (table["seed"] == 0)]["gradient_norm"].max()
+    assert [line for line in lines(rows[1, 2], "black", "None", points=1) if line == pytest.approx(stable)]
+    assert rows[1, 0].get_yscale() == "log"
+    assert rows[0, 1].get_yscale() == "linear"
+    assert rows[0, 0].get_ylabel() == "1 layer\ngradient norm"
+    assert texts(figure.legends[0])[-1] == "not finite in some seed"
+    assert_legible(figure)
+
+
+def test_stability_copes_with_one_seed_and_with_nothing_finite():
+    table = stability(1, ("peri",), (8,), (0.3,)).assign(loss=np.nan, gradient_norm=np.inf)
+    figure = figures_training.stability(table)
+    (cross,) = figure.axes[2].lines
+    assert cross.get_marker() == "x"
+    assert_legible(figure)
+
+
+def test_an_unknown_scheme_is_refused():
+    with pytest.raises(ValueError, match="'sandwich' has no look"):
+        figures.resharpening(set_complement().replace({"scheme": {"peri": "sandwich"}}), 0.95)
+
+
+def test_files_do_not_change_from_run_to_run(tmp_path):
+    for name in ("one.svg", "two.svg"):
+        style.save(figures.set_complement(set_complement(), 0.95), tmp_path / name)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()

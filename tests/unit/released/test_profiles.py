@@ -1,0 +1,170 @@
+"""Slopes, scale of content and profiles of the released models, against their definitions and dense rollouts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from position_bias import statistics
+from position_bias.released import models, profiles, schedules, slopes, written
+from position_bias.released.models import MODELS, VARIANTS, Variant
+from position_bias.released.schedules import Schedule
+from position_bias.rollout import last_row as rollout
+from position_bias.running import artifacts
+
+BLOOM = MODELS["bloom-176b"]
+N = 40
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A schedule of 3 layers of 4 heads."""
+    rng = np.random.default_rng(1)
+    return Schedule(rng.uniform(0, 1, 3), rng.normal(0, 9, (3, 4)), rng.normal(0, 3, (3, 4)))
+
+
+RULES = {"released": np.array([0.6, 0.3, 0.1, 0.0]), "faithful": np.array([0.3, 0.1, 0.05, 0.7])}
+
+
+# Slopes
+
+
+def test_released_slopes_are_a_geometric_series_for_every_number_of_heads():
+    for model in MODELS.values():
+        found = slopes.slopes_of(model)["released"]
+        assert len(found) == model.heads
+        np.testing.assert_allclose(np.log2(found), -8 * np.arange(1, model.heads + 1) / model.heads, rtol=1e-13)
+
+
+def test_bloom_interleaves_two_series_where_heads_are_no_power_of_two():
+    found = slopes.slopes_of(BLOOM)["faithful"]
+    expected = [2 ** (-8 * h / 64) for h in range(1, 65)] + [2 ** (-8 * (2 * k - 1) / 128) for k in range(1, 49)]
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert np.abs(found - slopes.slopes_of(BLOOM)["released"]).max() > 0.5
+
+
+def test_falcon_rounds_to_bfloat16_and_divides_by_the_root_of_the_width():
+    found = slopes.slopes_of(MODELS["falcon-rw-7b"])
+    exact = found["released"] / 8
+    assert np.abs(found["faithful"] / exact - 1).max() <= 2**-8
+    assert (found["faithful"] != exact).any()
+    mantissa, _ = np.frexp(8 * found["faithful"])
+    np.testing.assert_array_equal(mantissa * 2**8 % 1, 0)  # eight significant bits
+
+
+@pytest.mark.parametrize("name", ["mpt-7b", "mpt-30b", "bloom-7b1"])
+def test_the_rules_agree_for_the_others(name):
+    found = slopes.slopes_of(MODELS[name])
+    np.testing.assert_allclose(found["faithful"], found["released"], rtol=1e-14)
+
+
+# Profiles
+
+
+def test_there_are_eight_variants_with_names_of_their_own():
+    assert [variant.name for variant in VARIANTS] == [
+        "a.released.none",
+        "a.faithful.none",
+        "b.released.none",
+        "b.faithful.none",
+        "c.released.released",
+        "c.released.faithful",
+        "c.faithful.released",
+        "c.faithful.faithful",
+    ]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+def test_a_profile_is_the_dense_rollout_of_its_definition(small, variant):
+    head_dim = 25
+    mixing = np.ones(3) if variant.variant == "a" else small.mixing
+    content = {"none": 0, "released": 1, "faithful": 1 / 5}[variant.content] * small.diagonal
+    expected = rollout.dense_last_row(N, mixing, RULES[variant.slopes], content)
+    found = profiles.profile(N, variant, small, RULES, head_dim)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-15)
+
+
+def test_variants_differ_from_one_another(small):
+    rows = [profiles.profile(N, variant, small, RULES, 25) for variant in VARIANTS]
+    for one, other in zip(*np.triu_indices(len(rows), 1), strict=True):
+        assert np.abs(rows[one] - rows[other]).max() > 1e-6
+
+
+def test_the_base_of_content_does_not_matter(small):
+    shifted = Schedule(small.mixing, small.base + 7, small.diagonal)
+    for variant in VARIANTS:
+        one, other = (profiles.profile(N, variant, schedule, RULES, 25) for schedule in (small, shifted))
+        np.testing.assert_array_equal(one, other)
+
+
+def test_at_the_size_of_bloom_a_profile_is_the_dense_one(released_sample):
+    key = "bloom-176b", "wikipedia"
+    diagonal = released_sample.diagonal[key].astype(float)
+    schedule = Schedule(released_sample.mixing[key], released_sample.base[key].astype(float), diagonal)
+    by_rule = slopes.slopes_of(BLOOM)
+    for rule in models.RULES:
+        found = profiles.profile(64, Variant("c", rule, rule), schedule, by_rule, BLOOM.head_dim)
+        scale = {"released": 1.0, "faithful": 128**-0.5}[rule]
+        expected = rollout.dense_last_row(64, schedule.mixing, by_rule[rule], scale * diagonal)
+        assert np.abs(found - expected).max() < 1e-12
+
+
+# Along lengths
+
+
+def test_samples_and_sums_along_lengths_are_those_of_the_profiles(small):
+    variants = (Variant("b", "released", "none"), Variant("c", "faithful", "faithful"))
+    samples, sums = profiles.along_lengths([8, 300], variants, small, RULES, 25)
+    assert list(sums.columns) == ["variant", "slopes", "content", "n", "statistic", "value"]
+    for variant in variants:
+        for n in (8, 300):
+            row = profiles.profile(n, variant, small, RULES, 25)
+            chosen = "variant == @variant.variant and n == @n"
+            of_it = samples.query(chosen)
+            assert of_it["distance"].iloc[[0, -1]].tolist() == [0, n - 1]
+            np.testing.assert_array_equal(of_it["value"], row[::-1][of_it["distance"]])
+            found = sums.query(chosen).set_index("statistic")["value"]
+            assert found["first token"] == row[0]
+            assert found["last token"] == row[-1]
+            assert found["first half"] == pytest.approx(row[: n // 2].sum())
+            assert found["mean distance"] == pytest.approx(row @ np.arange(n - 1, -1, -1))
+            assert found["mean distance"] == pytest.approx((n - 1) * (1 - statistics.mean_position(row)))
+    assert len(samples.query("n == 8")) == 2 * 8
+    assert samples.query("n == 300").groupby("variant").size().max() < 300
+
+
+# Files
+
+
+def test_profiles_are_read_as_they_were_written_and_labelled_by_their_paths(tmp_path, small):
+    written_rows = {}
+    for variant in VARIANTS:
+        for n in (5, 7):
+            row = profiles.profile(n, variant, small, RULES, 25)
+            path = tmp_path / f"mpt-7b/dclm/n{n}/{variant.name}.csv"
+            artifacts.write_table(path, pd.DataFrame({"position": range(n), "value": row}))
+            written_rows[variant, n] = row
+    table = written.read_profiles(sorted(tmp_path.rglob("*.csv")))
+    assert list(table.columns) == [*written.LABELS, "position", "value"]
+    by_variant = written.by_variant(table[table["n"] == 7])
+    assert set(by_variant) == {("mpt-7b", "dclm")}
+    assert set(by_variant["mpt-7b", "dclm"]) == set(VARIANTS)
+    for variant, row in by_variant["mpt-7b", "dclm"].items():
+        np.testing.assert_array_equal(row, written_rows[variant, 7])
+
+
+def test_schedules_and_slopes_are_read_as_they_were_written(tmp_path, small):
+    layer, head = np.indices(small.base.shape)
+    columns = {"layer": layer, "head": head, "base": small.base, "diagonal": small.diagonal}
+    artifacts.write_table(tmp_path / "lambda.csv", pd.DataFrame({"layer": range(3), "lambda": small.mixing}))
+    content = pd.DataFrame({name: values.ravel() for name, values in columns.items()})
+    artifacts.write_table(tmp_path / "content.csv", content)
+    artifacts.write_table(tmp_path / "slopes.csv", pd.DataFrame({"head": range(4), **RULES}))
+    found = written.read_schedule(tmp_path / "lambda.csv", tmp_path / "content.csv")
+    for name in ("mixing", "base", "diagonal"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(small, name))
+    for rule, expected in RULES.items():
+        np.testing.assert_array_equal(written.read_slopes(tmp_path / "slopes.csv")[rule], expected)
+
+
+def test_the_released_slopes_are_those_that_configurations_are_checked_against():
+    np.testing.assert_array_equal(schedules.released_slopes(8), 2.0 ** -np.arange(1.0, 9))

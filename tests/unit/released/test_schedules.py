@@ -1,0 +1,172 @@
+"""Released schedules: the same numbers from tables and configurations, and what is said where they are not usable."""
+
+import gzip
+import re
+
+import numpy as np
+import pytest
+
+from position_bias.released import schedules
+from position_bias.released.models import DATASETS, MODELS
+from position_bias.running.runtime import InputError
+
+BLOOM = "config/rollout/alibi/all_content/dclm/bloom.yaml"
+
+
+@pytest.mark.parametrize("kind", ["tables", "tree"])
+def test_every_schedule_is_read_as_it_was_written(released_sample, kind):
+    found = schedules.read(str(getattr(released_sample, kind)))
+    assert list(found) == [(model, dataset) for model in MODELS for dataset in DATASETS]
+    for key, schedule in found.items():
+        np.testing.assert_array_equal(schedule.mixing, released_sample.mixing[key])
+        np.testing.assert_array_equal(schedule.base, released_sample.base[key].astype(float))
+        np.testing.assert_array_equal(schedule.diagonal, released_sample.diagonal[key].astype(float))
+        assert {schedule.mixing.dtype, schedule.base.dtype, schedule.diagonal.dtype} == {np.dtype(float)}
+
+
+def test_content_is_taken_in_float32_and_then_widened(released_sample, tmp_path):
+    """Nine digits name a float32; read as float64 they would be another number."""
+    tables = released_sample.copy("tables", tmp_path)
+    rewrite(tables / "content.csv.gz", r"(bloom-176b,dclm,0,0,)\S+", r"\g<1>0.100000001,-0.333333343")
+    schedule = schedules.read(str(tables))["bloom-176b", "dclm"]
+    assert schedule.base[0, 0] == float(np.float32(0.1)) != 0.100000001
+    assert schedule.diagonal[0, 0] == float(np.float32(-1 / 3)) != -0.333333343
+
+
+def test_rows_may_come_in_any_order(released_sample, tmp_path):
+    tables = released_sample.copy("tables", tmp_path)
+    for name in ("lambda.csv", "content.csv.gz"):
+        head, *rows = read(tables / name).splitlines()
+        write(tables / name, "\n".join([head, *reversed(rows)]))
+    found, expected = (schedules.read(str(folder)) for folder in (tables, released_sample.tables))
+    for key, schedule in expected.items():
+        np.testing.assert_array_equal(found[key].mixing, schedule.mixing)
+        np.testing.assert_array_equal(found[key].diagonal, schedule.diagonal)
+
+
+def read(path):
+    raw = path.read_bytes()
+    return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
+
+
+def write(path, text):
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+
+
+def rewrite(path, pattern, replacement):
+    text, count = re.subn(pattern, replacement, read(path), count=1)
+    assert count == 1
+    write(path, text)
+
+
+def fault(folder):
+    with pytest.raises(InputError) as error:
+        schedules.read(str(folder))
+    line = str(error.value)
+    assert "\n" not in line
+    assert line.startswith(f"config: published_source = {str(folder)!r} is not usable: ")
+    assert "; give a directory with" in line
+    return line
+
+
+@pytest.mark.parametrize(
+    ("table", "pattern", "replacement", "message"),
+    [
+        ("lambda.csv", "lambda", "mixing", "lambda.csv lacks column lambda"),
+        ("content.csv.gz", "base,diagonal", "bas,diag", "content.csv.gz lacks column base, diagonal"),
+        ("models.csv", "head_dim", "width", "models.csv lacks column head_dim"),
+        (
+            "lambda.csv",
+            r"bloom-176b,dclm,69,\S+\n",
+            "",
+            "lambda.csv, bloom-176b on dclm has 69 rows of 69 layers, not 70 of 70 layers counted from 0",
+        ),
+        (
+            "lambda.csv",
+            "mpt-7b,dclm,3,",
+            "mpt-7b,dclm,2,",
+            "mpt-7b on dclm has 32 rows of 31 layers, not 32 of 32 layers",
+        ),
+        (
+            "content.csv.gz",
+            r"mpt-7b,dclm,31,31,\S+\n",
+            "",
+            "mpt-7b on dclm has 1023 rows of 32 layers, 32 heads, not 1024 of 32 layers, 32 heads",
+        ),
+        (
+            "content.csv.gz",
+            "mpt-7b,dclm,31,31,",
+            "mpt-7b,dclm,31,32,",
+            "has 1024 rows of 32 layers, 33 heads, not 1024",
+        ),
+        (
+            "lambda.csv",
+            r"(mpt-7b,dclm,3,)\S+",
+            r"\g<1>nan",
+            "lambda.csv holds nan in column lambda, which is no number",
+        ),
+        ("lambda.csv", r"(mpt-7b,dclm,3,)\S+", r"\g<1>many", "lambda.csv holds many in column lambda"),
+        ("lambda.csv", r"(mpt-7b,dclm,3,)\S+", r"\g<1>1.5", "mpt-7b on dclm has lambda = 1.5, outside [0, 1]"),
+        ("content.csv.gz", r"(mpt-7b,dclm,3,4,)\S+", r"\g<1>1.0,", "content.csv.gz holds nan in column diagonal"),
+        ("content.csv.gz", r"(mpt-7b,dclm,3,4,)\S+", r"\g<1>1.0,inf", "mpt-7b on dclm has diagonal = inf, which is no"),
+        ("models.csv", r"bloom-176b,70,112", "bloom-176b,70,64", "models.csv says heads = 64 of bloom-176b, not 112"),
+        ("models.csv", r"mpt-7b,32", "mpt-7b,33", "models.csv says layers = 33 of mpt-7b, not 32"),
+        ("models.csv", r"mpt-7b", "mpt-8b", "models.csv names a model twice or lacks one of falcon-rw-7b"),
+        ("lambda.csv", r"(?s)^.*$", "", "is not usable: No columns to parse from file"),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_named(released_sample, tmp_path, table, pattern, replacement, message):
+    tables = released_sample.copy("tables", tmp_path)
+    rewrite(tables / table, pattern, replacement)
+    assert message in fault(tables)
+
+
+def test_a_cut_table_is_named(released_sample, tmp_path):
+    tables = released_sample.copy("tables", tmp_path)
+    whole = (tables / "content.csv.gz").read_bytes()
+    (tables / "content.csv.gz").write_bytes(whole[: len(whole) // 2])
+    assert "Compressed file ended before the end-of-stream marker was reached" in fault(tables)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "message"),
+    [
+        ("num_layers: 70", "num_layers: 69", f"{BLOOM} has num_layers = 69, not 70"),
+        ("num_heads: 112", "num_heads: 64", f"{BLOOM} has attention_config.num_heads = 64, not 112"),
+        (r"num_heads: 112\n\s+", "", f"{BLOOM} lacks attention_config.num_heads"),
+        ("content_config", "contents", f"{BLOOM} lacks content_config"),
+        ("lambdas_custom", "lambda_const", f"{BLOOM} lacks lambda_schedule_config.lambdas_custom"),
+        ('"causal"', '"sliding_window"', f"{BLOOM} has mask_config.mask_type = 'sliding_window', not 'causal'"),
+        ("softmax_temperature: 1.0", "softmax_temperature: 2.0", "softmax_temperature = 2.0, not 1"),
+        ('"custom"', '"constant"', "lambda_schedule_config.schedule_type = 'constant', not 'custom'"),
+        (r"alibi_slopes: \[\[", "alibi_slopes: [[0.5, ", "has other attention_config.alibi_slopes than 2^(-8 h/112)"),
+        (r"lambdas_custom: \[", "lambdas_custom: [0.5, ", "has lambda of shape (71,), not (70,): 70 layers"),
+        (r"lambdas_custom: \[", "lambdas_custom: [.nan, ", "has lambda of shape (71,), not (70,)"),
+        (r"lambdas_custom: \[[^,]*", "lambdas_custom: [.nan", "has lambda = nan, which is no finite number"),
+        (r"lambdas_custom: \[[^,]*", "lambdas_custom: [-0.1", "has lambda = -0.1, outside [0, 1]"),
+        (r"lambdas_custom: \[[^,]*", "lambdas_custom: [many", "holds rows of unequal length or what is no number"),
+        (r"base_scores: \[\[", "base_scores: [[0.5, ", "holds rows of unequal length or what is no number"),
+        (r"base_scores: \[\[[^,]*", "base_scores: [[.inf", "has base = inf, which is no finite number"),
+        (r"base_scores: \[\[[^,]*", "base_scores: [[1e300", "has base = inf, which is no finite number"),
+        (r"(?s)^.*$", "a: [1", "while parsing a flow sequence"),
+        (r"(?s)^.*$", "!!python/object/apply:os.getcwd []", "could not determine a constructor for the tag"),
+        (r"(?s)^.*$", "", f"{BLOOM} lacks num_layers"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_named(released_sample, tmp_path, pattern, replacement, message):
+    """One model on one data set is read, so that YAML does not take seconds."""
+    path = tmp_path / BLOOM
+    path.parent.mkdir(parents=True)
+    path.write_text((released_sample.tree / BLOOM).read_text())
+    rewrite(path, pattern, replacement)
+    with pytest.MonkeyPatch.context() as only:
+        only.setattr(schedules, "MODELS", {"bloom-176b": MODELS["bloom-176b"]})
+        only.setattr(schedules, "DATASETS", {"dclm": "dclm-baseline"})
+        assert message in fault(tmp_path)
+
+
+def test_a_missing_configuration_is_named(released_sample, tmp_path):
+    tree = released_sample.copy("tree", tmp_path)
+    first = "config/rollout/alibi/all_content/fineweb-edu/falcon-rw-7b.yaml"
+    (tree / first).unlink()
+    assert f"{first} is missing" in fault(tree)

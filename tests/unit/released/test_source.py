@@ -1,0 +1,200 @@
+"""Where released numbers come from: what is read of each kind of source, and what is said of a bad one."""
+
+import hashlib
+import http.client
+import io
+import re
+import shutil
+import tarfile
+import urllib.error
+
+import pytest
+
+from position_bias.released import source
+from position_bias.running.runtime import InputError
+
+ADDRESS = "https://example.org/archive/0123.tar.gz"
+YAML = {
+    "config/rollout/alibi/all_content/dclm/bloom.yaml": b"num_layers: 70\n",
+    "config/rollout/alibi/no_content/bloom.yaml": b"num_layers: 70\n",
+}
+OTHERS = {
+    "README.md": b"# a page",
+    "config/empirical/alibi/bloom.yaml": b"measured: true\n",
+    "config/rollout/alibi/notes.txt": b"none",
+}
+
+
+def archive(files, folder="position-bias-0123", mode="w:gz", links=()):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=mode) as opened:
+        for path, content in files.items():
+            member = tarfile.TarInfo(f"{folder}/{path}")
+            member.size = len(content)
+            opened.addfile(member, io.BytesIO(content))
+        for path in links:
+            member = tarfile.TarInfo(f"{folder}/{path}")
+            member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            opened.addfile(member)
+    return packed.getvalue()
+
+
+@pytest.fixture
+def online(monkeypatch):
+    """A network where every address answers with the given bytes."""
+
+    def serve(answer):
+        monkeypatch.setattr(source.urllib.request, "urlopen", lambda address, timeout: io.BytesIO(answer))
+
+    return serve
+
+
+def one_line(call, *arguments):
+    with pytest.raises(InputError) as error:
+        call(*arguments)
+    line = str(error.value)
+    assert "\n" not in line
+    assert line.startswith("config: published_source = ")
+    assert "; " in line
+    return line
+
+
+def test_tables_are_read_and_listed(released_sample):
+    contents = source.read(str(released_sample.tables))
+    assert sorted(contents) == ["content.csv.gz", "lambda.csv", "models.csv"]
+    assert contents["lambda.csv"] == (released_sample.tables / "lambda.csv").read_bytes()
+    assert source.is_tidy(contents)
+    assert {path.name for path in source.files(str(released_sample.tables))} == set(source.TABLES)
+
+
+def test_the_configurations_of_a_tree_are_read_and_nothing_else_of_it(tmp_path):
+    for path, content in (YAML | OTHERS).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content)
+    assert source.read(str(tmp_path)) == YAML
+    assert not source.is_tidy(YAML)
+    assert [path.relative_to(tmp_path).as_posix() for path in source.files(str(tmp_path))] == sorted(YAML)
+
+
+def test_an_archive_holds_what_its_tree_holds(online):
+    online(archive(YAML | OTHERS, links=["config/rollout/alibi/link.yaml"]))
+    assert source.read(ADDRESS, source.fingerprint(YAML)) == YAML
+    assert source.files(ADDRESS) == []
+
+
+def test_archives_of_the_same_files_have_one_fingerprint_however_they_are_packed():
+    reordered = dict(reversed(YAML.items()))
+    packed = archive(YAML), archive(reordered, folder="other-name"), archive(YAML | OTHERS, mode="w:xz")
+    assert len(set(packed)) == 3
+    assert {source.fingerprint(source.unpacked(ADDRESS, one)) for one in packed} == {source.fingerprint(YAML)}
+
+
+def test_a_fingerprint_is_the_sha256_of_paths_lengths_and_contents_in_order_of_the_paths():
+    expected = hashlib.sha256(b"a\x002\x00xyb\x000\x00").hexdigest()
+    assert source.fingerprint({"b": b"", "a": b"xy"}) == expected
+    assert source.fingerprint({"b": b"", "a": b"xz"}) != expected
+    assert source.fingerprint({"ab": b"", "a": b"xy"}) != expected
+
+
+def test_nothing_of_an_archive_leaves_its_place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outside = {"../../escaped.yaml": b"1", "config/rollout/alibi/../../../../escaped.yaml": b"2"}
+    contents = source.unpacked(ADDRESS, archive(YAML | outside))
+    assert YAML.items() <= contents.items()
+    assert list(tmp_path.rglob("*")) == []
+    assert not (tmp_path.parent / "escaped.yaml").exists()
+
+
+def test_no_source_is_a_fault():
+    assert "published_source = None names no source" in one_line(source.read, None)
+    assert source.files(None) == []
+
+
+def test_a_missing_directory_is_named_with_its_whole_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    line = one_line(source.read, "numbers")
+    assert f"'numbers' is not a directory (looked for {tmp_path / 'numbers'}); give a directory with lambda.csv" in line
+
+
+def test_a_file_that_cannot_be_read_is_named(released_sample, tmp_path):
+    tree = released_sample.copy("tree", tmp_path)
+    (tree / "config/rollout/alibi/lost.yaml").symlink_to(tmp_path / "nothing")
+    line = one_line(source.read, str(tree))
+    assert "cannot be read (" in line
+    assert line.endswith("lost.yaml'); mend or copy that file")
+
+
+def test_a_cut_answer_is_no_traceback(monkeypatch):
+    class Cut(io.BytesIO):
+        def read(self, size=-1):
+            raise http.client.IncompleteRead(b"half")
+
+    monkeypatch.setattr(source.urllib.request, "urlopen", lambda address, timeout: Cut())
+    assert "cannot be fetched (IncompleteRead(4 bytes read))" in one_line(source.read, ADDRESS, "0" * 64)
+
+
+def test_an_empty_directory_and_one_without_content_are_named(released_sample, tmp_path):
+    assert "holds neither lambda.csv nor a YAML file below config/rollout/alibi" in one_line(source.read, str(tmp_path))
+    partial = released_sample.copy("tables", tmp_path)
+    (partial / "content.csv.gz").unlink()
+    assert "lacks content.csv.gz" in one_line(source.read, str(partial))
+
+
+def test_another_sha256_is_refused_whatever_the_source(released_sample, online):
+    online(archive(YAML))
+    for place in (ADDRESS, str(released_sample.tables)):
+        line = one_line(source.read, place, "0" * 64)
+        assert re.search(r"has files of sha256 [0-9a-f]{64}, but published_sha256 = '0{64}'; name the commit", line)
+    tables = str(released_sample.tables)
+    assert source.read(tables, source.fingerprint(source.read(tables)))
+
+
+def test_an_archive_without_a_sha256_is_not_trusted_but_told(online):
+    online(archive(YAML))
+    line = one_line(source.read, ADDRESS)
+    assert f"is not checked: its files have the sha256 {source.fingerprint(YAML)}; set published_sha256" in line
+
+
+@pytest.mark.parametrize(
+    "broken", [b"", b"<html>not found</html>", archive(YAML)[:-40], b"\x1f\x8b" + b"\0" * 60], ids=len
+)
+def test_what_is_no_archive_is_said_to_be_none(online, broken):
+    online(broken)
+    line = one_line(source.read, ADDRESS, "0" * 64)
+    assert "is no archive that can be read" in line
+
+
+def test_an_archive_of_something_else_is_named(online):
+    online(archive(OTHERS))
+    assert "holds neither" in one_line(source.read, ADDRESS, "0" * 64)
+
+
+def test_an_archive_may_not_grow_without_bound(online, monkeypatch):
+    monkeypatch.setattr(source, "LARGEST", 20)
+    online(archive(YAML)[:21])
+    assert "is larger than 20 bytes" in one_line(source.read, ADDRESS, "0" * 64)
+    assert "unpacks to more than 20 bytes" in one_line(source.unpacked, ADDRESS, archive(YAML))
+
+
+def test_no_network_is_named_with_its_reason(monkeypatch):
+    def offline(address, timeout):
+        raise urllib.error.URLError("Name or service not known")
+
+    monkeypatch.setattr(source.urllib.request, "urlopen", offline)
+    line = one_line(source.read, ADDRESS, "0" * 64)
+    assert "cannot be fetched (Name or service not known); check the address and the network" in line
+
+
+def test_a_closed_port_is_no_traceback():
+    assert "cannot be fetched" in one_line(source.read, "https://127.0.0.1:9/archive.tar.gz", "0" * 64)
+
+
+@pytest.mark.parametrize("address", ["http://example.org/a.tar.gz", "file:///etc/passwd", "ftp://example.org/a"])
+def test_only_https_is_fetched(address):
+    assert "is not fetched safely; give an address that begins with https://" in one_line(source.read, address)
+
+
+def test_a_copied_tree_has_the_fingerprint_of_the_first(released_sample, tmp_path):
+    copy = shutil.copytree(released_sample.tree, tmp_path / "copy")
+    first, second = (source.fingerprint(source.read(str(tree))) for tree in (released_sample.tree, copy))
+    assert first == second

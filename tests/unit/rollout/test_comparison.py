@@ -1,0 +1,166 @@
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from position_bias.rollout import comparison
+from position_bias.rollout.comparison import Measured, compare, profiles, summary
+from position_bias.rollout.last_row import dense_last_row, rollout_matrix, transition
+from position_bias.structural import checks
+from position_bias.structural.tables import distances, readable
+from position_bias.verdicts.verdict import COLUMNS
+
+N, LAYERS, HEADS, PROMPTS = 9, 3, 2, 6
+LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": PROMPTS}
+
+
+@pytest.fixture(scope="module")
+def measured():
+    rng = np.random.default_rng(0)
+    attention = np.tril(rng.uniform(0.1, 1, (LAYERS, N, N)))
+    return Measured(
+        mixing={name: rng.uniform(0.1, 0.6, (PROMPTS, LAYERS)) for name in ("frobenius", "token")},
+        offset=rng.normal(0, 1, (PROMPTS, LAYERS, HEADS)),
+        influence=rng.uniform(0.1, 1, (PROMPTS, N)),
+        slopes=np.array([0.5, 0.25]),
+        attention=attention / attention.sum(-1, keepdims=True),
+    )
+
+
+@pytest.fixture(scope="module")
+def every(measured):
+    weights = np.full((1, PROMPTS), 1 / PROMPTS)
+    return {(p.estimator, p.variant): p.values[0] for p in profiles(measured, weights)}
+
+
+def test_every_variant_is_what_its_definition_says(measured, every):
+    mixing = measured.mixing["token"].mean(0)
+    expected = {
+        ("none", "a"): dense_last_row(N, np.ones(LAYERS), measured.slopes),
+        ("none", "half"): dense_last_row(N, np.full(LAYERS, 0.5), measured.slopes),
+        ("token", "b"): dense_last_row(N, mixing, measured.slopes),
+        ("token", "c"): dense_last_row(N, mixing, measured.slopes, measured.offset.mean(0)),
+        ("token", "measured"): rollout_matrix(map(transition, measured.attention, mixing))[-1],
+        ("none", "d"): measured.influence.mean(0) / measured.influence.mean(0).sum(),
+        ("none", "uniform"): np.full(N, 1 / N),
+        ("none", "last"): np.eye(N)[-1],
+    }
+    for key, profile in expected.items():
+        np.testing.assert_allclose(every[key], profile, atol=1e-14, err_msg=str(key))
+    of_frobenius = {("frobenius", variant) for variant in ("b", "c", "measured")}
+    assert set(every) == set(expected) | of_frobenius
+
+
+def test_without_measured_attention_there_is_no_measured_variant(measured):
+    shorter = Measured(measured.mixing, measured.offset, measured.influence, measured.slopes, attention=None)
+    variants = {p.variant for p in profiles(shorter, np.full((1, PROMPTS), 1 / PROMPTS))}
+    assert variants == {"a", "b", "c", "d", "half", "uniform", "last"}
+
+
+def test_weights_resample_lambda_content_and_influence_together(measured):
+    chosen = np.array([0, 0, 3, 5, 5, 5])
+    weights = np.bincount(chosen, minlength=PROMPTS)[None] / PROMPTS
+    resampled = Measured(
+        {name: value[chosen] for name, value in measured.mixing.items()},
+        measured.offset[chosen],
+        measured.influence[chosen],
+        measured.slopes,
+        measured.attention,
+    )
+    plain = np.full((1, PROMPTS), 1 / PROMPTS)
+    for one, other in zip(profiles(measured, weights), profiles(resampled, plain), strict=True):
+        np.testing.assert_allclose(one.values, other.values, atol=1e-14)
+
+
+def value(values, statistic, variant, estimator, replicate=-1):
+    rows = values.query("statistic == @statistic and variant == @variant and estimator == @estimator")
+    return rows.set_index("replicate")["value"][replicate]
+
+
+@pytest.fixture(scope="module")
+def compared(measured):
+    return compare(measured, replicates=40, level=0.9, seed=1)
+
+
+def test_distances_agree_with_scipy(every, compared):
+    b, d, position = every["frobenius", "b"], every["none", "d"], np.arange(N)
+    distance = scipy.stats.wasserstein_distance(position, position, b, d) / (N - 1)
+    assert value(compared[1], "wasserstein", "b", "frobenius") == pytest.approx(distance, abs=1e-12)
+    correlation = scipy.stats.spearmanr(b, d).statistic
+    assert value(compared[1], "spearman", "b", "frobenius") == pytest.approx(correlation)
+    assert value(compared[1], "total variation", "b", "frobenius") == pytest.approx(np.abs(b - d).sum() / 2)
+
+
+def test_shapes_are_read_off_the_profile(every, compared):
+    d = every["none", "d"]
+    assert value(compared[1], "first / middle", "d", "none") == pytest.approx(d[0] / d[2:7].mean())
+    assert value(compared[1], "last / middle", "d", "none") == pytest.approx(d[-1] / d[2:7].mean())
+    assert value(compared[1], "argmin", "d", "none") == d.argmin() / (N - 1)
+    b = every["token", "b"]
+    predicted = value(compared[1], "influence, first / predicted minimum", "b", "token")
+    assert predicted == pytest.approx(d[0] / d[b.argmin()])
+
+
+def test_lambda_has_its_trend_with_depth(measured, compared):
+    expected = scipy.stats.spearmanr(measured.mixing["token"].mean(0), range(LAYERS)).statistic
+    assert value(compared[1], "spearman with depth", "lambda", "token") == pytest.approx(expected)
+
+
+def test_the_null_without_a_middle_has_no_ratio_to_it(compared):
+    assert np.isnan(value(compared[1], "first / middle", "last", "none"))
+
+
+def test_intervals_are_percentiles_of_the_replicates(compared):
+    curves, values = compared
+    table = summary(values, 0.9).query("statistic == 'wasserstein' and variant == 'b' and estimator == 'token'")
+    again = [value(values, "wasserstein", "b", "token", replicate) for replicate in range(40)]
+    assert table["low"].item() == pytest.approx(np.quantile(again, 0.05))
+    assert table["high"].item() == pytest.approx(np.quantile(again, 0.95))
+    assert (curves["low"] <= curves["high"] + 1e-15).all()
+
+
+def test_the_bootstrap_follows_its_seed(measured, compared):
+    pd.testing.assert_frame_equal(compare(measured, 40, 0.9, seed=1)[1], compared[1])
+    assert not compare(measured, 40, 0.9, seed=2)[1].equals(compared[1])
+
+
+def test_every_claim_is_checked_with_its_contrast_taken_replicate_by_replicate(compared):
+    values = compared[1].assign(**LABELS)
+    table = checks.checks(values, "test", 0.9)
+    assert list(table.columns) == list(COLUMNS)
+    assert len(table) == 2 * len(checks.CHECKS) - 3  # three of them do not involve lambda
+    row = table[table["quantity"].str.startswith("wasserstein of (a) - (b)")].iloc[0]
+    a, b = (
+        np.array([value(values, "wasserstein", variant, estimator, r) for r in range(-1, 40)])
+        for variant, estimator in (("a", "none"), ("b", "frobenius"))
+    )
+    assert row["measured"] == pytest.approx((a - b)[0])
+    assert row["low"] == pytest.approx(np.quantile((a - b)[1:], 0.05))
+    assert row["n"] == PROMPTS
+
+
+def test_two_models_are_judged_apart(compared):
+    two = pd.concat([compared[1].assign(**LABELS), compared[1].assign(**LABELS | {"model": "mpt"})])
+    table = checks.checks(two, "test", 0.9)
+    assert (table["quantity"].str.contains("; mpt seed0")).sum() == len(table) / 2
+
+
+def test_table_2_reads_as_a_row_for_each_estimator(compared):
+    table = distances(summary(compared[1], 0.9).assign(**LABELS), ["wasserstein", "spearman"])
+    rows = readable(table, "wasserstein")
+    assert list(rows["lambda by"]) == ["frobenius", "token"]
+    assert rows["(a)"].nunique() == 1
+    b = table.query("variant == 'b' and estimator == 'token' and statistic == 'wasserstein'").iloc[0]
+    assert rows["(b)"][1] == f"{b['value']:.3f} [{b['low']:.3f}, {b['high']:.3f}]"
+    assert set(readable(table, "spearman")["(uniform)"]) == {"-"}  # a constant profile has no order
+
+
+def test_printed_values_stand_below_the_measured_ones_without_an_interval(compared):
+    printed = {"dataset": "web", "n": 256, "model": "bloom-7b", "value": [0.63, 0.04], "variant": ["a", "b"]}
+    table = distances(summary(compared[1], 0.9).assign(**LABELS), ["wasserstein"], pd.DataFrame(printed))
+    last = readable(table, "wasserstein").iloc[-1]
+    assert (last["checkpoint"], last["(a)"], last["(b)"], last["(c)"]) == ("published", "0.63", "0.04", "")
+
+
+def test_argmin_is_a_share_of_the_length():
+    assert comparison.argmin_position(np.array([0.5, 0.3, 0.2])) == 1

@@ -1,0 +1,134 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from position_bias.running import artifacts
+from position_bias.running.runtime import InputError
+
+
+@pytest.fixture
+def tensors(tmp_path):
+    path = tmp_path / "lambda.safetensors"
+    values = np.arange(6.0).reshape(2, 3)
+    artifacts.write_tensors(path, {"frobenius": values, "token": values.T}, model="bloom", n=64)
+    return path
+
+
+def test_tensors_come_back_with_their_labels(tensors):
+    read = artifacts.read_tensors(tensors)
+    np.testing.assert_array_equal(read["token"], np.arange(6.0).reshape(2, 3).T)  # a view, laid out anew
+    assert set(read) == {"frobenius", "token"}
+    assert set(artifacts.read_tensors(tensors, "token")) == {"token"}
+    assert artifacts.read_labels(tensors) == {"model": "bloom", "n": 64}
+
+
+def test_tensors_are_written_byte_for_byte_alike(tmp_path):
+    labels = {name: name for name in "abcdefghij"}
+    contents = set()
+    for attempt in range(5):
+        path = tmp_path / f"{attempt}.safetensors"
+        artifacts.write_tensors(path, {name: np.arange(3.0) for name in labels}, **labels)
+        contents.add(path.read_bytes())
+    assert len(contents) == 1
+
+
+def test_a_tensor_that_is_not_there_is_named_with_the_command_that_rebuilds_the_file(tensors):
+    with pytest.raises(InputError, match=r"it lacks mean; rebuild it with: snakemake --cores 1 --force .*lambda"):
+        artifacts.read_tensors(tensors, "mean")
+
+
+@pytest.mark.parametrize("size", [0, 4, 60, -1])
+def test_a_truncated_tensor_file_is_one_line(tensors, size):
+    content = tensors.read_bytes()
+    tensors.write_bytes(content[:size])
+    for read in (artifacts.read_tensors, artifacts.read_labels):
+        with pytest.raises(InputError, match=r"^artifact .* is not usable: [^\n]*rebuild it with[^\n]*$"):
+            read(tensors)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_neither_written_nor_read(tmp_path, bad):
+    path = tmp_path / "x.safetensors"
+    with pytest.raises(InputError, match="influence holds 1 values that are not finite"):
+        artifacts.write_tensors(path, {"influence": np.array([0.5, bad])})
+    assert not path.exists()
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match="nothing"):
+        artifacts.read_tensors(tmp_path / "nothing.safetensors")
+    with pytest.raises(InputError, match="nothing"):
+        artifacts.read_table(tmp_path / "nothing.csv", [])
+
+
+@settings(max_examples=50)
+@given(values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_tables_keep_every_bit_of_a_float(tmp_path_factory, suffix, values):
+    path = tmp_path_factory.mktemp("t") / f"table{suffix}"
+    artifacts.write_table(path, pd.DataFrame({"value": np.array(values, dtype=float)}))
+    np.testing.assert_array_equal(artifacts.read_table(path, ["value"])["value"].to_numpy(float), values)
+
+
+def test_a_table_is_written_byte_for_byte_alike(tmp_path):
+    table = pd.DataFrame({"model": ["bloom"] * 3, "value": [0.1, 0.2, 0.3]})
+    for suffix in (".csv", ".parquet", ".md"):
+        one, two = tmp_path / f"one{suffix}", tmp_path / f"two{suffix}"
+        artifacts.write_table(one, table)
+        artifacts.write_table(two, table)
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_table_without_a_column_or_without_rows_is_named(tmp_path):
+    path = tmp_path / "t.csv"
+    artifacts.write_table(path, pd.DataFrame({"value": [1.0]}))
+    with pytest.raises(InputError, match="lacks column model"):
+        artifacts.read_table(path, ["model", "value"])
+    path.write_text("model,value\n")
+    with pytest.raises(InputError, match="has no rows"):
+        artifacts.read_table(path, ["model"])
+    path.write_text("")
+    with pytest.raises(InputError, match="not usable"):
+        artifacts.read_table(path, ["model"])
+
+
+def test_a_truncated_parquet_is_one_line(tmp_path):
+    path = tmp_path / "t.parquet"
+    artifacts.write_table(path, pd.DataFrame({"value": np.arange(100.0)}))
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError, match=r"^[^\n]*rebuild it with[^\n]*$"):
+        artifacts.read_table(path, ["value"])
+
+
+def test_an_unknown_table_format_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"'\.pkl'"):
+        artifacts.write_table(tmp_path / "t.pkl", pd.DataFrame({"value": [1.0]}))
+
+
+# Several tables
+
+
+def test_several_tables_are_read_in_the_order_of_their_paths(tmp_path):
+    paths = [tmp_path / "b.csv", tmp_path / "a.parquet", tmp_path / "c.csv"]
+    for start, path in enumerate(paths):
+        artifacts.write_table(path, pd.DataFrame({"name": [path.stem] * 2, "value": [start, start + 0.5]}))
+    read = artifacts.read_tables(paths, ["value", "name"])
+    assert read["name"].tolist() == ["b", "b", "a", "a", "c", "c"]
+    assert read["value"].tolist() == [0, 0.5, 1, 1.5, 2, 2.5]
+    assert read.index.tolist() == list(range(6))
+    one = artifacts.read_tables(paths[:1], ["value"])
+    pd.testing.assert_frame_equal(one, artifacts.read_table(paths[0], ["value"]))
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(None, "No such file"), ("value\n", "has no rows"), ("other\n1\n", "lacks column value")]
+)
+def test_the_one_of_several_tables_that_cannot_be_used_is_named(tmp_path, content, why):
+    good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
+    artifacts.write_table(good, pd.DataFrame({"value": [1.0]}))
+    if content is not None:
+        bad.write_text(content)
+    with pytest.raises(InputError, match=rf"^artifact {bad} is not usable: [^\n]*{why}[^\n]*{bad}$"):
+        artifacts.read_tables([good, bad], ["value"])

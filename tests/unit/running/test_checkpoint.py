@@ -1,0 +1,268 @@
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from position_bias.running import checkpoint
+from position_bias.running.checkpoint import State, UnusableError
+
+TENSORS = {
+    "parameter/w": torch.arange(6.0).view(2, 3) / 7,
+    "step/w": torch.tensor(3.0),
+    "count": torch.tensor([2**40, -1]),
+    "flag": torch.tensor([True, False]),
+    "half": torch.tensor([0.1, -2.5], dtype=torch.bfloat16),
+}
+FACTS = {"losses": {"train": {"1": 0.1 + 0.2}}, "word": "größer"}
+
+
+class Interruption(BaseException):
+    """Like a kill: no handler catches it."""
+
+
+@pytest.fixture
+def written(tmp_path):
+    path = tmp_path / "folder" / "checkpoint.safetensors"
+    checkpoint.write(path, "mine", State(5, FACTS, TENSORS, 0.1 + 0.2))
+    return path
+
+
+# One file
+
+
+def test_what_was_written_is_read_bit_for_bit(written):
+    state = checkpoint.read(written, "mine")
+    assert state.step == 5
+    assert state.facts == FACTS
+    assert state.cpu_seconds == 0.1 + 0.2
+    assert state.tensors.keys() == TENSORS.keys()
+    for name, value in TENSORS.items():
+        assert state.tensors[name].dtype == value.dtype
+        assert torch.equal(state.tensors[name], value)
+
+
+def test_the_same_state_gives_the_same_bytes_and_nothing_is_left_beside_it(written):
+    before = written.read_bytes()
+    checkpoint.write(written, "mine", State(5, FACTS, TENSORS, 0.1 + 0.2))
+    assert written.read_bytes() == before
+    assert list(written.parent.iterdir()) == [written]
+
+
+def test_there_is_no_pickle_in_a_checkpoint(written):
+    header = int.from_bytes(written.read_bytes()[:8], "little")
+    assert json.loads(written.read_bytes()[8 : 8 + header])["__metadata__"].keys() == {"training"}
+
+
+def test_a_missing_checkpoint_is_told_from_an_unusable_one(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        checkpoint.read(tmp_path / "checkpoint.safetensors", "mine")
+
+
+def test_the_checkpoint_of_another_run_is_not_used(written):
+    with pytest.raises(UnusableError, match=r"^was written with other settings, data or versions$"):
+        checkpoint.read(written, "yours")
+
+
+@pytest.mark.parametrize("kept", [0, 1, 8, 100, 0.5, -1])
+def test_a_checkpoint_cut_short_is_not_used(written, kept):
+    content = written.read_bytes()
+    written.write_bytes(content[: int(kept * len(content)) if kept == 0.5 else kept])
+    with pytest.raises(UnusableError, match=r"^cannot be read \("):
+        checkpoint.read(written, "mine")
+
+
+def test_a_file_that_is_no_checkpoint_is_not_used(written):
+    written.write_bytes(b"\x80\x04 something else altogether" * 20)
+    with pytest.raises(UnusableError, match=r"^cannot be read \("):
+        checkpoint.read(written, "mine")
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [None, {"format": "pt"}, {"training": "no json"}, {"training": "{}"}, {"training": "[]"}, {"training": "null"}]
+    + [{"training": json.dumps({"run": "mine", **part})} for part in ({}, {"step": 5}, {"facts": FACTS})],
+    ids=str,
+)
+def test_tensors_that_no_training_wrote_are_not_used(tmp_path, metadata):
+    save_file(TENSORS, tmp_path / "checkpoint.safetensors", metadata)
+    with pytest.raises(UnusableError, match=r"^is not a checkpoint of a training$"):
+        checkpoint.read(tmp_path / "checkpoint.safetensors", "mine")
+
+
+def test_an_interrupted_writing_leaves_the_checkpoint_before(written, monkeypatch):
+    def half(tensors, path, metadata):
+        save_file(tensors, path, metadata)
+        path.write_bytes(path.read_bytes()[:50])
+        raise Interruption
+
+    before = written.read_bytes()
+    monkeypatch.setattr(checkpoint, "save_file", half)
+    with pytest.raises(Interruption):
+        checkpoint.write(written, "mine", State(6, {}, TENSORS))
+    assert written.read_bytes() == before
+    assert checkpoint.read(written, "mine").step == 5
+
+
+def test_what_a_kill_left_of_a_writing_is_in_nobodys_way(written):
+    remains = written.with_name(f".{written.stem}.part{written.suffix}")
+    remains.write_bytes(written.read_bytes()[:50])
+    assert checkpoint.read(written, "mine").step == 5
+    checkpoint.write(written, "mine", State(6, {}, TENSORS))
+    assert checkpoint.read(written, "mine").step == 6
+    assert list(written.parent.iterdir()) == [written]
+
+
+# Whose it is
+
+
+def test_a_fingerprint_depends_on_nothing_but_its_arguments():
+    first, second = (checkpoint.fingerprint([1, {"a": 0.5}], {"x": np.arange(3.0)}) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("settings", "arrays"),
+    [
+        ([2], {"x": np.arange(6.0)}),
+        ([1.5], {"x": np.arange(6.0)}),
+        ([], {"x": np.arange(6.0)}),
+        ([1], {"y": np.arange(6.0)}),
+        ([1], {"x": np.arange(6.0) + 1e-15}),
+        ([1], {"x": np.arange(6.0).reshape(2, 3)}),
+        ([1], {"x": np.arange(6.0).view(np.int64)}),
+        ([1], {"x": np.arange(6.0), "y": np.zeros(0)}),
+        ([1], {}),
+    ],
+)
+def test_a_fingerprint_changes_with_every_setting_name_shape_type_and_bit(settings, arrays):
+    assert checkpoint.fingerprint(settings, arrays) != checkpoint.fingerprint([1], {"x": np.arange(6.0)})
+
+
+def test_a_fingerprint_changes_with_the_version_of_torch(monkeypatch):
+    before = checkpoint.fingerprint([1], {})
+    monkeypatch.setattr(torch, "__version__", "0.0")
+    assert checkpoint.fingerprint([1], {}) != before
+
+
+# What it holds of a training
+
+
+def optimised(seed, **options):
+    """Two parameters and their optimizer."""
+    generator = torch.Generator().manual_seed(seed)
+    named = {name: torch.randn(3, 5, generator=generator).requires_grad_() for name in ("a", "b")}
+    return named, torch.optim.AdamW(named.values(), lr=0.1, **options)
+
+
+def step(named, optimizer, count):
+    for _ in range(count):
+        optimizer.zero_grad()
+        (named["a"].sin() * named["b"].exp()).sum().backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("options", [{"fused": True}, {"foreach": False}], ids=["fused", "plain"])
+def test_a_restored_training_goes_on_with_the_same_bits(tmp_path, options):
+    expected, optimizer = optimised(0, **options)
+    step(expected, optimizer, 3)
+    state = State(3, {}, checkpoint.training_state(expected.items(), optimizer.state))
+    checkpoint.write(tmp_path / "checkpoint.safetensors", "mine", state)
+    step(expected, optimizer, 4)
+
+    found, optimizer = optimised(1, **options)
+    restored = checkpoint.read(tmp_path / "checkpoint.safetensors", "mine")
+    checkpoint.restore(restored.tensors, found.items(), optimizer.state)
+    step(found, optimizer, 4)
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    assert all(optimizer.state[value]["step"] == 7 for value in found.values())
+
+
+def test_a_training_is_kept_as_its_parameters_and_moments():
+    named, optimizer = optimised(0, fused=True)
+    step(named, optimizer, 2)
+    tensors = checkpoint.training_state(named.items(), optimizer.state)
+    kinds = ("parameter", *checkpoint.MOMENTS)
+    assert tensors.keys() == {f"{kind}/{name}" for kind in kinds for name in named}
+    assert not any(value.requires_grad for value in tensors.values())
+
+
+# How long it took
+
+
+def test_a_state_took_no_time_unless_that_is_said(tmp_path):
+    checkpoint.write(tmp_path / "checkpoint.safetensors", "mine", State(1, {}, {}))
+    assert State(1, {}, {}).cpu_seconds == 0
+    assert checkpoint.read(tmp_path / "checkpoint.safetensors", "mine").cpu_seconds == 0
+
+
+def described(path):
+    """What a checkpoint says of itself, and its tensors."""
+    with safe_open(path, framework="pt") as file:
+        return json.loads(file.metadata()["training"]), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+@pytest.mark.parametrize("changed", [{"cpu_seconds": 0.0}, {"step": 6}, {"facts": {}}], ids=str)
+def test_what_a_checkpoint_says_of_itself_is_not_changed_unnoticed(written, changed):
+    said, tensors = described(written)
+    save_file(tensors, written, {"training": json.dumps(said)})
+    assert checkpoint.read(written, "mine").step == 5  # nothing was changed yet
+    save_file(tensors, written, {"training": json.dumps(said | changed)})
+    with pytest.raises(UnusableError, match=r"^has changed since it was written$"):
+        checkpoint.read(written, "mine")
+
+
+def test_a_checkpoint_that_does_not_say_how_long_it_took_is_not_used(written):
+    """As one of an earlier version, whose sum is right."""
+    said, tensors = described(written)
+    del said["cpu_seconds"], said["sum"]
+    said["sum"] = checkpoint._checksum(said, tensors)
+    save_file(tensors, written, {"training": json.dumps(said)})
+    with pytest.raises(UnusableError, match=r"^is not a checkpoint of a training$"):
+        checkpoint.read(written, "mine")
+
+
+def test_a_clock_starts_where_the_processes_before_stopped(cpu_time):
+    fresh, later = checkpoint.Clock(), checkpoint.Clock(40.0)
+    assert (fresh.seconds(), later.seconds()) == (0, 40)
+    cpu_time.now += 7.5
+    assert (fresh.seconds(), later.seconds()) == (7.5, 47.5)
+    begun_now = checkpoint.Clock()
+    cpu_time.now += 0.5
+    assert (fresh.seconds(), later.seconds(), begun_now.seconds()) == (8, 48, 0.5)
+
+
+def test_a_clock_counts_what_this_process_computes_and_not_what_it_waits():
+    clock = checkpoint.Clock()
+    started = time.monotonic()
+    time.sleep(0.2)
+    waited = clock.seconds()
+    while clock.seconds() - waited < 0.05:
+        sum(range(1000))
+    assert waited < 0.1
+    assert clock.seconds() < time.monotonic() - started
+
+
+def test_cpu_minutes_are_summed_over_all_checkpoints_below_a_folder(tmp_path):
+    times = {"": 30.0, "stack0": 60.0, "stack1": 120.0, "a/b/c": 0.75, "a/b": 600.0}
+    for folder, seconds in times.items():
+        checkpoint.write(tmp_path / folder / checkpoint.NAME, f"run of {folder}", State(1, FACTS, TENSORS, seconds))
+    (tmp_path / "stack0/other.safetensors").write_bytes((tmp_path / "stack0" / checkpoint.NAME).read_bytes())
+    (tmp_path / "step5").mkdir()
+    save_file({"w": torch.ones(2)}, tmp_path / "step5/model.safetensors")
+    (tmp_path / "notes.txt").touch()
+    # what a kill left of a writing is no checkpoint
+    (tmp_path / "stack1" / f".{Path(checkpoint.NAME).stem}.part.safetensors").write_bytes(b"half")
+    assert checkpoint.cpu_minutes(tmp_path) == pytest.approx(sum(times.values()) / 60)
+    assert checkpoint.cpu_minutes(tmp_path / "a") == pytest.approx(600.75 / 60)
+    assert checkpoint.cpu_minutes(tmp_path / "stack1") == 2
+    assert checkpoint.cpu_minutes(tmp_path / "step5") == checkpoint.cpu_minutes(tmp_path / "none") == 0
+
+
+def test_the_last_checkpoint_of_a_training_says_how_long_all_of_it_took(written):
+    checkpoint.write(written, "mine", State(10, {}, {}, 90.0))
+    assert checkpoint.cpu_minutes(written.parent) == 1.5

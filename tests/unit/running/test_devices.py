@@ -1,0 +1,167 @@
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+
+from position_bias.running import devices, products
+from position_bias.running.runtime import InputError
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"), [("0,3", ["0", "3"]), ("", []), ("MIG-a", ["MIG-a"]), ("-1", []), ("0, -1,1", ["0"])]
+)
+def test_visible_gpus_are_those_of_the_environment(given, seen):
+    assert devices.visible_gpus({"CUDA_VISIBLE_DEVICES": given}) == seen
+
+
+def test_a_machine_without_gpus_computes_on_its_cpu(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    for requested in ("auto", "cpu"):
+        with devices.device(requested) as device:
+            assert device == "cpu"
+    with pytest.raises(InputError, match="device = 'cuda', but no GPU is visible"), devices.device("cuda"):
+        pass
+
+
+@pytest.mark.skipif(torch.backends.cuda.is_built(), reason="this torch can use a GPU")
+@pytest.mark.parametrize("within_slurm", [False, True])
+def test_a_torch_without_cuda_computes_on_the_cpu_where_that_is_left_open(monkeypatch, within_slurm):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    if within_slurm:
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with devices.device("auto") as device:
+        assert device == "cpu"
+
+
+def test_slurm_assigns_devices_itself(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with devices.device("cuda") as device:
+        assert device == "cuda"
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "2,3"
+
+
+@pytest.mark.parametrize(("gpus", "granted"), [(2, 2), (2, 3), (2, 0), (2, None), (1, 1)])
+def test_a_job_that_is_granted_its_gpus_gets_them(monkeypatch, gpus, granted):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with devices.device("cuda", gpus, granted) as device:
+        assert device == "cuda"
+
+
+@pytest.mark.parametrize("slurm", [False, True])
+@pytest.mark.parametrize(
+    ("gpus", "granted", "message"),
+    [
+        (3, 3, "this job needs 3 GPUs, but sees 2; lower its gpus, or add some"),
+        (2, 1, "this job needs 2 GPUs, but is granted 1; allow them: --resources gpu=2"),
+    ],
+)
+def test_a_job_that_needs_more_gpus_than_it_gets_does_not_start_on_fewer(monkeypatch, slurm, gpus, granted, message):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    if slurm:
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with pytest.raises(InputError, match=f"^{message}$"), devices.device("cuda", gpus, granted):
+        pass
+
+
+HOLD = """
+import os, sys, time
+from position_bias.running import devices
+with devices.device("cuda", int(sys.argv[1]), poll_seconds=0.01):
+    print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start a process that holds GPUs, says which, and sleeps."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    environment.pop("SLURM_JOB_ID", None)
+    started = []
+
+    def hold(gpus=1, visible="4,5"):
+        command = [sys.executable, "-c", HOLD, str(gpus)]
+        of_it = {**environment, "CUDA_VISIBLE_DEVICES": visible}
+        started.append(subprocess.Popen(command, env=of_it, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield hold
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_jobs_at_the_same_time_hold_different_gpus_and_a_killed_one_frees_its_own(start):
+    first, second = start(), start()
+    held = {process: process.stdout.readline().strip() for process in (first, second)}
+    assert sorted(held.values()) == ["4", "5"]
+    _, said = listen(start())
+    assert not said.wait(2)  # it waits
+    first.kill()
+    assert said.wait(20)
+
+
+def listen(process):
+    """What a process says first, once it has said it."""
+    heard, said = [], threading.Event()
+
+    def read():
+        heard.append(process.stdout.readline().strip())
+        said.set()
+
+    threading.Thread(target=read, daemon=True).start()
+    return heard, said
+
+
+def test_a_job_for_two_gpus_holds_none_while_it_waits_and_both_once_they_are_free(start):
+    first = start(2, "4,5,6")
+    assert first.stdout.readline().strip() == "4,5"
+    second, said = listen(start(2, "4,5,6"))
+    assert not said.wait(2)  # one is free
+    assert start(1, "4,5,6").stdout.readline().strip() == "6"
+    assert not said.is_set()
+    first.kill()
+    assert said.wait(20)
+    assert second == ["4,5"]
+
+
+@pytest.mark.parametrize(("visible", "names"), [(None, ["H200", "L4"]), ("1", ["L4"]), ("GPU-a,7", ["H200", "7"])])
+def test_gpus_are_called_what_nvidia_smi_calls_them(monkeypatch, tmp_path, visible, names):
+    listing = tmp_path / "nvidia-smi"
+    listing.write_text("#!/bin/sh\necho 'GPU 0: H200 (UUID: GPU-a)'\necho '  MIG x'\necho 'GPU 1: L4 (UUID: GPU-b)'\n")
+    listing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert devices.gpu_names() == names
+
+
+@pytest.fixture
+def restored():
+    """What a job sets for its whole process is put back."""
+    setting = torch.backends.mkldnn.matmul
+    threads, earlier = torch.get_num_threads(), setting.fp32_precision
+    yield
+    setting.fp32_precision = earlier
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("restored")
+def test_a_job_that_computes_has_its_threads_and_the_fastest_products():
+    with devices.computing("cpu", 1) as device:
+        assert (device, torch.get_num_threads()) == ("cpu", 1)
+        assert products.in_use() == products.fastest()
+
+
+@pytest.mark.usefixtures("restored")
+def test_a_job_of_narrow_models_multiplies_as_torch_does():
+    with devices.computing("cpu", 1, narrow=True):
+        assert products.in_use() == "default"

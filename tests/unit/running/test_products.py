@@ -1,0 +1,182 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from position_bias.running import products
+
+SETTING = torch.backends.mkldnn.matmul
+
+pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch was built without oneDNN")
+
+
+@pytest.fixture(autouse=True)
+def _restored():
+    threads, earlier = torch.get_num_threads(), SETTING.fp32_precision
+    torch.set_num_threads(1)
+    SETTING.fp32_precision = "none"
+    yield
+    SETTING.fp32_precision = earlier
+    torch.set_num_threads(threads)
+
+
+def rounding(product, spoil):
+    """The product on a processor that spoils float32 where torch lets it round, and is exact elsewhere."""
+
+    def on_such_a_processor(*operands):
+        exact = product(*(operand.double() for operand in operands))
+        if operands[0].dtype != torch.float32:
+            return exact
+        return spoil(product, operands) if SETTING.fp32_precision == "bf16" else exact.float()
+
+    return on_such_a_processor
+
+
+def factors_rounded(to):
+    return lambda product, operands: product(*(operand.to(to).double() for operand in operands)).float()
+
+
+def sums_rounded(product, operands):
+    return product(*(operand.double() for operand in operands)).bfloat16().float()
+
+
+def not_a_number(product, operands):
+    return torch.full_like(product(*operands), torch.nan)
+
+
+def one_element_wrong(product, operands):
+    result = product(*(operand.double() for operand in operands)).float()
+    result.view(-1)[-1] += 1e-2
+    return result
+
+
+SPOILT = {
+    "bfloat16 factors": factors_rounded(torch.bfloat16),
+    "float16 factors": factors_rounded(torch.float16),
+    "bfloat16 sums": sums_rounded,
+    "not a number": not_a_number,
+    "one element": one_element_wrong,
+}
+
+
+def pretend(monkeypatch, spoil, places):
+    """Have the products at these `places` of what is tried run on a processor that spoils them."""
+    tried = [
+        (rounding(product, spoil) if place in places else product, shapes)
+        for place, (product, shapes) in enumerate(products.TRIED)
+    ]
+    monkeypatch.setattr(products, "TRIED", tried)
+
+
+ALL = range(len(products.TRIED))
+
+
+@pytest.mark.parametrize("earlier", ["none", "bf16"])
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_processor_that_rounds_is_refused_whatever_was_set_before(monkeypatch, name, earlier):
+    SETTING.fp32_precision = earlier
+    pretend(monkeypatch, SPOILT[name], ALL)
+    assert products.fastest() == "default"
+    assert SETTING.fp32_precision == "none"
+
+
+@pytest.mark.parametrize("place", ALL)
+def test_a_processor_that_rounds_a_single_kind_of_product_is_refused(monkeypatch, place):
+    pretend(monkeypatch, SPOILT["bfloat16 factors"], [place])
+    assert products.fastest() == "default"
+    assert SETTING.fp32_precision == "none"
+
+
+def test_a_processor_that_rounds_only_products_of_transposed_factors_is_refused(monkeypatch):
+    def only_transposed(product, operands):
+        to = torch.double if operands[-1].is_contiguous() else torch.bfloat16
+        return product(*(operand.to(to).double() for operand in operands)).float()
+
+    pretend(monkeypatch, only_transposed, ALL)
+    assert products.fastest() == "default"
+
+
+def test_a_processor_that_is_exact_is_made_use_of(monkeypatch):
+    pretend(monkeypatch, factors_rounded(torch.double), ALL)
+    assert products.fastest() == "oneDNN"
+    assert SETTING.fp32_precision == "bf16"
+
+
+def test_what_is_used_multiplies_as_exactly_as_float32():
+    """Against float64, of numpy, at shapes that the trial does not have."""
+    draw = np.random.default_rng(1).standard_normal
+    used = products.fastest()
+    assert (used == "oneDNN") == (SETTING.fp32_precision == "bf16")
+    for left, right in [((300, 48), (48, 96)), ((20, 33, 80), (20, 80, 33)), ((7, 256, 128), (7, 128, 16))]:
+        a, b = draw(left).astype(np.float32), draw(right).astype(np.float32)
+        sizes = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64)
+        exact = a.astype(np.float64) @ b.astype(np.float64)
+        for one in (torch.from_numpy(b), torch.from_numpy(b.swapaxes(-1, -2).copy()).mT):
+            found = (torch.from_numpy(a) @ one).numpy()
+            assert found.dtype == np.float32
+            assert np.max(np.abs(found - exact) / sizes) < 2e-6  # bfloat16: 1e-3
+
+
+def test_a_second_call_answers_alike_and_changes_nothing():
+    first, setting = products.fastest(), SETTING.fp32_precision
+    assert products.fastest() == first
+    assert SETTING.fp32_precision == setting
+
+
+def test_every_trial_multiplies_the_same_numbers():
+    for one, other in zip(products._trial(), products._trial(), strict=True):
+        assert one[0] is other[0]
+        assert all(torch.equal(a, b) for a, b in zip(one[1], other[1], strict=True))
+
+
+def test_the_global_random_state_is_left_alone():
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    products.fastest()
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("earlier", ["none", "bf16", "ieee"])
+@pytest.mark.parametrize("fails_under", ["none", "bf16"])
+def test_where_a_product_fails_the_earlier_setting_stays(monkeypatch, earlier, fails_under):
+    def fails(*operands):
+        if SETTING.fp32_precision == fails_under and operands[0].dtype == torch.float32:
+            raise RuntimeError("could not create a primitive")
+        return torch.mm(*operands)
+
+    SETTING.fp32_precision = earlier
+    monkeypatch.setattr(products, "TRIED", [(fails, [(4, 5), (5, 6)])])
+    assert products.fastest() == ("oneDNN" if earlier == "bf16" else "default")
+    assert SETTING.fp32_precision == earlier
+
+
+def test_any_other_error_is_passed_on_and_the_earlier_setting_stays(monkeypatch):
+    def interrupted(*operands):
+        if SETTING.fp32_precision == "bf16":
+            raise KeyboardInterrupt
+        return torch.mm(*operands)
+
+    monkeypatch.setattr(products, "TRIED", [(interrupted, [(4, 5), (5, 6)])])
+    with pytest.raises(KeyboardInterrupt):
+        products.fastest()
+    assert SETTING.fp32_precision == "none"
+
+
+def test_without_onednn_nothing_is_tried(monkeypatch):
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    monkeypatch.setattr(products, "_trial", lambda: pytest.fail("something was tried"))
+    SETTING.fp32_precision = "ieee"
+    assert products.fastest() == "default"
+    assert SETTING.fp32_precision == "ieee"
+
+
+def test_the_trial_takes_a_moment():
+    """CPU seconds in a process of its own, since later trials find the kernels made; 0.04 where this was written."""
+    program = (
+        "import time, torch; from position_bias.running import products; torch.set_num_threads(1)\n"
+        "started = time.process_time(); products.fastest(); print(time.process_time() - started)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert float(ended.stdout) < 0.5

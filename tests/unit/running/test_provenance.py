@@ -1,0 +1,168 @@
+import json
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import yaml
+
+from position_bias.running import checkpoint, products, provenance
+
+ROOT = Path(__file__).parents[3]
+CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def git(folder, *arguments):
+    author = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    return subprocess.run(["git", *author, *arguments], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """With one commit of one file, results ignored."""
+    git(tmp_path, "init")
+    (tmp_path / "Snakefile").write_text("one\n")
+    (tmp_path / ".gitignore").write_text("results/\n")
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "--message", "one")
+    return tmp_path
+
+
+def test_a_clean_repository_gives_its_commit(repository):
+    (repository / "results").mkdir()
+    (repository / "results/table.csv").touch()
+    commit = git(repository, "log", "--format=%H").strip()
+    assert provenance.code(repository) == {"commit": commit, "dirty": False}
+
+
+@pytest.mark.parametrize("file", ["Snakefile", "new_module.py"])
+def test_an_edit_and_a_new_file_make_a_repository_dirty(repository, file):
+    (repository / file).write_text("two\n")
+    assert provenance.code(repository)["dirty"] is True
+
+
+def test_outside_git_there_is_no_commit(repository):
+    inner = repository / "unpacked"  # a release within another repository has none of its own
+    inner.mkdir()
+    assert provenance.code(inner) is None
+    git(inner, "init")
+    assert provenance.code(inner) is None  # nothing is committed
+
+
+def test_versions_are_those_of_the_requirements(monkeypatch):
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if "==" in line)
+    found = provenance.versions()
+    assert found.pop("python").startswith("3.")
+    assert {name: version.split("+")[0] for name, version in found.items()} == {
+        name: pins[name] for name in provenance.PACKAGES
+    }  # a build may say after + what it was built for
+    monkeypatch.setattr(provenance, "PACKAGES", ("no-such-package",))
+    assert provenance.versions()["no-such-package"] is None
+
+
+def test_the_processor_is_what_linux_calls_it(tmp_path):
+    described = tmp_path / "cpuinfo"
+    described.write_text("processor\t: 0\nmodel name\t: Fast: 3 GHz\n\nprocessor\t: 1\nmodel name\t: Other\n")
+    assert provenance.processor(described) == "Fast: 3 GHz"
+    assert provenance.processor(tmp_path / "none")
+    described.write_text("BogoMIPS\t: 50.00\n")
+    assert provenance.processor(described)
+
+
+def test_gpus_stand_there_only_where_the_run_uses_them(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-a")
+    assert provenance.machine("auto")["gpus"] == ["MIG-a"]
+    assert provenance.machine("cpu")["gpus"] == []
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert provenance.machine("auto")["gpus"] == []
+
+
+def test_every_seed_is_found_under_its_key():
+    config = {"seed": 3, "models": {"a": {"seeds": [0, 1], "size": 2}}, "task": {"seeds": {"deep": 4}, "name": "seed"}}
+    assert dict(provenance.seeds(config)) == {"seed": 3, "models.a.seeds": [0, 1], "task.seeds": {"deep": 4}}
+    text = (ROOT / "config.yaml").read_text()
+    assert len(dict(provenance.seeds(CONFIG))) == text.count("seed:") + text.count("seeds:")
+
+
+def test_time_is_summed_over_the_jobs_of_a_stage(tmp_path):
+    for name, seconds in {
+        "corpus/a": [1.25],
+        "models/b/seed0": [2.5, 3.5],
+        "models/c/seed0": [4.04],
+        "own": [9],
+    }.items():
+        path = tmp_path / f"{name}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("s\th:m:s\tmax_rss\n" + "".join(f"{value}\t0:00:01\t-\n" for value in seconds))
+    (tmp_path / "corpus/notes.txt").touch()
+    assert provenance.stages(tmp_path) == {
+        "corpus": {"jobs": 1, "seconds": 1.2},
+        "models": {"jobs": 2, "seconds": 10.0},
+    }
+    assert provenance.stages(tmp_path / "none") == {}
+
+
+def test_the_record_of_the_default_run_survives_json(tmp_path):
+    found = provenance.record(CONFIG, ROOT, tmp_path)
+    assert json.loads(json.dumps(found)) == found
+    assert set(found) == {"written", "code", "versions", "machine", "seeds", "float32 products", "stages", "config"}
+
+
+# A finished training
+
+
+@pytest.fixture
+def checkpoints(tmp_path_factory):
+    """Of two stacks, which took 90.5 and 30 CPU seconds."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    for name, seconds in (("stack0", 90.5), ("stack1", 30.0)):
+        checkpoint.write(folder / name / checkpoint.NAME, "run", checkpoint.State(4, {}, {}, seconds))
+    return folder
+
+
+def test_a_training_is_described_by_code_versions_machine_time_and_date(repository, checkpoints):
+    before = datetime.now(UTC).date()
+    found = provenance.training(repository, checkpoints, "cpu")
+    assert datetime.fromisoformat(found.pop("date")).date() in (before, datetime.now(UTC).date())
+    assert found == {
+        "commit": git(repository, "log", "--format=%H").strip(),
+        "python": platform.python_version(),
+        "torch": version("torch"),
+        "transformers": version("transformers"),
+        "processor": provenance.processor(),
+        "device": "cpu",
+        "products": products.in_use(),
+        "cpu_minutes": 2.01,  # to two digits
+    }
+
+
+def test_the_commit_of_a_training_says_whether_files_differ_from_it(repository, checkpoints):
+    commit = provenance.training(repository, checkpoints, "cpu")["commit"]
+    (repository / "results").mkdir()
+    (repository / "results/table.csv").touch()  # which git ignores
+    assert provenance.training(repository, checkpoints, "cpu")["commit"] == commit
+    (repository / "Snakefile").write_text("two\n")
+    assert provenance.training(repository, checkpoints, "cpu")["commit"] == f"{commit}-dirty"
+
+
+def test_a_training_outside_git_has_no_commit_and_one_without_checkpoints_took_no_time(tmp_path):
+    found = provenance.training(tmp_path, tmp_path / "none", "cuda")
+    assert (found["commit"], found["cpu_minutes"], found["device"]) == ("", 0, "cuda")
+
+
+def test_a_training_is_one_row_of_text_and_numbers(repository, checkpoints):
+    found = provenance.training(repository, checkpoints, "cpu")
+    assert json.loads(json.dumps(found)) == found
+    assert all(isinstance(value, str | float) for value in found.values())
+
+
+def test_what_multiplied_is_read_from_the_runs(tmp_path):
+    assert provenance.multiplied(tmp_path) == []
+    runs = {"a/run.csv": "commit,products\nx,oneDNN\n", "b/c/run.csv": "commit,products\ny,default\nz,\n"}
+    for name, text in runs.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+    assert provenance.multiplied(tmp_path) == ["default", "not recorded", "oneDNN"]

@@ -1,0 +1,82 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from position_bias.running import reference
+
+ROOT = Path(__file__).parents[3]
+SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
+DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
+PAGE = reference.page(SCHEMA, DEFAULT)
+
+
+def test_the_page_in_docs_is_the_one_that_is_written():
+    assert (ROOT / "docs/configuration.md").read_text() == PAGE, "run make docs"
+
+
+def test_every_value_of_the_default_has_a_row():
+    def keys(node, path=""):
+        if not isinstance(node, dict):
+            yield path
+            return
+        for name, inner in node.items():
+            yield from keys(inner, f"{path}.{name}" if path else name)
+
+    def shown(key):
+        """As the page has it, where a name of the configuration stands in a key."""
+        for mapping in ("datasets", "models", "set_complement.lengths", "set_complement.learning_rate"):
+            for name in DEFAULT.get(mapping, DEFAULT["postnorm"]["set_complement"].get(mapping.split(".")[-1], {})):
+                key = key.replace(f"{mapping}.{name}", f"{mapping}.NAME")
+        head, _, tail = key.partition("postnorm.languages.lengths.")
+        return "postnorm.languages.lengths.NAME" if tail and not head else key
+
+    for key in keys(DEFAULT):
+        assert f"| `{shown(key)}` | " in PAGE or DEFAULT.get(key) == {}, key
+
+
+def test_a_row_has_four_cells_and_none_but_the_default_may_be_empty():
+    rows = [line for line in PAGE.splitlines() if line.startswith("| `")]
+    assert len(rows) > 150
+    for row in rows:
+        _, key, meaning, allowed, default, _ = row.split("|")
+        assert key.strip()
+        assert meaning.strip()
+        assert allowed.strip()
+        assert default.strip() or "hub_" in key or "languages.learning_rate" in key
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        ({"type": "integer", "minimum": 1, "maximum": 9}, "whole number, at least 1, at most 9"),
+        ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "number, above 0, below 1"),
+        ({"type": "integer", "minimum": 2, "multipleOf": 2}, "whole number, at least 2, a multiple of 2"),
+        ({"enum": ["auto", "cpu"]}, "one of auto, cpu"),
+        ({"type": "boolean"}, "true or false"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "text or null"),
+        (
+            {"type": "array", "items": {"$ref": "#/$defs/level"}, "minItems": 2},
+            "list, each item once, at least 2; an item: number, above 0, below 1",
+        ),
+    ],
+    ids=str,
+)
+def test_what_a_value_may_be_is_said_in_words(node, words):
+    assert reference.allowed(node, SCHEMA) == words
+
+
+def test_names_with_different_values_show_each_of_them_once():
+    schema = {
+        "$defs": {},
+        "properties": {
+            "rates": {
+                "description": "rates by name",
+                "type": "object",
+                "additionalProperties": {"type": "number", "description": "a rate"},
+            }
+        },
+    }
+    page = reference.page(schema, {"rates": {"one": 0.5, "two": 0.25, "three": 0.5}})
+    assert page.endswith("\n| `rates.NAME` | a rate | number | `0.5` or `0.25` |\n")
+    assert "## rates\n\nRates by name.\n" in page

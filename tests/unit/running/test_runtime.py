@@ -1,0 +1,130 @@
+import logging
+import os
+import platform
+import subprocess
+import sys
+import warnings
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from position_bias.running import runtime
+
+
+def test_an_input_error_ends_a_job_with_its_one_line_on_stderr_and_in_the_log(tmp_path):
+    program = (
+        "from position_bias.running import runtime\n"
+        f"with runtime.job({str(tmp_path / 'log')!r}):\n"
+        "    raise runtime.InputError('config: steps = 0 is too small; give at least 1')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "error: config: steps = 0 is too small; give at least 1\n"
+    assert (tmp_path / "log").read_text().endswith("error: config: steps = 0 is too small; give at least 1\n")
+
+
+def test_any_other_error_leaves_its_traceback_in_the_log(tmp_path):
+    with pytest.raises(ZeroDivisionError), runtime.job(tmp_path / "log"):
+        1 / 0  # noqa: B018
+    assert "ZeroDivisionError" in (tmp_path / "log").read_text()
+
+
+def test_records_and_warnings_go_to_the_log_of_their_own_job(tmp_path):
+    for name in ("one", "two"):
+        with runtime.job(tmp_path / name):
+            runtime.log.info("this is %s", name)
+            warnings.warn(f"beware of {name}", stacklevel=1)
+    text = (tmp_path / "two").read_text()
+    assert "this is two" in text
+    assert "beware of two" in text
+    assert "is one" not in text
+    assert "of one" not in text
+
+
+@given(st.lists(st.one_of(st.integers(), st.text()), min_size=1))
+def test_seeds_are_63_bits_and_depend_on_their_parts_alone(parts):
+    assert 0 <= runtime.seed(*parts) < 2**63
+    assert runtime.seed(*parts) == runtime.seed(*parts)
+
+
+def test_seeds_tell_parts_apart():
+    seeds = {runtime.seed(*parts) for parts in [(0, "a"), (0, "b"), (1, "a"), ("0a",), ("a", 0), (0,)]}
+    assert len(seeds) == 6
+    assert runtime.seed(0, "prompts") == 2666013867799092281  # a seed never changes: results would
+
+
+def test_progress_passes_everything_on_and_logs_about_ten_lines(caplog):
+    with caplog.at_level(logging.INFO, "position_bias"):
+        assert list(runtime.progress(range(95), "counting", 95)) == list(range(95))
+    assert [record.getMessage().split(",")[0] for record in caplog.records][-1] == "counting: 95 of 95"
+    assert len(caplog.records) == 10
+
+
+def test_progress_of_resumed_work_counts_what_was_done(caplog):
+    with caplog.at_level(logging.INFO, "position_bias"):
+        list(runtime.progress(range(90, 100), "counting", 100, already_done=90))
+    assert [record.getMessage().split(",")[0] for record in caplog.records] == ["counting: 100 of 100"]
+
+
+def test_a_file_appears_only_once_complete(tmp_path):
+    path = tmp_path / "new folder" / "table.csv"
+    with runtime.whole_file(path) as partial:
+        partial.write_text("half")
+        assert not path.exists()
+        assert partial.suffix == ".csv"
+    assert path.read_text() == "half"
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_partial_one(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), runtime.whole_file(path) as partial:
+        partial.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["table.csv"]
+
+
+def test_what_is_written_can_be_read_by_those_whom_the_umask_admits(tmp_path):
+    mask = os.umask(0o027)
+    try:
+        with runtime.whole_file(tmp_path / "file") as partial:
+            partial.touch(0o600)
+        with runtime.whole_directory(tmp_path / "folder") as partial:
+            (partial / "file").touch(0o600)
+    finally:
+        os.umask(mask)
+    for path in (tmp_path / "file", tmp_path / "folder/file"):
+        assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_directory_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "model"
+    with runtime.whole_directory(path) as partial:
+        (partial / "old").touch()
+    with pytest.raises(RuntimeError), runtime.whole_directory(path) as partial:
+        (partial / "half").touch()
+        raise RuntimeError
+    assert os.listdir(path) == ["old"]
+    with runtime.whole_directory(path) as partial:
+        (partial / "new").touch()
+    assert os.listdir(path) == ["new"]
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's; elsewhere nothing is changed")
+def test_large_freed_blocks_are_kept_for_the_next_allocation():
+    """Page faults of taking 64 MB eight times: with the C library's defaults, every time anew."""
+    program = (
+        "import resource, sys; from position_bias.running import runtime; import numpy as np\n"
+        "if sys.argv[1] == 'keep': runtime.keep_freed_memory()\n"
+        "np.ones(2**23); before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "for _ in range(8): np.ones(2**23)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)\n"
+    )
+    faults = {
+        how: int(subprocess.run([sys.executable, "-c", program, how], capture_output=True, check=True).stdout)
+        for how in ("keep", "default")
+    }
+    assert faults["keep"] < faults["default"] / 4

@@ -1,0 +1,386 @@
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+from torch import nn
+from torch.nn import functional
+
+from position_bias.small_networks import decoder
+from position_bias.small_networks.decoder import Architecture
+from position_bias.small_networks.norms import NORMS, PLACEMENTS
+
+MEMBERS, SEQUENCES, TOKENS = 2, 3, 5
+SEEDS = (3, 8)
+CLOSE = {"rtol": 1e-9, "atol": 1e-10}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+# One model, from torch's modules
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.q, self.k, self.v, self.o = (nn.Linear(width, width, bias=False) for _ in range(4))
+
+    def forward(self, x):
+        q, k, v = (linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for linear in (self.q, self.k, self.v))
+        mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.o(mixed.transpose(1, 2).flatten(2))
+
+
+class Mlp(nn.Sequential):
+    def __init__(self, width, hidden):
+        super().__init__(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, width, bias=False))
+
+
+class Model(nn.Module):
+    """A decoder with a norm at every place; those that its placement does not use stay untouched."""
+
+    def __init__(self, of):
+        super().__init__()
+
+        def norm():
+            return nn.RMSNorm(of.width, eps=1e-6) if of.norm == "rms" else nn.LayerNorm(of.width, 1e-5, bias=False)
+
+        self.of = of
+        self.embedding = nn.Embedding(of.inputs, of.width)
+        self.value = nn.Linear(1, of.width, bias=False)
+        self.attention = nn.ModuleList(Attention(of.width, of.heads) for _ in range(of.layers))
+        self.mlp = nn.ModuleList(Mlp(of.width, max(of.hidden, 1)) for _ in range(of.layers))
+        self.norms = nn.ModuleDict(
+            {f"{kind}{layer}_{place}": norm() for kind in ("attention", "mlp") for layer in range(of.layers)
+             for place in ("input", "output", "sum")} | {"embedding": norm(), "final": norm()}
+        )  # fmt: skip
+        self.readout = nn.Linear(of.width, of.outputs, bias=False)
+
+    def add(self, x, kind, layer):
+        block = getattr(self, kind)[layer]
+        into, out_of, of_sum = (self.norms[f"{kind}{layer}_{place}"] for place in ("input", "output", "sum"))
+        match self.of.placement:
+            case "none":
+                return x + block(x)
+            case "pre":
+                return x + block(into(x))
+            case "post":
+                return of_sum(x + block(x))
+            case "peri" | "peri-init":
+                return x + out_of(block(into(x)))
+
+    def forward(self, tokens, values):
+        x = self.embedding(tokens)
+        if self.of.valued:
+            x = x + self.value(values[..., None])
+        if self.of.placement == "peri-init":
+            x = self.norms["embedding"](x)
+        for layer in range(self.of.layers):
+            x = self.add(x, "attention", layer)
+            if self.of.hidden:
+                x = self.add(x, "mlp", layer)
+        return self.readout(self.norms["final"](x) if self.of.final_norm else x)
+
+    def named(self):
+        """The parameters by the names of a stack; whether a stack has them transposed."""
+        yield "embedding", self.embedding.weight, False
+        yield "readout", self.readout.weight, True
+        yield "value", self.value.weight, True
+        for layer, (attention, mlp) in enumerate(zip(self.attention, self.mlp, strict=True)):
+            yield from ((f"{name}{layer}", getattr(attention, name).weight, True) for name in "qkvo")
+            yield f"in{layer}", mlp[0].weight, True
+            yield f"in{layer}_bias", mlp[0].bias, False
+            yield f"out{layer}", mlp[2].weight, True
+        for place, norm in self.norms.items():
+            yield f"{place}_gain", norm.weight, False
+
+    def beside(self, of_stack, member):
+        """Each parameter that a stack has, and that member's row of the stack's tensor in the parameter's layout."""
+        named = {name: parameters for name, *parameters in self.named()}
+        assert of_stack.keys() <= named.keys()  # nothing that a stack has is unknown to the textbook
+        for name, value in of_stack.items():
+            parameter, transposed = named[name]
+            yield parameter, value[member].T if transposed else value[member].view(parameter.shape)
+
+
+@torch.no_grad()
+def model(weights, of, member):
+    built = Model(of).double()
+    for parameter, row in built.beside(weights, member):
+        parameter.copy_(row)
+    return built
+
+
+def stacked(of, seeds=SEEDS):
+    """Weights in float64, whose gains and biases are not those at which they start, so that all of them count."""
+    generator = torch.Generator().manual_seed(len(seeds))
+    weights = {name: value.double() for name, value in decoder.initial(of, seeds, "cpu").items()}
+    for name, value in weights.items():
+        if name.endswith(("_gain", "_bias")):
+            value += 0.5 * torch.randn(value.shape, generator=generator, dtype=torch.float64)
+    return weights
+
+
+def drawn(of, seed=0, members=MEMBERS, tokens=TOKENS):
+    generator = torch.Generator().manual_seed(seed)
+    shape = (members, SEQUENCES, tokens)
+    values = torch.randn(shape, generator=generator, dtype=torch.float64)
+    return torch.randint(of.inputs, shape, generator=generator), values if of.valued else None
+
+
+def name_of(of):
+    parts = [of.placement, of.norm, f"{of.layers}layers", f"{of.heads}heads"]
+    return "-".join([*parts, *(n for n in ("hidden", "final_norm", "valued") if getattr(of, n))])
+
+
+KINDS = [
+    Architecture(7, 5, 8, placement, layers, heads, hidden, norm, final_norm, valued)
+    for placement, norm, layers, heads, hidden, final_norm, valued in product(
+        PLACEMENTS, NORMS, (1, 2), (1, 4), (0, 6), (False, True), (False, True)
+    )
+]
+DEEP = [Architecture(7, 5, 8, placement, 2, 2, 6, norm, True, True) for placement in PLACEMENTS for norm in NORMS]
+
+
+@pytest.mark.parametrize("of", KINDS, ids=name_of)
+def test_logits_and_gradients_are_those_of_the_textbook_model_of_each_member(of):
+    weights = {name: value.requires_grad_() for name, value in stacked(of).items()}
+    tokens, values = drawn(of)
+    found = decoder.logits(weights, of, tokens, values)
+    assert found.shape == (MEMBERS, SEQUENCES, TOKENS, of.outputs)
+    upstream = torch.randn(found.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    gradients = dict(zip(weights, torch.autograd.grad(found, list(weights.values()), upstream), strict=True))
+    for member in range(MEMBERS):
+        textbook = model(weights, of, member)
+        expected = textbook(tokens[member], None if values is None else values[member])
+        torch.testing.assert_close(found[member], expected, **CLOSE)
+        expected.backward(upstream[member])
+        for parameter, gradient in textbook.beside(gradients, member):
+            torch.testing.assert_close(gradient, parameter.grad, **CLOSE)
+
+
+@pytest.mark.parametrize("of", DEEP, ids=name_of)
+def test_single_precision_is_the_precision_of_training(of):
+    weights = stacked(of)
+    tokens, values = drawn(of)
+    found = decoder.logits({name: value.float() for name, value in weights.items()}, of, tokens, values.float())
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), decoder.logits(weights, of, tokens, values), rtol=1e-3, atol=1e-4)
+
+
+# What a token can know
+
+
+@pytest.mark.parametrize("of", DEEP, ids=name_of)
+@pytest.mark.parametrize("changed", ["token", "value"])
+def test_a_later_token_changes_nothing_before_it(of, changed):
+    weights = stacked(of)
+    tokens, values = drawn(of)
+    before = decoder.logits(weights, of, tokens, values)
+    for place in range(TOKENS):
+        other_tokens, other_values = tokens.clone(), values.clone()
+        if changed == "token":
+            other_tokens[..., place] = (tokens[..., place] + 1) % of.inputs
+        else:
+            other_values[..., place] += 1
+        after = decoder.logits(weights, of, other_tokens, other_values)
+        assert torch.equal(after[:, :, :place], before[:, :, :place])
+        differs = (after[:, :, place:] - before[:, :, place:]).abs().amax((0, 1, 3))
+        assert (differs > 1e-3).all()
+
+
+@pytest.mark.parametrize("of", [replace(of, layers=1) for of in DEEP], ids=name_of)
+def test_after_one_layer_the_order_of_the_tokens_before_does_not_matter(of):
+    weights = stacked(of)
+    tokens, values = drawn(of)
+    before = decoder.logits(weights, of, tokens, values)
+    for order in ([3, 1, 0, 2, 4], [1, 0, 2, 3, 4]):
+        after = decoder.logits(weights, of, tokens[..., order], values[..., order])
+        torch.testing.assert_close(after[:, :, -1], before[:, :, -1], **CLOSE)
+        assert not torch.allclose(after[:, :, :-1], before[:, :, :-1], atol=1e-3)
+
+
+@pytest.mark.parametrize("of", DEEP, ids=name_of)
+def test_two_layers_tell_orders_apart_by_the_causal_mask_alone(of):
+    weights = stacked(of)
+    tokens, values = drawn(of)
+    order = [3, 1, 0, 2, 4]
+    before, after = (
+        decoder.logits(weights, of, tokens[..., o], values[..., o])[:, :, -1] for o in (order, [*range(TOKENS)])
+    )
+    assert not torch.allclose(after, before, atol=1e-4)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_equal_tokens_look_alike_wherever_they_stand(placement):
+    of = Architecture(7, 5, 8, placement, layers=3, heads=2, hidden=6)
+    found = decoder.logits(stacked(of), of, torch.full((MEMBERS, SEQUENCES, TOKENS), 4))
+    torch.testing.assert_close(found, found[:, :1, :1].expand_as(found), **CLOSE)
+
+
+@pytest.mark.parametrize("of", DEEP, ids=name_of)
+def test_a_member_keeps_its_logits_and_gradients_whatever_the_others_are(of):
+    weights = stacked(of)
+    tokens, values = drawn(of)
+    before = decoder.logits(weights, of, tokens, values)
+    other = {name: value.clone() for name, value in weights.items()}
+    for value in other.values():
+        value[1] += 0.3
+    leaves = {name: value.requires_grad_() for name, value in other.items()}
+    other_tokens, other_values = tokens.clone(), values.clone()
+    other_tokens[1], other_values[1] = (tokens[1] + 1) % of.inputs, values[1] - 1
+    after = decoder.logits(leaves, of, other_tokens, other_values)
+    assert torch.equal(after[0], before[0])
+    assert not torch.allclose(after[1], before[1], atol=1e-2)
+    after[0].square().sum().backward()
+    for name, value in leaves.items():
+        assert value.grad[0].abs().max() > 0, name
+        assert value.grad[1].abs().max() == 0, name
+
+
+# What a layer saw
+
+
+def attention_of_layers(of, weights, member):
+    """Torch's multi-head attention, with the weights of a member, a layer each."""
+    for layer in range(of.layers):
+        theirs = nn.MultiheadAttention(of.width, of.heads, bias=False, batch_first=True, dtype=torch.float64)
+        with torch.no_grad():
+            theirs.in_proj_weight.copy_(torch.cat([weights[f"{name}{layer}"][member].T for name in "qkv"]))
+            theirs.out_proj.weight.copy_(weights[f"o{layer}"][member].T)
+        yield theirs
+
+
+@pytest.mark.parametrize("of", DEEP, ids=name_of)
+def test_seen_is_what_the_attention_of_each_layer_worked_on(of):
+    weights = stacked(of)
+    tokens, values = drawn(of)
+    x = decoder.embed(weights, of, tokens, values)
+    seen = []
+    watched = decoder.residual_stream(weights, of, x, seen.append)
+    assert torch.equal(watched, decoder.residual_stream(weights, of, x))
+    assert len(seen) == of.layers
+    future = torch.ones(TOKENS, TOKENS, dtype=torch.bool).triu(1)
+    for member in range(MEMBERS):
+        textbook = model(weights, of, member)
+        inputs = []
+        for layer in textbook.attention:
+            layer.register_forward_pre_hook(lambda _, given, kept=inputs: kept.append(given[0]))
+        textbook(tokens[member], values[member])
+        layers = zip(seen, inputs, attention_of_layers(of, weights, member), strict=True)
+        for layer, (found, expected, theirs) in enumerate(layers):
+            torch.testing.assert_close(found.inputs[member], expected, **CLOSE)
+            _, maps = theirs(
+                expected, expected, expected, attn_mask=future, need_weights=True, average_attn_weights=False
+            )
+            torch.testing.assert_close(found.weights[member], maps, **CLOSE)
+            for head in range(of.heads):
+                of_head = slice(head * of.width // of.heads, (head + 1) * of.width // of.heads)
+                q, k = (expected @ weights[f"{name}{layer}"][member][:, of_head] for name in "qk")
+                scores = torch.einsum("sid,sjd->sij", q, k) / math.sqrt(of.width / of.heads)
+                torch.testing.assert_close(found.logits[member, :, head], scores, **CLOSE)
+    for found in seen:
+        assert found.inputs.shape == (MEMBERS, SEQUENCES, TOKENS, of.width)
+        assert found.logits.shape == found.weights.shape == (MEMBERS, SEQUENCES, of.heads, TOKENS, TOKENS)
+        assert (found.weights[..., future] == 0).all()
+        assert (found.logits[..., future] != 0).all()  # before the mask
+
+
+@pytest.mark.parametrize("of", DEEP, ids=name_of)
+def test_logits_read_out_the_residual_stream_of_the_embedding(of):
+    weights = stacked(of)
+    tokens, values = drawn(of)
+    x = decoder.residual_stream(weights, of, decoder.embed(weights, of, tokens, values))
+    torch.testing.assert_close(
+        decoder.logits(weights, of, tokens, values), torch.einsum("estd,edo->esto", x, weights["readout"]), **CLOSE
+    )
+
+
+# Initial weights
+
+
+@pytest.mark.parametrize("of", KINDS, ids=name_of)
+def test_gains_stand_where_the_placement_normalises_and_nowhere_else(of):
+    places = {"none": [], "pre": ["input"], "post": ["sum"], "peri": ["input", "output"]}
+    of_block = places[of.placement.removesuffix("-init")]
+    kinds = ["attention", "mlp"] if of.hidden else ["attention"]
+    expected = {f"{kind}{layer}_{place}" for kind in kinds for layer in range(of.layers) for place in of_block}
+    expected |= {"embedding"} if of.placement == "peri-init" else set()
+    expected |= {"final"} if of.final_norm else set()
+    weights = decoder.initial(of, SEEDS, "cpu")
+    gains = {name.removesuffix("_gain"): value for name, value in weights.items() if name.endswith("_gain")}
+    assert gains.keys() == expected
+    for gain in gains.values():
+        assert torch.equal(gain, torch.ones(MEMBERS, of.width))
+
+
+def test_weights_are_gaussian_with_variance_one_over_fan_in():
+    d, h = 96, 160
+    of = Architecture(120, 130, d, "peri", layers=2, heads=4, hidden=h, valued=True)
+    weights = decoder.initial(of, SEEDS, "cpu")
+    expected = {"embedding": ((120, d), d), "readout": ((d, 130), d), "value": ((1, d), d)}
+    for layer in range(2):
+        expected |= {f"{name}{layer}": ((d, d), d) for name in "qkvo"}
+        expected |= {f"in{layer}": ((d, h), d), f"out{layer}": ((h, d), h)}
+        assert torch.equal(weights[f"in{layer}_bias"], torch.zeros(MEMBERS, 1, h))
+    others = {name for name in weights if name.endswith(("_gain", "_bias"))}
+    assert weights.keys() - others == expected.keys()
+    for name, (shape, fan_in) in expected.items():
+        assert weights[name].shape == (MEMBERS, *shape)
+        assert weights[name].dtype == torch.float32
+        standard = (weights[name].double() * fan_in**0.5).flatten().numpy()
+        assert scipy.stats.kstest(standard, "norm").pvalue > 1e-3, name
+        assert standard.std() == pytest.approx(1, abs=4 / math.sqrt(2 * standard.size)), name
+    square = np.concatenate([weights[f"{name}{layer}"].flatten(1) for layer in range(2) for name in "qkvo"])
+    correlations = np.corrcoef(square)  # of all kinds, layers and members
+    assert np.abs(correlations - np.eye(len(square))).max() < 4.5 / d
+
+
+@pytest.mark.parametrize("of", KINDS, ids=name_of)
+def test_networks_of_one_size_and_seed_start_from_the_same_weights_wherever_they_normalise(of):
+    plain = decoder.initial(replace(of, placement="none", norm="rms", final_norm=False, heads=1), (4, 8), "cpu")
+    weights = decoder.initial(of, (1, 8, 4), "cpu")
+    for name, value in plain.items():
+        assert torch.equal(weights[name][[2, 1]], value), name
+        assert torch.equal(weights[name], decoder.initial(of, (1, 8, 4), "cpu")[name])
+        assert name.endswith("_bias") or not torch.allclose(value[0], value[1], atol=0.1)
+
+
+# Bad values
+
+PLAIN = {"inputs": 4, "outputs": 3, "width": 6, "placement": "pre"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"placement": "sandwich"}, "placement = 'sandwich' is not known; use one of none, pre, post, peri, peri-init"),
+        ({"norm": "batch"}, "norm = 'batch' is not known; use one of rms, layer"),
+        ({"inputs": 0}, "inputs = 0: must be at least 1"),
+        ({"outputs": -1}, "outputs = -1: must be at least 1"),
+        ({"width": 0}, "width = 0: must be at least 1"),
+        ({"layers": 0}, "layers = 0: must be at least 1"),
+        ({"heads": 0}, "heads = 0: must be at least 1"),
+        ({"heads": 4}, "width = 6 does not divide into heads = 4; use a multiple of 4"),
+    ],
+)
+def test_an_architecture_that_there_is_not_is_named_in_one_line(changed, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        Architecture(**(PLAIN | changed))
+
+
+def test_values_must_be_given_to_networks_that_read_them():
+    of = Architecture(**PLAIN, valued=True)
+    tokens, _ = drawn(of)
+    with pytest.raises(ValueError, match=r"^values = None: these networks read tokens that carry a number"):
+        decoder.logits(decoder.initial(of, SEEDS, "cpu"), of, tokens)

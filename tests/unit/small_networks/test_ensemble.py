@@ -1,0 +1,856 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save_file
+from torch.nn import functional
+
+from position_bias.emergence import network as networks
+from position_bias.emergence import sequences
+from position_bias.emergence.studies import Network
+from position_bias.emergence.task import Task
+from position_bias.running import checkpoint, products
+from position_bias.small_networks import ensemble
+from position_bias.small_networks.averaging import Averaging
+from position_bias.small_networks.ensemble import Recipe
+
+pytestmark = pytest.mark.usefixtures("cpu_time")  # so that folders can be compared byte for byte
+
+RECIPE = Recipe(iterations=12, learning_rate=1e-2, weight_decay=0.1)
+WIDTH = 16
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+# Members of two layers that learn to add up what they read; each sees its own data
+
+
+def untrained(seeds):
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    shapes = {"hidden": (WIDTH, WIDTH), "bias": (1, WIDTH), "readout": (WIDTH, WIDTH)}
+    return {name: ensemble.uniform(generators, shape, WIDTH, "cpu") for name, shape in shapes.items()}
+
+
+def batch(seed, iteration):
+    generator = torch.Generator().manual_seed(1000 * iteration + seed)
+    x = torch.randn(8, WIDTH, generator=generator)
+    return x, x.cumsum(-1) / WIDTH
+
+
+def answers(weights, x):
+    return functional.relu(torch.baddbmm(weights["bias"], x, weights["hidden"])) @ weights["readout"]
+
+
+def errors(weights, seeds, iteration):
+    x, y = map(torch.stack, zip(*(batch(seed, iteration) for seed in seeds), strict=True))
+    return (answers(weights, x) - y).square().mean((1, 2))
+
+
+def run(folder, seeds=(0, 1, 2), *, parameters=None, recipe=RECIPE, loss=None, observe=None, **changed):
+    arguments = {"observe_every": 5, "checkpoint_every": 4, "settings": {"task": "sums"}} | changed
+    return ensemble.train(
+        untrained(seeds) if parameters is None else parameters,
+        loss or (lambda weights, iteration: errors(weights, seeds, iteration)),
+        recipe,
+        observe or (lambda weights, iteration: errors(weights, seeds, 0)),
+        folder=folder,
+        **arguments,
+    )
+
+
+def assert_same(found, expected, of_found=None, of_expected=None):
+    """Same bits in all that training leaves, of all members or of some; in a sum over tensors, up to its order."""
+    rounding = 0 if of_found is None else 1e-6
+    of_found, of_expected = (slice(None) if of is None else of for of in (of_found, of_expected))
+    assert found.parameters.keys() == expected.parameters.keys()
+    for name, value in expected.parameters.items():
+        np.testing.assert_array_equal(found.parameters[name][of_found], value[of_expected], name)  # NaN equals NaN
+    np.testing.assert_array_equal(found.losses[:, of_found], expected.losses[:, of_expected])
+    norms, expected_norms = found.gradient_norms[:, of_found], expected.gradient_norms[:, of_expected]
+    np.testing.assert_allclose(norms, expected_norms, rtol=rounding)
+    np.testing.assert_array_equal(found.observed[:, of_found], expected.observed[:, of_expected])
+    assert found.observed_at == expected.observed_at
+
+
+def contents(folder):
+    """All that a run leaves on disk, byte for byte."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def warnings(caplog):
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+class Interruption(BaseException):
+    """Like a kill: no handler catches it."""
+
+
+def interrupted_at(step, seeds=(0, 1, 2)):
+    def loss(weights, iteration):
+        if iteration == step:
+            raise Interruption
+        return errors(weights, seeds, iteration)
+
+    return loss
+
+
+def break_off(folder, step, **changed):
+    with pytest.raises(Interruption):
+        run(folder, loss=interrupted_at(step), **changed)
+
+
+# What a run leaves
+
+
+def test_a_run_leaves_losses_before_each_update_and_observations_after_some(tmp_path):
+    seen = []
+
+    def observe(weights, iteration):
+        assert not torch.is_grad_enabled()
+        seen.append((iteration, {name: value.clone() for name, value in weights.items()}))
+        return errors(weights, (0, 1, 2), 0)
+
+    given = untrained((0, 1, 2))
+    before = {name: value.clone() for name, value in given.items()}
+    trained = run(tmp_path, parameters=given, observe=observe)
+    assert [iteration for iteration, _ in seen] == trained.observed_at == [0, 5, 10, 12]
+    assert trained.losses.shape == (12, 3)
+    assert trained.observed.shape == (4, 3)
+    assert trained.losses.dtype == trained.observed.dtype == np.float32
+    assert trained.diverged == {}
+    for place, (iteration, weights) in enumerate(seen):
+        np.testing.assert_array_equal(trained.observed[place], errors(weights, (0, 1, 2), 0).numpy())
+        if iteration < 12:
+            np.testing.assert_array_equal(trained.losses[iteration], errors(weights, (0, 1, 2), iteration + 1).numpy())
+    for name, value in before.items():
+        assert torch.equal(given[name], value)  # the caller's own stay as they were
+        assert torch.equal(seen[0][1][name], value)
+        assert torch.equal(seen[-1][1][name], trained.parameters[name])
+        assert not trained.parameters[name].requires_grad
+
+
+@pytest.mark.parametrize(
+    ("iterations", "every", "expected"),
+    [(12, 5, [0, 5, 10, 12]), (10, 5, [0, 5, 10]), (3, 5, [0, 3]), (1, 1, [0, 1]), (4, 1, [0, 1, 2, 3, 4])],
+)
+def test_members_are_observed_before_the_first_update_at_every_step_and_after_the_last(iterations, every, expected):
+    assert ensemble.observed_at(iterations, every) == expected
+
+
+def test_observations_may_have_any_shape(tmp_path):
+    trained = run(tmp_path, observe=lambda weights, iteration: weights["hidden"].double() * iteration)
+    assert trained.observed.shape == (4, 3, WIDTH, WIDTH)
+    np.testing.assert_array_equal(trained.observed[-1], 12 * trained.parameters["hidden"].numpy())
+
+
+def test_training_learns_what_can_be_learned(tmp_path):
+    trained = run(tmp_path, recipe=Recipe(300, 1e-2, 0.0), checkpoint_every=300)
+    assert (trained.observed[-1] < 0.2 * trained.observed[0]).all()
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.5])
+@pytest.mark.parametrize("betas", [(0.9, 0.999), (0.5, 0.8)])
+def test_each_member_is_a_module_trained_by_hand_with_torchs_adamw(tmp_path, weight_decay, betas):
+    recipe = Recipe(20, 1e-2, weight_decay, betas)
+    trained = run(tmp_path, recipe=recipe)
+    for member, seed in enumerate((0, 1, 2)):
+        start = {name: value[0] for name, value in untrained([seed]).items()}
+        hidden = torch.nn.Linear(WIDTH, WIDTH)
+        readout = torch.nn.Linear(WIDTH, WIDTH, bias=False)
+        with torch.no_grad():
+            hidden.weight.copy_(start["hidden"].T)
+            hidden.bias.copy_(start["bias"][0])
+            readout.weight.copy_(start["readout"].T)
+        module = torch.nn.Sequential(hidden, torch.nn.ReLU(), readout)
+        optimizer = torch.optim.AdamW(
+            module.parameters(), lr=1e-2, weight_decay=weight_decay, betas=betas, foreach=False, fused=False
+        )
+        for iteration in range(1, 21):
+            x, y = batch(seed, iteration)
+            optimizer.zero_grad()
+            loss = functional.mse_loss(module(x), y)
+            loss.backward()
+            optimizer.step()
+            assert trained.losses[iteration - 1, member] == pytest.approx(loss.item(), rel=1e-4)
+        for name, value in (("hidden", hidden.weight.T), ("bias", hidden.bias[None]), ("readout", readout.weight.T)):
+            torch.testing.assert_close(trained.parameters[name][member], value.detach(), rtol=1e-4, atol=1e-5)
+
+
+# Initial weights
+
+
+def test_initial_weights_are_distributed_as_those_of_a_linear_layer():
+    fan_in = 40
+    drawn = ensemble.uniform([torch.Generator().manual_seed(0)], (fan_in, 500), fan_in, "cpu")
+    torch.manual_seed(1)
+    layer = torch.nn.Linear(fan_in, 500)
+    assert drawn.shape == (1, fan_in, 500)
+    assert drawn.dtype == torch.float32
+    for theirs in (layer.weight, layer.bias):
+        assert scipy.stats.ks_2samp(drawn.flatten().numpy(), theirs.detach().flatten().numpy()).pvalue > 0.01
+    bound = fan_in**-0.5
+    assert 0.999 * bound < drawn.max() <= bound
+    assert -bound <= drawn.min() < -0.999 * bound
+
+
+def test_initial_weights_are_independent_between_members_and_calls():
+    generators = [torch.Generator().manual_seed(seed) for seed in range(3)]
+    drawn = [ensemble.uniform(generators, (100, 100), 100, "cpu") for _ in range(2)]
+    correlations = np.corrcoef(torch.cat(drawn).flatten(1).numpy())
+    assert np.abs(correlations - np.eye(6)).max() < 4.5 / 100  # standard errors of 10,000 draws
+
+
+def test_a_member_starts_alike_in_every_stack():
+    together = untrained([3, 1, 4])
+    for name, value in untrained([4, 3]).items():
+        assert torch.equal(value, together[name][[2, 0]])
+
+
+def test_gaussian_weights_have_variance_one_over_fan_in_and_members_of_their_own():
+    generators = [torch.Generator().manual_seed(seed) for seed in range(3)]
+    drawn = ensemble.normal(generators, (100, 100), 25, "cpu")
+    assert drawn.shape == (3, 100, 100)
+    assert drawn.dtype == torch.float32
+    for member in drawn.flatten(1).numpy():
+        assert scipy.stats.kstest(member, "norm", (0, 1 / 5)).pvalue > 1e-3
+    again = torch.cat([drawn, ensemble.normal(generators, (100, 100), 25, "cpu")])
+    assert np.abs(np.corrcoef(again.flatten(1).numpy()) - np.eye(6)).max() < 4.5 / 100
+    alone = ensemble.normal([torch.Generator().manual_seed(2)], (100, 100), 25, "cpu")
+    assert torch.equal(alone[0], drawn[2])
+
+
+# The learning rate
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    warmup=st.integers(0, 50),
+    after=st.integers(1, 200),
+    learning_rate=st.floats(1e-5, 1),
+    decay=st.booleans(),
+)
+def test_the_learning_rate_rises_to_its_value_and_falls_towards_0_in_equal_steps(warmup, after, learning_rate, decay):
+    iterations = warmup + after
+    recipe = Recipe(iterations, learning_rate, 0.0, warmup=warmup, decay=decay)
+    rates = np.array([recipe.rate(iteration) for iteration in range(1, iterations + 1)])
+    rise, rest = rates[:warmup], rates[warmup:]
+    np.testing.assert_allclose(np.diff(rise, prepend=0), learning_rate / max(warmup, 1), rtol=1e-9)
+    if warmup:
+        assert rise[-1] == pytest.approx(learning_rate)
+    if decay:
+        assert rest[0] == pytest.approx(learning_rate)
+        np.testing.assert_allclose(-np.diff(rest, append=0), learning_rate / after, rtol=1e-9)
+        assert rest[-1] > 0  # no update is in vain
+        assert recipe.rate(iterations + 1) == 0
+    else:
+        assert (rest == learning_rate).all()
+
+
+def test_a_recipe_keeps_its_learning_rate_unless_told_otherwise():
+    assert {RECIPE.rate(iteration) for iteration in range(1, 13)} == {1e-2}
+
+
+def test_a_warmup_may_last_for_the_whole_training():
+    recipe = Recipe(4, 2.0, 0.0, warmup=4, decay=True)
+    assert [recipe.rate(iteration) for iteration in (1, 2, 3, 4)] == [0.5, 1, 1.5, 2]
+
+
+def by_hand(seed, recipe):
+    """The parameters of one member after every update by torch's own AdamW and scheduler, first those it starts with.
+
+    The scheduler goes through the corners of the learning rate.
+    """
+    weights = {name: value.requires_grad_() for name, value in untrained([seed]).items()}
+    optimizer = torch.optim.AdamW(
+        weights.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, foreach=False, fused=False
+    )
+    corners = {recipe.iterations + 1: 0.0 if recipe.decay else 1.0, recipe.warmup + 1: 1.0}
+    if recipe.warmup:
+        corners |= {0: 0.0, recipe.warmup: 1.0}
+    at, factors = zip(*sorted(corners.items()), strict=True)
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: np.interp(step + 1, at, factors))
+    yield {name: value.detach().clone() for name, value in weights.items()}
+    for iteration in range(1, recipe.iterations + 1):
+        optimizer.zero_grad()
+        errors(weights, [seed], iteration).sum().backward()
+        optimizer.step()
+        scheduler.step()
+        yield {name: value.detach().clone() for name, value in weights.items()}
+
+
+SCHEDULES = [{"warmup": 5}, {"decay": True}, {"warmup": 5, "decay": True}, {"warmup": 1, "decay": True}]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_each_member_follows_the_schedule_as_by_torchs_adamw_and_scheduler(tmp_path, schedule):
+    recipe = Recipe(20, 3e-2, 0.5, **schedule)
+    trained = run(tmp_path / "scheduled", recipe=recipe)
+    constant = run(tmp_path / "constant", recipe=replace(recipe, warmup=0, decay=False))
+    for member, seed in enumerate((0, 1, 2)):
+        *_, expected = by_hand(seed, recipe)
+        for name, value in expected.items():
+            torch.testing.assert_close(trained.parameters[name][member], value[0], rtol=1e-4, atol=1e-5)
+            assert not torch.allclose(constant.parameters[name][member], value[0], rtol=1e-2, atol=1e-3)
+
+
+# Averages and gradients
+
+
+AVERAGING = Averaging(0.7)
+SCHEDULED = replace(RECIPE, warmup=3, decay=True)
+
+
+def assert_same_averaged(found, expected, of_found=None, of_expected=None):
+    """As `assert_same`, and so is the average."""
+    assert_same(found, expected, of_found, of_expected)
+    of_found, of_expected = (slice(None) if of is None else of for of in (of_found, of_expected))
+    assert found.averaged.keys() == expected.averaged.keys()
+    for name, value in expected.averaged.items():
+        np.testing.assert_array_equal(found.averaged[name][of_found], value[of_expected], name)
+
+
+def every_update(folder, **changed):
+    """A run, and its parameters before the first update and after each, as `train` shows them to observers."""
+    trajectory = []
+
+    def observe(weights, iteration):
+        trajectory.append({name: value.clone() for name, value in weights.items()})
+        return errors(weights, (0, 1, 2), 0)
+
+    return run(folder, observe=observe, observe_every=1, **changed), trajectory
+
+
+@pytest.mark.parametrize("averaging", [Averaging(0.5), Averaging(0.8, rho=1.0, gamma=2.0)], ids=str)
+def test_the_average_is_the_recursion_over_the_parameters_after_each_update(tmp_path, averaging):
+    trained, trajectory = every_update(tmp_path, averaging=averaging, recipe=replace(RECIPE, iterations=40))
+    assert len(trajectory) == 41
+    expected = {name: value.double() for name, value in trajectory[0].items()}
+    for t, weights in enumerate(trajectory[1:], 1):
+        beta = (averaging.rho + averaging.gamma * t) ** -averaging.kappa
+        expected = {name: (1 - beta) * value + beta * weights[name] for name, value in expected.items()}
+    assert trained.averaged.keys() == expected.keys()
+    for name, value in expected.items():
+        torch.testing.assert_close(trained.averaged[name].double(), value, rtol=1e-6, atol=1e-6)
+        assert not torch.allclose(trained.averaged[name], trained.parameters[name], atol=1e-3)
+        assert not trained.averaged[name].requires_grad
+
+
+def test_the_average_is_that_of_training_by_hand(tmp_path):
+    trained = run(tmp_path, recipe=SCHEDULED, averaging=AVERAGING)
+    for member, seed in enumerate((0, 1, 2)):
+        first, *later = by_hand(seed, SCHEDULED)
+        for name, expected in first.items():
+            for t, weights in enumerate(later, 1):
+                expected = expected + (10 + t) ** -0.7 * (weights[name] - expected)
+            torch.testing.assert_close(trained.averaged[name][member], expected[0], rtol=1e-4, atol=1e-5)
+
+
+def turned(weights):
+    """Every matrix transposed, without being moved in memory."""
+    return {name: value.transpose(1, 2) for name, value in weights.items()}
+
+
+def test_members_train_alike_however_weights_and_gradients_lie_in_memory(tmp_path):
+    seeds, expected = (0, 1, 2), run(tmp_path / "straight").parameters
+    lying = {name: value.contiguous() for name, value in turned(untrained(seeds)).items()}
+    assert not turned(lying)["hidden"].is_contiguous()
+    weights = run(tmp_path / "weights", parameters=turned(lying)).parameters
+    gradients = run(
+        tmp_path / "gradients",
+        parameters=lying,
+        loss=lambda weights, iteration: errors(turned(weights), seeds, iteration),
+        observe=lambda weights, _iteration: errors(turned(weights), seeds, 0),
+    ).parameters
+    for name, value in expected.items():
+        torch.testing.assert_close(weights[name], value)
+        torch.testing.assert_close(gradients[name].transpose(1, 2), value, rtol=1e-4, atol=1e-5)
+
+
+def test_gradient_norms_are_those_of_autograd_before_each_update(tmp_path):
+    """Over all parameters of a member at once; one that the loss does not depend on adds nothing."""
+    parameters = untrained((0, 1, 2)) | {"unused": torch.ones(3, WIDTH)}
+    trained, trajectory = every_update(tmp_path, parameters=parameters)
+    assert trained.gradient_norms.shape == trained.losses.shape == (12, 3)
+    assert trained.gradient_norms.dtype == np.float32
+    for iteration, weights in enumerate(trajectory[:-1], 1):
+        for member, seed in enumerate((0, 1, 2)):
+            of_member = {name: value[[member]].requires_grad_() for name, value in weights.items() if name != "unused"}
+            loss = errors(of_member, [seed], iteration).sum()
+            gradient = torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(of_member.values()))])
+            found = trained.gradient_norms[iteration - 1, member]
+            assert found == pytest.approx(gradient.double().norm().item(), rel=1e-5)
+            assert trained.losses[iteration - 1, member] == pytest.approx(loss.item(), rel=1e-5)
+
+
+def test_training_ends_with_the_same_bits_whether_averaged_or_not(tmp_path):
+    plain = run(tmp_path / "plain", recipe=SCHEDULED)
+    assert plain.averaged == {}
+    assert_same(run(tmp_path / "averaged", recipe=SCHEDULED, averaging=AVERAGING), plain)
+
+
+@pytest.mark.parametrize("step", [1, 4, 5, 6, 9, 11, 12])
+def test_an_interrupted_run_ends_with_the_bits_of_average_and_schedule(tmp_path, caplog, step):
+    arguments = {"averaging": AVERAGING, "recipe": SCHEDULED}
+    expected = run(tmp_path / "whole", **arguments)
+    break_off(tmp_path / "broken", step, **arguments)
+    caplog.set_level("INFO")
+    found = run(tmp_path / "broken", **arguments)
+    assert_same_averaged(found, expected)
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+    resumed_after = (step - 1) // 4 * 4
+    assert (f"resumed after iteration {resumed_after}" in caplog.text) == (resumed_after > 0)
+
+    def never(weights, iteration):
+        raise AssertionError(f"iteration {iteration} was repeated")
+
+    assert_same_averaged(run(tmp_path / "broken", loss=never, observe=never, **arguments), expected)  # once finished
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"averaging": None},
+        {"averaging": Averaging(0.8)},
+        {"averaging": Averaging(0.7, rho=11.0)},
+        {"averaging": Averaging(0.7, gamma=2.0)},
+        {"recipe": replace(SCHEDULED, warmup=4)},
+        {"recipe": replace(SCHEDULED, decay=False)},
+    ],
+    ids=str,
+)
+def test_a_checkpoint_with_another_average_or_schedule_is_not_resumed(tmp_path, caplog, changed):
+    arguments = {"averaging": AVERAGING, "recipe": SCHEDULED}
+    break_off(tmp_path / "used", 10, **arguments)
+    found = run(tmp_path / "used", **(arguments | changed))
+    expected = run(tmp_path / "fresh", **(arguments | changed))
+    assert_same(found, expected)
+    assert contents(tmp_path / "used") == contents(tmp_path / "fresh")
+    assert len(warnings(caplog)) == 1
+    assert "was written with other settings, data or versions" in warnings(caplog)[0]
+
+
+@pytest.mark.parametrize("seeds", [(1,), (2, 0), (1, 1, 2, 0)])
+def test_average_and_schedule_of_a_member_do_not_depend_on_the_others(tmp_path, seeds):
+    together = run(tmp_path / "together", recipe=SCHEDULED, averaging=AVERAGING)
+    found = run(tmp_path / "found", seeds, recipe=SCHEDULED, averaging=AVERAGING)
+    assert_same_averaged(found, together, [*range(len(seeds))], [*seeds])
+
+
+def test_gradients_and_average_of_a_lost_member_are_nan_and_the_others_keep_theirs(tmp_path, caplog):
+    expected = run(tmp_path / "whole", averaging=AVERAGING)
+    found = run(tmp_path / "spoilt", loss=spoilt({2: 5}), averaging=AVERAGING)
+    assert_same_averaged(found, expected, [0, 1], [0, 1])
+    np.testing.assert_array_equal(found.gradient_norms[:4, 2], expected.gradient_norms[:4, 2])
+    assert np.isnan(found.gradient_norms[4:, 2]).all()
+    assert all(value[2].isnan().all() for value in found.averaged.values())
+    all_lost = run(tmp_path / "all", loss=spoilt(ALL_LOST), averaging=AVERAGING)
+    assert all_lost.gradient_norms.shape == all_lost.losses.shape == (8, 3)
+    assert all_lost.diverged == ALL_LOST
+
+
+# Members do not depend on their stack
+
+TASK = Task(items=4, burstiness=2, classes=16, labels=16, width=WIDTH)
+BATCH = 32  # a member's share of every tensor is a multiple of 16 numbers, that of every product takes over 4,096
+PLAIN = [Network(*kind) for kind in (("causal", "none"), ("none", "none"), ("causal", "decay"), ("causal", "sin"))]
+WINDOW = Network("window", "none", 3)
+ROTARY = [Network("causal", "rope"), Network("none", "rope"), Network("prefix", "rope", 3)]
+MEMBERS = {
+    "plain": [*zip(PLAIN, (0, 0, 1, 2), strict=True), (WINDOW, 0)],
+    "rope": [*zip(ROTARY, (0, 1, 1), strict=True), (ROTARY[0], 2), (ROTARY[2], 0)],
+}
+
+
+def train_networks(folder, members, residual, depth, spoil=lambda parameters: parameters):
+    of, seeds = zip(*members, strict=True)
+    stack = networks.stack(TASK, of, depth, residual, 0.223, "cpu")
+    batches = sequences.Batches(TASK, sequences.world(TASK, seeds, "cpu"), seeds, [], BATCH)
+
+    def loss(weights, iteration):
+        tokens, targets = batches(iteration)
+        logits = networks.label_logits(weights, stack, tokens)
+        each = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+        return each.view(targets.shape).mean(1)
+
+    def observe(weights, iteration):
+        return networks.label_logits(weights, stack, batches(0)[0])
+
+    parameters = spoil(networks.initial(TASK, depth, seeds, "cpu"))
+    return run(folder, parameters=parameters, loss=loss, observe=observe, recipe=replace(RECIPE, iterations=15))
+
+
+@pytest.fixture(params=["default", "fastest"])
+def products_of(request):
+    setting = torch.backends.mkldnn.matmul
+    earlier = setting.fp32_precision
+    if request.param == "fastest":
+        products.fastest()
+    yield
+    setting.fp32_precision = earlier
+
+
+@pytest.mark.usefixtures("products_of")
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "rope"])
+def test_members_end_with_the_bits_that_they_get_alone(tmp_path, kind, residual, depth):
+    members = MEMBERS[kind]
+    alone = [train_networks(tmp_path / f"{m}", [member], residual, depth) for m, member in enumerate(members)]
+    for subset in ([0, 1, 2, 3, 4], [4, 2], [1, 4, 0], [3, 3]):
+        folder = tmp_path / "-".join(map(str, subset))
+        together = train_networks(folder, [members[m] for m in subset], residual, depth)
+        for place, member in enumerate(subset):
+            assert_same(together, alone[member], [place], [0])
+
+
+# Going on after an interruption
+
+
+@pytest.mark.parametrize("step", [1, 4, 5, 6, 9, 11, 12])
+def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(tmp_path, caplog, step):
+    expected = run(tmp_path / "whole")
+    break_off(tmp_path / "broken", step)
+    caplog.set_level("INFO")
+    assert_same(run(tmp_path / "broken", description="sums"), expected)
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+    assert list(contents(tmp_path / "whole")) == ["checkpoint.safetensors"]
+    resumed_after = (step - 1) // 4 * 4
+    assert (f"sums: resumed after iteration {resumed_after}" in caplog.text) == (resumed_after > 0)
+    assert "sums: 12 of 12" in caplog.text
+    assert "starts over" not in caplog.text
+
+
+def test_a_run_interrupted_again_and_again_ends_as_an_uninterrupted_one(tmp_path):
+    expected = run(tmp_path / "whole")
+    for step in (3, 7, 8, 10, 12):
+        break_off(tmp_path / "broken", step)
+    assert_same(run(tmp_path / "broken"), expected)
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("when", [0, 5, 10, 12])
+def test_a_run_interrupted_while_it_observes_ends_as_an_uninterrupted_one(tmp_path, when):
+    def observe(weights, iteration):
+        if iteration == when:
+            raise Interruption
+        return errors(weights, (0, 1, 2), 0)
+
+    expected = run(tmp_path / "whole")
+    with pytest.raises(Interruption):
+        run(tmp_path / "broken", observe=observe)
+    assert_same(run(tmp_path / "broken"), expected)
+
+
+@pytest.mark.parametrize("name", ["save_file", "whole_file"])
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_a_run_interrupted_while_it_writes_resumes_from_the_checkpoint_before(
+    tmp_path, monkeypatch, caplog, name, call
+):
+    expected = run(tmp_path / "whole")
+    calls = []
+    original = getattr(checkpoint, name)
+
+    def broken(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == call:
+            raise Interruption
+        return original(*args, **kwargs)
+
+    with monkeypatch.context() as patch, pytest.raises(Interruption):
+        patch.setattr(checkpoint, name, broken)
+        run(tmp_path / "broken")
+    caplog.set_level("INFO")
+    assert_same(run(tmp_path / "broken"), expected)
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+    assert ("resumed after iteration" in caplog.text) == (call > 1)
+    assert call == 1 or f"resumed after iteration {4 * (call - 1)}" in caplog.text
+
+
+def test_a_finished_run_is_not_repeated(tmp_path):
+    expected = run(tmp_path, checkpoint_every=5)
+    before = contents(tmp_path)
+
+    def never(weights, iteration):
+        raise AssertionError(f"iteration {iteration} was repeated")
+
+    assert_same(run(tmp_path, checkpoint_every=5, loss=never, observe=never), expected)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"recipe": replace(RECIPE, learning_rate=2e-2)},
+        {"recipe": replace(RECIPE, weight_decay=0.2)},
+        {"recipe": replace(RECIPE, betas=(0.8, 0.999))},
+        {"recipe": replace(RECIPE, iterations=13)},
+        {"settings": {"task": "products"}},
+        {"observe_every": 4},
+        {"parameters": [0, 1, 3]},
+        {"parameters": [1, 0, 2]},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_checkpoint_of_another_run_is_not_resumed(tmp_path, caplog, changed):
+    break_off(tmp_path / "used", 10)
+    seeds = changed.get("parameters")
+    arguments = changed if seeds is None else {"parameters": untrained(seeds)}
+    found = run(tmp_path / "used", description="sums", **arguments)
+    assert_same(found, run(tmp_path / "fresh", **arguments))
+    assert contents(tmp_path / "used") == contents(tmp_path / "fresh")
+    path = tmp_path / "used" / "checkpoint.safetensors"
+    warning = f"sums: starts over, since {path} was written with other settings, data or versions"
+    assert warnings(caplog) == [warning]
+
+
+@pytest.mark.parametrize("kept", [0, 6, 200, -1])
+def test_a_truncated_checkpoint_starts_over(tmp_path, caplog, kept):
+    expected = run(tmp_path / "whole")
+    break_off(tmp_path / "cut", 10)
+    path = tmp_path / "cut" / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:kept])
+    assert_same(run(tmp_path / "cut"), expected)
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+    assert f"starts over, since {path} cannot be read (" in caplog.text
+
+
+def test_a_file_that_no_training_wrote_starts_over(tmp_path, caplog):
+    expected = run(tmp_path / "whole")
+    path = tmp_path / "foreign" / "checkpoint.safetensors"
+    path.parent.mkdir()
+    save_file(untrained((0, 1, 2)), path)
+    assert_same(run(tmp_path / "foreign", description="sums"), expected)
+    assert contents(tmp_path / "foreign") == contents(tmp_path / "whole")
+    assert warnings(caplog) == [f"sums: starts over, since {path} is not a checkpoint of a training"]
+
+
+def test_how_often_a_run_writes_does_not_change_how_it_ends(tmp_path):
+    expected = run(tmp_path / "often", checkpoint_every=1)
+    assert_same(run(tmp_path / "once", checkpoint_every=100), expected)
+    break_off(tmp_path / "changed", 10, checkpoint_every=4)
+    assert_same(run(tmp_path / "changed", checkpoint_every=5), expected)
+
+
+def taking_a_second(cpu_time, stop=None, seeds=(0, 1, 2)):
+    """A loss that takes a second of CPU time, and in iteration `stop` is killed after it."""
+
+    def loss(weights, iteration):
+        cpu_time.now += 1
+        if iteration == stop:
+            raise Interruption
+        return errors(weights, seeds, iteration)
+
+    return loss
+
+
+@pytest.mark.parametrize("step", [None, 1, 4, 5, 6, 9, 11, 12])
+def test_a_resumed_run_adds_its_time_to_that_of_the_killed_one(tmp_path, cpu_time, step):
+    """Twelve iterations take twelve seconds; what was done after the last checkpoint was done again and counts once."""
+    if step is not None:
+        with pytest.raises(Interruption):
+            run(tmp_path / "a", loss=taking_a_second(cpu_time, step))
+        assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx((step - 1) // 4 * 4)
+        cpu_time.restart()
+    run(tmp_path / "a", loss=taking_a_second(cpu_time))
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+    cpu_time.restart()
+    run(tmp_path / "a", loss=taking_a_second(cpu_time))  # once finished
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+
+
+def test_a_run_interrupted_again_and_again_took_as_long_as_its_checkpoints_say(tmp_path, cpu_time):
+    for step in (6, 7, 11, 12):
+        with pytest.raises(Interruption):
+            run(tmp_path, loss=taking_a_second(cpu_time, step))
+        cpu_time.restart()
+    run(tmp_path, loss=taking_a_second(cpu_time))
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+
+
+def test_observations_take_their_time_too(tmp_path, cpu_time):
+    """Those before the first update, after two on the way, and after the last."""
+
+    def observe(weights, _iteration):
+        cpu_time.now += 10
+        return errors(weights, (0, 1, 2), 0)
+
+    run(tmp_path, loss=taking_a_second(cpu_time), observe=observe)
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12 + 4 * 10)
+
+
+@pytest.mark.parametrize("spoilt", ["settings", "cut"])
+def test_a_run_that_starts_over_forgets_the_time_of_the_one_before(tmp_path, cpu_time, spoilt):
+    run(tmp_path, loss=taking_a_second(cpu_time))
+    cpu_time.restart()
+    path = tmp_path / checkpoint.NAME
+    if spoilt == "cut":
+        path.write_bytes(path.read_bytes()[:200])
+    settings = {"task": "others" if spoilt == "settings" else "sums"}
+    run(tmp_path, loss=taking_a_second(cpu_time), settings=settings)
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+
+
+# Divergence
+
+
+def spoilt(at, seeds=(0, 1, 2)):
+    """The loss that is a NaN for members at given iterations."""
+
+    def loss(weights, iteration):
+        factors = [math.nan if at.get(member) == iteration else 1.0 for member in range(len(seeds))]
+        return errors(weights, seeds, iteration) * torch.tensor(factors)
+
+    return loss
+
+
+@pytest.mark.parametrize("kind", ["plain", "rope"])
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e38])
+def test_a_member_that_cannot_train_is_lost_alone(tmp_path, caplog, value, residual, kind):
+    def spoil(parameters):
+        for matrix in parameters.values():
+            matrix[1].fill_(value)
+        return parameters
+
+    found = train_networks(tmp_path / "with", MEMBERS[kind], residual, 2, spoil)
+    without = train_networks(tmp_path / "without", [MEMBERS[kind][m] for m in (0, 2, 3, 4)], residual, 2)
+    assert_same(found, without, [0, 2, 3, 4])
+    assert found.diverged == {1: 0}
+    assert np.isnan(found.observed[:, 1]).all()
+    assert without.diverged == {}
+    assert warnings(caplog) == ["training: member 1 diverged at iteration 0"]
+
+
+@pytest.mark.parametrize("step", [1, 4, 5, 12])
+def test_divergence_on_the_way_is_told_once_and_leaves_the_others_as_they_are(tmp_path, caplog, step):
+    found = run(tmp_path / "spoilt", loss=spoilt({2: step}), description="sums")
+    expected = run(tmp_path / "whole")
+    assert_same(found, expected, [0, 1], [0, 1])
+    np.testing.assert_array_equal(found.losses[: step - 1, 2], expected.losses[: step - 1, 2])
+    assert found.diverged == {2: step}
+    assert warnings(caplog) == [f"sums: member 2 diverged at iteration {step}"]
+
+
+def test_a_member_is_observed_as_nan_where_its_weights_are_not_finite_whatever_it_answers(tmp_path, caplog):
+    """Networks whose logits are NaN still name a label."""
+    found = run(tmp_path, loss=spoilt({2: 7}), observe=lambda weights, iteration: torch.ones(3, 2))
+    assert found.observed_at == [0, 5, 10, 12]
+    np.testing.assert_array_equal(found.observed[:, :2], np.ones((4, 2, 2)))
+    np.testing.assert_array_equal(found.observed[:, 2, 0], [1, 1, np.nan, np.nan])
+    assert found.diverged == {2: 7}
+
+
+def test_a_member_whose_weights_are_not_finite_at_first_is_lost_before_the_first_update(tmp_path, caplog):
+    """In one of its numbers, of one tensor, on which the loss may not even depend."""
+    parameters = untrained((0, 1, 2)) | {"unused": torch.zeros(3, WIDTH)}
+    parameters["unused"][1, 3] = math.inf
+    found = run(tmp_path, parameters=parameters)
+    assert np.isfinite(found.losses).all()
+    assert found.diverged == {1: 0}
+    assert warnings(caplog) == ["training: member 1 diverged at iteration 0"]
+
+
+@pytest.mark.parametrize(("iteration", "noticed"), [(12, 12), (10, 10), (5, 5), (7, 8)])
+def test_weights_that_an_update_spoilt_are_seen_by_the_test_after_it_or_the_next_loss(tmp_path, iteration, noticed):
+    """A finite loss with a gradient that is not."""
+
+    def loss(weights, at):
+        of_member = errors(weights, (0, 1, 2), at)
+        if at == iteration:
+            zero = (weights["bias"][1] * 0).sum().sqrt()  # its slope there is infinite
+            of_member = torch.stack([of_member[0], of_member[1] + zero, of_member[2]])
+        return of_member
+
+    found = run(tmp_path / "spoilt", loss=loss)
+    assert np.isfinite(found.losses[:iteration]).all()
+    assert not found.parameters["bias"][1].isfinite().all()
+    assert found.diverged == {1: noticed}
+    assert_same(found, run(tmp_path / "whole"), [0, 2], [0, 2])
+
+
+@pytest.mark.parametrize("step", [6, 10])
+def test_divergence_before_an_interruption_is_known_after_it(tmp_path, caplog, step):
+    spoil = spoilt({0: 3})
+    expected = run(tmp_path / "whole", loss=spoil)
+    caplog.clear()
+
+    def loss(weights, iteration):
+        if iteration == step:
+            raise Interruption
+        return spoil(weights, iteration)
+
+    with pytest.raises(Interruption):
+        run(tmp_path / "broken", loss=loss)
+    found = run(tmp_path / "broken", loss=spoil)
+    assert found.diverged == expected.diverged == {0: 3}
+    assert_same(found, expected, [1, 2], [1, 2])
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+    # told again to whoever reads the log of the second call
+    assert warnings(caplog) == ["training: member 0 diverged at iteration 3"] * 2
+
+
+ALL_LOST = {0: 7, 1: 2, 2: 5}
+
+
+def test_a_run_whose_members_all_diverge_ends_at_the_next_checkpoint(tmp_path, caplog):
+    seen = []
+
+    def observe(weights, iteration):
+        seen.append(iteration)
+        return errors(weights, (0, 1, 2), 0)
+
+    found = run(tmp_path / "spoilt", loss=spoilt(ALL_LOST), observe=observe, description="sums")
+    whole = run(tmp_path / "whole")
+    assert found.diverged == ALL_LOST
+    assert found.losses.shape == (8, 3)
+    assert found.observed_at == seen == [0, 5]
+    assert found.observed.shape == (2, 3)
+    for member, iteration in ALL_LOST.items():
+        np.testing.assert_array_equal(found.losses[: iteration - 1, member], whole.losses[: iteration - 1, member])
+    assert sorted(warnings(caplog)) == [f"sums: member {m} diverged at iteration {i}" for m, i in ALL_LOST.items()]
+
+
+@pytest.mark.parametrize("step", [3, 6, 8])
+def test_a_run_whose_members_all_diverge_ends_alike_after_an_interruption(tmp_path, step):
+    spoil = spoilt(ALL_LOST)
+    expected = run(tmp_path / "whole", loss=spoil)
+
+    def loss(weights, iteration):
+        if iteration == step:
+            raise Interruption
+        return spoil(weights, iteration)
+
+    with pytest.raises(Interruption):
+        run(tmp_path / "broken", loss=loss)
+    found = run(tmp_path / "broken", loss=spoil)
+    assert found.diverged == expected.diverged
+    assert_same(found, expected)
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+
+
+def test_a_run_that_ended_early_is_not_gone_on_with(tmp_path):
+    expected = run(tmp_path, loss=spoilt(ALL_LOST))
+    before = contents(tmp_path)
+    found = run(tmp_path, loss=spoilt(ALL_LOST))
+    assert found.diverged == expected.diverged
+    assert_same(found, expected)
+    assert contents(tmp_path) == before
+
+
+def test_a_single_member_that_diverges_is_all_of_them(tmp_path, caplog):
+    found = run(tmp_path, (0,), loss=spoilt({0: 3}, (0,)))
+    assert found.diverged == {0: 3}
+    assert (len(found.losses), found.observed_at) == (4, [0])
+    assert warnings(caplog) == ["training: member 0 diverged at iteration 3"]

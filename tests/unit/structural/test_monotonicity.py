@@ -1,0 +1,166 @@
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from position_bias.attention import causal_mask, content_free_attention
+from position_bias.structural import checks_content as claims
+from position_bias.structural import content
+from position_bias.structural.monotonicity import TOLERANCE, Monotonicity, monotonicity, pooled, released_kernel
+
+LABELS = {"model": "m", "checkpoint": "seed0/step9", "dataset": "d", "n": 12, "prompts": 64}
+SLOPES = [0.5, 0.125]
+
+
+def random_kernel(n, seed=0):
+    return np.random.default_rng(seed).dirichlet(np.ones(n), size=n) * causal_mask(n)
+
+
+def by_hand(attention, tolerance):
+    """All triples i < i' and k <= i, counted from 1, one by one."""
+    n = len(attention)
+    triples, gaps = 0, []
+    for i, later in combinations(range(1, n + 1), 2):
+        for k in range(1, i + 1):
+            triples += 1
+            early, late = (attention[row - 1][:k].sum() / attention[row - 1].sum() for row in (i, later))
+            if late - early > tolerance:
+                gaps.append(late - early)
+    return triples, gaps
+
+
+@st.composite
+def kernels(draw):
+    n = draw(st.integers(1, 8))
+    weights = draw(arrays.arrays(float, (n, n), elements=st.sampled_from([0.0, 1.0]) | st.floats(0.01, 9)))
+    return weights * causal_mask(n) + 0.1 * np.eye(n)
+
+
+@settings(deadline=None)
+@given(kernel=kernels(), tolerance=st.sampled_from([1e-6, 0.1]))
+def test_every_triple_is_compared_once(kernel, tolerance):
+    triples, gaps = by_hand(kernel, tolerance)
+    found = monotonicity(kernel, tolerance)
+    assert found.triples == triples
+    assert found.violated == len(gaps)
+    assert found.missing == pytest.approx(sum(gaps), abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_kernels_known_to_be_monotone_have_no_violation(n):
+    alibi = content_free_attention(n, [0.0, 1.0, *SLOPES])
+    diagonal = content_free_attention(n, SLOPES, diagonal=[3.0, 0.0])  # positive content only favours oneself
+    window = content_free_attention(n, SLOPES, window=3)
+    for kernel in [*alibi, *diagonal, *window, alibi.mean(0), np.eye(n)]:
+        assert monotonicity(kernel, 1e-12) == Monotonicity((n + 1) * n * (n - 1) // 6, 0, 0.0)
+
+
+def test_a_violation_is_counted_and_sized():
+    kernel = np.array([[1, 0, 0, 0], [0.2, 0.8, 0, 0], [0.5, 0, 0.5, 0], [0, 0, 0, 1.0]])
+    found = monotonicity(kernel)  # token 3 has 0.3 more on the first token than token 2: one triple of 10
+    assert (found.triples, found.violated) == (10, 1)
+    assert found.rate == pytest.approx(0.1)
+    assert found.gap == pytest.approx(0.3)
+    assert found.shortfall == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize(("by", "violated"), [(0.5 * TOLERANCE, 0), (2 * TOLERANCE, 1)])
+def test_rounding_is_no_violation(by, violated):
+    assert monotonicity([[1, 0, 0], [0.5, 0.5, 0], [0.5 + by, 0, 0.5 - by]]).violated == violated
+
+
+def test_rows_are_renormalised():
+    kernel = random_kernel(9)
+    scaled = kernel * np.arange(1, 10)[:, None]
+    assert monotonicity(scaled).violated == monotonicity(kernel).violated > 0
+    assert monotonicity(scaled).missing == pytest.approx(monotonicity(kernel).missing)
+
+
+def test_layers_are_pooled_triple_by_triple():
+    one, other = Monotonicity(10, 1, 0.5), Monotonicity(10, 3, 0.1)
+    both = pooled(iter([one, other]))
+    assert both == Monotonicity(20, 4, 0.6)
+    assert both.gap == pytest.approx(0.15)  # not the mean of the layers' gaps
+    assert both.shortfall == pytest.approx(both.rate * both.gap) == pytest.approx((one.shortfall + other.shortfall) / 2)
+
+
+def test_without_violation_there_is_no_gap():
+    assert math.isnan(Monotonicity(10, 0, 0.0).gap)
+    assert Monotonicity(10, 0, 0.0).shortfall == 0
+
+
+@pytest.mark.parametrize(
+    ("attention", "message"),
+    [
+        (np.ones((2, 3, 3)), r"attention has shape \(2, 3, 3\): expected one kernel"),
+        (np.ones((2, 3)), r"attention has shape \(2, 3\)"),
+        (np.diag([1.0, 0.0]), "a negative weight or an empty row"),
+        (np.array([[1.0, 0.0], [-0.5, 1.5]]), "a negative weight or an empty row"),
+    ],
+)
+def test_what_is_no_kernel_is_refused(attention, message):
+    with pytest.raises(ValueError, match=message):
+        monotonicity(attention)
+
+
+# The authors' construction
+
+
+def test_the_released_kernel_is_a_softmax_of_weights_with_alibi():
+    n = 7
+    weights = random_kernel(n)
+    expected = np.zeros((n, n))
+    for slope in SLOPES:
+        for i in range(n):
+            scores = [math.exp(weights[i, j] - slope * (i - j)) for j in range(i + 1)]
+            for j in range(i + 1):
+                expected[i, j] += scores[j] / sum(scores) / len(SLOPES)
+    np.testing.assert_allclose(released_kernel(weights, SLOPES), expected, atol=1e-15)
+
+
+def test_the_released_kernel_hides_what_the_measured_one_shows():
+    n = 30
+    weights = random_kernel(n)
+    assert monotonicity(released_kernel(weights, [1.0])).rate < monotonicity(weights).rate / 5
+
+
+# Tables and verdicts
+
+
+@pytest.fixture(scope="module")
+def table():
+    monotone = content_free_attention(12, SLOPES).mean(0)
+    return content.kernels([(LABELS, np.stack([monotone, random_kernel(12)]), SLOPES)])
+
+
+def test_the_table_has_each_layer_and_all_triples(table):
+    rows = table.set_index(["kernel", "layer"])
+    assert list(rows.index) == [(kernel, layer) for kernel in ("measured", "released") for layer in ("all", "1", "2")]
+    alone = monotonicity(random_kernel(12))
+    assert rows.loc[("measured", "1"), "violations"] == 0
+    assert rows.loc[("measured", "2"), "shortfall"] == pytest.approx(alone.shortfall)
+    assert rows.loc[("measured", "all"), "violations"] == pytest.approx(alone.rate / 2)
+    assert rows.loc[("measured", "all"), "gap"] == pytest.approx(alone.gap)
+    assert rows.loc[("released", "2"), "violations"] == monotonicity(released_kernel(random_kernel(12), SLOPES)).rate
+
+
+def test_the_readable_table_shows_the_range_over_layers(table):
+    measured, _ = content.readable_kernels(table).to_dict("records")
+    rate = monotonicity(random_kernel(12)).rate
+    assert measured["violations"] == f"{rate / 2:.2%} (0.00% to {rate:.2%})"
+
+
+def test_verdicts_ask_every_layer(table):
+    contents = content.similarity([(LABELS, np.zeros((1, 1, 4, 4)))])
+    rows = claims.checks(contents, table, "test").query("item == 'Assumption 4.1'")
+    measured = rows[rows["quantity"].str.contains("kernel measured")]
+    assert list(measured["verdict"]) == ["not separable"] * 2  # one layer is monotone, the other is not
+    assert (measured["n"] == 2).all()
+    alone = content.kernels([(LABELS, random_kernel(12)[None], SLOPES)])
+    assert (
+        list(claims.checks(contents, alone, "test").query("item == 'Assumption 4.1'")["verdict"][:2]) == ["fails"] * 2
+    )

@@ -1,0 +1,462 @@
+from itertools import product
+from math import exp, prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from position_bias.attention import causal_mask, content_free_attention, sliding_window_mask
+from position_bias.rollout import last_row as rollout
+from position_bias.structural import checks_theory as claims
+from position_bias.structural import propositions
+from position_bias.structural.propositions import (
+    attention_floor,
+    beyond_first,
+    collapse,
+    content_drift,
+    diagonal_bound,
+    exponential_bound,
+    exponential_step,
+    monotonicity_violation,
+    positional_drift,
+    prefix_mass,
+    primacy_drift,
+    residual_drift,
+    retention,
+    reweighted,
+    rollouts,
+    softmax_floor,
+    tail_bound,
+)
+from position_bias.verdicts.verdict import COLUMNS
+
+ROUNDING = 1e-12
+MIXING = st.sampled_from([0.0, 1.0]) | st.floats(0, 1)
+
+
+def causal_kernels(rng, shape, n, window):
+    """Random causal attention [*shape, n, n], from almost uniform to almost on one token."""
+    mask = sliding_window_mask(n, window)
+    spread = rng.choice([0.3, 1.0, 10.0], size=(*shape, 1, 1))
+    weights = np.where(mask, rng.gamma(spread, size=(*shape, n, n)), 0)
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def monotone_kernels(rng, shape, n, window):
+    """Random causal attention that satisfies Assumption 4.1: the prefix masses of random rows, each cutoff sorted.
+
+    Where one column was at most the next one before sorting, it is so afterwards; ones and zeros that the mask puts
+    into a column are its largest and smallest entries and stay in place.
+    """
+    prefix = prefix_mass(causal_kernels(rng, shape, n, window))
+    prefix[..., ~causal_mask(n) | np.eye(n, dtype=bool)] = 1
+    falling = -np.sort(-np.minimum(prefix, 1), axis=-2)
+    return np.diff(falling, axis=-1, prepend=0)
+
+
+@st.composite
+def settings_of_a_model(draw, kernels):
+    n, layers, heads = draw(st.integers(2, 9)), draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    mixing = np.array(draw(st.lists(MIXING, min_size=layers, max_size=layers)))
+    return kernels(rng, (layers, heads), n, draw(st.sampled_from([n, 2, 3]))), mixing, rng
+
+
+MONOTONE = settings_of_a_model(monotone_kernels)
+CAUSAL = settings_of_a_model(lambda rng, shape, n, window: causal_kernels(rng, shape, n, n))
+
+
+def recency_favouring(rng, heads):
+    """Logits that grow from each key to the next, differently for each query, head and layer."""
+    return rng.exponential(rng.choice([0.01, 1.0, 5.0]), size=heads.shape).cumsum(-1)
+
+
+# Assumption 4.1
+
+
+@settings(deadline=None)
+@given(model=MONOTONE)
+def test_the_random_monotone_kernels_are_stochastic_causal_and_monotone(model):
+    heads, _, _ = model
+    n = heads.shape[-1]
+    assert (heads >= 0).all()
+    np.testing.assert_allclose(heads.sum(-1), 1, rtol=1e-14)
+    assert (heads[..., ~causal_mask(n)] == 0).all()
+    assert monotonicity_violation(heads) < ROUNDING
+    assert monotonicity_violation(heads.mean(1)) < ROUNDING  # Appendix B: convexity keeps the assumption
+
+
+@settings(deadline=None)
+@given(model=CAUSAL)
+def test_the_violation_is_that_of_the_worst_triple(model):
+    heads, _, _ = model
+    kernel = heads[0, 0]
+    n = len(kernel)
+    worst = max(
+        sum(kernel[later, : k + 1]) - sum(kernel[i, : k + 1])
+        for i in range(n)
+        for later in range(i + 1, n)
+        for k in range(i + 1)
+    )
+    assert monotonicity_violation(kernel) == pytest.approx(max(worst, 0), abs=1e-14)
+    assert monotonicity_violation(heads) >= monotonicity_violation(kernel)
+
+
+@settings(deadline=None)
+@given(
+    n=st.integers(1, 30),
+    slopes=st.lists(st.sampled_from([0.0, 9.0]) | st.floats(0, 2), min_size=1, max_size=4),
+    content=st.lists(st.floats(-30, 30), min_size=4, max_size=4),
+    window=st.none() | st.integers(1, 31),
+)
+def test_alibi_with_diagonal_content_of_any_sign_and_size_satisfies_the_assumption(n, slopes, content, window):
+    heads = content_free_attention(n, slopes, content[: len(slopes)], window)
+    assert monotonicity_violation(heads) < ROUNDING
+    assert monotonicity_violation(heads.mean(0)) < ROUNDING
+
+
+# Propositions 4.2-4.5, on any kernel that satisfies the assumption
+
+
+@settings(max_examples=200, deadline=None)
+@given(model=MONOTONE)
+def test_prefix_mass_grows_with_depth(model):
+    heads, mixing, _ = model
+    slack = primacy_drift(heads.mean(1), mixing)
+    assert slack.shape == (len(mixing) - 1, heads.shape[-1] - 1)
+    assert slack.min(initial=0) > -ROUNDING
+
+
+@settings(max_examples=200, deadline=None)
+@given(model=MONOTONE)
+def test_prefix_mass_grows_with_lambda(model):
+    heads, mixing, rng = model
+    larger = mixing + rng.uniform(0, 1 - mixing)
+    slack = residual_drift(heads.mean(1), mixing, larger)
+    assert slack.shape == (heads.shape[-1] - 1,)
+    assert slack.min() > -ROUNDING
+    np.testing.assert_array_equal(residual_drift(heads.mean(1), larger, mixing), -slack)
+
+
+@settings(max_examples=200, deadline=None)
+@given(model=MONOTONE)
+def test_a_bias_to_recent_keys_takes_prefix_mass(model):
+    heads, mixing, rng = model
+    assert positional_drift(heads, recency_favouring(rng, heads), mixing).min() > -ROUNDING
+
+
+@settings(max_examples=200, deadline=None)
+@given(model=MONOTONE)
+def test_it_is_enough_that_attention_with_the_bias_is_monotone(model):
+    heads, mixing, rng = model
+    bias = recency_favouring(rng, heads)
+    assert positional_drift(reweighted(heads, -bias), bias, mixing).min() > -ROUNDING
+
+
+@settings(max_examples=200, deadline=None)
+@given(model=MONOTONE)
+def test_diagonal_content_of_one_sign_drifts_one_way(model):
+    heads, mixing, rng = model
+    n = heads.shape[-1]
+    content = rng.exponential(rng.choice([0.1, 3.0]), size=heads.shape[:2])
+    assert content_drift(heads, content, mixing).shape == (n * (n - 1) // 2,)
+    assert content_drift(heads, content, mixing).min() > -ROUNDING
+    assert content_drift(heads, -content, mixing).max() < ROUNDING
+
+
+# What happens without the hypotheses
+
+
+def test_each_proposition_fails_on_a_kernel_that_is_not_monotone():
+    lower, upper = claims.BROKEN
+    assert monotonicity_violation(lower) == pytest.approx(0.9 - 0.05)
+    assert monotonicity_violation(upper) == 0
+    ones = np.ones(2)
+    # From token 3, one layer leaves 0.9 on the first token; two leave 0.05 + 0.5 * 0.05 + 0.45 * 0.9.
+    assert primacy_drift(claims.BROKEN, ones)[0, 0] == pytest.approx(0.48 - 0.9)
+    # With lambda = 0.1 in the upper layer, that layer keeps 0.9 of what one layer leaves.
+    assert residual_drift(claims.BROKEN, np.array([1, 0.1]), ones)[0] == pytest.approx(0.9 * (0.48 - 0.9))
+    heads, above = claims.BROKEN[:, None], np.array([0.0, 1.0])
+    assert positional_drift(heads, above[:, None, None, None] * np.arange(3), ones).min() < -0.1
+    assert content_drift(heads, above[:, None], ones).min() < -0.1
+
+
+def test_a_bias_against_recent_keys_and_a_smaller_lambda_are_seen_as_violations():
+    heads, mixing = content_free_attention(6, [0.1, 1.0])[None], np.array([0.5])
+    assert positional_drift(heads, -np.arange(6.0), mixing).max() < 0
+    assert residual_drift(heads.mean(1), mixing, mixing / 2).max() < 0
+
+
+def test_content_of_both_signs_drifts_both_ways():
+    heads = np.stack([content_free_attention(9, [0.0])] * 12)
+    drift = content_drift(heads, np.repeat([2.0, -2.0], 6)[:, None], np.full(12, 0.3))
+    assert drift.min() < -0.01
+    assert drift.max() > 0.01
+
+
+# Theorem 5.5 and Lemma 5.4, on any causal kernel
+
+
+@settings(max_examples=200, deadline=None)
+@given(model=CAUSAL)
+def test_the_bounds_of_the_theorem(model):
+    heads, mixing, _ = model
+    attention, n, depth = heads.mean(1), heads.shape[-1], len(mixing)
+    assert retention(attention, mixing).min() > -ROUNDING
+    assert collapse(attention, mixing).min() > -ROUNDING
+    assert exponential_step(attention, mixing).min() > -ROUNDING
+    assert retention(attention, mixing).shape == (depth, n)
+    assert collapse(attention, mixing).shape == (depth, n * (n - 1) // 2)
+
+
+@settings(max_examples=200, deadline=None)
+@given(model=CAUSAL)
+def test_the_bounds_are_those_that_the_theorem_prints(model):
+    heads, mixing, _ = model
+    attention, n = heads.mean(1), heads.shape[-1]
+    floor = min(layer[i, j] for layer in attention for i in range(n) for j in range(i + 1))
+    assert attention_floor(attention) == floor
+    matrix = rollouts(attention, mixing)[-1]
+    for j in range(1, n + 1):
+        bound = prod(1 - mix * (j - 1) * floor for mix in mixing)
+        looser = exp(-(j - 1) * floor * sum(mixing))
+        if j > 1:
+            assert tail_bound(mixing, floor, n)[-1, j - 2] == pytest.approx(bound, rel=1e-12)
+            assert exponential_bound(mixing, floor, n)[-1, j - 2] == pytest.approx(looser, rel=1e-12)
+        assert (matrix[:, j - 1] <= bound * (1 + ROUNDING)).all()
+        assert bound <= looser * (1 + ROUNDING)
+        assert matrix[j - 1, j - 1] >= prod(1 - mix * (1 - floor) for mix in mixing) * (1 - ROUNDING)
+
+
+def test_both_bounds_are_attained():
+    # Two tokens: P_22 is its own lower bound where the smallest weight lies on the diagonal, and the upper bound of
+    # what is beyond the first token where it lies on the first token.
+    mixing = np.array([0.3, 1.0, 0.7])
+    small_diagonal, small_first = np.array([[[1, 0], [0.8, 0.2]]] * 3), np.array([[[1, 0], [0.2, 0.8]]] * 3)
+    np.testing.assert_allclose(retention(small_diagonal, mixing)[:, 1], 0, atol=1e-15)
+    np.testing.assert_allclose(collapse(small_first, mixing)[:, 0], 0, atol=1e-15)
+
+
+@settings(deadline=None)
+@given(n=st.integers(1, 6), seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0.0, 1.0, 20.0]))
+def test_the_floor_of_the_lemma(n, seed, scale):
+    logits = np.random.default_rng(seed).normal(0, scale, (2, n, n))
+    slack = softmax_floor(logits)
+    assert slack.min() > -ROUNDING
+    for head, found in zip(logits, slack, strict=True):
+        widest = max(max(head[i, : i + 1]) - min(head[i, : i + 1]) for i in range(n))
+        for i in range(n):
+            weights = np.exp(head[i, : i + 1]) / np.exp(head[i, : i + 1]).sum()
+            assert found[i] == pytest.approx(min(weights) / (exp(-widest) / n) - 1, rel=1e-9, abs=1e-9)
+
+
+def test_the_floor_is_attained_without_logits():
+    np.testing.assert_allclose(softmax_floor(np.zeros((5, 5)))[-1], 0, atol=1e-15)
+
+
+# Against sums over paths, for few tokens
+
+
+@settings(max_examples=25, deadline=None)
+@given(model=CAUSAL.filter(lambda model: model[0].shape[-1] <= 6 and len(model[1]) <= 4))
+def test_a_rollout_is_a_sum_over_paths(model):
+    heads, mixing, _ = model
+    attention, n, depth = heads.mean(1), heads.shape[-1], len(mixing)
+
+    def influence(i, j):  # of token j on token i: every way down through the layers, the last layer first
+        paths = ((i, *between, j) for between in product(range(n), repeat=depth - 1))
+        return sum(
+            prod(
+                (1 - mixing[t]) * (path[depth - 1 - t] == path[depth - t])
+                + mixing[t] * attention[t, path[depth - 1 - t], path[depth - t]]
+                for t in range(depth)
+            )
+            for path in paths
+        )
+
+    expected = [[influence(i, j) for j in range(n)] for i in range(n)]
+    np.testing.assert_allclose(rollouts(attention, mixing)[-1], expected, rtol=0, atol=1e-14)
+
+
+@settings(max_examples=50, deadline=None)
+@given(model=CAUSAL)
+def test_drifts_are_differences_of_prefix_sums(model):
+    heads, mixing, rng = model
+    n, depth = heads.shape[-1], len(mixing)
+    larger, content, bias = np.ones(depth), rng.normal(size=heads.shape[:2]), rng.normal(size=heads.shape)
+
+    def prefix(heads, mixing, k, row=-1):
+        matrix = np.eye(n)
+        for mix, layer in zip(mixing, heads.mean(1), strict=True):
+            matrix = (1 - mix) * matrix + mix * layer @ matrix
+        return sum(matrix[row, :k])
+
+    weights = heads * np.exp(bias)
+    biased = weights / weights.sum(-1, keepdims=True)
+    weights = heads * np.where(np.eye(n, dtype=bool), np.exp(content[..., None, None]), 1)
+    with_content = weights / weights.sum(-1, keepdims=True)
+    cutoffs = range(1, n)
+    expected = {
+        "4.2": [
+            [prefix(heads[: t + 1], mixing[: t + 1], k) - prefix(heads[:t], mixing[:t], k) for k in cutoffs]
+            for t in range(1, depth)
+        ],
+        "4.3": [prefix(heads, larger, k) - prefix(heads, mixing, k) for k in cutoffs],
+        "4.4": [prefix(heads, mixing, k) - prefix(biased, mixing, k) for k in cutoffs],
+        "4.5": [
+            prefix(heads, mixing, k, row) - prefix(with_content, mixing, k, row)
+            for row in cutoffs
+            for k in cutoffs[:row]
+        ],
+    }
+    found = {
+        "4.2": primacy_drift(heads.mean(1), mixing),
+        "4.3": residual_drift(heads.mean(1), mixing, larger),
+        "4.4": positional_drift(heads, bias, mixing),
+        "4.5": content_drift(heads, content, mixing),
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name].ravel(), np.ravel(values), rtol=0, atol=1e-13, err_msg=name)
+
+
+def test_reweighted_attention_is_that_of_the_summed_logits():
+    np.testing.assert_allclose(
+        reweighted(content_free_attention(7, [0.2, 1.0], window=3), np.array([1.5, -2.0])[:, None, None] * np.eye(7)),
+        content_free_attention(7, [0.2, 1.0], [1.5, -2.0], window=3),
+        rtol=1e-13,
+    )
+
+
+@pytest.mark.parametrize("slopes", [[0.0], [0.5, 0.1]])
+def test_what_lies_beyond_the_first_token(slopes):
+    attention, mixing = content_free_attention(8, slopes).mean(0), 0.9 / np.arange(1, 40)
+    dense = 1 - rollouts(np.stack([attention] * 39), mixing)[:, -1, 0]
+    np.testing.assert_allclose(beyond_first(attention, mixing), dense, rtol=0, atol=1e-14)
+    assert beyond_first(attention, np.ones(300))[-1] > 0  # although 1 - P would have rounded to 0
+
+
+# Verdicts
+
+
+@pytest.fixture(scope="module")
+def checks():
+    return claims.checks("laptop")
+
+
+def test_every_statement_has_a_verdict(checks):
+    assert list(checks.columns) == list(COLUMNS)
+    verdicts = checks.groupby("item")["verdict"].unique().map(list).to_dict()
+    assert verdicts == {
+        "Assumption 4.1": ["holds"],
+        **{f"Proposition 4.{number}": ["holds"] for number in (2, 3, 4, 5)},
+        "Lemma 5.4(i)": ["not testable here"],
+        "Lemma 5.4(ii)": ["holds"],
+        "Theorem 5.5": ["holds"],
+        "Theorem 5.5(i)": ["holds"],
+        "Theorem 5.5(ii)": ["holds"],
+    }
+    assert not checks.duplicated(["claim", "item", "quantity"]).any()
+    assert (checks["scale"] == "laptop").all()
+
+
+def test_the_row_on_both_bounds_of_the_theorem_stands_once_for_each_of_its_branches(checks):
+    twice = checks[checks.drop(columns="claim").duplicated(keep=False)]
+    assert set(twice["item"]) == {"Theorem 5.5"}
+    assert twice["claim"].tolist() == ["structural-theorem-5-5-i", "structural-theorem-5-5-ii"]
+
+
+def test_the_same_run_gives_the_same_table(checks):
+    assert claims.checks("laptop").equals(checks)
+
+
+def the_other_way(attention, mixing):
+    return rollout.transition(attention, 1 - mixing)
+
+
+def no_residual(attention, mixing):
+    return attention
+
+
+def read_what_follows(attention, mixing):
+    return rollout.transition(attention.T / attention.T.sum(1, keepdims=True), mixing)
+
+
+def lose_mass(attention, mixing):
+    return 0.9 * rollout.transition(attention, mixing)
+
+
+def double_mixing(attention, mixing):
+    return rollout.transition(attention, min(2 * mixing, 1))
+
+
+@pytest.mark.parametrize(
+    ("corrupted", "items"),
+    [
+        (the_other_way, {"Proposition 4.3", "Theorem 5.5(i)", "Theorem 5.5(ii)"}),
+        (no_residual, {"Proposition 4.3", "Theorem 5.5(i)"}),
+        (read_what_follows, {"Proposition 4.2", "Proposition 4.3", "Theorem 5.5(ii)"}),
+        (lose_mass, {"Proposition 4.2", "Theorem 5.5(i)"}),
+        (double_mixing, {"Theorem 5.5(i)"}),
+    ],
+)
+def test_a_wrong_rollout_fails(monkeypatch, corrupted, items):
+    monkeypatch.setattr(claims, "LENGTHS", (9,))
+    monkeypatch.setattr(claims, "CONTENT", (2.0, -2.0))
+    monkeypatch.setattr(propositions, "transition", corrupted)
+    checks = claims.checks("test")
+    failed = set(checks.loc[checks["verdict"] == "fails", "item"])
+    assert items <= failed
+    assert "Assumption 4.1" not in failed
+
+
+def test_wrong_attention_fails(monkeypatch):
+    monkeypatch.setattr(claims, "LENGTHS", (9,))
+    monkeypatch.setattr(claims, "CONTENT", (2.0, -2.0))
+    monkeypatch.setattr(propositions, "reweighted", lambda attention, logits: reweighted(attention, -logits))
+    checks = claims.checks("test")
+    assert set(checks.loc[checks["verdict"] == "fails", "item"]) == {"Proposition 4.4", "Proposition 4.5"}
+
+
+def test_a_depth_that_forgets_the_schedule_fails(monkeypatch):
+    monkeypatch.setattr(
+        propositions, "beyond_first", lambda attention, mixing: beyond_first(attention, np.full(len(mixing), mixing[0]))
+    )
+    checks = claims.checks("test")
+    failed = checks[checks["verdict"] == "fails"]
+    assert set(failed["item"]) == {"Theorem 5.5", "Theorem 5.5(i)"}
+
+
+# What the figures draw
+
+
+def test_forces_go_where_the_propositions_say_and_meet_in_one_setting():
+    table = claims.forces()
+    for (varied, mask), curve in table.groupby(["varied", "mask"]):
+        steps = np.diff(curve["value"]) * (1 if varied in ("depth", "lambda") else -1)
+        assert steps.min() > -ROUNDING, (varied, mask)
+        assert steps.sum() > 0.1, (varied, mask)
+    shared = table[table["shared"]].groupby("mask")["value"]
+    assert (shared.count() == 4).all()
+    causal = rollout.dense_last_row(64, [0.3] * 12, [1 / 16])[:16].sum()
+    windowed = rollout.dense_last_row(64, [0.3] * 12, [1 / 16], window=claims.SETTING_WINDOW)[:16].sum()
+    np.testing.assert_allclose(shared.get_group("causal"), causal, rtol=1e-13)
+    np.testing.assert_allclose(shared.get_group("window"), windowed, rtol=1e-13)
+
+
+def test_the_dichotomy_lies_between_its_bounds():
+    table = claims.dichotomy()
+    assert set(table["schedule"]) == set(claims.EXPONENTS)
+    for _, curve in table.groupby(["schedule", "attention"]):
+        assert curve["depth"].iloc[[0, -1]].tolist() == [1, claims.DEEPEST]
+        assert (np.diff(curve["value"]) <= 0).all()
+    assert (table["lower"] <= table["value"] + ROUNDING).all()
+    assert (table["value"] <= table["upper"] + ROUNDING).all()
+
+
+def test_the_bound_of_a_summable_schedule_stays_up_and_the_others_go_down():
+    depth = np.arange(1, 100_001)
+    assert diagonal_bound(0.9 / depth**2.0, 0.1)[-1] > 0.1
+    assert tail_bound(0.9 / depth, 0.1, 2)[-1, 0] == pytest.approx(
+        tail_bound(0.9 / depth, 0.1, 2)[999, 0] * 100**-0.09, rel=1e-3
+    )

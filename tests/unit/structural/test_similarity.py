@@ -1,0 +1,225 @@
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy.spatial.distance import jensenshannon
+
+from position_bias.structural import checks_content as claims
+from position_bias.structural import content
+from position_bias.structural.similarity import (
+    BINS,
+    WAYS,
+    bin_edges,
+    histogram,
+    homogeneity,
+    jensen_shannon,
+    similarities,
+)
+from position_bias.verdicts.verdict import COLUMNS
+
+LABELS = {"model": "m", "checkpoint": "seed0/step9", "dataset": "d", "n": 24, "prompts": 1000}
+
+
+def logits(layers=2, heads=3, n=24, seed=0):
+    return np.random.default_rng(seed).normal(size=(layers, heads, n, n))
+
+
+def constant_plus_diagonal(base, diagonal, n=24):
+    return base + diagonal * np.eye(n) + np.zeros((2, 3, 1, 1))
+
+
+distributions = arrays.arrays(float, (2, 9), elements=st.just(0.0) | st.floats(0.01, 1)).filter(
+    lambda mass: (mass.sum(1) > 0).all()
+)
+
+
+# Measures of a histogram
+
+
+@settings(deadline=None)
+@given(distributions)
+def test_homogeneity_and_divergence_are_scipys(mass):
+    p, q = mass / mass.sum(1, keepdims=True)
+    assert homogeneity(p) == pytest.approx(1 - scipy.stats.entropy(p) / np.log(9), abs=1e-12)
+    assert jensen_shannon(p, q) == pytest.approx(jensenshannon(p, q) ** 2, abs=1e-12)
+
+
+def test_one_bin_is_alike_and_all_bins_are_not():
+    np.testing.assert_array_equal(homogeneity(np.eye(5)), 1)
+    assert homogeneity(np.full(5, 0.2)) == pytest.approx(0, abs=1e-15)
+    assert homogeneity(np.array([0.5, 0.5, 0, 0])) == pytest.approx(0.5)
+
+
+def test_divergence_runs_from_equal_to_disjoint():
+    p, q = np.array([0.5, 0.5, 0]), np.array([0, 0, 1.0])
+    assert jensen_shannon(p, p) == 0
+    assert jensen_shannon(p, q) == pytest.approx(np.log(2))
+
+
+# Histograms
+
+
+@settings(deadline=None)
+@given(values=arrays.arrays(float, (3, 40), elements=st.floats(-2, 2, width=16)))
+def test_histogram_is_numpys_within_range(values):
+    edges = np.linspace(-1.003, 1.007, 12)  # no value lies on an edge
+    counts, outside = histogram(values, edges, clip=False)
+    np.testing.assert_array_equal(counts, [np.histogram(row, edges)[0] for row in values])
+    np.testing.assert_allclose(outside, ((values < edges[0]) | (values > edges[-1])).mean(1), atol=1e-15)
+    clipped, same = histogram(values, edges, clip=True)
+    inward = values.clip(edges[0] + 1e-6, edges[-1] - 1e-6)
+    np.testing.assert_array_equal(clipped, [np.histogram(row, edges)[0] for row in inward])
+    np.testing.assert_array_equal(same, outside)
+
+
+def test_a_bin_holds_its_upper_edge():
+    edges, values = np.arange(4.0), np.arange(4.0)[None]
+    counts, outside = histogram(values, edges, clip=False)
+    np.testing.assert_array_equal(counts, [[1, 1, 1]])
+    assert outside == 0.25  # the lowest edge
+    np.testing.assert_array_equal(histogram(values, edges, clip=True)[0], [[2, 1, 1]])
+
+
+def test_bins_span_the_inner_99_percent():
+    content = logits(1, 2, 60)
+    low = np.tril(np.ones((60, 60), bool))
+    for causal, entries in [(True, content[..., low]), (False, content.ravel())]:
+        edges = bin_edges(content, causal)
+        assert len(edges) == 200
+        assert (entries < edges[0]).mean() == pytest.approx(0.005, abs=1e-3)
+        assert (entries > edges[-1]).mean() == pytest.approx(0.005, abs=1e-3)
+        np.testing.assert_allclose(np.diff(edges), np.ptp(edges) / BINS)
+
+
+# Table 5
+
+
+def by_hand(content, way):
+    """Table 5 in plain loops, after the description in the spec."""
+    n = content.shape[-1]
+    causal = way == "causal"
+    entries = [c[i, j] for c in content.reshape(-1, n, n) for i in range(n) for j in range(i + 1 if causal else n)]
+    low, high = np.quantile(entries, [0.005, 0.995])
+    edges = np.linspace(low, high, 200)
+    found = []
+    for c in content.reshape(-1, n, n):
+        histograms = []
+        for region in ([c[i, i] for i in range(n)], [c[i, j] for i in range(n) for j in range(i)]):
+            kept = np.clip(region, np.nextafter(low, high), high) if causal else [v for v in region if v > low]
+            histograms.append(np.histogram(kept, edges)[0] + (0 if causal else 1e-12))
+        p, q = (h / h.sum() for h in histograms)
+        found.append(
+            [1 - scipy.stats.entropy(h, base=199) for h in (p, q)]
+            + [1 - jensenshannon(p, q, base=2 if causal else np.e) ** 2]
+        )
+    return np.array(found).T.reshape(3, *content.shape[:2])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_similarities_follow_the_description(way):
+    content = logits() + 2 * np.eye(24)
+    found = similarities(content, way)
+    np.testing.assert_allclose([found.diagonal, found.below, found.between], by_hand(content, way), atol=1e-9)
+
+
+@pytest.mark.parametrize("base", [0.0, -3.0])
+@pytest.mark.parametrize("diagonal", [0.5, -0.5])
+def test_constant_plus_diagonal_is_alike_within_and_unlike_between(base, diagonal):
+    found = similarities(constant_plus_diagonal(base, diagonal))
+    np.testing.assert_allclose([found.diagonal, found.below], 1)
+    np.testing.assert_allclose(found.between, 0, atol=1e-12)
+
+
+def test_constant_content_is_alike_throughout():
+    found = similarities(constant_plus_diagonal(0.7, 0.0))
+    np.testing.assert_array_equal([found.diagonal, found.below, found.between], 1)
+
+
+def test_logits_spread_evenly_are_not_alike():
+    n = 80
+    content = np.zeros((1, 1, n, n))
+    content[0, 0][np.tril_indices(n)] = np.random.default_rng(1).permutation(np.linspace(0, 1, n * (n + 1) // 2))
+    found = similarities(content)
+    assert found.below == pytest.approx(0, abs=0.01)
+    assert found.diagonal >= 1 - np.log(n) / np.log(BINS)  # the least that n entries can have
+    assert found.diagonal == pytest.approx(1 - np.log(n) / np.log(BINS), abs=0.1)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_similarity_has_no_unit_and_no_origin(way):
+    content = logits()
+    one, other = similarities(content, way), similarities(8 * content + 32, way)  # the authors leave out 1/sqrt(d)
+    np.testing.assert_allclose(other.diagonal, one.diagonal, atol=1e-9)
+    np.testing.assert_allclose(other.between, one.between, atol=1e-9)
+
+
+def test_only_released_looks_above_the_diagonal():
+    content = logits()
+    above = content.copy()
+    above[..., *np.triu_indices(24, 1)] *= 100
+    np.testing.assert_array_equal(similarities(above).below, similarities(content).below)
+    assert (similarities(above, "released").below > similarities(content, "released").below).all()
+
+
+def test_a_diagonal_out_of_range_is_clipped_by_us_and_empty_in_released():
+    content = logits(1, 30, 24)
+    content[0, 0] += 50 * np.eye(24)
+    ours, released = similarities(content), similarities(content, "released")
+    assert ours.diagonal_outside[0, 0] == released.diagonal_outside[0, 0] == 1
+    assert ours.diagonal[0, 0] == 1
+    assert released.diagonal[0, 0] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 4), (1, 2, 4, 5), (1, 2, 1, 1), (0, 2, 4, 4)])
+def test_what_is_no_stack_of_matrices_is_refused(shape):
+    with pytest.raises(ValueError, match=r"content has shape .*: expected \[layers, heads, n, n\]"):
+        similarities(np.zeros(shape))
+
+
+# Tables and verdicts
+
+
+@pytest.fixture(scope="module")
+def table():
+    return content.similarity([(LABELS, logits()), (LABELS | {"model": "k"}, constant_plus_diagonal(1, 2))])
+
+
+def test_the_table_has_each_layer_and_their_mean(table):
+    assert len(table) == 2 * len(WAYS) * 3 * (1 + 2)
+    found = similarities(logits())
+    rows = table[(table["model"] == "m") & (table["way"] == "causal")].set_index(["region", "layer"])
+    for region in ("diagonal", "below", "between"):
+        values = getattr(found, region)
+        assert rows.loc[(region, "all"), "value"] == pytest.approx(values.mean())
+        assert rows.loc[(region, "2"), "value"] == pytest.approx(values[1].mean())
+        assert rows.loc[(region, "all"), "p95"] == pytest.approx(np.quantile(values, 0.95))
+    assert rows.loc[("below", "1"), "outside"] == pytest.approx(found.below_outside[0].mean())
+
+
+def test_the_readable_table_has_a_row_a_way(table):
+    shown = content.readable_similarity(table)
+    assert list(shown["model"]) == ["m", "m", "k", "k"]
+    assert shown.iloc[2]["within diagonal"] == "1.00 (1.00 to 1.00)"
+    assert shown.iloc[2]["1 - JS"].startswith("0.00")
+
+
+def verdicts(table):
+    return claims.checks(table, content.kernels([(LABELS, np.eye(4)[None], [1.0])]), "test").query("item=='Table 5'")
+
+
+def test_verdicts_ask_every_layer(table):
+    rows = verdicts(table)
+    assert tuple(rows) == COLUMNS
+    ours = rows[rows["quantity"].str.contains("causal")]
+    assert list(ours["verdict"]) == ["fails", "fails", "holds", "holds"]
+    assert (ours["n"] == 2).all()
+    assert "m seed0/step9, d, 24 tokens, 1000 prompts, way causal" in ours.iloc[0]["quantity"]
+    mixed = np.concatenate([logits(1), 1e-3 * logits(1)])  # one layer spreads, the other does not
+    assert list(verdicts(content.similarity([(LABELS, mixed)]))["verdict"][:2]) == ["not separable"] * 2
+
+
+def test_few_prompts_cannot_settle_table_5():
+    few = content.similarity([(LABELS | {"prompts": 999}, logits())])
+    assert set(verdicts(few)["verdict"]) == {"not testable here"}

@@ -1,0 +1,165 @@
+"""The registry of claims, how it is read, and what it says against the rules of the workflow and what papers print."""
+
+import ast
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from workflow import rules
+
+from position_bias.running.runtime import InputError
+from position_bias.verdicts.claim import COLUMNS, OURS, Claim, registry, tables
+
+ROOT = Path(__file__).parents[3]
+PAPERS = {"structural", "emergence", "layernorm", "postnorm"}
+CLAIMS = registry(ROOT / "published/claims.csv")
+IDS = [claim.id for claim in CLAIMS]
+every_claim = pytest.mark.parametrize("claim", CLAIMS, ids=IDS)
+
+
+def published(file):
+    return pd.read_csv(ROOT / "published" / file, dtype=str, keep_default_na=False)
+
+
+OUTPUTS = {  # figures and tables that rules write
+    path
+    for rule in rules().values()
+    for path in rule.output
+    if path.startswith(("figures/", "results/tables/")) and path.endswith((".pdf", ".md", ".csv"))
+}
+
+
+def is_output(path):
+    """Whether a rule makes this, with wildcards that it allows."""
+    return any(rule.makes(path) for rule in rules().values())
+
+
+# How it is read
+
+HEADER = ",".join(COLUMNS)
+LINE = "a-1,emergence,Figure 2,Section 5,it rises,paper,emergence/checks,figures/x.pdf,,true"
+
+
+def read(folder, *lines, header=HEADER):
+    (folder / "claims.csv").write_text("\n".join([header, *lines]) + "\n")
+    return registry(folder / "claims.csv")
+
+
+def test_a_line_is_a_claim(tmp_path):
+    paper = ("emergence", "Figure 2", "Section 5", "it rises", "paper", "emergence/checks", "figures/x.pdf")
+    second = LINE.replace("a-1", "a-2").replace("it rises", '"falls, a little"').replace("paper,", "ours,")
+    first, second = read(tmp_path, LINE, second.replace(",,true", ",value_1,false"))
+    assert first == Claim("a-1", *paper, published="", ranges=True)
+    assert (second.id, second.statement, second.whose) == ("a-2", "falls, a little", "ours")
+    assert (second.published, second.ranges) == ("value_1", False)
+
+
+def test_every_claim_is_read_in_the_order_of_the_file():
+    assert published("claims.csv")["id"].tolist() == IDS
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([LINE, LINE], "has claim a-1 twice"),
+        ([LINE.replace("true", "yes")], "claim a-1 in .* has ranges yes; use one of: true, false"),
+        ([LINE.replace("paper,", "theirs,")], "claim a-1 in .* has whose theirs; use one of: paper, secondary source"),
+        ([LINE.replace("it rises", "")], "row 2 of .* has nothing in column statement"),
+        ([LINE, "a-2,emergence"], "row 3 of .* has 2 cells, not 10"),
+        ([LINE, ""], "row 3 of .* has 0 cells, not 10"),
+    ],
+)
+def test_a_registry_that_cannot_be_used_ends_in_one_line(tmp_path, lines, message):
+    with pytest.raises(InputError, match=message) as raised:
+        read(tmp_path, *lines)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_columns_of_another_table_are_named(tmp_path):
+    with pytest.raises(InputError, match="has columns claim, paper; a table of claims has id, paper, item"):
+        read(tmp_path, header="claim,paper")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe"])
+def test_a_file_that_is_no_table_is_named(tmp_path, content):
+    if content is not None:
+        (tmp_path / "claims.csv").write_bytes(content)
+    with pytest.raises(InputError, match=r"claims\.csv is not a table of claims") as raised:
+        registry(tmp_path / "claims.csv")
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_table_of_checks_is_named_once():
+    assert sorted(tables(CLAIMS)) == sorted({claim.table for claim in CLAIMS})
+
+
+def test_no_module_of_claims_matches_by_regular_expressions():
+    for path in sorted((ROOT / "position_bias/claims").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            assert not {"re", "regex", "fnmatch"} & set(names), path.name
+            attribute = node.attr if isinstance(node, ast.Attribute) else ""
+            assert attribute not in {"match", "fullmatch", "contains", "findall", "extract"}, path.name
+
+
+# What it says
+
+
+def test_ids_fit_a_file_name_and_begin_with_their_paper():
+    assert [claim.id for claim in CLAIMS if not re.fullmatch(rf"{claim.paper}-[a-z0-9-]+", claim.id)] == []
+
+
+def test_claims_are_of_the_four_papers():
+    assert {claim.paper for claim in CLAIMS} == PAPERS
+
+
+def test_papers_at_hand_speak_for_themselves_and_those_on_norms_by_a_secondary_source():
+    theirs = {(claim.paper, claim.whose) for claim in CLAIMS if claim.whose != OURS}
+    assert theirs == {
+        ("structural", "paper"),
+        ("emergence", "paper"),
+        ("layernorm", "secondary source"),
+        ("postnorm", "secondary source"),
+    }
+
+
+@every_claim
+def test_a_claim_fits_its_line(claim):
+    assert 0 < len(claim.statement) <= (78 - len("ours: ") if claim.whose == OURS else 78)
+    assert 0 < len(claim.item) <= 16
+    assert claim.statement.strip(" .") == claim.statement
+    assert not claim.statement.startswith("ours")
+
+
+@every_claim
+def test_what_a_claim_shows_and_is_judged_on_is_made_by_a_rule(claim):
+    assert is_output(claim.shown)
+    assert is_output(f"results/tables/{claim.table}.csv")
+    assert claim.table.split("/")[0] == claim.paper
+
+
+def test_outputs_are_read_from_the_rules():
+    assert len(OUTPUTS) > 50
+    for paper, known, unknown in (("structural", "fig1", "fig9"), ("emergence", "fig4", "fig14")):
+        assert is_output(f"figures/{paper}/{known}.pdf")
+        assert not is_output(f"figures/{paper}/{unknown}.pdf")
+
+
+@every_claim
+def test_a_printed_value_is_one_of_the_published_ones(claim):
+    values = published("values.csv").set_index("id")
+    assert claim.published == "" or values.loc[claim.published, "paper"] == claim.paper
+
+
+def test_published_values_are_numbers_known_to_half_of_their_last_digit():
+    values = published("values.csv")
+    assert list(values.columns) == ["id", "paper", "item", "place", "quantity", "value", "tolerance", "source"]
+    assert values["id"].is_unique
+    assert set(values["paper"]) <= PAPERS
+    assert (values[["item", "place", "quantity", "source"]] != "").all(axis=None)
+    for value, tolerance in values[["value", "tolerance"]].itertuples(index=False):
+        last_digit = Decimal(1).scaleb(int(Decimal(value).as_tuple().exponent))
+        assert Decimal(tolerance) == last_digit / 2, f"{value} +- {tolerance}"

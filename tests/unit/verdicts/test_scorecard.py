@@ -1,0 +1,170 @@
+"""Verdicts on claims from rows of checks, against what is worked out by hand."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import t as student
+
+from position_bias.running.runtime import InputError
+from position_bias.verdicts import scorecard
+from position_bias.verdicts.claim import Claim
+from position_bias.verdicts.verdict import COLUMNS, Prediction, row, table
+
+ABOVE = Prediction(">", 0.0, 0.01)
+TABLE = "emergence/checks"
+CLAIM = Claim("rises", "emergence", "Figure 2", "Section 5", "it rises", "paper", TABLE, "figures/x.pdf", published="a")
+
+
+def check(measured, half, n=5, prediction=ABOVE, quantity="gap", claim="rises", item="Figure 2"):
+    return row(claim, item, quantity, prediction, measured, (measured - half, measured + half), n, "Section 5")
+
+
+def judged(*rows, claim=CLAIM, level=0.95):
+    checks = {TABLE: table("emergence", "test", rows)}
+    (found,) = scorecard.scorecard([claim], checks, {"a": ".17"}, level).to_dict("records")
+    return found
+
+
+predictions = st.builds(
+    Prediction,
+    st.sampled_from([">", "<", "="]),
+    st.floats(-1e3, 1e3).map(lambda value: float(f"{value:g}")),
+    st.floats(0, 10).map(lambda value: float(f"{value:g}")),
+)
+
+
+@given(prediction=predictions, low=st.floats(-20, 20), width=st.floats(0, 20))
+def test_slack_tells_holding_from_all_else(prediction, low, width):
+    holds = prediction.verdict(low, low + width) == "holds"
+    slack = prediction.slack(low, low + width)
+    assert (slack > 0) <= holds <= (slack >= 0)
+
+
+def test_one_row_is_its_own_verdict_with_its_own_interval():
+    found = judged(check(0.2, 0.05))
+    assert (found["verdict"], found["measured"], found["published"]) == ("holds", 0.2, ".17")
+    assert (found["relation"], found["bound"], found["margin"]) == (">", 0, 0.01)
+    np.testing.assert_allclose((found["low"], found["high"]), (0.15, 0.25))
+    assert [found[f"rows: {kind}"] for kind in scorecard.VERDICTS] == [1, 0, 0, 0]
+
+
+def test_among_two_rows_intervals_are_those_of_half_the_error():
+    """Five seeds each: Student's quantile at .9875 over that at .975, 4 degrees of freedom, 3.4954 over 2.7764."""
+    found = judged(check(0.2, 0.05, quantity="near"), check(0.9, 0.05, quantity="far"))
+    assert found["quantity"] == "near"
+    np.testing.assert_allclose(found["high"] - 0.2, 0.05 * 3.4954 / 2.7764, rtol=1e-4)
+
+
+def test_a_row_that_holds_alone_need_not_hold_among_many():
+    alone = check(0.065, 0.05)
+    assert judged(alone)["verdict"] == "holds"
+    assert judged(alone, *(check(5.0, 0.1, quantity=str(i)) for i in range(9)))["verdict"] == "not separable"
+
+
+def test_false_alarms_over_many_rows_are_as_rare_as_over_one():
+    """Twenty rows whose true value is the bound: at level .9, at most about one time in ten any of them is settled."""
+    rng, settled, trials = np.random.default_rng(0), 0, 400
+    for _ in range(trials):
+        values = rng.normal(0, 1, (20, 8))
+        halves = student.ppf(0.95, 7) * values.std(axis=1, ddof=1) / math.sqrt(8)
+        rows = [check(v.mean(), half, 8, Prediction(">", 0)) for v, half in zip(values, halves, strict=True)]
+        settled += judged(*rows, level=0.9)["verdict"] == "fails" or judged(*rows, level=0.9)["rows: holds"] > 0
+    assert 0.05 < settled / trials < 0.14
+
+
+def test_a_range_over_settings_is_neither_widened_nor_judged_again():
+    worst = row("rises", "Figure 2", "the worst of many draws", ABOVE, 0.02, (0.02, 0.02), 40, "Section 5")
+    rows = [{**worst, "high": 0.9}, check(0.065, 0.05)]
+    claim = dataclasses.replace(CLAIM, ranges=True)
+    assert judged(*rows)["verdict"] == "not separable"
+    found = judged(*rows, claim=claim)
+    assert (found["verdict"], found["low"], found["high"]) == ("holds", 0.015, 0.115)
+
+
+def test_what_has_no_width_is_not_widened():
+    found = judged(check(0.2, 0.0, quantity="a"), check(0.3, 0.0, quantity="b"), check(0.02, 0.005, quantity="c"))
+    assert found["verdict"] == "holds"
+    np.testing.assert_allclose(found["low"], 0.015)
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict", "decides"),
+    [
+        ([check(0.2, 0.01, quantity="a"), check(0.1, 0.01, quantity="b")], "holds", "b"),
+        ([check(0.2, 0.01, quantity="a"), check(0.0, 0.1, quantity="b")], "not separable", "b"),
+        (
+            [check(0.2, 0.01, quantity="a"), check(-0.1, 0.01, quantity="b"), check(-0.9, 0.1, quantity="c")],
+            "fails",
+            "c",
+        ),
+        ([check(math.nan, 0.1, quantity="a"), check(0.2, 0.01, quantity="b")], "holds", "b"),
+        ([check(math.nan, 0.1, quantity="a")], "not testable here", "a"),
+    ],
+)
+def test_a_claim_holds_where_all_rows_do_and_fails_where_one_does(rows, verdict, decides):
+    found = judged(*rows)
+    assert (found["verdict"], found["quantity"]) == (verdict, decides)
+
+
+@pytest.mark.parametrize("nothing", ["", math.nan])
+def test_rows_of_no_claim_say_nothing_as_made_and_as_read_from_a_file(nothing):
+    assert judged(check(0.2, 0.01), check(-0.5, 0.01, claim=nothing))["verdict"] == "holds"
+
+
+def test_a_claim_without_rows_is_a_fault_and_not_an_omission():
+    with pytest.raises(InputError, match="claim rises has no row in table emergence/checks; configure") as raised:
+        judged(check(0.2, 0.01, claim=""))
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_row_of_a_claim_that_is_not_registered_is_a_fault():
+    with pytest.raises(InputError, match="table emergence/checks has rows of claim falls, which") as raised:
+        judged(check(0.2, 0.01), check(0.2, 0.01, claim="falls"))
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_row_in_another_table_than_its_claim_names_is_a_fault():
+    other = dataclasses.replace(CLAIM, id="falls", table="layernorm/checks")
+    checks = {TABLE: table("emergence", "test", [check(0.2, 0.01), check(0.2, 0.01, claim="falls")])}
+    checks["layernorm/checks"] = table("layernorm", "test", [check(0.2, 0.01, claim="falls")])
+    with pytest.raises(InputError, match="table emergence/checks has rows of claim falls, which"):
+        scorecard.scorecard([CLAIM, other], checks, {"a": ""}, 0.95)
+
+
+@settings(max_examples=20, deadline=None)
+@given(order=st.permutations(range(6)))
+def test_where_rows_stand_decides_nothing(order):
+    rows = [check(0.1 + 0.1 * i, 0.05, claim="rises" if i % 2 else "", quantity=f"gap {i}") for i in range(6)]
+    assert judged(*(rows[i] for i in order)) == judged(*rows)
+
+
+def test_a_table_of_another_schema_is_refused():
+    with pytest.raises(InputError, match="table emergence/checks lacks column verdict"):
+        scorecard.scorecard([CLAIM], {TABLE: pd.DataFrame(columns=COLUMNS[:-2])}, {"a": ""}, 0.95)
+
+
+def test_the_terminal_shows_counts_and_a_line_a_claim():
+    claims = [
+        CLAIM,
+        Claim("t", "layernorm", "Theorem 1", "Section 2", "a norm", "secondary source", TABLE, "figures/y.pdf"),
+        Claim("n", "layernorm", "the null", "ours", "no norm", "ours", TABLE, "figures/y.pdf"),
+    ]
+    rows = [check(0.2, 0.01), check(-0.5, 0.01, claim="t"), check(0.5, 0.01, claim="n")]
+    checks = {TABLE: table("emergence", "test", rows)}
+    lines = scorecard.short(scorecard.scorecard(claims, checks, {"a": ".17"}, 0.95)).splitlines()
+    assert lines[1].split() == ["emergence", "1", "0", "0", "0"]
+    assert lines[2].split() == ["layernorm", "1", "1", "0", "0"]
+    assert lines[3:] == [
+        "",
+        "emergence",
+        "  holds  Figure 2: it rises",
+        "",
+        "layernorm",
+        "  fails  Theorem 1: a norm",
+        "  holds  the null: ours: no norm",
+    ]

@@ -1,0 +1,124 @@
+import io
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from position_bias.verdicts.verdict import COLUMNS, PREDICTION, Prediction, for_each, row, table
+
+RELATIONS = (">", "<", "=")
+numbers, margins = st.floats(-1e6, 1e6), st.floats(0, 1e3)
+predictions = st.builds(Prediction, st.sampled_from(RELATIONS), numbers, margins)
+intervals = st.tuples(numbers, numbers).map(lambda ends: tuple(sorted(ends)))
+SETTLED = ("holds", "fails")
+
+
+@settings(deadline=None)
+@given(prediction=predictions)
+def test_a_prediction_is_what_the_columns_of_its_row_say_when_read_again(prediction):
+    found = table("emergence", "test", [row("", "Figure 1", "gap", prediction, 0.5, (0.4, 0.6), 8, "Section 1")])
+    read = pd.read_csv(io.StringIO(found.to_csv(index=False)))
+    assert [Prediction(*of) for of in read[list(PREDICTION)].itertuples(index=False, name=None)] == [prediction]
+
+
+@given(prediction=predictions, interval=intervals)
+def test_an_interval_and_its_mirror_image_have_the_same_verdict(prediction, interval):
+    (low, high), other = interval, {">": "<", "<": ">", "=": "="}[prediction.relation]
+    mirrored = Prediction(other, -prediction.bound, prediction.margin)
+    assert prediction.verdict(low, high) == mirrored.verdict(-high, -low)
+
+
+@given(bound=numbers, margin=margins, interval=intervals)
+def test_where_above_holds_below_fails(bound, margin, interval):
+    above, below = (Prediction(relation, bound, margin).verdict(*interval) for relation in (">", "<"))
+    assert (above, below) in {("holds", "fails"), ("fails", "holds"), ("not separable", "not separable")}
+
+
+@given(prediction=predictions, outer=intervals, shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_what_an_interval_settles_every_interval_within_it_settles_alike(prediction, outer, shares):
+    low, high = outer
+    inner = sorted(min(max(low + share * (high - low), low), high) for share in shares)
+    verdict = prediction.verdict(low, high)
+    assert verdict not in SETTLED or prediction.verdict(*inner) == verdict
+
+
+@given(prediction=predictions, more=margins, interval=intervals)
+def test_a_wider_margin_settles_no_inequality_that_a_narrower_one_does_not(prediction, more, interval):
+    wider = Prediction(prediction.relation, prediction.bound, prediction.margin + more).verdict(*interval)
+    narrow = prediction.verdict(*interval)
+    if prediction.relation == "=":
+        assert not (narrow == "holds" and wider != "holds")
+        assert not (wider == "fails" and narrow != "fails")
+    else:
+        assert wider not in SETTLED or narrow == wider
+
+
+@pytest.mark.parametrize(
+    ("relation", "low", "high", "verdict"),
+    [
+        (">", 0.1, 0.2, "holds"),
+        (">", -0.2, -0.1, "fails"),
+        (">", -0.1, 0.1, "not separable"),
+        (">", 0.0, 0.1, "not separable"),
+        ("<", 0.1, 0.2, "fails"),
+        ("<", -0.2, -0.1, "holds"),
+        ("<", -0.1, 0.0, "not separable"),
+    ],
+)
+def test_an_interval_settles_a_claim_only_if_it_lies_on_one_side(relation, low, high, verdict):
+    assert Prediction(relation, 0.0).verdict(low, high) == verdict
+
+
+def test_what_is_not_an_interval_has_no_verdict():
+    with pytest.raises(ValueError, match="is not an interval"):
+        Prediction(">", 0.0).verdict(1.0, 0.0)
+
+
+@pytest.mark.parametrize(("low", "high"), [(math.nan, 1.0), (0.0, math.nan), (math.nan, math.nan)])
+def test_what_is_not_defined_at_this_scale_cannot_be_tested(low, high):
+    assert Prediction(">", 0.0).verdict(low, high) == "not testable here"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(0.02, 0.03, "holds"), (0.001, 0.002, "not separable"), (0.001, 0.5, "not separable"), (-0.03, -0.02, "fails")],
+)
+def test_a_negligible_effect_settles_nothing_however_narrow_its_interval(low, high, verdict):
+    assert Prediction(">", 0.0, margin=0.01).verdict(low, high) == verdict
+
+
+def test_rows_fit_the_common_schema():
+    found = row("structural-figure-1-a", "Figure 1", "first", Prediction(">", 0), 0.5, (0.4, 0.6), 8, "Section 1")
+    made = table("structural", "laptop", [found])
+    assert list(made.columns) == list(COLUMNS)
+    assert made.loc[0, ["claim", "paper", "low", "verdict"]].tolist() == [
+        "structural-figure-1-a",
+        "structural",
+        0.4,
+        "holds",
+    ]
+    assert made.loc[0, list(PREDICTION)].tolist() == [">", 0, 0]
+    with pytest.raises(ValueError, match="a verdict row has columns"):
+        table("structural", "laptop", [found | {"note": 1}])
+
+
+def test_what_a_claim_is_not_about_cannot_be_tested():
+    found = row("", "Table 5", "similarity", Prediction(">", 0), 0.5, (0.4, 0.6), 8, "Appendix E", testable=False)
+    assert found["verdict"] == "not testable here"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(-0.04, 0.05, "holds"), (-0.06, 0.01, "not separable"), (0.06, 0.2, "fails"), (-0.2, -0.06, "fails")],
+)
+def test_an_equality_holds_within_what_is_negligible(low, high, verdict):
+    assert Prediction("=", 0, margin=0.05).verdict(low, high) == verdict
+
+
+def test_a_row_that_speaks_of_two_claims_stands_once_for_each():
+    found = row("", "Theorem 1", "share", Prediction("<", 1), 0.5, (0.5, 0.5), 8, "Section 1")
+    first, second = for_each(("a", "b"), found)
+    assert (first.pop("claim"), second.pop("claim")) == ("a", "b")
+    assert first == second == {name: value for name, value in found.items() if name != "claim"}
