@@ -90,6 +90,11 @@ def memory(megabytes):
     return lambda wildcards, attempt: megabytes * attempt
 
 
+def kept(pattern):
+    """Tables of evidence/ that fit a pattern: those of long runs that are there."""
+    return [project(path) for path in sorted((ROOT / "evidence").glob(pattern))]
+
+
 def library(script):
     """The library files that a script runs: editing one rebuilds what was computed with it."""
     return [project(path) for path in imports.closure(script, ROOT)]

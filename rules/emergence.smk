@@ -245,11 +245,13 @@ rule emergence_checks:
     input:
         curves=emergence_curves(*EMERGENCE_STUDIES),
         sinks=emergence_shallow("sinks.parquet", *OF_SINKS.values()),
+        evidence=kept("emergence/*/*.csv"),
     output:
         **tabled("emergence/checks"),
     conda:
         "../envs/analysis.yaml"
     params:
+        evidence=sorted({str(Path(path).parent) for path in kept("emergence/*/*.csv")}),
         level=config["emergence"]["level"],
         scale=config["scale"],
         threshold=config["emergence"]["sinks"]["threshold"],

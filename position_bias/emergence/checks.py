@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES, summary
+from position_bias.emergence.gaps import trained as at_end
 from position_bias.verdicts.verdict import Prediction, mean_row, table
 
 PAPER = "emergence"
@@ -61,6 +62,7 @@ SINK_CLAIMS = {  # ids of the claims on the figures above
 }
 DEEP = 4  # layers of the deep regime of footnote 2, at least
 NULL = "ours: beyond what softmax alone gives"
+VALUES = ("gap", "accuracy", "value")  # the columns of the tables below that are measured
 NOT_TRAINED = pd.Series(dtype=float)  # what is known where no network is deep enough, or none deeper than another
 
 FIRST_MIDDLE, FIRST_LAST, MIDDLE_LAST = PAIR_NAMES
@@ -122,6 +124,21 @@ class Trained:
     accuracy: pd.DataFrame  # of gaps.by_position
     sinks: pd.DataFrame  # of sinks.measure, with the columns of a configuration, at one threshold
 
+    @classmethod
+    def of(cls, curves: pd.DataFrame, accuracy: pd.DataFrame, sinks: pd.DataFrame) -> "Trained":
+        """From the tables of gaps.curves, gaps.by_position and sinks.measure; a seed that diverged has NaN in each."""
+        started = curves[[*CONFIGURATION, "seed"]].drop_duplicates()
+        return cls(*(_with_diverged(table, started) for table in (at_end(curves), accuracy, sinks)))
+
+
+def _with_diverged(table: pd.DataFrame, started: pd.DataFrame) -> pd.DataFrame:
+    """The table with rows of NaN for seeds that started and are not in it, where other seeds of their networks are."""
+    keys = [name for name in table if name not in {"seed", *VALUES}]
+    all_seeds = table[keys].drop_duplicates().merge(started, on=CONFIGURATION)
+    found = pd.MultiIndex.from_frame(table[[*keys, "seed"]])
+    lost = all_seeds[~pd.MultiIndex.from_frame(all_seeds[[*keys, "seed"]]).isin(found)]
+    return pd.concat([table, lost], ignore_index=True) if len(lost) else table
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -133,13 +150,26 @@ class Finding:
     prediction: Prediction
     values: pd.Series
     source: str
+    identity: bool = False  # networks of any weights have this value
 
 
 def checks(trained: Trained, scale: str, level: float) -> pd.DataFrame:
-    """Verdicts on what the paper says of single gaps and of networks together, in the schema of `verdict.COLUMNS`."""
+    """Verdicts on what the paper says of single gaps and of networks together, in the schema of `verdict.COLUMNS`.
+
+    `scale` is that of the trained networks.
+    """
     statements = (_positions, _encodings, _depth, _weak_at_the_end, _ends, _lost_in_the_middle, _vocabularies, _sinks)
     rows = [
-        mean_row(found.claim, found.item, found.quantity, found.prediction, found.values, level, found.source)
+        mean_row(
+            found.claim,
+            found.item,
+            found.quantity,
+            found.prediction,
+            found.values,
+            level,
+            found.source,
+            found.identity,
+        )
         for statement in statements
         for found in statement(trained)
     ]
@@ -154,7 +184,8 @@ def _positions(trained: Trained) -> Iterator[Finding]:
             quantity = f"{pair} gap; {vocabulary}, {study}, mask {mask}, PE {encoding}, {depth} layers"
             gap, source = gaps.set_index("seed")["gap"], _expected_by(study, mask, encoding)
             claim = _claim_on_gap(vocabulary, study, mask, encoding, pair)
-            yield Finding(claim, FIGURES[vocabulary, study], quantity, prediction, gap, source)
+            identity = mask == encoding == "none"
+            yield Finding(claim, FIGURES[vocabulary, study], quantity, prediction, gap, source, identity)
 
 
 def _expected_by(study: str, mask: str, encoding: str) -> str:
@@ -195,7 +226,7 @@ def _encodings(trained: Trained) -> Iterator[Finding]:
                 minus = _of(by_encoding, "gap", pair=FIRST_LAST, encoding=less)
                 quantity = f"{FIRST_LAST} gap, {more} - {less}; {vocabulary}, {depth} layers, no residual"
                 source = "Section 5.1: both reduce primacy, RoPE less so"
-                yield Finding(claim, item, quantity, MORE, gap - minus, source)
+                yield Finding(claim, item, quantity, MORE, _minus(gap, minus), source)
 
 
 def _depth(trained: Trained) -> Iterator[Finding]:
@@ -214,7 +245,7 @@ def _depth(trained: Trained) -> Iterator[Finding]:
                 gap = _of(by_depth, "gap", pair=FIRST_LAST, depth=deeper)
                 minus = _of(by_depth, "gap", pair=FIRST_LAST, depth=than)
                 quantity = f"{FIRST_LAST} gap, {deeper} - {than} layers; {vocabulary}, {study}, encoding {encoding}"
-                change = gap - minus if deeper > than else NOT_TRAINED
+                change = _minus(gap, minus) if deeper > than else NOT_TRAINED
                 yield Finding(claim, FIGURES[vocabulary, study], quantity, MORE, change, source)
 
 
@@ -238,7 +269,7 @@ def _ends(trained: Trained) -> Iterator[Finding]:
         quantity = f"{FIRST_LAST} gap, causal - no mask; {vocabulary}, no PE, trained on both ends"
         source = "Section 5.2: the causal mask induces primacy by itself"
         claim, item = claims.get(vocabulary, ""), FIGURES[vocabulary, "ends"]
-        yield Finding(claim, item, quantity, MORE, causal - without, source)
+        yield Finding(claim, item, quantity, MORE, _minus(causal, without), source)
 
 
 def _lost_in_the_middle(trained: Trained) -> Iterator[Finding]:
@@ -261,14 +292,14 @@ def _vocabularies(trained: Trained) -> Iterator[Finding]:
             isotropic, gaussian = (_of(gaps, "gap", vocabulary=name) for name in ("isotropic", "gaussian"))
             quantity = f"{FIRST_LAST} gap, lambda = 0 - gaussian; {depth} layers, no residual, encoding {encoding}"
             source = "Appendix L: lambda = 0 resembles the Gaussian vocabulary"
-            yield Finding("emergence-isotropic", "Appendix L", quantity, EQUAL, isotropic - gaussian, source)
+            yield Finding("emergence-isotropic", "Appendix L", quantity, EQUAL, _minus(isotropic, gaussian), source)
     for (encoding, depth), plain in _networks(trained.accuracy, ["encoding", "depth"], study="plain"):
         if {"gaussian", "fixed"} <= set(plain["vocabulary"]):
             by_seed = plain.groupby(["vocabulary", "seed"])["accuracy"].mean().reset_index()
             gaussian, fixed = (_of(by_seed, "accuracy", vocabulary=name) for name in ("gaussian", "fixed"))
             quantity = f"accuracy, gaussian - fixed; {depth} layers, no residual, encoding {encoding}"
             source = "Appendix L: anisotropy makes the task harder"
-            yield Finding("emergence-harder", "Appendix L", quantity, MORE, gaussian - fixed, source)
+            yield Finding("emergence-harder", "Appendix L", quantity, MORE, _minus(gaussian, fixed), source)
 
 
 def _sinks(trained: Trained) -> Iterator[Finding]:
@@ -315,6 +346,11 @@ def _networks(table: pd.DataFrame, keys: list[str], **wanted: object) -> Iterato
 def _of(table: pd.DataFrame, value: str, **wanted: object) -> pd.Series:
     """A value by seed, of the rows that have the values `wanted`."""
     return _where(table, **wanted).set_index("seed")[value]
+
+
+def _minus(values: pd.Series, others: pd.Series) -> pd.Series:
+    """The difference for each seed that both were started with; NaN where one of them diverged."""
+    return (values - others).loc[values.index.intersection(others.index)]
 
 
 def _where(table: pd.DataFrame, **wanted: object) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The registry of claims: what the papers claim, and what is ours beside it, as published/claims.csv lists them."""
+"""The registry of claims: what the papers claim, and what we claim beside them, as published/claims.csv lists it."""
 
 import csv
 from collections.abc import Iterable
@@ -11,6 +11,9 @@ from position_bias.running.runtime import InputError
 OURS = "ours"
 WHOSE = ("paper", "secondary source", OURS)  # read in the paper's text; known only from what others write of it; ours
 TRUTH = {"true": True, "false": False}
+NOTHING = "nothing"
+NEEDS = (NOTHING, "iterations", "prompts", "pretrained models", "lengths")  # what a claim can speak about
+SCALES = ("test", "laptop", "longer", "paper")  # of rows of checks, the smallest first
 
 
 @dataclass(frozen=True)
@@ -23,10 +26,18 @@ class Claim:
     place: str  # where the claim stands in its source
     statement: str  # in our words
     whose: str  # one of WHOSE
+    needs: (
+        str  # of NEEDS, joined by " and ": what of the paper's scale its statement is about; nothing: any scale will do
+    )
     table: str  # of checks, below results/tables/: structural/checks
     shown: str  # the figure or table that shows it, a target of the workflow
     published: str = ""  # id of what the paper prints for it, in published/values.csv
     ranges: bool = False  # low and high are a range over settings or layers, and no interval: it is not widened
+    garbled: bool = False  # the source that it is known from may have garbled it, so that nobody is held to it
+
+    def met_at(self, scale: str) -> bool:
+        """Whether rows at this scale are about what the claim is about, and can therefore settle it."""
+        return self.needs == NOTHING or scale == SCALES[-1]
 
 
 COLUMNS = tuple(field.name for field in fields(Claim))
@@ -60,7 +71,9 @@ def _claim(path: str | Path, number: int, cells: list[str]) -> Claim:
     row: dict[str, Any] = dict(zip(COLUMNS, cells, strict=True))
     if empty := [column for column, cell in row.items() if not cell and column not in MAY_BE_EMPTY]:
         raise InputError(f"row {number} of {path} has nothing in column {', '.join(empty)}")
-    for column, known in {"whose": WHOSE, "ranges": tuple(TRUTH)}.items():
-        if row[column] not in known:
-            raise InputError(f"claim {row['id']} in {path} has {column} {row[column]}; use one of: {', '.join(known)}")
-    return Claim(**row | {"ranges": TRUTH[row["ranges"]]})
+    known_values = {"whose": WHOSE, "needs": NEEDS, "ranges": tuple(TRUTH), "garbled": tuple(TRUTH)}
+    for column, known in known_values.items():
+        for value in row[column].split(" and "):
+            if value not in known:
+                raise InputError(f"claim {row['id']} in {path} has {column} {value}; use one of: {', '.join(known)}")
+    return Claim(**row | {column: TRUTH[row[column]] for column in ("ranges", "garbled")})

@@ -1,8 +1,12 @@
 """The scorecard: one verdict for each claim of the registry, from the rows of the tables of checks that carry its id.
 
 A claim that several rows speak of holds where all of them hold, and fails where one of them does. Rows that are tested
-together have their intervals widened (Bonferroni, by Student's quantiles), so that among many rows none settles a claim
+together have their intervals widened (Bonferroni, by Student's quantiles), so that among many rows none decides a claim
 by chance alone. Rows that state a range over settings keep it, and the verdict that they have.
+
+The same quantity can be measured at several scales: then the row of the largest speaks, and the verdicts at the others
+stay visible. A verdict is settled where all rows that speak are of the scale that the claim is about (`Claim.needs`),
+or where a row of that scale fails. Any other verdict is only seen at a smaller scale, whether it would hold or fail.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,10 +16,11 @@ import pandas as pd
 
 from position_bias.running.runtime import InputError
 from position_bias.statistics import t_quantile
-from position_bias.verdicts.claim import OURS, Claim, tables
+from position_bias.verdicts.claim import SCALES, WHOSE, Claim, tables
 from position_bias.verdicts.verdict import COLUMNS, PREDICTION, Prediction, Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "not separable", "not testable here")
+UNTESTABLE = VERDICTS[-1]
 
 SCORECARD_COLUMNS = (
     "claim",
@@ -23,7 +28,11 @@ SCORECARD_COLUMNS = (
     "item",
     "statement",
     "whose",
+    "needs",
+    "garbled",
     "verdict",
+    "settled",
+    "by scale",  # the verdict at each scale, the largest first
     *(f"rows: {verdict}" for verdict in VERDICTS),
     "quantity",  # of the row that decides
     *PREDICTION,
@@ -31,7 +40,9 @@ SCORECARD_COLUMNS = (
     "low",  # of the widened interval
     "high",
     "n",
+    "diverged",
     "scale",
+    "source",
     "published",  # what the paper prints for it, where it does
     "shown",  # what to look at
     "table",  # whose rows these are
@@ -45,7 +56,7 @@ def scorecard(
 
     `checks` are tables in the schema of `verdict`, by the name that claims give them; `published` what the papers
     print, by the id that claims give it; `level` that of the intervals. Raises InputError where a row carries an id
-    that is not registered for its table, or a claim has no row.
+    that is not registered for its table, a claim has no row, or a row that is tested has no finite interval.
     """
     claims = tuple(claims)
     rows = {name: _by_claim(name, checks[name], claims) for name in tables(claims)}
@@ -69,7 +80,23 @@ def _by_claim(name: str, table: pd.DataFrame, claims: Iterable[Claim]) -> dict[s
             f"table {name} has rows of claim {unknown[0]}, which published/claims.csv does not register for this "
             "table; register it, or correct the id"
         )
+    tested = table[table["verdict"] != UNTESTABLE]
+    unbounded = tested[~np.isfinite(tested[["low", "high"]].to_numpy(float)).all(axis=1)]
+    if len(unbounded):
+        raise InputError(f"table {name} has a verdict on {unbounded['quantity'].iloc[0]!r} without a finite interval")
     return {str(claim): rows for claim, rows in table.groupby(ids, sort=False) if claim}
+
+
+def speaking(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each quantity the row of the largest scale, untestable ones last; identities only where there is nothing else.
+
+    An identity is a row whose value networks of any weights have. It supports no claim.
+    """
+    telling = rows[~rows["identity"].astype(bool)]
+    rows = telling if len(telling) else rows.assign(verdict=UNTESTABLE)
+    rank = rows["scale"].map(SCALES.index).where(rows["verdict"] != UNTESTABLE, -1)
+    largest = rank.groupby([rows["item"], rows["quantity"]], sort=False).transform("max")
+    return rows[rank == largest]
 
 
 def widened(rows: pd.DataFrame, level: float) -> pd.DataFrame:
@@ -78,7 +105,7 @@ def widened(rows: pd.DataFrame, level: float) -> pd.DataFrame:
     An interval of `n` observations is widened about its middle by the quotient of Student's quantiles with n - 1
     degrees of freedom. What has no width, a count or a bound that is computed exactly, stays as it is.
     """
-    testable = rows["verdict"] != "not testable here"
+    testable = rows["verdict"] != UNTESTABLE
     tests = int((testable & (rows["high"] > rows["low"])).sum())
     found = rows.copy()
     if tests > 1:
@@ -87,7 +114,7 @@ def widened(rows: pd.DataFrame, level: float) -> pd.DataFrame:
         middle, half = (rows["low"] + rows["high"]) / 2, (rows["high"] - rows["low"]) / 2
         found["low"], found["high"] = middle - factor * half, middle + factor * half
     intervals = zip(_predictions(rows), found["low"], found["high"], testable, strict=True)
-    found["verdict"] = [p.verdict(low, high) if test else "not testable here" for p, low, high, test in intervals]
+    found["verdict"] = [p.verdict(low, high) if test else UNTESTABLE for p, low, high, test in intervals]
     return found
 
 
@@ -97,39 +124,119 @@ def _predictions(rows: pd.DataFrame) -> list[Prediction]:
 
 def together(verdicts: Iterable[str]) -> Verdict:
     """The verdict on a claim, of those on the rows that speak of it."""
-    testable = [verdict for verdict in verdicts if verdict != "not testable here"]
+    testable = [verdict for verdict in verdicts if verdict != UNTESTABLE]
     if not testable:
-        return "not testable here"
+        return UNTESTABLE
     if "fails" in testable:
         return "fails"
     return "holds" if set(testable) == {"holds"} else "not separable"
 
 
 def as_stated(table: pd.DataFrame) -> pd.Series:
-    """What each claim of a scorecard says, with the mark of those that are ours."""
-    return table["statement"].where(table["whose"] != OURS, "ours: " + table["statement"])
+    """What each claim of a scorecard says, with a mark where its source may have garbled it."""
+    return table["statement"].where(~table["garbled"].astype(bool), table["statement"] + " (garbled in its source?)")
+
+
+HEADINGS = dict(
+    zip(WHOSE, ("claims of the papers", "claims known from secondary sources", "claims that we add"), strict=True)
+)
+
+
+def counts(table: pd.DataFrame) -> list[str]:
+    """A sentence for the papers' own claims, those of secondary sources and ours: how many are settled, and how."""
+    sentences = []
+    for whose, heading in HEADINGS.items():
+        of_whose = table[(table["whose"] == whose) & ~table["garbled"].astype(bool)]
+        settled = of_whose[of_whose["settled"].astype(bool)]
+        smaller = of_whose[~of_whose["settled"].astype(bool) & (of_whose["verdict"] != UNTESTABLE)]
+        without = len(of_whose) - len(settled) - len(smaller)
+        if len(of_whose):
+            sentences.append(
+                f"Of {len(of_whose)} {heading}, {len(settled)} are settled: {_numbers(settled)}. "
+                f"{len(smaller)} are seen at a smaller scale only: {_numbers(smaller)}. {without} have no data."
+            )
+    if garbled := int(table["garbled"].astype(bool).sum()):
+        sentences.append(f"{garbled} more may be garbled in its source, and is not counted.")
+    return sentences
+
+
+def _numbers(claims: pd.DataFrame) -> str:
+    found = claims["verdict"].value_counts()
+    words = {"holds": "hold", "fails": "fail", "not separable": "are not separable"}
+    return ", ".join(f"{found.get(verdict, 0)} {word}" for verdict, word in words.items())
 
 
 def short(table: pd.DataFrame) -> str:
-    """The scorecard in a terminal: how many claims of each paper hold, then a line a claim."""
-    counts = pd.crosstab(table["paper"], table["verdict"]).reindex(columns=list(VERDICTS), fill_value=0)
-    lines = [counts.to_string(index_names=False)]
-    for paper, of_paper in table.groupby("paper", sort=False):
-        width = max(map(len, of_paper["verdict"]))
-        claims = zip(of_paper["verdict"], of_paper["item"], as_stated(of_paper), strict=True)
-        lines += ["", f"{paper}", *(f"  {verdict:{width}}  {item}: {statement}" for verdict, item, statement in claims)]
+    """The scorecard in a terminal: how many claims are settled, then a line a claim, in brackets where it is not."""
+    lines = ["Verdicts in brackets are seen at a smaller scale than the claim is about.", "", *counts(table)]
+    for (paper, whose), claims in table.groupby(["paper", "whose"], sort=False):
+        marked = claims["verdict"].where(claims["settled"].astype(bool), "(" + claims["verdict"] + ")")
+        width = max(map(len, marked))
+        rows = zip(marked, claims["item"], as_stated(claims), strict=True)
+        lines += [
+            "",
+            f"{paper}: {HEADINGS[str(whose)]}",
+            *(f"  {verdict:{width}}  {item}: {statement}" for verdict, item, statement in rows),
+        ]
     return "\n".join(lines) + "\n"
 
 
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """The scorecard for people: claim, verdict, what was measured, who says so, and where the finding is told."""
+    marked = table["verdict"].where(table["settled"].astype(bool), table["verdict"] + ", at a smaller scale")
+    intervals = zip(table["measured"], table["low"], table["high"], table["n"], table["quantity"], strict=True)
+    return pd.DataFrame(
+        {
+            "claim": table["item"] + ": " + as_stated(table),
+            "verdict": marked + " (" + table["by scale"] + ")",
+            "measured": [
+                f"{measured:.3g} [{low:.3g}, {high:.3g}], n = {n}: {quantity}"
+                for measured, low, high, n, quantity in intervals
+            ],
+            "source": table["paper"] + ", " + table["whose"],
+            "finding": [f"[{claim}](deviations.md#{claim})" for claim in table["claim"]],
+        }
+    )
+
+
 def _judged(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level: float) -> dict[str, object]:
-    rows = rows if claim.ranges else widened(rows, level)
-    verdict = together(rows["verdict"])
-    decisive = _decisive(rows, verdict)
-    counts = {f"rows: {kind}": int((rows["verdict"] == kind).sum()) for kind in VERDICTS}
-    own = {"claim": claim.id} | {name: getattr(claim, name) for name in ("paper", "item", "statement", "whose")}
-    seen = {name: decisive[name] for name in ("quantity", *PREDICTION, "measured", "low", "high", "n", "scale")}
-    printed = {"published": published[claim.published] if claim.published else ""}
-    return {**own, "verdict": verdict, **counts, **seen, **printed, "shown": claim.shown, "table": claim.table}
+    heard = _together_at(claim, speaking(rows), level)
+    verdict = together(heard["verdict"])
+    met = heard["scale"].map(claim.met_at) & (heard["verdict"] != UNTESTABLE)
+    tested = heard["verdict"] != UNTESTABLE
+    settled = bool(tested.any() and (met[tested].all() or "fails" in set(heard["verdict"][met])))
+    decisive = _decisive(heard[met] if settled else heard, verdict)
+    numbers = {f"rows: {kind}": int((heard["verdict"] == kind).sum()) for kind in VERDICTS}
+    own = {name: getattr(claim, name) for name in ("paper", "item", "statement", "whose", "needs", "garbled")}
+    seen = {name: decisive[name] for name in ("quantity", *PREDICTION, "measured", "low", "high", "n", "diverged")}
+    return {
+        "claim": claim.id,
+        **own,
+        "verdict": verdict,
+        "settled": settled,
+        "by scale": _by_scale(claim, rows, level),
+        **numbers,
+        **seen,
+        "scale": decisive["scale"],
+        "source": decisive["source"],
+        "published": published[claim.published] if claim.published else "",
+        "shown": claim.shown,
+        "table": claim.table,
+    }
+
+
+def _together_at(claim: Claim, rows: pd.DataFrame, level: float) -> pd.DataFrame:
+    return rows if claim.ranges else widened(rows, level)
+
+
+def _by_scale(claim: Claim, rows: pd.DataFrame, level: float) -> str:
+    """The verdict of the rows of each scale by themselves, the largest scale first: "paper: holds; laptop: fails"."""
+    telling = rows[~rows["identity"].astype(bool)]
+    found = []
+    for scale in reversed(SCALES):
+        verdict = together(_together_at(claim, telling[telling["scale"] == scale], level)["verdict"])
+        found += [f"{scale}: {verdict}"] if verdict != UNTESTABLE else []
+    return "; ".join(found)
 
 
 def _decisive(rows: pd.DataFrame, verdict: Verdict) -> pd.Series:

@@ -31,6 +31,8 @@ COLUMNS = (
     "n",  # observations behind the interval: prompts, seeds, layers or comparisons
     "scale",
     "verdict",
+    "identity",  # true where networks of any weights have this value, so that the row supports no claim
+    "diverged",  # seeds that diverged in training, and are left out
     "source",  # who predicts it, and where
 )
 
@@ -81,6 +83,8 @@ def row(
     n: int,
     source: str,
     testable: bool = True,
+    identity: bool = False,
+    diverged: int = 0,
 ) -> dict[str, object]:
     """What `prediction` makes of a measured value and its interval; nothing, where it is not `testable` here.
 
@@ -99,21 +103,43 @@ def row(
         "high": high,
         "n": n,
         "verdict": prediction.verdict(low, high) if testable else "not testable here",
+        "identity": identity,
+        "diverged": diverged,
         "source": source,
     }
 
 
 def mean_row(
-    claim: str, item: str, quantity: str, prediction: Prediction, observed: pd.Series, level: float, source: str
+    claim: str,
+    item: str,
+    quantity: str,
+    prediction: Prediction,
+    observed: pd.Series,
+    level: float,
+    source: str,
+    identity: bool = False,
 ) -> dict[str, object]:
     """What `prediction` makes of the mean over independent observations, with Student's interval.
 
-    Missing observations (seeds that diverged) are left out. Where none is left, the prediction cannot be tested.
+    Missing observations are those of seeds that diverged: they are left out, and the row says how many they are. Where
+    none is left, the prediction cannot be tested.
     """
     values = observed.dropna().to_numpy(float)
     low, high = map(float, t_interval(values, level))
     measured = float(values.mean()) if len(values) else math.nan
-    return row(claim, item, quantity, prediction, measured, (low, high), len(values), source)
+    diverged = int(observed.isna().sum())
+    return row(
+        claim,
+        item,
+        quantity,
+        prediction,
+        measured,
+        (low, high),
+        len(values),
+        source,
+        identity=identity,
+        diverged=diverged,
+    )
 
 
 def for_each(claims: Iterable[str], found: dict[str, object]) -> list[dict[str, object]]:
@@ -128,3 +154,8 @@ def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataF
         if set(found) != set(COLUMNS):
             raise ValueError(f"a verdict row has columns {sorted(found)}, not {sorted(COLUMNS)}")
     return pd.DataFrame(complete, columns=list(COLUMNS))
+
+
+def tested(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that have a measurement: what a long run leaves out is not reported as missing a second time."""
+    return table[table["verdict"] != "not testable here"]

@@ -1,15 +1,21 @@
-from position_bias.emergence import checks, gaps
+import pandas as pd
+
+from position_bias.emergence import checks, evidence, gaps
 from position_bias.running import artifacts, runtime
+from position_bias.verdicts.verdict import tested
 
 with runtime.job(snakemake.log[0]):
+    params = snakemake.params
     tests = gaps.of_training_omega(gaps.read(snakemake.input.curves))
     of_sinks = [*gaps.CONFIGURATION, "seed", "state", "tau", "token", "value"]
-    sinks = artifacts.read_tables(snakemake.input.sinks, of_sinks)
-    trained = checks.Trained(
-        gaps=gaps.trained(gaps.curves(tests)),
-        accuracy=gaps.by_position(tests),
-        sinks=gaps.of_training_omega(sinks[sinks["tau"] == snakemake.params.threshold]),
+    sinks = artifacts.read_tables(snakemake.input.sinks, of_sinks)[of_sinks]
+    trained = checks.Trained.of(
+        gaps.curves(tests), gaps.by_position(tests), gaps.of_training_omega(sinks[sinks["tau"] == params.threshold])
     )
-    table = checks.checks(trained, snakemake.params.scale, snakemake.params.level)
+    kept = evidence.trained(params.evidence, params.threshold)
+    tables = [
+        checks.checks(trained, params.scale, params.level),
+        *(tested(checks.checks(networks, scale, params.level)) for scale, networks in kept.items()),
+    ]
     for path in snakemake.output:
-        artifacts.write_table(path, table)
+        artifacts.write_table(path, pd.concat(tables, ignore_index=True))

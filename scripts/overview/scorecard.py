@@ -16,7 +16,7 @@ with runtime.job(snakemake.log[0]):
     values = pd.read_csv(snakemake.input.published, dtype=str)  # as printed, zeros at the end included
     published = dict(zip(values["id"], values["value"], strict=True))
     table = scorecard.scorecard(claims, checks, published, snakemake.params.level)
-    for path in (out.csv, out.md):
-        artifacts.write_table(path, table)
+    artifacts.write_table(out.csv, table)
+    artifacts.write_table(out.md, scorecard.readable(table))
     with runtime.whole_file(out.txt) as partial:
         Path(partial).write_text(scorecard.short(table), encoding="utf-8")

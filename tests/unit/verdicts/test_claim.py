@@ -10,7 +10,7 @@ import pytest
 from workflow import rules
 
 from position_bias.running.runtime import InputError
-from position_bias.verdicts.claim import COLUMNS, OURS, Claim, registry, tables
+from position_bias.verdicts.claim import COLUMNS, NOTHING, OURS, SCALES, Claim, registry, tables
 
 ROOT = Path(__file__).parents[3]
 PAPERS = {"structural", "emergence", "layernorm", "postnorm"}
@@ -38,8 +38,10 @@ def is_output(path):
 
 # How it is read
 
+KERNELS = ("structural-smooth-kernels", "structural-assumption-needed")  # on Assumption 4.1, without any network
+
 HEADER = ",".join(COLUMNS)
-LINE = "a-1,emergence,Figure 2,Section 5,it rises,paper,emergence/checks,figures/x.pdf,,true"
+LINE = "a-1,emergence,Figure 2,Section 5,it rises,paper,iterations,emergence/checks,figures/x.pdf,,true,false"
 
 
 def read(folder, *lines, header=HEADER):
@@ -48,12 +50,21 @@ def read(folder, *lines, header=HEADER):
 
 
 def test_a_line_is_a_claim(tmp_path):
-    paper = ("emergence", "Figure 2", "Section 5", "it rises", "paper", "emergence/checks", "figures/x.pdf")
+    paper = (
+        "emergence",
+        "Figure 2",
+        "Section 5",
+        "it rises",
+        "paper",
+        "iterations",
+        "emergence/checks",
+        "figures/x.pdf",
+    )
     second = LINE.replace("a-1", "a-2").replace("it rises", '"falls, a little"').replace("paper,", "ours,")
-    first, second = read(tmp_path, LINE, second.replace(",,true", ",value_1,false"))
-    assert first == Claim("a-1", *paper, published="", ranges=True)
+    first, second = read(tmp_path, LINE, second.replace(",,true,false", ",value_1,false,true"))
+    assert first == Claim("a-1", *paper, published="", ranges=True, garbled=False)
     assert (second.id, second.statement, second.whose) == ("a-2", "falls, a little", "ours")
-    assert (second.published, second.ranges) == ("value_1", False)
+    assert (second.published, second.ranges, second.garbled) == ("value_1", False, True)
 
 
 def test_every_claim_is_read_in_the_order_of_the_file():
@@ -65,10 +76,11 @@ def test_every_claim_is_read_in_the_order_of_the_file():
     [
         ([LINE, LINE], "has claim a-1 twice"),
         ([LINE.replace("true", "yes")], "claim a-1 in .* has ranges yes; use one of: true, false"),
+        ([LINE.replace("iterations", "prompts and luck")], "claim a-1 in .* has needs luck; use one of: nothing, iter"),
         ([LINE.replace("paper,", "theirs,")], "claim a-1 in .* has whose theirs; use one of: paper, secondary source"),
         ([LINE.replace("it rises", "")], "row 2 of .* has nothing in column statement"),
-        ([LINE, "a-2,emergence"], "row 3 of .* has 2 cells, not 10"),
-        ([LINE, ""], "row 3 of .* has 0 cells, not 10"),
+        ([LINE, "a-2,emergence"], "row 3 of .* has 2 cells, not 12"),
+        ([LINE, ""], "row 3 of .* has 0 cells, not 12"),
     ],
 )
 def test_a_registry_that_cannot_be_used_ends_in_one_line(tmp_path, lines, message):
@@ -128,7 +140,7 @@ def test_papers_at_hand_speak_for_themselves_and_those_on_norms_by_a_secondary_s
 
 @every_claim
 def test_a_claim_fits_its_line(claim):
-    assert 0 < len(claim.statement) <= (78 - len("ours: ") if claim.whose == OURS else 78)
+    assert 0 < len(claim.statement) <= 78
     assert 0 < len(claim.item) <= 16
     assert claim.statement.strip(" .") == claim.statement
     assert not claim.statement.startswith("ours")
@@ -163,3 +175,19 @@ def test_published_values_are_numbers_known_to_half_of_their_last_digit():
     for value, tolerance in values[["value", "tolerance"]].itertuples(index=False):
         last_digit = Decimal(1).scaleb(int(Decimal(value).as_tuple().exponent))
         assert Decimal(tolerance) == last_digit / 2, f"{value} +- {tolerance}"
+
+
+@pytest.mark.parametrize(
+    ("needs", "met"),
+    [("nothing", ["test", "laptop", "longer", "paper"]), ("iterations", ["paper"]), ("prompts and lengths", ["paper"])],
+)
+def test_rows_of_the_scale_that_a_claim_is_about_meet_its_needs(needs, met):
+    claim = Claim("a", "emergence", "Figure 2", "Section 5", "it rises", "paper", needs, "emergence/checks", "x.pdf")
+    assert [scale for scale in SCALES if claim.met_at(scale)] == met
+
+
+@every_claim
+def test_theory_needs_nothing_and_trained_networks_need_the_scale_of_their_paper(claim):
+    theory = claim.item.startswith(("Theorem", "Lemma", "Proposition", "Appendices"))
+    if claim.paper in ("structural", "emergence"):
+        assert (claim.needs == NOTHING) == (theory or claim.id in KERNELS)

@@ -17,7 +17,9 @@ from position_bias.verdicts.verdict import COLUMNS, Prediction, row, table
 
 ABOVE = Prediction(">", 0.0, 0.01)
 TABLE = "emergence/checks"
-CLAIM = Claim("rises", "emergence", "Figure 2", "Section 5", "it rises", "paper", TABLE, "figures/x.pdf", published="a")
+CLAIM = Claim(
+    "rises", "emergence", "Figure 2", "Section 5", "it rises", "paper", "nothing", TABLE, "figures/x.pdf", "a"
+)
 
 
 def check(measured, half, n=5, prediction=ABOVE, quantity="gap", claim="rises", item="Figure 2"):
@@ -144,27 +146,108 @@ def test_where_rows_stand_decides_nothing(order):
 
 
 def test_a_table_of_another_schema_is_refused():
-    with pytest.raises(InputError, match="table emergence/checks lacks column verdict"):
+    with pytest.raises(InputError, match="table emergence/checks lacks column diverged, source"):
         scorecard.scorecard([CLAIM], {TABLE: pd.DataFrame(columns=COLUMNS[:-2])}, {"a": ""}, 0.95)
 
 
-def test_the_terminal_shows_counts_and_a_line_a_claim():
-    claims = [
-        CLAIM,
-        Claim("t", "layernorm", "Theorem 1", "Section 2", "a norm", "secondary source", TABLE, "figures/y.pdf"),
-        Claim("n", "layernorm", "the null", "ours", "no norm", "ours", TABLE, "figures/y.pdf"),
-    ]
-    rows = [check(0.2, 0.01), check(-0.5, 0.01, claim="t"), check(0.5, 0.01, claim="n")]
+def at(scale, *rows):
+    return table("emergence", scale, rows)
+
+
+def judged_at(*tables, needs="iterations"):
+    claim = dataclasses.replace(CLAIM, needs=needs)
+    (found,) = scorecard.scorecard([claim], {TABLE: pd.concat(tables)}, {"a": ""}, 0.95).to_dict("records")
+    return found["verdict"], found["settled"], found["scale"], found["by scale"]
+
+
+UP, DOWN, OPEN = check(0.2, 0.01), check(-0.2, 0.01), check(0.0, 0.1)
+OTHER_UP, OTHER_DOWN = (check(value, 0.01, quantity="another gap") for value in (0.2, -0.2))
+
+
+@pytest.mark.parametrize(
+    ("tables", "expected"),
+    [
+        ([at("laptop", UP)], ("holds", False, "laptop", "laptop: holds")),
+        ([at("longer", DOWN)], ("fails", False, "longer", "longer: fails")),
+        ([at("paper", UP)], ("holds", True, "paper", "paper: holds")),
+        ([at("laptop", DOWN), at("paper", UP)], ("holds", True, "paper", "paper: holds; laptop: fails")),
+        ([at("laptop", UP), at("paper", DOWN)], ("fails", True, "paper", "paper: fails; laptop: holds")),
+        ([at("laptop", UP), at("longer", DOWN)], ("fails", False, "longer", "longer: fails; laptop: holds")),
+        (
+            [at("laptop", UP), at("paper", OPEN)],
+            ("not separable", True, "paper", "paper: not separable; laptop: holds"),
+        ),
+        # of two quantities one has been seen at the paper's scale
+        ([at("laptop", UP, OTHER_UP), at("paper", UP)], ("holds", False, "laptop", "paper: holds; laptop: holds")),
+        ([at("laptop", UP, OTHER_UP), at("paper", DOWN)], ("fails", True, "paper", "paper: fails; laptop: holds")),
+        ([at("laptop", UP, OTHER_DOWN), at("paper", UP)], ("fails", False, "laptop", "paper: holds; laptop: fails")),
+    ],
+)
+def test_the_largest_scale_speaks_and_settles_what_the_claim_is_about(tables, expected):
+    verdict, settled, scale, by_scale = judged_at(*tables)
+    assert (verdict, settled, by_scale) == (expected[0], expected[1], expected[3])
+    assert scale == expected[2] or expected[0] == "holds"  # of rows that all hold the least convincing is shown
+
+
+def test_a_claim_that_needs_nothing_is_settled_at_any_scale():
+    assert judged_at(at("laptop", DOWN), needs="nothing") == ("fails", True, "laptop", "laptop: fails")
+
+
+def test_what_has_no_data_at_the_larger_scale_is_judged_at_the_smaller():
+    nothing = check(math.nan, 0.1)
+    assert judged_at(at("laptop", UP), at("paper", nothing)) == ("holds", False, "laptop", "laptop: holds")
+    assert judged_at(at("paper", nothing)) == ("not testable here", False, "paper", "")
+
+
+def test_an_identity_supports_no_claim():
+    identity = {**check(0.0, 0.0, prediction=Prediction("=", 0.0, 0.1), quantity="no mask"), "identity": True}
+    assert judged(UP, identity)["rows: holds"] == 1
+    assert judged(DOWN, identity)["verdict"] == "fails"
+    assert judged(identity)["verdict"] == "not testable here"
+
+
+@pytest.mark.parametrize("bound", ["low", "high"])
+def test_a_verdict_without_a_finite_interval_is_an_error(bound):
+    with pytest.raises(InputError, match="table emergence/checks has a verdict on 'gap' without a finite interval"):
+        judged({**UP, bound: math.inf})
+
+
+def claims_of_three():
+    secondary = dataclasses.replace(CLAIM, id="t", item="Theorem 1", statement="a norm", whose="secondary source")
+    own = dataclasses.replace(CLAIM, id="n", item="the null", statement="no norm", whose="ours", needs="iterations")
+    doubted = dataclasses.replace(secondary, id="d", statement="it falls", garbled=True)
+    rows = [UP, {**DOWN, "claim": "t"}, {**UP, "claim": "n"}, {**DOWN, "claim": "d"}]
     checks = {TABLE: table("emergence", "test", rows)}
-    lines = scorecard.short(scorecard.scorecard(claims, checks, {"a": ".17"}, 0.95)).splitlines()
-    assert lines[1].split() == ["emergence", "1", "0", "0", "0"]
-    assert lines[2].split() == ["layernorm", "1", "1", "0", "0"]
-    assert lines[3:] == [
+    return scorecard.scorecard([CLAIM, secondary, own, doubted], checks, {"a": ".17"}, 0.95)
+
+
+def test_the_terminal_shows_counts_and_a_line_a_claim():
+    lines = scorecard.short(claims_of_three()).splitlines()
+    assert lines[2:] == [
+        "Of 1 claims of the papers, 1 are settled: 1 hold, 0 fail, 0 are not separable. "
+        "0 are seen at a smaller scale only: 0 hold, 0 fail, 0 are not separable. 0 have no data.",
+        "Of 1 claims known from secondary sources, 1 are settled: 0 hold, 1 fail, 0 are not separable. "
+        "0 are seen at a smaller scale only: 0 hold, 0 fail, 0 are not separable. 0 have no data.",
+        "Of 1 claims that we add, 0 are settled: 0 hold, 0 fail, 0 are not separable. "
+        "1 are seen at a smaller scale only: 1 hold, 0 fail, 0 are not separable. 0 have no data.",
+        "1 more may be garbled in its source, and is not counted.",
         "",
-        "emergence",
+        "emergence: claims of the papers",
         "  holds  Figure 2: it rises",
         "",
-        "layernorm",
+        "emergence: claims known from secondary sources",
         "  fails  Theorem 1: a norm",
-        "  holds  the null: ours: no norm",
+        "  fails  Theorem 1: it falls (garbled in its source?)",
+        "",
+        "emergence: claims that we add",
+        "  (holds)  the null: no norm",
     ]
+
+
+def test_the_table_for_people_has_five_columns_and_a_link_to_the_finding():
+    table = scorecard.readable(claims_of_three())
+    assert list(table) == ["claim", "verdict", "measured", "source", "finding"]
+    own = table.iloc[2]
+    assert own["verdict"] == "holds, at a smaller scale (test: holds)"
+    assert own["measured"] == "0.2 [0.19, 0.21], n = 5: gap"
+    assert own["finding"] == "[n](deviations.md#n)"

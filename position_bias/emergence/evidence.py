@@ -1,0 +1,47 @@
+"""Tables of long trainings that evidence/ keeps, as the checks of trained networks read them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from position_bias.emergence.checks import Trained
+from position_bias.emergence.gaps import CONFIGURATION
+from position_bias.running import artifacts
+
+OWN = ["scale", "seed", *CONFIGURATION]
+COLUMNS = {
+    "curves": [*OWN, "iteration", "quantity", "value"],
+    "accuracy": [*OWN, "answer", "accuracy"],
+    "sinks": [*OWN, "state", "tau", "token", "value"],
+}
+DRAWN_AS_PRINTED = (
+    "paper"  # tokens as the text of the paper draws them; other groups are compared with these, not judged
+)
+
+
+def trained(groups: Iterable[str | Path], threshold: float) -> dict[str, Trained]:
+    """The networks of the groups, folders of evidence/emergence/, at each scale; sinks at one threshold.
+
+    Groups whose tokens are not drawn as the paper's text has it are left out. Raises InputError where a table cannot
+    be used.
+    """
+    folders = [Path(group) for group in groups if _as_printed(Path(group))]
+    tables = {name: _joined(folders, name) for name in COLUMNS}
+    tables["sinks"] = tables["sinks"][tables["sinks"]["tau"] == threshold]
+    return {
+        str(scale): Trained.of(*(table[table["scale"] == scale].drop(columns="scale") for table in tables.values()))
+        for scale in dict.fromkeys(tables["curves"]["scale"])
+    }
+
+
+def _as_printed(group: Path) -> bool:
+    return set(artifacts.read_table(group / "runs.csv", ["coordinates"])["coordinates"]) == {DRAWN_AS_PRINTED}
+
+
+def _joined(folders: Iterable[Path], name: str) -> pd.DataFrame:
+    """The tables of this name in all the folders that have one; no group has networks of another."""
+    paths = [folder / f"{name}.csv" for folder in folders if (folder / f"{name}.csv").is_file()]
+    empty = pd.DataFrame(columns=COLUMNS[name])
+    found = [artifacts.read_table(path, COLUMNS[name]) for path in paths]
+    return pd.concat(found, ignore_index=True)[COLUMNS[name]] if found else empty

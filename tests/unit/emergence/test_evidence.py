@@ -1,0 +1,83 @@
+"""What evidence/ keeps of long trainings, read back for the checks."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from position_bias.emergence import checks, evidence
+from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
+from position_bias.running import artifacts
+from position_bias.running.runtime import InputError
+
+NETWORK = dict(zip(CONFIGURATION, ("gaussian", "plain", "none", "causal", "none", False, 2, "none"), strict=True))
+
+
+def curves(depth=2, seeds=(0, 1, 2), lost=(), scale="paper"):
+    """Two tests of each seed; a seed that is lost has the first alone."""
+    return pd.DataFrame(
+        [
+            {**NETWORK, "depth": depth, "scale": scale, "seed": seed, "iteration": iteration, "quantity": pair} |
+            {"value": 0.1 * (1 + place) + 0.01 * seed}
+            for seed in seeds
+            for iteration in (50, 100)
+            for place, pair in enumerate(PAIR_NAMES)
+            if iteration == 50 or seed not in lost
+        ]
+    )  # fmt: skip
+
+
+def keep(folder, name, coordinates="paper", sinks=True, **how):
+    """A group as `snakemake evidence` writes it."""
+    table = curves(**how)
+    kept = table[table["iteration"] == 100][[*CONFIGURATION, "seed", "scale"]].drop_duplicates()
+    group = folder / name
+    artifacts.write_table(group / "curves.csv", table)
+    artifacts.write_table(group / "accuracy.csv", kept.assign(answer=1, accuracy=0.9))
+    artifacts.write_table(group / "runs.csv", pd.DataFrame([{"coordinates": coordinates, "scale": "paper"}]))
+    if sinks:
+        each = [kept.assign(state="trained", tau=tau, token=1, value=tau) for tau in (0.2, 0.3)]
+        artifacts.write_table(group / "sinks.csv", pd.concat(each))
+    return group
+
+
+def test_groups_are_joined_at_each_scale(tmp_path):
+    groups = [keep(tmp_path, "shallow"), keep(tmp_path, "deep", depth=4), keep(tmp_path, "longer", scale="longer")]
+    found = evidence.trained(groups, 0.2)
+    assert list(found) == ["paper", "longer"]
+    assert sorted(found["paper"].gaps["depth"].unique()) == [2, 4]
+    assert set(found["longer"].gaps["depth"]) == {2}
+    assert set(found["paper"].sinks["tau"]) == {0.2}
+    gap = found["longer"].gaps.query("pair == 'first-last'")["gap"]
+    np.testing.assert_allclose(gap, 0.1 * (1 + PAIR_NAMES.index("first-last")) + np.array([0, 0.01, 0.02]))
+
+
+def test_a_group_without_sinks_has_none(tmp_path):
+    assert evidence.trained([keep(tmp_path, "biased", sinks=False)], 0.2)["paper"].sinks.empty
+
+
+def test_no_group_is_no_network():
+    assert evidence.trained([], 0.2) == {}
+
+
+def test_tokens_drawn_as_in_the_authors_code_are_not_judged_with_those_of_the_text(tmp_path):
+    assert evidence.trained([keep(tmp_path, "other", coordinates="released")], 0.2) == {}
+
+
+def test_a_damaged_table_is_named(tmp_path):
+    group = keep(tmp_path, "damaged")
+    (group / "accuracy.csv").write_text("seed\n0\n")
+    with pytest.raises(InputError, match=r"damaged/accuracy\.csv is not usable"):
+        evidence.trained([group], 0.2)
+
+
+def test_seeds_that_diverged_are_counted_in_every_row_that_they_are_missing_from(tmp_path):
+    groups = [keep(tmp_path, "shallow", sinks=False, lost=(2,))]
+    groups.append(keep(tmp_path, "deep", sinks=False, depth=4, seeds=(0, 1, 2, 3)))
+    rows = checks.checks(evidence.trained(groups, 0.2)["paper"], "paper", 0.95).set_index("quantity")
+    assert set(rows["scale"]) == {"paper"}
+    alone = rows.loc["first-last gap; gaussian, plain, mask causal, PE none, 2 layers"]
+    assert (alone["n"], alone["diverged"]) == (2, 1)
+    deeper = rows.loc["first-last gap; gaussian, plain, mask causal, PE none, 4 layers"]
+    assert (deeper["n"], deeper["diverged"]) == (4, 0)
+    both = rows.loc["first-last gap, 4 - 2 layers; gaussian, plain, encoding none"]
+    assert (both["n"], both["diverged"]) == (2, 1)  # the fourth seed was started with four layers only
