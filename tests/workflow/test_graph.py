@@ -740,3 +740,15 @@ def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):
         fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == 15 + 19 + NORMALISED + 4 + 14
     )  # train and measure, emergence_train, layernorm_train, postnorm_train and its three experiments
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1 --config device=cpu", CUDA_VISIBLE_DEVICES="0,1")
+
+
+def test_the_script_of_a_job_runs_in_one_process_for_a_debugger(mine):
+    """On the inputs that are there, and with the bytes that Snakemake's own process of it wrote."""
+    table = mine.root / "results/tables/emergence/gaps.csv"
+    made = table.read_bytes()
+    table.unlink()
+    assert mine.run("python run_job.py results/tables/emergence/gaps.csv").returncode == 0
+    assert table.read_bytes() == made
+    ended = mine.run("python run_job.py results/tables/none.csv")
+    assert ended.returncode != 0
+    assert "results/tables/none.csv" in ended.stdout
