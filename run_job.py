@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from snakemake.api import SnakemakeApi
-from snakemake.exceptions import WorkflowError
+from snakemake.exceptions import RuleException, WorkflowError
 from snakemake.script import Snakemake
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
 
@@ -56,7 +56,7 @@ def main(target: str, *configfiles: str) -> None:
     """Run the script of the job that makes `target`."""
     try:
         script, snakemake = job(target, *configfiles)
-    except WorkflowError as error:
+    except (RuleException, WorkflowError) as error:
         sys.exit(f"error: {' '.join(str(error).split())}")
     for path in [*snakemake.output, *snakemake.log]:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
