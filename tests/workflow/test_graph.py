@@ -342,8 +342,9 @@ def report(built, tmp_path_factory):
 
 def test_the_report_holds_every_figure_and_table_with_its_caption(report):
     page = report.read_text()
-    for name in ("fig1", "fig5", "forces", "dichotomy", "training", "table2", "checks", "propositions"):
-        assert f"structural_{name}" in page
+    of_structural = ("draw_fig1", "draw_fig5", "draw_forces", "draw_dichotomy", "draw_training", "table2", "checks")
+    for rule in (f"structural_{name}" for name in (*of_structural, "propositions")):
+        assert rule in page
     for rule in (*LAYERNORM_FIGURES, *POSTNORM_FIGURES, "layernorm_checks", "postnorm_checks", "draw_scorecard"):
         assert rule in page
     for paper in ("scorecard", *FIGURES):
