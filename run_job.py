@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from snakemake.api import SnakemakeApi
+from snakemake.exceptions import RuleException, WorkflowError
 from snakemake.script import Snakemake
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
 
@@ -53,7 +54,10 @@ def job(target: str, *configfiles: str) -> tuple[str, Snakemake]:
 
 def main(target: str, *configfiles: str) -> None:
     """Run the script of the job that makes `target`."""
-    script, snakemake = job(target, *configfiles)
+    try:
+        script, snakemake = job(target, *configfiles)
+    except (RuleException, WorkflowError) as error:
+        sys.exit(f"error: {' '.join(str(error).split())}")
     for path in [*snakemake.output, *snakemake.log]:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     runpy.run_path(script, init_globals={"snakemake": snakemake}, run_name="__main__")

@@ -27,9 +27,10 @@ SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
 }
 SHOWN = re.compile(r"(figures/.*)\.pdf|(results/tables/.*)\.md")
 DATA = ("results/", "evidence/", "published/")
-SURROUNDINGS = {
-    f"position_bias/{name}.py" for name in ("artifacts", "provenance", "runtime", "plots/style")
-}  # of every script
+SURROUNDINGS = {  # of every script
+    f"position_bias/{name}.py"
+    for name in ("running/artifacts", "running/provenance", "running/runtime", "drawing/style")
+}
 INTRODUCTION = """# Map
 
 Where each item of a paper is: what to build, the rule that makes it, the code that says how, the data that it is

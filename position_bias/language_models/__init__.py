@@ -1,1 +1,1 @@
-"""Language models of the ALiBi families: their layout, the text they read, and training small ones offline."""
+"""Language models: their layout, the text they read, training small ones offline, and what is measured of them."""

@@ -68,7 +68,7 @@ KERNELS = (
 
 
 def checks(similarity: pd.DataFrame, kernels: pd.DataFrame, scale: str) -> pd.DataFrame:
-    """Verdicts on the tables of `structure.similarity` and `structure.kernels`, in the schema of `verdict.COLUMNS`.
+    """Verdicts on the tables of `content.similarity` and `content.kernels`, in the schema of `verdict.COLUMNS`.
 
     Each way of Table 5 and each kernel has its own; `measured` is the value of all layers together, `n` their number.
     """

@@ -27,7 +27,7 @@ LEAST_SHOWN = 1e-3
 def forces(table: pd.DataFrame) -> Figure:
     """Propositions 4.2-4.5: share of the last row on the first quarter of the tokens against each of four forces.
 
-    `table` is `claims.propositions.forces()`. The dots are one setting, which all panels share.
+    `table` is `checks_theory.forces()`. The dots are one setting, which all panels share.
     """
     figure, row = plt.subplots(1, len(FORCES), figsize=(PAGE, 2.0), sharey=True)
     for axes, (varied, (title, label)) in zip(row, FORCES.items(), strict=True):
@@ -51,7 +51,7 @@ def forces(table: pd.DataFrame) -> Figure:
 def dichotomy(table: pd.DataFrame) -> Figure:
     """Theorem 5.5: mass beyond the first token against depth, between its two bounds (dotted), a panel a schedule.
 
-    `table` is `claims.propositions.dichotomy()`.
+    `table` is `checks_theory.dichotomy()`.
     """
     figure, row = plt.subplots(1, len(SCHEDULES), figsize=(PAGE, 2.3), sharex=True, sharey=True)
     for axes, (schedule, title) in zip(row, SCHEDULES.items(), strict=True):

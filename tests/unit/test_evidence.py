@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from position_bias.emergence import studies as of_emergence
+from position_bias.emergence import settings as of_emergence
 from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
 from position_bias.postnorm import settings as of_postnorm
@@ -73,7 +73,7 @@ def test_there_are_long_runs():
 
 def test_a_long_run_is_valid_with_what_it_is_used_on(long_run):
     _, config = long_run
-    faults = [studies.faults for studies in (of_language_models, of_emergence, of_layernorm, of_postnorm)]
+    faults = [settings.faults for settings in (of_language_models, of_emergence, of_layernorm, of_postnorm)]
     configuration.check(config, SCHEMA, *faults)
 
 

@@ -342,8 +342,9 @@ def report(built, tmp_path_factory):
 
 def test_the_report_holds_every_figure_and_table_with_its_caption(report):
     page = report.read_text()
-    for name in ("fig1", "fig5", "forces", "dichotomy", "training", "table2", "checks", "propositions"):
-        assert f"structural_{name}" in page
+    of_structural = ("draw_fig1", "draw_fig5", "draw_forces", "draw_dichotomy", "draw_training", "table2", "checks")
+    for rule in (f"structural_{name}" for name in (*of_structural, "propositions")):
+        assert rule in page
     for rule in (*LAYERNORM_FIGURES, *POSTNORM_FIGURES, "layernorm_checks", "postnorm_checks", "draw_scorecard"):
         assert rule in page
     for paper in ("scorecard", *FIGURES):
@@ -740,3 +741,15 @@ def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):
         fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == 15 + 19 + NORMALISED + 4 + 14
     )  # train and measure, emergence_train, layernorm_train, postnorm_train and its three experiments
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1 --config device=cpu", CUDA_VISIBLE_DEVICES="0,1")
+
+
+def test_the_script_of_a_job_runs_in_one_process_for_a_debugger(mine):
+    """On the inputs that are there, and with the bytes that Snakemake's own process of it wrote."""
+    table = mine.root / "results/tables/emergence/gaps.csv"
+    made = table.read_bytes()
+    table.unlink()
+    assert mine.run("python run_job.py results/tables/emergence/gaps.csv").returncode == 0
+    assert table.read_bytes() == made
+    ended = mine.run("python run_job.py results/tables/none.csv")
+    assert ended.returncode != 0
+    assert "results/tables/none.csv" in ended.stdout

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from position_bias.emergence import checks as emergence
-from position_bias.emergence import gaps
+from position_bias.emergence import checks, gaps
 from position_bias.verdicts.verdict import COLUMNS, PREDICTION
 
 LEVEL = 0.95
@@ -144,18 +143,18 @@ def sink_frame(world):
     return pd.DataFrame(rows).sample(frac=1, random_state=9, ignore_index=True)
 
 
-def checks(world=None, accuracy=None, sinks=None):
-    trained = emergence.Trained(
+def judged(world=None, accuracy=None, sinks=None):
+    trained = checks.Trained(
         gaps=gap_frame(papers_world() if world is None else world),
         accuracy=accuracy_frame(accuracies() if accuracy is None else accuracy),
         sinks=sink_frame(sinks_of() if sinks is None else sinks),
     )
-    return emergence.checks(trained, "test", LEVEL)
+    return checks.checks(trained, "test", LEVEL)
 
 
 @pytest.fixture(scope="module")
 def papers():
-    return checks()
+    return judged()
 
 
 def find(table, *fragments):
@@ -223,7 +222,7 @@ def test_there_is_a_row_for_every_network_that_was_trained_and_no_other(papers):
 
 def test_the_order_of_rows_in_the_tables_decides_nothing(papers):
     world, accuracy, sinks = (dict(reversed(of.items())) for of in (papers_world(), accuracies(), sinks_of()))
-    other = checks(world, accuracy, sinks)
+    other = judged(world, accuracy, sinks)
     by_quantity = [table.sort_values("quantity", ignore_index=True) for table in (papers, other)]
     pd.testing.assert_frame_equal(*by_quantity)
 
@@ -285,7 +284,7 @@ def test_depths_are_compared_consecutively_and_end_to_end_once_each(depths, comp
     world = {
         (*network, depth, pair): {0: 0.1 * depth, 1: 0.1 * depth + 0.01} for depth in reversed(depths) for pair in PAIRS
     }
-    found = checks(world, sinks=sinks_of())
+    found = judged(world, sinks=sinks_of())
     found = found[found["quantity"].str.match(r"first-last gap, .* layers; ")]
     pairs = [quantity.split(", ")[1].split(" layers")[0] for quantity in found["quantity"]]
     assert sorted(pairs) == sorted(f"{deeper} - {than}" for deeper, than in compared)
@@ -306,7 +305,7 @@ def test_the_size_of_the_gap_at_the_end_is_compared_whatever_its_sign(vocabulary
     network = (vocabulary, "plain", "causal", "none", depth)
     world[(*network, pair)] = {seed: (-1) ** seed * abs(gap) for seed, gap in world[(*network, pair)].items()}
     world[(*network, "middle-last")] = {seed: -gap for seed, gap in world[(*network, "middle-last")].items()}
-    row = find(checks(world), f"size of the {pair} gap - middle-last gap", vocabulary, f"{depth} layers")
+    row = find(judged(world), f"size of the {pair} gap - middle-last gap", vocabulary, f"{depth} layers")
     one, other = ({seed: abs(gap) for seed, gap in world[(*network, of)].items()} for of in (pair, "middle-last"))
     assert_paired(row, one, other)
     assert row["verdict"] == "holds"
@@ -336,7 +335,7 @@ def test_that_the_middle_is_lost_is_testable_on_deep_networks_alone(deepest, tes
     network = ("fixed", "residual", "causal", "rope")
     world = {key: of for key, of in papers_world().items() if key[:4] != network}
     world |= {(*network, depth, pair): {0: 0.1, 1: 0.2} for depth in (1, deepest) for pair in PAIRS}
-    found = checks(world)
+    found = judged(world)
     found = found[found["quantity"].str.contains("gap; fixed, RoPE")]
     assert found["quantity"].str.contains(f"gap; fixed, RoPE, {deepest} layers").tolist() == [True] * 2
     assert found["n"].tolist() == [2 * testable] * 2
@@ -374,7 +373,7 @@ def test_vocabularies_are_compared_at_every_depth_that_both_have_and_name_it():
     for depth, shift in ((3, 0.0), (4, 0.02), (6, -0.2)):
         seeds = {seed: 0.3 + shift + 0.01 * seed for seed in range(3)}
         world |= {("isotropic", "plain", "causal", "rope", depth, pair): seeds for pair in PAIRS}
-    found = checks(world)
+    found = judged(world)
     assert found["quantity"].str.contains("lambda = 0 - gaussian").sum() == 3 + 2
     assert not found["quantity"].duplicated().any()
     for depth, of_gaussian in gaussian.items():
@@ -438,7 +437,7 @@ def test_one_prefix_token_that_is_no_sink_fails_its_mask_and_no_other():
     world = sinks_of()
     for seed in range(5):
         world["gaussian", "prefix", "prefix4", "trained", seed][3] = 0.05
-    found = checks(sinks=world)
+    found = judged(sinks=world)
     failed = found.loc[found["verdict"] == "fails", "quantity"].str.split(";").str[1].unique()
     assert failed.tolist() == [" gaussian, prefix4, 2 layers, no residual, no PE"]
 
@@ -448,7 +447,7 @@ def test_the_widest_window_is_compared_with_the_narrowest_and_beyond_uniform_att
     world = sinks_of()
     for mask, of_null in (("window5", 0.3), ("window13", 0.35)):
         world[vocabulary, "window", mask, "uniform", 0][0] = of_null
-    found = checks(sinks=world)
+    found = judged(sinks=world)
     wide, narrow = (
         {seed: world[vocabulary, "window", mask, "trained", seed][0] for seed in range(5)}
         for mask in ("window13", "window5")
@@ -461,7 +460,7 @@ def test_the_widest_window_is_compared_with_the_narrowest_and_beyond_uniform_att
 
 def test_a_single_window_is_the_widest_and_is_compared_with_no_other():
     world = {key: of for key, of in sinks_of().items() if key[2] not in ("window9", "window13")}
-    quantities = checks(sinks=world)["quantity"]
+    quantities = judged(sinks=world)["quantity"]
     assert quantities.str.contains("the first token - any other, .*, window5,").sum() == 2  # vocabularies
     assert not quantities.str.contains("window5 - window5|of the first token, window").any()
 
@@ -477,7 +476,7 @@ def test_masks_of_which_only_nulls_are_left_are_in_no_claim(study, lost, states)
         for key, of in sinks_of().items()
         if key[:2] != ("gaussian", study) or key[2] not in lost or key[3] not in states
     }
-    found, others = checks(sinks=world), checks()
+    found, others = judged(sinks=world), judged()
     sinks_found = found.loc[found["quantity"].str.contains("sink metric"), "quantity"]
     for mask in lost:
         assert not sinks_found.str.contains(f"gaussian, {mask},").any()
@@ -496,7 +495,7 @@ def test_a_seed_that_one_side_lacks_is_dropped_and_the_others_stay_paired():
     for pair in PAIRS:
         del world["gaussian", "plain", "causal", "none", 2, pair][1]
         del world["gaussian", "plain", "causal", "rope", 2, pair][4]
-    row = find(checks(world), "none - rope; gaussian, 2 layers")
+    row = find(judged(world), "none - rope; gaussian, 2 layers")
     assert row["n"] == 3
     assert_paired(row, none, rope)
 
@@ -505,7 +504,7 @@ def test_one_common_seed_cannot_be_tested_but_is_measured():
     world = papers_world()
     for pair in PAIRS:
         world["fixed", "plain", "causal", "rope", 4, pair] = {2: 0.25}
-    found = checks(world)
+    found = judged(world)
     row = find(found, "none - rope; fixed, 4 layers")
     assert row["measured"] == pytest.approx(world["fixed", "plain", "causal", "none", 4, "first-last"][2] - 0.25)
     assert (row["n"], row["verdict"]) == (1, "not testable here")
@@ -518,7 +517,7 @@ def test_no_common_seed_leaves_nothing_to_measure():
     world = papers_world()
     for pair in PAIRS:
         world["gaussian", "ends", "none", "none", 2, pair] = {8: 0.0, 9: 0.0}
-    row = find(checks(world), "causal - no mask; gaussian")
+    row = find(judged(world), "causal - no mask; gaussian")
     assert (row["n"], row["verdict"]) == (0, "not testable here")
     assert np.isnan(row["measured"])
 
@@ -532,7 +531,7 @@ def test_no_common_seed_leaves_nothing_to_measure():
 def test_an_encoding_that_was_not_trained_is_in_no_claim_on_depth_or_encodings(encoding, kept):
     world = {key: of for key, of in papers_world().items() if key[1] in BIASED or key[3] != encoding}
     accuracy = {key: of for key, of in accuracies().items() if key[3] != encoding}
-    quantities = checks(world, accuracy)["quantity"]
+    quantities = judged(world, accuracy)["quantity"]
     ours = quantities[~quantities.str.contains("sink metric|trained on both ends|no PE")]
     assert not ours.str.contains(f"encoding {encoding}|{encoding} -|- {encoding}").any()
     assert all(ours.str.contains(f"encoding {name}").any() for name in kept)
@@ -545,7 +544,7 @@ def test_a_vocabulary_that_was_not_trained_is_in_no_claim(vocabulary):
         {key: of for key, of in table.items() if key[0] != vocabulary}
         for table in (papers_world(), accuracies(), sinks_of())
     )
-    quantities = checks(world, accuracy, sinks)["quantity"]
+    quantities = judged(world, accuracy, sinks)["quantity"]
     assert not quantities.str.contains({"isotropic": "isotropic|lambda"}.get(vocabulary, vocabulary)).any()
     assert quantities.str.contains("gaussian").any()
 
@@ -554,7 +553,7 @@ def test_a_vocabulary_that_was_not_trained_is_in_no_claim(vocabulary):
 
 
 def verdicts(world, *fragments):
-    found = checks(world)
+    found = judged(world)
     rows = found[[all(fragment in quantity for fragment in fragments) for quantity in found["quantity"]]]
     assert len(rows)
     return set(rows["verdict"])
@@ -632,7 +631,7 @@ for _mask, _encoding in product(("none", "causal"), ("sin", "rope")):  # "regard
 
 @pytest.mark.parametrize("network", sorted({network[1:4] for network, _ in networks()}), ids="-".join)
 def test_what_is_expected_of_each_gap_is_what_the_paper_says(network):
-    found = {pair: emergence.expected(*network, pair) for pair in PAIRS}
+    found = {pair: checks.expected(*network, pair) for pair in PAIRS}
     assert {pair: astuple(of) for pair, of in found.items() if of is not None} == PREDICTED.get(network, {})
 
 
@@ -646,7 +645,7 @@ def gap_table():
     trained = gap_frame(papers_world())
     late = gap_frame(papers_world(seed=5))
     late = late[~((late["study"] == "window") & (late["seed"] == 0))]  # seeds need not be the same
-    return emergence.gap_table(trained, late, LEVEL)
+    return checks.gap_table(trained, late, LEVEL)
 
 
 def of_gap(table, vocabulary, study, mask, encoding, depth, pair):
@@ -683,7 +682,7 @@ def test_a_gap_has_a_verdict_where_the_paper_says_something_and_no_claim_elsewhe
         if predicted:
             assert (*row[list(PREDICTION)], row["verdict"]) == (*predicted, "holds")
         else:
-            assert (row["relation"], row["verdict"]) == ("", emergence.NO_CLAIM)
+            assert (row["relation"], row["verdict"]) == ("", checks.NO_CLAIM)
             assert row[["bound", "margin"]].isna().all()
 
 
@@ -693,7 +692,7 @@ def test_gaps_in_tests_with_either_common_direction_have_each_their_row():
     one, late = gap_frame(world), gap_frame({key: world[key] for key in reversed(world)})
     fixed = one[one["vocabulary"] == "fixed"].assign(omega="fresh")
     fresh = fixed.assign(gap=fixed["gap"] - 1.0)
-    table = emergence.gap_table(pd.concat([one, fresh]), pd.concat([late, fresh]), LEVEL)
+    table = checks.gap_table(pd.concat([one, fresh]), pd.concat([late, fresh]), LEVEL)
     assert len(table) == 2 * 3 * 6 + 3 * 6
     assert table.groupby("vocabulary")["omega"].unique().map(sorted).to_dict() == {
         "fixed": ["fresh", "training"],
@@ -716,7 +715,7 @@ def test_the_verdict_on_a_gap_is_that_of_its_interval_at_the_end():
         return gap_frame({(*network, pair): {seed: centre + 0.001 * seed for seed in range(5)} for pair in PAIRS})
 
     for centre, verdict in ((0.1, "holds"), (-0.1, "fails"), (0.008, "not separable")):
-        table = emergence.gap_table(frame(centre), frame(-centre), LEVEL)
+        table = checks.gap_table(frame(centre), frame(-centre), LEVEL)
         found = dict(zip(table["pair"], table["verdict"], strict=True))
         assert found == {"first-middle": verdict, "first-last": verdict, "middle-last": "no claim"}
 
@@ -724,7 +723,7 @@ def test_the_verdict_on_a_gap_is_that_of_its_interval_at_the_end():
 def test_one_seed_has_a_gap_and_no_verdict():
     network = ("fixed", "first", "none", "none", 2)
     frame = gap_frame({(*network, pair): {3: 0.2} for pair in PAIRS})
-    table = emergence.gap_table(frame, frame, LEVEL)
+    table = checks.gap_table(frame, frame, LEVEL)
     assert set(table["verdict"]) == {"not testable here"}
     assert table["gap"].tolist() == [0.2] * 3
     assert set(table["seeds"]) == {1}

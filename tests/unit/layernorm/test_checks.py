@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from position_bias.emergence import gaps
-from position_bias.layernorm import checks as layernorm
+from position_bias.layernorm import checks
 from position_bias.running import imports
 from position_bias.verdicts.verdict import COLUMNS, PREDICTION
 
@@ -104,10 +104,10 @@ def curves_of(world):
     return table.assign(**fixed, omega="none")[[*gaps.CONFIGURATION, "seed", "iteration", "quantity", "value"]]
 
 
-def checks(**changed):
+def judged(**changed):
     """Rows on the worlds that are given and on nothing else; on all where none is."""
     of = changed or WORLD
-    return layernorm.checks(
+    return checks.checks(
         frame(of.get("random", {}), "norm", "residual", "seed", "layer", "head", "quantity"),
         frame(of.get("trained", WORLD["trained"]), "norm", "seed", "state", "layer", "head", "quantity"),
         frame(of.get("models", {}), "model", "seed", "state", "prompt", "layer"),
@@ -119,7 +119,7 @@ def checks(**changed):
 
 @pytest.fixture(scope="module")
 def papers():
-    return checks()
+    return judged()
 
 
 def find(table, *fragments, relation=""):
@@ -217,7 +217,7 @@ def test_what_is_predicted_and_who_predicts_it(papers):
 
 
 def test_the_order_of_rows_in_the_tables_decides_nothing(papers):
-    turned = checks(**{name: dict(reversed(of.items())) for name, of in WORLD.items()})
+    turned = judged(**{name: dict(reversed(of.items())) for name, of in WORLD.items()})
     by_quantity = [table.sort_values(["quantity", *PREDICTION], ignore_index=True) for table in (papers, turned)]
     pd.testing.assert_frame_equal(*by_quantity)
 
@@ -253,21 +253,21 @@ def changed(name, values):
 
 
 def test_heads_that_all_score_one_way_are_not_of_random_sign():
-    found = checks(**changed("random", lambda key, value: abs(value) if key[-1] == "score" else value))
+    found = judged(**changed("random", lambda key, value: abs(value) if key[-1] == "score" else value))
     assert find(found, "relative recency of scores", "; none, residual 1")["verdict"] == "fails"
     row = find(found, "share of heads", "; none, residual 1")
     assert (row["measured"], row["low"], row["high"], row["verdict"]) == (1, 1, 1, "fails")
 
 
 def test_grams_that_favour_early_tokens_fail_with_a_norm_and_hold_without():
-    found = checks(**changed("random", lambda key, value: value - 0.5 if key[-1] == "gram" else value))
+    found = judged(**changed("random", lambda key, value: value - 0.5 if key[-1] == "gram" else value))
     grams = found[found["quantity"].str.startswith("recency of the Gram")]
     verdicts = grams.groupby("relation")["verdict"].agg(set).to_dict()
     assert verdicts == {">": {"fails"}, "<": {"holds"}, "=": {"fails"}}
 
 
 def test_without_residuals_the_review_and_we_cannot_both_be_right():
-    found = checks(**changed("random", lambda key, value: value * (key[:2] != ("layer", 0.0)) + 1e-4 * key[2]))
+    found = judged(**changed("random", lambda key, value: value * (key[:2] != ("layer", 0.0)) + 1e-4 * key[2]))
     for layer in (2, 3):
         fragment = f"recency of the Gram, layer {layer}; layer, residual 0"
         assert find(found, fragment, relation="<")["verdict"] == "holds"
@@ -310,7 +310,7 @@ def test_a_norm_that_favours_early_tokens_fails_and_one_that_does_nothing_settle
             return value
         return value - {"pre-rms": 0.16, "post-layer": 0.08}.get(norm, 0)
 
-    found = checks(**changed("trained", without_recency))
+    found = judged(**changed("trained", without_recency))
     assert find(found, "position, layer 2; pre-layer")["verdict"] == "holds"
     for fragment in ("; pre-rms", ", pre-rms - none", ", trained - untrained; pre-rms", ", pre-layer - pre-rms"):
         assert find(found, f"position, layer 2{fragment}")["verdict"] == "fails"
@@ -320,19 +320,19 @@ def test_a_norm_that_favours_early_tokens_fails_and_one_that_does_nothing_settle
 
 @pytest.mark.parametrize(("shift", "same", "early"), [(0.1, "fails", "fails"), (-0.1, "fails", "holds")])
 def test_attention_without_norm_may_lie_anywhere(shift, same, early):
-    found = checks(**changed("trained", lambda key, value: value + shift if key[0] == "none" else value))
+    found = judged(**changed("trained", lambda key, value: value + shift if key[0] == "none" else value))
     for layer in (2, 3):
         assert find(found, f"position, layer {layer}; none", relation="=")["verdict"] == same
         assert find(found, f"position, layer {layer}; none", relation="<")["verdict"] == early
 
 
 def test_a_network_that_learns_nothing_fails_where_it_should_learn():
-    found = checks(**changed("trained", lambda key, value: 3.0 + 0.5 * (key[2] == "trained") if key[3] == 0 else value))
+    found = judged(**changed("trained", lambda key, value: 3.0 + 0.5 * (key[2] == "trained") if key[3] == 0 else value))
     assert set(found.loc[found["quantity"].str.startswith("loss"), "verdict"]) == {"fails"}
 
 
 def test_a_network_that_was_not_trained_cannot_be_tested_and_disturbs_no_other(papers):
-    found = checks(trained={key: value for key, value in WORLD["trained"].items() if key[0] != "pre-rms"})
+    found = judged(trained={key: value for key, value in WORLD["trained"].items() if key[0] != "pre-rms"})
     with_it = found["quantity"].str.contains("pre-rms")
     assert set(found.loc[with_it, "verdict"]) == {"not testable here"}
     assert set(found.loc[with_it, "n"]) == {0}
@@ -343,7 +343,7 @@ def test_a_network_that_was_not_trained_cannot_be_tested_and_disturbs_no_other(p
 
 def test_a_seed_that_one_network_lacks_is_left_out_of_what_it_is_compared_in():
     lacking = {key: value for key, value in WORLD["trained"].items() if key[:2] not in (("pre-rms", 1), ("none", 4))}
-    found, both = checks(trained=lacking), [0, 2, 3]
+    found, both = judged(trained=lacking), [0, 2, 3]
     gain = position("pre-rms", 2, seeds=both) - position("none", 2, seeds=both)
     assert_mean(find(found, "position, layer 2, pre-rms - none"), gain)
     assert_mean(find(found, "position, layer 2; pre-rms"), position("pre-rms", 2, seeds=[0, 2, 3, 4]))
@@ -353,7 +353,7 @@ def test_one_seed_is_measured_and_settles_nothing(papers):
     places = {"random": 2, "trained": 1, "curves": 2}
     one = {name: {key: of for key, of in WORLD[name].items() if key[place] == 3} for name, place in places.items()}
     one["models"] = {key: of for key, of in WORLD["models"].items() if key[3] == 3}  # one prompt
-    found = checks(**one)
+    found = judged(**one)
     assert set(found["quantity"]) == set(papers["quantity"])
     assert set(found["verdict"]) == {"not testable here"}
     assert set(found["n"]) == {1}
@@ -375,16 +375,16 @@ def test_models_are_judged_over_prompts_by_their_mean_over_seeds_and_deep_layers
 
 def test_a_model_whose_start_was_not_kept_cannot_be_tested_there():
     kept = {key: value for key, value in WORLD["models"].items() if key[0] == "mpt" or key[2] == TRAINED}
-    found = checks(models=kept)
+    found = judged(models=kept)
     assert find(found, "bloom, untrained")["verdict"] == "not testable here"
     assert find(found, "bloom, trained")["verdict"] == "holds"
     assert find(found, "mpt, untrained")["verdict"] == "holds"
-    start = checks(models={key: value for key, value in WORLD["models"].items() if key[2] != TRAINED})
+    start = judged(models={key: value for key, value in WORLD["models"].items() if key[2] != TRAINED})
     assert not start["quantity"].str.contains(", trained (step", regex=False).any()
 
 
 def test_models_that_favour_early_tokens_fail():
-    found = checks(**changed("models", lambda key, value: -value))
+    found = judged(**changed("models", lambda key, value: -value))
     assert set(found.loc[found["item"] == "Language models", "verdict"]) == {"fails"}
 
 
@@ -405,14 +405,14 @@ def test_gaps_are_compared_by_seed_after_training_at_the_depth_of_the_norms(pape
 
 def test_norms_that_move_preference_to_early_items_fail_and_none_of_effect_settles_nothing():
     shift = {"pre-norm": 0.6, "post-norm": 0.25}
-    found = checks(**changed("curves", lambda key, value: value + shift.get(key[0], 0)))
+    found = judged(**changed("curves", lambda key, value: value + shift.get(key[0], 0)))
     assert find(found, "first-last gap, none - pre")["verdict"] == "fails"
     assert find(found, "first-last gap, pre;")["verdict"] == "fails"
     assert find(found, "first-last gap, none - post")["verdict"] == "not separable"
 
 
 def test_a_study_that_was_not_trained_cannot_be_tested():
-    found = checks(curves={key: value for key, value in WORLD["curves"].items() if key[0] != "post-norm"})
+    found = judged(curves={key: value for key, value in WORLD["curves"].items() if key[0] != "post-norm"})
     with_it = found["quantity"].str.contains("gap.*post", regex=True)
     assert set(found.loc[with_it, "verdict"]) == {"not testable here"}
     assert with_it.sum() == 4

@@ -27,8 +27,8 @@ def test_what_is_shipped_has_no_faults(shipped):
 
 def test_the_workflow_reads_it_without_torch():
     program = (
-        "import sys, position_bias.layernorm.settings as studies, yaml;"
-        "print(list(studies.faults(yaml.safe_load(open('config.yaml')))), 'torch' in sys.modules)"
+        "import sys, position_bias.layernorm.settings as settings, yaml;"
+        "print(list(settings.faults(yaml.safe_load(open('config.yaml')))), 'torch' in sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ended.stdout.split() == ["[]", "False"]

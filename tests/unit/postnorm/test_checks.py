@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from position_bias.postnorm import checks as postnorm
-from position_bias.postnorm import construction
+from position_bias.postnorm import checks, construction
 from position_bias.running import imports
 from position_bias.verdicts.verdict import COLUMNS, PREDICTION
 
@@ -137,7 +136,7 @@ def world(name):
     return dict(WORLD[name])
 
 
-def checks(**changed):
+def judged(**changed):
     """Rows on the worlds that are given and on nothing else; on all where none is."""
     of = changed or WORLD | {"built": BUILT}
     sets, words, widths, averages, trainings = (
@@ -151,12 +150,12 @@ def checks(**changed):
         )
     )
     tests = pd.concat([sets, words], ignore_index=True)
-    return postnorm.checks(tests, of.get("built", BUILT.iloc[:0]), widths, averages, trainings, "test", LEVEL)
+    return checks.checks(tests, of.get("built", BUILT.iloc[:0]), widths, averages, trainings, "test", LEVEL)
 
 
 @pytest.fixture(scope="module")
 def papers():
-    return checks()
+    return judged()
 
 
 def find(table, *fragments):
@@ -257,7 +256,7 @@ def test_there_is_a_row_for_all_that_was_trained_and_no_other(papers):
 
 
 def test_the_order_of_rows_in_the_tables_decides_nothing(papers):
-    turned = checks(**{name: dict(reversed(of.items())) for name, of in WORLD.items()}, built=BUILT[::-1])
+    turned = judged(**{name: dict(reversed(of.items())) for name, of in WORLD.items()}, built=BUILT[::-1])
     by_quantity = [table.sort_values("quantity", ignore_index=True) for table in (papers, turned)]
     pd.testing.assert_frame_equal(*by_quantity)
 
@@ -289,7 +288,7 @@ def swapped(one, other, of):
 
 
 def test_schemes_that_swap_their_roles_fail():
-    found = checks(sets=swapped("pre", "post", world("sets")), languages=swapped("pre", "post", world("languages")))
+    found = judged(sets=swapped("pre", "post", world("sets")), languages=swapped("pre", "post", world("languages")))
     for fragment in (
         "mean TVD beyond L, pre - post; v = 16",
         "mean TVD beyond L, none - pre; v = 16",
@@ -305,14 +304,14 @@ def test_schemes_that_swap_their_roles_fail():
 def test_equal_schemes_settle_nothing_where_one_is_to_be_better():
     sets = world("sets")
     sets |= {(task, "peri", *rest): value for (task, scheme, *rest), value in sets.items() if scheme == "pre"}
-    found = checks(sets=sets)
+    found = judged(sets=sets)
     row = find(found, "mean TVD beyond L, pre - peri; v = 16")
     assert (row["measured"], row["verdict"]) == (pytest.approx(0), "not separable")
     assert find(found, "TVD at L, peri - pre; v = 16")["verdict"] == "holds"
 
 
 def test_a_scheme_that_was_not_trained_cannot_be_tested_and_disturbs_no_other(papers):
-    found = checks(sets={key: value for key, value in WORLD["sets"].items() if key[1] != "peri"})
+    found = judged(sets={key: value for key, value in WORLD["sets"].items() if key[1] != "peri"})
     with_it = found["quantity"].str.contains(r"\bperi(?!-)", regex=True)
     assert set(found.loc[with_it, "verdict"]) == {"not testable here"}
     assert set(found.loc[with_it, "n"]) == {0}
@@ -325,7 +324,7 @@ def test_seeds_of_a_pair_that_one_side_lacks_are_left_out():
     sets = {key: value for key, value in WORLD["sets"].items() if key[1:3] not in (("pre", 1), ("post", 4))}
     both = [0, 2, 3]
     a, b = (means(sets, range(6, 16), seeds=both, task="set-complement-16", scheme=one) for one in ("pre", "post"))
-    assert_mean(find(checks(sets=sets), "mean TVD beyond L, pre - post; v = 16"), a - b)
+    assert_mean(find(judged(sets=sets), "mean TVD beyond L, pre - post; v = 16"), a - b)
 
 
 def test_one_seed_is_measured_and_settles_nothing(papers):
@@ -333,7 +332,7 @@ def test_one_seed_is_measured_and_settles_nothing(papers):
     one["widths"] = {key: value for key, value in WORLD["widths"].items() if key[2] == 3}
     one["averages"] = {key: value for key, value in WORLD["averages"].items() if key[-1] == 3}
     one["trainings"] = {key: value for key, value in WORLD["trainings"].items() if key[-1] == 3}
-    found = checks(**one)
+    found = judged(**one)
     assert set(found["quantity"]) == set(papers.loc[papers["item"] != "Construction", "quantity"])
     assert set(found["verdict"]) == {"not testable here"}
     assert set(found["n"]) == {1}
@@ -377,14 +376,14 @@ def test_a_gap_that_is_not_above_0_is_left_out_of_logarithms_and_a_seed_with_too
     for seed, s in ((0, 9), (1, 12)):
         kept[seed] = kept[seed][kept[seed] != s]
     slopes = [slope(1 / s, [sets[*at, seed, length, "gap"] for length in s]) for seed, s in kept.items()]
-    assert_mean(find(checks(sets=sets), "ln(C/s) beyond L; none, v = 16"), slopes)
+    assert_mean(find(judged(sets=sets), "ln(C/s) beyond L; none, v = 16"), slopes)
 
 
 def test_lengths_at_which_a_law_is_the_same_have_no_slope():
     """L < s with s (v - s) the same: 7 and 9 of 16."""
     sets = {key: value for key, value in WORLD["sets"].items() if key[0] == "set-complement-16" and key[3] in (7, 9)}
     sets |= {(*key[:3], 5, key[4]): value for key, value in sets.items() if key[3] == 7}
-    found = checks(sets=sets)
+    found = judged(sets=sets)
     assert find(found, "ln(C/sqrt(s(v-s))) beyond L; peri, v = 16")["verdict"] == "not testable here"
     assert find(found, "ln(C/s) beyond L; pre, v = 16")["verdict"] == "holds"
 
@@ -402,14 +401,14 @@ def test_symmetry_compares_s_with_its_mirror_image(papers, task, pairs):
     dispersed = world("sets")
     for s, seed in product(range(1, v), SEEDS):
         dispersed[task, "post", seed, s, "gap"] = (3 + seed) / s
-    row = find(checks(sets=dispersed), f"L < s < v/2; post, v = {v}")
+    row = find(judged(sets=dispersed), f"L < s < v/2; post, v = {v}")
     assert row["measured"] == pytest.approx(np.mean([np.log(s / (v - s)) for s in pairs]))
     assert row["verdict"] == "fails"
 
 
 def test_symmetry_cannot_be_tested_where_all_longer_sequences_are_in_the_second_half():
     sets = {key: value for key, value in WORLD["sets"].items() if key[0] == "set-complement-16" and not 5 < key[3] < 8}
-    row = find(checks(sets=sets), "L < s < v/2; peri, v = 16")
+    row = find(judged(sets=sets), "L < s < v/2; peri, v = 16")
     assert (row["n"], row["verdict"]) == (0, "not testable here")
 
 
@@ -418,7 +417,7 @@ def test_attention_that_is_sharp_or_stays_so_is_not_diluted():
     for (task, scheme, seed, s, quantity), value in WORLD["sets"].items():
         if quantity == "largest_weight" and scheme == "post":
             sets[task, scheme, seed, s, quantity] = value * s**0.5
-    found = checks(sets=sets)
+    found = judged(sets=sets)
     assert find(found, "slope of ln(largest weight) on ln s beyond L; post, v = 16")["verdict"] == "fails"
     row = find(found, "largest weight times s, at L; post, v = 16")
     assert row["measured"] == pytest.approx(5**0.5, rel=0.01)
@@ -433,7 +432,7 @@ def test_the_construction_is_judged_by_its_worst_sequence(papers, column, by):
     broken = BUILT.copy()
     at = broken.index[(broken["scheme"] == "peri") & (broken["length"] == 20)][0]
     broken.loc[at, column] = broken.loc[at, "predicted"] + by
-    found = checks(built=broken)
+    found = judged(built=broken)
     row = find(found, "from its prediction; peri")
     assert row["measured"] == row["low"] == row["high"] == pytest.approx(0.002)
     assert (row["n"], row["verdict"]) == (31, "fails")
@@ -441,7 +440,7 @@ def test_the_construction_is_judged_by_its_worst_sequence(papers, column, by):
 
 
 def test_dimensions_are_needed_for_two_tokens_as_well():
-    found = checks(built=built(2))
+    found = judged(built=built(2))
     assert find(found, "v = 2, d = 1")["measured"] == pytest.approx(0, abs=1e-12)
     assert find(found, "v = 2, d = 0")["measured"] == pytest.approx(1)
 
@@ -465,8 +464,8 @@ def test_widths_are_compared_by_their_best_seeds(papers, width):
 
 def test_bootstraps_are_seeded_by_what_they_compare(monkeypatch):
     asked = []
-    monkeypatch.setattr(postnorm.runtime, "seed", lambda *parts: asked.append(tuple(map(str, parts))) or 0)
-    checks(widths=world("widths"))
+    monkeypatch.setattr(checks.runtime, "seed", lambda *parts: asked.append(tuple(map(str, parts))) or 0)
+    judged(widths=world("widths"))
     expected = product(["postnorm"], ["set-complement-16"], ("none", "peri"), ("7", "14", "20"), ("at", "beyond"))
     assert sorted(asked) == sorted(expected)
 
@@ -483,7 +482,7 @@ def test_the_bootstrap_draws_whole_seeds_again_for_both_widths():
         level = 0.3 + 0.1 * rng.normal()
         for s in range(1, 16):
             three["none", width, seed, s] = level
-    row = find(checks(widths=three), "TVD at L of the best seed, d = 14 - d = 15; none")
+    row = find(judged(widths=three), "TVD at L of the best seed, d = 14 - d = 15; none")
     narrow, enough = (np.array(best(three, "none", width, [5], range(3))) for width in (14, 15))
     drawn = np.array(list(product(range(3), repeat=3)))
     outcomes = narrow[drawn].min(1) - enough[drawn].min(1)
@@ -496,19 +495,19 @@ def test_the_same_difference_in_every_seed_has_no_spread():
     same = world("widths")
     for seed, s in product(SEEDS, range(1, 16)):
         same["peri", 15, seed, s] = WORLD["widths"]["peri", 14, seed, s] - 0.25
-    row = find(checks(widths=same), "TVD at L of the best seed, d = 14 - d = 15; peri")
+    row = find(judged(widths=same), "TVD at L of the best seed, d = 14 - d = 15; peri")
     assert (row["measured"], row["low"], row["high"]) == pytest.approx((0.25, 0.25, 0.25))
 
 
 def test_a_seed_that_one_width_lacks_is_in_neither_best():
     lacking = {key: value for key, value in WORLD["widths"].items() if key[:3] != ("none", 14, 0)}
-    row = find(checks(widths=lacking), "TVD at L of the best seed, d = 14 - d = 15; none")
+    row = find(judged(widths=lacking), "TVD at L of the best seed, d = 14 - d = 15; none")
     wide, enough = (min(best(WORLD["widths"], "none", width, [5], SEEDS[1:])) for width in (14, 15))
     assert (row["n"], row["measured"]) == (4, pytest.approx(wide - enough))
 
 
 def test_widths_that_were_not_trained_cannot_be_tested_and_without_wider_ones_none_is_claimed():
-    found = checks(widths={key: value for key, value in WORLD["widths"].items() if key[1] in (14, 15)})
+    found = judged(widths={key: value for key, value in WORLD["widths"].items() if key[1] in (14, 15)})
     of_width = found[found["item"] == "Dimension"]
     assert set(of_width.loc[of_width["quantity"].str.contains("d = 7"), "verdict"]) == {"not testable here"}
     assert not of_width["quantity"].str.contains("d = 20").any()
@@ -517,7 +516,7 @@ def test_widths_that_were_not_trained_cannot_be_tested_and_without_wider_ones_no
 
 def test_width_that_makes_no_difference_is_not_needed():
     flat = {(scheme, width, *rest): WORLD["widths"][scheme, 15, *rest] for scheme, width, *rest in WORLD["widths"]}
-    found = checks(widths=flat)
+    found = judged(widths=flat)
     verdicts = found[found["item"] == "Dimension"].groupby(found["quantity"].str.contains("d = 20"))["verdict"]
     assert verdicts.agg(set).to_dict() == {False: {"not separable"}, True: {"holds"}}
 
@@ -542,7 +541,7 @@ def test_gains_of_the_largest_and_smallest_vocabulary_are_compared_as_shares(pap
     many, few = (1 - distances(v, False, "bema", 0.2) / distances(v, False, "raw") for v in (96, 8))
     assert_mean(find(papers, "(raw - BEMA) / raw, v = 96 - v = 8; eta = 0.2"), many - few)
     one = {key: value for key, value in WORLD["averages"].items() if key[0] == 32}
-    assert not checks(averages=one)["quantity"].str.contains("/ raw", regex=False).any()
+    assert not judged(averages=one)["quantity"].str.contains("/ raw", regex=False).any()
 
 
 def test_an_eta_of_our_own_is_named_so(papers):
@@ -557,7 +556,7 @@ def test_an_average_that_is_worse_fails():
     for key in WORLD["averages"]:
         if key[1:4] == (True, "bema", 0.2):
             harmful[key] = WORLD["averages"][key[0], True, "raw", 0.0, key[-1]] + 0.05
-    found = checks(averages=harmful)
+    found = judged(averages=harmful)
     assert find(found, "eta = 0.2, decaying rate, v = 8")["verdict"] == "fails"
     assert find(found, "eta = 0.5, decaying rate, v = 8")["verdict"] == "holds"
 
@@ -592,14 +591,14 @@ def test_languages_are_compared_beyond_trained_lengths_task_by_task_and_together
 
 def test_a_seed_that_lacks_a_task_is_not_in_the_mean_over_tasks():
     lacking = {key: value for key, value in WORLD["languages"].items() if key[:3] != ("dyck-2-3", "post", 2)}
-    found = checks(languages=lacking)
+    found = judged(languages=lacking)
     assert find(found, "TVD beyond L, pre - post; all tasks")["n"] == 4
     assert find(found, "TVD beyond L, pre - post; maximum-10")["n"] == 5
     assert find(found, "TVD beyond L, pre - post; dyck-2-3")["n"] == 4
 
 
 def test_without_languages_nothing_is_claimed_of_them():
-    assert set(checks(sets=WORLD["sets"])["item"]) == {"Set complement", "Dispersion", "Gap laws"}
+    assert set(judged(sets=WORLD["sets"])["item"]) == {"Set complement", "Dispersion", "Gap laws"}
 
 
 # Stability
@@ -627,7 +626,7 @@ def test_trouble_is_counted_as_its_definition_says():
             values[rng.random(60) < 0.1] = rng.choice([np.nan, np.inf])
         norm[rng.random(60) < 0.1] = 0
         random[key] = loss, norm
-    found = checks(trainings=random)
+    found = judged(trainings=random)
     for (layers, rate), (one, other) in product(product((1, 8), (0.01, 0.3)), (("post", "pre"), ("post", "peri"))):
         counted = [[trouble(*random[layers, rate, scheme, seed]) for seed in SEEDS] for scheme in (one, other)]
         for name in counted[0][0]:
@@ -640,7 +639,7 @@ def test_iterations_that_a_broken_training_did_not_reach_count_as_not_finite(pap
     stopped = world("trainings")
     for seed in SEEDS:
         stopped[8, 0.3, "post", seed] = tuple(values[:51] for values in WORLD["trainings"][8, 0.3, "post", seed])
-    found = checks(trainings=stopped)
+    found = judged(trainings=stopped)
     of_stability = papers[papers["item"] == "Stability"].reset_index(drop=True)
     pd.testing.assert_frame_equal(found, of_stability)  # the last 9 of post are not finite
 
@@ -650,7 +649,7 @@ def test_gradients_that_never_were_finite_or_above_0_are_in_no_logarithm_and_the
     for seed, gradient in ((0, np.nan), (1, 0.0)):
         loss, norm = WORLD["trainings"][1, 0.01, "pre", seed]
         lost[1, 0.01, "pre", seed] = loss, np.full_like(norm, gradient)
-    found = checks(trainings=lost)
+    found = judged(trainings=lost)
     where = "post - pre; layers 1, learning rate 0.01"
     assert find(found, "highest gradient norm", where)["n"] == 3
     row = find(found, "not finite", where)
@@ -659,11 +658,11 @@ def test_gradients_that_never_were_finite_or_above_0_are_in_no_logarithm_and_the
 
 def test_training_without_trouble_settles_nothing_and_less_of_it_fails():
     calm = {key: (np.full(60, 2.0), np.ones(60)) for key in WORLD["trainings"]}
-    found = checks(trainings=calm)
+    found = judged(trainings=calm)
     assert set(found["verdict"]) == {"not separable"}
     reversed_ = {
         (*key[:2], {"pre": "post", "post": "pre"}.get(key[2], key[2]), key[3]): value
         for key, value in WORLD["trainings"].items()
     }
-    found = checks(trainings=reversed_)
+    found = judged(trainings=reversed_)
     assert set(found.loc[found["quantity"].str.contains("post - pre"), "verdict"]) == {"fails"}

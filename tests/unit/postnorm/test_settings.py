@@ -52,8 +52,8 @@ def test_what_is_shipped_has_no_faults_and_its_tasks_are_tasks_that_fit(shipped)
 
 def test_the_workflow_reads_it_without_torch():
     program = (
-        "import sys, position_bias.postnorm.settings as studies, yaml;"
-        "print(list(studies.faults(yaml.safe_load(open('config.yaml')))), 'torch' in sys.modules)"
+        "import sys, position_bias.postnorm.settings as settings, yaml;"
+        "print(list(settings.faults(yaml.safe_load(open('config.yaml')))), 'torch' in sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ended.stdout.split() == ["[]", "False"]

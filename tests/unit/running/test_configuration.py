@@ -7,8 +7,8 @@ import yaml
 from jsonschema import Draft202012Validator
 from snakemake.utils import update_config
 
-from position_bias.emergence import settings
-from position_bias.emergence import studies as of_emergence
+from position_bias.emergence import settings as of_emergence
+from position_bias.emergence import studies
 from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
 from position_bias.postnorm import settings as of_postnorm
@@ -18,7 +18,7 @@ from position_bias.running.runtime import InputError
 ROOT = Path(__file__).parents[3]
 SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
 DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
-FAULTS = (of_language_models.faults, settings.faults, of_layernorm.faults, of_postnorm.faults)
+FAULTS = (of_language_models.faults, of_emergence.faults, of_layernorm.faults, of_postnorm.faults)
 NO_NETWORK = "is not a name; use MASK/ENCODING, as in causal/rope or window5/none ("
 
 
@@ -96,10 +96,10 @@ def test_the_schema_and_the_studies_know_the_same_networks():
     assert len(known) == 2 * 2 + 2 * 3 * 2
     for name in names:
         if name in known:
-            assert f"{of_emergence.network(name).mask_name}/{of_emergence.network(name).encoding}" == name
+            assert f"{studies.network(name).mask_name}/{studies.network(name).encoding}" == name
         else:
             with pytest.raises(ValueError, match="is not a network"):
-                of_emergence.network(name)
+                studies.network(name)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, message):
 )
 def test_a_fault_of_emergence_is_one_line_with_key_value_and_remedy(key, value, message):
     with pytest.raises(InputError) as error:
-        configuration.check(with_value(f"emergence/{key}", value), SCHEMA, settings.faults)
+        configuration.check(with_value(f"emergence/{key}", value), SCHEMA, of_emergence.faults)
     line = str(error.value)
     assert line.startswith(f"config: emergence.{message}")
     assert "\n" not in line
@@ -352,7 +352,7 @@ def test_faults_of_values_together_are_looked_for_in_what_fits_the_schema_alone(
     with pytest.raises(InputError, match=r"^config: one = 1 is wrong; give 2$"):
         configuration.check(DEFAULT, SCHEMA, faults)
     assert seen == [DEFAULT]
-    configuration.check(DEFAULT, SCHEMA, lambda config: [], settings.faults)
+    configuration.check(DEFAULT, SCHEMA, lambda config: [], of_emergence.faults)
 
 
 def test_numbers_of_emergence_given_as_text_are_read_before_they_are_compared():

@@ -24,10 +24,10 @@ TINY = {"tokens": 16, "width": 16, "sequences": 64, "limit_tokens": 1000, "seed"
 def checks():
     """Tables of checks as the scorecard reads them: theory at toy scale, networks in worlds of our predictions."""
     of_theory = checks_theory.table("test", of_layernorm.LEVEL, **TINY)
-    of_networks = of_layernorm.checks()
+    of_networks = of_layernorm.judged()
     return {
         LAYERNORM: pd.concat([of_theory, of_networks], ignore_index=True),
-        POSTNORM: of_postnorm.checks(),
+        POSTNORM: of_postnorm.judged(),
     }
 
 
@@ -125,7 +125,7 @@ def test_claims_hold_in_worlds_that_behave_as_predicted_but_those_that_contradic
 
 def test_claims_on_schemes_fail_where_schemes_swap_their_roles():
     sets, words = (of_postnorm.swapped("pre", "post", of_postnorm.world(name)) for name in ("sets", "languages"))
-    swapped = of_postnorm.checks(**of_postnorm.WORLD | {"built": of_postnorm.BUILT, "sets": sets, "languages": words})
+    swapped = of_postnorm.judged(**of_postnorm.WORLD | {"built": of_postnorm.BUILT, "sets": sets, "languages": words})
     chosen = [claim for claim in CLAIMS.values() if claim.table == POSTNORM]
     cards = scorecard.scorecard(chosen, {POSTNORM: swapped}, {}, of_postnorm.LEVEL).set_index("claim")["verdict"]
     failing = {"generalises", "best", "languages", "classification", "dispersed-law", "resharpened-law", "final-norm"}

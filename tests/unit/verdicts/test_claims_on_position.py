@@ -1,4 +1,4 @@
-"""Claims of structural and emergence on rows that their claims modules make at every scale of the configuration.
+"""Claims of structural and emergence on rows that their modules of checks make at every scale of the configuration.
 
 Trained networks behave as the paper says in these worlds, which are made by hand; theorems are checked for real.
 """

@@ -1,0 +1,185 @@
+"""The layers of docs/architecture.md: every part of the library imports only what stands below it."""
+
+import ast
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from position_bias.running import imports
+
+ROOT = Path(__file__).parents[2]
+LAYERS = (  # of folders and modules, from the top; what stands in one layer does not import one another
+    {"structural", "released", "emergence", "layernorm", "postnorm"},  # the wings: a paper each, or its big models
+    {"drawing"},
+    {"verdicts", "rollout", "language_models", "small_networks"},
+    {"recency"},
+    {"attention", "statistics"},
+    {"running"},
+)
+DEPTH = {part: depth for depth, layer in enumerate(LAYERS) for part in layer}
+EXCEPTIONS = {  # a module of a wing, and the module of another wing that it may import, with the reason
+    ("layernorm/checks.py", "emergence/gaps.py"): "the claim on retrieval networks is judged by their position gaps",
+}
+
+
+def imported(root):
+    """Every module of the library with the modules that it imports itself, without the `__init__` of folders."""
+    library = root / "position_bias"
+
+    def name(path):
+        return path.relative_to(library).as_posix()
+
+    return {
+        name(source): [
+            name(path)
+            for path in sorted(imports._imported(source, root, "position_bias"))
+            if path.name != "__init__.py"
+        ]
+        for source in sorted(library.rglob("*.py"))
+        if source.name != "__init__.py"
+    }
+
+
+def part(module):
+    return module.removesuffix(".py").split("/")[0]
+
+
+def offences(root, exceptions=frozenset()):
+    """A line for each module that stands in no layer, and for each import that does not run downward."""
+    for module, below in imported(root).items():
+        if part(module) not in DEPTH:
+            yield f"{module} stands in no layer"
+            continue
+        for other in below:
+            outside = part(other) != part(module) and (module, other) not in exceptions
+            if outside and DEPTH.get(part(other), len(LAYERS)) <= DEPTH[part(module)]:
+                yield f"{module} imports {other}"
+
+
+def test_imports_run_downward_through_the_layers():
+    assert list(offences(ROOT, EXCEPTIONS)) == []
+
+
+def test_no_module_imports_itself_through_others():
+    TopologicalSorter(imported(ROOT)).prepare()
+
+
+def test_every_exception_is_needed():
+    assert set(offences(ROOT)) == {f"{module} imports {other}" for module, other in EXCEPTIONS}
+
+
+def test_an_init_file_holds_a_docstring_alone():
+    """The layers leave these files out."""
+    for path in (ROOT / "position_bias").rglob("__init__.py"):
+        tree = ast.parse(path.read_text())
+        assert ast.get_docstring(tree), path
+        assert len(tree.body) == 1, path
+
+
+def loads_torch(root):
+    """The settings modules below `root`, and whether importing them all imports torch."""
+    names = [path.relative_to(root).with_suffix("") for path in sorted(root.glob("position_bias/*/settings.py"))]
+    modules = [".".join(name.parts) for name in names]
+    program = f"import sys, {', '.join(modules)}; print('torch' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+    return modules, ended.stdout == "True\n"
+
+
+def test_settings_are_free_of_torch_because_every_call_of_the_workflow_reads_them():
+    modules, heavy = loads_torch(ROOT)
+    assert len(modules) >= 4
+    assert not heavy
+
+
+def test_measurements_do_not_depend_on_rollouts_nor_on_figures():
+    (script,) = (ROOT / "scripts").rglob("measure.py")
+    found = {path.relative_to(ROOT / "position_bias").as_posix() for path in imports.closure(script, ROOT)}
+    assert "language_models/measure.py" in found
+    assert {module for module in found if part(module) in ("rollout", "drawing", "statistics")} == set()
+
+
+def test_figures_do_not_depend_on_models():
+    models = {
+        ROOT / "position_bias" / name
+        for name in (
+            "language_models/measure.py",
+            "language_models/families.py",
+            "rollout/last_row.py",
+            "small_networks/ensemble.py",
+            "small_networks/decoder.py",
+            "emergence/network.py",
+        )
+    }
+    assert all(path.is_file() for path in models)
+    read = {script: set(imports.closure(script, ROOT)) for script in (ROOT / "scripts").rglob("*.py")}
+    drawing = [files for files in read.values() if ROOT / "position_bias/drawing/style.py" in files]
+    assert len(drawing) > 15
+    for files in drawing:
+        assert not files & models
+
+
+# The tests can fail
+
+
+@pytest.fixture
+def library(tmp_path):
+    """Write a library of these modules, each with its text; returns its root."""
+
+    def write(modules):
+        for name, text in modules.items():
+            path = tmp_path / "position_bias" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tmp_path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("module", "statement", "offence"),
+    [
+        ("emergence/figures.py", "from position_bias.layernorm import theory", "layernorm/theory.py"),  # another wing
+        ("layernorm/theory.py", "import position_bias.emergence.gaps", "emergence/gaps.py"),  # not the declared module
+        ("rollout/last_row.py", "from position_bias.verdicts.verdict import row", "verdicts/verdict.py"),
+        ("drawing/style.py", "from position_bias.emergence import figures", "emergence/figures.py"),
+        ("verdicts/verdict.py", "def f():\n    from position_bias.drawing import style", "drawing/style.py"),
+        ("running/runtime.py", "from position_bias import attention", "attention.py"),
+        ("attention.py", "from position_bias.recency import recency", "recency.py"),
+    ],
+)
+def test_an_import_that_does_not_run_downward_is_found(library, module, statement, offence):
+    names = ("emergence/figures", "emergence/gaps", "layernorm/theory", "layernorm/checks", "rollout/last_row")
+    names += ("verdicts/verdict", "drawing/style", "running/runtime", "attention", "recency")
+    allowed = {f"{name}.py": "" for name in names} | {
+        "layernorm/checks.py": "from position_bias.emergence import gaps",
+        "emergence/gaps.py": "from position_bias.drawing import style\nfrom position_bias.running import runtime",
+    }
+    assert list(offences(library(allowed), EXCEPTIONS)) == []
+    imports._imported.cache_clear()  # the file changes under its name
+    assert list(offences(library({module: statement}), EXCEPTIONS)) == [f"{module} imports {offence}"]
+
+
+@pytest.mark.parametrize("module", ["helpers.py", "plots/style.py"])
+def test_a_module_in_no_layer_is_found(library, module):
+    assert list(offences(library({module: ""}))) == [f"{module} stands in no layer"]
+
+
+def test_a_circle_within_a_part_is_found(library):
+    root = library({"emergence/a.py": "import position_bias.emergence.b", "emergence/b.py": ""})
+    TopologicalSorter(imported(root)).prepare()
+    imports._imported.cache_clear()
+    library({"emergence/b.py": "def f():\n    from position_bias.emergence import a"})
+    with pytest.raises(CycleError):
+        TopologicalSorter(imported(root)).prepare()
+
+
+def test_settings_that_import_torch_are_found(library):
+    light, heavy = "import math", "from position_bias.layernorm import training"
+    files = {"emergence/settings.py": light, "layernorm/settings.py": light, "layernorm/training.py": "import torch"}
+    root = library(files)
+    (root / "torch.py").write_text("")
+    assert loads_torch(root) == (["position_bias.emergence.settings", "position_bias.layernorm.settings"], False)
+    assert loads_torch(library({"layernorm/settings.py": heavy}))[1]
