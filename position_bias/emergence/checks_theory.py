@@ -5,10 +5,17 @@ high are its range over draws (or, where nothing is drawn, over the settings nam
 constant that a proof prints, or what its proof needs, is judged beside the corrected one where the two differ: a
 theorem that asks for some constant is judged with one that suffices, and what its proof prints is a claim of its own. A
 row that speaks of both is in the table once for each. Every bound follows from the statement; thresholds of our own are
-named so in `source`.
+named so in `source`. A row whose two sides are equal by construction is an identity: its source says so, and it speaks
+of no claim.
+
+A theorem that says "up to constants" of finitely many tokens excludes nothing as it stands. Under the condition of
+Lemma 4.6, (x theta)^2 is at most pi^2, so that its Gaussian is itself a factor between two constants; any positive
+weights satisfy Theorem 4.7, with any c. It is therefore judged by what the paper uses it for, the shape over distances:
+one c must do for every depth. What bounds the weights from both sides, below 1/2, has a claim of ours.
 """
 
 from collections.abc import Iterator
+from itertools import product
 from math import pi, sqrt
 
 import numpy as np
@@ -28,21 +35,31 @@ BELOW_BOUND = Prediction("<", 1 + ROUNDING)  # a quotient by an upper bound
 ABOVE_BOUND = Prediction(">", 1 - ROUNDING)  # a quotient by a lower bound
 NO_EXCESS = Prediction("<", ROUNDING)  # a difference from a bound
 VANISHES = Prediction("<", 1e-6)  # a mass whose limit is 0
+BELOW_HALF = Prediction("<", 0.5)  # a bound on a weight, which is at most 1
 SAME_DISTANCE = Prediction("<", 1)  # a whole distance from a point that need not be whole
+ONE_FOR_ALL = Prediction("=", 1, pi**2 / 8 - 1)  # a quotient of coefficients: 4 / pi^2 to 1/2 bound one cosine
 RISES, FALLS = Prediction(">", 0), Prediction("<", 0)
 
 PAPER_TOKENS, PAPER_DEPTHS = 17, (1, 3, 5)  # Section 5: sequences of 17 tokens, 2, 4 and 6 layers
-DELTA = 4.0  # Lemma 4.6: queries and keys are up to as far apart as RoPE turns in so many tokens
-NORMS = (0.5, 2.0)  # of queries and keys
+WIDE = pi / 5  # delta theta_1 where Appendix F is judged: angle between a query and a key, at most
+NORMS = (0.5, 2.0)  # of those queries and keys
+# Where Lemmas 4.6 and I.1 are judged: contents differ so little that constants are small, and attention is so steep,
+# |q| |k| = 25, that the Gaussians fall far below 1/2
+STEEP, ALIKE, UNEVENNESS = (4.99, 5.01), 0.05, 0.001
 ANGLES = (0.01, 0.02, 0.05, 0.1, 0.2)  # theta_1, where L alone is judged
 MULTIPLES = (1.0, 2.0, 4.0)  # Lemma I.1, d = 6: alpha
+# Tokens and window of the sequences whose bound in Theorem 4.2 falls below 1/2 within 100 layers: eps^R is about w^-R
+SHORT = ((3, 2), (4, 2), (5, 2), (5, 3), (7, 3), (7, 4))
+FAINT = 0.05  # of random logits there, which keeps eps close to 1/w
+RATIOS, NARROW = (32, 64), (3, 5)  # (tokens - 1) / (window - 1), and windows, where layers are counted
+CLOSE = 0.1  # relative: of a count of layers, where the rest is of the order of log(window)
 # Ids of claims that rows of several items speak of
 CONSTANTS = "emergence-appendix-a-e"  # the constants that the proofs print
 STEPS = "emergence-appendix-f-i"  # the steps of the proofs for RoPE as printed
+WINDOW, WINDOW_RATE, WINDOW_LAYERS = (f"emergence-theorem-4-2{part}" for part in ("", "-rate", "-layers"))
 DECAY, DECAY_PEAK = "emergence-theorem-4-5", "emergence-theorem-4-5-peak"
-ROPE, ROPE_PEAK = "emergence-theorem-4-7", "emergence-theorem-4-7-peak"
-
-APART, UNEVENNESS = 0.1, 0.05  # Lemma I.1: of segments of queries and keys, in angle and (relative) norm
+GAUSSIAN = "emergence-lemma-4-6"
+ROPE, ROPE_BOUNDS, ROPE_PEAK = (f"emergence-theorem-4-7{part}" for part in ("", "-bounds", "-peak"))
 
 
 def table(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int, scale: str) -> pd.DataFrame:
@@ -53,22 +70,30 @@ def table(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int, sca
     `tokens`; peaks on content-free sequences of `peak_tokens`, which should be many times as far as any peak. Raises
     ValueError where a number is too small.
     """
-    if tokens < 4:
-        raise ValueError(f"tokens = {tokens}: windows and prefixes need at least 4")
+    longest = max(n for n, _ in SHORT)
+    if tokens < longest:
+        raise ValueError(f"tokens = {tokens}: windows and prefixes need at least {longest}")
+    if layers < tokens:
+        raise ValueError(f"layers = {layers}: through a window of 2, {tokens} tokens need at least {tokens}")
     path_layers = max(DEPTHS) + 1
     logits = theory.random_logits(layers, draws, tokens, seed)
     contents = {"random attention": logits, "uniform attention": np.zeros((layers, 1, tokens, tokens))}
-    plane = theory.random_rotary(path_layers, draws, tokens, seed, slack=_slack(tokens), norms=NORMS)
+    wide = theory.random_rotary(path_layers, draws, tokens, seed, slack=WIDE, norms=NORMS)
+    steep = theory.random_rotary(path_layers, draws, tokens, seed, slack=ALIKE, norms=STEEP)
     segments = theory.random_rotary(
-        path_layers, draws, tokens, seed, slack=APART, norms=NORMS, multiples=MULTIPLES, unevenness=UNEVENNESS
+        path_layers, draws, tokens, seed, slack=ALIKE / 2, norms=STEEP, multiples=MULTIPLES, unevenness=UNEVENNESS
     )
     rows = [
         *_causal(contents),
         *_windows(contents),
+        *_short_windows(contents),
+        *_window_times(layers),
         *_prefixes(contents),
         *_decay({name: some[:path_layers] for name, some in contents.items()}),
         *_decay_peaks(peak_tokens),
-        *_rope(plane),
+        *_appendix_f(wide),
+        *_gaussian(("Lemma 4.6", "Theorem 4.7"), steep, "(x theta_1)^2"),
+        *_quarter_turn(peak_tokens, path_layers),
         *_appendix_g(tokens),
         *_appendix_h(),
         *_rope_peaks(peak_tokens),
@@ -80,10 +105,16 @@ def table(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int, sca
 def _row(
     claim: str, item: str, quantity: str, prediction: Prediction, values: npt.ArrayLike, source: str
 ) -> dict[str, object]:
-    """One number a draw or setting; the worst of them is judged."""
+    """One number a draw or setting; the one that keeps least to the prediction is judged.
+
+    Raises ValueError where a number is not finite: it would have no verdict, and would not be missed.
+    """
     every = np.asarray(values, np.float64).ravel()
+    if not np.isfinite(every).all():
+        raise ValueError(f"{item}, {quantity}: {every[~np.isfinite(every)][0]} is no number that can be judged")
     low, high = float(every.min()), float(every.max())
-    worst = high if prediction.relation == "<" else low
+    farthest = max(low, high, key=lambda value: abs(value - prediction.bound))
+    worst = {"<": high, ">": low, "=": farthest}[prediction.relation]
     judged = verdict.row(claim, item, quantity, prediction, worst, (worst, worst), every.size, source)
     return {**judged, "low": low, "high": high}
 
@@ -105,37 +136,74 @@ def _causal(contents: dict[str, Array]) -> Iterator[dict[str, object]]:
 
 
 def _windows(contents: dict[str, Array]) -> Iterator[dict[str, object]]:
-    claim, item = "emergence-theorem-4-2", "Theorem 4.2"
+    """The limit of Theorem 4.2, and Lemma B.1: R layers are the fewest through which every token reads the first."""
+    item = "Theorem 4.2"
     for content, logits in contents.items():
-        for window in (w for w in theory.WINDOWS if w < logits.shape[-1]):
-            yield from _window(claim, item, f"window {window}; {content}", logits, window)
-            products = theory.products(masked_softmax(logits, sliding_window_mask(logits.shape[-1], window)))
-            yield _limit(claim, item, "1 - P(first token)", products, 1, f"window {window}; {content}")
-    smallest = np.zeros((len(contents["uniform attention"]), 1, 3, 3))
-    yield from _window(claim, item, "window 2; uniform attention of 3 tokens", smallest, 2)
+        n = logits.shape[-1]
+        for window in (w for w in theory.WINDOWS if w < n):
+            mask, setting, steps = (
+                sliding_window_mask(n, window),
+                f"window {window}; {content}",
+                theory.walk_length(n, window),
+            )
+            attention = masked_softmax(logits, mask)
+            yield _limit(WINDOW, item, "1 - P(first token)", theory.products(attention), 1, setting)
+            floor = theory.smallest_weight(attention, mask) ** steps
+            least = theory.smallest_weight(theory.blocks(attention, steps), causal_mask(n))
+            quantity = f"smallest weight of R = {steps} layers over eps^R; {setting}"
+            yield _row(WINDOW, "Lemma B.1", quantity, ABOVE_BOUND, least / floor, "Lemma B.1; c from Appendix B")
+            unread = theory.blocks(attention, steps - 1)[..., -1, 0].max(axis=0)
+            quantity = f"largest weight of {steps - 1} layers of the last token on the first; {setting}"
+            yield _row(WINDOW, "Lemma B.1", quantity, NO_EXCESS, unread, "Lemma B.1: walks have R steps")
 
 
-def _window(claim: str, item: str, setting: str, logits: Array, window: int) -> Iterator[dict[str, object]]:
-    """The theorem is judged with the constant of Appendix B; that of Appendix A is a claim of its own, and one ours."""
-    layers, n = len(logits), logits.shape[-1]
-    mask = sliding_window_mask(n, window)
-    attention = masked_softmax(logits, mask)
-    products, floor = theory.products(attention), theory.smallest_weight(attention, mask)
-    steps = theory.walk_length(n, window)
-    constants = (
-        (CONSTANTS, "C = 1 - eps as printed", "Theorem 4.2; C from Appendix A", 1 - floor),
-        (
-            claim,
-            "C = 1 - eps^R",
-            "Theorem 4.2; C of Appendix A for blocks of R layers, as in Appendix B",
-            1 - floor**steps,
+def _short_windows(contents: dict[str, Array]) -> Iterator[dict[str, object]]:
+    """The bound of Theorem 4.2 where it says something: few steps R, few tokens a window."""
+    item, ratios, first, reached = "Theorem 4.2", [], [], []
+    for logits, (n, window) in product(contents.values(), SHORT):
+        layers, mask = len(logits), sliding_window_mask(n, window)
+        attention = masked_softmax(FAINT * logits[..., :n, :n], mask)
+        products, floor = theory.products(attention), theory.smallest_weight(attention, mask)
+        bound, early = theory.window_bound(floor, n, window, layers), theory.first_steps_bound(floor, n, window)
+        ratios.append(theory.share_of_bound(products, bound))
+        first.append(theory.share_of_bound(products[: len(early)], early))
+        reached.append(np.exp(bound[-1].max(axis=-1)))
+    settings = f"w of n tokens: {', '.join(f'{window} of {n}' for n, window in SHORT)}"
+    quantity = f"largest P_ij over C (1 - (j-1) eps^R)^(t/2R); {settings}"
+    yield _row(WINDOW, item, quantity, BELOW_BOUND, np.concatenate(ratios), "Theorem 4.2; C is ours")
+    quantity = f"largest bound after {layers} layers; {settings}"
+    yield _row("", item, quantity, BELOW_HALF, np.concatenate(reached), "ours: the check above is not empty")
+    quantity = f"largest P_ij over (1 - eps)^((t+1)/R) as printed, t < R; {settings}"
+    yield _row(CONSTANTS, item, quantity, BELOW_BOUND, np.concatenate(first), "Appendix B, j > 1")
+
+
+def _window_times(layers: int) -> Iterator[dict[str, object]]:
+    """What length over window sets in uniform attention: how many layers convergence takes, and not its rate."""
+    item = "Theorem 4.2"
+    rates = {
+        (n, window): theory.walk_length(n, window) * theory.rate(theory.mass_without_content(n, window, layers))
+        for n, window in SHORT
+    }
+    shortest = {window: min(n for n, w in SHORT if w == window) for _, window in SHORT}
+    longer = [found / rates[shortest[w], w] for (n, w), found in rates.items() if n > shortest[w]]
+    quantity = f"R times the rate of 1 - P(first token) after {layers // 2} layers, over that of the smallest R"
+    source = "Section 4.1: a rate set by length over window; the bound of Theorem 4.2 has t / 2R"
+    yield _row(WINDOW_RATE, item, f"{quantity}; windows of 2 and 3, uniform attention", BELOW_BOUND, longer, source)
+
+    half = {(R, w): theory.layers_to_half(R * (w - 1) + 1, w) for R in RATIOS for w in NARROW}
+    (short, long), (narrow, wide) = RATIOS, NARROW
+    twice = {
+        "over 2R": (1, [half[R, w] / (2 * theory.walk_length(R * (w - 1) + 1, w)) for R, w in half]),
+        f"with R = {long} over that with R = {short}": (long / short, [half[long, w] / half[short, w] for w in NARROW]),
+        f"of window {wide} over that of {narrow} with the same R": (
+            1,
+            [half[R, wide] / half[R, narrow] for R in RATIOS],
         ),
-        ("", "C corrected", "Theorem 4.2; C is ours", theory.window_constant(floor, n, window)),
-    )
-    for spoken_of, name, source, constant in constants:
-        ratio = theory.share_of_bound(products, theory.window_bound(floor, n, window, layers, constant))
-        quantity = f"largest P_ij over C (1 - (j-1) eps^R)^(t/2R), {name}; {setting}"
-        yield _row(spoken_of, item, quantity, BELOW_BOUND, ratio, source)
+    }
+    for name, (expected, found) in twice.items():
+        quantity = f"layers until the first token has half of the mass, {name}; uniform attention"
+        prediction, source = Prediction("=", expected, CLOSE * expected), "ours: the mean step is (w - 1) / 2"
+        yield _row(WINDOW_LAYERS, item, quantity, prediction, found, f"{source}; margin is ours")
 
 
 def _prefixes(contents: dict[str, Array]) -> Iterator[dict[str, object]]:
@@ -151,14 +219,18 @@ def _prefixes(contents: dict[str, Array]) -> Iterator[dict[str, object]]:
             bounded = _row(claim, item, quantity, BELOW_BOUND, ratio, "Theorem 4.3; C from Appendix A")
             yield from verdict.for_each((claim, CONSTANTS), bounded)
             yield _limit(claim, item, "1 - P(prefix)", products, prefix, setting)
+            # Without content, all columns of the prefix are equal, and so are the two sides of what follows.
+            identity = not logits.any()
+            spoken_of, note = ("", "; an identity: all prefix tokens weigh the same") if identity else (claim, "")
             share = products[-1, ..., :prefix].min(axis=(-2, -1)) / theory.prefix_share(attention, prefix)
             quantity = f"smallest P_ik over kappa after {layers} layers; {setting}"
-            yield _row(claim, item, quantity, ABOVE_BOUND, share, "Theorem 4.3; kappa as Appendix C implies it")
+            source = f"Theorem 4.3; kappa as Appendix C implies it{note}"
+            yield _row(spoken_of, item, quantity, ABOVE_BOUND, share, source)
             for printed, last in ((True, "min(i, K) as printed"), (False, "max(i, K) corrected")):
                 ratio = theory.prefix_ratio(attention, products, prefix, printed=printed)
                 quantity = f"smallest P_ik / P_ik' over the smallest A_lk / A_lk', l up to {last}; {setting}"
-                spoken_of = CONSTANTS if printed else ""
-                yield _row(spoken_of, item, quantity, ABOVE_BOUND, ratio, "Appendix C")
+                spoken_of = CONSTANTS if printed and not identity else ""
+                yield _row(spoken_of, item, quantity, ABOVE_BOUND, ratio, f"Appendix C{note}")
 
 
 def _limit(claim: str, item: str, name: str, products: Array, centres: int, setting: str) -> dict[str, object]:
@@ -177,14 +249,15 @@ def _decay(contents: dict[str, Array]) -> Iterator[dict[str, object]]:
         paths: dict[str, list[Array]] = {"floor": [], "printed": [], "corrected": []}
         for m in theory.DECAYS:
             attention = theory.decay_attention(logits, m)
-            products = theory.products(attention)
+            extremes = theory.by_distance(theory.products(attention))
             least, most = theory.decay_ratio(attention, m)
             floor = theory.decay_floor(spread, m)
             ceilings = {"printed": theory.decay_ceiling_printed(spread, m), "corrected": theory.decay_ceiling(spread)}
             entries["floor"].append(least / floor)
             for name, ceiling in ceilings.items():
                 entries[name].append(most / ceiling)
-                below, above = theory.path_ratio(products, m * distance, floor, ceiling)
+                bounds = theory.path_bounds(len(attention), m * distance, floor, ceiling)
+                below, above = theory.path_ratio(*extremes, *bounds)
                 paths[name].append(above)
             paths["floor"].append(below)
         setting = content.replace("attention", "content").replace("uniform", "no")
@@ -233,61 +306,69 @@ def _steps(claim: str, item: str, cause: str, peaks: Array, tokens: int, source:
 # Lemma 4.6 and Theorem 4.7
 
 
-def _slack(tokens: int) -> float:
-    """delta theta_1 at the largest angle that Lemma 4.6 admits, (delta + n - 1) theta_1 = pi."""
-    return DELTA * pi / (DELTA + tokens - 1)
-
-
-def _rope(rotary: theory.Rotary) -> Iterator[dict[str, object]]:
-    logits = theory.rope_logits(rotary)
-    yield from _logit_bounds(logits, rotary)
-    attention = masked_softmax(logits, causal_mask(rotary.n))
-    yield from _gaussian(("Lemma 4.6", "Theorem 4.7"), attention, rotary, "(x theta_1)^2")
-
-
-def _logit_bounds(logits: Array, rotary: theory.Rotary) -> Iterator[dict[str, object]]:
-    """Appendix F: what logits are beyond their bounds, where its steps are sound and where they are not."""
-    item, source = "Lemma 4.6", "Appendix F"
-    (least, most), turned = theory.by_distance(logits), np.arange(rotary.n) * rotary.angle
-    short, long = turned < rotary.slack, turned >= rotary.slack
-    far_negative, near_negative = turned + rotary.slack > pi / 2, turned - rotary.slack > pi / 2
-    lower, upper = theory.rope_logit_range(rotary, printed=True)
-    cases = {
-        "below its lower bound as printed, cosine not negative": (lower - least, ~far_negative),
-        "below its lower bound as printed, cosine negative": (lower - least, far_negative),
-        "above its upper bound as printed, i-j >= delta, cosine not negative": (most - upper, long & ~near_negative),
-        "above its upper bound as printed, i-j < delta": (most - upper, short),
-        "above its upper bound as printed, cosine negative": (most - upper, near_negative),
-    }
-    for name, (excess, where) in cases.items():
-        worst = excess[..., where].max(axis=(0, -1)) if where.any() else np.nan
-        yield _row(STEPS, item, f"how far a logit is {name}", NO_EXCESS, worst, source)
-    yield from _corrected_logit_bounds(item, logits, rotary, f"{source}, corrected")
+def _appendix_f(rotary: theory.Rotary) -> Iterator[dict[str, object]]:
+    """Whether Appendix F's constants can be the same for all distances, and its bounds without that condition."""
+    item, logits = "Lemma 4.6", theory.rope_logits(rotary)
+    for name, quotient in zip(("C_min", "C_max"), theory.single_constants(logits, rotary), strict=True):
+        quantity = f"what {name} has to be at least over what it may be at most, one for all distances as printed"
+        yield _row(STEPS, item, quantity, BELOW_BOUND, quotient, "Appendix F")
+    yield from _corrected_logit_bounds(item, logits, rotary, "Appendix F, corrected")
 
 
 def _corrected_logit_bounds(
     item: str, logits: Array, rotary: theory.Rotary, source: str
 ) -> Iterator[dict[str, object]]:
     least, most = theory.by_distance(logits)
-    lower, upper = theory.rope_logit_range(rotary, printed=False)
+    lower, upper = theory.rope_logit_range(rotary)
     for name, excess in (("below its lower bound", lower - least), ("above its upper bound", most - upper)):
         quantity = f"how far a logit is {name}, corrected; d = {2 * len(rotary.multiples)}"
         yield _row("", item, quantity, NO_EXCESS, excess.max(axis=(0, -1)), source)
 
 
-def _gaussian(
-    items: tuple[str, str], attention: Array, rotary: theory.Rotary, exponent: str
+def _gaussian(items: tuple[str, str], rotary: theory.Rotary, exponent: str) -> Iterator[dict[str, object]]:
+    attention = masked_softmax(theory.rope_logits(rotary), causal_mask(rotary.n))
+    lemma, theorem = items
+    sides = theory.gaussian_ratio(attention, rotary)
+    yield from _one_layer(lemma, exponent, "random content", sides)
+    paths = theory.gaussian_path_ratio(theory.products(attention), rotary)
+    yield from _many_layers(theorem, exponent, "random content", paths)
+
+
+def _one_layer(
+    item: str, exponent: str, setting: str, sides: tuple[npt.ArrayLike, npt.ArrayLike]
 ) -> Iterator[dict[str, object]]:
-    products = theory.products(attention)
-    sides = {
-        (items[0], f"A_ij over C e^-c{exponent}"): theory.gaussian_ratio(attention, rotary),
-        (items[1], f"P_ij over C^(t+1) binom(t+x, x) e^-c{exponent}"): theory.gaussian_path_ratio(products, rotary),
-    }
-    for (item, ratio), (least, most) in sides.items():
-        source = f"{item}; constants are ours"
-        yield _row(ROPE, item, f"smallest {ratio}, lower constants corrected", ABOVE_BOUND, least, source)
-        divided = ", c / (t+1)" if item == items[1] else ""
-        yield _row(ROPE, item, f"largest {ratio}{divided}, upper constants corrected", BELOW_BOUND, most, source)
+    for prediction, side, c, ratio in zip(
+        (ABOVE_BOUND, BELOW_BOUND), ("smallest", "largest"), ("c", "c'"), sides, strict=True
+    ):
+        quantity = f"{side} A_ij over C e^-{c} {exponent}; {setting}"
+        yield _row(GAUSSIAN, item, quantity, prediction, ratio, f"{item}; constants are ours")
+
+
+def _many_layers(
+    item: str, exponent: str, setting: str, sides: tuple[npt.ArrayLike, npt.ArrayLike]
+) -> Iterator[dict[str, object]]:
+    for prediction, side, c, ratio in zip(
+        (ABOVE_BOUND, BELOW_BOUND), ("smallest", "largest"), ("c", "c' / (t+1)"), sides, strict=True
+    ):
+        quantity = f"{side} P_ij over C^(t+1) binom(t+x, x) e^-{c} {exponent}; {setting}"
+        yield _row(ROPE_BOUNDS, item, quantity, prediction, ratio, f"ours: {item} with Appendix G's squares of steps")
+
+
+def _quarter_turn(tokens: int, layers: int) -> Iterator[dict[str, object]]:
+    """Content-free attention up to a quarter of a turn, where constants from below and above are almost the same."""
+    turn = theory.quarter_turn(tokens, layers)
+    setting, exponent = f"no content, {tokens} tokens, up to a quarter turn", "(x theta_1)^2"
+    rows, bounds = turn.rows[:, None], turn.bounds()
+    first = tuple(bound[:1] for bound in bounds)
+    yield from _one_layer("Lemma 4.6", exponent, setting, theory.path_ratio(rows[:1], rows[:1], *first))
+    item = "Theorem 4.7"
+    yield from _many_layers(item, exponent, setting, theory.path_ratio(rows, rows, *bounds))
+    largest = np.exp(bounds[1]).max(axis=(1, 2))
+    yield _row("", item, f"largest upper bound; {setting}", BELOW_HALF, largest, "ours: the check above is not empty")
+    asked = turn.coefficients()
+    quantity = f"c that t = {', '.join(map(str, DEPTHS))} asks for over that of t = 0, one c for every t; {setting}"
+    source = "Theorem 4.7; margin: how far a cosine leaves c open at t = 0"
+    yield _row(ROPE, item, quantity, ONE_FOR_ALL, asked[list(DEPTHS)] / asked[0], source)
 
 
 def _appendix_g(tokens: int) -> Iterator[dict[str, object]]:
@@ -364,5 +445,4 @@ def _segments(rotary: theory.Rotary) -> Iterator[dict[str, object]]:
     yield _row(STEPS, "Lemma I.3", quantity, BELOW_BOUND, ratio.max(axis=(0, 2, 3, 4)), "Lemma I.3")
     logits = theory.rope_logits(rotary)
     yield from _corrected_logit_bounds("Lemma I.1", logits, rotary, "Appendix I.2, corrected as Appendix F")
-    attention = masked_softmax(logits, causal_mask(rotary.n))
-    yield from _gaussian(("Lemma I.1", "Theorem I.2"), attention, rotary, " sum (x alpha theta_1)^2")
+    yield from _gaussian(("Lemma I.1", "Theorem I.2"), rotary, "sum (x alpha theta_1)^2")

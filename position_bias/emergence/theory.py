@@ -7,8 +7,9 @@ is their distance. Epsilon, the floor, is the smallest weight that a draw gives 
 Where a proof needs another constant than it prints, both stand here; "printed" is in the name of the paper's one.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from math import ceil, log, pi
 
 import numpy as np
@@ -82,25 +83,78 @@ def causal_bound(floor: Array, n: int, layers: int) -> Array:
     return _log_bound(1 - floor, floor, np.arange(1, n), np.arange(layers))
 
 
-def window_bound(floor: Array, n: int, window: int, layers: int, constant: Array) -> Array:
-    """Theorem 4.2: log of C (1 - (j - 1) eps^R)^(t / 2R) for j = 2..n, `[T, D, n - 1]`, with C = `constant[D]`."""
-    steps = walk_length(n, window)
+def window_bound(floor: Array, n: int, window: int, layers: int) -> Array:
+    """Theorem 4.2: log of C (1 - (j - 1) eps^R)^(t / 2R) for j = 2..n, `[T, D, n - 1]`; C = `window_constant`."""
+    steps, constant = walk_length(n, window), window_constant(floor, n, window)
     return _log_bound(constant, floor**steps, np.arange(1, n), np.arange(layers) / (2 * steps))
 
 
 def window_constant(floor: Array, n: int, window: int) -> Array:
     """A constant with which Theorem 4.2 holds: C = (1 - eps) (1 - (n - 1) eps^R)^(-(R - 1) / 2R), `[D]`.
 
-    Proof. Every row from the second on admits two tokens or more, so A^(0) gives no token j > 1 more than 1 - eps. Of
-    the t layers above it, any R in a row give every earlier token at least eps^R, so they leave at most
-    q = 1 - (j - 1) eps^R for the tokens from j on; and no layer raises the largest entry of a column. Hence
-    P_ij <= (1 - eps) q^floor(t/R). Where t >= R, floor(t/R) >= t / 2R, and C = 1 - eps would do, as it would for t = 0.
-    Where 0 < t < R, nothing of q is earned yet, while the bound already has q^(t/2R), which is at least
-    (1 - (n - 1) eps^R)^((R-1)/2R): this C has to return. For R = 1 it is the constant of Theorem 4.1. It is below 1,
-    because (n - 1) eps^(R-1) <= R (w - 1) / w^(R-1) < 2 - eps for R >= 2, as eps <= 1/w.
+    The paper says that there is one, and prints none. Proof. Every row from the second on admits two tokens or more, so
+    A^(0) gives no token j > 1 more than 1 - eps. Of the t layers above it, any R in a row give every earlier token at
+    least eps^R, so they leave at most q = 1 - (j - 1) eps^R for the tokens from j on; and no layer raises the largest
+    entry of a column. Hence P_ij <= (1 - eps) q^floor(t/R). Where t >= R, floor(t/R) >= t / 2R, and C = 1 - eps would
+    do, as it would for t = 0. Where 0 < t < R, nothing of q is earned yet, while the bound already has q^(t/2R), which
+    is at least (1 - (n - 1) eps^R)^((R-1)/2R): this C has to return. For R = 1 it is the constant of Theorem 4.1. It is
+    below 1, because (n - 1) eps^(R-1) <= R (w - 1) / w^(R-1) < 2 - eps for R >= 2, as eps <= 1/w.
     """
     steps = walk_length(n, window)
     return (1 - floor) * (1 - (n - 1) * floor**steps) ** (-(steps - 1) / (2 * steps))
+
+
+def first_steps_bound(floor: Array, n: int, window: int) -> Array:
+    """Appendix B for t < R: log of (1 - eps)^((t + 1) / R) for each j = 2..n, `[R, D, n - 1]`."""
+    steps = walk_length(n, window)
+    bound = np.log1p(-floor)[:, None] * (np.arange(1, steps + 1) / steps)[:, None, None]
+    return np.broadcast_to(bound, (steps, len(floor), n - 1))
+
+
+def blocks(attention: Array, layers: int) -> Array:
+    """Products of `layers` layers in a row (Lemma B.1), `[T // layers, D, n, n]`: of the first ones, the next ones, ...
+
+    Layers that are left over at the end are not looked at.
+    """
+    whole = len(attention) // _at_least(1, "layers", layers)
+    runs = attention[: whole * layers].reshape(whole, layers, *attention.shape[1:])
+    return products(runs.swapaxes(0, 1))[-1]
+
+
+def mass_without_content(n: int, window: int, layers: int) -> Array:
+    """Largest 1 - P(first token) after 1, 2, ... layers of uniform attention through a window, `[layers]`.
+
+    Summed from what lies beyond the first token, so that it stays exact however little that is.
+    """
+    return np.fromiter(islice(_masses_without_content(n, window), layers), np.float64)
+
+
+def layers_to_half(n: int, window: int) -> float:
+    """Layers after which every token has half of its mass on the first one, with uniform attention; between two, too.
+
+    It takes about 2R = 2 (n - 1) / (w - 1) layers, as a layer moves a token (w - 1) / 2 places towards the first one on
+    average. What is lost among the first w tokens, where steps are shorter, is of the order of log w.
+    """
+    masses = _masses_without_content(n, window)
+    layers, before, mass = 0, 1.0, 1.0
+    while mass > 0.5:
+        layers, before, mass = layers + 1, mass, next(masses)
+    return layers - (0.5 - mass) / (before - mass)
+
+
+def _masses_without_content(n: int, window: int) -> Iterator[float]:
+    attention = masked_softmax(np.zeros((n, n)), sliding_window_mask(n, window))
+    beyond = np.ones(n)
+    beyond[0] = 0.0
+    while True:
+        beyond = attention @ beyond
+        yield float(beyond.max())
+
+
+def rate(curve: Array) -> float:
+    """By how much the log of `curve[T]` falls a layer, from the middle of its layers to the last."""
+    middle = len(curve) // 2
+    return float(np.log(curve[middle] / curve[-1]) / (len(curve) - 1 - middle))
 
 
 def walk_length(n: int, window: int) -> int:
@@ -116,9 +170,11 @@ def prefix_bound(floor: Array, n: int, prefix: int, layers: int) -> Array:
 
 
 def _log_bound(constant: Array, loss: Array, earlier: npt.ArrayLike, exponent: npt.ArrayLike) -> Array:
-    """Log of constant[D] (1 - earlier[J] loss[D])^exponent[T], `[T, D, J]`."""
-    rate = np.log1p(-loss[:, None] * np.asarray(earlier))
-    return np.log(constant)[:, None] + np.asarray(exponent)[:, None, None] * rate
+    """Log of constant[D] (1 - earlier[J] loss[D])^exponent[T], `[T, D, J]`. Raises ValueError for a base <= 0."""
+    lost = loss[:, None] * np.asarray(earlier)
+    if lost.max() >= 1:
+        raise ValueError(f"a layer would take {lost.max():.3g} of the mass; the theorem asks for less than 1")
+    return np.log(constant)[:, None] + np.asarray(exponent)[:, None, None] * np.log1p(-lost)
 
 
 def share_of_bound(products: Array, log_bound: Array) -> Array:
@@ -224,20 +280,24 @@ def decay_ratio(attention: Array, decay: float) -> tuple[Array, Array]:
     return (least * scale).min(axis=(0, -1)), (most * scale).max(axis=(0, -1))
 
 
-def path_ratio(products: Array, exponent: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Smallest and largest P_ij over a bound binom(t + x, x) C^(t+1) e^-exponent, both `[D]`.
+def path_bounds(layers: int, exponent: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Logs of binom(t + x, x) C^(t+1) e^-exponent for t < layers: C = `low[D]`, then C = `high[D]`; `[T, D, n]` each.
 
-    The smallest is over the bound from below, with C = `low[D]`, the largest over the one from above, with `high[D]`.
     `exponent` is that of each distance, and broadcasts to `[2, T, D, n]`: of the lower bound, then of the upper.
     """
-    layers, n = len(products), products.shape[-1]
+    n = exponent.shape[-1]
     depth = np.arange(layers)[:, None, None]
-    least, most = by_distance(products)
-    below, above = np.broadcast_to(exponent, (2, *least.shape))
+    below, above = np.broadcast_to(exponent, (2, layers, len(low), n))
     paths = log_paths(depth, np.arange(n))
-    lower = paths + (depth + 1) * np.log(low)[:, None] - below
-    upper = paths + (depth + 1) * np.log(high)[:, None] - above
-    return np.exp(_log(least) - lower).min(axis=(0, -1)), np.exp(_log(most) - upper).max(axis=(0, -1))
+    return paths + (depth + 1) * np.log(low)[:, None] - below, paths + (depth + 1) * np.log(high)[:, None] - above
+
+
+def path_ratio(least: Array, most: Array, log_lower: Array, log_upper: Array) -> tuple[Array, Array]:
+    """Smallest P_ij over its bound from below, and largest over that from above, both `[D]`.
+
+    `least` and `most` are the extremes of P_ij at each distance and depth (`by_distance`), `[T, D, n]` as their bounds.
+    """
+    return np.exp(_log(least) - log_lower).min(axis=(0, -1)), np.exp(_log(most) - log_upper).max(axis=(0, -1))
 
 
 def last_rows(attention: Array, layers: int) -> Array:
@@ -360,22 +420,37 @@ def rope_logits(rotary: Rotary) -> Array:
     return ((rotary.query * turn) @ (rotary.key * turn).conj().swapaxes(-1, -2)).real
 
 
-def rope_logit_range(rotary: Rotary, *, printed: bool) -> tuple[Array, Array]:
-    """Appendix F, and I.2 for d > 2: bounds of the logits at distances 0..n - 1 from below and above, both `[D, n]`.
+def rope_logit_range(rotary: Rotary) -> tuple[Array, Array]:
+    """Bounds of the logits at distances 0..n - 1 from below and above, both `[D, n]`: Appendix F corrected, and I.2.
 
-    The angle of query and key lies between |x - delta| theta and (x + delta) theta, as printed; but below delta it can
-    be 0. Its cosine is multiplied by the smallest |q| |k| below, and by the largest above, as printed; but a negative
-    cosine asks for the other one.
+    The angle of query and key lies between (x - delta) theta, or 0 below delta, and (x + delta) theta. Its cosine is
+    multiplied by the smallest |q| |k| below and by the largest above where it is positive; where it is negative, the
+    other way round.
     """
     weakest, strongest = rotary.weakest[:, None, None], rotary.strongest[:, None, None]
     turned = np.arange(rotary.n)[:, None] * rotary.angle * rotary.multiples
-    far = np.cos(turned + rotary.slack)
-    near = np.cos(np.abs(turned - rotary.slack) if printed else np.maximum(turned - rotary.slack, 0))
-    if printed:
-        return (weakest * far).sum(axis=-1), (strongest * near).sum(axis=-1)
+    far, near = np.cos(turned + rotary.slack), np.cos(np.maximum(turned - rotary.slack, 0))
     lower = np.where(far >= 0, weakest, strongest) * far
     upper = np.where(near >= 0, strongest, weakest) * near
     return lower.sum(axis=-1), upper.sum(axis=-1)
+
+
+def single_constants(logits: Array, rotary: Rotary) -> tuple[Array, Array]:
+    """Appendix F: what its C_min, and its C_max, has to be at least, over what it may be at most, both `[D]`.
+
+    It bounds logits by C_min cos((x + delta) theta) and C_max cos(|x - delta| theta), with one C_min and one C_max for
+    all distances, so both quotients would be at most 1. Where the cosine is positive, it keeps C_min down and C_max up;
+    where it is negative, the other way round. Constants may differ between layers; the worst layer is returned. For two
+    dimensions; raises ValueError for a slack of pi / 4 or more, which may leave no distance for one of the two.
+    """
+    if rotary.slack >= pi / 4:
+        raise ValueError(f"slack = {rotary.slack:.3g}: must be below pi / 4")
+    turned, (least, most) = np.arange(rotary.n) * rotary.angle, by_distance(logits)
+    far, near = np.cos(turned + rotary.slack), np.cos(np.abs(turned - rotary.slack))
+    minimum, maximum = least / far, most / near
+    lower = minimum[..., far < 0].max(axis=-1) / minimum[..., far > 0].min(axis=-1)
+    upper = maximum[..., near > 0].max(axis=-1) / maximum[..., near < 0].min(axis=-1)
+    return lower.max(axis=0), upper.max(axis=0)
 
 
 @dataclass(frozen=True)
@@ -406,23 +481,23 @@ def rope_constants(rotary: Rotary) -> Gaussian:
 
 def gaussian_ratio(attention: Array, rotary: Rotary) -> tuple[Array, Array]:
     """Lemmas 4.6, I.1: smallest A_ij over its bound from below, and largest over that from above, both `[D]`."""
-    constants = rope_constants(rotary)
-    least, most = by_distance(attention)
-    lower = constants.floor[:, None] * np.exp(-constants.fast[:, None] * rotary.reach)
-    upper = constants.ceiling[:, None] * np.exp(-constants.slow[:, None] * rotary.reach)
-    return (least / lower).min(axis=(0, -1)), (most / upper).max(axis=(0, -1))
+    return path_ratio(*by_distance(attention), *gaussian_bounds(1, rotary))  # every layer is a first one
 
 
-def gaussian_path_ratio(products: Array, rotary: Rotary) -> tuple[Array, Array]:
-    """Theorems 4.7, I.2: smallest P_ij over its bound from below, and largest over that from above, both `[D]`.
+def gaussian_bounds(layers: int, rotary: Rotary) -> tuple[Array, Array]:
+    """Theorems 4.7, I.2: logs of what bounds P_ij from below and above for t < layers, `[T, D, n]` each.
 
     The squares of t + 1 steps over a distance x sum to x^2 at most, and to x^2 / (t + 1) at least (Appendix G).
     """
     constants = rope_constants(rotary)
-    below = np.broadcast_to(constants.fast[:, None] * rotary.reach, (len(products), *products.shape[1:-1]))
-    layers = np.arange(1, len(products) + 1)[:, None, None]
-    above = constants.slow[:, None] * rotary.reach / layers
-    return path_ratio(products, np.stack([below, above]), constants.floor, constants.ceiling)
+    below = np.broadcast_to(constants.fast[:, None] * rotary.reach, (layers, len(constants.fast), rotary.n))
+    above = constants.slow[:, None] * rotary.reach / np.arange(1, layers + 1)[:, None, None]
+    return path_bounds(layers, np.stack([below, above]), constants.floor, constants.ceiling)
+
+
+def gaussian_path_ratio(products: Array, rotary: Rotary) -> tuple[Array, Array]:
+    """Theorems 4.7, I.2: smallest P_ij over its bound from below, and largest over that from above, both `[D]`."""
+    return path_ratio(*by_distance(products), *gaussian_bounds(len(products), rotary))
 
 
 def paths_through(matrices: int, distance: int) -> int:
@@ -464,6 +539,54 @@ def rope_attention(n: int, angle: float, strength: float) -> Array:
         raise ValueError(f"angle = {angle}: {n} tokens must turn by more than 0 and at most pi, (n - 1) angle <= pi")
     position = np.arange(n)
     return masked_softmax(strength * np.cos(angle * (position[:, None] - position)), causal_mask(n))
+
+
+@dataclass(frozen=True)
+class QuarterTurn:
+    """Last rows of P^(0), P^(1), ... of content-free RoPE attention, over the distances up to a quarter of a turn.
+
+    The sequence makes half a turn, the most that Lemma 4.6 admits, so that the last row and all that it reads within a
+    quarter have almost the same normaliser, and the constants of a bound are almost the same from below and above.
+    """
+
+    rows: Array  # [T, X + 1]
+    turned: Array  # (x theta)^2, [X + 1]
+    strength: float  # |q| |k|
+    least: float  # weight that one of the last X + 1 tokens gives itself, at least
+    most: float  # and at most
+
+    def bounds(self) -> tuple[Array, Array]:
+        """Logs of binom(t + x, x) C^(t+1) e^(-c x^2 theta^2), and of that with c' / (t + 1), `[T, 1, X + 1]` each.
+
+        Up to a quarter turn 1 - y^2 / 2 <= cos y <= 1 - 4 y^2 / pi^2, so c = |q| |k| / 2 and c' = 4 |q| |k| / pi^2
+        suffice, with C the least and the largest weight of a token on itself. All bounds are attained at x = 0, the
+        upper one, but for rounding, at a quarter turn of one layer, too.
+        """
+        layers = np.arange(1, len(self.rows) + 1)[:, None, None]
+        below = np.broadcast_to(self.strength / 2 * self.turned, (len(layers), 1, len(self.turned)))
+        above = 4 * self.strength / pi**2 * self.turned / layers
+        low, high = np.array([self.least]), np.array([self.most])
+        return path_bounds(len(layers), np.stack([below, above]), low, high)
+
+    def coefficients(self) -> Array:
+        """c of binom(t + x, x) e^(-c x^2 theta^2) at each depth that joins the ends: from x = 0 to a quarter, `[T]`.
+
+        The steeper attention is, the nearer it comes to |q| |k| (t + 1) (1 - cos(y / (t + 1))) / y^2, y a quarter turn,
+        as an even split of the distance outweighs all other paths.
+        """
+        depth, furthest = np.arange(len(self.rows)), len(self.turned) - 1
+        fallen = np.log(self.rows[:, 0] / self.rows[:, -1])
+        return (fallen + log_paths(depth, furthest)) / self.turned[-1]
+
+
+def quarter_turn(tokens: int, layers: int) -> QuarterTurn:
+    """Content-free RoPE attention of `STRENGTH` with `tokens` tokens, through 1, 2, ... `layers` layers."""
+    angle, furthest = _half_turn(tokens), (_at_least(3, "tokens", tokens) - 1) // 2
+    attention = rope_attention(tokens, angle, STRENGTH)
+    itself = attention.diagonal()[-furthest - 1 :]
+    turned = np.square(angle * np.arange(furthest + 1, dtype=np.float64))
+    rows = last_rows(attention, layers)[:, : furthest + 1]
+    return QuarterTurn(rows, turned, STRENGTH, float(itself.min()), float(itself.max()))
 
 
 # What the figure draws

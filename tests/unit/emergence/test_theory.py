@@ -89,17 +89,26 @@ def test_the_floor_is_that_of_every_layer_and_admitted_pair_of_a_draw():
 def test_bounds_are_those_that_the_theorems_print():
     floor, n, layers = np.array([0.05, 0.1]), 6, 4
     causal, prefix = theory.causal_bound(floor, n, layers), theory.prefix_bound(floor, n, 2, layers)
-    window = theory.window_bound(floor, n, 3, layers, np.array([0.7, 0.8]))
+    window, constant = theory.window_bound(floor, n, 3, layers), theory.window_constant(floor, n, 3)
+    early = theory.first_steps_bound(floor, n, 3)
     mass = theory.mass_bound(floor, layers, centres=2, steps=3)
     for t, (d, eps) in product(range(layers), enumerate(floor)):
         for j in range(2, n + 1):
             assert exp(causal[t, d, j - 2]) == pytest.approx((1 - eps) * (1 - (j - 1) * eps) ** t)
             walk = ceil((n - 1) / (3 - 1))
             rate = (1 - (j - 1) * eps**walk) ** (t / (2 * walk))
-            assert exp(window[t, d, j - 2]) == pytest.approx((0.7, 0.8)[d] * rate)
+            assert exp(window[t, d, j - 2]) == pytest.approx(constant[d] * rate)
+            if t < walk:
+                assert exp(early[t, d, j - 2]) == pytest.approx((1 - eps) ** ((t + 1) / walk))
             if j > 2:
                 assert exp(prefix[t, d, j - 3]) == pytest.approx((1 - eps) * (1 - (j - 2) * eps) ** t)
         assert mass[t, d] == pytest.approx((1 - 2 * eps**3) ** ((t + 1) // 3))
+    assert len(early) == 3  # t < R
+
+
+def test_a_bound_of_less_than_nothing_is_refused():
+    with pytest.raises(ValueError, match=r"would take 1\.5 of the mass"):
+        theory.causal_bound(np.array([0.1, 0.5]), 4, 3)
 
 
 def test_the_share_of_a_bound_is_its_largest():
@@ -125,12 +134,14 @@ def test_theorem_4_1(stack):
 
 @settings(max_examples=150, deadline=None)
 @given(stack=WINDOW)
-def test_theorem_4_2_with_the_corrected_constant(stack):
+def test_theorem_4_2_with_its_constant(stack):
     products, floor, n, layers, window = parts(stack)
     constant = theory.window_constant(floor, n, window)
-    bound = theory.window_bound(floor, n, window, layers, constant)
+    bound = theory.window_bound(floor, n, window, layers)
     assert (theory.share_of_bound(products, bound) < 1 + ROUNDING).all()
     steps = theory.walk_length(n, window)
+    early = theory.first_steps_bound(floor, n, window)[:layers]
+    assert (theory.share_of_bound(products[: len(early)], early) < 1 + ROUNDING).all()  # Appendix B
     assert (constant >= 1 - floor).all()
     assert (constant <= 1 - floor**steps + ROUNDING).all()  # what Theorem 4.1 would give for blocks of R layers
     assert (theory.mass_beyond(products, 1).max(-1) <= theory.mass_bound(floor, layers, 1, steps) + ROUNDING).all()
@@ -138,7 +149,7 @@ def test_theorem_4_2_with_the_corrected_constant(stack):
 
 @settings(max_examples=150, deadline=None)
 @given(n=st.integers(3, 200), window=st.integers(2, 199), share=st.floats(1e-3, 1))
-def test_the_corrected_constant_is_below_1(n, window, share):
+def test_the_constant_of_theorem_4_2_is_below_1(n, window, share):
     window = min(window, n - 1)
     floor = np.array([share / window])  # the last row shares 1 among that many tokens
     constant = theory.window_constant(floor, n, window)
@@ -146,14 +157,50 @@ def test_the_corrected_constant_is_below_1(n, window, share):
     assert constant <= 1 - floor ** theory.walk_length(n, window) + ROUNDING
 
 
-def test_theorem_4_2_fails_with_the_printed_constant_for_three_tokens():
-    # P_32 is 1/2 after one layer and after two, but the bound falls from 1/2 to 1/2 (3/4)^(1/4).
+def test_theorem_4_2_needs_a_larger_constant_than_theorem_4_1():
+    # P_32 is 1/2 after one layer and after two, but the bound falls from C to C (3/4)^(1/4).
     mask = sliding_window_mask(3, 2)
     products = theory.products(masked_softmax(np.zeros((2, 1, 3, 3)), mask))
     np.testing.assert_allclose(products[:, 0, 2, 1], 0.5)
-    printed = theory.share_of_bound(products, theory.window_bound(np.array([0.5]), 3, 2, 2, np.array([0.5])))
-    assert printed == pytest.approx(0.75**-0.25)
     assert theory.window_constant(np.array([0.5]), 3, 2) == pytest.approx(0.5 * 0.5**-0.25)
+    share = theory.share_of_bound(products, theory.window_bound(np.array([0.5]), 3, 2, 2))
+    assert share == pytest.approx(0.5 / (0.5 * 0.5**-0.25 * 0.75**0.25))
+
+
+@settings(max_examples=100, deadline=None)
+@given(stack=WINDOW)
+def test_lemma_b_1(stack):
+    attention, mask, window = stack
+    n, layers = attention.shape[-1], len(attention)
+    floor, steps = theory.smallest_weight(attention, mask), theory.walk_length(n, window)
+    for walk in range(1, layers + 1):
+        found = theory.blocks(attention, walk)
+        expected = [
+            np.linalg.multi_dot([*attention[start : start + walk, d][::-1], np.eye(n)])
+            for start in range(0, layers - walk + 1, walk)
+            for d in range(attention.shape[1])
+        ]
+        np.testing.assert_allclose(found.reshape(-1, n, n), expected, rtol=1e-12, atol=1e-300)
+        if walk == steps:
+            assert (found[..., causal_mask(n)].min(axis=(0, -1)) >= floor**steps * (1 - ROUNDING)).all()
+        if walk < steps:
+            assert (found[..., -1, 0] == 0).all()
+
+
+@pytest.mark.parametrize(("n", "window"), [(2, 2), (3, 2), (9, 3), (17, 9), (6, 6)])
+def test_mass_and_its_half_without_content(n, window):
+    rows = [[1 / min(i, window) if 0 <= i - j < window else 0 for j in range(1, n + 1)] for i in range(1, n + 1)]
+    dense = [1 - np.linalg.matrix_power(np.array(rows), depth)[:, 0].min() for depth in range(41)]
+    np.testing.assert_allclose(theory.mass_without_content(n, window, 40), dense[1:], rtol=1e-9, atol=1e-14)
+    half = theory.layers_to_half(n, window)
+    below = int(half)
+    assert dense[below] + (half - below) * (dense[below + 1] - dense[below]) == pytest.approx(0.5)
+
+
+def test_the_rate_is_that_of_the_second_half():
+    assert theory.rate(np.array([9.0, 1.0, 0.5, 0.25, 0.125])) == pytest.approx(log(2))
+    curve = theory.mass_without_content(3, 2, 300)  # (t + 1) / 2^t
+    assert theory.rate(curve) == pytest.approx(log(2) - log(301 / 152) / 149)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +283,8 @@ def test_lemma_4_4_and_theorem_4_5(seed, n, layers, m, size):
     spread, attention = theory.logit_range(logits), theory.decay_attention(logits, m)
     floor, ceiling = theory.decay_floor(spread, m), theory.decay_ceiling(spread)
     products = theory.products(attention)
-    low, high = theory.path_ratio(products, m * np.arange(n), floor, ceiling)
+    bounds = theory.path_bounds(layers, m * np.arange(n), floor, ceiling)
+    low, high = theory.path_ratio(*theory.by_distance(products), *bounds)
     for d in range(2):
         admitted = [logits[t, d, i, j] for t in range(layers) for i in range(n) for j in range(i + 1)]
         assert spread[d] == pytest.approx(max(admitted) - min(admitted))
@@ -346,7 +394,7 @@ def check_gaussian_bounds(rotary):
     n, layers = rotary.n, len(logits)
     attention = masked_softmax(logits, causal_mask(n))
     products, constants = theory.products(attention), theory.rope_constants(rotary)
-    lower, upper = theory.rope_logit_range(rotary, printed=False)
+    lower, upper = theory.rope_logit_range(rotary)
     squares = (rotary.multiples**2).sum()
     for d in range(2):
         weakest, strongest = (
@@ -381,26 +429,73 @@ def pairs(constants):
     return (constants.floor, constants.ceiling), (constants.fast, constants.slow)
 
 
-def test_the_printed_range_is_that_of_appendix_f():
-    rotary = example(slack=0.8)
-    lower, upper = theory.rope_logit_range(rotary, printed=True)
-    delta = 0.8 / rotary.angle
-    for d, x in product(range(2), range(7)):
-        assert lower[d, x] == pytest.approx(rotary.weakest[d] * np.cos((x + delta) * rotary.angle))
-        assert upper[d, x] == pytest.approx(rotary.strongest[d] * np.cos(abs(x - delta) * rotary.angle))
+def test_single_constants_by_listing_every_logit():
+    rotary = example(slack=0.5)
+    logits = theory.rope_logits(rotary)
+    found = theory.single_constants(logits, rotary)
+    for d in range(2):
+        quotients = {"lower": [], "upper": []}
+        for t in range(3):
+            least, most = ([], []), ([], [])  # of C_min and of C_max: at least, at most
+            for i, j in product(range(7), range(7)):
+                if j <= i:
+                    logit, x = logits[t, d, i, j], (i - j) * rotary.angle
+                    far, near = np.cos(x + 0.5), np.cos(abs(x - 0.5))
+                    least[int(far > 0)].append(logit / far)  # C cos <= logit: an upper limit of C where cos > 0
+                    most[int(near < 0)].append(logit / near)  # C cos >= logit: a lower limit of C where cos > 0
+            quotients["lower"].append(max(least[0]) / min(least[1]))
+            quotients["upper"].append(max(most[0]) / min(most[1]))
+        assert found[0][d] == pytest.approx(max(quotients["lower"]))
+        assert found[1][d] == pytest.approx(max(quotients["upper"]))
 
 
-def test_the_printed_range_fails_below_delta_and_for_negative_cosines():
-    aligned, angle = np.ones((1, 1, 5, 1), complex), pi / 4 / 1.1
+def test_one_constant_suffices_where_norms_are_equal_and_no_angle_differs():
+    aligned = np.ones((1, 1, 5, 1), complex)
+    rotary = theory.Rotary(aligned, aligned, pi / 4 / 1.1, np.ones(1), 0.1 * pi / 1.1)
+    lower, _ = theory.single_constants(theory.rope_logits(rotary), rotary)
+    assert lower < 1  # cos(x theta) against cos((x + delta) theta)
     norms = np.array([1, 2, 1, 2, 1])[:, None]
-    rotary = theory.Rotary(aligned * norms, aligned * norms, angle, np.ones(1), 0.1 * pi / 1.1)
-    least, most = theory.by_distance(theory.rope_logits(rotary)[0, 0])
-    lower, upper = (bound[0] for bound in theory.rope_logit_range(rotary, printed=True))
-    assert most[0] > upper[0]  # the same token: angle 0, but the bound has the cosine of delta theta
-    assert most[4] > upper[4]
-    assert least[3] < lower[3]
-    lower, upper = (bound[0] for bound in theory.rope_logit_range(rotary, printed=False))
-    assert ((lower <= least) & (most <= upper)).all()
+    uneven = theory.Rotary(aligned * norms, aligned * norms, rotary.angle, np.ones(1), rotary.slack)
+    lower, upper = theory.single_constants(theory.rope_logits(uneven), uneven)
+    assert min(lower, upper) > 1
+    least, most = theory.by_distance(theory.rope_logits(uneven)[0, 0])
+    below, above = (bound[0] for bound in theory.rope_logit_range(uneven))
+    assert ((below <= least) & (most <= above)).all()
+
+
+# A quarter turn
+
+
+def test_a_quarter_turn_by_hand():
+    turn, n, layers = theory.quarter_turn(9, 3), 9, 3
+    angle, furthest = pi / 8, 4
+    rows = np.array(
+        [[exp(theory.STRENGTH * (np.cos(angle * (i - j)) - 1)) if j <= i else 0 for j in range(n)] for i in range(n)]
+    )
+    matrix = rows / rows.sum(axis=1, keepdims=True)
+    assert (turn.least, turn.most) == pytest.approx((matrix[8, 8], matrix[4, 4]))
+    lower, upper = turn.bounds()
+    for t, x in product(range(layers), range(furthest + 1)):
+        value = np.linalg.matrix_power(matrix, t + 1)[8, 8 - x]
+        assert turn.rows[t, x] == pytest.approx(value)
+        below = comb(t + x, x) * turn.least ** (t + 1) * exp(-theory.STRENGTH / 2 * (x * angle) ** 2)
+        above = comb(t + x, x) * turn.most ** (t + 1) * exp(-theory.STRENGTH * 4 / pi**2 * (x * angle) ** 2 / (t + 1))
+        assert exp(lower[t, 0, x]) == pytest.approx(below)
+        assert exp(upper[t, 0, x]) == pytest.approx(above)
+        assert below * (1 - ROUNDING) <= value <= above * (1 + ROUNDING)
+    for t in range(layers):
+        c = turn.coefficients()[t]
+        joined = turn.rows[t, 0] * comb(t + furthest, furthest) * exp(-c * (furthest * angle) ** 2)
+        assert joined == pytest.approx(turn.rows[t, furthest])
+
+
+@pytest.mark.parametrize("strength", [50.0, 400.0])
+def test_the_coefficient_lies_between_one_path_and_all_of_them(monkeypatch, strength):
+    monkeypatch.setattr(theory, "STRENGTH", strength)
+    turn, y = theory.quarter_turn(41, 5), pi / 2
+    for t in (0, 1, 3, 4):  # whose t + 1 layers split 20 steps evenly, into the path that weighs most
+        one_path = strength * (t + 1) * (1 - np.cos(y / (t + 1))) / y**2
+        assert one_path * (1 - 1e-9) <= turn.coefficients()[t] <= (one_path + log(comb(t + 20, 20)) / y**2) * (1 + 1e-9)
 
 
 @settings(max_examples=200, deadline=None)
@@ -501,6 +596,9 @@ def tied(profile):
         (lambda: theory.rope_attention(5, 1.0, 1.0), "angle = 1.0"),
         (lambda: theory.paths_through(0, 1), "matrices = 0"),
         (lambda: theory.rope_peaks(1), "tokens = 1"),
+        (lambda: theory.single_constants(np.zeros((3, 2, 7, 7)), example(slack=0.8)), r"slack = 0\.8"),
+        (lambda: theory.quarter_turn(2, 1), "tokens = 2"),
+        (lambda: theory.blocks(np.ones((2, 1, 3, 3)), 0), "layers = 0"),
         (lambda: theory.least_squares_of_steps(0, 1), "steps = 0"),
     ],
 )
