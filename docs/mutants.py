@@ -16,13 +16,13 @@ from unittest.mock import patch
 import pandas as pd
 from mutant_list import MUTANTS, Mutant  # beside this file
 
-from position_bias.claims import layernorm_theory as layernorm_checks
-from position_bias.claims import propositions as structural_checks
-from position_bias.claims import theorems as emergence_checks
-from position_bias.claims.claim import registry
-from position_bias.claims.scorecard import together
+from position_bias.emergence import checks_theory as emergence_checks
+from position_bias.layernorm import checks_theory as layernorm_checks
 from position_bias.layernorm import tables as layernorm_tables
 from position_bias.layernorm.simulation import simulate
+from position_bias.structural import checks_theory as structural_checks
+from position_bias.verdicts.claim import registry
+from position_bias.verdicts.scorecard import together
 
 ROOT = Path(__file__).parents[1]
 REFUSED = ("is no number that can be judged", "the theorem asks for less than 1", "must be at least 1")
