@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from position_bias.emergence import studies as of_emergence
+from position_bias.emergence import settings as of_emergence
 from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
 from position_bias.postnorm import settings as of_postnorm
@@ -19,7 +19,7 @@ from position_bias.small_networks.ensemble import SWEPT_FROM
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
-SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
+SCHEMA = configuration.read_schema(ROOT / "config/schema")
 LAYERNORM, POSTNORM = (
     pd.read_csv(ROOT / f"evidence/{paper}/learning_rates.csv") for paper in ("layernorm", "postnorm")
 )
@@ -73,7 +73,7 @@ def test_there_are_long_runs():
 
 def test_a_long_run_is_valid_with_what_it_is_used_on(long_run):
     _, config = long_run
-    faults = [studies.faults for studies in (of_language_models, of_emergence, of_layernorm, of_postnorm)]
+    faults = [settings.faults for settings in (of_language_models, of_emergence, of_layernorm, of_postnorm)]
     configuration.check(config, SCHEMA, *faults)
 
 
