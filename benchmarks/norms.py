@@ -10,6 +10,7 @@ import resource
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -21,6 +22,7 @@ from position_bias.layernorm import training as layernorm
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm import training as postnorm
 from position_bias.running import products, runtime
+from position_bias.running.checkpoint import Place
 from position_bias.small_networks.ensemble import Recipe
 
 SEEDS = 6
@@ -58,9 +60,7 @@ def peri(name, size, setting, recipe, seeds):
             setting,
             recipe,
             seeds,
-            checkpoint_every=recipe.iterations,
-            folder=folder,
-            device="cpu",
+            Place(Path(folder), recipe.iterations, "cpu"),
         )
 
 
@@ -86,11 +86,9 @@ def exchangeable(seeds):
             layernorm.Size(layers=3, width=64, heads=4, hidden=128),
             seeds,
             Recipe(40, 0.002, 0.01),
+            Place(Path(folder), 40, "cpu"),
             batch=12,
             held_out=8,
-            checkpoint_every=40,
-            folder=folder,
-            device="cpu",
         )
 
 

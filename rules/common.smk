@@ -8,8 +8,6 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import yaml
-
 sys.path.insert(0, str(workflow.basedir))
 
 from position_bias.emergence import settings as of_emergence
@@ -21,10 +19,7 @@ from position_bias.verdicts import claim as of_claims
 
 ROOT = Path(workflow.basedir)
 
-SCHEMA = yaml.load(
-    (ROOT / "config/schema.yaml").read_text(),
-    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # in C, where it was built
-)
+SCHEMA = configuration.read_schema(ROOT / "config/schema")
 
 configuration.read_numbers(config, SCHEMA)
 try:
@@ -56,9 +51,6 @@ PROMPTS = {
 
 # 1 where a job will hold a GPU, 0 on a machine without one: a GPU limit must not throttle a laptop.
 GPU = int(devices.uses_gpu(config["device"]))
-
-STEPS = sorted({*config["training"]["snapshots"], config["training"]["steps"]})
-LAST = config["training"]["steps"]
 
 EVIDENCE = config["evidence"]
 

@@ -28,16 +28,11 @@ rule emergence_train:
         gpu=GPU,
     params:
         task=config["emergence"]["task"],
-        batch=config["emergence"]["training"]["batch"],
-        learning_rate=config["emergence"]["training"]["learning_rate"],
-        weight_decay=config["emergence"]["training"]["weight_decay"],
         decay=config["emergence"]["decay"],
-        every=config["emergence"]["testing"]["every"],
-        along=config["emergence"]["testing"]["sequences_along"],
-        sequences=config["emergence"]["testing"]["sequences"],
         networks=lookup(dpath="emergence/networks/{study}", within=config),
-        iterations=emergence_iterations,
         seeds=emergence_seeds,
+        training=emergence_training,
+        testing=EMERGENCE_TESTS,
     script:
         "../scripts/emergence/train.py"
 
@@ -188,7 +183,7 @@ rule emergence_draw_long_training:
         "../envs/figures.yaml"
     params:
         level=config["emergence"]["level"],
-        last=8,  # tests, the last fifth
+        last=config["emergence"]["testing"]["last_kept"],
     script:
         "../scripts/emergence/draw_long_training.py"
 

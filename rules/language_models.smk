@@ -51,12 +51,7 @@ rule hub_text:
         mem_mb=memory(4000),
         runtime=240,
     params:
-        source=lookup(dpath="hub_datasets/{dataset}/source", within=config),
-        revision=lookup(dpath="hub_datasets/{dataset}/revision", within=config),
-        subset=lookup(dpath="hub_datasets/{dataset}/subset", within=config),
-        split=lookup(dpath="hub_datasets/{dataset}/split", within=config),
-        column=lookup(dpath="hub_datasets/{dataset}/column", within=config),
-        documents=lookup(dpath="hub_datasets/{dataset}/documents", within=config),
+        described=lookup(dpath="hub_datasets/{dataset}", within=config),
     script:
         "../scripts/language_models/hub_text.py"
 
@@ -159,15 +154,7 @@ rule train:
     params:
         family=lookup(dpath="models/{model}/family", within=config),
         architecture=lookup(dpath="models/{model}/architecture", within=config),
-        context=config["training"]["context"],
-        batch=config["training"]["batch"],
-        steps=config["training"]["steps"],
-        learning_rate=config["training"]["learning_rate"],
-        warmup=config["training"]["warmup"],
-        weight_decay=config["training"]["weight_decay"],
-        clip=config["training"]["clip"],
-        held_out=config["training"]["held_out"],
-        snapshots=STEPS,
+        training=config["training"],
     script:
         "../scripts/language_models/train.py"
 
@@ -201,6 +188,7 @@ rule measure:
         positions=positions,
         tokens_per_batch=config["measure"]["tokens_per_batch"],
         activation_checkpointing=config["measure"]["activation_checkpointing"],
+        matrices_up_to=config["measure"]["matrices_up_to"],
     script:
         "../scripts/language_models/measure.py"
 

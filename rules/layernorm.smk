@@ -70,17 +70,10 @@ rule layernorm_train:
         runtime=1440,
         gpu=GPU,
     params:
-        data=config["layernorm"]["trained"]["data"],
-        size=config["layernorm"]["trained"]["size"],
-        batch=config["layernorm"]["trained"]["batch"],
-        iterations=config["layernorm"]["trained"]["iterations"],
-        warmup=config["layernorm"]["trained"]["warmup"],
+        trained=LAYERNORM_TRAINED,
         learning_rate=lookup(
             dpath="layernorm/trained/learning_rate/{norm}", within=config
         ),
-        weight_decay=config["layernorm"]["trained"]["weight_decay"],
-        held_out=config["layernorm"]["trained"]["held_out"],
-        seeds=config["layernorm"]["trained"]["seeds"],
     script:
         "../scripts/layernorm/train.py"
 
@@ -96,7 +89,7 @@ rule layernorm_sweep:
         runtime=1440,
         gpu=GPU,
     params:
-        trained=config["layernorm"]["trained"],
+        trained=LAYERNORM_TRAINED,
         sweep=config["layernorm"]["sweep"],
         scale=config["scale"],
     script:

@@ -97,8 +97,7 @@ rule postnorm_construct:
     conda:
         "../envs/synthetic.yaml"
     params:
-        vocabulary=config["postnorm"]["construction"]["vocabulary"],
-        strength=config["postnorm"]["construction"]["strength"],
+        numbers=config["postnorm"]["construction"],
         sequences=config["postnorm"]["test_sequences"],
         seed=config["seed"],
     script:
@@ -117,7 +116,9 @@ rule postnorm_sweep:
         gpu=GPU,
     params:
         sweep=config["postnorm"]["sweep"],
-        postnorm=config["postnorm"],
+        parts={
+            part: config["postnorm"][part] for part in ("set_complement", "languages")
+        },
         common=POSTNORM_COMMON,
         scale=config["scale"],
     script:

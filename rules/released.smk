@@ -1,5 +1,5 @@
 # The five big models of Herasimchyk et al. 2026 from the numbers that the authors released, asked for by all_published
-# alone. In: published_source (position_bias/released/source.py says what it may be). Out, under results/published/:
+# alone. In: released.source (position_bias/released/source.py says what it may be). Out, under results/published/:
 # schedules/{model}/{dataset}/{lambda,content}.csv, and the profiles that they predict, by every variant, under
 # rollout/{model}/{dataset}/n{n}/{variant}.{slopes}.{content}.csv.
 
@@ -25,8 +25,8 @@ rule released_schedules:
         mem_mb=memory(2000),
         runtime=20,
     params:
-        source=config["published_source"],
-        sha256=config["published_sha256"],
+        source=config["released"]["source"],
+        sha256=config["released"]["sha256"],
     script:
         "../scripts/released/schedules.py"
 
@@ -74,7 +74,7 @@ rule released_lengths:
     resources:
         runtime=20,
     params:
-        lengths=config["published_long"],
+        lengths=config["released"]["sampled_lengths"],
     script:
         "../scripts/released/lengths.py"
 

@@ -52,7 +52,7 @@ rule structural_propositions:
 rule structural_draw_fig1:
     """Figures 1, 2: rollout variants (a), (b), (c) beside the measured influence (d)."""
     input:
-        profiles=across_models(rollouts("profiles.parquet", PRIMARY, STANDARD), FIG1),
+        profiles=structural_profiles(FIG1, "one"),
     output:
         **drawn("structural/fig1"),
     conda:
@@ -63,7 +63,7 @@ rule structural_draw_fig1:
 
 use rule structural_draw_fig1 as structural_draw_fig2 with:
     input:
-        profiles=across_models(rollouts("profiles.parquet", PRIMARY, STANDARD), FIG2),
+        profiles=structural_profiles(FIG2, "not all"),
     output:
         **drawn("structural/fig2", "structural/draw_fig1"),
 
@@ -312,7 +312,7 @@ rule structural_evidence:
 rule structural:
     """Every figure and table of Herasimchyk et al. 2026."""
     input:
-        rules.structural_draw_fig1.output,
+        rules.structural_draw_fig1.output if FIG1 else [],
         rules.structural_draw_fig2.output if FIG2 else [],
         rules.structural_draw_fig3.output,
         rules.structural_draw_fig4.output,

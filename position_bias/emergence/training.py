@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from position_bias.emergence import network as networks
 from position_bias.emergence import sequences
 from position_bias.emergence.studies import Network, Study
 from position_bias.emergence.task import Task
+from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import ensemble
 from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
@@ -70,25 +70,19 @@ def train(
     depth: int,
     seeds: Sequence[int],
     setting: Setting,
-    *,
-    checkpoint_every: int,
-    folder: str | Path,
-    device: str,
+    place: Place,
 ) -> Outcome:
     """Train every network of `study` from every seed, in stacks.
 
     Members of one seed see the same classes, batches and test sets, and start from the same weights, so that networks
     compare in pairs; every test draws new sets, so that their noise averages out over tests. What becomes of a member
-    does not depend on its stack. A killed call resumes from `folder`. Raises InputError where no member stays finite.
+    does not depend on its stack. A killed call resumes from `place`. Raises InputError where no member stays finite.
     """
-    largest = 10 if device == "cpu" else 256  # members that a CPU's cache holds, or that fill a GPU
-    parts = {Path(folder) / f"stack{index}": of for index, of in enumerate(stacks(study.networks, seeds, largest))}
-    for stale in {*Path(folder).glob("stack*")} - parts.keys():  # of a run with more members
+    largest = 10 if place.device == "cpu" else 256  # members that a CPU's cache holds, or that fill a GPU
+    parts = {place.apart(f"stack{index}"): of for index, of in enumerate(stacks(study.networks, seeds, largest))}
+    for stale in {*place.folder.glob("stack*")} - {part.folder for part in parts}:  # of a run with more members
         shutil.rmtree(stale)
-    outcomes = [
-        _train_stack(task, study, depth, members, setting, checkpoint_every, place, device)
-        for place, members in parts.items()
-    ]
+    outcomes = [_train_stack(task, study, depth, members, setting, part) for part, members in parts.items()]
     if not any(outcome.members for outcome in outcomes):
         raise InputError(
             f"every network of {depth} layers diverged at a learning rate of {setting.recipe.learning_rate:g}; "
@@ -164,11 +158,10 @@ def _train_stack(
     depth: int,
     members: list[Member],
     setting: Setting,
-    checkpoint_every: int,
-    folder: Path,
-    device: str,
+    place: Place,
 ) -> Outcome:
     seeds = sorted({member.seed for member in members})
+    device = place.device
     rows = torch.tensor([seeds.index(member.seed) for member in members], device=device)
     one_each = rows.tolist() == list(range(len(seeds)))
     world = sequences.world(task, seeds, device)
@@ -204,8 +197,8 @@ def _train_stack(
         setting.recipe,
         observe,
         observe_every=setting.observe_every,
-        checkpoint_every=checkpoint_every,
-        folder=folder,
+        checkpoint_every=place.checkpoint_every,
+        folder=place.folder,
         settings=[study.bias, study.residual, study.placement, asdict(task), asdict(setting), *map(asdict, members)],
         description=_description(members, depth),
     )

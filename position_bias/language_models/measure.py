@@ -5,6 +5,7 @@ is kept for each prompt; means over prompts are kept of what would be too large.
 seen on disk, and goes on from there.
 """
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -29,8 +30,6 @@ from position_bias.running.runtime import InputError, log, progress
 
 Floats = NDArray[np.float32]
 
-MATRICES_UP_TO = 256  # tokens; beyond, [L, H, n, n] mean matrices are not kept
-
 
 @dataclass(frozen=True)
 class Measurement:
@@ -41,8 +40,8 @@ class Measurement:
     below: Floats | None  # and below it [N, L, H], likewise
     influence: Floats  # [N, n]
     recency: Floats  # of the cosines between the inputs of attention [N, L]
-    content: Floats | None  # mean content logits [L, H, n, n], for n <= MATRICES_UP_TO, likewise
-    attention: Floats | None  # mean attention weights, over prompts and heads [L, n, n], for n <= MATRICES_UP_TO
+    content: Floats | None  # mean content logits [L, H, n, n], where matrices are kept, likewise
+    attention: Floats | None  # mean attention weights, over prompts and heads [L, n, n], where matrices are kept
     gram: Floats | None  # mean cosines between the inputs of attention [L, n, n], likewise
 
     @property
@@ -66,11 +65,13 @@ def measure(
     prompts: NDArray[np.int64],
     tokens_per_batch: int,
     *,
+    matrices_up_to: int = sys.maxsize,
     activation_checkpointing: bool = False,
     resumption: Resumption | None = None,
 ) -> Measurement:
     """Measure `model` on `prompts` [N, n], as many at a time as `tokens_per_batch` holds (at least one).
 
+    Mean matrices, [L, H, n, n] at the largest, are kept of prompts of `matrices_up_to` tokens at most.
     `activation_checkpointing` keeps the residual stream between the layers alone and computes the rest again in the
     backward pass: a third more work, for memory that does not grow with the number of layers. With a `resumption`, an
     interrupted measurement ends with the same bits as an uninterrupted one. Raises InputError for too few tokens or
@@ -85,7 +86,10 @@ def measure(
         raise InputError(f"config: lengths.*.tokens = {n}, but this {model.config.model_type!r} model takes {longest}")
     batch = max(1, tokens_per_batch // n)
     device = model.get_input_embeddings().weight.device
-    with recording(model, n) as record, recomputing(model) if activation_checkpointing else nullcontext():
+    with (
+        recording(model, n <= matrices_up_to) as record,
+        recomputing(model) if activation_checkpointing else nullcontext(),
+    ):
         done = _resume(record, prompts, resumption)
         starts, batches = range(done, count, batch), -(-count // batch)
         for start in progress(starts, f"measuring {count} prompts of {n} tokens", batches, -(-done // batch)):
@@ -106,10 +110,10 @@ def measure(
 class Record:
     """What has been seen so far: for each prompt on the CPU, and sums over prompts where a layer computes them."""
 
-    def __init__(self, model: PreTrainedModel, n: int) -> None:
+    def __init__(self, model: PreTrainedModel, matrices: bool) -> None:
         self.config = model.config
         self.layers, self.heads, _ = family_of(model.config).sizes(model.config)
-        self.matrices = n <= MATRICES_UP_TO
+        self.matrices = matrices
         self.listening = False
         self.residual: dict[int, Tensor] = {}  # squared token norms of x, from a block's entry to its update
         self.batch: defaultdict[str, list[Tensor]] = defaultdict(list)  # one [B, ...] a layer, of the batch under way
@@ -202,9 +206,9 @@ class Record:
 
 
 @contextmanager
-def recording(model: PreTrainedModel, n: int) -> Iterator[Record]:
-    """Record what passes through the layers of `model`, for prompts of n tokens, while the context is open."""
-    record = Record(model, n)
+def recording(model: PreTrainedModel, matrices: bool) -> Iterator[Record]:
+    """Record what passes through the layers of `model`, mean matrices or none, while the context is open."""
+    record = Record(model, matrices)
     handles = [
         model.register_forward_pre_hook(lambda _module, _args: record.begin()),
         model.register_forward_hook(lambda _module, _args, _out: record.end()),

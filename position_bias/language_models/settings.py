@@ -47,7 +47,7 @@ def _unknown_names(config: Config) -> Iterator[str]:
         ("measure.datasets", measure["datasets"], [*offline, *config["hub_datasets"]], "datasets or hub_datasets"),
         ("primary_dataset", [config["primary_dataset"]], measure["datasets"], "measure.datasets"),
         ("measure.models", measure["models"], models, "models or hub_models"),
-        ("fig1", config["fig1"], measure["models"], "measure.models"),
+        ("structural.fig1", config["structural"]["fig1"], models, "models or hub_models"),
         ("layernorm.pretrained", config["layernorm"]["pretrained"], models, "models or hub_models"),
         ("evidence.structural", config["evidence"]["structural"], list(config["models"]), "models"),
     ):
@@ -86,6 +86,12 @@ def _lengths(config: Config) -> Iterator[str]:
     lengths = config["lengths"]
     named = [(purpose, lengths[purpose]["tokens"]) for purpose in ("heatmap", "standard", "long")]
     named += [(f"more.{place}", length["tokens"]) for place, length in enumerate(lengths["more"])]
+    for purpose in ("heatmap", "standard"):
+        if (tokens := lengths[purpose]["tokens"]) > (most := config["measure"]["matrices_up_to"]):
+            yield (
+                f"lengths.{purpose}.tokens = {tokens} is more than measure.matrices_up_to = {most}, so that no "
+                f"matrices of content and attention would be kept; give at most {most}, or raise that"
+            )
     purposes: dict[int, str] = {}
     for purpose, tokens in named:
         if other := purposes.get(tokens):

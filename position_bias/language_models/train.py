@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from position_bias.running import checkpoint
+from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError, log, progress, whole_directory
 
 if TYPE_CHECKING:  # the caller has imported it to build the model
@@ -50,22 +51,20 @@ def train(
     model: "PreTrainedModel",
     tokens: NDArray[np.integer],
     recipe: Recipe,
+    place: Place,
     *,
     seed: int,
     snapshots: Sequence[int],
-    folder: str | Path,
-    device: str,
     bf16: bool,
     held_out: NDArray[np.int64],
-    checkpoint_every: int,
     save: "Callable[[PreTrainedModel, Path], None]" = save_pretrained,
 ) -> pd.DataFrame:
     """Train `model` in place on random windows of `tokens` [tokens] and return its losses, in nats a token.
 
-    Keeps the model after every step of `snapshots`, and after the last, in `folder`/step{N}, as `save` writes it;
-    step 0 is the untrained model. Every `checkpoint_every` steps all that a later call needs to go on goes to
-    `folder`/checkpoint.safetensors: the same arguments resume and end with the same bits as an uninterrupted run, other
-    ones start over. `bf16` computes under bfloat16 autocast; the parameters stay float32.
+    Keeps the model after every step of `snapshots`, and after the last, in step{N} of the folder of `place`, as `save`
+    writes it; step 0 is the untrained model. Every `place.checkpoint_every` steps all that a later call needs to go on
+    goes to checkpoint.safetensors there: the same arguments resume and end with the same bits as an uninterrupted run,
+    other ones start over. `bf16` computes under bfloat16 autocast; the parameters stay float32.
 
     The table has columns step, split (train, test), loss: for train the loss of the step's batch before its update, for
     test that of the windows `held_out` [N, context] at each kept step, in float32.
@@ -79,11 +78,11 @@ def train(
             f"training.context = {recipe.context}, but the training text has {len(tokens)} tokens; "
             "lower it or add to training.datasets"
         )
-    folder = Path(folder)
+    folder = place.folder
     kept = {*snapshots, recipe.steps}
-    model.to(device).train()
+    model.to(place.device).train()
     optimizer = adamw(model, recipe)
-    run = _fingerprint(model, tokens, held_out, asdict(recipe), seed, sorted(kept), device, bf16)
+    run = _fingerprint(model, tokens, held_out, asdict(recipe), seed, sorted(kept), place.device, bf16)
     done, losses, clock = _resume(folder, run, kept, model, optimizer)
 
     def keep(step: int) -> None:
@@ -96,11 +95,11 @@ def train(
     if done == 0 and 0 in kept:
         keep(0)
     for step in progress(range(done + 1, recipe.steps + 1), "training", recipe.steps, done):
-        windows = torch.from_numpy(batch(tokens, recipe, seed, step)).to(device)
+        windows = torch.from_numpy(batch(tokens, recipe, seed, step)).to(place.device)
         losses["train"][step] = _update(model, optimizer, windows, recipe, step, bf16)
         if step in kept:
             keep(step)
-        if step % checkpoint_every == 0 or step == recipe.steps:
+        if step % place.checkpoint_every == 0 or step == recipe.steps:
             tensors = checkpoint.training_state(model.named_parameters(), optimizer.state)
             state = checkpoint.State(step, {"losses": losses}, tensors, clock.seconds())
             checkpoint.write(folder / checkpoint.NAME, run, state)

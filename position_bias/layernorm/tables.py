@@ -4,6 +4,7 @@ Intervals are those of means over sequences, which are independent. All settings
 that curves compare in pairs.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -90,6 +91,11 @@ def closed_form_rows(sampling: Sampling, alphas: Sequence[float]) -> pd.DataFram
         }
         curves.append(pd.DataFrame(curve))
     return pd.concat(curves, ignore_index=True)
+
+
+def evenly(step: float, last: float) -> list[float]:
+    """0, `step`, twice that and so on up to `last`, each as its decimals are read: 0.3, not 3 x 0.1."""
+    return [round(count * step, 12) for count in range(math.floor(round(last / step, 9)) + 1)]
 
 
 def anisotropy_curves(sampling: Sampling, alphas: Sequence[float], simulated: Sequence[float]) -> pd.DataFrame:

@@ -7,7 +7,6 @@ order of what was read says nothing about the next token. Whatever order attenti
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from torch.nn import functional
 
 from position_bias import recency
 from position_bias.running import runtime
+from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.decoder import Architecture, Seen
@@ -73,12 +73,10 @@ def train(
     size: Size,
     seeds: Sequence[int],
     recipe: Recipe,
+    place: Place,
     *,
     batch: int,
     held_out: int,
-    checkpoint_every: int,
-    folder: str | Path,
-    device: str,
 ) -> pd.DataFrame:
     """Train the network `name` of `NETWORKS` from every seed; seeds see the same data whatever the network.
 
@@ -94,6 +92,7 @@ def train(
     placement, norm, final = NETWORKS[name]
     V = data.vocabulary
     architecture = Architecture(V, V, size.width, placement, size.layers, size.heads, size.hidden, norm, final)
+    device = place.device
     tests = data.sequences(seeds, "held out", held_out, device)
 
     def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
@@ -110,8 +109,8 @@ def train(
         recipe,
         observe,
         observe_every=recipe.iterations,
-        checkpoint_every=checkpoint_every,
-        folder=folder,
+        checkpoint_every=place.checkpoint_every,
+        folder=place.folder,
         settings=[name, list(seeds), batch, held_out, asdict(data), asdict(size)],
         description=name,
     )
@@ -139,12 +138,10 @@ def sweep(
     seeds: Sequence[int],
     recipe: Recipe,
     learning_rates: Sequence[float],
+    place: Place,
     *,
     batch: int,
     held_out: int,
-    checkpoint_every: int,
-    folder: Path,
-    device: str,
 ) -> pd.DataFrame:
     """Held-out loss of every network at every learning rate: a row a seed, missing where it diverged.
 
@@ -158,11 +155,9 @@ def sweep(
             size,
             seeds,
             replace(recipe, learning_rate=rate),
+            place.apart(name, f"{rate:g}"),
             batch=batch,
             held_out=held_out,
-            checkpoint_every=checkpoint_every,
-            folder=folder / f"{name}_{rate:g}",
-            device=device,
         )
         after = found[(found["state"] == "trained") & (found["quantity"] == "loss")]
         losses = after.set_index("seed")["value"].reindex(list(seeds))

@@ -4,9 +4,8 @@ Each is a table, a row a number. Seeds share data and, at one size, initial weig
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import pandas as pd
 from torch import Tensor
@@ -14,44 +13,11 @@ from torch import Tensor
 from position_bias.postnorm import training
 from position_bias.postnorm.tasks import SetComplement, Task
 from position_bias.postnorm.training import Outcome, Setting, Size
+from position_bias.running.checkpoint import Place
 from position_bias.small_networks.averaging import Averaging, bema
 from position_bias.small_networks.ensemble import Recipe
 
 POINTS = 400  # of a curve along training
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a job trains, and what it resumes from."""
-
-    folder: Path
-    checkpoint_every: int
-    device: str
-
-    def train(
-        self,
-        task: Task,
-        scheme: str,
-        size: Size,
-        setting: Setting,
-        recipe: Recipe,
-        seeds: Sequence[int],
-        averaging: Averaging | None = None,
-        run: str = "",
-    ) -> Outcome:
-        """`training.train` in a folder of its own, named by scheme and `run`."""
-        return training.train(
-            task,
-            scheme,
-            size,
-            setting,
-            recipe,
-            seeds,
-            checkpoint_every=self.checkpoint_every,
-            folder=self.folder / "_".join(filter(None, (task.name, scheme, run))),
-            device=self.device,
-            averaging=averaging,
-        )
 
 
 def schedule(iterations: int, warmup: float, weight_decay: float) -> Recipe:
@@ -81,7 +47,8 @@ def by_scheme(
     tests: list[pd.DataFrame] = []
     histories: list[pd.DataFrame] = []
     for scheme, rate in learning_rates.items():
-        outcome = place.train(task, scheme, size, setting, replace(recipe, learning_rate=rate), seeds)
+        apart, of_rate = place.apart(task.name, scheme), replace(recipe, learning_rate=rate)
+        outcome = training.train(task, scheme, size, setting, of_rate, seeds, apart)
         training.require_finite(outcome, rate, f"{key}.{scheme}")
         tests.append(outcome.tests.assign(scheme=scheme))
         histories.append(training.history(outcome, seeds, POINTS).assign(scheme=scheme))
@@ -102,10 +69,9 @@ def by_width(
     found = []
     for scheme, rate in learning_rates.items():
         for width in widths:
-            size = replace(minimal(task.inputs), width=width)
-            outcome = place.train(
-                task, scheme, size, setting, replace(recipe, learning_rate=rate), seeds, run=f"width{width}"
-            )
+            size, of_rate = replace(minimal(task.inputs), width=width), replace(recipe, learning_rate=rate)
+            apart = place.apart(task.name, scheme, f"width{width}")
+            outcome = training.train(task, scheme, size, setting, of_rate, seeds, apart)
             training.require_finite(outcome, rate, f"{key}.{scheme}")
             found.append(outcome.tests.assign(scheme=scheme, width=width))
     return _joined(found, task)
@@ -113,6 +79,7 @@ def by_width(
 
 def by_average(
     task: SetComplement,
+    scheme: str,
     setting: Setting,
     recipe: Recipe,
     learning_rate: float,
@@ -121,23 +88,23 @@ def by_average(
     seeds: Sequence[int],
     place: Place,
 ) -> pd.DataFrame:
-    """Tests of last weights, EMA and BEMA for each eta, of the minimal transformer under `peri`, at a constant and a
-    decaying learning rate.
+    """Tests of last weights, EMA and BEMA for each eta, of the minimal transformer, at a constant and a decaying
+    learning rate.
 
     Columns: those of `by_scheme`, decay (of the rate), weights (raw, ema, bema), kappa and eta (0 but for bema).
     """
     found = []
     for decay in (False, True):
         of_rate = replace(recipe, learning_rate=learning_rate, decay=decay)
-        size = minimal(task.inputs)
-        outcome = place.train(task, "peri", size, setting, of_rate, seeds, averaging, run=f"decay{decay}")
+        apart = place.apart(task.name, scheme, f"decay{decay}")
+        outcome = training.train(task, scheme, minimal(task.inputs), setting, of_rate, seeds, apart, averaging)
         training.require_finite(outcome, learning_rate, "postnorm.averaging.learning_rate")
         finite = sorted(set(outcome.tests["seed"]))
         for name, eta, weights in _averages(outcome, averaging, etas, recipe.iterations):
             tested = training.evaluate(weights, outcome.architecture, task, setting, seeds, place.device)
             tested = tested[tested["seed"].isin(finite)]
             found.append(tested.assign(decay=decay, weights=name, kappa=averaging.kappa, eta=eta))
-    return _joined(found, task).assign(scheme="peri")
+    return _joined(found, task).assign(scheme=scheme)
 
 
 def _averages(
@@ -164,13 +131,11 @@ def stability(
 
     Columns of `training.history`, scheme, layers and learning_rate. What diverges stays, as NaN.
     """
-    whole = replace(
-        place, checkpoint_every=recipe.iterations
-    )  # a training whose members are all lost goes on to the end
+    whole = replace(place, checkpoint_every=recipe.iterations)  # one whose members are all lost goes on to the end
     found = []
     for size, scheme, rate in product(sizes, schemes, learning_rates):
-        run = f"layers{size.layers}_rate{rate:g}"
-        outcome = whole.train(task, scheme, size, setting, replace(recipe, learning_rate=rate), seeds, run=run)
+        apart = whole.apart(task.name, scheme, f"layers{size.layers}", f"rate{rate:g}")
+        outcome = training.train(task, scheme, size, setting, replace(recipe, learning_rate=rate), seeds, apart)
         curves = training.history(outcome, seeds, recipe.iterations)
         found.append(curves.assign(scheme=scheme, layers=size.layers, learning_rate=rate))
     return _joined(found, task)
@@ -194,7 +159,8 @@ def sweep(
     found = []
     for scheme, recipe, rate in product(schemes, recipes, learning_rates):
         tried = replace(recipe, learning_rate=rate)
-        outcome = place.train(task, scheme, size, setting, tried, seeds, run=f"{recipe.iterations}_{rate:g}")
+        apart = place.apart(task.name, scheme, f"{recipe.iterations}", f"{rate:g}")
+        outcome = training.train(task, scheme, size, setting, tried, seeds, apart)
         distances = outcome.tests[(outcome.tests["quantity"] == "tvd") & (outcome.tests["length"] <= setting.length)]
         tvd = distances.groupby("seed")["value"].mean().reindex(list(seeds))
         row = {"task": task.name, "scheme": scheme, "learning_rate": rate, "iterations": recipe.iterations}

@@ -27,6 +27,8 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
     for name in postnorm[MINIMAL]["learning_rate"]:
         if name not in (known := postnorm[MINIMAL]["lengths"]):
             yield f"postnorm.{MINIMAL}.learning_rate has the task {name!r}, of no length; use {', '.join(known)}"
+    for name, length in postnorm["averaging"]["lengths"].items():
+        yield from _faults_of_complement("postnorm.averaging.lengths", name, length)
     for name in postnorm[LANGUAGE]["lengths"]:
         yield from _faults_of_language(f"postnorm.{LANGUAGE}.lengths", name)
     for name in postnorm["sweep"]["languages"]:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from position_bias.postnorm import languages, tasks
 from position_bias.postnorm.lengths import BINS, bin_of
 from position_bias.postnorm.tasks import Formal, Sequences, Task
 from position_bias.running import runtime
+from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.averaging import Averaging
@@ -91,20 +91,17 @@ def train(
     setting: Setting,
     recipe: Recipe,
     seeds: Sequence[int],
-    *,
-    checkpoint_every: int,
-    folder: str | Path,
-    device: str,
+    place: Place,
     averaging: Averaging | None = None,
 ) -> Outcome:
     """Train a network of `scheme` from every seed, all at once, and test it.
 
     Targets are single legal outputs, drawn uniformly. What a seed draws does not depend on the scheme, so that schemes
-    compare in pairs. A killed call resumes from `folder`.
+    compare in pairs. A killed call resumes from `place`.
     """
     network = architecture(task, scheme, size)
-    initial = decoder.initial(network, seeds, device)
-    batches = Batches(task, seeds, setting, device)
+    initial = decoder.initial(network, seeds, place.device)
+    batches = Batches(task, seeds, setting, place.device)
 
     def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
         sequences, targets = batches(iteration)
@@ -118,13 +115,13 @@ def train(
         recipe,
         lambda weights, _iteration: weights["readout"].flatten(1).sum(1),  # no tests on the way; NaN where diverged
         observe_every=recipe.iterations,
-        checkpoint_every=checkpoint_every,
-        folder=folder,
+        checkpoint_every=place.checkpoint_every,
+        folder=place.folder,
         settings=[task.name, scheme, asdict(size), asdict(setting), list(seeds)],
         description=f"{task.name}, {scheme}, width {size.width}",
         averaging=averaging,
     )
-    tests = evaluate(trained.parameters, network, task, setting, seeds, device)
+    tests = evaluate(trained.parameters, network, task, setting, seeds, place.device)
     finite = [seed for index, seed in enumerate(seeds) if index not in trained.diverged]
     return Outcome(network, initial, trained, tests[tests["seed"].isin(finite)])
 

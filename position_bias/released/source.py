@@ -1,6 +1,6 @@
 """Where the released numbers come from: tidy tables, a copy of the authors' repository, or an archive of it.
 
-Every fault ends in one line that names the key `published_source`, its value and the remedy.
+Every fault ends in one line that names the key `released.source`, its value and the remedy.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ Contents = dict[str, bytes]  # path within the source -> what the file holds
 def fault(source: str | None, why: str, remedy: str = KINDS) -> InputError:
     """What is wrong with a source, in one line."""
     reason = " ".join(why.split())
-    return InputError(f"config: published_source = {source!r} {reason}; {remedy}")
+    return InputError(f"config: released.source = {source!r} {reason}; {remedy}")
 
 
 def is_address(source: str) -> bool:
@@ -63,13 +63,13 @@ def read(source: str | None, sha256: str | None = None) -> Contents:
     log.info("%s: %d files, sha256 %s", source, len(contents), found)
     if sha256 is None and is_address(source):
         raise fault(
-            source, f"is not checked: its files have the sha256 {found}", "set published_sha256 to it if you trust it"
+            source, f"is not checked: its files have the sha256 {found}", "set released.sha256 to it if you trust it"
         )
     if sha256 not in (None, found):
         raise fault(
             source,
-            f"has files of sha256 {found}, but published_sha256 = {sha256!r}",
-            "name the commit or directory that it was taken from, or correct published_sha256",
+            f"has files of sha256 {found}, but released.sha256 = {sha256!r}",
+            "name the commit or directory that it was taken from, or correct released.sha256",
         )
     return contents
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,19 @@ MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
 
 class UnusableError(Exception):
     """A checkpoint that no run should go on from; the message says why, in words that follow its name."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a training computes, and the folder of what it goes on from."""
+
+    folder: Path
+    checkpoint_every: int  # units of its work: iterations, steps, prompts
+    device: str
+
+    def apart(self, *names: str) -> "Place":
+        """The place of one of several trainings of a job: a folder of its own in this one's."""
+        return replace(self, folder=self.folder / "_".join(names))
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
+import yaml
 from jsonschema import Draft202012Validator, validators
 
 from position_bias.running.runtime import InputError
@@ -21,21 +23,51 @@ def _is_number(_checker: object, value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, where it was built
 _TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number})
 Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
+
+
+def read_schema(folder: Path) -> dict[str, Any]:
+    """The schema that the files of `folder` make together, one for each part of the project.
+
+    Each has some of the sections (`properties`), all of which a configuration must have, and the parts that these refer
+    to (`$defs`). `moved` lists old keys with the new ones; JSON Schema itself takes no notice of it. Raises ValueError
+    where two files have the same name.
+    """
+    schema: dict[str, Any] = {"$defs": {}, "properties": {}, "moved": {}}
+    for path in sorted(folder.glob("*.yaml")):
+        for keyword, found in yaml.load(path.read_text(encoding="utf-8"), _LOADER).items():
+            if twice := schema[keyword].keys() & found.keys():
+                raise ValueError(f"{path}: another file has {keyword} {', '.join(sorted(twice))} too")
+            schema[keyword] |= found
+    return {**schema, "type": "object", "additionalProperties": False, "required": list(schema["properties"])}
 
 
 def check(config: Config, schema: Mapping[str, Any], *faults: Callable[[Config], Iterable[str]]) -> None:
     """Raise InputError with one line for the first fault of `config`: against `schema`, then of values together.
 
-    `faults` find what single keys do not show: values that fit the schema, and not each other.
+    Keys that have moved come before all else, in one line. `faults` find what single keys do not show: values that fit
+    the schema, and not each other.
     """
+    if moved := [f"{old} is now {new}" for old, new in schema.get("moved", {}).items() if _has(config, old)]:
+        raise InputError(f"config: {'; '.join(moved)}; change what sets {'it' if len(moved) == 1 else 'them'}")
     errors = sorted(Validator(schema).iter_errors(config), key=lambda error: list(map(str, error.path)))
     for error in errors:
         raise InputError(f"config: {_describe(error, schema)}")
     for find in faults:
         for fault in find(config):
             raise InputError(f"config: {fault}")
+
+
+def _has(config: Config, key: str) -> bool:
+    """Whether a configuration has a key, whose names are joined by dots."""
+    node: Any = config
+    for name in key.split("."):
+        if not isinstance(node, Mapping) or name not in node:
+            return False
+        node = node[name]
+    return True
 
 
 def read_numbers(config: Config, schema: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """The reference of the configuration for people: every key, what it means, what it may be, and its default.
 
-It is written from config/schema.yaml and config.yaml alone: `make docs`.
+It is written from config/schema/ and config.yaml alone: `make docs`.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from position_bias.running.configuration import resolve
+from position_bias.running.configuration import read_schema, resolve
 
 Config = Mapping[str, Any]
 Schema = Mapping[str, Any]
@@ -21,8 +21,8 @@ NAMED = "NAME"  # stands for the names that the configuration gives
 INTRODUCTION = """\
 # The configuration
 
-Every key of [config.yaml](../config.yaml), from [config/schema.yaml](../config/schema.yaml); written by `make docs`.
-An overlay (`--configfile config/test.yaml`) or `--config rollout='{level: 0.9}'` changes single values. NAME stands for
+Every key of [config.yaml](../config.yaml), with what the files of config/schema/ say of it; written by `make docs`. An
+overlay (`--configfile config/test.yaml`) or `--config rollout='{level: 0.9}'` changes single values. NAME stands for
 names that you give. A value that is not allowed, alone or beside others, ends the run in one line that names its key.
 """
 
@@ -31,7 +31,7 @@ TYPES = {"integer": "whole number", "number": "number", "string": "text", "boole
 
 def page(schema: Schema, config: Config) -> str:
     """The page in Markdown: a table of the keys that stand alone, then one of each section of `config`."""
-    parts = {name: resolve(node, schema) for name, node in schema["properties"].items()}
+    parts = {name: resolve(schema["properties"][name], schema) for name in config}
     alone = [
         row
         for name, node in parts.items()
@@ -108,5 +108,4 @@ def _table(rows: Iterable[tuple[str, ...]]) -> str:
 
 
 if __name__ == "__main__":
-    written = (yaml.safe_load((ROOT / name).read_text()) for name in ("config/schema.yaml", "config.yaml"))
-    print(page(*written), end="")
+    print(page(read_schema(ROOT / "config/schema"), yaml.safe_load((ROOT / "config.yaml").read_text())), end="")

@@ -1,6 +1,10 @@
 # Which files the rules of emergence read, worked out from the configuration.
 
 EMERGENCE = config["emergence"]
+EMERGENCE_TESTS = {  # that training makes; tables and figures choose among them
+    name: EMERGENCE["testing"][name]
+    for name in ("every", "sequences_along", "sequences")
+}
 SHALLOW = 2  # layers of every study but those of depth
 
 # What figures show, by vocabulary and study
@@ -48,10 +52,12 @@ def emergence_seeds(wildcards):
     return EMERGENCE["seeds"]["shallow" if int(wildcards.depth) <= SHALLOW else "deep"]
 
 
-def emergence_iterations(wildcards):
-    """How long the networks of a study train."""
+def emergence_training(wildcards):
+    """How the networks of a study train."""
     kinds = {"ends": "ends", **dict.fromkeys(["first", "middle", "last"], "position")}
-    return EMERGENCE["training"]["iterations"][kinds.get(wildcards.study, "unbiased")]
+    training = EMERGENCE["training"]
+    iterations = training["iterations"][kinds.get(wildcards.study, "unbiased")]
+    return dict(training, iterations=iterations)
 
 
 def emergence_depths(vocabulary, study):

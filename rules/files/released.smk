@@ -3,7 +3,7 @@
 from position_bias.released import models as released
 from position_bias.released import source as released_source
 
-RELEASED_LENGTHS = config["published_lengths"]
+RELEASED_LENGTHS = config["released"]["lengths"]
 RELEASED_STANDARD = min(RELEASED_LENGTHS)  # lambda and content were measured at 256
 RELEASED_FIG1 = ["mpt-30b", "bloom-176b"]
 RELEASED_FIG2 = [model for model in released.MODELS if model not in RELEASED_FIG1]
@@ -32,8 +32,8 @@ def released_profiles(lengths, models="{model}", datasets="{dataset}"):
 
 
 def released_files(_):
-    """The files that published_source is read from; where it names nothing, there is nothing to plan."""
-    source = config["published_source"]
+    """The files that released.source is read from; where it names nothing, there is nothing to plan."""
+    source = config["released"]["source"]
     if source is None:
         sys.exit(f"error: {released_source.fault(None, released_source.UNNAMED)}")
     return released_source.files(source)

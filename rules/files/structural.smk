@@ -1,12 +1,26 @@
 # Which files the rules of structural read, worked out from the configuration.
 
-FIG1 = config["fig1"]
+FIG1 = [model for model in config["structural"]["fig1"] if model in MODELS]
 FIG2 = [model for model in MODELS if model not in FIG1]
 
 
 def rollouts(file, dataset, n):
     """A file of the rollouts on one data set at one length."""
     return f"results/rollout/{{model}}/{{checkpoint}}/{dataset}/n{n}/{file}"
+
+
+def structural_profiles(models, missing):
+    """Input of the figure that shows these models; where there is none, asking for it is an error, and says why."""
+
+    def found(_):
+        if not models:
+            sys.exit(
+                f"error: config: structural.fig1 = {config['structural']['fig1']} leaves this figure without a model; "
+                f"name {missing} of measure.models: {', '.join(MODELS)}"
+            )
+        return across_models(rollouts("profiles.parquet", PRIMARY, STANDARD), models)
+
+    return found
 
 
 def evidence_structural(file):

@@ -1,4 +1,3 @@
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -6,32 +5,24 @@ import torch
 
 from position_bias.emergence import studies, training
 from position_bias.emergence.task import for_vocabulary
-from position_bias.running import artifacts, devices, provenance, runtime
+from position_bias.running import artifacts, provenance, resumable
 from position_bias.small_networks.ensemble import Recipe
 
-with runtime.job(snakemake.log[0]), devices.computing(snakemake.config["device"], snakemake.threads) as device:
-    params, wildcards = snakemake.params, snakemake.wildcards
+params, wildcards = snakemake.params, snakemake.wildcards
+path = ("emergence", wildcards.vocabulary, wildcards.study, f"depth{wildcards.depth}")
+with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path) as place:
     task = for_vocabulary(wildcards.vocabulary, params.task)
     study = studies.study(wildcards.study, params.networks)
+    numbers, testing = params.training, params.testing
     setting = training.Setting(
-        recipe=Recipe(params.iterations, params.learning_rate, params.weight_decay),
-        batch=params.batch,
+        recipe=Recipe(numbers["iterations"], numbers["learning_rate"], numbers["weight_decay"]),
+        batch=numbers["batch"],
         decay=params.decay,
-        sequences=params.sequences,
-        sequences_along=params.along,
-        observe_every=params.every,
+        sequences=testing["sequences"],
+        sequences_along=testing["sequences_along"],
+        observe_every=testing["every"],
     )
-    folder = Path("checkpoints/emergence", wildcards.vocabulary, wildcards.study, f"depth{wildcards.depth}")
-    outcome = training.train(
-        task,
-        study,
-        int(wildcards.depth),
-        range(params.seeds),
-        setting,
-        checkpoint_every=snakemake.config["emergence"]["training"]["checkpoint_every"],
-        folder=folder,
-        device=device,
-    )
+    outcome = training.train(task, study, int(wildcards.depth), range(params.seeds), setting, place)
     labels = {
         "vocabulary": wildcards.vocabulary,
         "study": wildcards.study,
@@ -42,21 +33,16 @@ with runtime.job(snakemake.log[0]), devices.computing(snakemake.config["device"]
     members = [member.labels() for member in outcome.members]
     weights = {name: value.numpy() for name, value in outcome.weights.items()}
     artifacts.write_tensors(snakemake.output.weights, weights, **labels, members=members)
-    made_with = {"device": device, "torch": torch.__version__}
+    made_with = {"device": place.device, "torch": torch.__version__}
     artifacts.write_table(snakemake.output.curves, outcome.curves.assign(**labels, **made_with))
     run = {
         **labels,
         "networks": " ".join(params.networks),
         "seeds": params.seeds,
         "diverged": len(study.networks) * params.seeds - len(outcome.members),
-        "iterations": params.iterations,
-        "batch": params.batch,
-        "learning_rate": params.learning_rate,
-        "weight_decay": params.weight_decay,
-        "sequences": params.sequences,
-        "sequences_along": params.along,
+        **{name: numbers[name] for name in ("iterations", "batch", "learning_rate", "weight_decay")},
+        **{name: testing[name] for name in ("sequences", "sequences_along")},
         "coordinates": task.scale,
-        **provenance.training(Path(snakemake.scriptdir).parents[1], folder, device),
+        **provenance.training(Path(snakemake.scriptdir).parents[1], place.folder, place.device),
     }
     artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
-    shutil.rmtree(folder)

@@ -5,8 +5,9 @@ from position_bias.language_models import corpus, tokens
 from position_bias.running import runtime
 
 with runtime.job(snakemake.log[0]):
-    params, out = snakemake.params, snakemake.output
-    described = {name: getattr(params, name) for name in ("source", "revision", "subset", "split", "column")}
-    with closing(tokens.texts(params.source, params.split, params.subset, params.revision, params.column)) as texts:
-        fetched = runtime.progress(islice(texts, params.documents), "fetching documents", params.documents)
+    described, out = dict(snakemake.params.described), snakemake.output
+    count = described.pop("documents")
+    names = ("source", "split", "subset", "revision", "column")
+    with closing(tokens.texts(*(described[name] for name in names))) as texts:
+        fetched = runtime.progress(islice(texts, count), "fetching documents", count)
         corpus.write_fetched(fetched, described, out.test, out.manifest)

@@ -1,22 +1,19 @@
-import shutil
-from pathlib import Path
-
 import transformers
 
 from position_bias.language_models import families, hub
 from position_bias.language_models.measure import Resumption, measure
-from position_bias.running import artifacts, devices, runtime
+from position_bias.running import artifacts, resumable
 
-config, granted = snakemake.config, snakemake.resources.gpu
-gpus = config["hub_models"].get(snakemake.wildcards.model, {"gpus": 1})["gpus"]
-with runtime.job(snakemake.log[0]), devices.computing(config["device"], snakemake.threads, gpus, granted) as device:
-    wildcards, params, out = snakemake.wildcards, snakemake.params, snakemake.output
+wildcards, params, out = snakemake.wildcards, snakemake.params, snakemake.output
+gpus = snakemake.config["hub_models"].get(wildcards.model, {"gpus": 1})["gpus"]  # no parameter: it decides no number
+path = ("measure", wildcards.model, wildcards.checkpoint, wildcards.dataset)
+computing = {"gpus": gpus, "granted": snakemake.resources.gpu}
+with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
     directory = hub.model_directory(snakemake.input.model)
-    place = "balanced" if gpus > 1 and device == "cuda" else device
-    model = families.open_model(directory, place, params.precision, params.positions)
+    spread = "balanced" if gpus > 1 and place.device == "cuda" else place.device
+    model = families.open_model(directory, spread, params.precision, params.positions)
     slopes = families.effective_slopes(model.config)
-    folder = Path("checkpoints/measure", wildcards.model, wildcards.checkpoint, wildcards.dataset)
-    run = [hub.stamp(directory), dict(params.items()), place, transformers.__version__]
+    run = [hub.stamp(directory), dict(params.items()), spread, transformers.__version__]
     quantities = (out.mixing, out.content, out.attention, out.influence, out.gram, out.slopes)
     lengths = zip(snakemake.input.prompts, *quantities, strict=True)
     for source, mixing, content, attention, influence, gram, alibi in lengths:
@@ -26,8 +23,9 @@ with runtime.job(snakemake.log[0]), devices.computing(config["device"], snakemak
             model,
             prompts,
             params.tokens_per_batch,
+            matrices_up_to=params.matrices_up_to,
             activation_checkpointing=params.activation_checkpointing,
-            resumption=Resumption(folder / f"n{n}.safetensors", run, config["measure"]["checkpoint_every"]),
+            resumption=Resumption(place.folder / f"n{n}.safetensors", run, place.checkpoint_every),
         )
         labels = {**dict(wildcards.items()), "n": n}
         artifacts.write_tensors(mixing, measured.mixing, **labels)
@@ -37,4 +35,3 @@ with runtime.job(snakemake.log[0]), devices.computing(config["device"], snakemak
         cosines = {} if measured.gram is None else {"mean": measured.gram}
         artifacts.write_tensors(gram, {"recency": measured.recency, **cosines}, **labels)
         artifacts.write_tensors(alibi, {} if slopes is None else {"slopes": slopes}, **labels)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -3,8 +3,6 @@ import torch
 from position_bias.layernorm import tables
 from position_bias.running import artifacts, runtime
 
-ALPHAS = [step / 40 for step in range(38)]  # of the curves in closed form
-
 with runtime.job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)
     numbers, out = snakemake.params.numbers, snakemake.output
@@ -12,8 +10,8 @@ with runtime.job(snakemake.log[0]):
     alphas = numbers["anisotropy"]
     sampling = tables.Sampling(**of_all, level=snakemake.params.level)
     maps = tables.score_maps(**of_all, layers=numbers["layers"], alphas=alphas)
-    artifacts.write_tensors(out.scores, maps, **numbers)
+    artifacts.write_tensors(out.scores, maps, **of_all, layers=numbers["layers"], anisotropy=alphas)
     artifacts.write_table(out.closed_form, tables.closed_form_rows(sampling, alphas))
-    artifacts.write_table(out.anisotropy, tables.anisotropy_curves(sampling, ALPHAS, alphas))
+    artifacts.write_table(out.anisotropy, tables.anisotropy_curves(sampling, tables.evenly(**numbers["curve"]), alphas))
     depth = tables.depth_curves(sampling, numbers["depth_anisotropy"], numbers["deepest"])
     artifacts.write_table(out.depth, depth)

@@ -1,27 +1,20 @@
-import shutil
-from pathlib import Path
-
 import torch
 
 from position_bias.layernorm import training
-from position_bias.running import artifacts, devices, runtime
+from position_bias.running import artifacts, resumable
 from position_bias.small_networks.ensemble import Recipe
 
-with runtime.job(snakemake.log[0]), devices.computing(snakemake.config["device"], snakemake.threads) as device:
-    params, norm = snakemake.params, snakemake.wildcards.norm
-    folder = Path("checkpoints/layernorm", norm)
+norm, rate, numbers = snakemake.wildcards.norm, snakemake.params.learning_rate, snakemake.params.trained
+with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "layernorm", norm) as place:
     found = training.train(
         norm,
-        training.Data(**params.data),
-        training.Size(**params.size),
-        range(params.seeds),
-        Recipe(params.iterations, params.learning_rate, params.weight_decay, warmup=params.warmup, decay=True),
-        batch=params.batch,
-        held_out=params.held_out,
-        checkpoint_every=snakemake.config["layernorm"]["trained"]["checkpoint_every"],
-        folder=folder,
-        device=device,
+        training.Data(**numbers["data"]),
+        training.Size(**numbers["size"]),
+        range(numbers["seeds"]),
+        Recipe(numbers["iterations"], rate, numbers["weight_decay"], warmup=numbers["warmup"], decay=True),
+        place,
+        batch=numbers["batch"],
+        held_out=numbers["held_out"],
     )
-    training.require_finite(found, norm, params.learning_rate)
-    artifacts.write_table(snakemake.output[0], found.assign(device=device, torch=torch.__version__))
-    shutil.rmtree(folder)
+    training.require_finite(found, norm, rate)
+    artifacts.write_table(snakemake.output[0], found.assign(device=place.device, torch=torch.__version__))

@@ -1,23 +1,16 @@
-import shutil
-from pathlib import Path
-
 import pandas as pd
 import torch
 
 from position_bias.postnorm import experiments, settings, tasks
 from position_bias.postnorm.training import Setting, Size
-from position_bias.running import artifacts, devices, runtime
+from position_bias.running import artifacts, resumable
 from position_bias.small_networks.ensemble import seeds_of_sweep
 
-with (
-    runtime.job(snakemake.log[0]),
-    devices.computing(snakemake.config["device"], snakemake.threads, narrow=True) as device,
-):
-    sweep, postnorm, common = snakemake.params.sweep, snakemake.params.postnorm, snakemake.params.common
-    folder = Path("checkpoints/postnorm/sweep")
+with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", "sweep", narrow=True) as place:
+    sweep, parts, common = snakemake.params.sweep, snakemake.params.parts, snakemake.params.common
     found = []
-    for name in [*postnorm[settings.MINIMAL]["lengths"], *sweep["languages"]]:
-        task, part = tasks.task(name), postnorm[settings.part_of(name)]
+    for name in [*parts[settings.MINIMAL]["lengths"], *sweep["languages"]]:
+        task, part = tasks.task(name), parts[settings.part_of(name)]
         length = part["lengths"][name]
         tried = experiments.sweep(
             task,
@@ -30,9 +23,8 @@ with (
             ],
             sweep["learning_rates"],
             seeds_of_sweep(sweep["seeds"]),
-            experiments.Place(folder, postnorm["checkpoint_every"], device),
+            place,
         )
         found.append(tried)
-    labels = {"scale": snakemake.params.scale, "device": device, "torch": torch.__version__}
+    labels = {"scale": snakemake.params.scale, "device": place.device, "torch": torch.__version__}
     artifacts.write_table(snakemake.output[0], pd.concat(found, ignore_index=True).assign(**labels))
-    shutil.rmtree(folder)

@@ -1,4 +1,3 @@
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -6,17 +5,15 @@ import torch
 
 from position_bias.postnorm import experiments, settings, tasks
 from position_bias.postnorm.training import Setting, Size
-from position_bias.running import artifacts, devices, provenance, runtime
+from position_bias.running import artifacts, provenance, resumable
 
-with (
-    runtime.job(snakemake.log[0]),
-    devices.computing(snakemake.config["device"], snakemake.threads, narrow=True) as device,
-):
+with resumable.job(
+    snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", snakemake.wildcards.task, narrow=True
+) as place:
     params, numbers = snakemake.params, snakemake.params.numbers
     task = tasks.task(snakemake.wildcards.task)
     part = settings.part_of(task.name)
     of_task = f".{task.name}" if part == settings.MINIMAL else ""
-    folder = Path("checkpoints/postnorm", task.name)
     tests, history = experiments.by_scheme(
         task,
         Size(**numbers["size"]) if "size" in numbers else experiments.minimal(task.inputs),
@@ -29,10 +26,10 @@ with (
         experiments.schedule(numbers["iterations"], params.common["warmup"], params.common["weight_decay"]),
         numbers["learning_rate"],
         range(numbers["seeds"]),
-        experiments.Place(folder, snakemake.config["postnorm"]["checkpoint_every"], device),
+        place,
         key=f"postnorm.{part}.learning_rate{of_task}",
     )
-    made_with = {"trained": params.length, "device": device, "torch": torch.__version__}
+    made_with = {"trained": params.length, "device": place.device, "torch": torch.__version__}
     artifacts.write_table(snakemake.output.tests, tests.assign(**made_with))
     artifacts.write_table(snakemake.output.history, history.assign(**made_with))
     run = {
@@ -42,7 +39,6 @@ with (
         "iterations": numbers["iterations"],
         "batch": numbers["batch"],
         "learning_rates": " ".join(f"{rate:g}" for rate in numbers["learning_rate"].values()),
-        **provenance.training(Path(snakemake.scriptdir).parents[1], folder, device),
+        **provenance.training(Path(snakemake.scriptdir).parents[1], place.folder, place.device),
     }
     artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
-    shutil.rmtree(folder)

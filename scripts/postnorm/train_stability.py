@@ -1,21 +1,17 @@
-import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting, Size
-from position_bias.running import artifacts, devices, runtime
+from position_bias.running import artifacts, resumable
 
-with (
-    runtime.job(snakemake.log[0]),
-    devices.computing(snakemake.config["device"], snakemake.threads, narrow=True) as device,
-):
+with resumable.job(
+    snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", "stability", narrow=True
+) as place:
     params, numbers = snakemake.params, snakemake.params.numbers
     name, length = next(iter(params.lengths.items()))
     task = tasks.task(name)
-    folder = Path("checkpoints/postnorm/stability")
     curves = experiments.stability(
         task,
         numbers["schemes"],
@@ -24,7 +20,6 @@ with (
         Setting(length, params.batch, length, params.common["test_sequences"]),
         replace(experiments.schedule(numbers["iterations"], 0.0, params.common["weight_decay"]), decay=False),
         range(numbers["seeds"]),
-        experiments.Place(folder, snakemake.config["postnorm"]["checkpoint_every"], device),
+        place,
     )
-    artifacts.write_table(snakemake.output[0], curves.assign(device=device, torch=torch.__version__))
-    shutil.rmtree(folder)
+    artifacts.write_table(snakemake.output[0], curves.assign(device=place.device, torch=torch.__version__))

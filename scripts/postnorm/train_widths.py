@@ -1,20 +1,15 @@
-import shutil
-from pathlib import Path
-
 import torch
 
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
-from position_bias.running import artifacts, devices, runtime
+from position_bias.running import artifacts, resumable
 
-with (
-    runtime.job(snakemake.log[0]),
-    devices.computing(snakemake.config["device"], snakemake.threads, narrow=True) as device,
-):
+with resumable.job(
+    snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", "dimension", narrow=True
+) as place:
     numbers, minimal, common = snakemake.params.numbers, snakemake.params.minimal, snakemake.params.common
     task = tasks.SetComplement(numbers["vocabulary"])
     length = snakemake.params.length
-    folder = Path("checkpoints/postnorm/dimension")
     tests = experiments.by_width(
         task,
         numbers["widths"],
@@ -22,9 +17,8 @@ with (
         experiments.schedule(minimal["iterations"], common["warmup"], common["weight_decay"]),
         {scheme: minimal["learning_rate"][scheme] for scheme in numbers["schemes"]},
         range(numbers["seeds"]),
-        experiments.Place(folder, snakemake.config["postnorm"]["checkpoint_every"], device),
+        place,
         key=f"postnorm.set_complement.learning_rate.{task.name}",
     )
-    made_with = {"trained": length, "device": device, "torch": torch.__version__}
+    made_with = {"trained": length, "device": place.device, "torch": torch.__version__}
     artifacts.write_table(snakemake.output[0], tests.assign(**made_with))
-    shutil.rmtree(folder)

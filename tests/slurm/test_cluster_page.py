@@ -43,7 +43,7 @@ def project(fresh, released_sample, tmp_path_factory):
         ),
     }
     (project.root / "config/paper.yaml").write_text(yaml.safe_dump(paper))
-    released = {"published_source": str(released_sample.tables), "published_sha256": None}
+    released = {"released": {"source": str(released_sample.tables), "sha256": None}}
     (project.root / "config/published.yaml").write_text(yaml.safe_dump(released))
     return project
 

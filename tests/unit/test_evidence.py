@@ -19,7 +19,7 @@ from position_bias.small_networks.ensemble import SWEPT_FROM
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
-SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
+SCHEMA = configuration.read_schema(ROOT / "config/schema")
 LAYERNORM, POSTNORM = (
     pd.read_csv(ROOT / f"evidence/{paper}/learning_rates.csv") for paper in ("layernorm", "postnorm")
 )

@@ -19,7 +19,7 @@ from position_bias.running import configuration
 from position_bias.running.runtime import InputError
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
+SCHEMA = configuration.read_schema(ROOT / "config/schema")
 FAULTS = (of_language_models.faults, of_emergence.faults, of_layernorm.faults, of_postnorm.faults)
 TARGETS = {"all", "sweeps", "evidence", "all_published"}
 SOURCES = ("one", "other")  # folders that stand for released numbers; a plan looks for their files alone
@@ -41,7 +41,7 @@ def everything():
     config["measure"]["models"].append("large")
     config["measure"]["datasets"] = ["standard-library", "web"]
     config["layernorm"]["pretrained"].append("rotary")
-    config |= {"published_source": SOURCES[0], "published_sha256": "0" * 64}
+    config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}
     config["evidence"] = {
         "group": "long",
         "emergence": ["gaussian/plain/depth2", "fixed/ends/depth3"],
@@ -76,8 +76,8 @@ OTHERS = {  # of keys whose values are names, or have to fit another key
     "primary_dataset": ["web"],
     "emergence.sinks.threshold": [0.25],
     "postnorm.dimension.vocabulary": [32],
-    "published_source": [SOURCES[1]],
-    "published_sha256": ["1" * 64],
+    "released.source": [SOURCES[1]],
+    "released.sha256": ["1" * 64],
 }
 
 
@@ -118,10 +118,11 @@ def accepted(config):
 
 EVERYTHING = everything()
 KEYS = list(leaves(EVERYTHING))
-READ_IN_SCRIPTS = {  # what changes no result, and so is no parameter of a rule
-    tuple(re.findall(r'\["(\w+)"\]', keys))
+READ_IN_SCRIPTS = {  # what changes no result, and so is no parameter of a rule: the entries that jobs are opened with
+    ("checkpoint_every", kind)
     for path in (ROOT / "scripts").glob("*/*.py")
-    for keys in re.findall(r'\bconfig((?:\["\w+"\])+)', path.read_text())
+    if "resumable.job(" in (text := path.read_text())
+    for kind in re.findall(r'(?:snakemake\.threads, |path = \()"(\w+)"', text)
 }
 
 
@@ -289,9 +290,12 @@ TOGETHER = [  # values that are possible alone, and what the line begins with
     ({"primary_dataset": "elsewhere"}, "primary_dataset = 'elsewhere' is not in measure.datasets"),
     ({"measure.datasets": ["web"]}, "primary_dataset = 'standard-library' is not in measure.datasets"),
     ({"measure.datasets": ["standard-library", "wiki"]}, "measure.datasets = 'wiki' is not in datasets or hub_"),
-    ({"measure.models": ["bloom", "rotary"], "fig1": ["bloom"]}, "measure.models = 'rotary' is of family llama"),
-    ({"measure.models": ["bloom", "gpt2"], "fig1": ["bloom"]}, "measure.models = 'gpt2' is not in models or hub_"),
-    ({"measure.models": ["falcon"]}, "fig1 = 'bloom' is not in measure.models"),
+    ({"measure.models": ["bloom", "rotary"]}, "measure.models = 'rotary' is of family llama"),
+    ({"measure.models": ["bloom", "gpt2"]}, "measure.models = 'gpt2' is not in models or hub_"),
+    ({"structural.fig1": ["gpt2"]}, "structural.fig1 = 'gpt2' is not in models or hub_models"),
+    ({"lengths.heatmap.tokens": 300}, "lengths.heatmap.tokens = 300 is more than measure.matrices_up_to = 256"),
+    ({"measure.matrices_up_to": 200}, "lengths.standard.tokens = 256 is more than measure.matrices_up_to = 200"),
+    ({"postnorm.averaging.lengths.set-complement-9": 9}, "postnorm.averaging.lengths.set-complement-9 = 9 leaves no"),
     ({"layernorm.pretrained": ["gpt2"]}, "layernorm.pretrained = 'gpt2' is not in models or hub_models"),
     ({"models.bloom.architecture.heads": 5}, "models.bloom.architecture.hidden = 64 does not divide into heads = 5"),
     ({"models.mpt.architecture.hidden": 60}, "models.mpt.architecture.hidden = 60 does not divide into heads = 8"),

@@ -97,6 +97,7 @@ POSTNORM = {
     "postnorm_checks": 1,
     **POSTNORM_FIGURES,
 }
+CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
 NORMALISED = 2  # studies of emergence that layernorm looks at
 EVERYTHING = {
     "corpus": DATASETS,
@@ -286,7 +287,7 @@ def test_models_are_hugging_face_directories_and_learn(built):
     test = loss[loss["split"] == "test"].set_index("step")["loss"]
     assert list(test.index) == [0, 12]
     assert test[12] < test[0]
-    assert not (built.root / "checkpoints/bloom/seed0").exists()
+    assert not (built.root / "checkpoints/training/bloom/seed0").exists()
 
 
 def test_the_corpus_says_what_it_is_made_of(built):
@@ -638,23 +639,29 @@ def test_the_recipes_for_a_model_and_a_data_set_leave_finished_ones_alone_and_wo
     }
     assert mine.planned(with_both) == planned
     # beside one model and one data set, which takes less time than beside all
-    fewer = "measure='{models: [bloom, shallow], datasets: [standard-library, mine]}' fig1='[bloom]'"
+    fewer = "measure='{models: [bloom, shallow], datasets: [standard-library, mine]}'"
     mine.snakemake(f"{with_both} --config {fewer} --cores 2")
     measured = mine.root / "results/measure/shallow/seed0/step12/mine/n32/lambda.safetensors"
     assert load_file(measured)["frobenius"].shape == (16, 2)
 
 
 def test_where_figure_1_shows_every_model_there_is_no_figure_2(mine):
-    mine.configure({"fig1": ["bloom", "mpt", "falcon"]})
+    mine.configure({"structural": {"fig1": ["bloom", "mpt", "falcon"]}})
     assert mine.planned() == only("structural_draw_fig1")
     assert "structural/fig2" not in mine.snakemake("all -n --cores 1")
 
 
 def test_one_changed_number_rebuilds_what_depends_on_it(mine):
     mine.configure({"rollout": {"bootstrap": 60}})
-    assert mine.planned() == {"rollout": EVERYTHING["rollout"], **only(*AFTER_ROLLOUTS)}
-    mine.configure({"training": {"checkpoint_every": 5}, "emergence": {"training": {"checkpoint_every": 5}}})
-    assert not mine.planned().keys() & {"train", "emergence_train"}  # they change no result
+    rollouts = {"rollout": EVERYTHING["rollout"], **only(*AFTER_ROLLOUTS)}
+    assert mine.planned() == rollouts
+    mine.configure({"checkpoint_every": dict.fromkeys(CHECKPOINTED, 5)})  # which changes no result
+    assert mine.planned() == rollouts
+    later = {"testing": {"settled": 0.5, "last_kept": 5}, "training": {"iterations": {"ends": 30}}}
+    mine.configure({"emergence": later})
+    planned = mine.planned()
+    assert planned["emergence_train"] == 2  # those biased to both ends, of either vocabulary
+    assert planned["emergence_draw_long_training"] == planned["emergence_gaps"] == 1
     mine.configure({"lengths": {"long": {"prompts": 6}}})
     planned = mine.planned()
     assert "train" not in planned

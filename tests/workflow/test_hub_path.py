@@ -189,6 +189,7 @@ def overlay(hub):
             "web": {"source": str(hub.web), "subset": "sample", "column": "words", **text},
             "dclm": {"source": str(hub.dclm), "subset": None, "column": "text", **text},
         },
+        "checkpoint_every": {"measure": 2},
         "primary_dataset": "web",
         "lengths": {purpose: {"tokens": n, "prompts": PROMPTS} for purpose, n in LENGTHS.items()},
         "measure": {
@@ -197,9 +198,8 @@ def overlay(hub):
             "precision": "bfloat16",
             "tokens_per_batch": 32,
             "activation_checkpointing": True,
-            "checkpoint_every": 2,
         },
-        "fig1": list(MEASURED),
+        "structural": {"fig1": list(MEASURED)},
         "layernorm": {"pretrained": ["llama"]},
         "rollout": {"bootstrap": 20},
     }

@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 CONFIGURATION = {
     "device": "cpu",  # where the same work has the same bits
+    "checkpoint_every": {"training": 7, "measure": 10, "emergence": 15, "layernorm": 15, "postnorm": 20},
     "lengths": {
         purpose: {"tokens": tokens, "prompts": 96}
         for purpose, tokens in {"heatmap": 16, "standard": 32, "long": 48}.items()
@@ -36,18 +37,16 @@ CONFIGURATION = {
         "datasets": ["language-reference"],
         "steps": 90,
         "snapshots": [0, 45],
-        "checkpoint_every": 7,
     },
-    "measure": {"tokens_per_batch": 64, "checkpoint_every": 10},
+    "measure": {"tokens_per_batch": 64},
     "emergence": {
-        "training": {"iterations": {"unbiased": 240}, "checkpoint_every": 15},
+        "training": {"iterations": {"unbiased": 240}},
         "testing": {"every": 40},
     },
-    "layernorm": {"trained": {"iterations": 400, "checkpoint_every": 15}},
+    "layernorm": {"trained": {"iterations": 400}},
     "postnorm": {
         "set_complement": {"iterations": 90},
-        "averaging": {"vocabularies": [8], "iterations": 250},
-        "checkpoint_every": 20,
+        "averaging": {"iterations": 250},
     },
 }
 
@@ -84,7 +83,7 @@ MODEL = "results/models/bloom/seed0"
 MEASURED = "results/measure/bloom/seed0/step90/language-reference"
 KINDS = {
     "language model": Kind(
-        "checkpoints/bloom/seed0",
+        "checkpoints/training/bloom/seed0",
         "logs/models/bloom/seed0.log",
         (f"{MODEL}/loss.csv", *(f"{MODEL}/step{step}" for step in (0, 45, 90))),
     ),

@@ -1,5 +1,6 @@
 """The five big models end to end: from random numbers shaped like the released ones, and from these where they are."""
 
+import json
 import os
 import re
 from pathlib import Path
@@ -22,7 +23,11 @@ JOBS = {
     "released_draw_fig4": 1,
     "released_draw_long": 1,
 }
-SHORT = "published_lengths='[16, 32]' published_long='[16, 64]'"
+
+
+def taken_from(source, **lengths):
+    """The section of the configuration that has this source, as an argument of --config."""
+    return f"released='{json.dumps({'source': str(source), **lengths})}'"
 
 
 def last_error(printed):
@@ -30,7 +35,7 @@ def last_error(printed):
 
 
 def test_everything_is_planned_from_a_source_and_nothing_of_it_by_default(fresh, released_sample):
-    arguments = f"all_published --configfile config/published.yaml --config published_source={released_sample.tables}"
+    arguments = f"all_published --configfile config/published.yaml --config {taken_from(released_sample.tables)}"
     planned = fresh.planned(arguments)
     assert planned.pop("all_published") == 1
     assert planned == JOBS
@@ -42,13 +47,13 @@ def test_without_a_source_there_is_one_line(fresh):
         ended = fresh.run(f"snakemake {target} --cores 1")
         assert ended.returncode == 1
         assert "Traceback" not in ended.stdout
-        assert ended.stdout.splitlines()[-1].startswith("error: config: published_source = None names no source")
+        assert ended.stdout.splitlines()[-1].startswith("error: config: released.source = None names no source")
 
 
 def test_a_source_that_is_not_there_ends_its_job_in_one_line(fresh, tmp_path):
-    ended = fresh.run(f"snakemake all_published --cores 1 --directory {tmp_path} --config published_source=nowhere")
+    ended = fresh.run(f"snakemake all_published --cores 1 --directory {tmp_path} --config {taken_from('nowhere')}")
     assert ended.returncode == 1
-    assert "published_source = 'nowhere' is not a directory (looked for" in last_error(ended.stdout)
+    assert "released.source = 'nowhere' is not a directory (looked for" in last_error(ended.stdout)
 
 
 def test_profiles_of_the_sample_are_dense_rollouts_of_it(fresh, released_sample, tmp_path):
@@ -57,9 +62,8 @@ def test_profiles_of_the_sample_are_dense_rollouts_of_it(fresh, released_sample,
     targets = (
         f"{folder}/c.faithful.faithful.csv figures/structural/published_fig4.pdf figures/structural/published_long.pdf"
     )
-    fresh.snakemake(
-        f"{targets} --cores 2 --directory {tmp_path} --config published_source={released_sample.tables} {SHORT}"
-    )
+    short = taken_from(released_sample.tables, lengths=[16, 32], sampled_lengths=[16, 64])
+    fresh.snakemake(f"{targets} --cores 2 --directory {tmp_path} --config {short}")
     key = "bloom-176b", "wikipedia"
     diagonal = released_sample.diagonal[key].astype(float)
     for rule, scale in (("released", 1), ("faithful", 128**-0.5)):
@@ -87,7 +91,7 @@ def built(fresh, published, tmp_path_factory):
     """Everything that the released numbers give, but the longest of the sampled profiles, which take a minute."""
     folder = tmp_path_factory.mktemp("published")
     overlay = "--configfile config/published.yaml"
-    given = f"published_source={Path(published).absolute()} published_long='[256, 1024, 4096, 16384]'"
+    given = taken_from(Path(published).absolute(), sampled_lengths=[256, 1024, 4096, 16384])
     fresh.snakemake(f"all_published --cores 2 {overlay} --directory {folder} --config {given}")
     return folder
 
@@ -133,7 +137,7 @@ def test_the_authors_tree_gives_what_the_tables_give(fresh, released_sample, tmp
         folder = tmp_path / f"from-{kind}"
         target = "results/published/schedules/mpt-7b/slopes.csv"
         source = getattr(released_sample, kind)
-        fresh.snakemake(f"{target} --cores 1 --directory {folder} --config published_source={source}")
+        fresh.snakemake(f"{target} --cores 1 --directory {folder} --config {taken_from(source)}")
         found = sorted((folder / "results/published/schedules").rglob("*.csv"))
         assert len(found) == len(MODELS) * (1 + 2 * len(DATASETS))
         written.append([path.read_bytes() for path in found])

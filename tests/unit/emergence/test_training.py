@@ -12,6 +12,7 @@ from position_bias.emergence.studies import Network, Study
 from position_bias.emergence.task import Task
 from position_bias.emergence.training import PART, Member, Setting
 from position_bias.running import checkpoint
+from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks.ensemble import Recipe
 
@@ -38,7 +39,7 @@ def _one_thread():
 
 
 def train(folder, study=MIXED, seeds=SEEDS, task=SMALL, setting=SETTING, depth=2):
-    return training.train(task, study, depth, seeds, setting, checkpoint_every=6, folder=folder, device="cpu")
+    return training.train(task, study, depth, seeds, setting, Place(Path(folder), 6, "cpu"))
 
 
 def by_member(outcome):

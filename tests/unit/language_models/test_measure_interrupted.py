@@ -80,19 +80,18 @@ def interrupted(passes, at, *args, **options):
 
 @pytest.mark.parametrize("matrices", [True, False])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_an_interrupted_measurement_ends_with_the_same_bits(family, matrices, prompts, passes, tmp_path, monkeypatch):
-    if not matrices:
-        monkeypatch.setattr(measuring, "MATRICES_UP_TO", N - 1)
+def test_an_interrupted_measurement_ends_with_the_same_bits(family, matrices, prompts, passes, tmp_path):
+    options = {"matrices_up_to": N if matrices else N - 1}
     model, kept = small(family), Resumption(tmp_path / "folder/n12.safetensors", ["a run"], every=2)
-    expected = bits(measure(model, prompts, BATCH))
+    expected = bits(measure(model, prompts, BATCH, **options))
     assert (expected["gram"] is not None) == matrices
     assert (expected["diagonal"] is not None) == (family != "llama")
-    interrupted(passes, 3, model, prompts, BATCH, resumption=kept)
-    assert bits(measure(small(family), prompts, BATCH, resumption=kept)) == expected
+    options["resumption"] = kept
+    interrupted(passes, 3, model, prompts, BATCH, **options)
+    assert bits(measure(small(family), prompts, BATCH, **options)) == expected
     assert passes["passes"] == 2
-    assert (
-        bits(measure(small(family), prompts, BATCH, resumption=kept)) == expected
-    )  # the job died after its last batch
+    again = measure(small(family), prompts, BATCH, **options)  # the job died after its last batch
+    assert bits(again) == expected
     assert passes["passes"] == 2
 
 

@@ -41,7 +41,8 @@ def found(change):
 def test_the_default_has_none_nor_have_models_and_texts_of_the_hub():
     assert found({}) == []
     added = {"hub_models": {"rotary": {**ROTARY, "positions": "none"}, "big": BLOOM}, "hub_datasets": {"web": TEXT}}
-    used = {"measure": {"models": ["big"], "datasets": ["web"]}, "fig1": ["big"], "primary_dataset": "web"}
+    used = {"measure": {"models": ["big"], "datasets": ["web"]}, "primary_dataset": "web"}
+    used |= {"structural": {"fig1": ["big", "mpt"]}}
     assert found(added | used | {"layernorm": {"pretrained": ["rotary", "big", "bloom"]}}) == []
     lengths = {"more": [{"tokens": 1024, "prompts": 4}, {"tokens": 100, "prompts": 4}]}
     local = {"big": {**BLOOM, "source": "./model", "revision": None}}
@@ -75,7 +76,15 @@ def test_what_is_shipped_has_none(shipped):
             {"hub_models": {"big": BLOOM}, "measure": {"models": ["bloom", "mpt", "bog"]}},
             "measure.models = 'bog' is not in models or hub_models; use one of bloom, mpt, falcon, big",
         ),
-        ({"fig1": ["big"], "hub_models": {"big": BLOOM}}, "fig1 = 'big' is not in measure.models; use one of bloom"),
+        (
+            {"structural": {"fig1": ["bloom", "big"]}},
+            "structural.fig1 = 'big' is not in models or hub_models; use one of bloom, mpt, falcon",
+        ),
+        (
+            {"lengths": {"heatmap": {"tokens": 300}}},
+            "lengths.heatmap.tokens = 300 is more than measure.matrices_up_to = 256, so that no matrices of content "
+            "and attention would be kept; give at most 256, or raise that",
+        ),
         (
             {"layernorm": {"pretrained": ["llama"]}},
             "layernorm.pretrained = 'llama' is not in models or hub_models; use one of bloom, mpt, falcon",
@@ -154,6 +163,10 @@ def test_every_fault_is_said_once(change, fault):
     assert len(lines) == 1, lines
     assert lines[0].startswith(fault)
     assert "\n" not in lines[0]
+
+
+def test_where_larger_matrices_are_kept_prompts_that_need_them_may_be_longer():
+    assert found({"lengths": {"standard": {"tokens": 300}}, "measure": {"matrices_up_to": 300}}) == []
 
 
 def test_a_longer_training_context_makes_room_for_longer_prompts():

@@ -10,6 +10,7 @@ from transformers import BloomConfig, BloomForCausalLM
 from position_bias.language_models import train as training
 from position_bias.language_models.train import Recipe
 from position_bias.running import checkpoint
+from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 
 pytestmark = pytest.mark.usefixtures("cpu_time")  # so that folders can be compared byte for byte
@@ -36,17 +37,11 @@ def untrained(seed=0, heads=2):
     )
 
 
-def run(folder, model=None, recipe=RECIPE, tokens=TOKENS, **changed):
-    settings = {
-        "seed": 0,
-        "snapshots": [0, 5],
-        "device": "cpu",
-        "bf16": False,
-        "held_out": HELD_OUT,
-        "checkpoint_every": 4,
-    }
+def run(folder, model=None, recipe=RECIPE, tokens=TOKENS, checkpoint_every=4, device="cpu", **changed):
+    settings = {"seed": 0, "snapshots": [0, 5], "bf16": False, "held_out": HELD_OUT}
     model = untrained() if model is None else model
-    return training.train(model, tokens, recipe, folder=folder, **(settings | changed))
+    place = Place(Path(folder), checkpoint_every, device)
+    return training.train(model, tokens, recipe, place, **(settings | changed))
 
 
 def contents(folder):

@@ -1,5 +1,6 @@
 import math
 from itertools import combinations, permutations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import torch
 from position_bias import recency
 from position_bias.layernorm import training
 from position_bias.layernorm.training import COLUMNS, NETWORKS, Data, Size
+from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
@@ -32,8 +34,7 @@ def _one_thread():
 
 def train(folder, name="pre-layer", recipe=RECIPE, seeds=SEEDS, data=DATA, size=SIZE, batch=6, held_out=16):
     return training.train(
-        name, data, size, seeds, recipe, batch=batch, held_out=held_out,
-        checkpoint_every=4, folder=folder, device="cpu",
+        name, data, size, seeds, recipe, Place(Path(folder), 4, "cpu"), batch=batch, held_out=held_out
     )  # fmt: skip
 
 
@@ -305,9 +306,7 @@ def test_networks_that_all_diverge_leave_an_empty_table_that_names_the_key(tmp_p
 
 def test_a_sweep_has_a_row_a_network_rate_and_seed_and_none_where_it_diverged(tmp_path):
     rates = [1e-2, 1e-3, math.inf]
-    found = training.sweep(
-        DATA, SIZE, SEEDS, RECIPE, rates, batch=6, held_out=16, checkpoint_every=20, folder=tmp_path, device="cpu"
-    )
+    found = training.sweep(DATA, SIZE, SEEDS, RECIPE, rates, Place(tmp_path, 20, "cpu"), batch=6, held_out=16)
     assert list(found.columns) == ["norm", "learning_rate", "seed", "loss"]
     assert not found.duplicated(["norm", "learning_rate", "seed"]).any()
     assert set(found["norm"]) == set(NETWORKS)

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import yaml
 
 from position_bias.postnorm import experiments, tasks, training
-from position_bias.postnorm.experiments import Place
 from position_bias.postnorm.training import Setting, Size
+from position_bias.running import configuration
+from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.averaging import Averaging
@@ -42,8 +42,7 @@ def place(tmp_path):
 def directly(folder, scheme, recipe, size=None, averaging=None):
     """The same training without the experiment around it."""
     return training.train(
-        TASK, scheme, size or Size(1, 5, 1, 0), SETTING, recipe, SEEDS,
-        checkpoint_every=100, folder=folder, device="cpu", averaging=averaging,
+        TASK, scheme, size or Size(1, 5, 1, 0), SETTING, recipe, SEEDS, Place(folder, 100, "cpu"), averaging
     )  # fmt: skip
 
 
@@ -68,7 +67,7 @@ def test_the_minimal_transformer_has_one_head_no_mlp_and_a_direction_less_than_t
 
 
 def test_seeds_of_sweeps_are_none_that_a_figure_can_have():
-    schema = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
+    schema = configuration.read_schema(ROOT / "config/schema")
     most = schema["$defs"]["seeds"]["maximum"]
     swept = ensemble.seeds_of_sweep(7)
     assert len(set(swept)) == 7
@@ -131,7 +130,7 @@ def test_widths_are_those_of_the_minimal_transformer_below_and_above_v_less_1(pl
 # By average
 
 
-def watched(monkeypatch, folder, recipe):
+def watched(monkeypatch, folder, recipe, scheme):
     """What training leaves, and the weights before every update, written down as it goes."""
     original, seen = decoder.logits, []
 
@@ -142,7 +141,7 @@ def watched(monkeypatch, folder, recipe):
 
     with monkeypatch.context() as patch:
         patch.setattr(training.decoder, "logits", spy)
-        outcome = directly(folder, "peri", recipe)
+        outcome = directly(folder, scheme, recipe)
     last = {name: value.double() for name, value in outcome.trained.parameters.items()}
     return outcome, [*seen, last]
 
@@ -157,11 +156,12 @@ def by_hand(walk, kappa, eta):
     return average, {name: value + alpha * (walk[-1][name] - walk[0][name]) for name, value in average.items()}
 
 
-def test_averages_are_tested_as_if_made_by_hand_from_all_weights(place, tmp_path, monkeypatch):
+@pytest.mark.parametrize("scheme", ["peri", "post"])
+def test_averages_are_tested_as_if_made_by_hand_from_all_weights(scheme, place, tmp_path, monkeypatch):
     etas = (0.2, 0.5)
-    found = experiments.by_average(TASK, SETTING, RECIPE, 3e-2, Averaging(0.7), etas, SEEDS, place)
+    found = experiments.by_average(TASK, scheme, SETTING, RECIPE, 3e-2, Averaging(0.7), etas, SEEDS, place)
     assert set(found.columns) == {*TESTS, "scheme", "task", "decay", "weights", "kappa", "eta"}
-    assert found["scheme"].unique().tolist() == ["peri"]
+    assert found["scheme"].unique().tolist() == [scheme]
     assert found["kappa"].unique().tolist() == [0.7]
     assert set(zip(found["weights"], found["eta"], strict=True)) == {
         ("raw", 0), ("ema", 0), ("bema", 0.2), ("bema", 0.5)
@@ -169,7 +169,7 @@ def test_averages_are_tested_as_if_made_by_hand_from_all_weights(place, tmp_path
     distances = set()
     for decay in (False, True):
         recipe = replace(RECIPE, learning_rate=3e-2, decay=decay)
-        outcome, walk = watched(monkeypatch, tmp_path / str(decay), recipe)
+        outcome, walk = watched(monkeypatch, tmp_path / str(decay), recipe, scheme)
         assert len(walk) == 16
         of_rate = found[found["decay"] == decay]
         same_rows(of_rate[of_rate["weights"] == "raw"], outcome.tests)
@@ -187,7 +187,7 @@ def test_averages_are_tested_as_if_made_by_hand_from_all_weights(place, tmp_path
 
 def test_averages_of_members_that_diverged_are_left_out(place, spoil):
     spoil("q0", 1)
-    found = experiments.by_average(TASK, SETTING, RECIPE, 1e-2, Averaging(0.7), [0.5], SEEDS, place)
+    found = experiments.by_average(TASK, "peri", SETTING, RECIPE, 1e-2, Averaging(0.7), [0.5], SEEDS, place)
     assert found["seed"].unique().tolist() == [0]
     assert np.isfinite(found["value"]).all()
     assert len(found) == 2 * 3 * 5 * len(training.QUANTITIES)
@@ -195,7 +195,7 @@ def test_averages_of_members_that_diverged_are_left_out(place, spoil):
 
 def test_averages_of_networks_that_all_diverged_say_so(place):
     with pytest.raises(InputError, match=r"^every network diverged at postnorm\.averaging\.learning_rate = inf; lower"):
-        experiments.by_average(TASK, SETTING, RECIPE, math.inf, Averaging(0.7), [0.5], SEEDS, place)
+        experiments.by_average(TASK, "peri", SETTING, RECIPE, math.inf, Averaging(0.7), [0.5], SEEDS, place)
 
 
 # Stability

@@ -2,6 +2,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from position_bias.postnorm import languages, tasks, training
 from position_bias.postnorm.lengths import BINS, bin_of
 from position_bias.postnorm.training import SCHEMES, Outcome, Setting, Size
+from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder
 from position_bias.small_networks.averaging import Averaging
@@ -38,8 +40,7 @@ def _one_thread():
 
 def train(folder, scheme="peri", task=TASK, size=SIZE, setting=SETTING, recipe=RECIPE, seeds=SEEDS, averaging=None):
     return training.train(
-        task, scheme, size, setting, recipe, seeds,
-        checkpoint_every=6, folder=folder, device="cpu", averaging=averaging,
+        task, scheme, size, setting, recipe, seeds, Place(Path(folder), 6, "cpu"), averaging
     )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def fault(folder):
         schedules.read(str(folder))
     line = str(error.value)
     assert "\n" not in line
-    assert line.startswith(f"config: published_source = {str(folder)!r} is not usable: ")
+    assert line.startswith(f"config: released.source = {str(folder)!r} is not usable: ")
     assert "; give a directory with" in line
     return line
 

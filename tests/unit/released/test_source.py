@@ -54,7 +54,7 @@ def one_line(call, *arguments):
         call(*arguments)
     line = str(error.value)
     assert "\n" not in line
-    assert line.startswith("config: published_source = ")
+    assert line.startswith("config: released.source = ")
     assert "; " in line
     return line
 
@@ -106,7 +106,7 @@ def test_nothing_of_an_archive_leaves_its_place(tmp_path, monkeypatch):
 
 
 def test_no_source_is_a_fault():
-    assert "published_source = None names no source" in one_line(source.read, None)
+    assert "released.source = None names no source" in one_line(source.read, None)
     assert source.files(None) == []
 
 
@@ -144,7 +144,7 @@ def test_another_sha256_is_refused_whatever_the_source(released_sample, online):
     online(archive(YAML))
     for place in (ADDRESS, str(released_sample.tables)):
         line = one_line(source.read, place, "0" * 64)
-        assert re.search(r"has files of sha256 [0-9a-f]{64}, but published_sha256 = '0{64}'; name the commit", line)
+        assert re.search(r"has files of sha256 [0-9a-f]{64}, but released.sha256 = '0{64}'; name the commit", line)
     tables = str(released_sample.tables)
     assert source.read(tables, source.fingerprint(source.read(tables)))
 
@@ -152,7 +152,7 @@ def test_another_sha256_is_refused_whatever_the_source(released_sample, online):
 def test_an_archive_without_a_sha256_is_not_trusted_but_told(online):
     online(archive(YAML))
     line = one_line(source.read, ADDRESS)
-    assert f"is not checked: its files have the sha256 {source.fingerprint(YAML)}; set published_sha256" in line
+    assert f"is not checked: its files have the sha256 {source.fingerprint(YAML)}; set released.sha256" in line
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from position_bias.running import configuration
 from position_bias.running.runtime import InputError
 
 ROOT = Path(__file__).parents[3]
-SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
+SCHEMA = configuration.read_schema(ROOT / "config/schema")
 DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
 FAULTS = (of_language_models.faults, of_emergence.faults, of_layernorm.faults, of_postnorm.faults)
 NO_NETWORK = "is not a name; use MASK/ENCODING, as in causal/rope or window5/none ("
@@ -57,11 +57,9 @@ def test_the_default_holds_every_key_of_the_schema():
 @pytest.mark.parametrize("overlay", [None, *sorted((ROOT / "config").glob("*.yaml"))], ids=str)
 def test_the_default_and_every_overlay_are_valid(overlay):
     config = deepcopy(DEFAULT)
-    if overlay is None or overlay.name == "schema.yaml":
-        configuration.check(config, SCHEMA, *FAULTS)
-    else:
+    if overlay is not None:
         update_config(config, yaml.safe_load(overlay.read_text()))
-        configuration.check(config, SCHEMA, *FAULTS)
+    configuration.check(config, SCHEMA, *FAULTS)
 
 
 def test_overlays_are_valid_together_as_they_are_used(shipped):
@@ -166,7 +164,12 @@ def test_the_schema_and_the_studies_know_the_same_networks():
         ("rollout/level", 1, "rollout.level = 1 is too large; give less than 1"),
         ("rollout/level", 95, "rollout.level = 95 is too large; give less than 1"),
         ("lengths/standard/tokens", 2, "lengths.standard.tokens = 2 is too small; give at least 9 (tokens of a"),
-        ("lengths/standard/tokens", 512, "lengths.standard.tokens = 512 is too large; give at most 256 (tokens of a"),
+        (
+            "lengths/standard/tokens",
+            300,
+            "lengths.standard.tokens = 300 is more than measure.matrices_up_to = 256, so that no matrices of content "
+            "and attention would be kept; give at most 256, or raise that",
+        ),
         ("lengths/long/tokens", 2**21, "lengths.long.tokens = 2097152 is too large; give at most 16384"),
         ("lengths/long/tokens", 256, "lengths.long.tokens = 256 is that of lengths.standard too; give each its own"),
         ("lengths/long/prompts", 1, "lengths.long.prompts = 1 is too small; give at least 2"),
@@ -212,14 +215,37 @@ def test_the_schema_and_the_studies_know_the_same_networks():
         ("postnorm/languages/lengths", {7: 9}, "postnorm.languages.lengths has the name 7, which is of the wrong type"),
         ("emergence/task/noise", 10**30, "emergence.task.noise = 1000000000000000000000000000000 is too large"),
         ("postnorm/stability/deep/layers", 1, "postnorm.stability.deep.layers = 1 is too small; give at least 2"),
-        ("published_source", 5, "published_source = 5 is not allowed (where the released numbers are, a directory"),
-        ("published_source", "", "published_source = '' is not allowed (where the released numbers are"),
-        ("published_sha256", "abc", "published_sha256 = 'abc' is not allowed (SHA-256 of the files"),
-        ("published_lengths", [], "published_lengths = [] is empty; give at least 1"),
-        ("published_lengths", [256, 256], "published_lengths = [256, 256] names something twice"),
-        ("published_long", [1], "published_long.0 = 1 is too small; give at least 2 (tokens of the profiles"),
-        ("published_long", [2**25], "published_long.0 = 33554432 is too large; give at most 16777216"),
-        ("fig1", ["bloom", "gpt2"], "fig1 = 'gpt2' is not in measure.models; use one of bloom, mpt, falcon"),
+        ("released/source", 5, "released.source = 5 is not allowed (where the released numbers are, a directory"),
+        ("released/source", "", "released.source = '' is not allowed (where the released numbers are"),
+        ("released/sha256", "abc", "released.sha256 = 'abc' is not allowed (SHA-256 of the files"),
+        ("released/lengths", [], "released.lengths = [] is empty; give at least 1"),
+        ("released/lengths", [256, 256], "released.lengths = [256, 256] names something twice"),
+        ("released/sampled_lengths", [1], "released.sampled_lengths.0 = 1 is too small; give at least 2 (tokens of"),
+        ("released/sampled_lengths", [2**25], "released.sampled_lengths.0 = 33554432 is too large; give at most 1677"),
+        ("structural/fig1", ["bloom", "gpt2"], "structural.fig1 = 'gpt2' is not in models or hub_models; use one of"),
+        ("structural/fig1", [], "structural.fig1 = [] is empty; give at least 1"),
+        ("checkpoint_every/measure", 0, "checkpoint_every.measure = 0 is too small; give at least 1 (prompts of a"),
+        ("checkpoint_every/rollout", 9, "checkpoint_every.rollout = 9 is not a key of the configuration; use one of"),
+        (
+            "measure/matrices_up_to",
+            128,
+            "lengths.standard.tokens = 256 is more than measure.matrices_up_to = 128, so that no matrices of content",
+        ),
+        ("measure/matrices_up_to", 8, "measure.matrices_up_to = 8 is too small; give at least 9 (tokens of the"),
+        ("layernorm/simulation/curve/step", 0, "layernorm.simulation.curve.step = 0 is too small; give at least 0.001"),
+        ("layernorm/simulation/curve/last", 1, "layernorm.simulation.curve.last = 1 is too large; give less than 1"),
+        ("emergence/testing/last_kept", 0, "emergence.testing.last_kept = 0 is too small; give at least 1 (tests of"),
+        ("postnorm/averaging/scheme", "middle", "postnorm.averaging.scheme = 'middle' is not known; use one of none,"),
+        (
+            "postnorm/averaging/lengths/set-complement-12",
+            12,
+            "postnorm.averaging.lengths.set-complement-12 = 12 leaves no token absent; give at most 11",
+        ),
+        (
+            "postnorm/averaging/lengths/tomita-1",
+            3,
+            "postnorm.averaging.lengths has the task 'tomita-1'; give set-complement-V",
+        ),
         ("models", {}, "models = {} is empty; give at least 1"),
         ("models/bloom/family", "gpt2", "models.bloom.family = 'gpt2' is not known; use one of bloom, mpt, falcon"),
         ("models/bloom/architecture/hidden", 60, "models.bloom.architecture.hidden = 60 does not divide into heads"),
@@ -378,6 +404,59 @@ def test_numbers_given_as_text_within_a_command_line_value_are_read():
     assert config["primary_dataset"] == "7"
     with pytest.raises(InputError, match=r"training\.steps = 'many' is of the wrong type"):
         configuration.check(config, SCHEMA)
+
+
+def test_a_model_of_figure_1_need_not_be_measured():
+    config = with_value("measure/models", ["falcon"])
+    configuration.check(config, SCHEMA, *FAULTS)
+
+
+def test_a_word_is_a_section_of_one_file_alone(tmp_path):
+    (tmp_path / "a.yaml").write_text("$defs: {one: {type: integer}}\nproperties: {first: {$ref: '#/$defs/one'}}\n")
+    (tmp_path / "b.yaml").write_text("properties: {second: {type: string}}\nmoved: {third: second}\n")
+    schema = configuration.read_schema(tmp_path)
+    configuration.check({"first": 1, "second": ""}, schema)
+    with pytest.raises(InputError, match=r"^config: second is missing"):
+        configuration.check({"first": 1}, schema)
+    with pytest.raises(InputError, match=r"^config: third is now second; change what sets it$"):
+        configuration.check({"first": 1, "second": "", "third": ""}, schema)
+    for text in ("$defs: {one: {type: string}}", "properties: {second: {type: string}}", "moved: {third: first}"):
+        (tmp_path / "c.yaml").write_text(text)
+        with pytest.raises(ValueError, match=r"c\.yaml: another file has .*(one|second|third) too$"):
+            configuration.read_schema(tmp_path)
+
+
+def in_schema(key):
+    node = SCHEMA
+    for name in key.split("."):
+        if name not in node.get("properties", {}):
+            return False
+        node = configuration.below(node, name, SCHEMA)
+    return True
+
+
+def test_keys_that_have_moved_are_gone_and_their_new_names_are_there():
+    assert len(SCHEMA["moved"]) > 10
+    for old, new in SCHEMA["moved"].items():
+        assert not in_schema(old)
+        assert in_schema(new.split(",")[0])
+
+
+@pytest.mark.parametrize("old", SCHEMA["moved"])
+def test_an_old_key_ends_with_its_new_name(old):
+    config = with_value(old.replace(".", "/"), ["anything"])
+    config["seed"] = -1  # what else is wrong comes later
+    with pytest.raises(InputError) as error:
+        configuration.check(config, SCHEMA, *FAULTS)
+    assert str(error.value) == f"config: {old} is now {SCHEMA['moved'][old]}; change what sets it"
+
+
+def test_all_old_keys_are_said_at_once():
+    config = with_value("training/checkpoint_every", 50) | {"fig1": ["bloom"], "postnorm": None}
+    with pytest.raises(InputError) as error:
+        configuration.check(config, SCHEMA, *FAULTS)
+    expected = "fig1 is now structural.fig1; training.checkpoint_every is now checkpoint_every.training"
+    assert str(error.value) == f"config: {expected}; change what sets them"
 
 
 def test_a_key_left_out_is_named():

@@ -1,12 +1,13 @@
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
-from position_bias.running import reference
+from position_bias.running import configuration, reference
 
 ROOT = Path(__file__).parents[3]
-SCHEMA = yaml.safe_load((ROOT / "config/schema.yaml").read_text())
+SCHEMA = configuration.read_schema(ROOT / "config/schema")
 DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
 PAGE = reference.page(SCHEMA, DEFAULT)
 
@@ -23,13 +24,12 @@ def test_every_value_of_the_default_has_a_row():
         for name, inner in node.items():
             yield from keys(inner, f"{path}.{name}" if path else name)
 
+    tasks = (r"postnorm\.(set_complement|languages|averaging)\.lengths", r"postnorm\.set_complement\.learning_rate")
+    named = "|".join(("datasets", "models", *tasks))
+
     def shown(key):
         """As the page has it, where a name of the configuration stands in a key."""
-        for mapping in ("datasets", "models", "set_complement.lengths", "set_complement.learning_rate"):
-            for name in DEFAULT.get(mapping, DEFAULT["postnorm"]["set_complement"].get(mapping.split(".")[-1], {})):
-                key = key.replace(f"{mapping}.{name}", f"{mapping}.NAME")
-        head, _, tail = key.partition("postnorm.languages.lengths.")
-        return "postnorm.languages.lengths.NAME" if tail and not head else key
+        return re.sub(rf"^(?P<mapping>{named})\.[^.]+", r"\g<mapping>.NAME", key)
 
     for key in keys(DEFAULT):
         assert f"| `{shown(key)}` | " in PAGE or DEFAULT.get(key) == {}, key
