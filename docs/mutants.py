@@ -33,8 +33,9 @@ A check that cannot fail says nothing. So each theorem, proposition and law whos
 smallest ways that we could think of: an exponent by one, epsilon by 5 %, a sign, t + 1 for t, half of R, rows in
 reverse order, no binomial. The list was made before any of it was run. A check notices a mutant where the claim does
 not hold any more: it fails, it is not separable, or the check refuses to judge, as the theorem's own condition is
-broken or a value is not finite. Where it notices nothing, the reason stands beside it; most often the claim is an inequality
-with room to spare, and the mutant is true as well. `make docs` writes this page, and tests run every mutant."""
+broken or a value is not finite. Where it notices nothing, the reason stands beside it; most often the claim is an
+inequality with room to spare, and the mutant is true as well. `make docs` writes this page, and tests run every
+mutant."""
 
 
 def emergence() -> pd.DataFrame:
