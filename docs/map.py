@@ -51,7 +51,7 @@ class Made:
 def planned() -> dict[str, Made]:
     """Every rule of the default run and of the released numbers, from a plan that reads no network."""
     made: defaultdict[str, Made] = defaultdict(Made)
-    for job in workflow.jobs("all", "all_published", published_source="https://nowhere.invalid/archive.tar.gz"):
+    for job in workflow.jobs("all", "all_published", released={"source": "https://nowhere.invalid/archive.tar.gz"}):
         made[job.rule].outputs += job.output
         made[job.rule].inputs += job.input
     return dict(made)

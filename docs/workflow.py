@@ -77,7 +77,7 @@ def rules(**config: str) -> dict[str, Rule]:
         return {rule.name: _read(rule, first[rule.ruleinfo.func]) for rule in loaded}
 
 
-def jobs(*targets: str, **config: str) -> list[Job]:
+def jobs(*targets: str, **config: Any) -> list[Job]:
     """Every job that makes the targets where nothing is made yet, each after those that make its input."""
     with _opened(config) as opened:
         workflow = opened._workflow
@@ -89,7 +89,7 @@ def jobs(*targets: str, **config: str) -> list[Job]:
 
 
 @contextmanager
-def _opened(config: dict[str, str]) -> Iterator[Any]:
+def _opened(config: dict[str, Any]) -> Iterator[Any]:
     """The workflow in an empty folder, which is the working directory meanwhile."""
     search = list(sys.path)
     output = OutputSettings(quiet={Quietness.ALL})

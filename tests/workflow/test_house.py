@@ -16,6 +16,7 @@ from position_bias.running import imports
 
 ROOT = Path(__file__).parents[2]
 RULES = {name: rule for name, rule in rules().items() if rule.uses is None}
+SCRIPTS = sorted(path.relative_to(ROOT) for path in (ROOT / "scripts").glob("*/*.py"))
 JOBS = {name: rule for name, rule in RULES.items() if rule.script}
 
 
@@ -70,6 +71,41 @@ def test_every_script_belongs_to_a_rule_and_is_thin():
     assert set(scripts) == {rule.script for rule in JOBS.values()}
     for path in scripts.values():
         assert len(path.read_text().splitlines()) < 80
+
+
+def uses_of_the_configuration(text):
+    """The calls that a script hands the configuration to; where it is no argument, the expression around it."""
+    tree = ast.parse(text)
+    around = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        if ast.unparse(node) == "snakemake.config":
+            outer = around[node]
+            yield ast.unparse(outer.func if isinstance(outer, ast.Call) else outer)
+
+
+def test_scripts_reach_the_configuration_through_one_function():
+    """What it decides there is no parameter, so that a change reruns nothing: no number may depend on it."""
+    others = {
+        "scripts/overview/provenance.py": ["provenance.record"],  # writes all of it down
+        "scripts/language_models/measure.py": ["snakemake.config['hub_models']"],  # GPUs that a model is spread over
+    }
+    found = {path: list(uses_of_the_configuration((ROOT / path).read_text())) for path in map(str, SCRIPTS)}
+    opened = [path for path, uses in found.items() if "resumable.job" in uses]
+    assert len(opened) == 10
+    for path, uses in found.items():
+        assert [use for use in uses if use != "resumable.job"] == others.get(path, []), path
+
+
+@pytest.mark.parametrize(
+    ("text", "use"),
+    [
+        ("with job(snakemake.config): pass", "job"),
+        ("config = snakemake.config", "config = snakemake.config"),
+        ("seeds = snakemake.config['seed']", "snakemake.config['seed']"),
+    ],
+)
+def test_uses_of_the_configuration_are_found(text, use):
+    assert list(uses_of_the_configuration(text)) == [use]
 
 
 def pins():

@@ -209,6 +209,19 @@ def test_score_maps_are_named_after_norm_and_anisotropy():
     assert (maps["layer/0.25"] == expected).all()
 
 
+@pytest.mark.parametrize(
+    ("step", "last", "expected"),
+    [
+        (0.025, 0.925, [count / 40 for count in range(38)]),  # those of the default run
+        (0.1, 0.35, [0.0, 0.1, 0.2, 0.3]),
+        (0.3, 0.9, [0.0, 0.3, 0.6, 0.9]),
+        (0.5, 0, [0.0]),
+    ],
+)
+def test_numbers_stand_evenly_and_are_those_that_their_decimals_name(step, last, expected):
+    assert tables.evenly(step, last) == expected
+
+
 def test_closed_form_rows_hold_theory_and_measurement_of_the_last_token():
     table = tables.closed_form_rows(SAMPLING, (0.0, 0.4))
     assert list(table.columns) == [

@@ -1,0 +1,88 @@
+"""A job that goes on where a killed one stopped: its log, its device, its folder, and when that folder goes."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from position_bias.running import checkpoint, products, resumable, runtime
+
+CONFIG = {"device": "cpu", "checkpoint_every": {"training": 50, "postnorm": 7}}
+
+
+@pytest.fixture(autouse=True)
+def trials(tmp_path, monkeypatch):
+    """What a job sets for its whole process is put back; checkpoints/ is looked for in the folder of the run."""
+    monkeypatch.chdir(tmp_path)
+    threads, made = torch.get_num_threads(), []
+    monkeypatch.setattr(products, "fastest", lambda: made.append("a trial") or "its winner")
+    yield made
+    torch.set_num_threads(threads)
+
+
+def opened(*path, **computing):
+    return resumable.job("job.log", CONFIG, 1, *path, **computing)
+
+
+def test_a_job_has_the_folder_of_its_path_and_the_interval_of_its_kind():
+    with opened("postnorm", "set-complement-16", narrow=True) as place:
+        assert place == checkpoint.Place(Path("checkpoints/postnorm/set-complement-16"), 7, "cpu")
+        assert torch.get_num_threads() == 1
+        runtime.log.info("at work")
+    with opened("training", "bloom", "seed0") as place:
+        assert place == checkpoint.Place(Path("checkpoints/training/bloom/seed0"), 50, "cpu")
+    assert not Path("checkpoints").exists()  # nothing was kept, and nothing had to be removed
+
+
+def test_records_go_to_the_log_of_the_job():
+    with opened("training", "bloom"):
+        runtime.log.info("at work")
+    assert "at work" in Path("job.log").read_text()
+
+
+def test_narrow_models_multiply_as_torch_does_by_default(trials):
+    with opened("postnorm", "a", narrow=True):
+        pass
+    assert trials == []
+    with opened("training", "a"):
+        pass
+    assert trials == ["a trial"]
+
+
+def keep(place):
+    """Leave a file, as a training does."""
+    place.folder.mkdir(parents=True)
+    (place.folder / checkpoint.NAME).write_text("kept")
+
+
+def test_what_was_kept_goes_when_the_job_has_ended_well_and_nothing_else_does():
+    beside = Path("checkpoints/training/mpt/seed0/checkpoint.safetensors")
+    beside.parent.mkdir(parents=True)
+    beside.touch()
+    with opened("training", "bloom", "seed0") as place:
+        keep(place)
+    assert not place.folder.exists()
+    assert beside.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"), [(RuntimeError("broken"), RuntimeError), (runtime.InputError("wrong"), SystemExit)]
+)
+def test_what_was_kept_stays_when_the_job_fails(error, raised):
+    with pytest.raises(raised), opened("training", "bloom") as place:
+        keep(place)
+        raise error
+    assert (place.folder / checkpoint.NAME).read_text() == "kept"
+
+
+def test_a_job_that_asks_for_gpus_asks_the_device_for_them(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    several = resumable.job("job.log", CONFIG | {"device": "cuda"}, 1, "training", gpus=2, granted=2)
+    with pytest.raises(SystemExit, match="this job needs 2 GPUs, but sees 1"), several:
+        pass
+
+
+def test_trainings_of_one_job_lie_apart():
+    place = checkpoint.Place(Path("checkpoints/postnorm/sweep"), 9, "cuda")
+    apart = place.apart("set-complement-16", "peri", "0.01")
+    assert apart == checkpoint.Place(Path("checkpoints/postnorm/sweep/set-complement-16_peri_0.01"), 9, "cuda")
