@@ -23,6 +23,7 @@ check: .venv/installed
 docs: .venv/installed  ## pages that are written from the workflow, the schema and the scorecard that is kept
 	$(BIN)/python -m position_bias.running.reference > docs/configuration.md
 	$(BIN)/python docs/map.py > docs/map.partial && mv docs/map.partial docs/map.md
+	PYTHONPATH=. $(BIN)/python docs/mutants.py > docs/mutants.partial && mv docs/mutants.partial docs/mutants.md
 
 keep: .venv/installed  ## the scorecard of this default run, for the pages
 	cp results/tables/scorecard.csv results/tables/scorecard.md docs/

@@ -1,0 +1,29 @@
+"""Every mutant of a theorem is noticed by its check, or the reason is told; docs/mutants.md says the same."""
+
+from pathlib import Path
+
+import mutants
+import pytest
+from mutant_list import MUTANTS, OTHERWISE
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_claim_of_theory_that_holds_has_mutants_and_none_that_does_not():
+    assert mutants.claims_that_hold() == {mutant.claim for mutant in MUTANTS}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.claim}: {mutant.words}")
+def test_a_mutant_is_noticed_or_known_not_to_be(mutant):
+    expected = mutant.outcome if mutant.outcome in mutants.NOTICED else "holds"
+    assert mutants.outcome(mutant) == expected
+
+
+def test_a_mutant_is_listed_once_and_every_outcome_is_of_one():
+    listed = [(mutant.claim, mutant.words) for mutant in MUTANTS]
+    assert len(set(listed)) == len(listed)
+    assert {(claim, words) for claim, found in OTHERWISE.items() for words in found} <= set(listed)
+
+
+def test_the_page_is_written_from_the_list():
+    assert (ROOT / "docs/mutants.md").read_text() == mutants.page(), "the list has changed; write the page: make docs"
