@@ -15,7 +15,7 @@ one c must do for every depth. What bounds the weights from both sides, below 1/
 """
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import chain, product
 from math import pi, sqrt
 
 import numpy as np
@@ -63,7 +63,14 @@ ROPE, ROPE_BOUNDS, ROPE_PEAK = (f"emergence-theorem-4-7{part}" for part in ("", 
 
 
 def table(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int, scale: str) -> pd.DataFrame:
-    """A verdict on every statement; schema of `verdict.COLUMNS`.
+    """A verdict on every statement (`statements`); schema of `verdict.COLUMNS`."""
+    return verdict.table(PAPER, scale, chain.from_iterable(statements(tokens, layers, draws, seed, peak_tokens)))
+
+
+def statements(
+    tokens: int, layers: int, draws: int, seed: int, peak_tokens: int
+) -> tuple[Iterator[dict[str, object]], ...]:
+    """Rows on every statement, statement by statement, worked out as they are read.
 
     Bounds are checked on `draws` random stacks of `layers` layers of `tokens` tokens (with relative positions only as
     many layers as the deepest of `theory.DEPTHS` has), limits after the last layer, so `layers` should be many times
@@ -83,40 +90,31 @@ def table(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int, sca
     segments = theory.random_rotary(
         path_layers, draws, tokens, seed, slack=ALIKE / 2, norms=STEEP, multiples=MULTIPLES, unevenness=UNEVENNESS
     )
-    rows = [
-        *_causal(contents),
-        *_windows(contents),
-        *_short_windows(contents),
-        *_window_times(layers),
-        *_prefixes(contents),
-        *_decay({name: some[:path_layers] for name, some in contents.items()}),
-        *_decay_peaks(peak_tokens),
-        *_appendix_f(wide),
-        *_gaussian(("Lemma 4.6", "Theorem 4.7"), steep, "(x theta_1)^2"),
-        *_quarter_turn(peak_tokens, path_layers),
-        *_appendix_g(tokens),
-        *_appendix_h(),
-        *_rope_peaks(peak_tokens),
-        *_segments(segments),
-    ]
-    return verdict.table(PAPER, scale, rows)
+    return (
+        _causal(contents),
+        _windows(contents),
+        _short_windows(contents),
+        _window_times(layers),
+        _prefixes(contents),
+        _decay({name: some[:path_layers] for name, some in contents.items()}),
+        _decay_peaks(peak_tokens),
+        _appendix_f(wide),
+        _gaussian(("Lemma 4.6", "Theorem 4.7"), steep, "(x theta_1)^2"),
+        _quarter_turn(peak_tokens, path_layers),
+        _appendix_g(tokens),
+        _appendix_h(),
+        _rope_peaks(peak_tokens),
+        _segments(segments),
+    )
 
 
 def _row(
     claim: str, item: str, quantity: str, prediction: Prediction, values: npt.ArrayLike, source: str
 ) -> dict[str, object]:
-    """One number a draw or setting; the one that keeps least to the prediction is judged.
-
-    Raises ValueError where a number is not finite: it would have no verdict, and would not be missed.
-    """
-    every = np.asarray(values, np.float64).ravel()
-    if not np.isfinite(every).all():
-        raise ValueError(f"{item}, {quantity}: {every[~np.isfinite(every)][0]} is no number that can be judged")
-    low, high = float(every.min()), float(every.max())
-    farthest = max(low, high, key=lambda value: abs(value - prediction.bound))
-    worst = {"<": high, ">": low, "=": farthest}[prediction.relation]
-    judged = verdict.row(claim, item, quantity, prediction, worst, (worst, worst), every.size, source)
-    return {**judged, "low": low, "high": high}
+    """One number a draw or setting; the worst of them is judged, and their range is shown."""
+    every = np.asarray(values, np.float64)
+    judged = verdict.exact_row(claim, item, quantity, prediction, every, source)
+    return {**judged, "low": float(every.min()), "high": float(every.max())}
 
 
 # Theorems 4.1-4.3
@@ -282,9 +280,9 @@ def _decay_peaks(tokens: int) -> Iterator[dict[str, object]]:
     item, source = "Theorem 4.5", "Theorem 4.5; content-free"
     peaks = theory.decay_peaks(tokens)
     for m, some in peaks.groupby("decay"):
-        away = (some["peak"] - some["critical"]).abs()
-        quantity = f"largest distance of the peak of P from t / (e^m - 1), m = {m:.3g}; {tokens} tokens"
-        yield _row(DECAY_PEAK, item, quantity, SAME_DISTANCE, away, source)
+        below = np.floor(some["critical"] * (1 + ROUNDING))
+        quantity = f"largest distance of the peak of P from t / (e^m - 1) rounded down, m = {m:.3g}; {tokens} tokens"
+        yield _row(DECAY_PEAK, item, quantity, NO_EXCESS, (some["peak"] - below).abs(), source)
     few = theory.decay_peaks(PAPER_TOKENS)
     few = few[np.isclose(few["decay"], theory.DECAY) & few["depth"].isin(PAPER_DEPTHS)]
     quantity = f"largest distance of the peak of P from t / (e^m - 1), m = {theory.DECAY:.3g}; {PAPER_TOKENS} tokens"

@@ -319,7 +319,7 @@ def decay_peak(depth: float, decay: float) -> float:
 
     Far from the first token a content-free row is the negative binomial distribution of t + 1 successes of probability
     1 - e^-m. Its mode is the floor of x*; where x* is an integer, x* - 1 ties with it. So a measured peak, which is the
-    farthest of ties, is less than 1 from x*.
+    farthest of ties, is x* rounded down.
     """
     return depth / np.expm1(_positive("decay", decay))
 

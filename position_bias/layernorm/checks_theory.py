@@ -10,11 +10,10 @@ simulated, but with values of the closed forms and errors of earlier simulations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from math import sqrt
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from position_bias.attention import Array
@@ -56,31 +55,36 @@ REVIEW = "the paper as its review page reports it"
 def table(
     scale: str, level: float, *, tokens: int, width: int, sequences: int, limit_tokens: int, seed: int
 ) -> pd.DataFrame:
-    """A verdict on every statement; schema of `verdict.COLUMNS`.
+    """A verdict on every statement (`statements`); schema of `verdict.COLUMNS`.
 
     Simulated are `sequences` sequences of `tokens` tokens, all settings on the same draws; limits of many tokens are
     taken at `limit_tokens`, at least 1000. Raises ValueError where a number is too small.
     """
+    sampling = Sampling(tokens, width, 1.0, sequences, seed, level)
+    return verdict.table(PAPER, scale, chain.from_iterable(statements(sampling, limit_tokens)))
+
+
+def statements(sampling: Sampling, limit_tokens: int) -> tuple[Iterator[dict[str, object]], ...]:
+    """Rows on every statement, statement by statement, simulated and worked out as they are read."""
     if limit_tokens < 1000:
         raise ValueError(f"limit_tokens = {limit_tokens}: limits are judged from 1000 tokens on")
-    runs = _Runs(Sampling(tokens, width, 1.0, sequences, seed, level))
-    rows = [
-        *_closed_forms(runs),
-        *_without_norm(runs),
-        *_theorem(runs),
-        *_three_tokens(runs),
-        *_averages(runs, limit_tokens),
-        *_depth(runs),
-        *_layer_norm(runs),
-        *_scaling(runs),
-        *_anisotropy(runs),
-        *_published(runs),
-    ]
-    return verdict.table(PAPER, scale, rows)
+    runs = Runs(sampling)
+    return (
+        _closed_forms(runs),
+        _without_norm(runs),
+        _theorem(runs),
+        _three_tokens(runs),
+        _averages(runs, limit_tokens),
+        _depth(runs),
+        _layer_norm(runs),
+        _scaling(runs),
+        _anisotropy(runs),
+        _published(runs),
+    )
 
 
 @dataclass(frozen=True)
-class _Runs:
+class Runs:
     """What every statement may look at: strength 1, with and without norm and residual."""
 
     sampling: Sampling
@@ -107,17 +111,8 @@ class _Runs:
         return Prediction("<", layers / self.sampling.width + self.noise)
 
 
-def _formula(
-    claim: str, item: str, quantity: str, prediction: Prediction, values: npt.ArrayLike, source: str
-) -> dict[str, object]:
-    """One number a setting; the worst of them is judged."""
-    every = np.asarray(values, np.float64).ravel()
-    worst = float(every.max() if prediction.relation == "<" else every.min())
-    return verdict.row(claim, item, quantity, prediction, worst, (worst, worst), every.size, source)
-
-
 def _mean(
-    runs: _Runs, claim: str, item: str, quantity: str, prediction: Prediction, settings: Iterable[Array], source: str
+    runs: Runs, claim: str, item: str, quantity: str, prediction: Prediction, settings: Iterable[Array], source: str
 ) -> dict[str, object]:
     """Means of one number a sequence in several settings; judged is the one that speaks most against the prediction."""
     against = {">": lambda mean: -mean, "<": lambda mean: mean, "=": lambda mean: abs(mean - prediction.bound)}
@@ -138,7 +133,7 @@ def _named(norm: Norm) -> str:
 # Layer 2
 
 
-def _closed_forms(runs: _Runs) -> Iterator[dict[str, object]]:
+def _closed_forms(runs: Runs) -> Iterator[dict[str, object]]:
     """Sizes without norm are over (1 + rho)^2, the largest that a score can have."""
     n, width, strength = runs.sampling.tokens, runs.sampling.width, runs.sampling.strength
     claim, source = "layernorm-closed-form", f"{OURS}: closed form; bound 1/d and 4 standard errors"
@@ -149,7 +144,7 @@ def _closed_forms(runs: _Runs) -> Iterator[dict[str, object]]:
             expected = theory.second_scores(n, alpha, rho, strength, norm=norm == "rms", width=width)
             away.append(np.abs(_below(runs.seen[norm, rho, alpha].scores[1] - expected)).max() / size)
         quantity = f"largest distance of a mean score from its closed form; {_named(norm)}, residual {rho:g}"
-        yield _formula(claim, "Layer 2", quantity, runs.close(), away, source)
+        yield verdict.exact_row(claim, "Layer 2", quantity, runs.close(), away, source)
     for rho in RESIDUALS:
         away = []
         for alpha in ALPHAS:
@@ -157,24 +152,24 @@ def _closed_forms(runs: _Runs) -> Iterator[dict[str, object]]:
             expected = theory.squared_norms(n, alpha, rho, strength, width)
             away.append(np.abs(measured - expected).max() / (1 + rho) ** 2)
         quantity = f"largest distance of a mean squared norm from q_j; residual {rho:g}"
-        yield _formula(claim, "Layer 2", quantity, runs.close(), away, source)
+        yield verdict.exact_row(claim, "Layer 2", quantity, runs.close(), away, source)
 
 
-def _without_norm(runs: _Runs) -> Iterator[dict[str, object]]:
+def _without_norm(runs: Runs) -> Iterator[dict[str, object]]:
     item, n = "Layer 2, no norm", runs.sampling.tokens
     spread = []
     for alpha, rho, strength in GRID:
         row = theory.gram_recursion(n, alpha, rho, strength, 2, "none")[1, -1, :-1]
         spread.append(np.ptp(row) / np.abs(row).max())
     quantity = "largest relative range over j of <o_i, o_j>, j < i; last token, infinite width"
-    yield _formula("", item, quantity, NO_EXCESS, spread, OURS)
+    yield verdict.exact_row("", item, quantity, NO_EXCESS, spread, OURS)
     for rho in RESIDUALS:
         values = (runs.recency("none", rho, alpha, 2) for alpha in ALPHAS)
         quantity = f"recency; residual {rho:g}, all anisotropies"
         yield _mean(runs, "", item, quantity, SAME, values, f"{OURS}; margin is ours")
 
 
-def _theorem(runs: _Runs) -> Iterator[dict[str, object]]:
+def _theorem(runs: Runs) -> Iterator[dict[str, object]]:
     claim, item, n = "layernorm-theorem", "Layer 2, norm", runs.sampling.tokens
     norms, scores = [], []
     for alpha, rho, strength in GRID:
@@ -182,15 +177,17 @@ def _theorem(runs: _Runs) -> Iterator[dict[str, object]]:
         S = theory.second_scores(n, alpha, rho, strength, norm=True)
         scores.append(min(np.diff(S[i, :i]).min() for i in range(2, n)))
     grid = "infinite width, grid of alpha, rho, s"
-    yield _formula(claim, item, f"largest step of q_j from a token to the next; {grid}", FALLS, norms, THEOREM)
-    yield _formula(claim, item, f"smallest step of S_ij from a key to the next, j < i; {grid}", RISES, scores, THEOREM)
+    yield verdict.exact_row(claim, item, f"largest step of q_j from a token to the next; {grid}", FALLS, norms, THEOREM)
+    yield verdict.exact_row(
+        claim, item, f"smallest step of S_ij from a key to the next, j < i; {grid}", RISES, scores, THEOREM
+    )
     for rho in RESIDUALS:
         values = (runs.recency("rms", rho, alpha, 2) for alpha in ALPHAS)
         quantity = f"recency; RMSNorm, residual {rho:g}, all anisotropies"
         yield _mean(runs, "layernorm-recency", item, quantity, RISES, values, THEOREM)
 
 
-def _three_tokens(runs: _Runs) -> Iterator[dict[str, object]]:
+def _three_tokens(runs: Runs) -> Iterator[dict[str, object]]:
     """The first three tokens of a longer sequence: a causal decoder makes no difference."""
     item, settings = "Three tokens", "residual 1, s = 1, anisotropy 0"
     closed = theory.second_scores(3, 0.0, 1.0, 1.0, norm=True)
@@ -200,7 +197,7 @@ def _three_tokens(runs: _Runs) -> Iterator[dict[str, object]]:
         quantity = f"layer-2 score ({i}, {j}) by the closed form; {settings}"
         source = "figure of the first version; margin: one unit of its last digit"
         prediction = Prediction("=", printed, LAST_DIGIT)
-        yield _formula("layernorm-three-tokens", item, quantity, prediction, expected, source)
+        yield verdict.exact_row("layernorm-three-tokens", item, quantity, prediction, expected, source)
         measured = seen.scores[1, i - 1, j - 1]
         half = runs.sampling.half_width * seen.errors[1, i - 1, j - 1]
         yield verdict.row(
@@ -218,7 +215,7 @@ def _three_tokens(runs: _Runs) -> Iterator[dict[str, object]]:
 # Layers that only average: s = 0, rho = 0
 
 
-def _averages(runs: _Runs, limit_tokens: int) -> Iterator[dict[str, object]]:
+def _averages(runs: Runs, limit_tokens: int) -> Iterator[dict[str, object]]:
     n = runs.sampling.tokens
     later, earlier = (index + 1 for index in np.tril_indices(n, -1))
     item, away = "Averaging layers", []
@@ -226,40 +223,48 @@ def _averages(runs: _Runs, limit_tokens: int) -> Iterator[dict[str, object]]:
         exact = theory.gram_recursion(n, alpha, 0.0, 0.0, 2, "pre")[1]
         away.append(np.abs(_below(exact) - theory.second_scores_of_averages(later, earlier, alpha)).max())
     quantity = "largest distance of a layer-2 score from its formula, sqrt(j/i) at anisotropy 0; infinite width"
-    yield _formula("", item, quantity, NO_EXCESS, away, OURS)
+    yield verdict.exact_row("", item, quantity, NO_EXCESS, away, OURS)
 
     averaging = replace(runs.sampling, strength=0.0)
     normed = averaging.run("rms", 0.0, 0.0, 3)
     quantity = "largest distance of a mean layer-2 score from sqrt(j/i); anisotropy 0"
     away = np.abs(_below(normed.scores[1]) - np.sqrt(earlier / later)).max()
-    yield _formula("", item, quantity, runs.close(), away, f"{OURS}; bound 1/d and 4 standard errors")
+    yield verdict.exact_row("", item, quantity, runs.close(), away, f"{OURS}; bound 1/d and 4 standard errors")
 
     j = np.round(np.array(RATIOS) * limit_tokens).astype(int)
     quantity = f"largest distance of a layer-3 score from 2 sqrt(r) - r at r = j/i of {RATIOS}; {limit_tokens} tokens"
     scores = theory.gram_recursion(limit_tokens, 0.0, 0.0, 0.0, 3, "pre")[2, -1, j - 1]
     away = np.abs(scores - theory.third_scores_of_averages(j / limit_tokens))
-    yield _formula("", item, quantity, Prediction("<", 0.01), away, f"{OURS}, limit of many tokens; threshold is ours")
+    yield verdict.exact_row(
+        "", item, quantity, Prediction("<", 0.01), away, f"{OURS}, limit of many tokens; threshold is ours"
+    )
     quantity = (
         f"largest relative distance of <o_i, o_j> in layer 3 from (2 + ln(i/j))/i, no norm; {limit_tokens} tokens"
     )
     products = theory.gram_recursion(limit_tokens, 0.0, 0.0, 0.0, 3, "none")[2, -1, j - 1]
     away = np.abs(products / theory.third_products_of_averages(limit_tokens, j) - 1)
-    yield _formula("", item, quantity, Prediction("<", 0.02), away, f"{OURS}, limit of many tokens; threshold is ours")
+    yield verdict.exact_row(
+        "", item, quantity, Prediction("<", 0.02), away, f"{OURS}, limit of many tokens; threshold is ours"
+    )
 
     unnormed = averaging.run("none", 0.0, 0.0, 3)
     source = f"{OURS}: recursion; bound 2/d and 4 standard errors"
     expected = _below(theory.gram_recursion(n, 0.0, 0.0, 0.0, 3, "none")[2])
     quantity = "largest relative distance of a mean layer-3 score from the recursion; no norm, anisotropy 0"
-    yield _formula("", item, quantity, runs.close(2), np.abs(_below(unnormed.scores[2]) / expected - 1).max(), source)
+    yield verdict.exact_row(
+        "", item, quantity, runs.close(2), np.abs(_below(unnormed.scores[2]) / expected - 1).max(), source
+    )
     expected = _below(theory.gram_recursion(n, 0.0, 0.0, 0.0, 3, "pre")[2])
     quantity = "largest distance of a mean layer-3 score from the recursion; RMSNorm, anisotropy 0"
-    yield _formula("", item, quantity, runs.close(2), np.abs(_below(normed.scores[2]) - expected).max(), source)
+    yield verdict.exact_row(
+        "", item, quantity, runs.close(2), np.abs(_below(normed.scores[2]) - expected).max(), source
+    )
 
 
 # Depth
 
 
-def _depth(runs: _Runs) -> Iterator[dict[str, object]]:
+def _depth(runs: Runs) -> Iterator[dict[str, object]]:
     item, n, strength = "Depth", runs.sampling.tokens, runs.sampling.strength
     for rho in RESIDUALS:
         away = []
@@ -268,7 +273,7 @@ def _depth(runs: _Runs) -> Iterator[dict[str, object]]:
             away.append(abs(runs.recency("rms", rho, alpha, layer).mean() - expected))
         quantity = f"largest distance of the recency of layers 3-{LAYERS} from the recursion; RMSNorm, residual {rho:g}"
         source = f"{OURS}: recursion; bound 1/d a layer and 4 standard errors"
-        yield _formula("", item, quantity, runs.close(LAYERS - 1), away, source)
+        yield verdict.exact_row("", item, quantity, runs.close(LAYERS - 1), away, source)
         deeper = list(product(ALPHAS, range(3, LAYERS + 1)))
         values = [runs.recency("rms", rho, alpha, layer) for alpha, layer in deeper]
         quantity = f"recency of layers 3-{LAYERS}; RMSNorm, residual {rho:g}, all anisotropies"
@@ -291,7 +296,7 @@ def _depth(runs: _Runs) -> Iterator[dict[str, object]]:
 # Which norm, and which scale
 
 
-def _layer_norm(runs: _Runs) -> Iterator[dict[str, object]]:
+def _layer_norm(runs: Runs) -> Iterator[dict[str, object]]:
     item, n, width, strength = "LayerNorm", runs.sampling.tokens, runs.sampling.width, runs.sampling.strength
     for rho in RESIDUALS:
         values = [
@@ -316,7 +321,7 @@ def _layer_norm(runs: _Runs) -> Iterator[dict[str, object]]:
             yield _mean(runs, "", item, quantity, RISES, [ones - rms], f"{OURS}: more recency without anisotropy")
 
 
-def _scaling(runs: _Runs) -> Iterator[dict[str, object]]:
+def _scaling(runs: Runs) -> Iterator[dict[str, object]]:
     scaled = replace(runs.sampling, strength=sqrt(runs.sampling.width))
     for rho, alpha in product(RESIDUALS, SCALED):
         values = scaled.run("rms", rho, alpha, 2).recency[:, 1] - runs.recency("rms", rho, alpha, 2) / 10
@@ -330,7 +335,7 @@ def _scaling(runs: _Runs) -> Iterator[dict[str, object]]:
 # Embeddings
 
 
-def _anisotropy(runs: _Runs) -> Iterator[dict[str, object]]:
+def _anisotropy(runs: Runs) -> Iterator[dict[str, object]]:
     item, n, strength = "Anisotropy", runs.sampling.tokens, runs.sampling.strength
     grid = np.arange(100) / 100
     curves = {
@@ -339,16 +344,16 @@ def _anisotropy(runs: _Runs) -> Iterator[dict[str, object]]:
     }
     quantity = "anisotropy at which layer 2 has most recency; residual 1, infinite width"
     source = f"{OURS}: closed form for 50 tokens; margin is ours"
-    yield _formula("", item, quantity, PEAK, grid[curves[1.0].argmax()], source)
+    yield verdict.exact_row("", item, quantity, PEAK, grid[curves[1.0].argmax()], source)
     quantity = "largest step of the recency of layer 2 with anisotropy; residual 0, infinite width"
-    yield _formula("", item, quantity, FALLS, np.diff(curves[0.0]).max(), OURS)
+    yield verdict.exact_row("", item, quantity, FALLS, np.diff(curves[0.0]).max(), OURS)
     for rho, prediction in zip(RESIDUALS, (FALLS, RISES), strict=True):
         gain = runs.recency("rms", rho, 0.4, 2) - runs.recency("rms", rho, 0.0, 2)
         quantity = f"recency of layer 2 at anisotropy 0.4 less that at 0; RMSNorm, residual {rho:g}"
         yield _mean(runs, "layernorm-anisotropy", item, quantity, prediction, [gain], f"{OURS}: closed form")
 
 
-def _published(runs: _Runs) -> Iterator[dict[str, object]]:
+def _published(runs: Runs) -> Iterator[dict[str, object]]:
     """Two statements that this model contradicts, predicted as they are made; and ours on the first."""
     item = "Removing residuals"
     values = [runs.recency("rms", 0.0, alpha, 2) for alpha in ALPHAS]

@@ -6,6 +6,7 @@ violates it by more than rounding can explain.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from math import comb, inf
 
 import numpy as np
@@ -14,7 +15,7 @@ import pandas as pd
 from position_bias.attention import Array, alibi_bias, content_free_attention
 from position_bias.rollout.last_row import last_row
 from position_bias.structural import propositions
-from position_bias.verdicts.verdict import Prediction, for_each, row, table
+from position_bias.verdicts.verdict import Prediction, exact_row, for_each, row, table
 
 PAPER = "structural"
 ROUNDING = Prediction("<", 1e-12)  # of sums of positive numbers that total 1
@@ -108,30 +109,34 @@ def _pattern(slopes: tuple[float, ...]) -> Array:
 
 def checks(scale: str) -> pd.DataFrame:
     """A verdict on every statement, and on whether its hypotheses are met and needed; schema of `verdict.COLUMNS`."""
+    return table(PAPER, scale, chain.from_iterable(statements()))
+
+
+def statements() -> tuple[Iterator[dict[str, object]], ...]:
+    """Rows on every statement, statement by statement, worked out as they are read."""
     grid = stacks()
     without_content = [stack for stack in grid if not stack.diagonal.any()]
     causal = [stack for stack in grid if stack.window is None]
-    rows = [
-        *_assumption(grid),
-        *_forces(grid, without_content),
-        *_without_assumption(),
+    return (
+        _assumption(grid),
+        _forces(grid, without_content),
+        _without_assumption(),
         _mixed_signs(without_content),
-        *_bounds(causal),
-        *_dichotomy(dichotomy()),
+        _bounds(causal),
+        _dichotomy(),
         _hidden_states(),
-    ]
-    return table(PAPER, scale, rows)
+    )
 
 
 def _row(
     claim: str, item: str, quantity: str, prediction: Prediction, measured: float, comparisons: int, source: str
 ) -> dict[str, object]:
-    return row(claim, item, quantity, prediction, measured, (measured, measured), comparisons, source)
+    return {**exact_row(claim, item, quantity, prediction, measured, source), "n": comparisons}
 
 
 def _violation(claim: str, item: str, quantity: str, slack: list[Array], source: str) -> dict[str, object]:
     every = np.concatenate([some.ravel() for some in slack])
-    largest = max(0.0, -float(every.min()))
+    largest = float(np.maximum(-every.min(), 0.0))
     return _row(claim, item, f"largest violation: {quantity}", ROUNDING, largest, every.size, source)
 
 
@@ -142,7 +147,7 @@ def _assumption(grid: list[Stack]) -> Iterator[dict[str, object]]:
         "ALiBi, negative diagonal content": [stack for stack in grid if (stack.diagonal < 0).any()],
     }
     for kind, some in kinds.items():
-        measured = max(propositions.monotonicity_violation(stack.attention) for stack in some)
+        measured = float(np.max([propositions.monotonicity_violation(stack.attention) for stack in some]))
         triples = sum(DEPTH * comb(stack.n + 1, 3) for stack in some)
         quantity = f"largest violation: a prefix has more mass in a later row than in an earlier one; {kind}"
         claim, source = "structural-smooth-kernels", "Section 4: natural for smooth kernels"
@@ -187,7 +192,7 @@ def _forces(grid: list[Stack], without_content: list[Stack]) -> Iterator[dict[st
     }
     for (item, against, along, cause), some in slack.items():
         yield _violation(PROPOSITIONS[item], item, f"prefix mass {against} with {cause}", some, item)
-        largest, comparisons = max(float(one.max(initial=0.0)) for one in some), sum(one.size for one in some)
+        largest, comparisons = float(np.max([one.max(initial=0.0) for one in some])), sum(one.size for one in some)
         effect = f"largest effect: prefix mass {along} with {cause}"
         yield _row("", item, effect, VISIBLE, largest, comparisons, "ours: the check above is not empty")
 
@@ -208,7 +213,7 @@ def _without_assumption() -> Iterator[dict[str, object]]:
         yield _row(claim, item, quantity, NOT_ROUNDING, -float(some.min()), some.size, source)
 
 
-def _mixed_signs(without_content: list[Stack]) -> dict[str, object]:
+def _mixed_signs(without_content: list[Stack]) -> Iterator[dict[str, object]]:
     """Prop. 4.5 with content of both signs: what one rollout both gains and loses, at its largest."""
     lower_half = np.arange(DEPTH) < DEPTH // 2
     drifts = [
@@ -216,10 +221,10 @@ def _mixed_signs(without_content: list[Stack]) -> dict[str, object]:
         for stack in without_content
         for mixing in SCHEDULES
     ]
-    measured = max(min(float(drift.max()), -float(drift.min())) for drift in drifts)
+    measured = float(np.max([np.minimum(drift.max(), -drift.min()) for drift in drifts]))
     quantity = "prefix mass both lost and gained in one rollout with positive content below and negative above"
     source = "ours: one sign is needed"
-    return _row("", "Proposition 4.5", quantity, NOT_ROUNDING, measured, sum(drift.size for drift in drifts), source)
+    yield _row("", "Proposition 4.5", quantity, NOT_ROUNDING, measured, sum(drift.size for drift in drifts), source)
 
 
 def _bounds(causal: list[Stack]) -> Iterator[dict[str, object]]:
@@ -238,7 +243,8 @@ def _bounds(causal: list[Stack]) -> Iterator[dict[str, object]]:
         yield _violation(BRANCHES[item], item, quantity, slack, "Theorem 5.5 and its proof")
 
 
-def _dichotomy(curves: pd.DataFrame) -> Iterator[dict[str, object]]:
+def _dichotomy() -> Iterator[dict[str, object]]:
+    curves = dichotomy()
     normal = curves[["value", "lower", "upper"]].clip(lower=np.finfo(float).tiny)  # below it, nothing is to compare
     slack = [normal["upper"] / normal["value"] - 1, normal["value"] / normal["lower"] - 1]
     quantity = f"1 - P(first) outside its two bounds at a depth up to {DEEPEST} (relative)"
@@ -260,11 +266,11 @@ def _dichotomy(curves: pd.DataFrame) -> Iterator[dict[str, object]]:
         )
 
 
-def _hidden_states() -> dict[str, object]:
+def _hidden_states() -> Iterator[dict[str, object]]:
     """On the weights of infinitely many layers, which nobody has."""
     unknown = (np.nan, np.nan)
     claim, quantity = "structural-lemma-5-4-i", "largest norm of hidden states at any depth"
-    return row(claim, "Lemma 5.4(i)", quantity, FINITE, np.nan, unknown, 0, "Lemma 5.4")
+    yield row(claim, "Lemma 5.4(i)", quantity, FINITE, np.nan, unknown, 0, "Lemma 5.4")
 
 
 # What the figures draw

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from position_bias.statistics import t_interval
@@ -140,6 +142,22 @@ def mean_row(
         identity=identity,
         diverged=diverged,
     )
+
+
+def exact_row(
+    claim: str, item: str, quantity: str, prediction: Prediction, values: npt.ArrayLike, source: str
+) -> dict[str, object]:
+    """What `prediction` makes of numbers that are worked out, one a setting, draw or comparison: the worst is judged.
+
+    Raises ValueError where one of them is not finite: as a row without verdict it would not be missed among others.
+    """
+    every = np.asarray(values, np.float64).ravel()
+    if not np.isfinite(every).all():
+        raise ValueError(f"{item}, {quantity}: {every[~np.isfinite(every)][0]} is no number that can be judged")
+    low, high = float(every.min()), float(every.max())
+    farthest = max(low, high, key=lambda value: abs(value - prediction.bound))
+    worst = {"<": high, ">": low, "=": farthest}[prediction.relation]
+    return row(claim, item, quantity, prediction, worst, (worst, worst), every.size, source)
 
 
 def for_each(claims: Iterable[str], found: dict[str, object]) -> list[dict[str, object]]:

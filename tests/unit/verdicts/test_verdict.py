@@ -1,12 +1,13 @@
 import io
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_bias.verdicts.verdict import COLUMNS, PREDICTION, Prediction, for_each, row, table
+from position_bias.verdicts.verdict import COLUMNS, PREDICTION, Prediction, exact_row, for_each, row, table
 
 RELATIONS = (">", "<", "=")
 numbers, margins = st.floats(-1e6, 1e6), st.floats(0, 1e3)
@@ -122,3 +123,20 @@ def test_a_row_that_speaks_of_two_claims_stands_once_for_each():
     first, second = for_each(("a", "b"), found)
     assert (first.pop("claim"), second.pop("claim")) == ("a", "b")
     assert first == second == {name: value for name, value in found.items() if name != "claim"}
+
+
+@given(prediction=predictions, values=st.lists(numbers, min_size=1, max_size=9))
+def test_what_is_worked_out_is_judged_by_the_value_that_keeps_least_to_the_prediction(prediction, values):
+    found = exact_row("", "Theorem 1", "share", prediction, values, "Section 1")
+    slack = [prediction.slack(value, value) for value in values]
+    assert prediction.slack(found["measured"], found["measured"]) == min(slack)
+    assert (found["low"], found["high"], found["n"]) == (found["measured"], found["measured"], len(values))
+    assert found["verdict"] == prediction.verdict(found["measured"], found["measured"])
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("others", [[], [0.5, 0.1]])
+def test_what_is_worked_out_and_not_finite_is_an_error_whatever_is_beside_it(relation, value, others):
+    with pytest.raises(ValueError, match=rf"^Theorem 1, share: {value} is no number that can be judged$"):
+        exact_row("", "Theorem 1", "share", Prediction(relation, 1), np.array([*others, value]), "Section 1")
