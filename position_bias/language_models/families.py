@@ -223,7 +223,7 @@ def build(family: str, architecture: Mapping[str, Any], vocabulary: int, context
     if family not in BUILDERS:
         raise InputError(f"config: models.*.family = {family!r} cannot be built; use one of {', '.join(BUILDERS)}")
     torch.manual_seed(seed)
-    return _without_double_alibi(BUILDERS[family](architecture, vocabulary, context))
+    return without_double_alibi(BUILDERS[family](architecture, vocabulary, context))
 
 
 def open_model(
@@ -268,7 +268,7 @@ def open_model(
         if family.alibi is not None:
             raise InputError(f"model directory {directory} has ALiBi, which cannot be turned off; set positions to own")
         model.get_submodule("model.rotary_emb").register_forward_hook(_unrotated)
-    return _without_double_alibi(model).eval()
+    return without_double_alibi(model).eval()
 
 
 def require_whole(directory: Path) -> None:
@@ -291,6 +291,12 @@ def family_of(config: PretrainedConfig) -> Family:
     if why := family.unsupported(config):
         raise InputError(f"this {config.model_type!r} model cannot be measured: {why}")
     return family
+
+
+def known_alibi(config: PretrainedConfig) -> Alibi | None:
+    """How a model with ALiBi scores its keys; None for one without, or of a layout that no family describes."""
+    family = FAMILIES.get(config.model_type)
+    return family.alibi if family and not family.unsupported(config) else None
 
 
 def _of_type(model_type: str | None) -> Family:
@@ -339,16 +345,16 @@ def effective_slopes(config: PretrainedConfig) -> Slopes | None:
     return family.alibi.slopes(heads, head_dim) if family.alibi else None
 
 
-def _without_double_alibi(model: PreTrainedModel) -> PreTrainedModel:
+def without_double_alibi(model: PreTrainedModel) -> PreTrainedModel:
     """Make eager Falcon attention add ALiBi once.
 
     In transformers 5.23 the mask given to Falcon's attention already holds ALiBi and the eager branch adds it
     again; a test compares with the sdpa branch and fails once the library changes. None instead of zeros would
     select the rotary branch.
     """
-    if isinstance(model, FalconForCausalLM):
-        for layer in layers_of(model):
-            layer.attention.register_forward_pre_hook(_zero_alibi, with_kwargs=True)
+    if isinstance(model, FalconForCausalLM) and model.config.alibi:
+        for block in model.transformer.h:
+            block.self_attention.register_forward_pre_hook(_zero_alibi, with_kwargs=True)
     return model
 
 

@@ -23,3 +23,13 @@ def token(residual: Tensor, update: Tensor) -> Tensor:
     """Version 1 and the released code: the mean over tokens of ||a_i|| / (||x_i|| + ||a_i||). As `frobenius`."""
     x, a = residual.sqrt(), update.sqrt()
     return (a / (x + a)).mean(-1)
+
+
+def backward(past: Tensor, entry: Tensor) -> Tensor:
+    """Our addition, and no forward prediction: the share of a gradient that comes back through attention.
+
+    `past` is the gradient of a scalar at x + a, `entry` that at x, so that their difference came through attention:
+    ||entry - past||_F / (||past||_F + ||entry - past||_F), [B, n, width] twice -> [B].
+    """
+    past, through = past.flatten(1), (entry - past).flatten(1)
+    return through.norm(dim=-1) / (past.norm(dim=-1) + through.norm(dim=-1))

@@ -53,7 +53,7 @@ def test_slopes_of_the_largest_bloom_interleave():
 
 
 def test_eager_falcon_adds_alibi_once_and_the_library_still_needs_it_said(tmp_path):
-    """Once the second half fails, transformers has mended eager Falcon: drop `_without_double_alibi`."""
+    """Once the second half fails, transformers has mended eager Falcon: drop `without_double_alibi`."""
     small("falcon").save_pretrained(tmp_path)
     tokens = torch.arange(24)[None] % 64
     sdpa = AutoModelForCausalLM.from_pretrained(tmp_path, attn_implementation="sdpa").eval()
