@@ -1,0 +1,109 @@
+"""What attention adds to the residual stream of a block, found among all that the block computes.
+
+An update u of attention is right where it reproduces the block: its output is y = x + a u + b v with the output v of
+another module and factors a and b, which most architectures have at 1. Or, where norms follow the sums,
+y = norm(m + v) with m = norm(x + u). All must hold for every token, within rounding.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+Order = Literal["sequential", "parallel", "norm after the sum"]
+
+UNEXPLAINED = 0.25  # of an update, for half of the tokens: more would hide a wrong update behind a large stream
+MULTIPLES = 1e-5  # of the determinant of u and v: below, one counts as a multiple of the other
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a module within a block: what it read first and what it yielded first, float64 [n, width]."""
+
+    module: nn.Module
+    read: Tensor | None  # None where it is of another size
+    made: Tensor
+
+
+@dataclass(frozen=True)
+class Update:
+    """What `module` yields, times `scale`, is what attention adds to x; `order` is that of attention and MLP."""
+
+    module: nn.Module
+    scale: float
+    order: Order
+
+
+def find_update(
+    stream: Tensor, made: Tensor, calls: Sequence[Call], attention: nn.Module, tolerance: float
+) -> Update | None:
+    """The update by which a block turned `stream` into `made`, both float64 [n, width]; None where none is right.
+
+    `calls` are those within the block, in the order in which they ended. `tolerance` is relative to the norms of a
+    token's vectors.
+    """
+    updates, others = _candidates(calls, attention)
+    for update in updates:
+        for other in others:
+            scale = None if other is update else _scale(stream, made, update.made, other.made, tolerance)
+            if scale is not None:
+                middle = stream + scale * update.made
+                read = any(_close(call.read, middle, tolerance) for call in calls)
+                return Update(update.module, scale, "sequential" if read else "parallel")
+        if _norms_follow(stream, made, update, others, tolerance):
+            return Update(update.module, 1.0, "norm after the sum")
+    return None
+
+
+def _candidates(calls: Sequence[Call], attention: nn.Module) -> tuple[list[Call], list[Call]]:
+    """Calls that may have made the update (of the attention, within it, after it) and those not within attention.
+
+    What follows attention comes last: where the attention adds the stream itself, the MLP may follow it too.
+    """
+    inner = set(attention.modules()) - {attention}
+    others = [call for call in calls if call.module not in inner]
+    own = [call for call in others if call.module is attention]
+    after = list(own)
+    for call in others:
+        if call.read is not None and any(torch.equal(call.read, before.made) for before in after):
+            after.append(call)
+    return own + [call for call in reversed(calls) if call.module in inner] + after[len(own) :], others
+
+
+def _scale(stream: Tensor, made: Tensor, update: Tensor, other: Tensor, tolerance: float) -> float | None:
+    """The factor a with made = stream + a update + b other, 1 if that will do; None where there is none."""
+    whole = stream.norm(dim=-1) + update.norm(dim=-1) + other.norm(dim=-1)
+    for a, b in _factors(made - stream, update, other):
+        missing = (made - stream - a * update - b * other).norm(dim=-1)
+        hidden = (missing / (a * update).norm(dim=-1)).median()
+        if a > 0 and bool((missing <= tolerance * whole).all()) and hidden <= UNEXPLAINED:
+            return a
+    return None
+
+
+def _factors(added: Tensor, update: Tensor, other: Tensor) -> Iterator[tuple[float, float]]:
+    yield 1.0, 1.0
+    both = torch.stack([update.flatten(), other.flatten()], 1)
+    gram = both.mT @ both
+    if torch.linalg.det(gram) > MULTIPLES * gram.diagonal().prod():
+        a, b = torch.linalg.solve(gram, both.mT @ added.flatten()).tolist()
+        yield a, b
+
+
+def _norms_follow(stream: Tensor, made: Tensor, update: Call, others: Sequence[Call], tolerance: float) -> bool:
+    middles = [call for call in others if _close(call.read, stream + update.made, tolerance)]
+    lasts = [call for call in others if torch.equal(call.made, made)]
+    return any(
+        _close(last.read, middle.made + other.made, tolerance)
+        for middle in middles
+        for last in lasts
+        for other in others
+    )
+
+
+def _close(value: Tensor | None, expected: Tensor, tolerance: float) -> bool:
+    if value is None:
+        return False
+    return bool(((value - expected).norm(dim=-1) <= tolerance * expected.norm(dim=-1)).all())

@@ -1,0 +1,73 @@
+"""Rotary positions of any architecture: how a layer turns its queries and keys, taken from the call that turns them."""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+ROTATE = "apply_rotary_pos_emb"  # the name that files of transformers give to the function that turns them
+
+Turned = tuple[Tensor, Tensor]  # queries [B, H, n, d] and keys of as many or fewer heads
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """How one layer turns queries and keys by their positions, 0 to n - 1 for some n."""
+
+    function: Callable[..., Turned]
+    settings: Mapping[str, Any]  # all arguments but queries and keys, cos and sin among them
+    width: int  # coordinates of a head that are handed to the function; the others do not turn
+
+    @property
+    def device(self) -> torch.device:
+        """Where queries and keys have to be."""
+        return self.settings["cos"].device
+
+    def turn(self, query: Tensor, key: Tensor) -> Turned:
+        """Queries and keys as the softmax sees them."""
+        return self._apply(query, key, self.settings)
+
+    def undo(self, query: Tensor, key: Tensor) -> Turned:
+        """Queries and keys as they were before they were turned."""
+        cosine, sine = self.settings["cos"], self.settings["sin"]
+        squared = cosine.float().square() + sine.float().square()  # above 1 where a long context is scaled
+        return self._apply(query, key, {**self.settings, "cos": cosine / squared, "sin": -sine / squared})
+
+    def _apply(self, query: Tensor, key: Tensor, settings: Mapping[str, Any]) -> Turned:
+        turned = self.function(query[..., : self.width], key[..., : self.width], **settings)
+        both = zip(turned, (query, key), strict=True)
+        query, key = (torch.cat([part, whole[..., self.width :]], -1) for part, whole in both)
+        return query, key
+
+
+@contextmanager
+def noted(attentions: Iterable[nn.Module], note: Callable[[Rotation, Turned, Turned], None]) -> Iterator[None]:
+    """Call `note` at each rotation in these attention modules while the context is open: with how, of what, to what.
+
+    The function that turns is replaced in the files of transformers meanwhile. Functions of other names or without
+    arguments cos and sin go unnoted.
+    """
+    files = {sys.modules[type(attention).__module__] for attention in attentions}
+    own = {file: vars(file)[ROTATE] for file in files if ROTATE in vars(file)}
+    try:
+        for file, function in own.items():
+            setattr(file, ROTATE, partial(_turn, function, note))
+        yield
+    finally:
+        for file, function in own.items():
+            setattr(file, ROTATE, function)
+
+
+def _turn(function: Callable[..., Turned], note: Callable[..., None], *args: Any, **named: Any) -> Turned:
+    turned = function(*args, **named)
+    (_, query), (_, key), *others = inspect.signature(function).bind(*args, **named).arguments.items()
+    settings = dict(others)
+    if {"cos", "sin"} <= set(settings):
+        note(Rotation(function, settings, query.shape[-1]), (query, key), turned)
+    return turned
