@@ -1,0 +1,230 @@
+"""Write docs/decoders.md: what the position card finds in small models of many architectures.
+
+    PYTHONPATH=. python docs/decoders.py > docs/decoders.md
+
+The models are built from configurations, with random weights; tests/unit/test_decoders.py holds every one of them to
+its own attention. A model that is not listed is tried in the same way, and proves itself or is refused.
+"""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.utils import logging
+
+from position_bias.language_models import families
+from position_bias.language_models.layout import Layout, find_layout
+
+LAYERS, HEADS, SHARED, HEAD_DIM, VOCABULARY, CONTEXT, TOKENS = 3, 4, 2, 8, 64, 64, 12
+WIDTH, WINDOW = HEADS * HEAD_DIM, 5
+COMMON = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": WIDTH,
+    "intermediate_size": 48,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": SHARED,
+    "max_position_embeddings": CONTEXT,
+    "initializer_range": 0.3,
+    "pad_token_id": None,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+GPT = {
+    "vocab_size": VOCABULARY,
+    "n_embd": WIDTH,
+    "n_layer": LAYERS,
+    "n_head": HEADS,
+    "n_positions": CONTEXT,
+    "initializer_range": 0.3,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+FALCON = {**COMMON, "bias": True, "new_decoder_architecture": False}
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+LONG = {  # frequencies that are set anew in every pass, and rotations that are scaled
+    "rope_type": "longrope",
+    "rope_theta": 10000.0,
+    "short_factor": [1.0] * (HEAD_DIM // 2),
+    "long_factor": [2.0] * (HEAD_DIM // 2),
+    "original_max_position_embeddings": 8,
+    "factor": 8.0,
+}
+WINDOWED_HALF = {"head_dim": HEAD_DIM, "sliding_window": WINDOW, "query_pre_attn_scalar": HEAD_DIM}
+
+# Name on the page -> model type of transformers and its configuration.
+SMALL: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "biogpt": ("biogpt", COMMON),
+    "bloom": (
+        "bloom",
+        {"vocab_size": VOCABULARY, "hidden_size": WIDTH, "n_layer": LAYERS, "n_head": HEADS, "initializer_range": 0.3},
+    ),
+    "codegen": ("codegen", {**GPT, "rotary_dim": 4}),
+    "cohere": ("cohere", COMMON),
+    "cohere2": ("cohere2", {**COMMON, "sliding_window": WINDOW}),
+    "exaone4": ("exaone4", {**COMMON, "sliding_window": WINDOW}),
+    "falcon, ALiBi": ("falcon", {**FALCON, "alibi": True, "multi_query": False, "parallel_attn": False}),
+    "falcon, rotary": ("falcon", {**FALCON, "alibi": False, "multi_query": True, "parallel_attn": True}),
+    "gemma": ("gemma", {**COMMON, "head_dim": HEAD_DIM}),
+    "gemma2": ("gemma2", {**COMMON, **WINDOWED_HALF}),
+    "gemma3_text": ("gemma3_text", {**COMMON, **WINDOWED_HALF}),
+    "glm": ("glm", {**COMMON, "head_dim": HEAD_DIM}),
+    "glm4": ("glm4", {**COMMON, "head_dim": HEAD_DIM}),
+    "gpt2": ("gpt2", GPT),
+    "gpt_bigcode": ("gpt_bigcode", GPT),
+    "gpt_neo": (
+        "gpt_neo",
+        {
+            "vocab_size": VOCABULARY,
+            "hidden_size": WIDTH,
+            "num_layers": 4,
+            "num_heads": HEADS,
+            "attention_types": [[["global", "local"], 2]],
+            "window_size": WINDOW,
+            "max_position_embeddings": CONTEXT,
+            "initializer_range": 0.3,
+            "bos_token_id": 1,
+            "eos_token_id": 2,
+        },
+    ),
+    "gpt_neox": ("gpt_neox", COMMON),
+    "gpt_neox, sequential": ("gpt_neox", {**COMMON, "use_parallel_residual": False}),
+    "gptj": ("gptj", {**GPT, "rotary_dim": 4}),
+    "granite": ("granite", {**COMMON, "residual_multiplier": 0.4, "attention_multiplier": 0.3}),
+    "helium": ("helium", {**COMMON, "head_dim": HEAD_DIM}),
+    "llama": ("llama", COMMON),
+    "mistral": ("mistral", {**COMMON, "sliding_window": WINDOW}),
+    "mixtral": ("mixtral", {**COMMON, "num_local_experts": 3, "sliding_window": None}),
+    "mpt": (
+        "mpt",
+        {
+            "vocab_size": VOCABULARY,
+            "d_model": WIDTH,
+            "n_layers": LAYERS,
+            "n_heads": HEADS,
+            "max_seq_len": CONTEXT,
+            "initializer_range": 0.3,
+        },
+    ),
+    "nemotron": ("nemotron", COMMON),
+    "olmo": ("olmo", COMMON),
+    "olmo2": ("olmo2", COMMON),
+    "opt": (
+        "opt",
+        {
+            "vocab_size": VOCABULARY,
+            "hidden_size": WIDTH,
+            "word_embed_proj_dim": WIDTH,
+            "ffn_dim": 48,
+            "num_hidden_layers": LAYERS,
+            "num_attention_heads": HEADS,
+            "max_position_embeddings": CONTEXT,
+            "init_std": 0.3,
+        },
+    ),
+    "persimmon": ("persimmon", COMMON),
+    "phi": ("phi", COMMON),
+    "phi3": ("phi3", COMMON),
+    "phi3, long contexts": ("phi3", {**COMMON, "rope_parameters": LONG, "original_max_position_embeddings": 8}),
+    "qwen2": ("qwen2", COMMON),
+    "qwen3": ("qwen3", {**COMMON, "head_dim": 12}),
+    "qwen3_moe": ("qwen3_moe", {**COMMON, **EXPERTS}),
+    "smollm3": ("smollm3", {**COMMON, "no_rope_layers": [1, 0, 1]}),
+    "stablelm": ("stablelm", COMMON),
+    "starcoder2": ("starcoder2", {**COMMON, "sliding_window": None}),
+    "xglm": (
+        "xglm",
+        {
+            "vocab_size": VOCABULARY,
+            "d_model": WIDTH,
+            "ffn_dim": 48,
+            "num_layers": LAYERS,
+            "attention_heads": HEADS,
+            "max_position_embeddings": CONTEXT,
+            "init_std": 0.3,
+        },
+    ),
+}
+SMALL["opt, norms after sums"] = ("opt", {**SMALL["opt"][1], "do_layer_norm_before": False})
+
+INTRODUCTION = """# Decoders
+
+What the position card finds in small models of many architectures, built from configurations with random weights. A
+test holds each of them to its own attention; `make docs` writes this page from the same models. Any other decoder is
+tried in the same way: on the first prompt, what attention adds to the residual stream must reproduce the output of
+every block, and queries, keys and mask must reproduce the attention weights. A model that fails the first is refused;
+of one that fails the second, or whose architecture does not show its queries and keys, the rollouts that need them are
+left out.
+
+- **Update**: the module, seen from the block, whose output attention adds to the residual stream.
+- **Order** of attention and MLP. Where they run in parallel, there is no lambda of the backward pass.
+- **Positions**: *other* are learned ones, sinusoids, and rotations that the architecture does not let us see.
+- **Windows**: how many tokens each layer reads here, where not all (the windows of these models are small).
+- **Rollouts**: a, b and c are those of ALiBi. Of other models: *content-free* is uniform attention, in the model's own
+  windows; *toeplitz* takes the mean logit by distance; *rotary* takes the kernel of the mean query and key; *measured*
+  takes the mean attention itself.
+"""
+
+
+def small(name: str) -> PreTrainedModel:
+    """A small model of an architecture with random weights, biases and norms, in float32 with eager attention."""
+    kind, settings = SMALL[name]
+    torch.manual_seed(3)
+    config = CONFIG_MAPPING[kind](**settings)
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval().requires_grad_(False)
+    generator = torch.Generator().manual_seed(0)
+    for key, parameter in model.named_parameters():  # fresh biases are 0 and norms 1: a wrong module would go unseen
+        if key.endswith("bias"):
+            parameter.normal_(0, 0.3, generator=generator)
+        elif "norm" in key or "ln_" in key:
+            parameter.uniform_(0.5, 1.5, generator=generator)
+    return families.without_double_alibi(model)
+
+
+def rollouts(model: PreTrainedModel, layout: Layout) -> list[str]:
+    """Names of the rollouts that apply to a model."""
+    if families.known_alibi(model.config):
+        return ["a", "b", "c", "measured"]
+    kernels = ["toeplitz", *(["rotary"] if layout.rotary else [])] if layout.products else []
+    return ["content-free", *kernels, "measured"]
+
+
+def row(name: str) -> tuple[str, ...]:
+    """The line of the table about an architecture."""
+    model = small(name)
+    layout = find_layout(model, torch.arange(3, 3 + TOKENS)[None])
+    first = layout.layers[0]
+    update = next(path for path, module in first.block.named_modules() if module is first.update.module)
+    factor = "" if first.update.scale == 1 else f", times {first.update.scale:.3g}"
+    positions = "ALiBi" if families.known_alibi(model.config) else "rotary" if layout.rotary else "other"
+    windows = [str(layer.window or "all") for layer in layout.layers]
+    return (
+        name,
+        type(model).__name__,
+        f"`{update}`{factor}",
+        first.update.order,
+        positions,
+        ", ".join(windows) if len({*windows, "all"}) > 1 else "",
+        ", ".join(rollouts(model, layout)),
+    )
+
+
+def page() -> str:
+    """The page in Markdown."""
+    lines = [
+        INTRODUCTION,
+        "| architecture | class | update | order | positions | windows | rollouts |",
+        "|---|---|---|---|---|---|---|",
+        *(f"| {' | '.join(row(name))} |" for name in sorted(SMALL)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    logging.set_verbosity_error()
+    torch.set_num_threads(1)
+    print(page(), end="")
