@@ -20,7 +20,7 @@ from position_bias.attention import sliding_window_mask
 from position_bias.language_models import capture, residual, rotation
 from position_bias.language_models.residual import Call, Update
 from position_bias.language_models.rotation import Rotation, Turned
-from position_bias.runtime import InputError
+from position_bias.running.runtime import InputError
 
 EXACT = 1e-5  # relative difference, in float32, up to which two tensors count as the same
 ROUNDINGS = 4  # and in coarser precisions, in units of their last place

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from position_bias import content, mixing
-from position_bias.influence import influence
-from position_bias.language_models import capture, families, kernels, passes
+from position_bias.language_models import capture, content, families, kernels, mixing, passes
+from position_bias.language_models.influence import influence
 from position_bias.language_models.layout import Layout, find_layout, first_of, stream_of, weights_of
 from position_bias.language_models.passes import Floats, Resumption, Tally
 

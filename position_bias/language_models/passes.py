@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as computed_twice
 
-from position_bias import checkpoint
-from position_bias.runtime import InputError, log, progress
+from position_bias.running import checkpoint
+from position_bias.running.runtime import InputError, log, progress
 
 Floats = NDArray[np.float32]
 

@@ -9,7 +9,7 @@ from transformers.models.llama4.configuration_llama4 import Llama4TextConfig
 
 from position_bias.language_models import capture
 from position_bias.language_models.layout import find_layout
-from position_bias.runtime import InputError
+from position_bias.running.runtime import InputError
 
 TOKENS = torch.arange(3, 3 + decoders.TOKENS)[None]
 

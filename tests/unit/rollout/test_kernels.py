@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_bias import kernel_rollout
 from position_bias.attention import content_free_attention
-from position_bias.kernel_rollout import kernel_attention, kernel_last_rows
-from position_bias.rollout import attended_last_rows, last_row
+from position_bias.rollout import kernels as kernel_rollout
+from position_bias.rollout.kernels import kernel_attention, kernel_last_rows
+from position_bias.rollout.last_row import attended_last_rows, last_row
 
 ROUNDING = 1e-12  # absolute; profiles sum to 1
 

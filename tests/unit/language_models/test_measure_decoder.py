@@ -9,10 +9,10 @@ import torch
 
 from position_bias.language_models import families
 from position_bias.language_models import measure_decoder as measuring
+from position_bias.language_models.measure import measure
 from position_bias.language_models.measure_decoder import measure_decoder
 from position_bias.language_models.passes import Resumption
-from position_bias.measure import measure
-from position_bias.runtime import InputError
+from position_bias.running.runtime import InputError
 
 N, PROMPTS = 12, 7
 BATCH = 2 * N  # batches of 2, 2, 2 and 1 prompts

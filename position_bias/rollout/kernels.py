@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import fft
 
 from position_bias.attention import Array, checked_window
-from position_bias.rollout import checked_mixing
+from position_bias.rollout.last_row import checked_mixing
 
 NEVER_UNDERFLOWS = 600.0  # e to its negative is well above the smallest number
 MOST_SPREAD = np.log(1e3)  # of the Z of rows that are transformed together: rounding errors grow with e^spread
