@@ -16,7 +16,6 @@ from position_bias.emergence.gaps import trained as at_end
 from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_SINKS, printed
 from position_bias.verdicts.verdict import Prediction, mean_row, table
 
-PAPER = "emergence"
 NO_CLAIM = "no claim"
 
 NEGLIGIBLE = 0.01  # of an accuracy
@@ -128,20 +127,11 @@ def checks(trained: Trained, scale: str, level: float) -> pd.DataFrame:
     """
     statements = (_positions, _encodings, _depth, _weak_at_the_end, _ends, _lost_in_the_middle, _vocabularies, _sinks)
     rows = [
-        mean_row(
-            found.claim,
-            found.item,
-            found.quantity,
-            found.prediction,
-            found.values,
-            level,
-            found.source,
-            found.identity,
-        )
+        mean_row(of.claim, of.item, of.quantity, of.prediction, of.values, level, of.source, of.identity)
         for statement in statements
-        for found in statement(trained)
+        for of in statement(trained)
     ]
-    return table(PAPER, scale, rows)
+    return table("emergence", scale, rows)
 
 
 def _positions(trained: Trained) -> Iterator[Finding]:

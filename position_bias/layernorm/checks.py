@@ -15,13 +15,11 @@ import pandas as pd
 
 from position_bias.emergence import gaps
 from position_bias.layernorm.pretrained import OF_HUB, UNTRAINED
+from position_bias.layernorm.settings import NETWORKS
 from position_bias.verdicts.verdict import Prediction, mean_row, table
 
-PAPER = "layernorm"
-
 WITHOUT = "none"
-TRAINED = (WITHOUT, "pre-layer", "pre-rms", "post-layer")
-NORMED = TRAINED[1:]
+NORMED = tuple(name for name in NETWORKS if name != WITHOUT)
 STUDIES = {WITHOUT: "residual", "pre": "pre-norm", "post": "post-norm"}  # norm -> study of retrieval networks
 
 MIDDLE = 0.5  # of positions
@@ -69,7 +67,7 @@ def checks(
         *_language_models(models, level),
         *_retrieval(curves, level),
     ]
-    return table(PAPER, scale, rows)
+    return table("layernorm", scale, rows)
 
 
 def _groups(table: pd.DataFrame, *keys: str) -> Iterator[tuple[Any, pd.DataFrame]]:
@@ -137,7 +135,7 @@ def _trained(table: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
     after = _by_network(table, "position", "trained")
     grams = _by_network(table, "gram", "trained")
     losses = [_by_network(table, "loss", state)[0] for state in ("untrained", "trained")]
-    for norm in TRAINED:
+    for norm in NETWORKS:
         source = "ours: where nothing is learnt, nothing is settled; margin is ours"
         gain = losses[0][norm] - losses[1][norm]
         yield mean_row("", item, f"loss, untrained - trained; {norm}", LEARNS, gain, level, source)
@@ -175,7 +173,7 @@ def _by_network(table: pd.DataFrame, quantity: str, state: str) -> dict[int, pd.
     """Means over heads, by layer: seeds down, networks across."""
     chosen = table[(table["quantity"] == quantity) & (table["state"] == state)]
     return {
-        layer: of_layer.pivot_table(index="seed", columns="norm", values="value").reindex(columns=list(TRAINED))
+        layer: of_layer.pivot_table(index="seed", columns="norm", values="value").reindex(columns=list(NETWORKS))
         for layer, of_layer in _groups(chosen, "layer")
     }
 

@@ -26,8 +26,6 @@ from position_bias.statistics import t_interval
 from position_bias.verdicts import verdict
 from position_bias.verdicts.verdict import Prediction
 
-PAPER = "layernorm"
-
 ROUNDING = 1e-12
 NO_EXCESS = Prediction("<", ROUNDING)
 RISES, FALLS = Prediction(">", 0), Prediction("<", 0)
@@ -76,7 +74,7 @@ def table(
         *_anisotropy(runs),
         *_published(runs),
     ]
-    return verdict.table(PAPER, scale, rows)
+    return verdict.table("layernorm", scale, rows)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,19 @@
 """What of `layernorm` a configuration can ask for; free of torch, since every call of the workflow reads it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from position_bias.attention import uneven_heads
+
+if TYPE_CHECKING:  # every call of the workflow reads this module, and norms are a matter of torch
+    from position_bias.small_networks.norms import Norm, Placement
+
+NETWORKS: dict[str, tuple["Placement", "Norm", bool]] = {  # placement, norm, whether one stands before the read-out
+    "none": ("none", "layer", False),
+    "pre-layer": ("pre", "layer", True),
+    "pre-rms": ("pre", "rms", True),
+    "post-layer": ("post", "layer", False),
+}
 
 
 def faults(config: Mapping[str, Any]) -> Iterator[str]:

@@ -17,16 +17,13 @@ import pandas as pd
 
 from position_bias.attention import Array
 from position_bias.postnorm import theory
-from position_bias.postnorm.settings import MINIMAL, part_of
+from position_bias.postnorm.settings import MINIMAL, SCHEMES, part_of
 from position_bias.running import runtime
 from position_bias.statistics import percentile_interval
 from position_bias.verdicts.verdict import Prediction, mean_row, row, table
 
-PAPER = "postnorm"
-
 PRE = "pre"
 AFTER = ("post", "peri", "peri-init")  # a norm follows attention
-SCHEMES = ("none", PRE, "pre-final", *AFTER)
 
 NEGLIGIBLE = 0.01  # of a TVD, and of an area under the ROC curve
 MORE = Prediction(">", 0, NEGLIGIBLE)
@@ -79,7 +76,7 @@ def checks(
         *_languages(tests[~minimal], level),
         *_stability(stability, level),
     ]
-    return table(PAPER, scale, rows)
+    return table("postnorm", scale, rows)
 
 
 def _by_scheme(tests: pd.DataFrame) -> pd.DataFrame:
@@ -241,7 +238,7 @@ def _dimension(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
             for width, (claim, prediction, source) in claimed.items():
                 both = by_width.reindex(columns=[width, enough]).dropna().to_numpy(float)
                 quantity = f"{name} of the best seed, d = {width} - d = {enough}; {scheme}, {where}"
-                seed = runtime.seed(PAPER, of_task["task"].iloc[0], scheme, width, which)
+                seed = runtime.seed("postnorm", of_task["task"].iloc[0], scheme, width, which)
                 measured, interval = _difference_of_best(both, level, seed)
                 yield row(claim, item, quantity, prediction, measured, interval, len(both), source)
 

@@ -3,11 +3,22 @@
 import re
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from position_bias.attention import uneven_heads
 from position_bias.postnorm import languages
 
+if TYPE_CHECKING:  # every call of the workflow reads this module, and norms are a matter of torch
+    from position_bias.small_networks.norms import Placement
+
+SCHEMES: dict[str, tuple["Placement", bool]] = {  # placement of RMSNorm, and whether one stands before the read-out
+    "none": ("none", False),
+    "pre": ("pre", False),
+    "pre-final": ("pre", True),
+    "post": ("post", False),
+    "peri": ("peri", False),
+    "peri-init": ("peri-init", False),
+}
 MOST = 100_000  # tokens or classes of a task
 MINIMAL, LANGUAGE = "set_complement", "languages"  # the parts of the configuration that name tasks
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import helmert
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from position_bias.attention import Array
 
@@ -48,19 +48,6 @@ def total_variation(s: npt.ArrayLike, v: int, gap: npt.ArrayLike) -> Array:
     return expit(np.log(present / (v - present)) - np.asarray(gap, np.float64))
 
 
-def gap_from(distance: npt.ArrayLike, s: npt.ArrayLike, v: int) -> Array:
-    """The logit gap of a total variation distance in [0, 1]: the inverse of `total_variation`; infinite at 0 and 1.
-
-    Of a network that is not uniform over the absent tokens, take the mass on present tokens: both are the same in
-    `total_variation`, but only this one knows nothing of unevenness among the absent.
-    """
-    checked = np.asarray(distance, np.float64)
-    if (wrong := ~((checked >= 0) & (checked <= 1))).any():
-        raise ValueError(f"distance holds {checked[wrong].flat[0]}: a total variation distance lies within 0 and 1")
-    present = _checked_present(s, v)
-    return np.log(present / (v - present)) - logit(checked)
-
-
 def simplex(v: int) -> Array:
     """A regular simplex, `[v, v - 1]`: v unit vectors with inner products -1 / (v - 1), which sum to 0."""
     return helmert(_checked_vocabulary(v)).T * np.sqrt(v / (v - 1))
@@ -85,17 +72,6 @@ def centring(v: int) -> Array:
     Logits of all sets of present tokens need its v - 1 directions, hence d >= v - 1.
     """
     return np.eye(_checked_vocabulary(v)) - 1 / v
-
-
-def directions_missing(v: int, d: int) -> int:
-    """How many directions of `centring(v)` do not fit into `d` dimensions: max(0, v - 1 - d).
-
-    All its singular values but one are 1, so this is also its squared Frobenius distance from the nearest matrix of
-    rank d (Eckart-Young).
-    """
-    if d < 1:
-        raise ValueError(f"d = {d}: embeddings have at least 1 dimension")
-    return max(0, _checked_vocabulary(v) - 1 - d)
 
 
 def _checked_vocabulary(v: int) -> int:

@@ -36,6 +36,11 @@ class Place:
     checkpoint_every: int  # units of its work: iterations, steps, prompts
     device: str
 
+    @property
+    def made_with(self) -> dict[str, str]:
+        """What a table of the training says of how it was computed: columns device and torch."""
+        return {"device": self.device, "torch": torch.__version__}
+
     def apart(self, *names: str) -> "Place":
         """The place of one of several trainings of a job: a folder of its own in this one's."""
         return replace(self, folder=self.folder / "_".join(names))

@@ -18,8 +18,6 @@ import pandas as pd
 from position_bias.structural.content import ALL, LABELS
 from position_bias.verdicts.verdict import Prediction, row, table
 
-PAPER = "structural"
-
 
 @dataclass(frozen=True)
 class Check:
@@ -73,7 +71,7 @@ def checks(similarity: pd.DataFrame, kernels: pd.DataFrame, scale: str) -> pd.Da
     Each way of Table 5 and each kernel has its own; `measured` is the value of all layers together, `n` their number.
     """
     rows = [*_rows(SIMILARITY, similarity, "way", PAPERS_WAY), *_rows(KERNELS, kernels, "kernel", PAPERS_KERNEL)]
-    return table(PAPER, scale, rows)
+    return table("structural", scale, rows)
 
 
 def _rows(of: tuple[Check, ...], values: pd.DataFrame, variants: str, papers: str) -> Iterator[dict[str, object]]:

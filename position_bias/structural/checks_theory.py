@@ -16,7 +16,6 @@ from position_bias.rollout.last_row import last_row
 from position_bias.structural import propositions
 from position_bias.verdicts.verdict import Prediction, for_each, row, table
 
-PAPER = "structural"
 ROUNDING = Prediction("<", 1e-12)  # of sums of positive numbers that total 1
 NOT_ROUNDING = Prediction(">", 1e-12)  # of a counterexample: one is enough
 VISIBLE = Prediction(">", 0.1)  # a share of the mass: comparing only what is equal would show nothing
@@ -120,7 +119,7 @@ def checks(scale: str) -> pd.DataFrame:
         *_dichotomy(dichotomy()),
         _hidden_states(),
     ]
-    return table(PAPER, scale, rows)
+    return table("structural", scale, rows)
 
 
 def _row(

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import entr, rel_entr
 
-Array = npt.NDArray[np.float64]
+from position_bias.attention import Array
+
 Counts = npt.NDArray[np.int64]
 
 BINS = 199
