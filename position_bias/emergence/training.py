@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from position_bias.emergence import folded, sequences
 from position_bias.emergence import network as networks
-from position_bias.emergence import sequences
 from position_bias.emergence.studies import Network, Study
 from position_bias.emergence.task import Task
 from position_bias.running.checkpoint import Place
@@ -180,13 +180,13 @@ def _train_stack(
         tokens, targets = batches(iteration)
         if not one_each:
             tokens, targets = tokens.index_select(0, rows), targets.index_select(0, rows)
-        logits = networks.label_logits(weights, stack, tokens)
+        logits = folded.label_logits(weights, stack, tokens)
         each = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
         return each.view(targets.shape).mean(1)
 
     def observe(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
         def answer(tokens: Tensor) -> Tensor:
-            return networks.label_logits(weights, stack, tokens.index_select(0, rows))
+            return folded.label_logits(weights, stack, tokens.index_select(0, rows))
 
         count = setting.sequences if iteration == setting.recipe.iterations else setting.sequences_along
         return evaluate(answer, task, world, seeds, rows, count, draw=iteration)
