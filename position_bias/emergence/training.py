@@ -160,21 +160,37 @@ def _train_stack(
     setting: Setting,
     place: Place,
 ) -> Outcome:
+    loss, observe = _loss_and_tests(task, study, depth, members, setting, place.device)
+    trained = ensemble.train(
+        networks.initial(task, depth, [member.seed for member in members], place.device, study.placement),
+        loss,
+        setting.recipe,
+        observe,
+        observe_every=setting.observe_every,
+        checkpoint_every=place.checkpoint_every,
+        folder=place.folder,
+        settings=[study.bias, study.residual, study.placement, asdict(task), asdict(setting), *map(asdict, members)],
+        description=_description(members, depth),
+    )
+    finite = [index for index in range(len(members)) if index not in trained.diverged]
+    return Outcome(
+        members=[members[index] for index in finite],
+        weights={name: value[finite].cpu() for name, value in trained.parameters.items()},
+        curves=pd.DataFrame(_rows(task, members, trained)),
+    )
+
+
+def _loss_and_tests(
+    task: Task, study: Study, depth: int, members: list[Member], setting: Setting, device: str
+) -> tuple[ensemble.Loss, ensemble.Observe]:
+    """The loss of the members on the batch of an iteration, and what `evaluate` finds after one."""
     seeds = sorted({member.seed for member in members})
-    device = place.device
     rows = torch.tensor([seeds.index(member.seed) for member in members], device=device)
     one_each = rows.tolist() == list(range(len(seeds)))
     world = sequences.world(task, seeds, device)
     batches = sequences.Batches(task, world, seeds, [task.position(name) for name in study.bias], setting.batch)
-    stack = networks.stack(
-        task,
-        [member.network for member in members],
-        depth,
-        study.residual,
-        setting.decay,
-        device,
-        placement=study.placement,
-    )
+    of_members = [member.network for member in members]
+    stack = networks.stack(task, of_members, depth, study.residual, setting.decay, device, placement=study.placement)
 
     def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
         tokens, targets = batches(iteration)
@@ -191,23 +207,7 @@ def _train_stack(
         count = setting.sequences if iteration == setting.recipe.iterations else setting.sequences_along
         return evaluate(answer, task, world, seeds, rows, count, draw=iteration)
 
-    trained = ensemble.train(
-        networks.initial(task, depth, [member.seed for member in members], device, study.placement),
-        loss,
-        setting.recipe,
-        observe,
-        observe_every=setting.observe_every,
-        checkpoint_every=place.checkpoint_every,
-        folder=place.folder,
-        settings=[study.bias, study.residual, study.placement, asdict(task), asdict(setting), *map(asdict, members)],
-        description=_description(members, depth),
-    )
-    finite = [index for index in range(len(members)) if index not in trained.diverged]
-    return Outcome(
-        members=[members[index] for index in finite],
-        weights={name: value[finite].cpu() for name, value in trained.parameters.items()},
-        curves=pd.DataFrame(_rows(task, members, trained)),
-    )
+    return loss, observe
 
 
 def _description(members: list[Member], depth: int) -> str:

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from position_bias.running import products
-from position_bias.running.runtime import whole_file
+from position_bias.running.runtime import log, whole_file
 
 Named = Iterable[tuple[str, Tensor]]  # parameters by name
 Moments = MutableMapping[Tensor, dict[str, Tensor]]  # of each parameter, as the state of a torch optimizer
@@ -91,6 +91,17 @@ def read(path: Path, run: str) -> State:
         raise UnusableError(f"cannot be read ({error})") from error
     except (KeyError, TypeError, ValueError) as error:
         raise UnusableError("is not a checkpoint of a training") from error
+
+
+def resumed(path: Path, run: str, description: str) -> State | None:
+    """As `read`, but None where there is nothing to go on from; a checkpoint of no use is reported."""
+    try:
+        return read(path, run)
+    except FileNotFoundError:
+        return None
+    except UnusableError as why:
+        log.warning("%s: starts over, since %s %s", description, path, why)
+        return None
 
 
 def cpu_minutes(folder: Path) -> float:
