@@ -261,7 +261,7 @@ def _vocabularies(trained: Trained) -> Iterator[Finding]:
 
 
 def _sinks(trained: Trained) -> Iterator[Finding]:
-    """Sinks on the first token, on it the more the wider a window, and on all prefix tokens (K.4), and our nulls."""
+    """Sinks lie on the first token, the more the wider a window, and on all prefix tokens (K.4); then our nulls."""
     for (vocabulary, study), sinks in _networks(trained.sinks, ["vocabulary", "study"], encoding="none", depth=2):
         item = SINK_FIGURES[vocabulary, study]
         claim = SINK_CLAIMS[study] if vocabulary == "gaussian" else "emergence-figure-13"

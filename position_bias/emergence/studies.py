@@ -1,7 +1,7 @@
 """Which networks the paper trains, on which data: a study is what one of its figures shows, at one vocabulary.
 
-Two studies are our addition: a causal mask alone, with residual connections, where layers normalise as `layernorm` has
-it. The configuration says which networks of a study are trained.
+Two studies are our addition: a causal mask alone, with residual connections, where layers normalise as in
+`layernorm`. The configuration says which networks of a study are trained.
 """
 
 import re
@@ -27,7 +27,7 @@ class Network:
 
     @property
     def mask_name(self) -> str:
-        """As tables and figures call the mask: causal, window5, prefix2."""
+        """What tables and figures call the mask: causal, window5, prefix2."""
         return f"{self.mask}{self.reach}" if self.reach else self.mask
 
 
@@ -58,7 +58,7 @@ class Study:
 
     @property
     def bias_name(self) -> str:
-        """As tables and figures call the bias: none, a position, or ends."""
+        """What tables and figures call the bias: none, a position, or ends."""
         return "ends" if len(self.bias) > 1 else "".join(self.bias) or "none"
 
 

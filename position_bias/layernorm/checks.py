@@ -1,11 +1,11 @@
-"""What Kim et al. 2026 claim of norms and recency, with ours around it, on networks with weights, random or trained.
+"""What Kim et al. 2026 claim of norms and recency, and claims that we add, on random and trained networks.
 
 Networks of one seed share data and initial weights, so they are compared by seed: intervals are Student's over seeds,
 unless a function says otherwise. A seed that diverged is left out of what it would be compared in; where a table lacks
 a network, its claims cannot be tested. A position is the mean relative position of what a head attends to: 0 is the
 first earlier token, 1 the last, 1/2 uniform attention. Recency is as in `position_bias.recency`.
 
-Predictions and margins were fixed before the runs that they judge; ours after trial runs.
+Predictions and margins were fixed before the runs that they judge; those of claims that we add, after trial runs.
 """
 
 from collections.abc import Iterator
@@ -154,7 +154,7 @@ def _trained(table: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
 def _positions(
     item: str, layer: int, before: pd.DataFrame, after: pd.DataFrame, level: float
 ) -> Iterator[dict[str, object]]:
-    """Of one layer before and after training."""
+    """Positions in one layer, before and after training."""
     name = f"position, layer {layer}"
     without, settled = after[WITHOUT], "layernorm-settled"
     yield mean_row(settled, item, f"{name}; {WITHOUT}", UNIFORM, without, level, f"{SETTLES}; margin is ours")

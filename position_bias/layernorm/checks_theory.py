@@ -1,4 +1,4 @@
-"""The theory of Kim et al. 2026 and ours around it, checked on the parameter-free decoder.
+"""The theory of Kim et al. 2026, and what we add to it, checked on the parameter-free decoder.
 
 A formula is judged by its worst deviation over the n settings named: it is computed, so low and high are the same. A
 claim about a mean over sequences is judged by Student's interval, with n the sequences; where it is one about all
@@ -92,7 +92,7 @@ class _Runs:
         }
 
     def recency(self, norm: Norm, rho: float, alpha: float, layer: int) -> Array:
-        """Of each sequence; layers count from 1."""
+        """Recency of each sequence; layers count from 1."""
         return self.seen[norm, rho, alpha].recency[:, layer - 1]
 
     @property
@@ -117,7 +117,7 @@ def _formula(
 def _mean(
     runs: _Runs, claim: str, item: str, quantity: str, prediction: Prediction, settings: Iterable[Array], source: str
 ) -> dict[str, object]:
-    """Means of one number a sequence in several settings; judged is the one that speaks most against the prediction."""
+    """Means of one number a sequence in several settings; the one that speaks most against the prediction is judged."""
     against = {">": lambda mean: -mean, "<": lambda mean: mean, "=": lambda mean: abs(mean - prediction.bound)}
     values = max(settings, key=lambda some: against[prediction.relation](some.mean()))
     low, high = (float(end) for end in t_interval(values, runs.sampling.level))
@@ -347,7 +347,7 @@ def _anisotropy(runs: _Runs) -> Iterator[dict[str, object]]:
 
 
 def _published(runs: _Runs) -> Iterator[dict[str, object]]:
-    """Two statements that this model contradicts, predicted as they are made; and ours on the first."""
+    """Two statements that this model contradicts, predicted as the paper makes them; and our own on the first."""
     item = "Removing residuals"
     values = [runs.recency("rms", 0.0, alpha, 2) for alpha in ALPHAS]
     quantity = "recency of layer 2; RMSNorm, residual 0, the anisotropy with the least"

@@ -1,4 +1,6 @@
-"""What Zsamboki et al. 2025 claim of norms after attention, with ours around it, on networks trained and built by hand.
+"""What Zsamboki et al. 2025 claim of norms after attention, with claims that we add.
+
+They are judged on networks that were trained, and on networks built by hand.
 
 L is the trained length; TVD is the total variation distance to the uniform distribution over legal outputs. Networks of
 one seed share data and, at one size, initial weights, so they are compared by seed: intervals are Student's over seeds,
@@ -6,7 +8,7 @@ unless a function says otherwise. A seed that diverged is left out of what it wo
 a scheme, its claims cannot be tested.
 
 Sections are those of the paper that its summary names. Predictions and margins were fixed before the runs that they
-judge; ours after trial runs.
+judge; those of claims that we add, after trial runs.
 """
 
 from collections.abc import Callable, Iterator, Mapping

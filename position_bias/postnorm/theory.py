@@ -17,7 +17,7 @@ from position_bias.attention import Array
 DISPERSED, NORMALISED = "C/s", "C/sqrt(s(v-s))"
 
 # Laws of the gap: of s present tokens, a vocabulary v and a constant C.
-# The first two are ours: of plain uniform attention, and of uniform attention with a normalised output.
+# We derived the first two, for plain uniform attention and for uniform attention with a normalised output.
 # C/2^s is the precision bound of Theorem 4.2 as a summary of the paper prints it. It may have been another formula
 # before, so two readings stand beside it: 2C/s has the form of C/s, and C^(2/s) does not vanish with s.
 # (Where C^(2/s) is the ratio of two probabilities, its gap is 2 ln(C) / s: the form of C/s once more.)
@@ -54,7 +54,7 @@ def simplex(v: int) -> Array:
 
 
 def simplex_constant(law: str, v: int) -> float:
-    """C of the construction that reads the mean of present embeddings of `simplex(v)` with the simplex itself (ours).
+    """C of our construction, which reads the mean of present embeddings of `simplex(v)` with the simplex itself.
 
     The mean m of s embeddings has the product (v - s) / (s (v - 1)) with a present one and -1 / (v - 1) with an absent
     one: a difference of v / ((v - 1) s). Its norm is the root of (v - s) / (s (v - 1)), so that the difference for

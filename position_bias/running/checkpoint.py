@@ -1,4 +1,4 @@
-"""Going on after an interruption: all that a training needs, in one safetensors file that says whose it is."""
+"""Checkpoints: all that a training needs to go on after an interruption, in a safetensors file that names its run."""
 
 import hashlib
 import json
@@ -123,7 +123,7 @@ class Clock:
         self.before, self.started = before, time.process_time()
 
     def seconds(self) -> float:
-        """All of them until now."""
+        """CPU seconds until now."""
         return self.before + time.process_time() - self.started
 
 

@@ -151,7 +151,7 @@ def _assumption(grid: list[Stack]) -> Iterator[dict[str, object]]:
 def _forces(grid: list[Stack], without_content: list[Stack]) -> Iterator[dict[str, object]]:
     """Propositions 4.2-4.5 where their hypotheses are met: no violation, and an effect that can be seen.
 
-    The claims are of what holds without exception; that its effect can be seen at all is ours.
+    The claims say what holds without exception; that its effect can be seen at all is our addition.
     """
     slack = {
         ("Proposition 4.2", "falls", "rises", "a further layer"): [
@@ -260,7 +260,7 @@ def _dichotomy(curves: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def _hidden_states() -> dict[str, object]:
-    """On the weights of infinitely many layers, which nobody has."""
+    """What the paper claims of infinitely many layers, which no run can have."""
     unknown = (np.nan, np.nan)
     claim, quantity = "structural-lemma-5-4-i", "largest norm of hidden states at any depth"
     return row(claim, "Lemma 5.4(i)", quantity, FINITE, np.nan, unknown, 0, "Lemma 5.4")

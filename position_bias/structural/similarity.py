@@ -20,7 +20,7 @@ QUANTILES = (0.005, 0.995)  # of all layers and heads together: what the bins sp
 
 @dataclass(frozen=True)
 class Way:
-    """What there is to choose in Table 5."""
+    """The choices that Table 5 leaves open."""
 
     causal: bool  # quantiles over the entries that the mask admits, not over whole matrices
     clip: bool  # entries out of range count in the end bin next to them; else they are dropped
