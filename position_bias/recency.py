@@ -1,7 +1,7 @@
-"""How much the scores of a causal decoder favour recent keys over early ones: one number for a matrix. It is ours.
+"""How much the scores of a causal decoder favour recent keys over early ones, as one number for a matrix.
 
-Row i scores the keys j < i, counted from 0; what a token makes of itself says nothing about order and is left out. So
-are the first rows, which have too few keys to compare.
+This measure is our addition. Row i scores the keys j < i, counted from 0; what a token makes of itself says nothing
+about order and is left out. So are the first rows, which have too few keys to compare.
 """
 
 import numpy as np

@@ -13,9 +13,9 @@ import pandas as pd
 
 from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES, summary
 from position_bias.emergence.gaps import trained as at_end
+from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_SINKS, printed
 from position_bias.verdicts.verdict import Prediction, mean_row, table
 
-PAPER = "emergence"
 NO_CLAIM = "no claim"
 
 NEGLIGIBLE = 0.01  # of an accuracy
@@ -24,42 +24,9 @@ LATER = Prediction("<", 0, NEGLIGIBLE)
 EQUAL = Prediction("=", 0, 0.05)
 MORE = Prediction(">", 0, NEGLIGIBLE)
 
-FIGURES = {  # (vocabulary, study) -> what shows it
-    ("gaussian", "plain"): "Figure 4",
-    ("gaussian", "residual"): "Figure 5",
-    ("gaussian", "ends"): "Figure 3",
-    ("gaussian", "first"): "Figure 6a",
-    ("gaussian", "middle"): "Figure 6b",
-    ("gaussian", "last"): "Figure 6c",
-    ("gaussian", "window"): "Figure 8b",
-    ("gaussian", "prefix"): "Figure 8c",
-    ("fixed", "plain"): "Figure 9",
-    ("fixed", "residual"): "Figure 10",
-    ("fixed", "ends"): "Figure 11a",
-    ("fixed", "first"): "Figure 11b",
-    ("fixed", "middle"): "Figure 11c",
-    ("fixed", "last"): "Figure 11d",
-    ("fixed", "window"): "Figure 13b",
-    ("fixed", "prefix"): "Figure 13c",
-    ("isotropic", "plain"): "Appendix L",
-}
-
-SINK_FIGURES = {
-    ("gaussian", "plain"): "Figure 8a",
-    ("gaussian", "window"): "Figure 8b",
-    ("gaussian", "prefix"): "Figure 8c",
-    ("fixed", "plain"): "Figure 13a",
-    ("fixed", "window"): "Figure 13b",
-    ("fixed", "prefix"): "Figure 13c",
-}
-SINK_CLAIMS = {  # ids of the claims on the figures above
-    ("gaussian", "plain"): "emergence-figure-8a",
-    ("gaussian", "window"): "emergence-figure-8b",
-    ("gaussian", "prefix"): "emergence-figure-8c",
-    ("fixed", "plain"): "emergence-figure-13",
-    ("fixed", "window"): "emergence-figure-13",
-    ("fixed", "prefix"): "emergence-figure-13",
-}
+SINK_FIGURES = printed(OF_SINKS)
+FIGURES = SINK_FIGURES | printed(BY_DEPTH, BY_BIAS) | {("isotropic", "plain"): "Appendix L"}
+SINK_CLAIMS = {"plain": "emergence-figure-8a", "window": "emergence-figure-8b", "prefix": "emergence-figure-8c"}
 DEEP = 4  # layers of the deep regime of footnote 2, at least
 NULL = "ours: beyond what softmax alone gives"
 VALUES = ("gap", "accuracy", "value")  # the columns of the tables below that are measured
@@ -160,20 +127,11 @@ def checks(trained: Trained, scale: str, level: float) -> pd.DataFrame:
     """
     statements = (_positions, _encodings, _depth, _weak_at_the_end, _ends, _lost_in_the_middle, _vocabularies, _sinks)
     rows = [
-        mean_row(
-            found.claim,
-            found.item,
-            found.quantity,
-            found.prediction,
-            found.values,
-            level,
-            found.source,
-            found.identity,
-        )
+        mean_row(of.claim, of.item, of.quantity, of.prediction, of.values, level, of.source, of.identity)
         for statement in statements
-        for found in statement(trained)
+        for of in statement(trained)
     ]
-    return table(PAPER, scale, rows)
+    return table("emergence", scale, rows)
 
 
 def _positions(trained: Trained) -> Iterator[Finding]:
@@ -303,9 +261,10 @@ def _vocabularies(trained: Trained) -> Iterator[Finding]:
 
 
 def _sinks(trained: Trained) -> Iterator[Finding]:
-    """Sinks on the first token, on it the more the wider a window, and on all prefix tokens (K.4), and our nulls."""
+    """Sinks lie on the first token, the more the wider a window, and on all prefix tokens (K.4); then our nulls."""
     for (vocabulary, study), sinks in _networks(trained.sinks, ["vocabulary", "study"], encoding="none", depth=2):
-        claim, item = SINK_CLAIMS[vocabulary, study], SINK_FIGURES[vocabulary, study]
+        item = SINK_FIGURES[vocabulary, study]
+        claim = SINK_CLAIMS[study] if vocabulary == "gaussian" else "emergence-figure-13"
         of_null = "emergence-sinks-null" if vocabulary == "gaussian" else ""
         metric, untrained, uniform = (_per_token(sinks, state) for state in ("trained", "untrained", "uniform"))
         masks = sorted(metric.index.unique("mask"), key=lambda mask: int("0" + mask.lstrip(ascii_lowercase)))

@@ -23,7 +23,7 @@ DRAWN_AS_PRINTED = (
 def trained(groups: Iterable[str | Path], threshold: float) -> dict[str, Trained]:
     """The networks of the groups, folders of evidence/emergence/, at each scale; sinks at one threshold.
 
-    Groups whose tokens are not drawn as the paper's text has it are left out. Raises InputError where a table cannot
+    Groups whose tokens are not drawn as the paper's text says are left out. Raises InputError where a table cannot
     be used.
     """
     folders = [Path(group) for group in groups if _as_printed(Path(group))]

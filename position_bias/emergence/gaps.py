@@ -11,6 +11,7 @@ from position_bias.statistics import t_interval
 
 CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth", "omega"]
 COLUMNS = [*CONFIGURATION, "seed", "iteration", "quantity", "answer", "twin", "value"]  # of a table of training
+SINKS = [*CONFIGURATION, "seed", "state", "tau", "token", "value"]  # of a table of attention sinks
 TOGETHER = ["vocabulary", "study", "depth"]  # networks that are trained equally long
 PAIR_NAMES = tuple(f"{a}-{b}" for a, b in PAIRS)
 
@@ -18,6 +19,11 @@ PAIR_NAMES = tuple(f"{a}-{b}" for a, b in PAIRS)
 def read(paths: Sequence[str | Path]) -> pd.DataFrame:
     """The tables of training at these paths, as one with COLUMNS. Raises InputError where one cannot be used."""
     return artifacts.read_tables(paths, COLUMNS)
+
+
+def read_sinks(paths: Sequence[str | Path]) -> pd.DataFrame:
+    """The tables of sinks at these paths, as one with SINKS alone. Raises InputError where one cannot be used."""
+    return artifacts.read_tables(paths, SINKS)[SINKS]
 
 
 def of_training_omega(table: pd.DataFrame) -> pd.DataFrame:

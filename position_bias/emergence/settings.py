@@ -1,4 +1,4 @@
-"""What of `emergence` a configuration can ask for; free of torch, since every call of the workflow reads it."""
+"""What a configuration can ask of `emergence`. It imports no torch, since every call of the workflow reads it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from position_bias.emergence.task import for_vocabulary
 
 
 def faults(config: Mapping[str, Any]) -> Iterator[str]:
-    """What of `emergence` in a configuration fits its schema, and not its other values; a line each."""
+    """A line for each value of `emergence` that fits the schema, but not the other values of the configuration."""
     emergence = config["emergence"]
     try:
         tokens = for_vocabulary("gaussian", emergence["task"]).tokens

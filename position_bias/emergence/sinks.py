@@ -6,16 +6,14 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 
 from position_bias import attention
+from position_bias.attention import Array
 from position_bias.emergence import network as networks
 from position_bias.emergence import sequences
 from position_bias.emergence.task import Omega, Task
 from position_bias.emergence.training import Member
 from position_bias.small_networks.ensemble import Parameters
-
-Array = NDArray[np.float64]
 
 PART = 250  # sequences whose attention is in memory at once, at most
 

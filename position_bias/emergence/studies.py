@@ -1,7 +1,7 @@
 """Which networks the paper trains, on which data: a study is what one of its figures shows, at one vocabulary.
 
-Two studies are our addition: a causal mask alone, with residual connections, where layers normalise as `layernorm` has
-it. The configuration says which networks of a study are trained.
+Two studies are our addition: a causal mask alone, with residual connections, where layers normalise as in
+`layernorm`. The configuration says which networks of a study are trained.
 """
 
 import re
@@ -27,7 +27,7 @@ class Network:
 
     @property
     def mask_name(self) -> str:
-        """As tables and figures call the mask: causal, window5, prefix2."""
+        """What tables and figures call the mask: causal, window5, prefix2."""
         return f"{self.mask}{self.reach}" if self.reach else self.mask
 
 
@@ -58,22 +58,55 @@ class Study:
 
     @property
     def bias_name(self) -> str:
-        """As tables and figures call the bias: none, a position, or ends."""
+        """What tables and figures call the bias: none, a position, or ends."""
         return "ends" if len(self.bias) > 1 else "".join(self.bias) or "none"
 
 
 STUDIES = {
-    "plain": Study((), False, masks=("causal",)),  # Figures 2 (left), 4, 7, 8a; 9, 12, 13a
-    "residual": Study((), True, masks=("causal",)),  # Figures 2 (right), 5; 10
-    "ends": Study(("first", "last"), True, masks=("none", "causal")),  # Figures 3; 11a
-    "first": Study(("first",), True, masks=("none", "causal")),  # Figures 6a; 11b
-    "middle": Study(("middle",), True, masks=("none", "causal")),  # Figures 6b; 11c
-    "last": Study(("last",), True, masks=("none", "causal")),  # Figures 6c; 11d
-    "window": Study((), False, masks=("window",)),  # Figures 8b; 13b
-    "prefix": Study((), False, masks=("prefix",)),  # Figures 8c; 13c
+    "plain": Study((), False, masks=("causal",)),
+    "residual": Study((), True, masks=("causal",)),
+    "ends": Study(("first", "last"), True, masks=("none", "causal")),
+    "first": Study(("first",), True, masks=("none", "causal")),
+    "middle": Study(("middle",), True, masks=("none", "causal")),
+    "last": Study(("last",), True, masks=("none", "causal")),
+    "window": Study((), False, masks=("window",)),
+    "prefix": Study((), False, masks=("prefix",)),
     "pre-norm": Study((), True, placement="pre", masks=("causal",)),
     "post-norm": Study((), True, placement="post", masks=("causal",)),
 }
+
+# Which vocabulary and study a figure shows, under the name of its file
+Shown = dict[str, tuple[str, str]]
+BY_DEPTH: Shown = {
+    "fig4": ("gaussian", "plain"),
+    "fig5": ("gaussian", "residual"),
+    "fig9": ("fixed", "plain"),
+    "fig10": ("fixed", "residual"),
+}
+BY_BIAS: Shown = {
+    "fig3": ("gaussian", "ends"),
+    "fig6a": ("gaussian", "first"),
+    "fig6b": ("gaussian", "middle"),
+    "fig6c": ("gaussian", "last"),
+    "fig11a": ("fixed", "ends"),
+    "fig11b": ("fixed", "first"),
+    "fig11c": ("fixed", "middle"),
+    "fig11d": ("fixed", "last"),
+}
+OF_MAPS: Shown = {"fig7": ("gaussian", "plain"), "fig12": ("fixed", "plain")}
+OF_SINKS: Shown = {
+    "fig8a": ("gaussian", "plain"),
+    "fig8b": ("gaussian", "window"),
+    "fig8c": ("gaussian", "prefix"),
+    "fig13a": ("fixed", "plain"),
+    "fig13b": ("fixed", "window"),
+    "fig13c": ("fixed", "prefix"),
+}
+
+
+def printed(*figures: Shown) -> dict[tuple[str, str], str]:
+    """The vocabulary and study of each of the figures -> its name in the paper, as in Figure 4."""
+    return {shown: name.replace("fig", "Figure ") for of_kind in figures for name, shown in of_kind.items()}
 
 
 def study(name: str, networks: Sequence[str]) -> Study:

@@ -77,13 +77,13 @@ class Task:
         return float(self.width**-0.5 if self.scale == "paper" else 1 / self.width)
 
     def position(self, name: Position) -> int:
-        """Which item is meant, counted from 1."""
+        """The item that a name means, counted from 1."""
         middle = self.items // 2 + (self.middle == "released")
         return {"first": 1, "middle": middle, "last": self.items}[name]
 
     @property
     def omegas(self) -> tuple[Omega, ...]:
-        """Which common directions novel classes are tested with; the paper does not say, the authors' code has fresh.
+        """Which common directions novel classes are tested with; the paper does not say; the authors' code uses fresh.
 
         `training`: the direction of the training classes. `fresh`: another one for each sequence. Without a common
         direction, `none`.
@@ -100,11 +100,6 @@ class Task:
         """Accuracy of naming the label of a random item in the context."""
         same = self.burstiness / self.items
         return same + (1 - same) / self.labels
-
-    @property
-    def largest_gap(self) -> float:
-        """Probability that two items bear different labels, which no accuracy gap can exceed."""
-        return (1 - (self.burstiness - 1) / (self.items - 1)) * (1 - 1 / self.labels)
 
 
 def for_vocabulary(name: str, numbers: Mapping[str, Any]) -> Task:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from position_bias.emergence import folded, sequences
 from position_bias.emergence import network as networks
-from position_bias.emergence import sequences
 from position_bias.emergence.studies import Network, Study
 from position_bias.emergence.task import Task
 from position_bias.running.checkpoint import Place
@@ -160,39 +160,9 @@ def _train_stack(
     setting: Setting,
     place: Place,
 ) -> Outcome:
-    seeds = sorted({member.seed for member in members})
-    device = place.device
-    rows = torch.tensor([seeds.index(member.seed) for member in members], device=device)
-    one_each = rows.tolist() == list(range(len(seeds)))
-    world = sequences.world(task, seeds, device)
-    batches = sequences.Batches(task, world, seeds, [task.position(name) for name in study.bias], setting.batch)
-    stack = networks.stack(
-        task,
-        [member.network for member in members],
-        depth,
-        study.residual,
-        setting.decay,
-        device,
-        placement=study.placement,
-    )
-
-    def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
-        tokens, targets = batches(iteration)
-        if not one_each:
-            tokens, targets = tokens.index_select(0, rows), targets.index_select(0, rows)
-        logits = networks.label_logits(weights, stack, tokens)
-        each = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
-        return each.view(targets.shape).mean(1)
-
-    def observe(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
-        def answer(tokens: Tensor) -> Tensor:
-            return networks.label_logits(weights, stack, tokens.index_select(0, rows))
-
-        count = setting.sequences if iteration == setting.recipe.iterations else setting.sequences_along
-        return evaluate(answer, task, world, seeds, rows, count, draw=iteration)
-
+    loss, observe = _loss_and_tests(task, study, depth, members, setting, place.device)
     trained = ensemble.train(
-        networks.initial(task, depth, [member.seed for member in members], device, study.placement),
+        networks.initial(task, depth, [member.seed for member in members], place.device, study.placement),
         loss,
         setting.recipe,
         observe,
@@ -208,6 +178,36 @@ def _train_stack(
         weights={name: value[finite].cpu() for name, value in trained.parameters.items()},
         curves=pd.DataFrame(_rows(task, members, trained)),
     )
+
+
+def _loss_and_tests(
+    task: Task, study: Study, depth: int, members: list[Member], setting: Setting, device: str
+) -> tuple[ensemble.Loss, ensemble.Observe]:
+    """The loss of the members on the batch of an iteration, and what `evaluate` finds after one."""
+    seeds = sorted({member.seed for member in members})
+    rows = torch.tensor([seeds.index(member.seed) for member in members], device=device)
+    one_each = rows.tolist() == list(range(len(seeds)))
+    world = sequences.world(task, seeds, device)
+    batches = sequences.Batches(task, world, seeds, [task.position(name) for name in study.bias], setting.batch)
+    of_members = [member.network for member in members]
+    stack = networks.stack(task, of_members, depth, study.residual, setting.decay, device, placement=study.placement)
+
+    def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
+        tokens, targets = batches(iteration)
+        if not one_each:
+            tokens, targets = tokens.index_select(0, rows), targets.index_select(0, rows)
+        logits = folded.label_logits(weights, stack, tokens)
+        each = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+        return each.view(targets.shape).mean(1)
+
+    def observe(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
+        def answer(tokens: Tensor) -> Tensor:
+            return folded.label_logits(weights, stack, tokens.index_select(0, rows))
+
+        count = setting.sequences if iteration == setting.recipe.iterations else setting.sequences_along
+        return evaluate(answer, task, world, seeds, rows, count, draw=iteration)
+
+    return loss, observe
 
 
 def _description(members: list[Member], depth: int) -> str:

@@ -68,7 +68,7 @@ def fetch_model(source: str, revision: str | None, model_type: str, record: str 
 
 
 def model_directory(place: str | Path) -> Path:
-    """Where a model lies that `place` means: a directory itself, or the record that `fetch_model` wrote.
+    """The directory of the model at `place`, which is that directory or the record that `fetch_model` wrote.
 
     Raises InputError where a file of the record is gone or has another size.
     """

@@ -125,7 +125,7 @@ class Record:
         self.listening = True
 
     def end(self) -> None:
-        """Put a batch away. Layers that are computed again, for the backward pass, then go unheard."""
+        """Put a batch away. Layers that the backward pass computes again are then not recorded."""
         self.listening = False
         for name, layers in self.batch.items():
             self.keep(name, torch.stack([layer.cpu() for layer in layers], dim=1))
@@ -270,12 +270,8 @@ def _resume(record: Record, prompts: NDArray[np.int64], resumption: Resumption |
     """Put back what an interrupted run of this measurement had seen; the number of prompts it had."""
     if resumption is None:
         return 0
-    try:
-        state = checkpoint.read(resumption.path, _run(resumption, prompts))
-    except FileNotFoundError:
-        return 0
-    except checkpoint.UnusableError as why:
-        log.warning("measuring: starts over, since %s %s", resumption.path, why)
+    state = checkpoint.resumed(resumption.path, _run(resumption, prompts), "measuring")
+    if state is None:
         return 0
     record.restore(state.tensors)
     log.info("measuring: resumed after prompt %d of %d", state.step, len(prompts))

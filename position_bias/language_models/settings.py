@@ -1,4 +1,4 @@
-"""What of models and texts a configuration can ask for; free of torch, since every call of the workflow reads it."""
+"""What a configuration can ask of models and texts. It imports no torch, since every call of the workflow reads it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ def is_directory(source: str) -> bool:
 
 
 def faults(config: Config) -> Iterator[str]:
-    """What of models and texts in a configuration fits its schema, and not its other values; a line each."""
+    """A line for each value of models and texts that fits the schema, but not the other values of the configuration."""
     yield from _unknown_names(config)
     yield from _sources(config)
     yield from _lengths(config)
@@ -38,7 +38,7 @@ def faults(config: Config) -> Iterator[str]:
 
 
 def _unknown_names(config: Config) -> Iterator[str]:
-    """Names that lists use, and nothing defines."""
+    """A line for each name that a list uses and nothing defines."""
     offline, measure = list(config["datasets"]), config["measure"]
     models = [*config["models"], *config["hub_models"]]
     for key, names, known, of in (
@@ -57,7 +57,7 @@ def _unknown_names(config: Config) -> Iterator[str]:
 
 
 def _sources(config: Config) -> Iterator[str]:
-    """What is wrong with what comes from elsewhere."""
+    """A line for each model or text from elsewhere that cannot be used."""
     for part, hub_part in (("datasets", "hub_datasets"), ("models", "hub_models")):
         for name, described in config[hub_part].items():
             if name in config[part]:
@@ -82,7 +82,7 @@ def _sources(config: Config) -> Iterator[str]:
 
 
 def _lengths(config: Config) -> Iterator[str]:
-    """Lengths that are one another's, or longer than a model takes."""
+    """A line for each length that another length excludes, and for each that is longer than a model takes."""
     lengths = config["lengths"]
     named = [(purpose, lengths[purpose]["tokens"]) for purpose in ("heatmap", "standard", "long")]
     named += [(f"more.{place}", length["tokens"]) for place, length in enumerate(lengths["more"])]

@@ -119,7 +119,7 @@ def native_bf16(device: str) -> bool:
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
-    """Of step 1 .. `recipe.steps`: the peak at step `recipe.warmup`, a tenth of it at the last."""
+    """The rate of step 1 .. `recipe.steps`: the peak at step `recipe.warmup`, a tenth of it at the last."""
     if step <= recipe.warmup:
         return recipe.learning_rate * step / recipe.warmup
     decay = (step - recipe.warmup) / (recipe.steps - recipe.warmup)
@@ -196,7 +196,7 @@ def evaluate(model: "PreTrainedModel", windows: NDArray[np.int64], batch: int) -
 def _fingerprint(
     model: "PreTrainedModel", tokens: NDArray[np.integer], held_out: NDArray[np.int64], *settings: object
 ) -> str:
-    """Of all that decides the outcome of a training, the untrained weights included."""
+    """The fingerprint of all that decides the outcome of a training, the untrained weights included."""
     weights = {name: parameter.detach().cpu().numpy() for name, parameter in model.named_parameters()}
     data = {"tokens": tokens, "held out": held_out}
     return checkpoint.fingerprint([model.config.to_dict(), settings], {**weights, **data})
@@ -210,16 +210,11 @@ def _resume(
     Otherwise clear the folder of what another run left, and say why.
     """
     path = folder / checkpoint.NAME
-    try:
-        state = checkpoint.read(path, run)
-        missing = [step for step in kept if step <= state.step and not (folder / f"step{step}").is_dir()]
-        if missing:
-            raise checkpoint.UnusableError(f"is past step {min(missing)}, whose model is gone")
-    except FileNotFoundError:
-        pass
-    except checkpoint.UnusableError as why:
-        log.warning("training: starts over, since %s %s", path, why)
-    else:
+    state = checkpoint.resumed(path, run, "training")
+    missing = [step for step in kept if state and step <= state.step and not (folder / f"step{step}").is_dir()]
+    if missing:
+        log.warning("training: starts over, since %s is past step %d, whose model is gone", path, min(missing))
+    elif state:
         checkpoint.restore(state.tensors, model.named_parameters(), optimizer.state)
         log.info("training: resumed after step %d", state.step)
         losses = {

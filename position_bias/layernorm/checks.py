@@ -1,11 +1,11 @@
-"""What Kim et al. 2026 claim of norms and recency, with ours around it, on networks with weights, random or trained.
+"""What Kim et al. 2026 claim of norms and recency, and claims that we add, on random and trained networks.
 
 Networks of one seed share data and initial weights, so they are compared by seed: intervals are Student's over seeds,
 unless a function says otherwise. A seed that diverged is left out of what it would be compared in; where a table lacks
 a network, its claims cannot be tested. A position is the mean relative position of what a head attends to: 0 is the
 first earlier token, 1 the last, 1/2 uniform attention. Recency is as in `position_bias.recency`.
 
-Predictions and margins were fixed before the runs that they judge; ours after trial runs.
+Predictions and margins were fixed before the runs that they judge; those of claims that we add, after trial runs.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,11 @@ import pandas as pd
 
 from position_bias.emergence import gaps
 from position_bias.layernorm.pretrained import OF_HUB, UNTRAINED
+from position_bias.layernorm.settings import NETWORKS
 from position_bias.verdicts.verdict import Prediction, mean_row, table
 
-PAPER = "layernorm"
-
 WITHOUT = "none"
-TRAINED = (WITHOUT, "pre-layer", "pre-rms", "post-layer")
-NORMED = TRAINED[1:]
+NORMED = tuple(name for name in NETWORKS if name != WITHOUT)
 STUDIES = {WITHOUT: "residual", "pre": "pre-norm", "post": "post-norm"}  # norm -> study of retrieval networks
 
 MIDDLE = 0.5  # of positions
@@ -69,7 +67,7 @@ def checks(
         *_language_models(models, level),
         *_retrieval(curves, level),
     ]
-    return table(PAPER, scale, rows)
+    return table("layernorm", scale, rows)
 
 
 def _groups(table: pd.DataFrame, *keys: str) -> Iterator[tuple[Any, pd.DataFrame]]:
@@ -137,7 +135,7 @@ def _trained(table: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
     after = _by_network(table, "position", "trained")
     grams = _by_network(table, "gram", "trained")
     losses = [_by_network(table, "loss", state)[0] for state in ("untrained", "trained")]
-    for norm in TRAINED:
+    for norm in NETWORKS:
         source = "ours: where nothing is learnt, nothing is settled; margin is ours"
         gain = losses[0][norm] - losses[1][norm]
         yield mean_row("", item, f"loss, untrained - trained; {norm}", LEARNS, gain, level, source)
@@ -156,7 +154,7 @@ def _trained(table: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
 def _positions(
     item: str, layer: int, before: pd.DataFrame, after: pd.DataFrame, level: float
 ) -> Iterator[dict[str, object]]:
-    """Of one layer before and after training."""
+    """Positions in one layer, before and after training."""
     name = f"position, layer {layer}"
     without, settled = after[WITHOUT], "layernorm-settled"
     yield mean_row(settled, item, f"{name}; {WITHOUT}", UNIFORM, without, level, f"{SETTLES}; margin is ours")
@@ -175,7 +173,7 @@ def _by_network(table: pd.DataFrame, quantity: str, state: str) -> dict[int, pd.
     """Means over heads, by layer: seeds down, networks across."""
     chosen = table[(table["quantity"] == quantity) & (table["state"] == state)]
     return {
-        layer: of_layer.pivot_table(index="seed", columns="norm", values="value").reindex(columns=list(TRAINED))
+        layer: of_layer.pivot_table(index="seed", columns="norm", values="value").reindex(columns=list(NETWORKS))
         for layer, of_layer in _groups(chosen, "layer")
     }
 

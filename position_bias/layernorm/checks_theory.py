@@ -1,4 +1,4 @@
-"""The theory of Kim et al. 2026 and ours around it, checked on the parameter-free decoder.
+"""The theory of Kim et al. 2026, and what we add to it, checked on the parameter-free decoder.
 
 A formula is judged by its worst deviation over the n settings named: it is computed, so low and high are the same. A
 claim about a mean over sequences is judged by Student's interval, with n the sequences; where it is one about all
@@ -24,8 +24,6 @@ from position_bias.recency import FIRST_ROW, mean_size, recency, relative_recenc
 from position_bias.statistics import t_interval
 from position_bias.verdicts import verdict
 from position_bias.verdicts.verdict import Prediction
-
-PAPER = "layernorm"
 
 ROUNDING = 1e-12
 NO_EXCESS = Prediction("<", ROUNDING)
@@ -61,7 +59,7 @@ def table(
     taken at `limit_tokens`, at least 1000. Raises ValueError where a number is too small.
     """
     sampling = Sampling(tokens, width, 1.0, sequences, seed, level)
-    return verdict.table(PAPER, scale, chain.from_iterable(statements(sampling, limit_tokens)))
+    return verdict.table("layernorm", scale, chain.from_iterable(statements(sampling, limit_tokens)))
 
 
 def statements(sampling: Sampling, limit_tokens: int) -> tuple[Iterator[dict[str, object]], ...]:
@@ -98,7 +96,7 @@ class Runs:
         }
 
     def recency(self, norm: Norm, rho: float, alpha: float, layer: int) -> Array:
-        """Of each sequence; layers count from 1."""
+        """Recency of each sequence; layers count from 1."""
         return self.seen[norm, rho, alpha].recency[:, layer - 1]
 
     @property
@@ -114,7 +112,7 @@ class Runs:
 def _mean(
     runs: Runs, claim: str, item: str, quantity: str, prediction: Prediction, settings: Iterable[Array], source: str
 ) -> dict[str, object]:
-    """Means of one number a sequence in several settings; judged is the one that speaks most against the prediction."""
+    """Means of one number a sequence in several settings; the one that speaks most against the prediction is judged."""
     against = {">": lambda mean: -mean, "<": lambda mean: mean, "=": lambda mean: abs(mean - prediction.bound)}
     values = max(settings, key=lambda some: against[prediction.relation](some.mean()))
     low, high = (float(end) for end in t_interval(values, runs.sampling.level))
@@ -354,7 +352,7 @@ def _anisotropy(runs: Runs) -> Iterator[dict[str, object]]:
 
 
 def _published(runs: Runs) -> Iterator[dict[str, object]]:
-    """Two statements that this model contradicts, predicted as they are made; and ours on the first."""
+    """Two statements that this model contradicts, predicted as the paper makes them; and our own on the first."""
     item = "Removing residuals"
     values = [runs.recency("rms", 0.0, alpha, 2) for alpha in ALPHAS]
     quantity = "recency of layer 2; RMSNorm, residual 0, the anisotropy with the least"

@@ -3,7 +3,7 @@
 Tokens are unit vectors x_i with E <x_i, x_j> = alpha, the anisotropy. A layer scores s <y_i, y_j> with y the norm of x,
 attends causally with P = softmax, and leaves rho x + P y: s is the strength, rho the residual. Theory takes scores and
 squared norms at their expectations, which is exact in the limit of infinite width. The theorem (layer 2) is the
-paper's; the derivations are ours. Tokens i and j count from 1 in formulas.
+paper's; we added the derivations. Tokens i and j count from 1 in formulas.
 
 Score matrices are Gram matrices of what queries and keys are made of: full, symmetric, and without the factor s. Above
 the diagonal stands what the causal mask hides.

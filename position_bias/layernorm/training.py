@@ -16,20 +16,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from position_bias import recency
+from position_bias.layernorm.settings import NETWORKS
 from position_bias.running import runtime
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.decoder import Architecture, Seen
 from position_bias.small_networks.ensemble import Recipe
-from position_bias.small_networks.norms import Norm, Placement
 
-NETWORKS: dict[str, tuple[Placement, Norm, bool]] = {  # placement, norm, whether one stands before the read-out
-    "none": ("none", "layer", False),
-    "pre-layer": ("pre", "layer", True),
-    "pre-rms": ("pre", "rms", True),
-    "post-layer": ("post", "layer", False),
-}
 STATES = ("untrained", "trained")
 COLUMNS = ("norm", "seed", "state", "layer", "head", "quantity", "value")
 

@@ -1,4 +1,6 @@
-"""What Zsamboki et al. 2025 claim of norms after attention, with ours around it, on networks trained and built by hand.
+"""What Zsamboki et al. 2025 claim of norms after attention, with claims that we add.
+
+They are judged on networks that were trained, and on networks built by hand.
 
 L is the trained length; TVD is the total variation distance to the uniform distribution over legal outputs. Networks of
 one seed share data and, at one size, initial weights, so they are compared by seed: intervals are Student's over seeds,
@@ -6,7 +8,7 @@ unless a function says otherwise. A seed that diverged is left out of what it wo
 a scheme, its claims cannot be tested.
 
 Sections are those of the paper that its summary names. Predictions and margins were fixed before the runs that they
-judge; ours after trial runs.
+judge; those of claims that we add, after trial runs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,16 +19,13 @@ import pandas as pd
 
 from position_bias.attention import Array
 from position_bias.postnorm import theory
-from position_bias.postnorm.settings import MINIMAL, part_of
+from position_bias.postnorm.settings import MINIMAL, SCHEMES, part_of
 from position_bias.running import runtime
 from position_bias.statistics import percentile_interval
 from position_bias.verdicts.verdict import Prediction, mean_row, row, table
 
-PAPER = "postnorm"
-
 PRE = "pre"
 AFTER = ("post", "peri", "peri-init")  # a norm follows attention
-SCHEMES = ("none", PRE, "pre-final", *AFTER)
 
 NEGLIGIBLE = 0.01  # of a TVD, and of an area under the ROC curve
 MORE = Prediction(">", 0, NEGLIGIBLE)
@@ -79,7 +78,7 @@ def checks(
         *_languages(tests[~minimal], level),
         *_stability(stability, level),
     ]
-    return table(PAPER, scale, rows)
+    return table("postnorm", scale, rows)
 
 
 def _by_scheme(tests: pd.DataFrame) -> pd.DataFrame:
@@ -241,7 +240,7 @@ def _dimension(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
             for width, (claim, prediction, source) in claimed.items():
                 both = by_width.reindex(columns=[width, enough]).dropna().to_numpy(float)
                 quantity = f"{name} of the best seed, d = {width} - d = {enough}; {scheme}, {where}"
-                seed = runtime.seed(PAPER, of_task["task"].iloc[0], scheme, width, which)
+                seed = runtime.seed("postnorm", of_task["task"].iloc[0], scheme, width, which)
                 measured, interval = _difference_of_best(both, level, seed)
                 yield row(claim, item, quantity, prediction, measured, interval, len(both), source)
 

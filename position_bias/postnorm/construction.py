@@ -1,4 +1,4 @@
-"""A decoder that solves the Set Complement Task by hand: constant attention, simplex embeddings, d = v - 1 (ours).
+"""Our decoder that solves the Set Complement Task by hand: constant attention, simplex embeddings, d = v - 1.
 
 Attention is uniform, values are embeddings, and the read-out scores tokens by minus the product with what attention has
 averaged. Absent tokens get one logit, present ones another, with a gap as in `theory.LAWS`: C/s where the average is

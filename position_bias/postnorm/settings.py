@@ -1,13 +1,24 @@
-"""What of `postnorm` a configuration can ask for; free of torch, since every call of the workflow reads it."""
+"""What a configuration can ask of `postnorm`. It imports no torch, since every call of the workflow reads it."""
 
 import re
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from position_bias.attention import uneven_heads
 from position_bias.postnorm import languages
 
+if TYPE_CHECKING:  # every call of the workflow reads this module, and norms are a matter of torch
+    from position_bias.small_networks.norms import Placement
+
+SCHEMES: dict[str, tuple["Placement", bool]] = {  # placement of RMSNorm, and whether one stands before the read-out
+    "none": ("none", False),
+    "pre": ("pre", False),
+    "pre-final": ("pre", True),
+    "post": ("post", False),
+    "peri": ("peri", False),
+    "peri-init": ("peri-init", False),
+}
 MOST = 100_000  # tokens or classes of a task
 MINIMAL, LANGUAGE = "set_complement", "languages"  # the parts of the configuration that name tasks
 
@@ -18,7 +29,7 @@ def part_of(task: str) -> str:
 
 
 def faults(config: Mapping[str, Any]) -> Iterator[str]:
-    """What of `postnorm` in a configuration fits its schema, and not its other values; a line each."""
+    """A line for each value of `postnorm` that fits the schema, but not the other values of the configuration."""
     postnorm = config["postnorm"]
     for name, length in postnorm[MINIMAL]["lengths"].items():
         yield from _faults_of_complement(f"postnorm.{MINIMAL}.lengths", name, length)
@@ -26,7 +37,8 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
             yield f"postnorm.{MINIMAL}.learning_rate.{name} is missing; add the learning rate of each scheme"
     for name in postnorm[MINIMAL]["learning_rate"]:
         if name not in (known := postnorm[MINIMAL]["lengths"]):
-            yield f"postnorm.{MINIMAL}.learning_rate has the task {name!r}, of no length; use {', '.join(known)}"
+            named = ", ".join(known)
+            yield f"postnorm.{MINIMAL}.learning_rate has rates for {name!r}, which has no length; use {named}"
     for name, length in postnorm["averaging"]["lengths"].items():
         yield from _faults_of_complement("postnorm.averaging.lengths", name, length)
     for name in postnorm[LANGUAGE]["lengths"]:

@@ -10,14 +10,14 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import helmert
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from position_bias.attention import Array
 
 DISPERSED, NORMALISED = "C/s", "C/sqrt(s(v-s))"
 
 # Laws of the gap: of s present tokens, a vocabulary v and a constant C.
-# The first two are ours: of plain uniform attention, and of uniform attention with a normalised output.
+# We derived the first two, for plain uniform attention and for uniform attention with a normalised output.
 # C/2^s is the precision bound of Theorem 4.2 as a summary of the paper prints it. It may have been another formula
 # before, so two readings stand beside it: 2C/s has the form of C/s, and C^(2/s) does not vanish with s.
 # (Where C^(2/s) is the ratio of two probabilities, its gap is 2 ln(C) / s: the form of C/s once more.)
@@ -48,26 +48,13 @@ def total_variation(s: npt.ArrayLike, v: int, gap: npt.ArrayLike) -> Array:
     return expit(np.log(present / (v - present)) - np.asarray(gap, np.float64))
 
 
-def gap_from(distance: npt.ArrayLike, s: npt.ArrayLike, v: int) -> Array:
-    """The logit gap of a total variation distance in [0, 1]: the inverse of `total_variation`; infinite at 0 and 1.
-
-    Of a network that is not uniform over the absent tokens, take the mass on present tokens: both are the same in
-    `total_variation`, but only this one knows nothing of unevenness among the absent.
-    """
-    checked = np.asarray(distance, np.float64)
-    if (wrong := ~((checked >= 0) & (checked <= 1))).any():
-        raise ValueError(f"distance holds {checked[wrong].flat[0]}: a total variation distance lies within 0 and 1")
-    present = _checked_present(s, v)
-    return np.log(present / (v - present)) - logit(checked)
-
-
 def simplex(v: int) -> Array:
     """A regular simplex, `[v, v - 1]`: v unit vectors with inner products -1 / (v - 1), which sum to 0."""
     return helmert(_checked_vocabulary(v)).T * np.sqrt(v / (v - 1))
 
 
 def simplex_constant(law: str, v: int) -> float:
-    """C of the construction that reads the mean of present embeddings of `simplex(v)` with the simplex itself (ours).
+    """C of our construction, which reads the mean of present embeddings of `simplex(v)` with the simplex itself.
 
     The mean m of s embeddings has the product (v - s) / (s (v - 1)) with a present one and -1 / (v - 1) with an absent
     one: a difference of v / ((v - 1) s). Its norm is the root of (v - s) / (s (v - 1)), so that the difference for
@@ -85,17 +72,6 @@ def centring(v: int) -> Array:
     Logits of all sets of present tokens need its v - 1 directions, hence d >= v - 1.
     """
     return np.eye(_checked_vocabulary(v)) - 1 / v
-
-
-def directions_missing(v: int, d: int) -> int:
-    """How many directions of `centring(v)` do not fit into `d` dimensions: max(0, v - 1 - d).
-
-    All its singular values but one are 1, so this is also its squared Frobenius distance from the nearest matrix of
-    rank d (Eckart-Young).
-    """
-    if d < 1:
-        raise ValueError(f"d = {d}: embeddings have at least 1 dimension")
-    return max(0, _checked_vocabulary(v) - 1 - d)
 
 
 def _checked_vocabulary(v: int) -> int:

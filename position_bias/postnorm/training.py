@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from position_bias.postnorm import languages, tasks
 from position_bias.postnorm.lengths import BINS, bin_of
+from position_bias.postnorm.settings import SCHEMES
 from position_bias.postnorm.tasks import Formal, Sequences, Task
 from position_bias.running import runtime
 from position_bias.running.checkpoint import Place
@@ -20,16 +21,7 @@ from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.averaging import Averaging
 from position_bias.small_networks.decoder import Architecture, Seen
 from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
-from position_bias.small_networks.norms import Placement
 
-SCHEMES: dict[str, tuple[Placement, bool]] = {  # placement of RMSNorm, and whether one stands before the read-out
-    "none": ("none", False),
-    "pre": ("pre", False),
-    "pre-final": ("pre", True),
-    "post": ("post", False),
-    "peri": ("peri", False),
-    "peri-init": ("peri-init", False),
-}
 QUANTITIES = ("tvd", "legal_tvd", "leak", "gap", "largest_weight")
 DRAWN = 2048  # training sequences of a seed that are drawn at once
 PART = 64  # test sequences of a seed that pass through the networks at once

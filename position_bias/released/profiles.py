@@ -8,14 +8,12 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from position_bias import statistics
+from position_bias.attention import Array
 from position_bias.released.models import Rule, Variant
 from position_bias.released.schedules import Schedule
 from position_bias.rollout.last_row import last_row
-
-Array = NDArray[np.float64]
 
 SAMPLED = 200  # points of a long profile that are kept, evenly spaced by the logarithm of their distance
 

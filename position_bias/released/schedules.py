@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from position_bias.attention import Array
 from position_bias.released import source as sources
 from position_bias.released.models import DATASETS, MODELS, Model
 
-Array = NDArray[np.float64]
 Schedules = dict[tuple[str, str], "Schedule"]  # by model and data set
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same, ten times faster

@@ -101,7 +101,7 @@ def _on_disk(directory: str) -> Contents:
     try:
         return {path.relative_to(directory).as_posix(): path.read_bytes() for path in files(directory)}
     except OSError as error:
-        raise fault(directory, f"cannot be read ({error})", "mend or copy that file") from error
+        raise fault(directory, f"cannot be read ({error})", "repair that file or copy it again") from error
 
 
 def _configurations(source: str, archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:

@@ -10,12 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from position_bias import statistics
+from position_bias.attention import Array
 from position_bias.released.models import DATASETS, MODELS, PRIMARY, RULES, Variant
-
-Array = NDArray[np.float64]
 
 ROUNDING = 0.005  # half of the last digit that the paper prints
 

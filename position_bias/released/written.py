@@ -5,15 +5,12 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from position_bias.attention import Array
 from position_bias.released.models import RULES, Rule, Variant
 from position_bias.released.schedules import Schedule
 from position_bias.running import artifacts
-
-Array = NDArray[np.float64]
 
 LABELS = ["model", "dataset", "n", "variant", "slopes", "content"]
 

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from position_bias import statistics
+from position_bias.attention import Array
 from position_bias.rollout.last_row import attended_last_rows, last_row
 from position_bias.running.runtime import InputError
-
-Array = NDArray[np.float64]
 
 INFLUENCE = "d"
 SAME_FOR_EVERY_ESTIMATOR = "none"  # the estimator of a profile that does not depend on measured lambda

@@ -1,4 +1,4 @@
-"""Going on after an interruption: all that a training needs, in one safetensors file that says whose it is."""
+"""Checkpoints: all that a training needs to go on after an interruption, in a safetensors file that names its run."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from position_bias.running import products
-from position_bias.running.runtime import whole_file
+from position_bias.running.runtime import log, whole_file
 
 Named = Iterable[tuple[str, Tensor]]  # parameters by name
 Moments = MutableMapping[Tensor, dict[str, Tensor]]  # of each parameter, as the state of a torch optimizer
@@ -35,6 +35,11 @@ class Place:
     folder: Path
     checkpoint_every: int  # units of its work: iterations, steps, prompts
     device: str
+
+    @property
+    def made_with(self) -> dict[str, str]:
+        """What a table of the training says of how it was computed: columns device and torch."""
+        return {"device": self.device, "torch": torch.__version__}
 
     def apart(self, *names: str) -> "Place":
         """The place of one of several trainings of a job: a folder of its own in this one's."""
@@ -88,6 +93,17 @@ def read(path: Path, run: str) -> State:
         raise UnusableError("is not a checkpoint of a training") from error
 
 
+def resumed(path: Path, run: str, description: str) -> State | None:
+    """As `read`, but None where there is nothing to go on from; a checkpoint of no use is reported."""
+    try:
+        return read(path, run)
+    except FileNotFoundError:
+        return None
+    except UnusableError as why:
+        log.warning("%s: starts over, since %s %s", description, path, why)
+        return None
+
+
 def cpu_minutes(folder: Path) -> float:
     """CPU minutes that the trainings whose checkpoints lie below `folder` took, over all kills and resumptions.
 
@@ -107,7 +123,7 @@ class Clock:
         self.before, self.started = before, time.process_time()
 
     def seconds(self) -> float:
-        """All of them until now."""
+        """CPU seconds until now."""
         return self.before + time.process_time() - self.started
 
 

@@ -1,4 +1,4 @@
-"""On what a job computes: the CPU, or GPUs that it holds for itself."""
+"""What a job computes on: the CPU, or GPUs that it holds for itself."""
 
 import os
 import re
@@ -50,7 +50,7 @@ def _listed() -> list[str]:
 
 
 def uses_gpu(requested: Request) -> bool:
-    """Whether a run with this `device` setting computes on GPUs: asked for, or left open and one is visible."""
+    """Whether a run with this `device` setting uses GPUs: it asks for them, or leaves it open and one is visible."""
     return requested == "cuda" or (requested == "auto" and bool(visible_gpus()))
 
 

@@ -79,7 +79,7 @@ def _git(project: Path, *arguments: str) -> str:
 
 
 def versions() -> dict[str, str | None]:
-    """Of Python and of `PACKAGES`; None for a package that this environment does not have."""
+    """Versions of Python and of `PACKAGES`; None for a package that this environment does not have."""
     return {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}}
 
 

@@ -29,7 +29,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, an exhausted
 
 
 def _no_room(error: BaseException | None) -> str:
-    """What the system says where `error` came of a disk without room, else "". Libraries in Rust hide the number."""
+    """What the system says where a full disk caused `error`, else "". Libraries in Rust hide the number."""
     while error is not None:
         hidden = re.search(r"\(os error (\d+)\)", str(error))
         number = error.errno if isinstance(error, OSError) else int(hidden[1]) if hidden else None

@@ -1,4 +1,6 @@
-"""A causal transformer decoder without positional encoding, as a stack of models: the norms' papers train it.
+"""A causal transformer decoder without positional encoding, as a stack of models.
+
+Both papers on norms, `layernorm` and `postnorm`, train it.
 
 Axes: E members, S sequences, T tokens, d coordinates, H heads.
 """

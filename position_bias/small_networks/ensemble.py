@@ -111,26 +111,19 @@ def train(
     diverged = _report_diverged({}, history, at, description) if done else {}
     left = [] if len(diverged) == len(members[0]) else range(done + 1, recipe.iterations + 1)
     for iteration in progress(left, description, recipe.iterations, done):
-        of_member = loss(trained, iteration)
-        gradients = [
-            value.contiguous() for value in torch.autograd.grad(of_member.sum(), members, materialize_grads=True)
-        ]
-        pending.append(torch.stack([of_member.detach(), _gradient_norms(gradients)]))
-        _descend(members, gradients, kept, recipe, iteration)
+        pending.append(_update(loss, trained, members, kept, recipe, iteration))
         if averaging:
             update(average, trained, averaging.weight(iteration))
         last = iteration == recipe.iterations
         if last or iteration % observe_every == 0:
             observed.append(_observe(observe, trained, iteration))
         if last or iteration % checkpoint_every == 0:
-            seen = [history["watched"]] if history else []
-            history = {"watched": torch.cat([*seen, torch.stack(pending).cpu()]), "observed": torch.stack(observed)}
-            pending.clear()
+            history = _with_pending(history, pending, observed)
             tensors = checkpoint.training_state(trained.items(), kept)
             tensors |= history | {f"average/{name}": value for name, value in average.items()}
             checkpoint.write(folder / checkpoint.NAME, run, checkpoint.State(iteration, {}, tensors, clock.seconds()))
             diverged = _report_diverged(diverged, history, at, description)
-            if len(diverged) == len(of_member):
+            if len(diverged) == len(members[0]):
                 break
     return Trained(
         parameters={name: value.detach() for name, value in trained.items()},
@@ -177,6 +170,17 @@ def _observe(observe: Observe, parameters: Mapping[str, Tensor], iteration: int)
     return observed
 
 
+def _update(
+    loss: Loss, trained: Parameters, members: list[Tensor], kept: checkpoint.Moments, recipe: Recipe, iteration: int
+) -> Tensor:
+    """One update of every member; losses and gradient norms before it, `[2, members]`."""
+    of_member = loss(trained, iteration)
+    gradients = [value.contiguous() for value in torch.autograd.grad(of_member.sum(), members, materialize_grads=True)]
+    watched = torch.stack([of_member.detach(), _gradient_norms(gradients)])
+    _descend(members, gradients, kept, recipe, iteration)
+    return watched
+
+
 @torch.no_grad()
 def _descend(
     members: list[Tensor], gradients: list[Tensor], kept: checkpoint.Moments, recipe: Recipe, iteration: int
@@ -216,12 +220,8 @@ def _resume(
     description: str,
 ) -> tuple[int, dict[str, Tensor], checkpoint.Clock]:
     """The iterations done, what was watched and observed so far, and the clock; 0 without a checkpoint of this run."""
-    try:
-        state = checkpoint.read(path, run)
-    except FileNotFoundError:
-        return 0, {}, checkpoint.Clock()
-    except checkpoint.UnusableError as why:
-        log.warning("%s: starts over, since %s %s", description, path, why)
+    state = checkpoint.resumed(path, run, description)
+    if state is None:
         return 0, {}, checkpoint.Clock()
     checkpoint.restore(state.tensors, parameters.items(), kept)
     for name, value in average.items():
@@ -229,6 +229,14 @@ def _resume(
     log.info("%s: resumed after iteration %d", description, state.step)
     history = {name: state.tensors[name] for name in ("watched", "observed")}
     return state.step, history, checkpoint.Clock(state.cpu_seconds)
+
+
+def _with_pending(history: Mapping[str, Tensor], pending: list[Tensor], observed: list[Tensor]) -> dict[str, Tensor]:
+    """The history with what was watched and observed since it was written; empties `pending`."""
+    seen = [history["watched"]] if history else []
+    watched = torch.cat([*seen, torch.stack(pending).cpu()])
+    pending.clear()
+    return {"watched": watched, "observed": torch.stack(observed)}
 
 
 def _diverged(history: Mapping[str, Tensor], at: list[int]) -> dict[int, int]:

@@ -45,8 +45,8 @@ def normalised(placement: Placement) -> tuple[str, ...]:
 def add_block(x: Tensor, block: Apply, placement: Placement, norms: Callable[[str], Apply]) -> Tensor:
     """The residual stream after a block, attention or MLP; `norms` gives the norm of each place in `normalised`.
 
-    none: x + B(x). pre: x + B(N(x)). post: N(x + B(x)). peri: x + N(B(N(x))). Peri-init is peri on normalised
-    embeddings, which is the embedding's affair.
+    none: x + B(x). pre: x + B(N(x)). post: N(x + B(x)). peri: x + N(B(N(x))). Peri-init is peri on
+    normalised embeddings; it is the decoder that normalises them, not this function.
     """
     places = normalised(placement)
     update = block(norms("input")(x) if "input" in places else x)

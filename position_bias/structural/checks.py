@@ -10,7 +10,6 @@ from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 from position_bias.verdicts.verdict import Prediction, row, table
 
-PAPER = "structural"
 LABELS = ("model", "checkpoint", "dataset", "n", "prompts")  # what a comparison was made on
 OURS = "null profile, not in the paper"
 PAPERS_ESTIMATOR = "frobenius"  # of lambda, in the text of the paper: rows of the other one speak of no claim
@@ -104,7 +103,7 @@ def checks(values: pd.DataFrame, scale: str, level: float, of: Sequence[Check] =
         for check in of
         for estimator in _estimators(check, statistics)
     ]
-    return table(PAPER, scale, rows)
+    return table("structural", scale, rows)
 
 
 def _by_comparison(values: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:

@@ -1,7 +1,7 @@
 """What Herasimchyk et al. 2026 assume of content (Appendix E) and of attention (Assumption 4.1), judged layer by layer.
 
-The paper's numbers are lost from the text at hand, so the bounds are ours. An interval reaches from the lowest layer
-to the highest: layers are all that there are, no sample, and the means over prompts carry no interval of their own. A
+The paper's numbers are lost from the text at hand, so we chose the bounds. An interval reaches from the lowest
+layer to the highest: these are all layers, not a sample, and the means over prompts carry no interval of their own. A
 check thus holds where it holds in every layer, and fails where it fails in every layer.
 
 What single prompts leave in a mean hides the structure of content: similarity grows with the number of prompts. With
@@ -17,8 +17,6 @@ import pandas as pd
 
 from position_bias.structural.content import ALL, LABELS
 from position_bias.verdicts.verdict import Prediction, row, table
-
-PAPER = "structural"
 
 
 @dataclass(frozen=True)
@@ -73,11 +71,11 @@ def checks(similarity: pd.DataFrame, kernels: pd.DataFrame, scale: str) -> pd.Da
     Each way of Table 5 and each kernel has its own; `measured` is the value of all layers together, `n` their number.
     """
     rows = [*_rows(SIMILARITY, similarity, "way", PAPERS_WAY), *_rows(KERNELS, kernels, "kernel", PAPERS_KERNEL)]
-    return table(PAPER, scale, rows)
+    return table("structural", scale, rows)
 
 
 def _rows(of: tuple[Check, ...], values: pd.DataFrame, variants: str, papers: str) -> Iterator[dict[str, object]]:
-    """Of every variant in the column `variants`; the claims are about the one that is named `papers`."""
+    """Rows of every variant in the column `variants`; the claims are about the variant that is named `papers`."""
     for (*labels, variant), rows in values.groupby([*LABELS, variants], sort=False):
         for check in of:
             claim = check.claim if variant == papers else ""

@@ -17,7 +17,6 @@ from position_bias.rollout.last_row import last_row
 from position_bias.structural import propositions
 from position_bias.verdicts.verdict import Prediction, exact_row, for_each, row, table
 
-PAPER = "structural"
 ROUNDING = Prediction("<", 1e-12)  # of sums of positive numbers that total 1
 NOT_ROUNDING = Prediction(">", 1e-12)  # of a counterexample: one is enough
 VISIBLE = Prediction(">", 0.1)  # a share of the mass: comparing only what is equal would show nothing
@@ -109,7 +108,7 @@ def _pattern(slopes: tuple[float, ...]) -> Array:
 
 def checks(scale: str) -> pd.DataFrame:
     """A verdict on every statement, and on whether its hypotheses are met and needed; schema of `verdict.COLUMNS`."""
-    return table(PAPER, scale, chain.from_iterable(statements()))
+    return table("structural", scale, chain.from_iterable(statements()))
 
 
 def statements() -> tuple[Iterator[dict[str, object]], ...]:
@@ -157,7 +156,7 @@ def _assumption(grid: list[Stack]) -> Iterator[dict[str, object]]:
 def _forces(grid: list[Stack], without_content: list[Stack]) -> Iterator[dict[str, object]]:
     """Propositions 4.2-4.5 where their hypotheses are met: no violation, and an effect that can be seen.
 
-    The claims are of what holds without exception; that its effect can be seen at all is ours.
+    The claims say what holds without exception; that its effect can be seen at all is our addition.
     """
     slack = {
         ("Proposition 4.2", "falls", "rises", "a further layer"): [

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import entr, rel_entr
 
-Array = npt.NDArray[np.float64]
+from position_bias.attention import Array
+
 Counts = npt.NDArray[np.int64]
 
 BINS = 199
@@ -19,7 +20,7 @@ QUANTILES = (0.005, 0.995)  # of all layers and heads together: what the bins sp
 
 @dataclass(frozen=True)
 class Way:
-    """What there is to choose in Table 5."""
+    """The choices that Table 5 leaves open."""
 
     causal: bool  # quantiles over the entries that the mask admits, not over whole matrices
     clip: bool  # entries out of range count in the end bin next to them; else they are dropped

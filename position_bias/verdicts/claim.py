@@ -9,7 +9,11 @@ from typing import Any
 from position_bias.running.runtime import InputError
 
 OURS = "ours"
-WHOSE = ("paper", "secondary source", OURS)  # read in the paper's text; known only from what others write of it; ours
+WHOSE = (
+    "paper",
+    "secondary source",
+    OURS,
+)  # read in the paper's text; known only from what others write of it; added by us
 TRUTH = {"true": True, "false": False}
 NOTHING = "nothing"
 NEEDS = (NOTHING, "iterations", "prompts", "pretrained models", "lengths")  # what a claim can speak about
@@ -18,7 +22,7 @@ SCALES = ("test", "laptop", "longer", "paper")  # of rows of checks, the smalles
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of a paper, or ours beside it. The fields are the columns of the registry, in their order."""
+    """A claim of a paper, or one that we add. The fields are the columns of the registry, in their order."""
 
     id: str  # unique; rows of tables of checks that speak of the claim carry it
     paper: str

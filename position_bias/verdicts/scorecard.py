@@ -143,7 +143,7 @@ HEADINGS = dict(
 
 
 def counts(table: pd.DataFrame) -> list[str]:
-    """A sentence for the papers' own claims, those of secondary sources and ours: how many are settled, and how."""
+    """A sentence for the claims of the papers, of secondary sources and of ourselves: how many are settled, and how."""
     sentences = []
     for whose, heading in HEADINGS.items():
         of_whose = table[(table["whose"] == whose) & ~table["garbled"].astype(bool)]

@@ -1,38 +1,13 @@
 # Which files the rules of emergence read, worked out from the configuration.
 
+from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_MAPS, OF_SINKS
+
 EMERGENCE = config["emergence"]
 EMERGENCE_TESTS = {  # that training makes; tables and figures choose among them
     name: EMERGENCE["testing"][name]
     for name in ("every", "sequences_along", "sequences")
 }
 SHALLOW = 2  # layers of every study but those of depth
-
-# What figures show, by vocabulary and study
-BY_DEPTH = {
-    "fig4": ("gaussian", "plain"),
-    "fig5": ("gaussian", "residual"),
-    "fig9": ("fixed", "plain"),
-    "fig10": ("fixed", "residual"),
-}
-BY_BIAS = {
-    "fig3": ("gaussian", "ends"),
-    "fig6a": ("gaussian", "first"),
-    "fig6b": ("gaussian", "middle"),
-    "fig6c": ("gaussian", "last"),
-    "fig11a": ("fixed", "ends"),
-    "fig11b": ("fixed", "first"),
-    "fig11c": ("fixed", "middle"),
-    "fig11d": ("fixed", "last"),
-}
-OF_MAPS = {"fig7": ("gaussian", "plain"), "fig12": ("fixed", "plain")}
-OF_SINKS = {
-    "fig8a": ("gaussian", "plain"),
-    "fig8b": ("gaussian", "window"),
-    "fig8c": ("gaussian", "prefix"),
-    "fig13a": ("fixed", "plain"),
-    "fig13b": ("fixed", "window"),
-    "fig13c": ("fixed", "prefix"),
-}
 
 EMERGENCE_STUDIES = dict.fromkeys(
     [*BY_DEPTH.values(), *BY_BIAS.values(), *OF_SINKS.values(), ("isotropic", "plain")]

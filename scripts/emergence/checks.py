@@ -7,8 +7,7 @@ from position_bias.verdicts.verdict import tested
 with runtime.job(snakemake.log[0]):
     params = snakemake.params
     tests = gaps.of_training_omega(gaps.read(snakemake.input.curves))
-    of_sinks = [*gaps.CONFIGURATION, "seed", "state", "tau", "token", "value"]
-    sinks = artifacts.read_tables(snakemake.input.sinks, of_sinks)[of_sinks]
+    sinks = gaps.read_sinks(snakemake.input.sinks)
     trained = checks.Trained.of(
         gaps.curves(tests), gaps.by_position(tests), gaps.of_training_omega(sinks[sinks["tau"] == params.threshold])
     )

@@ -1,11 +1,10 @@
 from position_bias.drawing import style
 from position_bias.emergence import figures_sinks, gaps
-from position_bias.running import artifacts, runtime
+from position_bias.running import runtime
 
 with runtime.job(snakemake.log[0]), style.figure_style():
-    (source,) = snakemake.input.sinks
     keys = [*gaps.CONFIGURATION, "state", "tau", "token"]
-    sinks = gaps.of_training_omega(artifacts.read_table(source, [*keys, "seed", "value"]))
+    sinks = gaps.of_training_omega(gaps.read_sinks(snakemake.input.sinks))
     summary = gaps.summary(sinks[sinks["encoding"] == "none"], keys, "value", snakemake.params.level)
     masks = list(summary["mask"].unique())
     style.save(figures_sinks.sinks(summary, masks, snakemake.params.threshold), *snakemake.output)

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pandas as pd
-import torch
 
 from position_bias.emergence import studies, training
 from position_bias.emergence.task import for_vocabulary
@@ -33,8 +32,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path)
     members = [member.labels() for member in outcome.members]
     weights = {name: value.numpy() for name, value in outcome.weights.items()}
     artifacts.write_tensors(snakemake.output.weights, weights, **labels, members=members)
-    made_with = {"device": place.device, "torch": torch.__version__}
-    artifacts.write_table(snakemake.output.curves, outcome.curves.assign(**labels, **made_with))
+    artifacts.write_table(snakemake.output.curves, outcome.curves.assign(**labels, **place.made_with))
     run = {
         **labels,
         "networks": " ".join(params.networks),

@@ -1,5 +1,3 @@
-import torch
-
 from position_bias.layernorm import training
 from position_bias.running import artifacts, resumable
 from position_bias.small_networks.ensemble import Recipe, seeds_of_sweep
@@ -16,5 +14,4 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "layer
         batch=trained["batch"],
         held_out=trained["held_out"],
     )
-    labels = {"scale": snakemake.params.scale, "device": place.device, "torch": torch.__version__}
-    artifacts.write_table(snakemake.output[0], found.assign(**labels))
+    artifacts.write_table(snakemake.output[0], found.assign(scale=snakemake.params.scale, **place.made_with))

@@ -1,5 +1,3 @@
-import torch
-
 from position_bias.layernorm import training
 from position_bias.running import artifacts, resumable
 from position_bias.small_networks.ensemble import Recipe
@@ -17,4 +15,4 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "layer
         held_out=numbers["held_out"],
     )
     training.require_finite(found, norm, rate)
-    artifacts.write_table(snakemake.output[0], found.assign(device=place.device, torch=torch.__version__))
+    artifacts.write_table(snakemake.output[0], found.assign(**place.made_with))

@@ -1,5 +1,4 @@
 import pandas as pd
-import torch
 
 from position_bias.postnorm import experiments, settings, tasks
 from position_bias.postnorm.training import Setting, Size
@@ -26,5 +25,5 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "postn
             place,
         )
         found.append(tried)
-    labels = {"scale": snakemake.params.scale, "device": place.device, "torch": torch.__version__}
-    artifacts.write_table(snakemake.output[0], pd.concat(found, ignore_index=True).assign(**labels))
+    table = pd.concat(found, ignore_index=True).assign(scale=snakemake.params.scale, **place.made_with)
+    artifacts.write_table(snakemake.output[0], table)

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pandas as pd
-import torch
 
 from position_bias.postnorm import experiments, settings, tasks
 from position_bias.postnorm.training import Setting, Size
@@ -29,7 +28,7 @@ with resumable.job(
         place,
         key=f"postnorm.{part}.learning_rate{of_task}",
     )
-    made_with = {"trained": params.length, "device": place.device, "torch": torch.__version__}
+    made_with = {"trained": params.length, **place.made_with}
     artifacts.write_table(snakemake.output.tests, tests.assign(**made_with))
     artifacts.write_table(snakemake.output.history, history.assign(**made_with))
     run = {

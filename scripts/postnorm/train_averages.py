@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pandas as pd
-import torch
 
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
@@ -27,8 +26,7 @@ with resumable.job(
             place,
         )
         found.append(tests.assign(trained=length))
-    made_with = {"device": place.device, "torch": torch.__version__}
-    artifacts.write_table(snakemake.output.tests, pd.concat(found, ignore_index=True).assign(**made_with))
+    artifacts.write_table(snakemake.output.tests, pd.concat(found, ignore_index=True).assign(**place.made_with))
     run = {
         "task": "averaging",
         "tasks": " ".join(numbers["lengths"]),

@@ -1,7 +1,5 @@
 from dataclasses import replace
 
-import torch
-
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting, Size
 from position_bias.running import artifacts, resumable
@@ -22,4 +20,4 @@ with resumable.job(
         range(numbers["seeds"]),
         place,
     )
-    artifacts.write_table(snakemake.output[0], curves.assign(device=place.device, torch=torch.__version__))
+    artifacts.write_table(snakemake.output[0], curves.assign(**place.made_with))

@@ -1,5 +1,3 @@
-import torch
-
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
 from position_bias.running import artifacts, resumable
@@ -20,5 +18,4 @@ with resumable.job(
         place,
         key=f"postnorm.set_complement.learning_rate.{task.name}",
     )
-    made_with = {"trained": length, "device": place.device, "torch": torch.__version__}
-    artifacts.write_table(snakemake.output[0], tests.assign(**made_with))
+    artifacts.write_table(snakemake.output[0], tests.assign(trained=length, **place.made_with))

@@ -111,6 +111,7 @@ def test_figures_do_not_depend_on_models():
             "small_networks/ensemble.py",
             "small_networks/decoder.py",
             "emergence/network.py",
+            "emergence/folded.py",
         )
     }
     assert all(path.is_file() for path in models)

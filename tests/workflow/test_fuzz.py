@@ -353,7 +353,7 @@ TOGETHER = [  # values that are possible alone, and what the line begins with
     ),
     (
         {"postnorm.set_complement.learning_rate.set-complement-61": ONE_RATE},
-        "postnorm.set_complement.learning_rate has the task 'set-complement-61', of no length",
+        "postnorm.set_complement.learning_rate has rates for 'set-complement-61', which has no length",
     ),
     (
         {"postnorm.languages.lengths.tomita-05": 9},

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from position_bias.emergence import folded
 from position_bias.emergence import network as networks
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
@@ -118,7 +119,7 @@ def test_logits_maps_and_gradients_are_those_of_the_textbook(kind, residual, dep
     tokens = normal(len(kind), 2, T, D)
     targets = torch.arange(2 * len(kind)).view(len(kind), 2) % TASK.labels
     stack = stacked(kind, depth, residual)
-    logits = networks.label_logits(weights, stack, tokens)
+    logits = folded.label_logits(weights, stack, tokens)
     functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").backward()
     maps = networks.attention_maps(weights, stack, tokens)
     assert maps.shape == (len(kind), depth, 2, T, T)
@@ -147,7 +148,7 @@ def permuted(tokens):
 def test_without_mask_and_encoding_the_order_of_the_tokens_does_not_matter(residual, depth):
     of = [Network("none", "none"), Network("none", "sin")]
     weights, stack, tokens = sharp(depth, 2), stacked(of, depth, residual), normal(2, 3, T, D)
-    logits, shuffled = (networks.label_logits(weights, stack, x) for x in (tokens, permuted(tokens)))
+    logits, shuffled = (folded.label_logits(weights, stack, x) for x in (tokens, permuted(tokens)))
     torch.testing.assert_close(logits[0], shuffled[0], rtol=1e-4, atol=1e-5)
     assert (logits[1] - shuffled[1]).abs().max() > 1e-2
 
@@ -155,7 +156,7 @@ def test_without_mask_and_encoding_the_order_of_the_tokens_does_not_matter(resid
 @pytest.mark.parametrize(("mask", "reach"), [("causal", 0), ("window", 4), ("prefix", 3)])
 def test_a_mask_gives_the_order_of_the_tokens_a_meaning(mask, reach):
     weights, stack, tokens = sharp(2, 1), stacked([Network(mask, "none", reach)], 2, False), normal(1, 3, T, D)
-    logits, shuffled = (networks.label_logits(weights, stack, x) for x in (tokens, permuted(tokens)))
+    logits, shuffled = (folded.label_logits(weights, stack, x) for x in (tokens, permuted(tokens)))
     assert (logits - shuffled).abs().max() > 1e-2
 
 
@@ -180,12 +181,12 @@ def test_equal_tokens_are_told_apart_by_their_distance_alone(mask, encoding, slo
 @KINDS
 def test_a_mate_with_another_mask_has_no_influence(kind, residual):
     weights, tokens = sharp(3, len(kind)), normal(len(kind), 4, T, D)
-    together = networks.label_logits(weights, stacked(kind, 3, residual), tokens)
+    together = folded.label_logits(weights, stacked(kind, 3, residual), tokens)
     maps = networks.attention_maps(weights, stacked(kind, 3, residual), tokens)
     for member, network in enumerate(kind):
         own = {name: value[member : member + 1] for name, value in weights.items()}
         stack = stacked([network], 3, residual)
-        alone = networks.label_logits(own, stack, tokens[member : member + 1])
+        alone = folded.label_logits(own, stack, tokens[member : member + 1])
         torch.testing.assert_close(alone[0], together[member], rtol=1e-5, atol=1e-6)
         alone = networks.attention_maps(own, stack, tokens[member : member + 1])
         torch.testing.assert_close(alone[0], maps[member], rtol=1e-5, atol=1e-6)
@@ -195,7 +196,7 @@ def test_a_mate_with_another_mask_has_no_influence(kind, residual):
 @KINDS
 def test_gradients_stay_with_their_member(kind, residual):
     weights = {name: value.requires_grad_() for name, value in sharp(2, len(kind)).items()}
-    logits = networks.label_logits(weights, stacked(kind, 2, residual), normal(len(kind), 3, T, D))
+    logits = folded.label_logits(weights, stacked(kind, 2, residual), normal(len(kind), 3, T, D))
     logits[1].square().sum().backward()
     for value in weights.values():
         assert value.grad[1].abs().max() > 0
@@ -289,7 +290,7 @@ def test_networks_that_there_are_not_are_named_in_one_line(task, of, message):
 def test_an_odd_width_is_enough_without_pairs():
     stack = networks.stack(ODD, [Network("causal", "none"), Network("causal", "decay")], 2, True, DECAY, "cpu")
     weights = networks.initial(ODD, 2, [0, 1], "cpu")
-    assert networks.label_logits(weights, stack, normal(2, 3, T, 7)).isfinite().all()
+    assert folded.label_logits(weights, stack, normal(2, 3, T, 7)).isfinite().all()
 
 
 # Norms
@@ -346,7 +347,7 @@ def test_networks_with_norms_are_those_of_the_textbook(encoding, placement, dept
     tokens = normal(2, 2, T, D, seed=5)
     targets = torch.tensor([[1, 2], [3, 4]])
     stack = networks.stack(TASK, [network] * 2, depth, True, DECAY, "cpu", placement=placement)
-    logits = networks.label_logits(weights, stack, tokens)
+    logits = folded.label_logits(weights, stack, tokens)
     functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").backward()
     maps = networks.attention_maps(weights, stack, tokens)
     for member in range(2):
@@ -387,9 +388,9 @@ def test_without_norms_what_is_folded_is_what_is_not():
     """The network with norms takes another path; without its norms it would be that of the first tests."""
     weights, tokens = sharp(3, len(PLAIN)), normal(len(PLAIN), 3, T, D)
     stack = stacked(PLAIN, 3, True)
-    represented = networks._unfolded(weights, stack, tokens + stack.added, [])
-    unfolded = networks._classify(weights, represented[:, :, -1])
-    torch.testing.assert_close(networks.label_logits(weights, stack, tokens), unfolded, rtol=1e-4, atol=1e-5)
+    represented = networks.represented(weights, stack, tokens + stack.added, [])
+    unfolded = networks.classify(weights, represented[:, :, -1])
+    torch.testing.assert_close(folded.label_logits(weights, stack, tokens), unfolded, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("placement", ["pre", "post", "peri"])

@@ -94,7 +94,7 @@ COMPLEMENT, LANGUAGES = "postnorm.set_complement.lengths", "postnorm.languages.l
         (
             "set_complement/learning_rate/set-complement-61",
             {"peri": 0.01},
-            "postnorm.set_complement.learning_rate has the task 'set-complement-61', of no length; use "
+            "postnorm.set_complement.learning_rate has rates for 'set-complement-61', which has no length; use "
             "set-complement-16, set-complement-32",
         ),
         (

@@ -121,7 +121,7 @@ def test_a_file_that_cannot_be_read_is_named(released_sample, tmp_path):
     (tree / "config/rollout/alibi/lost.yaml").symlink_to(tmp_path / "nothing")
     line = one_line(source.read, str(tree))
     assert "cannot be read (" in line
-    assert line.endswith("lost.yaml'); mend or copy that file")
+    assert line.endswith("lost.yaml'); repair that file or copy it again")
 
 
 def test_a_cut_answer_is_no_traceback(monkeypatch):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch.nn import functional
 
+from position_bias.emergence import folded, sequences
 from position_bias.emergence import network as networks
-from position_bias.emergence import sequences
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
 from position_bias.running import checkpoint, products
@@ -480,12 +480,12 @@ def train_networks(folder, members, residual, depth, spoil=lambda parameters: pa
 
     def loss(weights, iteration):
         tokens, targets = batches(iteration)
-        logits = networks.label_logits(weights, stack, tokens)
+        logits = folded.label_logits(weights, stack, tokens)
         each = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
         return each.view(targets.shape).mean(1)
 
     def observe(weights, iteration):
-        return networks.label_logits(weights, stack, batches(0)[0])
+        return folded.label_logits(weights, stack, batches(0)[0])
 
     parameters = spoil(networks.initial(TASK, depth, seeds, "cpu"))
     return run(folder, parameters=parameters, loss=loss, observe=observe, recipe=replace(RECIPE, iterations=15))
