@@ -148,7 +148,7 @@ def counts(table: pd.DataFrame) -> list[str]:
     for whose, heading in HEADINGS.items():
         of_whose = table[(table["whose"] == whose) & ~table["garbled"].astype(bool)]
         settled = of_whose[of_whose["settled"].astype(bool)]
-        smaller = of_whose[~of_whose["settled"].astype(bool) & (of_whose["verdict"] != UNTESTABLE)]
+        smaller = of_whose[_smaller(of_whose)]
         without = len(of_whose) - len(settled) - len(smaller)
         if len(of_whose):
             sentences.append(
@@ -166,11 +166,16 @@ def _numbers(claims: pd.DataFrame) -> str:
     return ", ".join(f"{found.get(verdict, 0)} {word}" for verdict, word in words.items())
 
 
+def _smaller(table: pd.DataFrame) -> pd.Series:
+    """Which claims have a verdict that is seen at a smaller scale only; what has no data has none."""
+    return ~table["settled"].astype(bool) & (table["verdict"] != UNTESTABLE)
+
+
 def short(table: pd.DataFrame) -> str:
     """The scorecard in a terminal: how many claims are settled, then a line a claim, in brackets where it is not."""
     lines = ["Verdicts in brackets are seen at a smaller scale than the claim is about.", "", *counts(table)]
     for (paper, whose), claims in table.groupby(["paper", "whose"], sort=False):
-        marked = claims["verdict"].where(claims["settled"].astype(bool), "(" + claims["verdict"] + ")")
+        marked = claims["verdict"].where(~_smaller(claims), "(" + claims["verdict"] + ")")
         width = max(map(len, marked))
         rows = zip(marked, claims["item"], as_stated(claims), strict=True)
         lines += [
@@ -183,12 +188,13 @@ def short(table: pd.DataFrame) -> str:
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
     """The scorecard for people: claim, verdict, what was measured, who says so, and where the finding is told."""
-    marked = table["verdict"].where(table["settled"].astype(bool), table["verdict"] + ", at a smaller scale")
+    marked = table["verdict"].where(~_smaller(table), table["verdict"] + ", at a smaller scale")
+    by_scale = (" (" + table["by scale"] + ")").where(table["verdict"] != UNTESTABLE, "")
     intervals = zip(table["measured"], table["low"], table["high"], table["n"], table["quantity"], strict=True)
     return pd.DataFrame(
         {
             "claim": table["item"] + ": " + as_stated(table),
-            "verdict": marked + " (" + table["by scale"] + ")",
+            "verdict": marked + by_scale,
             "measured": [
                 f"{measured:.3g} [{low:.3g}, {high:.3g}], n = {n}: {quantity}"
                 for measured, low, high, n, quantity in intervals

@@ -10,6 +10,7 @@ import pytest
 from workflow import rules
 
 from position_bias.verdicts.claim import registry
+from position_bias.verdicts.scorecard import as_stated, counts, readable, short
 
 ROOT = Path(__file__).parents[2]
 READMES = ("README.md", "results/README.md", "figures/README.md", "published/README.md", "evidence/README.md")
@@ -79,12 +80,101 @@ def test_every_figure_in_the_map_names_the_data_that_it_is_drawn_from(mapped):
     assert data["figures/scorecard.pdf"] == ["results/tables/scorecard.csv"]
 
 
-def test_the_scorecard_that_is_kept_is_of_the_claims_of_the_registry():
-    kept = pd.read_csv(ROOT / "docs/scorecard.csv")
-    claims = registry(ROOT / "published/claims.csv")
-    stated = [(claim.id, claim.statement, claim.whose, claim.shown) for claim in claims]
-    assert list(kept[["claim", "statement", "whose", "shown"]].itertuples(index=False, name=None)) == stated
+@pytest.fixture(scope="module")
+def claims():
+    return registry(ROOT / "published/claims.csv")
+
+
+@pytest.fixture(scope="module")
+def kept():
+    """The scorecard that is kept beside the pages."""
+    return pd.read_csv(ROOT / "docs/scorecard.csv")
+
+
+def test_the_scorecard_that_is_kept_is_of_the_claims_of_the_registry(claims, kept):
+    columns = ["paper", "item", "statement", "whose", "needs", "garbled", "table", "shown"]
+    stated = [(claim.id, *(getattr(claim, column) for column in columns)) for claim in claims]
+    assert list(kept[["claim", *columns]].itertuples(index=False, name=None)) == stated
     assert set(kept["scale"]) == {"laptop"}
+
+
+def test_the_page_of_the_scorecard_is_written_from_its_table(kept):
+    written = [
+        tuple(cell.strip() for cell in row)
+        for row in readable(kept.fillna({"by scale": ""})).itertuples(index=False, name=None)
+    ]
+    shown = [tuple(cell.strip() for cell in line.strip("| ").split(" | ")) for line in scorecard_page()]
+    assert shown == written
+
+
+def scorecard_page():
+    """Lines of the table of the scorecard, without its header."""
+    return [line for line in (ROOT / "docs/scorecard.md").read_text().splitlines() if line.startswith("| ")][1:]
+
+
+def one_line(text):
+    return " ".join(text.split())
+
+
+def test_readme_report_and_terminal_count_the_claims_of_the_scorecard_that_is_kept(kept):
+    first_paragraph = (ROOT / "README.md").read_text().split("\n\n")[1]
+    assert "`layernorm` from a review page only, and `postnorm` from a summary only" in one_line(first_paragraph)
+    report = re.sub(r"^- ", "", (ROOT / "docs/deviations.md").read_text(), flags=re.MULTILINE)
+    sentences = counts(kept)
+    assert len(sentences) == 4  # of the papers, of secondary sources, ours, and what may be garbled
+    for text in (first_paragraph, report, short(kept)):
+        assert one_line(" ".join(sentences)) in one_line(text)
+
+
+def test_the_terminal_shows_every_claim_of_the_scorecard_that_is_kept(kept):
+    shown = [line.strip() for line in short(kept).splitlines() if line.startswith("  ")]
+    smaller = ~kept["settled"] & (kept["verdict"] != "not testable here")
+    verdicts = kept["verdict"].where(~smaller, "(" + kept["verdict"] + ")")
+    claimed = zip(verdicts, kept["item"], as_stated(kept), strict=True)
+    assert sorted(map(one_line, shown)) == sorted(f"{verdict} {item}: {said}" for verdict, item, said in claimed)
+
+
+def anchors(page):
+    return re.findall(r'<a id="([^"]+)"></a>', page.read_text())
+
+
+def test_the_report_has_an_anchor_for_every_claim_and_for_no_other(claims):
+    there = anchors(ROOT / "docs/deviations.md")
+    papers = tuple(f"{paper}-" for paper in {claim.paper for claim in claims})
+    assert {claim.id for claim in claims} - set(there) == set()
+    assert {anchor for anchor in there if anchor.startswith(papers)} - {claim.id for claim in claims} == set()
+    assert len(there) == len(set(there))
+
+
+def test_every_finding_of_the_report_has_its_five_parts():
+    parts = ["Claim", "What we did", "Result", "Why we think so", "Scope"]
+    findings = re.findall(
+        r"(?:<a id=.*\n)+### .*\n((?:(?!^#|^<a id).*\n)*)", (ROOT / "docs/deviations.md").read_text(), re.MULTILINE
+    )
+    assert len(findings) > 30
+    for finding in findings:
+        assert [part for part in re.findall(r"^- \*\*([\w ]+)\*\*", finding, re.MULTILINE) if part in parts] == parts
+
+
+def test_every_link_to_an_anchor_resolves():
+    targets = [
+        (page.parent / target.partition("#")[0] if target.partition("#")[0] else page, target.partition("#")[2])
+        for page in PAGES
+        for target in links(page)
+        if "#" in target
+    ]
+    assert len(targets) >= len(scorecard_page())
+    headings = {file: set(anchors(file)) | set(map(slug, headings_of(file))) for file, _ in targets}
+    assert [(file, anchor) for file, anchor in targets if anchor not in headings[file]] == []
+
+
+def headings_of(page):
+    return re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+
+
+def slug(heading):
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def test_every_caption_is_used_and_every_caption_used_is_there():
