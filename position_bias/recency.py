@@ -12,16 +12,16 @@ from position_bias.attention import Array, causal_mask
 FIRST_ROW = 8  # that is looked at: it has two keys a quarter
 
 
-def recency_weights(n: int, first_row: int = FIRST_ROW) -> Array:
+def recency_weights(n: int) -> Array:
     """Weights `[n, n]` whose sum with scores is their recency: linear, so that means over sequences may come first.
 
-    Recency is the mean over rows i >= `first_row` of the mean of the last quarter of the keys j < i less that of the
-    first; a quarter is max(1, i // 4) keys. Raises ValueError where no row is left, or one has fewer than 2 keys.
+    Recency is the mean over rows i >= `FIRST_ROW` of the mean of the last quarter of the keys j < i less that of the
+    first; a quarter is i // 4 keys. Raises ValueError where no row is left.
     """
-    rows = _rows(n, first_row)
+    rows = _rows(n)
     weights = np.zeros((n, n))
     for i in rows:
-        quarter = max(1, i // 4)
+        quarter = i // 4
         weights[i, :quarter] = -1 / quarter
         weights[i, i - quarter : i] = 1 / quarter
     return weights / len(rows)
@@ -55,7 +55,7 @@ def mean_relative_position(attention: npt.ArrayLike) -> Array:
     """
     attention = np.asarray(attention, np.float64)
     n = attention.shape[-1]
-    rows = np.array(_rows(n, FIRST_ROW))
+    rows = np.array(_rows(n))
     earlier = (attention * _earlier(n))[..., rows, :]
     with np.errstate(invalid="ignore"):
         places = earlier @ np.arange(n) / (rows - 1) / earlier.sum(axis=-1)
@@ -66,9 +66,7 @@ def _earlier(n: int) -> npt.NDArray[np.bool_]:
     return causal_mask(n) & ~np.eye(n, dtype=bool)
 
 
-def _rows(n: int, first_row: int) -> range:
-    if first_row < 2:
-        raise ValueError(f"first_row = {first_row}: a row needs 2 earlier keys to compare; give at least 2")
-    if n <= first_row:
-        raise ValueError(f"n = {n}: recency looks at rows from {first_row} on, counted from 0; give more tokens")
-    return range(first_row, n)
+def _rows(n: int) -> range:
+    if n <= FIRST_ROW:
+        raise ValueError(f"n = {n}: recency looks at rows from {FIRST_ROW} on, counted from 0; give more tokens")
+    return range(FIRST_ROW, n)

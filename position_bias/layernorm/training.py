@@ -21,7 +21,7 @@ from position_bias.running import runtime
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
-from position_bias.small_networks.decoder import Architecture, Seen
+from position_bias.small_networks.decoder import Architecture, Seen, Size
 from position_bias.small_networks.ensemble import Recipe
 
 STATES = ("untrained", "trained")
@@ -49,16 +49,6 @@ class Data:
         uniform = torch.rand(count, self.vocabulary, generator=generator, device=device)
         frequencies = uniform / uniform.amax(1, keepdim=True)  # so that no power makes all of them 0
         return torch.multinomial(frequencies**self.skew, self.tokens + 1, replacement=True, generator=generator)
-
-
-@dataclass(frozen=True)
-class Size:
-    """Of every network."""
-
-    layers: int
-    width: int
-    heads: int
-    hidden: int
 
 
 def train(

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from position_bias.postnorm import training
 from position_bias.postnorm.tasks import SetComplement, Task
-from position_bias.postnorm.training import Outcome, Setting, Size
+from position_bias.postnorm.training import Outcome, Setting
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks.averaging import Averaging, bema
+from position_bias.small_networks.decoder import Size
 from position_bias.small_networks.ensemble import Recipe
 
 POINTS = 400  # of a curve along training

@@ -19,23 +19,13 @@ from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.averaging import Averaging
-from position_bias.small_networks.decoder import Architecture, Seen
+from position_bias.small_networks.decoder import Architecture, Seen, Size
 from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
 
 QUANTITIES = ("tvd", "legal_tvd", "leak", "gap", "largest_weight")
 DRAWN = 2048  # training sequences of a seed that are drawn at once
 PART = 64  # test sequences of a seed that pass through the networks at once
 LENGTHS_A_BIN = 4  # at which words are told from near misses
-
-
-@dataclass(frozen=True)
-class Size:
-    """Of every network; hidden = 0 is attention only."""
-
-    layers: int
-    width: int
-    heads: int
-    hidden: int
 
 
 @dataclass(frozen=True)

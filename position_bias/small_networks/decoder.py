@@ -23,6 +23,16 @@ Weights = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
+class Size:
+    """How large a network is; hidden = 0 is attention only."""
+
+    layers: int
+    width: int
+    heads: int
+    hidden: int
+
+
+@dataclass(frozen=True)
 class Architecture:
     """What the members of a stack share."""
 

@@ -11,6 +11,7 @@ import pandas as pd
 from safetensors import safe_open
 
 VARIANTS = ("a", "b", "c", "half", "measured", "uniform", "last")
+PROFILES = ["model", "checkpoint", "dataset", "estimator", "variant", "position", "value", "low", "high"]  # columns
 KEYS = ["dataset", "n", "model", "checkpoint", "estimator"]
 PUBLISHED = "published"  # the checkpoint of a row that the paper prints
 

@@ -130,17 +130,9 @@ def mean_row(
     low, high = map(float, t_interval(values, level))
     measured = float(values.mean()) if len(values) else math.nan
     diverged = int(observed.isna().sum())
+    interval, kept = (low, high), len(values)
     return row(
-        claim,
-        item,
-        quantity,
-        prediction,
-        measured,
-        (low, high),
-        len(values),
-        source,
-        identity=identity,
-        diverged=diverged,
+        claim, item, quantity, prediction, measured, interval, kept, source, identity=identity, diverged=diverged
     )
 
 

@@ -1,5 +1,6 @@
 from position_bias.layernorm import training
 from position_bias.running import artifacts, resumable
+from position_bias.small_networks.decoder import Size
 from position_bias.small_networks.ensemble import Recipe
 
 norm, rate, numbers = snakemake.wildcards.norm, snakemake.params.learning_rate, snakemake.params.trained
@@ -7,7 +8,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "layer
     found = training.train(
         norm,
         training.Data(**numbers["data"]),
-        training.Size(**numbers["size"]),
+        Size(**numbers["size"]),
         range(numbers["seeds"]),
         Recipe(numbers["iterations"], rate, numbers["weight_decay"], warmup=numbers["warmup"], decay=True),
         place,

@@ -1,8 +1,9 @@
 import pandas as pd
 
 from position_bias.postnorm import experiments, settings, tasks
-from position_bias.postnorm.training import Setting, Size
+from position_bias.postnorm.training import Setting
 from position_bias.running import artifacts, resumable
+from position_bias.small_networks.decoder import Size
 from position_bias.small_networks.ensemble import seeds_of_sweep
 
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", "sweep", narrow=True) as place:

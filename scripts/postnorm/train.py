@@ -3,8 +3,9 @@ from pathlib import Path
 import pandas as pd
 
 from position_bias.postnorm import experiments, settings, tasks
-from position_bias.postnorm.training import Setting, Size
+from position_bias.postnorm.training import Setting
 from position_bias.running import artifacts, provenance, resumable
+from position_bias.small_networks.decoder import Size
 
 with resumable.job(
     snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", snakemake.wildcards.task, narrow=True

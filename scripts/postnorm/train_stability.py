@@ -1,8 +1,9 @@
 from dataclasses import replace
 
 from position_bias.postnorm import experiments, tasks
-from position_bias.postnorm.training import Setting, Size
+from position_bias.postnorm.training import Setting
 from position_bias.running import artifacts, resumable
+from position_bias.small_networks.decoder import Size
 
 with resumable.job(
     snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", "stability", narrow=True

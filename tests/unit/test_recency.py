@@ -32,11 +32,6 @@ def test_recency_is_its_definition(n, seed):
     assert recency(scores) == pytest.approx(np.array(expected), abs=1e-12)
 
 
-def test_short_rows_have_quarters_of_one_key():
-    weights = recency_weights(4, first_row=2)
-    assert weights.tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [-0.5, 0.5, 0, 0], [-0.5, 0, 0.5, 0]]
-
-
 def test_recency_knows_order_and_nothing_else():
     n = 30
     i, j = np.indices((n, n))
@@ -85,7 +80,6 @@ def test_attention_to_nothing_earlier_has_no_position():
     ("call", "message"),
     [
         (lambda: recency_weights(FIRST_ROW), "n = 8"),
-        (lambda: recency_weights(20, first_row=1), "first_row = 1"),
         (lambda: recency(np.zeros((5, 5))), "n = 5"),
         (lambda: mean_relative_position(np.zeros((3, 3))), "n = 3"),
     ],

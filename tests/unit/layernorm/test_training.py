@@ -9,11 +9,11 @@ import torch
 
 from position_bias import recency
 from position_bias.layernorm import training
-from position_bias.layernorm.training import COLUMNS, NETWORKS, Data, Size
+from position_bias.layernorm.training import COLUMNS, NETWORKS, Data
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder
-from position_bias.small_networks.decoder import Architecture
+from position_bias.small_networks.decoder import Architecture, Size
 from position_bias.small_networks.ensemble import Recipe
 
 DATA = Data(vocabulary=6, tokens=12, skew=4.0)

@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from position_bias.postnorm import experiments, tasks, training
-from position_bias.postnorm.training import Setting, Size
+from position_bias.postnorm.training import Setting
 from position_bias.running import configuration
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.averaging import Averaging
+from position_bias.small_networks.decoder import Size
 from position_bias.small_networks.ensemble import Recipe
 
 ROOT = Path(__file__).parents[3]

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from position_bias.postnorm import languages, tasks, training
 from position_bias.postnorm.lengths import BINS, bin_of
-from position_bias.postnorm.training import SCHEMES, Outcome, Setting, Size
+from position_bias.postnorm.training import SCHEMES, Outcome, Setting
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder
 from position_bias.small_networks.averaging import Averaging
-from position_bias.small_networks.decoder import Architecture
+from position_bias.small_networks.decoder import Architecture, Size
 from position_bias.small_networks.ensemble import Recipe, Trained
 
 TASK = tasks.SetComplement(6)

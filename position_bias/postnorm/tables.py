@@ -1,0 +1,7 @@
+"""Columns of the tables that trainings and the construction write, as checks and figures read them."""
+
+TESTS = ["task", "scheme", "seed", "length", "quantity", "value", "trained"]  # trained: the length in training
+DIMENSION = [*TESTS, "width"]
+AVERAGING = [*TESTS, "decay", "weights", "eta"]
+STABILITY = ["scheme", "layers", "learning_rate", "seed", "iteration", "loss", "gradient_norm"]
+CONSTRUCTION = ["scheme", "v", "length", "predicted", "measured", "low", "high"]
