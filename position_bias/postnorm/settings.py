@@ -39,8 +39,13 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
         if name not in (known := postnorm[MINIMAL]["lengths"]):
             named = ", ".join(known)
             yield f"postnorm.{MINIMAL}.learning_rate has rates for {name!r}, which has no length; use {named}"
-    for name, length in postnorm["averaging"]["lengths"].items():
-        yield from _faults_of_complement("postnorm.averaging.lengths", name, length)
+    for vocabulary in postnorm["averaging"]["vocabularies"]:
+        share = postnorm["averaging"]["trained_share"]
+        if not 1 <= round(share * vocabulary) < vocabulary:
+            yield (
+                f"postnorm.averaging.trained_share = {share} gives training sequences of {round(share * vocabulary)} of "
+                f"{vocabulary} tokens; give a share that leaves at least one in and one out"
+            )
     for name in postnorm[LANGUAGE]["lengths"]:
         yield from _faults_of_language(f"postnorm.{LANGUAGE}.lengths", name)
     for name in postnorm["sweep"]["languages"]:

@@ -12,8 +12,8 @@ with resumable.job(
 ) as place:
     numbers, common = snakemake.params.numbers, snakemake.params.common
     found = []
-    for name, length in numbers["lengths"].items():
-        task = tasks.task(name)
+    for vocabulary in numbers["vocabularies"]:
+        task, length = tasks.SetComplement(vocabulary), round(numbers["trained_share"] * vocabulary)
         tests = experiments.by_average(
             task,
             numbers["scheme"],
@@ -29,8 +29,8 @@ with resumable.job(
     artifacts.write_table(snakemake.output.tests, pd.concat(found, ignore_index=True).assign(**place.made_with))
     run = {
         "task": "averaging",
-        "tasks": " ".join(numbers["lengths"]),
-        **{name: numbers[name] for name in ("scheme", "seeds", "iterations", "batch", "learning_rate", "kappa")},
+        "vocabularies": " ".join(map(str, numbers["vocabularies"])),
+        **{name: numbers[name] for name in ("trained_share", "scheme", "seeds", "iterations", "batch", "learning_rate", "kappa")},
         **provenance.training(Path(snakemake.scriptdir).parents[1], place.folder, place.device),
     }
     artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
