@@ -30,7 +30,10 @@ with resumable.job(
     run = {
         "task": "averaging",
         "vocabularies": " ".join(map(str, numbers["vocabularies"])),
-        **{name: numbers[name] for name in ("trained_share", "scheme", "seeds", "iterations", "batch", "learning_rate", "kappa")},
+        **{
+            name: numbers[name]
+            for name in ("trained_share", "scheme", "seeds", "iterations", "batch", "learning_rate", "kappa")
+        },
         **provenance.training(Path(snakemake.scriptdir).parents[1], place.folder, place.device),
     }
     artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
