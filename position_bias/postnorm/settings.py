@@ -43,8 +43,8 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
         share = postnorm["averaging"]["trained_share"]
         if not 1 <= round(share * vocabulary) < vocabulary:
             yield (
-                f"postnorm.averaging.trained_share = {share} gives training sequences of {round(share * vocabulary)} of "
-                f"{vocabulary} tokens; give a share that leaves at least one in and one out"
+                f"postnorm.averaging.trained_share = {share} gives training sequences of {round(share * vocabulary)} "
+                f"of {vocabulary} tokens; give a share that leaves at least one in and one out"
             )
     for name in postnorm[LANGUAGE]["lengths"]:
         yield from _faults_of_language(f"postnorm.{LANGUAGE}.lengths", name)
