@@ -3,8 +3,8 @@
 # (token ids, int64 [prompts, n]), where {tokenizer} is offline or a model of the hub, which has its own.
 #
 # Language models. Those trained here, in: training text, tokenizer; out: results/models/{model}/seed{seed}/step{step}/, a
-# Hugging Face directory for every kept step, and loss.csv beside them; a killed job resumes from checkpoints/. Those of
-# the hub, out: results/hub/{model}.json, which says what files they have in the hub's cache.
+# Hugging Face directory for every kept step, and loss.csv beside them; a killed job resumes from checkpoints/training/.
+# Those of the hub, out: results/hub/{model}.json, which says what files they have in the hub's cache.
 #
 # One forward and backward pass over the prompts yields every measured quantity. In: a model directory, prompts.
 # Out: results/measure/{model}/{checkpoint}/{dataset}/n{n}/, one quantity a file; {checkpoint} is seed{seed}/step{step} of

@@ -651,6 +651,34 @@ def test_where_figure_1_shows_every_model_there_is_no_figure_2(mine):
     assert "structural/fig2" not in mine.snakemake("all -n --cores 1")
 
 
+def test_a_model_of_figure_1_need_not_be_measured(fresh):
+    for measured, shown, missing in (("falcon", "fig2", "fig1"), ("bloom", "fig1", "fig2")):
+        fewer = f"--config measure='{{models: [{measured}]}}'"
+        planned = fresh.planned(f"structural {fewer}")
+        assert f"structural_draw_{shown}" in planned
+        assert f"structural_draw_{missing}" not in planned
+        ended = fresh.run(f"snakemake figures/structural/{missing}.pdf -n --cores 1 {fewer}")
+        assert ended.returncode != 0
+        line = "error: config: structural.fig1 = ['bloom', 'mpt'] leaves this figure without a model; name "
+        assert ended.stdout.splitlines()[-1].startswith(line)
+        assert "Traceback" not in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("--config fig1='[bloom]'", "fig1 is now structural.fig1; change what sets it"),
+        ("--config training='{checkpoint_every: 5}'", "training.checkpoint_every is now checkpoint_every.training; "),
+        ("--configfile old.yaml", "published_source is now released.source; published_long is now released.sampled"),
+    ],
+)
+def test_an_old_key_ends_in_one_line_before_any_job(fresh, tmp_path, arguments, line):
+    (tmp_path / "old.yaml").write_text("published_source: somewhere\npublished_long: [256]\n")
+    ended = fresh.run(f"snakemake all -n --cores 1 {arguments.replace('old.yaml', str(tmp_path / 'old.yaml'))}")
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[-1].startswith(f"error: config: {line}")
+
+
 def test_one_changed_number_rebuilds_what_depends_on_it(mine):
     mine.configure({"rollout": {"bootstrap": 60}})
     rollouts = {"rollout": EVERYTHING["rollout"], **only(*AFTER_ROLLOUTS)}
