@@ -51,7 +51,7 @@ MULTIPLES = (1.0, 2.0, 4.0)  # Lemma I.1, d = 6: alpha
 # Tokens and window of the sequences whose bound in Theorem 4.2 falls below 1/2 within 100 layers: eps^R is about w^-R
 SHORT = ((3, 2), (4, 2), (5, 2), (5, 3), (7, 3), (7, 4))
 FAINT = 0.05  # of random logits there, which keeps eps close to 1/w
-RATIOS, NARROW = (32, 64), (3, 5)  # (tokens - 1) / (window - 1), and windows, where layers are counted
+RATIOS, NARROW = (16, 32), (3, 5)  # (tokens - 1) / (window - 1), and windows, where layers are counted
 CLOSE = 0.1  # relative: of a count of layers, where the rest is of the order of log(window)
 # Ids of claims that rows of several items speak of
 CONSTANTS = "emergence-appendix-a-e"  # the constants that the proofs print
@@ -80,8 +80,6 @@ def statements(
     longest = max(n for n, _ in SHORT)
     if tokens < longest:
         raise ValueError(f"tokens = {tokens}: windows and prefixes need at least {longest}")
-    if layers < tokens:
-        raise ValueError(f"layers = {layers}: through a window of 2, {tokens} tokens need at least {tokens}")
     path_layers = max(DEPTHS) + 1
     logits = theory.random_logits(layers, draws, tokens, seed)
     contents = {"random attention": logits, "uniform attention": np.zeros((layers, 1, tokens, tokens))}
@@ -139,13 +137,11 @@ def _windows(contents: dict[str, Array]) -> Iterator[dict[str, object]]:
     for content, logits in contents.items():
         n = logits.shape[-1]
         for window in (w for w in theory.WINDOWS if w < n):
-            mask, setting, steps = (
-                sliding_window_mask(n, window),
-                f"window {window}; {content}",
-                theory.walk_length(n, window),
-            )
-            attention = masked_softmax(logits, mask)
+            mask, setting = sliding_window_mask(n, window), f"window {window}; {content}"
+            attention, steps = masked_softmax(logits, mask), theory.walk_length(n, window)
             yield _limit(WINDOW, item, "1 - P(first token)", theory.products(attention), 1, setting)
+            if steps > len(attention):
+                continue  # too few layers for a walk
             floor = theory.smallest_weight(attention, mask) ** steps
             least = theory.smallest_weight(theory.blocks(attention, steps), causal_mask(n))
             quantity = f"smallest weight of R = {steps} layers over eps^R; {setting}"
