@@ -17,22 +17,50 @@ from torch import Tensor
 
 from position_bias.language_models.rotation import Rotation
 
+DENSE_UP_TO = 1024  # tokens; up to there products of matrices are faster than Fourier transforms
+
 Array = NDArray[np.float64]
 
 
-def distance_sums(query: Tensor, key: Tensor) -> Tensor:
-    """Sums over i of q_i . k_(i-k) at every distance k, over the prompts too, in O(n log n): float32 [H, n].
+def logit_sums(query: Tensor, key: Tensor, window: int | None) -> tuple[Tensor, Tensor]:
+    """Sums of q_i . k_j over what is read, by row i and by distance i - j, over the prompts too: two float32 [H, n].
 
-    Queries are [B, H, n, d]; keys may have fewer heads, each of which serves H / heads neighbouring queries.
+    Queries are [B, H, n, d]; keys may have fewer heads, each of which serves H / heads neighbouring queries. The sums
+    by distance are those of all pairs, whatever the `window`.
     """
+    if query.shape[2] <= DENSE_UP_TO:
+        return _dense_sums(query, key, window)
+    return _row_sums(query, key, window), _distance_sums(query, key)
+
+
+def _dense_sums(query: Tensor, key: Tensor, window: int | None) -> tuple[Tensor, Tensor]:
+    """By way of the logits themselves, summed over prompts and head dimension at once."""
+    key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1).flip(2)
+    by_head = (part.float().permute(1, 2, 0, 3).flatten(2) for part in (query, key))
+    by_distance = skewed(torch.matmul(next(by_head), next(by_head).mT))
+    return by_distance[..., :window].sum(-1), by_distance.sum(-2)
+
+
+def skewed(reversed_rows: Tensor) -> Tensor:
+    """Rows by distance in place of position: [H, n, n], keys from last to first -> column k of row i is key i - k.
+
+    Where there is no such key, 0.
+    """
+    n = reversed_rows.shape[-1]
+    padded = torch.nn.functional.pad(reversed_rows, (0, n)).flatten(1)
+    return padded[:, :-n].unflatten(1, (n, -1))[..., n - 1 :]  # each row begins one place further right
+
+
+def _distance_sums(query: Tensor, key: Tensor) -> Tensor:
+    """By Fourier transforms, in O(n log n)."""
     n = query.shape[2]
     turned = torch.fft.rfft(_grouped(query, key).float(), 2 * n, dim=-2)
     still = torch.fft.rfft(key.float(), 2 * n, dim=-2)[:, :, None].conj()
     return torch.fft.irfft((turned * still).sum((0, -1)), 2 * n, dim=-1)[..., :n].flatten(0, 1)
 
 
-def row_sums(query: Tensor, key: Tensor, window: int | None) -> Tensor:
-    """Sums of q_i . k_j over the tokens j <= i that a token i reads, over the prompts too: float32 [H, n]."""
+def _row_sums(query: Tensor, key: Tensor, window: int | None) -> Tensor:
+    """By running sums of keys, in O(n)."""
     sums = key.float().cumsum(-2)
     if window is not None:
         sums = sums - torch.nn.functional.pad(sums, (0, 0, window, 0))[..., : sums.shape[-2], :]

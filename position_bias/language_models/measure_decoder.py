@@ -85,8 +85,6 @@ class _Record:
         self.hears = False  # layers that are computed again, for the backward pass, go unheard
         self.residual: dict[int, Tensor] = {}  # squared token norms of x, from a block's entry to its update
         self.gradient: dict[int, Tensor] = {}  # at x + u, from there back to the block's entry
-        distance = torch.arange(n)[:, None] - torch.arange(n)
-        self.distance = distance[distance >= 0]
 
     def see(self, model: PreTrainedModel, tokens: Tensor) -> None:
         self.hears = True
@@ -130,13 +128,14 @@ class _Record:
         if not self.hears:
             return
         layer = self.layout.layers[place]
-        query, key = seen.query.detach().float(), seen.key.detach().float()
-        self.tally.add("distances", place, seen.scaling * kernels.distance_sums(query, key).double())
-        self.tally.add("rows", place, seen.scaling * kernels.row_sums(query, key, layer.window).double())
+        query, key = seen.query.detach(), seen.key.detach()
+        for name, sums in zip(("rows", "distances"), kernels.logit_sums(query, key, layer.window), strict=True):
+            self.tally.add(name, place, seen.scaling * sums.double())
         if self.layout.rotary:
-            still = layer.rotation.undo(query, key) if layer.rotation else (query, key)
+            summed = (part.float().sum(0, keepdim=True) for part in (query, key))
+            still = layer.rotation.undo(*summed) if layer.rotation else summed
             for name, part in zip(("query", "key"), still, strict=True):
-                self.tally.add(name, place, part.double().mean(2).sum(0))
+                self.tally.add(name, place, part[0].mean(-2).double())
 
     def attend(self, place: int, out: Any) -> None:
         if not self.hears:
@@ -144,11 +143,10 @@ class _Record:
         weights = weights_of(out, self.n)
         assert weights is not None
         total = weights.detach().float().sum((0, 1))
-        distance = self.distance.to(total.device)
-        lower = total[torch.ones_like(total, dtype=torch.bool).tril()]
-        self.tally.add("by distance", place, torch.zeros_like(total[0]).index_add_(0, distance, lower))
         if self.n <= MATRICES_UP_TO:
             self.tally.add("attention", place, total)
+        else:
+            self.tally.add("by distance", place, _distance_sums(total))
 
     def project(self, place: int, fused: Tensor, config: Any) -> None:
         if not self.hears:
@@ -183,13 +181,16 @@ class _Record:
         if self.alibi:
             kept |= {name: self.tally.of_prompts(name) for name in ("diagonal", "below")}
         passes.require_finite(kept)
-        by_distance = self.tally.means("by distance", len(layers), prompts * heads)
         attention = self.tally.means("attention", len(layers), prompts * heads)
-        assert by_distance is not None
+        if attention is None:
+            sums = self.tally.means("by distance", len(layers), prompts * heads)
+        else:
+            sums = np.stack([_distance_sums(torch.from_numpy(layer)).numpy() for layer in attention])
+        assert sums is not None
         return DecoderMeasurement(
             mixing={name: kept[f"lambda ({name})"] for name in estimators},
             influence=kept["influence"],
-            by_distance=(by_distance / np.arange(self.n, 0, -1)).astype(np.float32),
+            by_distance=(sums / np.arange(self.n, 0, -1)).astype(np.float32),
             attention=attention,
             kernels=self._kernels(prompts),
             windows=tuple(layer.window for layer in layers),
@@ -214,3 +215,8 @@ class _Record:
                 for at, layer in layers
             ]
         return {name: np.stack(of_layers).astype(np.float32) for name, of_layers in found.items()}
+
+
+def _distance_sums(attention: Tensor) -> Tensor:
+    """Sums over tokens of the weights [n, n] that they give to the one k before: [n]."""
+    return kernels.skewed(attention.flip(-1)[None])[0].sum(0)

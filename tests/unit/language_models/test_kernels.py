@@ -6,7 +6,8 @@ import torch
 from transformers.models.cohere.modeling_cohere import apply_rotary_pos_emb as turn_neighbours
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as turn_halves
 
-from position_bias.language_models.kernels import distance_sums, fitted_kernel, rotary_kernel, row_sums
+from position_bias.language_models import kernels
+from position_bias.language_models.kernels import fitted_kernel, logit_sums, rotary_kernel
 from position_bias.language_models.rotation import Rotation
 
 HEADS, SHARED, WIDTH = 6, 3, 4
@@ -16,17 +17,19 @@ def drawn(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
+@pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("shared", [HEADS, SHARED, 1])
 @pytest.mark.parametrize("n", [1, 2, 3, 17, 64])
-def test_sums_by_distance_and_by_row_are_those_of_the_dense_logits(n, shared):
+def test_sums_by_row_and_by_distance_are_those_of_the_logits(n, shared, dense, monkeypatch):
+    monkeypatch.setattr(kernels, "DENSE_UP_TO", n if dense else n - 1)
     query, key = drawn(2, HEADS, n, WIDTH), drawn(2, shared, n, WIDTH, seed=1)
-    dense = query.double() @ key.double().repeat_interleave(HEADS // shared, 1).mT
-    logits = dense.sum(0).numpy()
-    expected = np.stack([logits.diagonal(-k, 1, 2).sum(-1) for k in range(n)], -1)
-    np.testing.assert_allclose(distance_sums(query, key), expected, atol=2e-4)
+    logits = (query.double() @ key.double().repeat_interleave(HEADS // shared, 1).mT).sum(0).numpy()
+    by_distance = np.stack([logits.diagonal(-k, 1, 2).sum(-1) for k in range(n)], -1)
     for window in (None, 1, 2, 5, n, n + 3):
+        rows, distances = logit_sums(query, key, window)
         read = np.tri(n) - np.tri(n, k=-(window or n))
-        np.testing.assert_allclose(row_sums(query, key, window), (logits * read).sum(-1), atol=2e-4)
+        np.testing.assert_allclose(rows, (logits * read).sum(-1), atol=2e-4)
+        np.testing.assert_allclose(distances, by_distance, atol=2e-4)
 
 
 @pytest.mark.parametrize("window", [None, 1, 2, 3, 7, 19, 20, 30])
