@@ -286,10 +286,10 @@ def _sinks(trained: Trained) -> Iterator[Finding]:
             wide, narrow = (metric.loc[masks[end]][1] for end in (-1, 0))
             quantity = f"sink metric of the first token, {masks[-1]} - {masks[0]}; {vocabulary}"
             source = "K.4: on the first token where windows are wide"
-            yield Finding(claim, item, quantity, MORE, wide - narrow, source)
+            yield Finding("", item, quantity, MORE, wide - narrow, source)
             null_wide, null_narrow = (float(uniform.loc[masks[end]][1].iloc[0]) for end in (-1, 0))
             beyond_null = (wide - narrow) - (null_wide - null_narrow)
-            yield Finding("", item, f"{quantity}, beyond that of uniform attention", MORE, beyond_null, NULL)
+            yield Finding(claim, item, f"{quantity}, beyond that of uniform attention", MORE, beyond_null, source)
 
 
 def _per_token(sinks: pd.DataFrame, state: str) -> pd.DataFrame:

@@ -108,8 +108,9 @@ def _random_weights(table: pd.DataFrame, level: float) -> Iterator[dict[str, obj
 def _of_gram(norm: str, residual: float, layer: int) -> Iterator[tuple[str, Prediction, str]]:
     """What is predicted of a layer's Gram, of which claim that speaks, and who predicts it."""
     if norm == WITHOUT:
-        yield "layernorm-random-primacy", PRIMARY, EARLY
-        if layer == 2:
+        if layer > 2:
+            yield "layernorm-random-primacy", PRIMARY, EARLY
+        else:
             yield "", FLAT, "ours: <o_i, o_j> is the same for all j < i"
     elif residual:
         yield "layernorm-random-recency", RECENT, THEOREM if layer == 2 else ABSTRACT
