@@ -23,7 +23,7 @@ from position_bias.emergence.task import Task
 from position_bias.running import runtime
 from position_bias.small_networks import norms
 from position_bias.small_networks.ensemble import Parameters, uniform
-from position_bias.small_networks.norms import Placement
+from position_bias.small_networks.placements import Placement
 
 MLP = 3  # hidden layers of the classifier
 

@@ -7,12 +7,10 @@ Two studies are our addition: a causal mask alone, with residual connections, wh
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 from position_bias.emergence.task import Position
-
-if TYPE_CHECKING:  # every call of the workflow reads this module, and norms are a matter of torch
-    from position_bias.small_networks.norms import Placement
+from position_bias.small_networks.placements import Placement
 
 Encoding = Literal["none", "sin", "rope", "decay"]
 
@@ -53,7 +51,7 @@ class Study:
     bias: tuple[Position, ...]
     residual: bool
     networks: tuple[Network, ...] = ()
-    placement: "Placement" = "none"  # of LayerNorm
+    placement: Placement = "none"  # of LayerNorm
     masks: tuple[str, ...] = ("none", "causal", "window", "prefix")  # that its networks may have
 
     @property

@@ -1,14 +1,12 @@
 """What a configuration can ask of `layernorm`. It imports no torch, since every call of the workflow reads it."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from position_bias.attention import uneven_heads
+from position_bias.small_networks.placements import Norm, Placement
 
-if TYPE_CHECKING:  # every call of the workflow reads this module, and norms are a matter of torch
-    from position_bias.small_networks.norms import Norm, Placement
-
-NETWORKS: dict[str, tuple["Placement", "Norm", bool]] = {  # placement, norm, whether one stands before the read-out
+NETWORKS: dict[str, tuple[Placement, Norm, bool]] = {  # placement, norm, whether one stands before the read-out
     "none": ("none", "layer", False),
     "pre-layer": ("pre", "layer", True),
     "pre-rms": ("pre", "rms", True),

@@ -3,15 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from position_bias.attention import uneven_heads
 from position_bias.postnorm import languages
+from position_bias.small_networks.placements import Placement
 
-if TYPE_CHECKING:  # every call of the workflow reads this module, and norms are a matter of torch
-    from position_bias.small_networks.norms import Placement
-
-SCHEMES: dict[str, tuple["Placement", bool]] = {  # placement of RMSNorm, and whether one stands before the read-out
+SCHEMES: dict[str, tuple[Placement, bool]] = {  # placement of RMSNorm, and whether one stands before the read-out
     "none": ("none", False),
     "pre": ("pre", False),
     "pre-final": ("pre", True),

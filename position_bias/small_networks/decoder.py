@@ -17,7 +17,7 @@ from position_bias.attention import uneven_heads
 from position_bias.running import runtime
 from position_bias.small_networks import norms
 from position_bias.small_networks.ensemble import Parameters, normal
-from position_bias.small_networks.norms import Norm, Placement
+from position_bias.small_networks.placements import NORMS, Norm, Placement
 
 Weights = Mapping[str, Tensor]
 
@@ -49,8 +49,8 @@ class Architecture:
 
     def __post_init__(self) -> None:
         norms.normalised(self.placement)
-        if self.norm not in norms.NORMS:
-            raise ValueError(f"norm = {self.norm!r} is not known; use one of {', '.join(norms.NORMS)}")
+        if self.norm not in NORMS:
+            raise ValueError(f"norm = {self.norm!r} is not known; use one of {', '.join(NORMS)}")
         for name in ("inputs", "outputs", "width", "layers", "heads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} = {getattr(self, name)}: must be at least 1")

@@ -4,18 +4,15 @@ A norm acts on the last axis; its gain `[E, d]` is that of E stacked models, who
 """
 
 from collections.abc import Callable
-from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-Norm = Literal["rms", "layer"]
-Placement = Literal["none", "pre", "post", "peri", "peri-init"]
+from position_bias.small_networks.placements import PLACEMENTS, Norm, Placement
+
 Apply = Callable[[Tensor], Tensor]
 
-NORMS: tuple[Norm, ...] = ("rms", "layer")
-PLACEMENTS: tuple[Placement, ...] = ("none", "pre", "post", "peri", "peri-init")
 EPSILON = {"rms": 1e-6, "layer": 1e-5}  # beside the mean square: the usual values
 
 

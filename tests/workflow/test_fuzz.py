@@ -295,7 +295,10 @@ TOGETHER = [  # values that are possible alone, and what the line begins with
     ({"structural.fig1": ["gpt2"]}, "structural.fig1 = 'gpt2' is not in models or hub_models"),
     ({"lengths.heatmap.tokens": 300}, "lengths.heatmap.tokens = 300 is more than measure.matrices_up_to = 256"),
     ({"measure.matrices_up_to": 200}, "lengths.standard.tokens = 256 is more than measure.matrices_up_to = 200"),
-    ({"postnorm.averaging.lengths.set-complement-9": 9}, "postnorm.averaging.lengths.set-complement-9 = 9 leaves no"),
+    (
+        {"postnorm.averaging.trained_share": 0.01},
+        "postnorm.averaging.trained_share = 0.01 gives training sequences of 0",
+    ),
     ({"layernorm.pretrained": ["gpt2"]}, "layernorm.pretrained = 'gpt2' is not in models or hub_models"),
     ({"models.bloom.architecture.heads": 5}, "models.bloom.architecture.hidden = 64 does not divide into heads = 5"),
     ({"models.mpt.architecture.hidden": 60}, "models.mpt.architecture.hidden = 60 does not divide into heads = 8"),

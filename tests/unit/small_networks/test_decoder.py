@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
-from position_bias.small_networks.norms import NORMS, PLACEMENTS
+from position_bias.small_networks.placements import NORMS, PLACEMENTS
 
 MEMBERS, SEQUENCES, TOKENS = 2, 3, 5
 SEEDS = (3, 8)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from position_bias.small_networks import norms
-from position_bias.small_networks.norms import NORMS, PLACEMENTS
+from position_bias.small_networks.placements import NORMS, PLACEMENTS
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 WIDTH = 6

@@ -1,0 +1,9 @@
+"""The names of norms, and of the places where a block can have them; free of torch, since settings read them."""
+
+from typing import Literal
+
+Norm = Literal["rms", "layer"]
+Placement = Literal["none", "pre", "post", "peri", "peri-init"]
+
+NORMS: tuple[Norm, ...] = ("rms", "layer")
+PLACEMENTS: tuple[Placement, ...] = ("none", "pre", "post", "peri", "peri-init")
