@@ -8,7 +8,8 @@ from scratch too, add a builder.
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -241,10 +242,21 @@ def open_model(
     """
     directory = Path(directory)
     require_whole(directory)
-    try:
+    with opening(directory):
         described, _ = PretrainedConfig.get_config_dict(directory, local_files_only=True)
         _of_type(described.get("model_type"))  # before the library asks for code that the directory may hold
         family = family_of(AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False))
+    model = load(directory, device, precision)
+    if positions == "none":
+        if family.alibi is not None:
+            raise InputError(f"model directory {directory} has ALiBi, which cannot be turned off; set positions to own")
+        model.get_submodule("model.rotary_emb").register_forward_hook(_unrotated)
+    return without_double_alibi(model).eval()
+
+
+def load(directory: Path, device: str | Mapping[str, str] = "cpu", precision: str = "float32") -> PreTrainedModel:
+    """The model of a directory, of whatever type: as `open_model`, which tells its arguments and errors."""
+    with opening(directory):
         model, loading = AutoModelForCausalLM.from_pretrained(
             directory,
             attn_implementation="eager",
@@ -255,20 +267,25 @@ def open_model(
             output_loading_info=True,
             device_map=None if device == "cpu" else device,
         )
-    except torch.OutOfMemoryError as error:
-        raise InputError(f"model directory {directory} does not fit: {error}; give it more GPUs or memory") from error
-    except (OSError, SafetensorError, RuntimeError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"model directory {directory} cannot be opened: {reason}; build or copy it again") from error
     if missing := sorted(loading["missing_keys"]):
         raise InputError(f"model directory {directory} lacks weights: {', '.join(missing)}; build or copy it again")
     if device == "balanced" and {"cpu", "disk"} & set(map(str, getattr(model, "hf_device_map", {}).values())):
         raise InputError(f"model directory {directory} does not fit on its GPUs; give it more of them (gpus)")
-    if positions == "none":
-        if family.alibi is not None:
-            raise InputError(f"model directory {directory} has ALiBi, which cannot be turned off; set positions to own")
-        model.get_submodule("model.rotary_emb").register_forward_hook(_unrotated)
-    return without_double_alibi(model).eval()
+    return model
+
+
+@contextmanager
+def opening(directory: Path) -> Iterator[None]:
+    """Make an InputError of what goes wrong where files of a model's directory are read."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise InputError(f"model directory {directory} does not fit: {error}; give it more GPUs or memory") from error
+    except InputError:
+        raise
+    except (OSError, ValueError, SafetensorError, RuntimeError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"model directory {directory} cannot be opened: {reason}; build or copy it again") from error
 
 
 def require_whole(directory: Path) -> None:

@@ -1,0 +1,111 @@
+"""Open a decoder of any architecture, and its tokenizer; refuse what would be measured wrongly before work starts."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+from transformers import AutoConfig, AutoTokenizer, PretrainedConfig, PreTrainedModel
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
+
+from position_bias.language_models import families, hub
+from position_bias.language_models.tokens import TokenIds
+from position_bias.running.runtime import InputError
+
+PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")  # weights that can run code when they are read
+
+# Where configurations say how many tokens a model takes, likeliest first.
+LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len")
+
+
+def open_decoder(directory: str | Path, device: str = "cpu", precision: str = "float32") -> PreTrainedModel:
+    """Open a directory for measuring, as `families.open_model` does, whatever the architecture.
+
+    Raises InputError as `require_decoder` does, and where weights are missing or cannot be read.
+    """
+    require_decoder(directory)
+    return families.without_double_alibi(families.load(Path(directory), device, precision)).eval()
+
+
+def require_decoder(directory: str | Path) -> PretrainedConfig:
+    """The configuration of a directory that holds a decoder which can be opened. No weights are read, no code is run.
+
+    Raises InputError where there is none, where its weights are pickled or quantised, and where the model is no decoder
+    that the library knows by itself.
+    """
+    directory = Path(directory)
+    weights = [path for pattern in PICKLED for path in directory.glob(pattern)]
+    if weights and not any(directory.glob(hub.WEIGHTS)):
+        raise InputError(
+            f"model directory {directory} has its weights pickled ({weights[0].name}), which can run code when it is "
+            "read; save it again with save_pretrained, which writes safetensors"
+        )
+    families.require_whole(directory)
+    described = _described(directory)
+    kind = described.get("model_type")
+    place = f"model directory {directory} holds a {kind!r} model"
+    if kind not in CONFIG_MAPPING:
+        raise InputError(f"{place}, which needs code of its own that is not run; use one that the library knows")
+    if "quantization_config" in described:
+        method = described["quantization_config"].get("quant_method", "quantised")
+        raise InputError(f"{place} with quantised weights ({method}); use a copy in float32 or bfloat16")
+    with families.opening(directory):
+        config = AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    if config.is_encoder_decoder or type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise InputError(f"{place}, which is no decoder; use a causal language model")
+    if getattr(config, "slow_but_exact", False) and getattr(config, "pretraining_tp", 1) > 1:
+        raise InputError(
+            f"{place} with slow_but_exact, which hides what attention adds; set slow_but_exact to false in config.json"
+        )
+    return config
+
+
+def longest(config: PretrainedConfig) -> int | None:
+    """Most tokens that a model is made for; None where its positions know no end, as those of ALiBi."""
+    family = families.FAMILIES.get(config.model_type)
+    if family and family.alibi and not family.unsupported(config):
+        known = family.longest(config)
+        return int(known) if known < math.inf else None
+    text = config.get_text_config()
+    return next((int(limit) for name in LIMITS if (limit := getattr(text, name, None))), None)
+
+
+def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
+    """The tokenizer of a directory, and the special tokens that it puts before a text by itself.
+
+    What it puts after a text is left out: prompts are cut from texts, and have no end. Raises InputError where there is
+    no fast tokenizer.
+    """
+    directory = Path(directory)
+    if not (directory / "tokenizer.json").is_file():
+        raise InputError(
+            f"model directory {directory} lacks tokenizer.json, the file of a fast tokenizer; put that of its model "
+            "there, or save it again: AutoTokenizer.from_pretrained(directory).save_pretrained(directory)"
+        )
+    with families.opening(directory):
+        tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    if not tokenizer.is_fast:
+        raise InputError(f"the tokenizer of {directory} is no fast one; save it again as such")
+    fast: Tokenizer = tokenizer.backend_tokenizer
+    fast.no_padding()
+    fast.no_truncation()
+    alone, framed = (fast.encode("a", add_special_tokens=special).ids for special in (False, True))
+    before = next(place for place in range(len(framed)) if framed[place : place + len(alone)] == alone)
+    return fast, framed[:before]
+
+
+def require_known_tokens(tokens: TokenIds, model: PreTrainedModel, directory: str | Path) -> None:
+    """Raise InputError where token ids lie beyond the embeddings of `model`: those of another tokenizer."""
+    rows = model.get_input_embeddings().weight.shape[0]
+    if (largest := int(tokens.max())) >= rows:
+        raise InputError(
+            f"the tokenizer of {directory} gives id {largest}, but its model knows {rows} tokens; "
+            "put the tokenizer of this model there"
+        )
+
+
+def _described(directory: Path) -> dict[str, Any]:
+    with families.opening(directory):
+        described, _ = PretrainedConfig.get_config_dict(directory, local_files_only=True)
+    return described

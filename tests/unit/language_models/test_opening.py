@@ -1,0 +1,163 @@
+"""Directories that are refused before work starts, each in one line with the remedy; and what tokenizers put first."""
+
+import json
+
+import decoders  # docs/decoders.py: small models of many architectures
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import BertConfig, BertModel, T5Config, T5ForConditionalGeneration
+
+from position_bias.language_models import opening
+from position_bias.language_models.measure_decoder import measure_decoder
+from position_bias.running.runtime import InputError
+
+
+def written(directory, name="llama", **changes):
+    """A directory as a process of its own would write it, with changes to its configuration."""
+    decoders.small(name).save_pretrained(directory)
+    described = json.loads((directory / "config.json").read_text())
+    (directory / "config.json").write_text(json.dumps({**described, **changes}))
+    return directory
+
+
+def refused(directory, message):
+    with pytest.raises(InputError, match=rf"^model directory {directory} {message}[^\n]*$"):
+        opening.open_decoder(directory)
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen2", "mistral", "gpt2", "gpt_neox", "gemma2", "olmo2", "opt", "bloom"])
+def test_a_directory_is_opened_and_measured_as_the_model_that_was_written(name, tmp_path):
+    prompts = np.random.default_rng(0).integers(3, 64, (2, 12))
+    expected = measure_decoder(decoders.small(name), prompts, 24)
+    found = measure_decoder(opening.open_decoder(written(tmp_path, name)), prompts, 24)
+    np.testing.assert_allclose(found.influence, expected.influence, rtol=1e-5)
+    np.testing.assert_allclose(found.mixing["frobenius"], expected.mixing["frobenius"], rtol=1e-5)
+
+
+def test_rotary_falcon_is_opened_though_no_family_describes_it(tmp_path):
+    assert not opening.open_decoder(written(tmp_path, "falcon, rotary")).config.alibi
+
+
+def test_encoders_and_encoder_decoders_are_refused(tmp_path):
+    size = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    T5ForConditionalGeneration(
+        T5Config(vocab_size=64, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+    ).save_pretrained(tmp_path / "t5")
+    refused(tmp_path / "t5", "holds a 't5' model, which is no decoder; use a causal language model$")
+    BertModel(BertConfig(vocab_size=64, **size)).save_pretrained(tmp_path / "bert")
+    refused(tmp_path / "bert", "lacks weights: ")
+
+
+def test_a_type_that_needs_code_of_its_own_is_refused_and_the_code_not_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("a question was asked"))
+    remote = {"AutoConfig": "remote.Config", "AutoModelForCausalLM": "remote.Model"}
+    written(tmp_path, model_type="remote", auto_map=remote)
+    (tmp_path / "remote.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\n")
+    refused(tmp_path, "holds a 'remote' model, which needs code of its own that is not run; use one that the library")
+    written(tmp_path, auto_map=remote)  # a type that the library knows: its own class is taken
+    assert opening.open_decoder(tmp_path).config.model_type == "llama"
+    assert not (tmp_path / "executed").exists()
+
+
+def test_pickled_weights_are_refused_unread(tmp_path):
+    written(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    (tmp_path / "pytorch_model.bin").write_bytes(b"not even a pickle")
+    refused(tmp_path, r"has its weights pickled \(pytorch_model\.bin\), .* save it again with save_pretrained")
+
+
+def test_quantised_weights_are_refused(tmp_path):
+    written(tmp_path, quantization_config={"quant_method": "gptq", "bits": 4})
+    refused(tmp_path, r"holds a 'llama' model with quantised weights \(gptq\); use a copy in float32 or bfloat16$")
+
+
+def test_bloom_that_slices_its_projections_is_refused(tmp_path):
+    written(tmp_path, "bloom", slow_but_exact=True, pretraining_tp=2)
+    refused(tmp_path, "holds a 'bloom' model with slow_but_exact, .* set slow_but_exact to false in config.json$")
+    written(tmp_path, "bloom", slow_but_exact=True, pretraining_tp=1)
+    opening.open_decoder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda path: (path / "config.json").unlink(), "lacks config.json; build or copy the whole directory again"),
+        (lambda path: (path / "config.json").write_text("{"), "cannot be opened: .*; build or copy it again"),
+        (lambda path: (path / "model.safetensors").unlink(), "lacks model.safetensors; build or copy"),
+        (lambda path: (path / "model.safetensors").write_bytes(b"short"), "cannot be opened: .*; build or copy it"),
+    ],
+)
+def test_a_directory_that_is_not_whole_is_refused(spoil, message, tmp_path):
+    spoil(written(tmp_path))
+    refused(tmp_path, message)
+
+
+def test_weights_that_are_missing_are_named(tmp_path):
+    written(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    save_file(
+        {key: value for key, value in tensors.items() if "1.mlp.up" not in key},
+        tmp_path / "model.safetensors",
+        {"format": "pt"},
+    )
+    refused(tmp_path, r"lacks weights: model\.layers\.1\.mlp\.up_proj\.weight")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("llama", 64), ("gpt2", 64), ("opt", 64), ("bloom", None), ("mpt", 64), ("falcon, ALiBi", None)],
+)
+def test_the_longest_prompt_is_what_the_configuration_says(name, expected):
+    assert opening.longest(decoders.small(name).config) == expected
+
+
+# Tokenizers
+
+
+def tokenizer_in(directory, template=None, **described):
+    vocabulary = {"<s>": 0, "</s>": 1, "a": 2, "b": 3, "[UNK]": 4}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    if template:
+        tokenizer.post_processor = processors.TemplateProcessing(template, None, [("<s>", 0), ("</s>", 1)])
+    tokenizer.enable_truncation(3)
+    tokenizer.enable_padding(length=5)
+    directory.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(directory / "tokenizer.json"))
+    described = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "[UNK]", **described}
+    (directory / "tokenizer_config.json").write_text(json.dumps(described))
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"), [(None, []), ("<s> $A", [0]), ("<s> <s> $A </s>", [0, 0]), ("$A </s>", [])]
+)
+def test_what_a_tokenizer_puts_before_a_text_is_known(template, expected, tmp_path):
+    tokenizer, before = opening.open_tokenizer(tokenizer_in(tmp_path, template))
+    assert before == expected
+    assert tokenizer.encode("a b a b", add_special_tokens=False).ids == [2, 3, 2, 3]  # nothing is cut or padded
+
+
+def test_a_directory_without_a_fast_tokenizer_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"lacks tokenizer\.json, the file of a fast tokenizer; put that of its model"):
+        opening.open_tokenizer(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{")
+    with pytest.raises(InputError, match=r"^model directory [^\n]* cannot be opened: [^\n]*; build or copy it again$"):
+        opening.open_tokenizer(tmp_path)
+
+
+def test_ids_beyond_the_embeddings_are_refused(tmp_path):
+    model = decoders.small("llama")
+    opening.require_known_tokens(np.array([[63, 0]]), model, tmp_path)
+    with pytest.raises(
+        InputError, match=r"gives id 64, but its model knows 64 tokens; put the tokenizer of this model"
+    ):
+        opening.require_known_tokens(np.array([[3, 64]]), model, tmp_path)
+
+
+def test_weights_keep_the_precision_that_is_asked_for(tmp_path):
+    written(tmp_path)
+    assert opening.open_decoder(tmp_path, precision="bfloat16").dtype == torch.bfloat16
