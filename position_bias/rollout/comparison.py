@@ -7,6 +7,7 @@ and `last`, that know nothing of the model. All are compared with (d), the measu
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -132,25 +133,40 @@ DISTANCE: dict[str, Callable[[Array, Array], Array]] = {
 def compare(measured: Measured, replicates: int, level: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Profiles with intervals, and the statistics of each for all prompts and for every bootstrap replicate.
 
-    Prompts are resampled jointly: one resample gives lambda, content and influence together. Returns two tidy
-    tables: (estimator, variant, position, value, low, high), position 0 the first token, and (estimator, variant,
-    statistic, replicate, value), replicate -1 for all prompts as they are.
+    Prompts are resampled jointly: one resample gives lambda, content and influence together. Returns the two tables of
+    `tabulate`, the second with the trend of lambda over depth (Section 6.1) besides.
     """
-    everything = np.full((1, measured.prompts), 1 / measured.prompts)
-    resampled = statistics.bootstrap_weights(measured.prompts, replicates, seed)
+    weights = prompt_weights(measured.prompts, replicates, seed)
+    curves, values = tabulate(partial(profiles, measured), weights, level)
+    return curves, pd.concat([values, depth_trends(measured.mixing, weights)], ignore_index=True)
+
+
+def prompt_weights(prompts: int, replicates: int, seed: int) -> dict[int, Array]:
+    """Weights [R, N] over prompts by the number of the first replicate: -1 all prompts as they are, 0 the resampled."""
+    everything = np.full((1, prompts), 1 / prompts)
+    return {-1: everything, 0: statistics.bootstrap_weights(prompts, replicates, seed)}
+
+
+def tabulate(
+    profiles: Callable[[Array], Iterator[Profile]], weights: Mapping[int, Array], level: float
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What `profiles` yields for each row of `weights` (`prompt_weights`), (d) first, as two tidy tables.
+
+    Profiles with intervals: (estimator, variant, position, value, low, high), position 0 the first token. Statistics of
+    each: (estimator, variant, statistic, replicate, value), replicate -1 for all prompts as they are.
+    """
     curves, values = [], []
     influence: dict[int, Array] = {}
-    for point, again in zip(profiles(measured, everything), profiles(measured, resampled), strict=True):
+    for point, again in zip(*(profiles(of_prompts) for of_prompts in weights.values()), strict=True):
         low, high = statistics.percentile_interval(again.values, level)
-        curve = {"position": np.arange(measured.n), "value": point.values[0], "low": low, "high": high}
+        curve = {"position": np.arange(point.values.shape[1]), "value": point.values[0], "low": low, "high": high}
         curves.append(_labelled(curve, point))
-        for first_replicate, profile in ((-1, point), (0, again)):
+        for first_replicate, profile in zip(weights, (point, again), strict=True):
             reference = influence.setdefault(first_replicate, profile.values)  # (d) comes first
             for name, value in _statistics(profile, reference).items():
                 replicate = np.arange(first_replicate, first_replicate + len(reference))
                 every = np.broadcast_to(value, len(reference))
                 values.append(_labelled({"statistic": name, "replicate": replicate, "value": every}, profile))
-    values += [_depth_trend(measured, weights, first) for weights, first in ((everything, -1), (resampled, 0))]
     return pd.concat(curves, ignore_index=True), pd.concat(values, ignore_index=True)
 
 
@@ -169,15 +185,19 @@ def _statistics(profile: Profile, influence: Array) -> dict[str, Array]:
     return shape | {name: between(profile.values, influence) for name, between in DISTANCE.items()}
 
 
-def _depth_trend(measured: Measured, weights: Array, first_replicate: int) -> pd.DataFrame:
-    """Spearman correlation of lambda with depth (Section 6.1): -1 where attention contributes less layer by layer."""
+def depth_trends(mixing: Mapping[str, Array], weights: Mapping[int, Array]) -> pd.DataFrame:
+    """Spearman correlation of lambda with depth (Section 6.1): -1 where attention contributes less layer by layer.
+
+    `mixing` holds lambda [N, L] of each estimator; as the second table of `tabulate`.
+    """
     trends = []
-    for estimator, mixing_by_prompt in measured.mixing.items():
-        mixings = weights @ mixing_by_prompt
-        trend = statistics.spearman(mixings, np.arange(mixings.shape[1], dtype=float))
-        replicate = np.arange(first_replicate, first_replicate + len(weights))
-        label = {"estimator": estimator, "variant": "lambda", "statistic": "spearman with depth"}
-        trends.append(pd.DataFrame({**label, "replicate": replicate, "value": trend}))
+    for first_replicate, of_prompts in weights.items():
+        for estimator, mixing_by_prompt in mixing.items():
+            mixings = of_prompts @ mixing_by_prompt
+            trend = statistics.spearman(mixings, np.arange(mixings.shape[1], dtype=float))
+            replicate = np.arange(first_replicate, first_replicate + len(of_prompts))
+            label = {"estimator": estimator, "variant": "lambda", "statistic": "spearman with depth"}
+            trends.append(pd.DataFrame({**label, "replicate": replicate, "value": trend}))
     return pd.concat(trends)
 
 
