@@ -232,6 +232,11 @@ def test_the_schema_and_the_studies_know_the_same_networks():
             "lengths.standard.tokens = 256 is more than measure.matrices_up_to = 128, so that no matrices of content",
         ),
         ("measure/matrices_up_to", 8, "measure.matrices_up_to = 8 is too small; give at least 9 (tokens of the"),
+        (
+            "layernorm/random_weights/layers",
+            2,
+            "layernorm.random_weights.layers = 2 is too small; give at least 3 (layers",
+        ),
         ("layernorm/simulation/curve/step", 0, "layernorm.simulation.curve.step = 0 is too small; give at least 0.001"),
         ("layernorm/simulation/curve/last", 1, "layernorm.simulation.curve.last = 1 is too large; give less than 1"),
         ("emergence/testing/last_kept", 0, "emergence.testing.last_kept = 0 is too small; give at least 1 (tests of"),
