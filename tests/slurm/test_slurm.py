@@ -51,7 +51,7 @@ def test_small_jobs_are_submitted_together_and_ask_for_what_the_largest_needs(su
     assert asked["rule_prompts_prompts"] == ("2000M", 0)  # of three
     (of_structural,) = (comment for comment in asked if comment.startswith("rule_structural"))
     assert of_structural == "rule_structural_" + "_".join(
-        f"structural_{name}" for name in ("fig2", "forces", "licences", "propositions")
+        f"structural_{name}" for name in ("draw_fig2", "draw_forces", "licences", "propositions")
     )
     assert asked[of_structural] == ("1000M", 0)
 
