@@ -41,6 +41,7 @@ def fig1(profiles: pd.DataFrame, table: pd.DataFrame) -> Figure:
     figure, rows = plt.subplots(
         len(models), 4, figsize=(PAGE, 0.6 + 1.35 * len(models)), squeeze=False, width_ratios=[1, 1, 1, 0.9]
     )
+    profiles, table = (shown[shown["slopes"].isin(SLOPES)] for shown in (profiles, table))
     table = table[table["dataset"].isin(profiles["dataset"])]
     for row, model in zip(rows, models, strict=True):
         of_model = profiles[profiles["model"] == model]

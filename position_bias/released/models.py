@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-Rule = Literal["released", "faithful"]  # as the authors' configurations have it; as the models' code does it
+Rule = Literal["released", "faithful", "doubled"]  # as the authors' configurations have it; as models do; twice that
 Content = Literal["released", "faithful", "none"]
 
 
@@ -15,6 +15,14 @@ class Model(NamedTuple):
     family: str  # of `language_models.families`, whose code applies ALiBi
     configured_as: str  # in the authors' repository
     printed_as: str  # in the paper's tables
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """By which slopes its rows of the tables are judged: `doubled` for Falcon alone.
+
+        The eager attention of Falcon in transformers 4.57.3, which the authors' code is locked to, adds ALiBi twice.
+        """
+        return RULES if self.family == "falcon" else RULES[:2]
 
 
 class Variant(NamedTuple):
@@ -44,10 +52,11 @@ DATASETS = {
 }  # as we call it -> as printed
 PRIMARY = "fineweb-edu"  # of Table 2 and of figures that show one
 
-RULES: tuple[Rule, ...] = ("released", "faithful")
+RULES: tuple[Rule, ...] = ("released", "faithful", "doubled")
+CONTENTS: tuple[Content, ...] = ("released", "faithful")
 VARIANTS = (
     *(Variant(variant, slopes, "none") for variant in ("a", "b") for slopes in RULES),
-    *(Variant("c", slopes, content) for slopes in RULES for content in RULES),
+    *(Variant("c", slopes, content) for slopes in RULES for content in CONTENTS),
 )
 ALONG_LENGTHS = (  # variants whose profiles are followed to great lengths
     Variant("b", "released", "none"),

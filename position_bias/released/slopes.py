@@ -11,9 +11,12 @@ from position_bias.released.schedules import released_slopes
 def slopes_of(model: Model) -> dict[Rule, NDArray[np.float64]]:
     """Slopes [heads] by rule: `released` as the authors configured them, `faithful` as the model's code applies them.
 
+    `doubled` is twice `faithful`: what a model sees where ALiBi is added twice (`Model.rules`).
+
     The rules agree for MPT and for bloom-7b1. BLOOM interleaves two series where the heads are no power of two; Falcon
     rounds to bfloat16 and divides by sqrt(head_dim).
     """
     alibi = FAMILIES[model.family].alibi
     assert alibi is not None  # the released models are of such families
-    return {"released": released_slopes(model.heads), "faithful": alibi.slopes(model.heads, model.head_dim)}
+    faithful = alibi.slopes(model.heads, model.head_dim)
+    return {"released": released_slopes(model.heads), "faithful": faithful, "doubled": 2 * faithful}

@@ -13,7 +13,7 @@ import pandas as pd
 
 from position_bias import statistics
 from position_bias.attention import Array
-from position_bias.released.models import DATASETS, MODELS, PRIMARY, RULES, Variant
+from position_bias.released.models import CONTENTS, DATASETS, MODELS, PRIMARY, Variant
 
 ROUNDING = 0.005  # half of the last digit that the paper prints
 
@@ -60,7 +60,7 @@ def table(profiles: Mapping[tuple[str, str], Mapping[Variant, Array]], printed: 
         of_paper = (printed["model"] == MODELS[model].printed_as) & (printed["dataset"] == DATASETS[dataset])
         of_pair = printed[of_paper]
         distances = dict(zip(of_pair["variant"], of_pair["value"], strict=True))
-        for lambda_of, slopes, content in product(dict.fromkeys([PRIMARY, dataset]), RULES, RULES):
+        for lambda_of, slopes, content in product(dict.fromkeys([PRIMARY, dataset]), MODELS[model].rules, CONTENTS):
             shown = {
                 "a": by_variant[Variant("a", slopes, "none")],
                 "b": profiles[model, lambda_of][Variant("b", slopes, "none")],

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from scipy.special import softmax
 from transformers import AutoModelForCausalLM, BloomConfig, FalconConfig
 
+from position_bias import statistics
 from position_bias.language_models import families
 from position_bias.running.runtime import InputError
 
@@ -44,6 +46,21 @@ def test_slopes_are_those_of_the_library(family, heads):
     np.testing.assert_allclose(
         ours, (bias[:, 1] - bias[:, 0]).double().numpy(), rtol=2e-6
     )  # it raises float32 to powers
+
+
+def test_falcon_rounds_its_alibi_to_bfloat16_and_little_mass_moves():
+    """At 64 heads and 512 tokens: slopes are rounded here too, positions and products in transformers only."""
+    from transformers.models.falcon.modeling_falcon import build_alibi_tensor
+
+    heads, head_dim, n = 64, 64, 512
+    rounded = build_alibi_tensor(torch.ones(1, n, dtype=torch.long), heads, torch.float32)[:, 0].double().numpy() / 8
+    exact = families.FAMILIES["falcon"].alibi.slopes(heads, head_dim)[:, None] * np.arange(n)
+    error = np.abs(rounded - exact)
+    assert 0.2 < error.max() < 0.25
+    assert (error <= 2**-7 * exact).all()  # two roundings to 8 bits
+    of_library, here = (softmax(logits, axis=1).mean(axis=0) for logits in (rounded, exact))  # of the last token
+    assert 0.05 < np.abs(of_library / here - 1).max() < 0.07
+    assert statistics.wasserstein(of_library, here) < 4e-5
 
 
 def test_slopes_of_the_largest_bloom_interleave():

@@ -22,7 +22,11 @@ def small():
     return Schedule(rng.uniform(0, 1, 3), rng.normal(0, 9, (3, 4)), rng.normal(0, 3, (3, 4)))
 
 
-RULES = {"released": np.array([0.6, 0.3, 0.1, 0.0]), "faithful": np.array([0.3, 0.1, 0.05, 0.7])}
+RULES = {
+    "released": np.array([0.6, 0.3, 0.1, 0.0]),
+    "faithful": np.array([0.3, 0.1, 0.05, 0.7]),
+    "doubled": np.array([0.6, 0.2, 0.1, 1.4]),
+}
 
 
 # Slopes
@@ -57,19 +61,30 @@ def test_the_rules_agree_for_the_others(name):
     np.testing.assert_allclose(found["faithful"], found["released"], rtol=1e-14)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_doubled_slopes_judge_falcon_alone(name):
+    found = slopes.slopes_of(MODELS[name])
+    np.testing.assert_array_equal(found["doubled"], 2 * found["faithful"])
+    assert ("doubled" in MODELS[name].rules) == (name == "falcon-rw-7b")
+
+
 # Profiles
 
 
-def test_there_are_eight_variants_with_names_of_their_own():
+def test_there_are_twelve_variants_with_names_of_their_own():
     assert [variant.name for variant in VARIANTS] == [
         "a.released.none",
         "a.faithful.none",
+        "a.doubled.none",
         "b.released.none",
         "b.faithful.none",
+        "b.doubled.none",
         "c.released.released",
         "c.released.faithful",
         "c.faithful.released",
         "c.faithful.faithful",
+        "c.doubled.released",
+        "c.doubled.faithful",
     ]
 
 
@@ -101,7 +116,7 @@ def test_at_the_size_of_bloom_a_profile_is_the_dense_one(released_sample):
     diagonal = released_sample.diagonal[key].astype(float)
     schedule = Schedule(released_sample.mixing[key], released_sample.base[key].astype(float), diagonal)
     by_rule = slopes.slopes_of(BLOOM)
-    for rule in models.RULES:
+    for rule in models.CONTENTS:
         found = profiles.profile(64, Variant("c", rule, rule), schedule, by_rule, BLOOM.head_dim)
         scale = {"released": 1.0, "faithful": 128**-0.5}[rule]
         expected = rollout.dense_last_row(64, schedule.mixing, by_rule[rule], scale * diagonal)

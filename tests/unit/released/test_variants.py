@@ -112,6 +112,16 @@ def test_the_table_says_of_each_profile_what_it_is(profiles, printed):
     assert with_own["first b"] == own[Variant("b", "faithful", "none")][0] != row["first b"]
 
 
+def test_doubled_slopes_are_asked_of_falcon(profiles, printed):
+    random = profiles["mpt-7b", "fineweb-edu"]
+    table = variants.table({("falcon-rw-7b", "fineweb-edu"): random}, printed)
+    doubled = table[table["slopes"] == "doubled"].set_index("content")
+    assert sorted(doubled.index) == ["faithful", "released"]
+    for content, row in doubled.iterrows():
+        assert row["last a"] == random[Variant("a", "doubled", "none")][-1]
+        assert row["last c"] == random[Variant("c", "doubled", content)][-1]
+
+
 def test_the_page_shows_the_primary_data_set(profiles, printed):
     page = variants.readable(variants.table(profiles, printed))
     assert len(page) == 2 * 4
