@@ -4,8 +4,9 @@ They are judged on networks that were trained, and on networks built by hand.
 
 L is the trained length; TVD is the total variation distance to the uniform distribution over legal outputs. Networks of
 one seed share data and, at one size, initial weights, so they are compared by seed: intervals are Student's over seeds,
-unless a function says otherwise. A seed that diverged is left out of what it would be compared in; where a table lacks
-a scheme, its claims cannot be tested.
+unless a function says otherwise. A seed that diverged is left out of what it would be compared in, and the row counts
+it; a seed counts as started where any scheme of its task has it. Where a table lacks a scheme, its claims cannot be
+tested.
 
 Sections are those of the paper that its summary names. Predictions and margins were fixed before the runs that they
 judge; those of claims that we add, after trial runs.
@@ -134,21 +135,22 @@ def _set_complement(tests: pd.DataFrame, level: float) -> Iterator[dict[str, obj
 def _dispersion(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
     """Attention is constant where it was trained, and thins out with length under every scheme."""
     item = "Dispersion"
-    for (_, where, of_task), scheme in product(_vocabularies(tests), SCHEMES):
-        of_scheme = of_task[of_task["scheme"] == scheme]
-        setting = f"{scheme}, {where}"
-        weight, distance = _of(of_scheme, "largest_weight"), _of(of_scheme, "tvd")
-        constant = _by_scheme(_at(weight.assign(value=weight["value"] * weight["length"])))[scheme]
-        source, quantity = "section 4.2: attention is taken to be constant", f"largest weight times s, at L; {setting}"
-        yield mean_row("postnorm-constant", item, quantity, CONSTANT, constant, level, source)
-        slope = _slopes(_beyond(weight), lambda s: s)
-        source = "section 4.3: weights dilute as 1/s; slope and margin are ours"
-        quantity = f"slope of ln(largest weight) on ln s beyond L; {setting}"
-        yield mean_row("postnorm-dispersion", item, quantity, DILUTED, slope, level, source)
-        longest = _by_scheme(distance[distance["length"] == distance["length"].max()])[scheme]
-        rise = longest - _by_scheme(_at(distance))[scheme]
-        source = "Theorem 4.2: precision falls with length"
-        yield mean_row("postnorm-precision", item, f"TVD, longest - L; {setting}", MORE, rise, level, source)
+    for _, where, of_task in _vocabularies(tests):
+        weight, distance = _of(of_task, "largest_weight"), _of(of_task, "tvd")
+        constant = _by_scheme(_at(weight.assign(value=weight["value"] * weight["length"])))
+        longest = distance["length"] == distance["length"].max()
+        rise = _by_scheme(distance[longest]) - _by_scheme(_at(distance))
+        for scheme in SCHEMES:
+            setting = f"{scheme}, {where}"
+            source = "section 4.2: attention is taken to be constant"
+            quantity = f"largest weight times s, at L; {setting}"
+            yield mean_row("postnorm-constant", item, quantity, CONSTANT, constant[scheme], level, source)
+            slope = _slopes(_beyond(weight), scheme, lambda s: s)
+            source = "section 4.3: weights dilute as 1/s; slope and margin are ours"
+            quantity = f"slope of ln(largest weight) on ln s beyond L; {setting}"
+            yield mean_row("postnorm-dispersion", item, quantity, DILUTED, slope, level, source)
+            source, quantity = "Theorem 4.2: precision falls with length", f"TVD, longest - L; {setting}"
+            yield mean_row("postnorm-precision", item, quantity, MORE, rise[scheme], level, source)
 
 
 def _gap_laws(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
@@ -163,12 +165,12 @@ def _gap_laws(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
     }
     for v, where, of_task in _vocabularies(_of(tests, "gap")):
         for (scheme, law), (claim, source) in claimed.items():
-            slope = _slopes(_beyond(of_task[of_task["scheme"] == scheme]), _law(law, v))
+            slope = _slopes(_beyond(of_task), scheme, _law(law, v))
             quantity = f"slope of ln(gap) on ln({law}) beyond L; {scheme}, {where}"
             yield mean_row(claim, item, quantity, LAWFUL, slope, level, source)
         for scheme in AFTER:
             quantity = f"mean of ln(gap at v-s) - ln(gap at s), L < s < v/2; {scheme}, {where}"
-            asymmetry = _asymmetry(_beyond(of_task[of_task["scheme"] == scheme]), v)
+            asymmetry = _asymmetry(_beyond(of_task), scheme, v)
             source = "ours: the law is symmetric about v/2"
             yield mean_row("", item, quantity, SYMMETRIC, asymmetry, level, source)
 
@@ -177,18 +179,23 @@ def _law(name: str, v: int) -> Callable[[Array], Array]:
     return lambda s: theory.law_gap(name, s, v, 1.0)
 
 
-def _slopes(curves: pd.DataFrame, scale: Callable[[Array], Array]) -> pd.Series:
-    """Least-squares slope of ln value on ln scale(length), by seed; missing where fewer than two abscissae are left."""
+def _slopes(curves: pd.DataFrame, scheme: str, scale: Callable[[Array], Array]) -> pd.Series:
+    """Least-squares slope of ln value on ln scale(length) under a scheme, for every seed of `curves`.
+
+    It is missing where fewer than two abscissae are left.
+    """
     slopes = {}
-    for seed, curve in curves[curves["value"] > 0].groupby("seed"):
+    of_scheme = curves[(curves["scheme"] == scheme) & (curves["value"] > 0)]
+    for seed, curve in of_scheme.groupby("seed"):
         x, y = np.log(scale(curve["length"].to_numpy(float))), np.log(curve["value"].to_numpy(float))
         slopes[seed] = np.polyfit(x, y, 1)[0] if len(np.unique(x)) > 1 else np.nan
-    return pd.Series(slopes, dtype=float)
+    return pd.Series(slopes, index=np.unique(curves["seed"]), dtype=float)
 
 
-def _asymmetry(curves: pd.DataFrame, v: int) -> pd.Series:
-    """Mean of ln value(v - s) - ln value(s), by seed, over s < v/2 where both have a logarithm."""
-    values = curves.pivot(index="seed", columns="length", values="value")
+def _asymmetry(curves: pd.DataFrame, scheme: str, v: int) -> pd.Series:
+    """Mean of ln value(v - s) - ln value(s) under a scheme, by seed, over s < v/2 where both have a logarithm."""
+    values = curves[curves["scheme"] == scheme].pivot(index="seed", columns="length", values="value")
+    values = values.reindex(np.unique(curves["seed"]))
     logs = values.where(values > 0).apply(np.log)
     lower = [s for s in range(1, v) if 2 * s < v and {s, v - s} <= set(logs)]
     return pd.DataFrame({s: logs[v - s] - logs[s] for s in lower}, index=logs.index).mean(axis=1)
@@ -239,10 +246,11 @@ def _dimension(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
             by_width = of_scheme.pivot_table(index="seed", columns="width", values="value")
             for width, (claim, prediction, source) in claimed.items():
                 both = by_width.reindex(columns=[width, enough]).dropna().to_numpy(float)
+                left_out = len(by_width) - len(both)
                 quantity = f"{name} of the best seed, d = {width} - d = {enough}; {scheme}, {where}"
                 seed = runtime.seed("postnorm", of_task["task"].iloc[0], scheme, width, which)
                 measured, interval = _difference_of_best(both, level, seed)
-                yield row(claim, item, quantity, prediction, measured, interval, len(both), source)
+                yield row(claim, item, quantity, prediction, measured, interval, len(both), source, left_out=left_out)
 
 
 def _difference_of_best(both: Array, level: float, seed: int) -> tuple[float, tuple[float, float]]:

@@ -40,7 +40,7 @@ SCORECARD_COLUMNS = (
     "low",  # of the widened interval
     "high",
     "n",
-    "diverged",
+    "left_out",
     "scale",
     "source",
     "published",  # what the paper prints for it, where it does
@@ -214,7 +214,7 @@ def _judged(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], leve
     decisive = _decisive(heard[met] if settled else heard, verdict)
     numbers = {f"rows: {kind}": int((heard["verdict"] == kind).sum()) for kind in VERDICTS}
     own = {name: getattr(claim, name) for name in ("paper", "item", "statement", "whose", "needs", "garbled")}
-    seen = {name: decisive[name] for name in ("quantity", *PREDICTION, "measured", "low", "high", "n", "diverged")}
+    seen = {name: decisive[name] for name in ("quantity", *PREDICTION, "measured", "low", "high", "n", "left_out")}
     return {
         "claim": claim.id,
         **own,

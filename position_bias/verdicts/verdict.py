@@ -34,7 +34,7 @@ COLUMNS = (
     "scale",
     "verdict",
     "identity",  # true where networks of any weights have this value, so that the row supports no claim
-    "diverged",  # seeds that diverged in training, and are left out
+    "left_out",  # seeds without a value: they diverged in training, or the quantity is not defined for them
     "source",  # who predicts it, and where
 )
 
@@ -86,7 +86,7 @@ def row(
     source: str,
     testable: bool = True,
     identity: bool = False,
-    diverged: int = 0,
+    left_out: int = 0,
 ) -> dict[str, object]:
     """What `prediction` makes of a measured value and its interval; nothing, where it is not `testable` here.
 
@@ -106,7 +106,7 @@ def row(
         "n": n,
         "verdict": prediction.verdict(low, high) if testable else "not testable here",
         "identity": identity,
-        "diverged": diverged,
+        "left_out": left_out,
         "source": source,
     }
 
@@ -123,16 +123,16 @@ def mean_row(
 ) -> dict[str, object]:
     """What `prediction` makes of the mean over independent observations, with Student's interval.
 
-    Missing observations are those of seeds that diverged: they are left out, and the row says how many they are. Where
-    none is left, the prediction cannot be tested.
+    Missing observations are those of seeds that diverged, or for which the quantity is not defined. They are left out,
+    and the row says how many they are. Where none is left, the prediction cannot be tested.
     """
     values = observed.dropna().to_numpy(float)
     low, high = map(float, t_interval(values, level))
     measured = float(values.mean()) if len(values) else math.nan
-    diverged = int(observed.isna().sum())
+    left_out = len(observed) - len(values)
     interval, kept = (low, high), len(values)
     return row(
-        claim, item, quantity, prediction, measured, interval, kept, source, identity=identity, diverged=diverged
+        claim, item, quantity, prediction, measured, interval, kept, source, identity=identity, left_out=left_out
     )
 
 

@@ -76,8 +76,8 @@ def test_seeds_that_diverged_are_counted_in_every_row_that_they_are_missing_from
     rows = checks.checks(evidence.trained(groups, 0.2)["paper"], "paper", 0.95).set_index("quantity")
     assert set(rows["scale"]) == {"paper"}
     alone = rows.loc["first-last gap; gaussian, plain, mask causal, PE none, 2 layers"]
-    assert (alone["n"], alone["diverged"]) == (2, 1)
+    assert (alone["n"], alone["left_out"]) == (2, 1)
     deeper = rows.loc["first-last gap; gaussian, plain, mask causal, PE none, 4 layers"]
-    assert (deeper["n"], deeper["diverged"]) == (4, 0)
+    assert (deeper["n"], deeper["left_out"]) == (4, 0)
     both = rows.loc["first-last gap, 4 - 2 layers; gaussian, plain, encoding none"]
-    assert (both["n"], both["diverged"]) == (2, 1)  # the fourth seed was started with four layers only
+    assert (both["n"], both["left_out"]) == (2, 1)  # the fourth seed was started with four layers only

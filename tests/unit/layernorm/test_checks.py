@@ -345,6 +345,9 @@ def test_a_seed_that_one_network_lacks_is_left_out_of_what_it_is_compared_in():
     gain = position("pre-rms", 2, seeds=both) - position("none", 2, seeds=both)
     assert_mean(find(found, "position, layer 2, pre-rms - none"), gain)
     assert_mean(find(found, "position, layer 2; pre-rms"), position("pre-rms", 2, seeds=[0, 2, 3, 4]))
+    assert find(found, "position, layer 2, pre-rms - none")["left_out"] == 2
+    assert find(found, "position, layer 2; pre-rms")["left_out"] == 1
+    assert find(found, "position, layer 2; pre-layer")["left_out"] == 0
 
 
 def test_one_seed_is_measured_and_settles_nothing(papers):

@@ -376,7 +376,20 @@ def test_a_gap_that_is_not_above_0_is_left_out_of_logarithms_and_a_seed_with_too
     for seed, s in ((0, 9), (1, 12)):
         kept[seed] = kept[seed][kept[seed] != s]
     slopes = [slope(1 / s, [sets[*at, seed, length, "gap"] for length in s]) for seed, s in kept.items()]
-    assert_mean(find(judged(sets=sets), "ln(C/s) beyond L; none, v = 16"), slopes)
+    row = find(judged(sets=sets), "ln(C/s) beyond L; none, v = 16")
+    assert_mean(row, slopes)
+    assert row["left_out"] == 1
+
+
+def test_a_seed_that_diverged_under_one_scheme_is_counted_in_every_row_of_that_scheme_and_in_no_other(papers):
+    sets = {key: value for key, value in WORLD["sets"].items() if key[1:3] != ("peri", 2)}
+    rows = judged(sets=sets).set_index("quantity")
+    of_scheme = [quantity for quantity in rows.index if "peri" in quantity.replace("peri-init", "").split(";")[0]]
+    of_scheme += [quantity for quantity in rows.index if "; peri," in quantity]
+    assert len(set(of_scheme)) == 2 * (3 + 1 + 3 + 2)  # differences beyond L, at L, dispersion, gap laws; of both v
+    assert set(rows.loc[list(set(of_scheme)), "left_out"]) == {1}
+    assert set(rows.drop(index=of_scheme)["left_out"]) == {0}
+    assert set(papers["left_out"]) == {0}
 
 
 def test_lengths_at_which_a_law_is_the_same_have_no_slope():
@@ -503,7 +516,7 @@ def test_a_seed_that_one_width_lacks_is_in_neither_best():
     lacking = {key: value for key, value in WORLD["widths"].items() if key[:3] != ("none", 14, 0)}
     row = find(judged(widths=lacking), "TVD at L of the best seed, d = 14 - d = 15; none")
     wide, enough = (min(best(WORLD["widths"], "none", width, [5], SEEDS[1:])) for width in (14, 15))
-    assert (row["n"], row["measured"]) == (4, pytest.approx(wide - enough))
+    assert (row["n"], row["left_out"], row["measured"]) == (4, 1, pytest.approx(wide - enough))
 
 
 def test_widths_that_were_not_trained_cannot_be_tested_and_without_wider_ones_none_is_claimed():
