@@ -241,6 +241,7 @@ rule emergence_checks:
         curves=emergence_curves(*EMERGENCE_STUDIES),
         sinks=emergence_shallow("sinks.parquet", *OF_SINKS.values()),
         evidence=kept("emergence/*/*.csv"),
+        seen=project("evidence/emergence/seen.csv"),
     output:
         **tabled("emergence/checks"),
     conda:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias.emergence.checks import Trained
+from position_bias.emergence.checks import VALUES, Trained, checks
 from position_bias.emergence.gaps import CONFIGURATION
 from position_bias.running import artifacts
+from position_bias.verdicts.verdict import tested
 
 OWN = ["scale", "seed", *CONFIGURATION]
 COLUMNS = {
@@ -15,6 +16,7 @@ COLUMNS = {
     "accuracy": [*OWN, "answer", "accuracy"],
     "sinks": [*OWN, "state", "tau", "token", "value"],
 }
+SEEN = ["vocabulary", "study", "mask", "encoding", "depth", "seed"]  # columns of evidence/emergence/seen.csv
 DRAWN_AS_PRINTED = (
     "paper"  # tokens as the text of the paper draws them; other groups are compared with these, not judged
 )
@@ -33,6 +35,32 @@ def trained(groups: Iterable[str | Path], threshold: float) -> dict[str, Trained
         str(scale): Trained.of(*(table[table["scale"] == scale].drop(columns="scale") for table in tables.values()))
         for scale in dict.fromkeys(tables["curves"]["scale"])
     }
+
+
+def judged(trained: Trained, seen: pd.DataFrame, scale: str, level: float) -> pd.DataFrame:
+    """The rows that these networks can be judged by, each with how many of its seeds were `seen_before`.
+
+    `seen` has the columns SEEN: networks whose results we knew before the rules of verdicts were fixed.
+    """
+    keys = ["claim", "quantity", "relation", "bound"]
+    rows = tested(checks(trained, scale, level))
+    unseen = checks(_without(trained, seen), scale, level)[[*keys, "n"]].rename(columns={"n": "unseen"})
+    counted = rows[keys].merge(unseen, "left", on=keys)["unseen"].fillna(0)
+    return rows.assign(seen_before=rows["n"].to_numpy() - counted.to_numpy(int))
+
+
+def _without(trained: Trained, seen: pd.DataFrame) -> Trained:
+    """The same networks, where those that were seen have no values, as if they had diverged."""
+    networks = pd.MultiIndex.from_frame(seen[SEEN])
+
+    def hidden(table: pd.DataFrame) -> pd.DataFrame:
+        values = [name for name in table if name in VALUES]
+        was_seen = pd.MultiIndex.from_frame(table[SEEN]).isin(networks)
+        return table.assign(**{name: table[name].mask(was_seen) for name in values})
+
+    of_training = trained.sinks["state"] == "trained"  # the others are nulls
+    sinks = pd.concat([hidden(trained.sinks[of_training]), trained.sinks[~of_training]])
+    return Trained(hidden(trained.gaps), hidden(trained.accuracy), sinks)
 
 
 def _as_printed(group: Path) -> bool:

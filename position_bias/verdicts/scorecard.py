@@ -41,6 +41,7 @@ SCORECARD_COLUMNS = (
     "high",
     "n",
     "left_out",
+    "seen_before",
     "scale",
     "source",
     "published",  # what the paper prints for it, where it does
@@ -214,7 +215,8 @@ def _judged(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], leve
     decisive = _decisive(heard[met] if settled else heard, verdict)
     numbers = {f"rows: {kind}": int((heard["verdict"] == kind).sum()) for kind in VERDICTS}
     own = {name: getattr(claim, name) for name in ("paper", "item", "statement", "whose", "needs", "garbled")}
-    seen = {name: decisive[name] for name in ("quantity", *PREDICTION, "measured", "low", "high", "n", "left_out")}
+    behind = ("n", "left_out", "seen_before")
+    seen = {name: decisive[name] for name in ("quantity", *PREDICTION, "measured", "low", "high", *behind)}
     return {
         "claim": claim.id,
         **own,

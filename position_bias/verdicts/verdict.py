@@ -35,6 +35,7 @@ COLUMNS = (
     "verdict",
     "identity",  # true where networks of any weights have this value, so that the row supports no claim
     "left_out",  # seeds without a value: they diverged in training, or the quantity is not defined for them
+    "seen_before",  # seeds behind the interval whose results we knew before the rules of verdicts were fixed
     "source",  # who predicts it, and where
 )
 
@@ -107,6 +108,7 @@ def row(
         "verdict": prediction.verdict(low, high) if testable else "not testable here",
         "identity": identity,
         "left_out": left_out,
+        "seen_before": 0,
         "source": source,
     }
 

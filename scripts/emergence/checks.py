@@ -2,7 +2,6 @@ import pandas as pd
 
 from position_bias.emergence import checks, evidence, gaps
 from position_bias.running import artifacts, runtime
-from position_bias.verdicts.verdict import tested
 
 with runtime.job(snakemake.log[0]):
     params = snakemake.params
@@ -12,9 +11,10 @@ with runtime.job(snakemake.log[0]):
         gaps.curves(tests), gaps.by_position(tests), gaps.of_training_omega(sinks[sinks["tau"] == params.threshold])
     )
     kept = evidence.trained(params.evidence, params.threshold)
+    seen = artifacts.read_table(snakemake.input.seen, evidence.SEEN)
     tables = [
         checks.checks(trained, params.scale, params.level),
-        *(tested(checks.checks(networks, scale, params.level)) for scale, networks in kept.items()),
+        *(evidence.judged(networks, seen, scale, params.level) for scale, networks in kept.items()),
     ]
     for path in snakemake.output:
         artifacts.write_table(path, pd.concat(tables, ignore_index=True))

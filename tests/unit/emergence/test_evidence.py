@@ -35,7 +35,12 @@ def keep(folder, name, coordinates="paper", sinks=True, **how):
     artifacts.write_table(group / "accuracy.csv", kept.assign(answer=1, accuracy=0.9))
     artifacts.write_table(group / "runs.csv", pd.DataFrame([{"coordinates": coordinates, "scale": "paper"}]))
     if sinks:
-        each = [kept.assign(state="trained", tau=tau, token=1, value=tau) for tau in (0.2, 0.3)]
+        each = [
+            kept.assign(state=state, tau=tau, token=token, value=tau * size / token)
+            for tau in (0.2, 0.3)
+            for state, size in (("trained", 1), ("untrained", 0.5), ("uniform", 0.1))
+            for token in (1, 2)
+        ]
         artifacts.write_table(group / "sinks.csv", pd.concat(each))
     return group
 
@@ -68,6 +73,33 @@ def test_a_damaged_table_is_named(tmp_path):
     (group / "accuracy.csv").write_text("seed\n0\n")
     with pytest.raises(InputError, match=r"damaged/accuracy\.csv is not usable"):
         evidence.trained([group], 0.2)
+
+
+def test_seeds_that_were_looked_at_before_are_counted_in_every_row_that_uses_them(tmp_path):
+    groups = [keep(tmp_path, "shallow", seeds=(0, 1, 2, 3)), keep(tmp_path, "deep", depth=4, seeds=(0, 1, 2, 3))]
+    networks = evidence.trained(groups, 0.2)["paper"]
+    causal = {"vocabulary": "gaussian", "study": "plain", "mask": "causal", "encoding": "none"}
+    seen = pd.DataFrame([{**causal, "depth": 2, "seed": seed} for seed in (0, 2, 9)])
+    rows = evidence.judged(networks, seen, "paper", 0.95).set_index("quantity")
+    counts = rows["seen_before"]
+    assert counts["first-last gap; gaussian, plain, mask causal, PE none, 2 layers"] == 2
+    assert counts["first-last gap; gaussian, plain, mask causal, PE none, 4 layers"] == 0
+    assert counts["first-last gap, 4 - 2 layers; gaussian, plain, encoding none"] == 2
+    of_sinks = counts[rows["item"].str.contains("Figure 8")]
+    assert len(of_sinks)
+    assert set(of_sinks) == {2}
+    pd.testing.assert_frame_equal(
+        rows.drop(columns="seen_before"),
+        checks.checks(networks, "paper", 0.95).set_index("quantity").loc[rows.index].drop(columns="seen_before"),
+    )
+
+
+def test_rows_whose_seeds_were_all_looked_at_before_say_so(tmp_path):
+    networks = evidence.trained([keep(tmp_path, "shallow")], 0.2)["paper"]
+    seen = networks.gaps[evidence.SEEN].drop_duplicates()
+    rows = evidence.judged(networks, seen, "paper", 0.95)
+    assert len(rows)
+    assert (rows["seen_before"] == rows["n"]).all()
 
 
 def test_seeds_that_diverged_are_counted_in_every_row_that_they_are_missing_from(tmp_path):
