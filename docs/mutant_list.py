@@ -521,6 +521,19 @@ PROPOSITIONS = [
         )
     ),
     *(
+        Mutant("structural-lemma-5-4-i", words, (structural, "growth_bound"), wrong)
+        for words, wrong in (
+            ("the excess 5 % smaller", _with(1, lambda excess: 0.95 * excess)),
+            ("lambda 5 % smaller", _with(0, lambda mixing: 0.95 * mixing)),
+            (
+                "half the layers",
+                lambda right: lambda mixing, excess: right(mixing, excess)[(np.arange(len(mixing)) // 2)],
+            ),
+            ("the excess squared", _with(1, np.square)),
+            ("the sign of the excess", _with(1, np.negative)),
+        )
+    ),
+    *(
         Mutant(claim, "epsilon 5 % larger", (structural, "attention_floor"), _scaled(1.05))
         for claim in ("structural-theorem-5-5-i", "structural-theorem-5-5-ii")
     ),

@@ -7,15 +7,15 @@ violates it by more than rounding can explain.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from math import comb, inf
+from math import comb
 
 import numpy as np
 import pandas as pd
 
-from position_bias.attention import Array, alibi_bias, content_free_attention
+from position_bias.attention import Array, alibi_bias, causal_mask, content_free_attention, masked_softmax
 from position_bias.rollout.last_row import last_row
 from position_bias.structural import propositions
-from position_bias.verdicts.verdict import Prediction, exact_row, for_each, row, table
+from position_bias.verdicts.verdict import Prediction, exact_row, for_each, table
 
 ROUNDING = Prediction("<", 1e-12)  # of sums of positive numbers that total 1
 NOT_ROUNDING = Prediction(">", 1e-12)  # of a counterexample: one is enough
@@ -59,9 +59,15 @@ DEEPEST = 10_000
 FACTOR = 0.9  # c
 ATTENTION = {"no positional bias": SLOPES[0], "ALiBi": SLOPES[2]}
 EXPONENTS = {"c/t^2": 2, "c/t": 1, "c": 0}  # of t; only the first is summable
-LASTING = Prediction("<", 0.01)  # share of 1 - P(first) that the last tenfold of depth takes away
+LASTING = Prediction("<", 0.01)  # share that the last tenfold of depth takes away from 1 - P(first), or adds to states
 VANISHING = Prediction(">", 0.1)
-FINITE = Prediction("<", inf)
+
+
+# Lemma 5.4(i): W_V of norm 1 + e_t, drawn anew in every layer, or the one direction that every layer stretches
+WIDTH = 8
+EXCESS = {"1/t^2": 2, "1/t": 1}  # e_t; only the first is summable, as Assumption 5.2 asks
+ALIKE = "stretching alike"
+VALUES = (ALIKE, "rotations", "Gaussian")
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,41 @@ def _stack(n: int, slopes: tuple[float, ...], strength: float, window: int | Non
     return Stack(heads, slopes, diagonal, window)
 
 
+def other_kernels(n: int) -> dict[str, Array]:
+    """Stochastically monotone attention `[T, H, n, n]` of no ALiBi: logarithmic decay, and kernels drawn at random.
+
+    The logarithmic bias is -r log(1 + distance) (KERPLE, Chi et al. 2022). A random kernel has prefix masses that are
+    those of the row before, times factors in [0, 1] that rise from prefix to prefix.
+    """
+    mask, distance = causal_mask(n), np.subtract.outer(np.arange(n), np.arange(n))
+    biases = -np.multiply.outer((0.5, 2.0), np.log1p(np.where(mask, distance, 0)))
+    logarithmic = np.broadcast_to(masked_softmax(biases, mask), (DEPTH, 2, n, n))
+    factors = np.sort(np.random.default_rng(0).uniform(size=(DEPTH, 2, n, n)), axis=-1)
+    prefix = np.ones((DEPTH, 2, n))
+    rows = []
+    for i in range(n):
+        prefix = np.where(np.arange(n) < i, prefix * factors[..., i, :], 1.0)
+        rows.append(np.diff(prefix, prepend=0.0))
+    return {"logarithmic decay": logarithmic, "drawn at random": np.stack(rows, axis=-2)}
+
+
+def _others() -> list[Stack]:
+    """Stacks of `other_kernels`, without content."""
+    return [
+        Stack(heads, (0.0,) * heads.shape[1], np.zeros(heads.shape[:2]), None)
+        for n in LENGTHS
+        for heads in other_kernels(n).values()
+    ]
+
+
+def rotary_logits(n: int) -> Array:
+    """Logits `[T, n, n]` of random queries and keys of two planes, turned by RoPE; bounded, as Assumption 5.3 asks."""
+    rng = np.random.default_rng(0)
+    query, key = rng.normal(size=(2, DEPTH, n, 2)) + 1j * rng.normal(size=(2, DEPTH, n, 2))
+    turned = np.exp(1j * np.multiply.outer(np.arange(n), (1.0, 0.1)))
+    return np.einsum("tip,tjp->tij", query * turned, (key * turned).conj()).real
+
+
 def _pattern(slopes: tuple[float, ...]) -> Array:
     """Positive content that differs from layer to layer and head to head, at most 1, `[T, H]`."""
     return (1 + np.add.outer(np.arange(DEPTH), np.arange(len(slopes))) % 3) / 3
@@ -113,12 +154,12 @@ def checks(scale: str) -> pd.DataFrame:
 
 def statements() -> tuple[Iterator[dict[str, object]], ...]:
     """Rows on every statement, statement by statement, worked out as they are read."""
-    grid = stacks()
+    grid, others = stacks(), _others()
     without_content = [stack for stack in grid if not stack.diagonal.any()]
     causal = [stack for stack in grid if stack.window is None]
     return (
         _assumption(grid),
-        _forces(grid, without_content),
+        _forces([*grid, *others], [*without_content, *others]),
         _without_assumption(),
         _mixed_signs(without_content),
         _bounds(causal),
@@ -150,6 +191,15 @@ def _assumption(grid: list[Stack]) -> Iterator[dict[str, object]]:
         triples = sum(DEPTH * comb(stack.n + 1, 3) for stack in some)
         quantity = f"largest violation: a prefix has more mass in a later row than in an earlier one; {kind}"
         claim, source = "structural-smooth-kernels", "Section 4: natural for smooth kernels"
+        yield _row(claim, "Assumption 4.1", quantity, ROUNDING, measured, triples, source)
+    for kind in ("logarithmic decay", "drawn at random"):
+        some_of = [other_kernels(n)[kind] for n in LENGTHS]
+        measured = float(np.max([propositions.monotonicity_violation(heads) for heads in some_of]))
+        triples = sum(heads.shape[0] * heads.shape[1] * comb(heads.shape[-1] + 1, 3) for heads in some_of)
+        smooth = kind != "drawn at random"
+        claim = "structural-smooth-kernels" if smooth else ""
+        source = "Section 4: natural for smooth kernels" if smooth else "ours: drawn so"
+        quantity = f"largest violation: a prefix has more mass in a later row than in an earlier one; {kind}"
         yield _row(claim, "Assumption 4.1", quantity, ROUNDING, measured, triples, source)
 
 
@@ -227,18 +277,21 @@ def _mixed_signs(without_content: list[Stack]) -> Iterator[dict[str, object]]:
 
 
 def _bounds(causal: list[Stack]) -> Iterator[dict[str, object]]:
-    """Lemma 5.4(ii) and Theorem 5.5 at finite depth."""
+    """Lemma 5.4(ii) and Theorem 5.5 at finite depth, with ALiBi and content, and with RoPE."""
     logits = [alibi_bias(stack.n, stack.slopes) + stack.diagonal[..., None, None] * np.eye(stack.n) for stack in causal]
     quantity = "a weight below e^-B / n, where logits range over B (relative)"
-    slack = [propositions.softmax_floor(some) for some in logits]
+    rotary = [rotary_logits(n) for n in LENGTHS]
+    slack = [propositions.softmax_floor(some) for some in [*logits, *rotary]]
     yield _violation("structural-lemma-5-4-ii", "Lemma 5.4(ii)", quantity, slack, "Lemma 5.4")
+    attentions = [stack.attention for stack in causal]
+    attentions += [masked_softmax(some, causal_mask(some.shape[-1])) for some in rotary]
     statements = {
         ("Theorem 5.5(i)", "P_ii below prod (1 - lambda (1 - eps)) (relative)"): propositions.retention,
         ("Theorem 5.5(ii)", "mass from token j on above prod (1 - lambda (j-1) eps) (relative)"): propositions.collapse,
         ("Theorem 5.5(ii)", "product above exp(-(j-1) eps sum lambda) (relative)"): propositions.exponential_step,
     }
     for (item, quantity), statement in statements.items():
-        slack = [statement(stack.attention, mixing) for stack in causal for mixing in SCHEDULES]
+        slack = [statement(attention, mixing) for attention in attentions for mixing in SCHEDULES]
         yield _violation(BRANCHES[item], item, quantity, slack, "Theorem 5.5 and its proof")
 
 
@@ -266,10 +319,47 @@ def _dichotomy() -> Iterator[dict[str, object]]:
 
 
 def _hidden_states() -> Iterator[dict[str, object]]:
-    """On the weights of infinitely many layers, which nobody has."""
-    unknown = (np.nan, np.nan)
-    claim, quantity = "structural-lemma-5-4-i", "largest norm of hidden states at any depth"
-    yield row(claim, "Lemma 5.4(i)", quantity, FINITE, np.nan, unknown, 0, "Lemma 5.4")
+    """Lemma 5.4(i) on layers drawn at random: bounded where the excess is summable; beside it, where it is not.
+
+    Rotations and Gaussian values let hidden states shrink. Growth is judged where every layer stretches tokens that are
+    alike, which attains the bound.
+    """
+    item, source = "Lemma 5.4(i)", "proof of Lemma 5.4(i)"
+    depth = np.arange(1, DEEPEST + 1, dtype=float)
+    mixing = np.full(DEEPEST, FACTOR)
+    for name, exponent in EXCESS.items():
+        summable, excess = exponent > 1, depth**-exponent
+        claim = "structural-lemma-5-4-i" if summable else ""
+        bound, exponential = propositions.growth_bound(mixing, excess), propositions.exponential_growth(mixing, excess)
+        norms = {kind: _norms(kind, mixing, excess) for kind in VALUES}
+        slack = [*(1 - of_kind / bound for of_kind in norms.values()), 1 - bound / exponential]
+        quantity = f"hidden states over ||X|| prod (1 + lambda e), or that over its exponential; e = {name} (relative)"
+        yield _violation(claim, item, quantity, slack, source)
+        alike = norms[ALIKE]
+        grown = float(alike[-1] / alike[DEEPEST // 10 - 1] - 1)
+        quantity = f"growth of hidden states between depths {DEEPEST // 10} and {DEEPEST}; e = {name}, W_V {ALIKE}"
+        if summable:
+            yield _row(claim, item, quantity, LASTING, grown, 1, "Lemma 5.4(i); the bound is ours")
+        else:
+            yield _row("", item, quantity, VISIBLE, grown, 1, "ours: the lemma needs Assumption 5.2")
+        attained = float((alike / bound).max())
+        quantity = f"largest share of ||X|| prod (1 + lambda e) that hidden states attain; e = {name}"
+        yield _row("", item, quantity, VISIBLE, attained, 1, "ours: the check above is not empty")
+
+
+def _norms(kind: str, mixing: Array, excess: Array) -> Array:
+    """`propositions.hidden_norms` where the spectral norm of W_V is 1 + `excess` in every layer."""
+    rng = np.random.default_rng(0)
+    states, logits = rng.normal(size=(TOKENS, WIDTH)), rng.normal(size=(WIDTH, WIDTH)) / WIDTH
+    unit = rng.normal(size=(len(mixing), WIDTH, WIDTH))
+    if kind == "rotations":
+        unit, _ = np.linalg.qr(unit)
+    elif kind == "Gaussian":
+        unit /= np.linalg.norm(unit, 2, axis=(1, 2), keepdims=True)
+    else:
+        unit = np.broadcast_to(np.eye(WIDTH), unit.shape)
+        states = np.broadcast_to(states[0], states.shape)  # tokens alike, which attention leaves as they are
+    return propositions.hidden_norms(states, mixing, (1 + excess)[:, None, None] * unit, logits)
 
 
 # What the figures draw

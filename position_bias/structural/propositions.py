@@ -85,6 +85,36 @@ def _last_prefix(attention: Array, mixing: Array) -> Array:
 # Section 5: infinite depth
 
 
+def hidden_norms(states: Array, mixing: Array, values: Array, logits: Array) -> Array:
+    """Largest row norm of the hidden states after each layer, over that of the input, `[T]`.
+
+    A layer maps X to (1 - lambda) X + lambda A X W_V, where A is the causal softmax of X M X^T. `states` is X
+    `[n, d]`, `values` are W_V `[T, d, d]`, and `logits` is M `[d, d]`, the same in every layer.
+    """
+    mask = causal_mask(len(states))
+    first = np.linalg.norm(states, axis=-1).max()
+    norms = []
+    for mix, value in zip(mixing, values, strict=True):
+        attention = masked_softmax(states @ logits @ states.T, mask)
+        states = (1 - mix) * states + mix * attention @ states @ value
+        norms.append(np.linalg.norm(states, axis=-1).max())
+    return np.array(norms) / first
+
+
+def growth_bound(mixing: Array, excess: Array) -> Array:
+    """Proof of Lemma 5.4(i): prod_t (1 + lambda_t excess_t), above `hidden_norms`, `[T]`.
+
+    The excess of a layer is max(0, ||W_V|| - 1); Assumption 5.2 says that its sum is finite.
+    """
+    bound: Array = (1 + mixing * excess).cumprod()
+    return bound
+
+
+def exponential_growth(mixing: Array, excess: Array) -> Array:
+    """Proof of Lemma 5.4(i): exp(sum_t lambda_t excess_t), above `growth_bound`, `[T]`."""
+    return np.exp((mixing * excess).cumsum())
+
+
 def attention_floor(attention: Array) -> float:
     """Epsilon of Lemma 5.4: the smallest weight that causal attention `[..., n, n]` gives to a token it may read."""
     return float(attention[..., causal_mask(attention.shape[-1])].min())

@@ -337,6 +337,108 @@ def test_what_lies_beyond_the_first_token(slopes):
     assert beyond_first(attention, np.ones(300))[-1] > 0  # although 1 - P would have rounded to 0
 
 
+# Appendix A.1: the lemmas that the propositions rest on
+
+
+@given(settings_of_a_model(monotone_kernels), MIXING)
+def test_residual_kernels_inherit_stochastic_monotonicity(drawn, mixing):
+    """Lemma A.3."""
+    for heads in drawn[0]:
+        assert monotonicity_violation(rollout.transition(heads[0], mixing)) <= ROUNDING
+
+
+@given(settings_of_a_model(monotone_kernels), st.integers(0, 2**32 - 1))
+def test_monotone_kernels_keep_the_order_of_distributions_and_of_vectors(drawn, seed):
+    """Lemmas A.2 and A.5."""
+    kernel = drawn[0][0, 0]
+    rng = np.random.default_rng(seed)
+    earlier, later = np.sort(rng.dirichlet(np.ones(len(kernel)), size=2).cumsum(axis=1), axis=0)[::-1]
+    dominated, dominating = (np.diff(prefix, prepend=0) @ kernel for prefix in (earlier, later))
+    assert (prefix_mass(dominated) - prefix_mass(dominating)).min() >= -ROUNDING
+    falling = -np.sort(-rng.normal(size=len(kernel)))
+    assert np.diff(kernel @ falling).max(initial=0) <= ROUNDING
+
+
+@given(settings_of_a_model(causal_kernels), st.integers(0, 2**32 - 1))
+def test_rowwise_dominance_is_dominance_after_a_step_from_any_distribution(drawn, seed):
+    """Lemma A.4, which needs no monotone kernel: the second kernel moves mass of every row to later tokens."""
+    kernel = drawn[0][0, 0]
+    rng = np.random.default_rng(seed)
+    prefix = prefix_mass(kernel)
+    moved = prefix * np.sort(rng.uniform(size=kernel.shape), axis=-1)
+    later = np.diff(np.where(prefix >= 1 - ROUNDING, prefix, moved), prepend=0)
+    start = rng.dirichlet(np.ones(len(kernel)))
+    assert (prefix_mass(start @ kernel) - prefix_mass(start @ later)).min() >= -ROUNDING
+
+
+def test_a_kernel_that_is_not_monotone_breaks_the_lemmas():
+    kernel = claims.BROKEN[0]
+    assert monotonicity_violation(kernel) > 0.8
+    assert np.diff(kernel @ np.array([1.0, 0, 0])).max() > 0.8  # a falling vector rises
+
+
+# Other kernels than ALiBi's
+
+
+@pytest.mark.parametrize("n", [2, 5, 9])
+def test_other_kernels_are_causal_attention_that_satisfies_the_assumption(n):
+    for heads in claims.other_kernels(n).values():
+        np.testing.assert_allclose(heads.sum(-1), 1, atol=ROUNDING)
+        assert (heads[..., ~causal_mask(n)] == 0).all()
+        assert heads.min() >= 0
+        assert monotonicity_violation(heads) <= ROUNDING
+    logarithmic = claims.other_kernels(n)["logarithmic decay"][0, 1, -1]
+    expected = np.arange(n, 0, -1.0) ** -2
+    np.testing.assert_allclose(logarithmic, expected / expected.sum())
+
+
+def rotated(vector, angles):
+    """The two planes of a vector [4], each turned by its angle."""
+    planes = zip(vector.reshape(2, 2), angles, strict=True)
+    return np.concatenate([np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) @ plane for plane, a in planes])
+
+
+def test_rotary_logits_are_those_of_rotated_vectors():
+    rng = np.random.default_rng(0)
+    size = (2, claims.DEPTH, 5, 2)
+    query, key = (rng.normal(size=size) + 1j * rng.normal(size=size)).view(float)
+    found = claims.rotary_logits(5)
+    for layer, i, j in ((0, 4, 0), (3, 2, 1), (11, 4, 4)):
+        turned = rotated(query[layer, i], (i, 0.1 * i)) @ rotated(key[layer, j], (j, 0.1 * j))
+        assert found[layer, i, j] == pytest.approx(turned)
+
+
+# Lemma 5.4(i)
+
+
+def test_hidden_norms_are_those_of_layers_written_out():
+    rng = np.random.default_rng(1)
+    states, values, logits, mixing = rng.normal(size=(4, 3)), rng.normal(size=(5, 3, 3)), rng.normal(size=(3, 3)), 0.4
+    found = propositions.hidden_norms(states, np.full(5, mixing), values, logits)
+    first, expected = max(np.linalg.norm(row) for row in states), []
+    for value in values:
+        after = np.empty_like(states)
+        for i, row in enumerate(states):
+            weights = np.array([exp(row @ logits @ states[j]) for j in range(i + 1)])
+            read = (weights / weights.sum()) @ states[: i + 1]
+            after[i] = (1 - mixing) * row + mixing * read @ value
+        states = after
+        expected.append(max(np.linalg.norm(row) for row in states) / first)
+    np.testing.assert_allclose(found, expected)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1), MIXING)
+def test_hidden_states_of_any_layers_stay_below_the_bound_of_the_proof(seed, mixing):
+    rng = np.random.default_rng(seed)
+    states, values, logits = rng.normal(size=(4, 3)), rng.normal(size=(20, 3, 3)), rng.normal(size=(3, 3))
+    mixings = np.full(20, mixing)
+    excess = np.maximum(np.linalg.norm(values, 2, axis=(1, 2)) - 1, 0)
+    bound = propositions.growth_bound(mixings, excess)
+    assert (propositions.hidden_norms(states, mixings, values, logits) <= bound * (1 + ROUNDING)).all()
+    assert (bound <= propositions.exponential_growth(mixings, excess) * (1 + ROUNDING)).all()
+
+
 # Verdicts
 
 
@@ -351,7 +453,7 @@ def test_every_statement_has_a_verdict(checks):
     assert verdicts == {
         "Assumption 4.1": ["holds"],
         **{f"Proposition 4.{number}": ["holds"] for number in (2, 3, 4, 5)},
-        "Lemma 5.4(i)": ["not testable here"],
+        "Lemma 5.4(i)": ["holds"],
         "Lemma 5.4(ii)": ["holds"],
         "Theorem 5.5": ["holds"],
         "Theorem 5.5(i)": ["holds"],
