@@ -221,6 +221,22 @@ rule structural_table5:
         "../scripts/structural/table5.py"
 
 
+rule structural_shift:
+    """Section 6.1: in how many heads content shifts the diagonal the same way."""
+    input:
+        content=across_datasets(measured("content", [STANDARD])),
+    output:
+        **tabled("structural/shift"),
+    conda:
+        "../envs/analysis.yaml"
+    params:
+        seed=config["seed"],
+        replicates=config["rollout"]["bootstrap"],
+        level=config["rollout"]["level"],
+    script:
+        "../scripts/structural/shift.py"
+
+
 use rule structural_table2 as structural_spearman with:
     input:
         statistics=across_datasets(
@@ -270,6 +286,15 @@ rule structural_checks:
         during_training=across_models(
             rollouts("replicates.parquet", PRIMARY, STANDARD), steps=STEPS[:-1]
         ),
+        on_every_dataset=across_datasets(
+            rollouts("replicates.parquet", "{dataset}", STANDARD)
+        ),
+        at_long=across_datasets(rollouts("replicates.parquet", "{dataset}", LONG)),
+        at_more=across_datasets(
+            [rollouts("replicates.parquet", "{dataset}", n) for n in MORE]
+        ),
+        shift="results/tables/structural/shift.csv",
+        published=project("published/structural_distances.csv"),
         similarity="results/tables/structural/table5.csv",
         monotonicity="results/tables/structural/monotonicity.csv",
     output:

@@ -5,8 +5,9 @@ A gap is above 0 where the earlier of two equal items is preferred. Predictions 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from string import ascii_lowercase
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,9 @@ NEGLIGIBLE = 0.01  # of an accuracy
 EARLIER = Prediction(">", 0, NEGLIGIBLE)
 LATER = Prediction("<", 0, NEGLIGIBLE)
 EQUAL = Prediction("=", 0, 0.05)
+BIASED = Prediction(">", NEGLIGIBLE)  # of the size of a gap
+NOT_LATER = Prediction(">", -NEGLIGIBLE)
+NOT_LOST = Prediction("<", NEGLIGIBLE)
 MORE = Prediction(">", 0, NEGLIGIBLE)
 
 SINK_FIGURES = printed(OF_SINKS)
@@ -46,6 +50,9 @@ CAUSAL_ALONE = {
     "plain": {**BEGINNING, MIDDLE_LAST: EARLIER},
     **dict.fromkeys(LEARNED, BEGINNING),
 }
+
+
+WITHOUT_U = ("plain", "residual", "first", "middle", "last")  # studies that do not train on both ends
 
 
 ASKED = ("study", "mask", "encoding", "pair")
@@ -118,6 +125,8 @@ class Finding:
     values: pd.Series
     source: str
     identity: bool = False  # networks of any weights have this value
+    chosen_from: int = 1  # differences that this one is the most extreme of
+    whatever_sign: bool = False  # the prediction is of the size of the mean
 
 
 def checks(trained: Trained, scale: str, level: float) -> pd.DataFrame:
@@ -125,13 +134,39 @@ def checks(trained: Trained, scale: str, level: float) -> pd.DataFrame:
 
     `scale` is that of the trained networks.
     """
-    statements = (_positions, _encodings, _depth, _weak_at_the_end, _ends, _lost_in_the_middle, _vocabularies, _sinks)
-    rows = [
-        mean_row(of.claim, of.item, of.quantity, of.prediction, of.values, level, of.source, of.identity)
-        for statement in statements
-        for of in statement(trained)
-    ]
+    statements = (
+        _positions,
+        _encodings,
+        _depth,
+        _weak_at_the_end,
+        _residual,
+        _ends,
+        _lost_in_the_middle,
+        _not_lost_elsewhere,
+        _windows,
+        _vocabularies,
+        _sinks,
+    )
+    rows = [_row(of, level) for statement in statements for of in statement(trained)]
     return table("emergence", scale, rows)
+
+
+def _row(of: Finding, level: float) -> dict[str, object]:
+    """The verdict on a finding; the interval of one that was chosen as the most extreme is widened (Bonferroni)."""
+    widened = 1 - (1 - level) / of.chosen_from
+    found = mean_row(of.claim, of.item, of.quantity, of.prediction, of.values, widened, of.source, of.identity)
+    if not of.whatever_sign:
+        return found
+    measured, *interval = (cast(float, found[name]) for name in ("measured", "low", "high"))
+    low, high = _sizes(*interval)
+    verdict = of.prediction.verdict(low, high)
+    return {**found, "measured": abs(measured), "low": low, "high": high, "verdict": verdict}
+
+
+def _sizes(low: float, high: float) -> tuple[float, float]:
+    """The least and the largest size of a number in an interval."""
+    least, largest = sorted((abs(low), abs(high)))
+    return (0.0, largest) if low < 0 < high else (least, largest)
 
 
 def _positions(trained: Trained) -> Iterator[Finding]:
@@ -218,6 +253,38 @@ def _weak_at_the_end(trained: Trained) -> Iterator[Finding]:
             yield Finding(claim, FIGURES[vocabulary, "plain"], quantity, MORE, less, "Section 5.1: notably smaller")
 
 
+def _residual(trained: Trained) -> Iterator[Finding]:
+    """With residual connections bias persists, depth raises or lowers it, and encodings reduce it (5.1, K.2)."""
+    of_residual = _where(trained.gaps, study="residual", pair=FIRST_LAST)
+    for (vocabulary,), gaps in _networks(of_residual, ["vocabulary"]):
+        gaussian, item = vocabulary == "gaussian", FIGURES[vocabulary, "residual"]
+        where = f"{vocabulary}, residual"
+        changes = []
+        for (encoding,), by_depth in _networks(gaps, ["encoding"]):
+            depths = sorted(by_depth["depth"].unique())
+            for depth in depths:
+                gap, claim = _of(by_depth, "gap", depth=depth), "emergence-residual" if gaussian else ""
+                quantity = f"size of the mean {FIRST_LAST} gap; {where}, encoding {encoding}, {depth} layers"
+                source = "Section 5.1: position bias still emerges with residual connections"
+                yield Finding(claim, item, quantity, BIASED, gap, source, whatever_sign=True)
+            by_seed = {depth: _of(by_depth, "gap", depth=depth) for depth in depths}
+            changes += [_minus(by_seed[deep], by_seed[than]) for than, deep in pairwise(depths)]
+        for name, prediction, most in (("rise", MORE, max), ("fall", LATER, min)) if gaussian else ():
+            change = most(changes, key=lambda of: of.mean()) if len(changes) > 1 else NOT_TRAINED
+            quantity = f"largest {name} of the {FIRST_LAST} gap from a depth to the next, of all encodings; {where}"
+            source = "Sections 5.1, K.2: depth amplifies or reduces it, by encoding and depth"
+            claim = "emergence-residual-depth"
+            yield Finding(claim, item, quantity, prediction, change, source, chosen_from=max(len(changes), 1))
+        for (depth,), by_encoding in _networks(gaps, ["depth"]):
+            for less in ("rope", "decay"):
+                if {"none", less} <= set(by_encoding["encoding"]):
+                    reduced = _minus(_of(by_encoding, "gap", encoding="none"), _of(by_encoding, "gap", encoding=less))
+                    quantity = f"{FIRST_LAST} gap, none - {less}; {where}, {depth} layers"
+                    source = "Figures 2, 5: the decay mask and RoPE reduce primacy (our reading)"
+                    claim = "emergence-residual-encodings" if gaussian else ""
+                    yield Finding(claim, item, quantity, MORE, reduced, source)
+
+
 def _ends(trained: Trained) -> Iterator[Finding]:
     """A causal mask alone brings position into play, where no mask does not (Section 5.2)."""
     claims = {"gaussian": "emergence-figure-3-causal", "fixed": "emergence-figure-11"}
@@ -228,6 +295,13 @@ def _ends(trained: Trained) -> Iterator[Finding]:
         source = "Section 5.2: the causal mask induces primacy by itself"
         claim, item = claims.get(vocabulary, ""), FIGURES[vocabulary, "ends"]
         yield Finding(claim, item, quantity, MORE, _minus(causal, without), source)
+        caption = "emergence-figure-3-caption" if vocabulary == "gaussian" else ""
+        quantity = f"{MIDDLE_LAST} gap; {vocabulary}, mask causal, no PE, trained on both ends"
+        at_the_end, source = (
+            _of(gaps, "gap", pair=MIDDLE_LAST, mask="causal"),
+            "Figure 3: the last position is not captured",
+        )
+        yield Finding(caption, item, quantity, NOT_LATER, at_the_end, source)
 
 
 def _lost_in_the_middle(trained: Trained) -> Iterator[Finding]:
@@ -241,6 +315,41 @@ def _lost_in_the_middle(trained: Trained) -> Iterator[Finding]:
                 source = "footnote 2: deep RoPE loses the middle without biased data"
                 gap = _of(gaps, "gap", pair=pair) if depth >= DEEP else NOT_TRAINED
                 yield Finding(claim, FIGURES[vocabulary, "residual"], quantity, prediction, gap, source)
+
+
+def _not_lost_elsewhere(trained: Trained) -> Iterator[Finding]:
+    """But for footnote 2, no network loses the middle that was not trained on both ends (Section 5.2, K.3).
+
+    A network loses the middle as far as both ends are preferred to it; the one of a study that does so most is judged.
+    """
+    deep_rope = (trained.gaps["encoding"] == "rope") & (trained.gaps["study"] == "residual")
+    gaps = trained.gaps[~(deep_rope & (trained.gaps["depth"] >= DEEP))]
+    for (vocabulary, study), of_study in _networks(gaps, ["vocabulary", "study"]):
+        if study in WITHOUT_U:
+            found = [_lost_middle(network) for _, network in _networks(of_study, ["mask", "encoding", "depth"])]
+            common = pd.concat(found, axis=1, join="inner")
+            quantity = f"middle lost, at most, of {len(found)} networks; {vocabulary}, {study}"
+            source = "Section 5.2, K.3: the middle is lost after training on both ends alone"
+            claim, item = "emergence-no-u" if vocabulary == "gaussian" else "", FIGURES[vocabulary, study]
+            yield Finding(claim, item, quantity, NOT_LOST, common.max(axis=1, skipna=False), source)
+
+
+def _lost_middle(network: pd.DataFrame) -> pd.Series:
+    """By how much both ends are preferred to the middle, by seed: the smaller of the two gaps."""
+    first, last = _of(network, "gap", pair=FIRST_MIDDLE), -_of(network, "gap", pair=MIDDLE_LAST)
+    return pd.concat([first, last], axis=1).min(axis=1, skipna=False)
+
+
+def _windows(trained: Trained) -> Iterator[Finding]:
+    """Smaller windows moderate the bias towards early tokens (after Theorem 4.2)."""
+    for (vocabulary,), gaps in _networks(trained.gaps, ["vocabulary"], study="window", pair=FIRST_LAST):
+        widths = sorted(gaps["mask"].unique(), key=lambda mask: int(mask.removeprefix("window")))
+        if len(widths) > 1:
+            wide, narrow = (_of(gaps, "gap", mask=mask) for mask in (widths[-1], widths[0]))
+            quantity = f"{FIRST_LAST} gap, {widths[-1]} - {widths[0]}; {vocabulary}, 2 layers, no residual, no PE"
+            claim = "emergence-windows" if vocabulary == "gaussian" else ""
+            source = "after Theorem 4.2: a smaller window mitigates the bias towards early tokens"
+            yield Finding(claim, "Theorem 4.2", quantity, MORE, _minus(wide, narrow), source)
 
 
 def _vocabularies(trained: Trained) -> Iterator[Finding]:

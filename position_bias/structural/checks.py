@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
@@ -41,6 +42,9 @@ EXCEEDS = Prediction(">", 0, PRINTED)
 ABOVE_1 = Prediction(">", 1)
 DECREASING = Prediction("<", 0)
 NEAR = Prediction("<", 0.1)
+SMALL = Prediction("<", 0.215)  # Table 3 prints no distance of (b) or (c) above .21
+RANKED_ALIKE = Prediction(">", 0, 0.05)  # of a rank correlation
+MORE_OFTEN = Prediction(">", 0)  # of a share of comparisons
 
 FIRST_MINIMUM = "influence, first / predicted minimum"
 COLLAPSES = "Section 6.2: (a) collapses to the first token"
@@ -49,6 +53,10 @@ U_SHAPED = "Section 6.3: measured influence is U-shaped"
 PRESERVED = "Section 6.2: content reduces the primacy peak and preserves the U"
 SHIFTS = "Section 6.2: content shifts mass to later tokens"
 LARGER_MODELS = "Appendix C.3: content refines the fit, in larger models above all"
+PERSISTS = "Appendix C.2: the U persists at the longer length and on every data set"
+CLOSE = "Appendix C.3: distances are small on every data set (as small as the largest that Table 3 prints)"
+RANKED = "ours: tokens rank by (b) as they do by measured influence"
+CLOSEST = "Appendix C.3: at the longer length (b) is the closest on most models and data sets"
 COINCIDE = "Section 6.3: minima coincide (0.1 is ours)"
 MIXES_LESS = "Section 6.1: mixing decreases with depth"
 ABNAR = "Abnar and Zuidema 2020 as the null"
@@ -83,6 +91,16 @@ CHECKS = (
     Check("structural-null-last", "Table 2", "wasserstein", "last", EXCEEDS, OURS, "b"),
 )
 
+# On every data set: at the paper's length, at its longer one, and at every length that is measured.
+ON_EVERY_DATASET = (
+    Check("structural-table-3", "Table 3", "wasserstein", "b", SMALL, CLOSE),
+    Check("structural-table-3", "Table 3", "wasserstein", "c", SMALL, CLOSE),
+)
+AT_LONG = (
+    Check("structural-figure-3", "Figure 3", "first / middle", "d", ABOVE_1, PERSISTS),
+    Check("structural-figure-3", "Figure 3", "last / middle", "d", ABOVE_1, PERSISTS),
+)
+AT_EVERY_LENGTH = (Check("structural-rank", "Tables 3 and 4", "spearman", "b", RANKED_ALIKE, RANKED),)
 
 # Of a model before and during its training: is its profile a U then? The paper does not say.
 DURING_TRAINING = tuple(
@@ -104,6 +122,31 @@ def checks(values: pd.DataFrame, scale: str, level: float, of: Sequence[Check] =
         for estimator in _estimators(check, statistics)
     ]
     return table("structural", scale, rows)
+
+
+def closest(values: pd.DataFrame, scale: str, level: float) -> pd.DataFrame:
+    """How often (b) is the closest of the three variants, less how often it is not, over all comparisons in `values`.
+
+    A variant is closer where its distance is less by more than half of the last digit that the paper prints. Intervals
+    are percentiles over the prompts, which are resampled in every comparison by itself.
+    """
+    distances = values[values["statistic"] == "wasserstein"]
+    margins = [_closer(statistics) for _, statistics in _by_comparison(distances)]
+    share = pd.concat(margins, axis=1).mean(axis=1)
+    low, high = map(float, percentile_interval(share[share.index >= 0], level))
+    quantity = (
+        f"share where (b) is closest, less that where (a) or (c) is; {len(margins)} models, data sets and lengths"
+    )
+    value, count = float(share.loc[-1]), len(margins)
+    rows = [row("structural-table-4", "Table 4", quantity, MORE_OFTEN, value, (low, high), count, CLOSEST)]
+    return table("structural", scale, rows)
+
+
+def _closer(statistics: pd.DataFrame) -> pd.Series:
+    """1 where (b) is closer than (a) and (c), -1 where one of these is closer than (b), else 0; by replicate."""
+    a, b, c = (_of("wasserstein", variant, PAPERS_ESTIMATOR, statistics) for variant in "abc")
+    others = np.minimum(a, c)
+    return (b < others - PRINTED).astype(int) - (others < b - PRINTED).astype(int)
 
 
 def _by_comparison(values: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:

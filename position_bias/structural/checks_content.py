@@ -36,6 +36,7 @@ class Check:
 PAPERS_WAY, PAPERS_KERNEL = "causal", "measured"  # those that the claims are about; rows of others speak of none
 PAPERS_PROMPTS = 1000
 ALIKE = Prediction(">", 0.5)
+MOST = Prediction(">", 0.9)
 SIMILAR = "Appendix E: similarity is moderate to high (0.5 is ours)"
 
 SIMILARITY = tuple(
@@ -65,13 +66,27 @@ KERNELS = (
 )
 
 
-def checks(similarity: pd.DataFrame, kernels: pd.DataFrame, scale: str) -> pd.DataFrame:
-    """Verdicts on the tables of `content.similarity` and `content.kernels`, in the schema of `verdict.COLUMNS`.
+def checks(similarity: pd.DataFrame, kernels: pd.DataFrame, shifts: pd.DataFrame, scale: str) -> pd.DataFrame:
+    """Verdicts on the tables of `content.similarity`, `kernels` and `shifts`, in the schema of `verdict.COLUMNS`.
 
     Each way of Table 5 and each kernel has its own; `measured` is the value of all layers together, `n` their number.
+    The share of heads that shift the diagonal the same way has an interval over prompts, and `n` is their number.
     """
-    rows = [*_rows(SIMILARITY, similarity, "way", PAPERS_WAY), *_rows(KERNELS, kernels, "kernel", PAPERS_KERNEL)]
+    rows = [
+        *_rows(SIMILARITY, similarity, "way", PAPERS_WAY),
+        *_rows(KERNELS, kernels, "kernel", PAPERS_KERNEL),
+        *_shift_rows(shifts),
+    ]
     return table("structural", scale, rows)
+
+
+def _shift_rows(shifts: pd.DataFrame) -> Iterator[dict[str, object]]:
+    source = "Section 6.1: the diagonal has one global shift (0.9 is ours)"
+    for found in shifts.to_dict("records"):
+        where = f"{found['model']} {found['checkpoint']}, {found['dataset']}, {found['n']} tokens"
+        quantity = f"share of heads whose content shifts the diagonal the same way; {where}"
+        interval = (found["low"], found["high"])
+        yield row("structural-shift", "Section 6.1", quantity, MOST, found["share"], interval, found["prompts"], source)
 
 
 def _rows(of: tuple[Check, ...], values: pd.DataFrame, variants: str, papers: str) -> Iterator[dict[str, object]]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from position_bias.statistics import bootstrap_weights, percentile_interval
 from position_bias.structural.monotonicity import Monotonicity, monotonicity, pooled, released_kernel
 from position_bias.structural.similarity import WAYS, similarities
 
@@ -56,6 +57,32 @@ def _similarity_rows(content: Values, way: str) -> Iterator[dict[str, object]]:
                 "p95": high,
                 "outside": outside[chosen].mean(),
             }
+
+
+def shifts(
+    measurements: Iterable[tuple[Labels, Values, Values]], replicates: int, level: float, seed: int
+) -> pd.DataFrame:
+    """Section 6.1: is the shift of the diagonal one for all heads? From labels and content logits [N, L, H] of prompts.
+
+    The two arrays hold the mean logit on the diagonal and below it. `share` of all layers and heads have a mean shift
+    of the sign that their mean has, with the percentile interval [low, high] over resampled prompts; `mean` and
+    `deviation` are those of the shift over layers and heads, as logits.
+    """
+    rows = []
+    for labels, diagonal, below in measurements:
+        shift = (diagonal - below).reshape(len(diagonal), -1)
+        mean = shift.mean(axis=0)
+        drawn = bootstrap_weights(len(shift), replicates, seed) @ shift
+        low, high = map(float, percentile_interval(_share_of_sign(drawn), level))
+        found = {"share": float(_share_of_sign(mean)), "low": low, "high": high}
+        rows.append({**_labels(labels), **found, "mean": mean.mean(), "deviation": mean.std()})
+    return pd.DataFrame(rows)
+
+
+def _share_of_sign(shift: Values) -> Values:
+    """The share of the last axis that has the sign of its mean: [..., heads] -> [...]."""
+    overall = np.sign(shift.mean(axis=-1, keepdims=True))
+    return np.asarray((np.sign(shift) == overall).mean(axis=-1))
 
 
 def kernels(measurements: Iterable[tuple[Labels, Values, Values]]) -> pd.DataFrame:

@@ -37,7 +37,7 @@ class Claim:
     shown: str  # the figure or table that shows it, a target of the workflow
     published: str = ""  # id of what the paper prints for it, in published/values.csv
     ranges: bool = False  # low and high are a range over settings or layers, and no interval: it is not widened
-    garbled: bool = False  # the source that it is known from may have garbled it, so that nobody is held to it
+    doubted: bool = False  # the source that it is known from may have doubted it, so that nobody is held to it
 
     def met_at(self, scale: str) -> bool:
         """Whether rows at this scale are about what the claim is about, and can therefore settle it."""
@@ -75,9 +75,9 @@ def _claim(path: str | Path, number: int, cells: list[str]) -> Claim:
     row: dict[str, Any] = dict(zip(COLUMNS, cells, strict=True))
     if empty := [column for column, cell in row.items() if not cell and column not in MAY_BE_EMPTY]:
         raise InputError(f"row {number} of {path} has nothing in column {', '.join(empty)}")
-    known_values = {"whose": WHOSE, "needs": NEEDS, "ranges": tuple(TRUTH), "garbled": tuple(TRUTH)}
+    known_values = {"whose": WHOSE, "needs": NEEDS, "ranges": tuple(TRUTH), "doubted": tuple(TRUTH)}
     for column, known in known_values.items():
         for value in row[column].split(" and "):
             if value not in known:
                 raise InputError(f"claim {row['id']} in {path} has {column} {value}; use one of: {', '.join(known)}")
-    return Claim(**row | {column: TRUTH[row[column]] for column in ("ranges", "garbled")})
+    return Claim(**row | {column: TRUTH[row[column]] for column in ("ranges", "doubted")})

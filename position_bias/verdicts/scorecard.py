@@ -29,7 +29,7 @@ SCORECARD_COLUMNS = (
     "statement",
     "whose",
     "needs",
-    "garbled",
+    "doubted",
     "verdict",
     "settled",
     "by scale",  # the verdict at each scale, the largest first
@@ -134,8 +134,8 @@ def together(verdicts: Iterable[str]) -> Verdict:
 
 
 def as_stated(table: pd.DataFrame) -> pd.Series:
-    """What each claim of a scorecard says, with a mark where its source may have garbled it."""
-    return table["statement"].where(~table["garbled"].astype(bool), table["statement"] + " (garbled in its source?)")
+    """What each claim of a scorecard says, with a mark where its source may not say what the paper says."""
+    return table["statement"].where(~table["doubted"].astype(bool), table["statement"] + " (does the paper say so?)")
 
 
 HEADINGS = dict(
@@ -147,24 +147,40 @@ def counts(table: pd.DataFrame) -> list[str]:
     """A sentence for the claims of the papers, of secondary sources and of ourselves: how many are settled, and how."""
     sentences = []
     for whose, heading in HEADINGS.items():
-        of_whose = table[(table["whose"] == whose) & ~table["garbled"].astype(bool)]
+        of_whose = table[(table["whose"] == whose) & ~table["doubted"].astype(bool)]
         settled = of_whose[of_whose["settled"].astype(bool)]
         smaller = of_whose[_smaller(of_whose)]
         without = len(of_whose) - len(settled) - len(smaller)
+        parts = [
+            f"{_are(len(settled))} settled{_numbers(settled)}",
+            f"{_are(len(smaller))} seen at a smaller scale only{_numbers(smaller)}",
+            *([f"{without} have no data"] if without else []),
+        ]
         if len(of_whose):
-            sentences.append(
-                f"Of {len(of_whose)} {heading}, {len(settled)} are settled: {_numbers(settled)}. "
-                f"{len(smaller)} are seen at a smaller scale only: {_numbers(smaller)}. {without} have no data."
-            )
-    if garbled := int(table["garbled"].astype(bool).sum()):
-        sentences.append(f"{garbled} more may be garbled in its source, and is not counted.")
+            sentences.append(f"Of {len(of_whose)} {heading}, {'; '.join(parts)}.")
+    if doubted := int(table["doubted"].astype(bool).sum()):
+        sentences.append(f"Not counted: {doubted} whose source may not say what the paper says.")
     return sentences
 
 
+def _are(number: int) -> str:
+    return f"{number} is" if number == 1 else f"{number} are"
+
+
 def _numbers(claims: pd.DataFrame) -> str:
+    """How many hold, fail and are not separable, where any do: `` (7 hold, 2 fail)``."""
     found = claims["verdict"].value_counts()
-    words = {"holds": "hold", "fails": "fail", "not separable": "are not separable"}
-    return ", ".join(f"{found.get(verdict, 0)} {word}" for verdict, word in words.items())
+    words = {
+        "holds": ("holds", "hold"),
+        "fails": ("fails", "fail"),
+        "not separable": ("is not separable", "are not separable"),
+    }
+    said = [
+        f"{found[verdict]} {one if found[verdict] == 1 else more}"
+        for verdict, (one, more) in words.items()
+        if verdict in found
+    ]
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _smaller(table: pd.DataFrame) -> pd.Series:
@@ -214,7 +230,7 @@ def _judged(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], leve
     settled = bool(tested.any() and (met[tested].all() or "fails" in set(heard["verdict"][met])))
     decisive = _decisive(heard[met] if settled else heard, verdict)
     numbers = {f"rows: {kind}": int((heard["verdict"] == kind).sum()) for kind in VERDICTS}
-    own = {name: getattr(claim, name) for name in ("paper", "item", "statement", "whose", "needs", "garbled")}
+    own = {name: getattr(claim, name) for name in ("paper", "item", "statement", "whose", "needs", "doubted")}
     behind = ("n", "left_out", "seen_before")
     seen = {name: decisive[name] for name in ("quantity", *PREDICTION, "measured", "low", "high", *behind)}
     return {

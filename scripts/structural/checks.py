@@ -1,7 +1,7 @@
 import pandas as pd
 
 from position_bias.running import artifacts, runtime
-from position_bias.structural import checks, checks_content
+from position_bias.structural import checks, checks_content, checks_printed
 
 
 def replicates(paths):
@@ -13,13 +13,26 @@ with runtime.job(snakemake.log[0]):
     scale, level = snakemake.params.scale, snakemake.params.level
     similarity = artifacts.read_table(snakemake.input.similarity, ["way", "region", "layer", "value"])
     monotonicity = artifacts.read_table(snakemake.input.monotonicity, ["kernel", "layer", "violations", "shortfall"])
+    shift = artifacts.read_table(snakemake.input.shift, [*checks.LABELS, "share", "low", "high"])
+    printed = artifacts.read_table(snakemake.input.published, ["table", "dataset", "model", "variant", "value"])
+    on_every_dataset = pd.concat(replicates(snakemake.input.on_every_dataset))
+    at_long = pd.concat(replicates(snakemake.input.at_long))
+    at_more = replicates(snakemake.input.at_more)
     tables = [
         checks.checks(pd.concat(replicates(snakemake.input.replicates)), scale, level),
+        checks.checks(on_every_dataset, scale, level, checks.ON_EVERY_DATASET),
+        checks.checks(at_long, scale, level, checks.AT_LONG),
+        checks.closest(at_long, scale, level),
+        *(
+            checks.checks(values, scale, level, checks.AT_EVERY_LENGTH)
+            for values in (on_every_dataset, *at_more, at_long)
+        ),
         *(
             checks.checks(values, scale, level, checks.DURING_TRAINING)
             for values in replicates(snakemake.input.during_training)
         ),
-        checks_content.checks(similarity, monotonicity, scale),
+        checks_content.checks(similarity, monotonicity, shift, scale),
+        checks_printed.checks(printed, scale),
     ]
     for path in snakemake.output:
         artifacts.write_table(path, pd.concat(tables))

@@ -92,7 +92,7 @@ def kept():
 
 
 def test_the_scorecard_that_is_kept_is_of_the_claims_of_the_registry(claims, kept):
-    columns = ["paper", "item", "statement", "whose", "needs", "garbled", "table", "shown"]
+    columns = ["paper", "item", "statement", "whose", "needs", "doubted", "table", "shown"]
     stated = [(claim.id, *(getattr(claim, column) for column in columns)) for claim in claims]
     assert list(kept[["claim", *columns]].itertuples(index=False, name=None)) == stated
     assert set(kept["scale"]) == {"laptop"}
@@ -121,7 +121,7 @@ def test_readme_report_and_terminal_count_the_claims_of_the_scorecard_that_is_ke
     assert "`layernorm` from a review page only, and `postnorm` from a summary only" in one_line(first_paragraph)
     report = re.sub(r"^- ", "", (ROOT / "docs/deviations.md").read_text(), flags=re.MULTILINE)
     sentences = counts(kept)
-    assert len(sentences) == 4  # of the papers, of secondary sources, ours, and what may be garbled
+    assert len(sentences) == 4  # of the papers, of secondary sources, ours, and what is not counted
     for text in (first_paragraph, report, short(kept)):
         assert one_line(" ".join(sentences)) in one_line(text)
 

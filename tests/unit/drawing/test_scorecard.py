@@ -26,7 +26,7 @@ def table(*papers):
                 "item": f"Figure {i}",
                 "statement": f"{paper} says {i}",
                 "whose": WHOSE[3 * i // claims],
-                "garbled": False,
+                "doubted": False,
                 "verdict": verdicts[i % 4],
                 "settled": i % 2 == 0,
                 **{f"rows: {verdict}": place + i for place, verdict in enumerate(VERDICTS)},

@@ -50,16 +50,18 @@ def central(network, pair):
         primacy = {"none": 0.3, "rope": 0.2, "decay": 0.1}[encoding] + 0.03 * depth
         return {"first-middle": primacy, "first-last": primacy, "middle-last": 0.05}[pair]
     if study == "residual":
-        if encoding == "rope":
-            return {"first-middle": 0.1, "first-last": 0.05 * depth, "middle-last": -0.1}[pair]
-        return 0.05 * depth if vocabulary == "fixed" else 0.1
+        by_depth = -0.02 * depth if vocabulary == "gaussian" and encoding == "decay" else 0.05 * depth
+        last = 0.1 if encoding != "rope" or depth < 4 else -0.1  # deep RoPE alone loses the middle
+        first = by_depth + {"none": 0.3, "rope": 0.2, "decay": 0.1}[encoding]
+        return {"first-middle": 0.1, "first-last": first, "middle-last": last}[pair]
     if mask == encoding == "none":
         return 0.0
     if encoding in ("sin", "rope"):
         at = {"ends": (1, 0, 0.8), "first": (1, 0, 0), "middle": (0, 1, 0), "last": (0, 0, 1)}[study]
         first, middle, last = at
         return 0.3 * {"first-middle": first - middle, "first-last": first - last, "middle-last": middle - last}[pair]
-    return {"first-middle": 0.2, "first-last": 0.2, "middle-last": 0.02}[pair]
+    primacy = 0.2 + (0.01 * int(mask.removeprefix("window")) if study == "window" else 0)
+    return {"first-middle": primacy, "first-last": primacy, "middle-last": 0.02}[pair]
 
 
 def papers_world(seed=0):
@@ -198,18 +200,25 @@ def test_there_is_a_row_for_every_network_that_was_trained_and_no_other(papers):
     """Numbers of rows by what shows them: counted by hand from the networks above."""
     accuracy = papers["quantity"].str.startswith("accuracy")
     shown = papers[~accuracy]["item"].value_counts().to_dict()
+    middle = 1  # how far a study's networks lose it
     assert shown == {
-        "Figure 4": 3 * 3
-        + 3 * 3
-        + 2 * 3
-        + 3 * 3,  # encodings; pairs of depths by encoding; sizes; gaps of a mask alone
-        "Figure 9": 3 * 2 + 1 * 3 + 2 * 2 + 3 * 2,
-        "Appendix L": 3 + 2 + 3 + 3,  # encodings, sizes and gaps of the isotropic vocabulary; 3 encodings compared
-        "Figure 5": 2,  # lost in the middle at the deepest
-        "Figure 10": 2 + 3,  # and one pair of depths for 3 encodings
-        "Figure 3": 1 + 3 + 2 + 4 * 3,  # causal or not; gaps with neither mask nor PE, with a mask alone, with a PE
-        "Figure 11a": 1 + 3 + 2 + 4 * 3,
-        **{f"Figure {name}": 3 + 2 + 4 * 2 for name in ("6a", "6b", "6c", "11b", "11c", "11d")},
+        "Figure 4": 3 * 3  # encodings
+        + 3 * 3  # pairs of depths by encoding
+        + 2 * 3  # sizes
+        + 3 * 3  # gaps of a mask alone
+        + middle,
+        "Figure 9": 3 * 2 + 1 * 3 + 2 * 2 + 3 * 2 + middle,
+        "Appendix L": 3 + 2 + 3 + 3 + middle,  # encodings, sizes, gaps of the isotropic vocabulary; encodings compared
+        "Figure 5": 2  # lost in the middle at the deepest
+        + 3 * 3  # bias by encoding and depth
+        + 2  # a rise and a fall with depth
+        + 2 * 3  # encodings
+        + middle,
+        "Figure 10": 2 + 3 + 3 * 2 + 2 * 2 + middle,  # and one pair of depths for 3 encodings
+        "Figure 3": 1 + 1 + 3 + 2 + 4 * 3,  # causal or not; the last; gaps with neither mask nor PE, a mask alone, a PE
+        "Figure 11a": 1 + 1 + 3 + 2 + 4 * 3,
+        **{f"Figure {name}": 3 + 2 + 4 * 2 + middle for name in ("6a", "6b", "6c", "11b", "11c", "11d")},
+        "Theorem 4.2": 2,  # widest and narrowest window of both vocabularies
         "Figure 8a": 3,
         "Figure 8b": 3 * 2 + 1 + 2,  # nulls of each window; other tokens at the widest; widest and narrowest
         "Figure 8c": 9,
@@ -242,7 +251,7 @@ def test_the_order_of_rows_in_the_tables_decides_nothing(papers):
 )
 def test_encodings_are_paired_by_seed_in_the_order_of_their_decay(papers, more, less, vocabulary, depth, item):
     world = papers_world()
-    row = find(papers, "first-last gap", f"{more} - {less}", vocabulary, f"{depth} layers")
+    row = find(papers, "first-last gap", f"{more} - {less}", vocabulary, f"{depth} layers, no residual")
     one, other = (world[vocabulary, "plain", "causal", encoding, depth, "first-last"] for encoding in (more, less))
     assert_paired(row, one, other)
     assert (row["item"], tuple(row[list(PREDICTION)])) == (item, (">", 0, 0.01))
@@ -293,7 +302,7 @@ def test_depths_are_compared_consecutively_and_end_to_end_once_each(depths, comp
 
 def test_of_residual_networks_only_those_of_the_fixed_vocabulary_are_claimed_to_gain_from_depth(papers):
     """K.2: with residual connections the relationship is non-monotonic; Appendix L: it is consistent."""
-    quantities = papers.loc[papers["quantity"].str.contains(", residual, encoding"), "quantity"]
+    quantities = papers.loc[papers["quantity"].str.contains("layers; .*, residual, encoding"), "quantity"]
     assert len(quantities)
     assert quantities.str.contains("fixed, residual").all()
 
@@ -452,7 +461,7 @@ def test_the_widest_window_is_compared_with_the_narrowest_and_beyond_uniform_att
         {seed: world[vocabulary, "window", mask, "trained", seed][0] for seed in range(5)}
         for mask in ("window13", "window5")
     )
-    rows = found[found["quantity"].str.contains(f"window13 - window5; {vocabulary}")]
+    rows = found[found["quantity"].str.contains(f"sink metric .* window13 - window5; {vocabulary}")]
     plain, beyond = (find(rows[rows["quantity"].str.contains("beyond") == is_null], "") for is_null in (False, True))
     assert_paired(plain, wide, narrow)
     assert_paired(beyond, {seed: value - 0.35 for seed, value in wide.items()}, {s: v - 0.3 for s, v in narrow.items()})
@@ -510,7 +519,7 @@ def test_one_common_seed_cannot_be_tested_but_is_measured():
     assert (row["n"], row["verdict"]) == (1, "not testable here")
     assert np.isnan([row["low"], row["high"]]).all()
     untested = found[found["verdict"] == "not testable here"]["quantity"]
-    assert len(untested) == 3  # the other side of RoPE, and of its depths
+    assert len(untested) == 4  # the other side of RoPE, its depths, and how far the middle is lost
 
 
 def test_no_common_seed_leaves_nothing_to_measure():
@@ -565,7 +574,87 @@ def test_encodings_that_swap_their_roles_fail_where_they_are_compared():
         keys = [(vocabulary, "plain", "causal", encoding, depth, "first-last") for encoding in ("none", "decay")]
         world[keys[0]], world[keys[1]] = world[keys[1]], world[keys[0]]
     for vocabulary in ("gaussian", "fixed"):
-        assert verdicts(world, "none - rope", vocabulary) == verdicts(world, "rope - decay", vocabulary) == {"fails"}
+        for pair in ("none - rope", "rope - decay"):
+            assert verdicts(world, pair, vocabulary, "no residual") == {"fails"}
+
+
+def changed(study, pair, gap, **wanted):
+    """The world of the paper with other gaps of a pair in a study, where masks, encodings and depths are as wanted."""
+    names = ("vocabulary", "study", "mask", "encoding", "depth", "pair")
+    world = papers_world()
+    for key in world:
+        of = dict(zip(names, key, strict=True))
+        if (of["study"], of["pair"]) == (study, pair) and all(of[name] == value for name, value in wanted.items()):
+            world[key] = {seed: gap(of) + 0.001 * (seed - 1) for seed in world[key]}
+    return world
+
+
+@pytest.mark.parametrize(
+    ("gaps_of", "low", "verdict"),
+    [
+        ((0.2, 0.21, 0.19, 0.2, 0.2), "low", "holds"),
+        ((-0.2, -0.21, -0.19, -0.2, -0.2), "high", "holds"),
+        ((0.3, -0.3, 0.2, -0.25, 0.1), None, "not separable"),
+        ((0.001, -0.002, 0.0, 0.001, -0.001), None, "fails"),
+    ],
+)
+def test_bias_may_have_either_sign_but_one_for_all_seeds(gaps_of, low, verdict):
+    key = ("gaussian", "residual", "causal", "none", 2, "first-last")
+    row = find(
+        judged(papers_world() | {key: dict(enumerate(gaps_of))}),
+        "size of the mean first-last gap; gaussian, residual, encoding none, 2 layers",
+    )
+    interval = scipy.stats.ttest_1samp(gaps_of, 0).confidence_interval(LEVEL)
+    assert row["verdict"] == verdict
+    assert row["low"] == pytest.approx(0 if low is None else abs(getattr(interval, low)))
+    assert row["high"] == pytest.approx(max(abs(interval.low), abs(interval.high)))
+
+
+def test_depth_that_only_amplifies_with_residual_connections_fails_to_reduce():
+    rising = changed("residual", "first-last", lambda of: 0.05 * of["depth"], encoding="decay")
+    assert find(judged(rising), "largest fall", "gaussian")["verdict"] == "fails"
+    assert find(judged(rising), "largest rise", "gaussian")["verdict"] == "holds"
+
+
+def test_the_most_extreme_of_several_changes_has_a_wider_interval(papers):
+    world = papers_world()
+    six = [
+        (encoding, deep, than) for encoding in ENCODINGS for deep, than in ((4, 2), (6, 4))
+    ]  # fmt: skip
+    changes = [
+        [
+            world["gaussian", "residual", "causal", encoding, deep, "first-last"][seed]
+            - world["gaussian", "residual", "causal", encoding, than, "first-last"][seed]
+            for seed in range(3)
+        ]
+        for encoding, deep, than in six
+    ]
+    most = max(changes, key=np.mean)
+    row = find(papers, "largest rise", "gaussian")
+    interval = scipy.stats.ttest_1samp(most, 0).confidence_interval(1 - 0.05 / 6)
+    assert (row["low"], row["high"]) == pytest.approx(tuple(interval))
+
+
+def test_a_mask_that_captures_the_last_position_contradicts_the_caption():
+    world = changed("ends", "middle-last", lambda of: -0.2, mask="causal", encoding="none")
+    assert find(judged(world), "middle-last gap; gaussian, mask causal, no PE")["verdict"] == "fails"
+
+
+@pytest.mark.parametrize("study", ["plain", "first", "middle", "last"])
+def test_one_network_that_loses_the_middle_is_enough(study):
+    encoding = "rope"
+    world = changed(study, "middle-last", lambda of: -0.2, encoding=encoding, depth=2)
+    world |= {
+        key: value
+        for key, value in changed(study, "first-middle", lambda of: 0.2, encoding=encoding, depth=2).items()
+        if key[-1] == "first-middle"
+    }
+    assert find(judged(world), "middle lost", f"gaussian, {study}")["verdict"] == "fails"
+
+
+def test_smaller_windows_with_more_primacy_fail():
+    world = changed("window", "first-last", lambda of: 0.5 - 0.02 * int(of["mask"].removeprefix("window")))
+    assert find(judged(world), "first-last gap, window13 - window5; gaussian")["verdict"] == "fails"
 
 
 def test_depth_that_reduces_primacy_fails():

@@ -118,7 +118,42 @@ def test_a_claim_is_named_once_and_by_statistics_that_exist():
     quantities = [check.quantity for check in checks.CHECKS]
     assert len(quantities) == len(set(quantities))
     known = {*SHAPE, *DISTANCE, "spearman with depth"}
-    assert {check.statistic for check in checks.CHECKS} <= known
+    elsewhere = (*checks.ON_EVERY_DATASET, *checks.AT_LONG, *checks.AT_EVERY_LENGTH)
+    assert {check.statistic for check in (*checks.CHECKS, *elsewhere)} <= known
+
+
+ELSEWHERE = (checks.ON_EVERY_DATASET, checks.AT_LONG, checks.AT_EVERY_LENGTH)
+
+
+@pytest.mark.parametrize("of", ELSEWHERE)
+def test_what_is_claimed_of_every_data_set_and_length_holds_in_the_papers_world_and_fails_in_another(of):
+    falling = papers_world() | {"d": jittered(1.2 - POSITION, seed=9), "b": hump(0.97, 0.02, seed=5)}
+    rising = papers_world() | {"d": jittered(0.2 + POSITION, seed=9), "c": np.eye(N)[:1] + 0 * POSITION}
+    worlds = {name: checks.checks(replicates(world), "test", LEVEL, of) for name, world in
+              {"paper": papers_world(), "falling": falling, "rising": rising}.items()}  # fmt: skip
+    assert set(worlds["paper"]["verdict"]) == {"holds"}
+    failed = {name: set(found.loc[found["verdict"] == "fails", "claim"]) - {""} for name, found in worlds.items()}
+    assert failed["falling"] | failed["rising"] == {check.claim for check in of}
+
+
+def at(dataset, world):
+    return replicates(world).assign(dataset=dataset)
+
+
+def test_b_is_closest_on_most_where_it_is_on_more_than_not():
+    closer, farther = swapped("b", "c"), papers_world()  # (c) is the closest in the world of the paper
+    alike = papers_world() | {"c": papers_world()["b"]}
+    for worlds, measured, verdict in (
+        ((closer, closer, farther), 1 / 3, "holds"),
+        ((closer, farther, farther), -1 / 3, "fails"),
+        ((closer, farther), 0, "not separable"),
+        ((alike, alike), 0, "not separable"),
+        ((closer, alike), 1 / 2, "holds"),
+    ):
+        values = pd.concat(at(f"text {index}", world) for index, world in enumerate(worlds))
+        (found,) = checks.closest(values, "test", LEVEL).to_dict("records")
+        assert (found["claim"], found["n"], found["verdict"]) == ("structural-table-4", len(worlds), verdict)
+        assert found["measured"] == pytest.approx(measured)
 
 
 def test_every_claim_holds_in_a_world_that_behaves_as_the_paper_says():

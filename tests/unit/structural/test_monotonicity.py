@@ -2,6 +2,7 @@ import math
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from position_bias.structural import checks_content as claims
 from position_bias.structural import content
 from position_bias.structural.monotonicity import TOLERANCE, Monotonicity, monotonicity, pooled, released_kernel
 
+NO_SHIFTS = pd.DataFrame()
 LABELS = {"model": "m", "checkpoint": "seed0/step9", "dataset": "d", "n": 12, "prompts": 64}
 SLOPES = [0.5, 0.125]
 
@@ -156,11 +158,10 @@ def test_the_readable_table_shows_the_range_over_layers(table):
 
 def test_verdicts_ask_every_layer(table):
     contents = content.similarity([(LABELS, np.zeros((1, 1, 4, 4)))])
-    rows = claims.checks(contents, table, "test").query("item == 'Assumption 4.1'")
+    rows = claims.checks(contents, table, NO_SHIFTS, "test").query("item == 'Assumption 4.1'")
     measured = rows[rows["quantity"].str.contains("kernel measured")]
     assert list(measured["verdict"]) == ["not separable"] * 2  # one layer is monotone, the other is not
     assert (measured["n"] == 2).all()
     alone = content.kernels([(LABELS, random_kernel(12)[None], SLOPES)])
-    assert (
-        list(claims.checks(contents, alone, "test").query("item == 'Assumption 4.1'")["verdict"][:2]) == ["fails"] * 2
-    )
+    rows = claims.checks(contents, alone, NO_SHIFTS, "test").query("item == 'Assumption 4.1'")
+    assert rows["verdict"].tolist()[:2] == ["fails"] * 2

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from hypothesis import given, settings
@@ -19,6 +20,8 @@ from position_bias.structural.similarity import (
 )
 from position_bias.verdicts.verdict import COLUMNS
 
+NO_SHIFTS = pd.DataFrame()
+NO_ROWS = pd.DataFrame(columns=[*content.LABELS, "way", "kernel"])
 LABELS = {"model": "m", "checkpoint": "seed0/step9", "dataset": "d", "n": 24, "prompts": 1000}
 
 
@@ -206,7 +209,9 @@ def test_the_readable_table_has_a_row_a_way(table):
 
 
 def verdicts(table):
-    return claims.checks(table, content.kernels([(LABELS, np.eye(4)[None], [1.0])]), "test").query("item=='Table 5'")
+    return claims.checks(table, content.kernels([(LABELS, np.eye(4)[None], [1.0])]), NO_SHIFTS, "test").query(
+        "item=='Table 5'"
+    )
 
 
 def test_verdicts_ask_every_layer(table):
@@ -223,3 +228,33 @@ def test_verdicts_ask_every_layer(table):
 def test_few_prompts_cannot_settle_table_5():
     few = content.similarity([(LABELS | {"prompts": 999}, logits())])
     assert set(verdicts(few)["verdict"]) == {"not testable here"}
+
+
+# The shift of the diagonal
+
+
+def shifted(shift, prompts=40, noise=0.0, seed=0):
+    """Labels and logits on and below the diagonal [N, L, H] of heads with these shifts."""
+    rng = np.random.default_rng(seed)
+    below = rng.normal(size=(prompts, *shift.shape))
+    return LABELS | {"prompts": prompts}, below + shift + noise * rng.normal(size=below.shape), below
+
+
+@pytest.mark.parametrize(("shift", "share"), [([[1, 2, 3]], 1), ([[5, -1, -1]], 1 / 3), ([[-4, -1, 2, 1]], 1 / 2)])
+def test_a_share_is_that_of_heads_whose_shift_has_the_sign_of_the_mean(shift, share):
+    found = content.shifts([shifted(np.array(shift, float))], 50, 0.95, 0).iloc[0]
+    assert found["share"] == found["low"] == found["high"] == pytest.approx(share)
+    assert (found["mean"], found["deviation"]) == pytest.approx((np.mean(shift), np.std(shift)))
+
+
+def test_prompts_that_differ_make_a_share_uncertain():
+    found = content.shifts([shifted(np.full((2, 8), 0.1), noise=1)], 200, 0.95, 0).iloc[0]
+    assert found["low"] < found["share"] <= found["high"] <= 1
+
+
+def test_heads_that_share_the_sign_hold_and_heads_of_both_signs_fail():
+    one, both = np.ones((2, 8)), np.outer([1, 1], [1, -1, 1, -1, 1, -1, 1, 1])
+    for shift, verdict in ((one, "holds"), (-one, "holds"), (both, "fails")):
+        table = content.shifts([shifted(shift)], 20, 0.95, 0)
+        rows = claims.checks(NO_ROWS, NO_ROWS, table, "test")
+        assert rows[["claim", "verdict", "n"]].to_numpy().tolist() == [["structural-shift", verdict, 40]]

@@ -62,9 +62,9 @@ def test_a_line_is_a_claim(tmp_path):
     )
     second = LINE.replace("a-1", "a-2").replace("it rises", '"falls, a little"').replace("paper,", "ours,")
     first, second = read(tmp_path, LINE, second.replace(",,true,false", ",value_1,false,true"))
-    assert first == Claim("a-1", *paper, published="", ranges=True, garbled=False)
+    assert first == Claim("a-1", *paper, published="", ranges=True, doubted=False)
     assert (second.id, second.statement, second.whose) == ("a-2", "falls, a little", "ours")
-    assert (second.published, second.ranges, second.garbled) == ("value_1", False, True)
+    assert (second.published, second.ranges, second.doubted) == ("value_1", False, True)
 
 
 def test_every_claim_is_read_in_the_order_of_the_file():

@@ -19,7 +19,7 @@ from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
 from position_bias.emergence.studies import study
 from position_bias.rollout.comparison import DISTANCE, SAME_FOR_EVERY_ESTIMATOR, SHAPE
 from position_bias.structural import checks as structural
-from position_bias.structural import checks_content
+from position_bias.structural import checks_content, checks_printed
 from position_bias.structural import checks_theory as propositions
 from position_bias.verdicts.claim import OURS, registry, tables
 from position_bias.verdicts.scorecard import scorecard
@@ -29,7 +29,6 @@ CLAIMS = tuple(claim for claim in registry(ROOT / "published/claims.csv") if cla
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
 UNTESTABLE = {  # at every scale, or at that of tests alone
-    "structural-lemma-5-4-i": SCALES,
     "structural-table-5": ("default", "test"),  # fewer prompts than the paper's
     "emergence-footnote-2": ("test",),  # no network is deep enough
     "emergence-figure-10": ("test",),  # one depth only
@@ -39,6 +38,7 @@ REFUTED = {  # what theory contradicts, with the verdicts of its rows
     "emergence-theorem-4-7": {"fails"},
     "emergence-appendix-a-e": {"holds", "fails"},
     "emergence-appendix-f-i": {"holds", "fails"},
+    "structural-printed-size": {"holds", "not separable"},  # the paper's own table
 }
 
 
@@ -107,9 +107,20 @@ def structural_checks(config):
         {**labels, "kernel": kernel, "layer": layer, "violations": 0.001, "shortfall": 1e-6}
         for labels, kernel, layer in product(everywhere, ("measured", "released"), layers)
     ]
-    of_structure = checks_content.checks(pd.DataFrame(alike), pd.DataFrame(monotone), config["scale"])
+    shifts = pd.DataFrame([{**labels, "share": 0.98, "low": 0.97, "high": 0.99} for labels in everywhere])
+    of_structure = checks_content.checks(pd.DataFrame(alike), pd.DataFrame(monotone), shifts, config["scale"])
     before = [structural.checks(of, config["scale"], LEVEL, structural.DURING_TRAINING) for of in young]
-    return pd.concat([structural.checks(pd.concat(values), config["scale"], LEVEL), *before, of_structure])
+    elsewhere = pd.concat(map(replicates, everywhere))
+    long = pd.concat(map(replicates, measurements(config, "long", config["measure"]["datasets"])))
+    further = [
+        structural.checks(elsewhere, config["scale"], LEVEL, structural.ON_EVERY_DATASET),
+        structural.checks(long, config["scale"], LEVEL, structural.AT_LONG),
+        structural.closest(long.replace({"variant": {"b": "c", "c": "b"}}), config["scale"], LEVEL),
+        *(structural.checks(of, config["scale"], LEVEL, structural.AT_EVERY_LENGTH) for of in (elsewhere, long)),
+        checks_printed.checks(pd.read_csv(ROOT / "published/structural_distances.csv"), config["scale"]),
+    ]
+    of_figures = structural.checks(pd.concat(values), config["scale"], LEVEL)
+    return pd.concat([of_figures, *before, of_structure, *further])
 
 
 # emergence, in a world where gaps have the size and sign that the paper says
@@ -132,8 +143,12 @@ def gap(network, pair):
         first = {"none": 0.3, "rope": 0.2, "decay": 0.1}[encoding] + 0.03 * depth
         return 0.05 if pair == "middle-last" else first
     if network["study"] == "residual":
-        by_pair = {"first-middle": 0.1, "first-last": 0.05 * depth, "middle-last": -0.1}
-        return by_pair[pair] if encoding == "rope" else 0.05 * depth
+        by_depth = -0.02 * depth if network["vocabulary"] == "gaussian" and encoding == "decay" else 0.05 * depth
+        first = by_depth + {"none": 0.3, "rope": 0.2, "decay": 0.1}[encoding]
+        last = 0.1 if encoding != "rope" or depth < 4 else -0.1
+        return {"first-middle": 0.1, "first-last": first, "middle-last": last}[pair]
+    if network["study"] == "window":
+        return 0.02 * int(network["mask"].removeprefix("window"))
     sign = {"none": (0, 0, 0), "ends": (1, 0.2, -1), "first": (1, 1, 0), "middle": (-1, 0, 1), "last": (0, -1, -1)}
     if encoding == "none":
         return 0.2 if network["mask"] == "causal" else 0.0

@@ -215,7 +215,7 @@ def test_a_verdict_without_a_finite_interval_is_an_error(bound):
 def claims_of_three():
     secondary = dataclasses.replace(CLAIM, id="t", item="Theorem 1", statement="a norm", whose="secondary source")
     own = dataclasses.replace(CLAIM, id="n", item="the null", statement="no norm", whose="ours", needs="iterations")
-    doubted = dataclasses.replace(secondary, id="d", statement="it falls", garbled=True)
+    doubted = dataclasses.replace(secondary, id="d", statement="it falls", doubted=True)
     rows = [UP, {**DOWN, "claim": "t"}, {**UP, "claim": "n"}, {**DOWN, "claim": "d"}]
     checks = {TABLE: table("emergence", "test", rows)}
     return scorecard.scorecard([CLAIM, secondary, own, doubted], checks, {"a": ".17"}, 0.95)
@@ -224,20 +224,17 @@ def claims_of_three():
 def test_the_terminal_shows_counts_and_a_line_a_claim():
     lines = scorecard.short(claims_of_three()).splitlines()
     assert lines[2:] == [
-        "Of 1 claims of the papers, 1 are settled: 1 hold, 0 fail, 0 are not separable. "
-        "0 are seen at a smaller scale only: 0 hold, 0 fail, 0 are not separable. 0 have no data.",
-        "Of 1 claims known from secondary sources, 1 are settled: 0 hold, 1 fail, 0 are not separable. "
-        "0 are seen at a smaller scale only: 0 hold, 0 fail, 0 are not separable. 0 have no data.",
-        "Of 1 claims that we add, 0 are settled: 0 hold, 0 fail, 0 are not separable. "
-        "1 are seen at a smaller scale only: 1 hold, 0 fail, 0 are not separable. 0 have no data.",
-        "1 more may be garbled in its source, and is not counted.",
+        "Of 1 claims of the papers, 1 is settled (1 holds); 0 are seen at a smaller scale only.",
+        "Of 1 claims known from secondary sources, 1 is settled (1 fails); 0 are seen at a smaller scale only.",
+        "Of 1 claims that we add, 0 are settled; 1 is seen at a smaller scale only (1 holds).",
+        "Not counted: 1 whose source may not say what the paper says.",
         "",
         "emergence: claims of the papers",
         "  holds  Figure 2: it rises",
         "",
         "emergence: claims known from secondary sources",
         "  fails  Theorem 1: a norm",
-        "  fails  Theorem 1: it falls (garbled in its source?)",
+        "  fails  Theorem 1: it falls (does the paper say so?)",
         "",
         "emergence: claims that we add",
         "  (holds)  the null: no norm",
