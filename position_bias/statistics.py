@@ -1,8 +1,10 @@
-"""Distances between profiles, and intervals. A profile is a distribution over n positions on the last axis.
+"""Distances between profiles, and means with intervals. A profile is a distribution over n positions on the last axis.
 
 Leading axes broadcast, so one call compares every bootstrap replicate, layer or data set. Distances along the sequence
 are shares of its length n - 1, hence within [0, 1].
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -65,17 +67,30 @@ def percentile_interval(replicates: npt.ArrayLike, level: float) -> tuple[Array,
     return low, high
 
 
-def t_interval(values: npt.ArrayLike, level: float) -> tuple[Array, Array]:
-    """Student's interval for the mean over independent seeds, `[seeds, ...]` -> two of `[...]`; one seed gives NaN."""
+def mean_and_interval(values: npt.ArrayLike, level: float) -> tuple[Array, Array, Array]:
+    """Mean over independent observations and the ends of Student's interval, `[observations, ...]` -> three of `[...]`.
+
+    One observation has no interval, and none has no mean either: NaN stands for what is missing. Raises ValueError
+    where `level` is no share between 0 and 1.
+    """
     values = np.asarray(values, np.float64)
     quantile = (1 + _checked_level(level)) / 2
-    seeds = len(values)
-    if seeds < 2:
-        undefined = np.full(values.shape[1:], np.nan)
-        return undefined, undefined
-    half = t_quantile(quantile, seeds - 1) * values.std(axis=0, ddof=1) / np.sqrt(seeds)
-    mean = values.mean(axis=0)
-    return mean - half, mean + half
+    undefined = np.full(values.shape[1:], np.nan)
+    n = len(values)
+    mean = values.mean(axis=0) if n else undefined
+    half = t_quantile(quantile, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else undefined
+    return mean, mean - half, mean + half
+
+
+def means(table: pd.DataFrame, keys: Sequence[str], value: str, level: float) -> pd.DataFrame:
+    """Mean of the column `value` in each group of rows that are alike in `keys`, with Student's interval.
+
+    The rows of a group are independent observations; those without a value are left out. Columns: `keys`, mean, low,
+    high, n (observations). Groups keep the order in which they come first.
+    """
+    groups = [(key, of_key.dropna()) for key, of_key in table.groupby(list(keys), sort=False)[value]]
+    rows = [(*key, *map(float, mean_and_interval(values, level)), len(values)) for key, values in groups]
+    return pd.DataFrame(rows, columns=[*keys, "mean", "low", "high", "n"])
 
 
 def t_quantile(share: float, freedom: npt.ArrayLike) -> Array:

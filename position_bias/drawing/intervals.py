@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.typing import ColorType as Colour
 
-from position_bias.statistics import t_interval
+from position_bias.statistics import means as means_of
 
 
 def by_seed(table: pd.DataFrame, at: str) -> pd.DataFrame:
@@ -20,12 +20,8 @@ def by_seed(table: pd.DataFrame, at: str) -> pd.DataFrame:
 
 
 def over_seeds(table: pd.DataFrame, at: str, level: float) -> pd.DataFrame:
-    """Mean over seeds at each place, with Student's interval: columns `at`, mean, low, high; NaN bounds of one seed."""
-    rows = []
-    for place, values in by_seed(table, at).groupby(at)["value"]:
-        low, high = t_interval(values.to_numpy(), level)
-        rows.append({at: place, "mean": values.mean(), "low": float(low), "high": float(high)})
-    return pd.DataFrame(rows, columns=[at, "mean", "low", "high"])
+    """Mean over seeds at each place, with Student's interval: columns `at`, mean, low, high, n; NaN for one seed's."""
+    return means_of(by_seed(table, at), [at], "value", level)
 
 
 def band(axes: Axes, table: pd.DataFrame, at: str, level: float, colour: Colour, **line: Any) -> None:

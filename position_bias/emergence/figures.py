@@ -23,7 +23,7 @@ from matplotlib.typing import ColorType as Colour
 from numpy.typing import ArrayLike, NDArray
 
 from position_bias.drawing.style import PAGE, REFERENCE
-from position_bias.statistics import t_interval
+from position_bias.statistics import mean_and_interval
 
 _PALETTE = sns.color_palette("colorblind")
 ENCODINGS = {"none": "no encoding", "sin": "sinusoidal", "rope": "RoPE", "decay": "decay mask"}
@@ -258,7 +258,7 @@ def _ends(axes: Axes, late: pd.DataFrame, laptop: pd.DataFrame | None, level: fl
     for index, depth in enumerate(depths):
         seeds = late[late["depth"] == depth].groupby("seed")["gap"].mean().reset_index()
         if len(seeds):
-            low, high = t_interval(seeds[["gap"]], level)
+            _, low, high = mean_and_interval(seeds[["gap"]], level)
             summary = pd.DataFrame({"gap": [seeds["gap"].mean()], "low": low, "high": high})
             _mean_and_interval(axes, index - 0.15, summary, depth, "o")
             _dots(axes, np.full(len(seeds), index), seeds, depth_colour(depth), 0.1)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from position_bias.emergence.task import PAIRS, POSITIONS
 from position_bias.running import artifacts
-from position_bias.statistics import t_interval
+from position_bias.statistics import means
 
 CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth", "omega"]
 COLUMNS = [*CONFIGURATION, "seed", "iteration", "quantity", "answer", "twin", "value"]  # of a table of training
@@ -67,14 +67,7 @@ def settled(by_seed: pd.DataFrame, share: float) -> pd.DataFrame:
 
 def summary(by_seed: pd.DataFrame, keys: Sequence[str], value: str, level: float) -> pd.DataFrame:
     """Mean over seeds of each group of `keys`, with Student's interval: columns `value`, low, high, seeds."""
-    groups = by_seed.groupby(list(keys), sort=False)[value]
-    rows = []
-    for key, of_seeds in groups:
-        low, high = t_interval(of_seeds.to_numpy(), level)
-        rows.append(
-            {**dict(zip(keys, key, strict=True)), value: of_seeds.mean(), "low": float(low), "high": float(high)}
-        )
-    return pd.DataFrame(rows).assign(seeds=groups.size().to_numpy())
+    return means(by_seed, keys, value, level).rename(columns={"mean": value, "n": "seeds"})
 
 
 def _gaps(table: pd.DataFrame) -> pd.DataFrame:

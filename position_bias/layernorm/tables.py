@@ -18,7 +18,7 @@ from position_bias.attention import Array
 from position_bias.layernorm import theory
 from position_bias.layernorm.simulation import NORMS, Common, Decoder, Norm, Simulated, simulate
 from position_bias.recency import mean_size, recency, relative_recency
-from position_bias.statistics import t_interval
+from position_bias.statistics import mean_and_interval
 
 RESIDUALS = (0.0, 1.0)  # without and as usual
 WIDER_RESIDUALS = (0.0, 0.5, 1.0, 2.0)
@@ -119,8 +119,7 @@ def anisotropy_curves(sampling: Sampling, alphas: Sequence[float], simulated: Se
 
 def _mean(sampling: Sampling, residual: float, alpha: float) -> dict[str, float]:
     values = sampling.run("rms", residual, alpha, layers=2).recency[:, 1]
-    low, high = t_interval(values, sampling.level)
-    return {"measured": float(values.mean()), "low": float(low), "high": float(high)}
+    return dict(zip(("measured", "low", "high"), map(float, mean_and_interval(values, sampling.level)), strict=True))
 
 
 def depth_curves(sampling: Sampling, alpha: float, layers: int) -> pd.DataFrame:
@@ -149,12 +148,12 @@ def _depths(
     else:
         seen = sampling.run("rms", residual, alpha, layers, placement)
         predicted, values = recency(expected), seen.recency
-    low, high = t_interval(values, sampling.level)
+    _, low, high = mean_and_interval(values, sampling.level)
     for layer in range(layers):
         yield {
             "layer": layer + 1,
             "predicted": float(predicted[layer]),
-            "measured": float(values[:, layer].mean()),
+            "measured": float(values[:, layer].mean()),  # rounds otherwise than the mean over rows
             "low": float(low[layer]),
             "high": float(high[layer]),
         }

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from position_bias.statistics import t_interval
+from position_bias.statistics import mean_and_interval
 
 Relation = Literal[">", "<", "="]
 Verdict = Literal["holds", "fails", "not separable", "not testable here"]
@@ -129,8 +129,7 @@ def mean_row(
     and the row says how many they are. Where none is left, the prediction cannot be tested.
     """
     values = observed.dropna().to_numpy(float)
-    low, high = map(float, t_interval(values, level))
-    measured = float(values.mean()) if len(values) else math.nan
+    measured, low, high = map(float, mean_and_interval(values, level))
     left_out = len(observed) - len(values)
     interval, kept = (low, high), len(values)
     return row(

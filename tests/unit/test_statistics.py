@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.stats
 from hypothesis import given, settings
@@ -7,10 +8,11 @@ from hypothesis.extra import numpy as arrays
 
 from position_bias.statistics import (
     bootstrap_weights,
+    mean_and_interval,
     mean_position,
+    means,
     percentile_interval,
     spearman,
-    t_interval,
     total_variation,
     wasserstein,
 )
@@ -153,22 +155,45 @@ def test_percentile_interval_cuts_both_tails_of_each_column():
     np.testing.assert_allclose([low, high], [[5, 50], [95, 950]])
 
 
-def test_t_interval_is_scipys():
+def test_a_mean_and_its_interval_are_scipys():
     values = np.random.default_rng(11).normal(size=(6, 2, 3))
     expected = scipy.stats.ttest_1samp(values, 0, axis=0).confidence_interval(0.95)
-    np.testing.assert_allclose(t_interval(values, 0.95), [expected.low, expected.high], rtol=1e-12)
+    found = mean_and_interval(values, 0.95)
+    np.testing.assert_allclose(found, [scipy.stats.tmean(values, axis=0), expected.low, expected.high], rtol=1e-12)
 
 
-def test_t_interval_covers_as_often_as_it_says():
-    low, high = t_interval(np.random.default_rng(12).normal(2.0, 3.0, size=(4, 20_000)), 0.8)
+def test_the_interval_of_a_mean_covers_as_often_as_it_says():
+    _, low, high = mean_and_interval(np.random.default_rng(12).normal(2.0, 3.0, size=(4, 20_000)), 0.8)
     assert ((low < 2) & (high > 2)).mean() == pytest.approx(0.8, abs=4 * np.sqrt(0.8 * 0.2 / 20_000))
 
 
-def test_one_seed_gives_no_interval():
-    assert np.isnan(t_interval(np.ones((1, 3)), 0.95)).all()
+def test_one_observation_has_no_interval_and_none_has_no_mean():
+    mean, low, high = mean_and_interval(np.full((1, 3), 7.0), 0.95)
+    assert mean.tolist() == [7.0] * 3
+    assert np.isnan([low, high]).all()
+    assert np.isnan(mean_and_interval(np.ones((0, 3)), 0.95)).all()
 
 
-@pytest.mark.parametrize("interval", [percentile_interval, t_interval])
+def test_means_of_groups_are_scipys_and_keep_their_order():
+    rng = np.random.default_rng(0)
+    drawn = {(depth, pair): rng.normal(size=5 + depth) for depth in (4, 2) for pair in ("b", "a")}
+    rows = [(*key, value) for key, values in drawn.items() for value in values]
+    found = means(pd.DataFrame(rows, columns=["depth", "pair", "gap"]), ["depth", "pair"], "gap", 0.9)
+    assert found.columns.tolist() == ["depth", "pair", "mean", "low", "high", "n"]
+    for row, (key, values) in zip(found.itertuples(index=False), drawn.items(), strict=True):
+        interval = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.9)
+        assert tuple(row) == pytest.approx((*key, values.mean(), interval.low, interval.high, len(values)))
+
+
+def test_means_leave_out_observations_that_are_missing():
+    table = pd.DataFrame({"at": [1, 1, 1, 2], "value": [1.0, np.nan, 3.0, np.nan]})
+    found = means(table, ["at"], "value", 0.95)
+    pd.testing.assert_frame_equal(found.iloc[:1], means(table.dropna(), ["at"], "value", 0.95))
+    assert found["n"].tolist() == [2, 0]
+    assert found.iloc[1][["mean", "low", "high"]].isna().all()
+
+
+@pytest.mark.parametrize("interval", [percentile_interval, mean_and_interval])
 @pytest.mark.parametrize("level", [0, 1, 95, np.nan])
 def test_a_level_is_a_share(interval, level):
     with pytest.raises(ValueError, match=f"level = {level}: a level of confidence lies strictly between 0 and 1"):

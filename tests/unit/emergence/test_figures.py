@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 
 from position_bias.drawing import style
 from position_bias.emergence import figures
-from position_bias.statistics import t_interval
+from position_bias.statistics import mean_and_interval
 
 ENCODINGS = ("none", "rope", "decay")
 PAIRS = ("first-middle", "first-last", "middle-last")
@@ -29,7 +29,7 @@ def summary(per_seed, value):
     """Mean and t-interval over seeds."""
     keys = [column for column in per_seed if column not in ("seed", value)]
     groups = {key: part[value].to_numpy() for key, part in per_seed.groupby(keys)}
-    rows = [(*key, values.mean(), *map(float, t_interval(values, 0.95)), len(values)) for key, values in groups.items()]
+    rows = [(*key, *map(float, mean_and_interval(values, 0.95)), len(values)) for key, values in groups.items()]
     return pd.DataFrame(rows, columns=[*keys, value, "low", "high", "seeds"])
 
 
@@ -244,7 +244,7 @@ def test_long_training_has_seeds_and_means_and_what_is_left_at_the_end(depths, s
     means = [*by_seed.groupby("depth").mean(), *of_laptop["gap"]]
     marks = [value for line in end.lines if line.get_marker() in "oD" for value in line.get_ydata()]
     assert sorted(marks) == pytest.approx(sorted(means))
-    ends = [t_interval(values, 0.95) for _, values in by_seed.groupby("depth") if len(values) > 1]
+    ends = [mean_and_interval(values, 0.95)[1:] for _, values in by_seed.groupby("depth") if len(values) > 1]
     np.testing.assert_allclose(intervals(end), sorted([*ends, *zip(of_laptop["low"], of_laptop["high"], strict=True)]))
     (shade,) = panels["first-last"].patches
     assert (shade.get_x(), shade.get_x() + shade.get_width()) == (2000, 4000)

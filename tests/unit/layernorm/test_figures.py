@@ -10,7 +10,7 @@ from matplotlib.text import Text
 from position_bias.drawing import looks, style
 from position_bias.layernorm import figures, figures_networks, tables
 from position_bias.layernorm.pretrained import UNTRAINED
-from position_bias.statistics import t_interval
+from position_bias.statistics import mean_and_interval
 
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
@@ -97,7 +97,7 @@ def bars(axes, colour):
 
 
 def interval(values):
-    return np.array(t_interval(np.asarray(values), 0.95)).T
+    return np.array(mean_and_interval(values, 0.95)[1:]).T
 
 
 def texts(legend):
