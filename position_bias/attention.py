@@ -1,4 +1,7 @@
-"""Masks, positional encodings, and the attention that they alone produce. Token i reads token j."""
+"""Masks, positional encodings, the attention that they alone produce, and products of layers. Token i reads token j."""
+
+from collections.abc import Iterable
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +74,14 @@ def content_free_attention(
     diagonal = checked_diagonal(diagonal, slopes.shape)
     logits = alibi_bias(n, slopes) + diagonal[:, None, None] * np.eye(n)
     return masked_softmax(logits, causal_mask(n) if window is None else sliding_window_mask(n, window))
+
+
+def layer_products(layers: Iterable[Array]) -> Array:
+    """Products of the first 1, 2, ... T layers, `[T, ..., n, n]`, from layers `[..., n, n]`, first layer first.
+
+    Each layer acts after those below it: L_1, L_2 L_1, L_3 L_2 L_1 and so on. There must be at least one.
+    """
+    return np.stack(list(accumulate(layers, lambda below, layer: layer @ below)))
 
 
 def checked_length(n: int) -> int:

@@ -9,7 +9,7 @@ Where a proof needs another constant than it prints, both stand here; "printed" 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 from math import ceil, log, pi
 
 import numpy as np
@@ -25,6 +25,7 @@ from position_bias.attention import (
     causal_mask,
     checked_length,
     content_free_attention,
+    layer_products,
     masked_softmax,
     prefix_mask,
     sliding_window_mask,
@@ -65,9 +66,7 @@ def _in_ball(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return norm * direction / np.linalg.norm(direction, axis=-1, keepdims=True)
 
 
-def products(attention: Array) -> Array:
-    """P^(0), ..., P^(T-1) of attention layers `[T, ..., n, n]`, same shape (Eq. 4)."""
-    return np.stack(list(accumulate(attention, lambda below, layer: layer @ below)))
+products = layer_products  # P^(0), ..., P^(T-1) of attention layers `[T, ..., n, n]` (Eq. 4)
 
 
 def smallest_weight(attention: Array, mask: Mask) -> Array:

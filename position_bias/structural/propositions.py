@@ -6,12 +6,10 @@ larger less the other, one number a comparison: negative where the statement is 
 compare numbers of any size, so their slack is relative. Whether the hypotheses hold is for the caller to see to.
 """
 
-from itertools import accumulate
-
 import numpy as np
 import numpy.typing as npt
 
-from position_bias.attention import Array, causal_mask, masked_softmax
+from position_bias.attention import Array, causal_mask, layer_products, masked_softmax
 from position_bias.rollout.last_row import rollout_matrix, transition
 
 
@@ -38,8 +36,7 @@ def reweighted(attention: Array, logits: Array) -> Array:
 
 def rollouts(attention: Array, mixing: Array) -> Array:
     """P of the first 1, 2, ... T layers, `[T, n, n]`."""
-    layers = map(transition, attention, mixing)
-    return np.stack(list(accumulate(layers, lambda below, layer: layer @ below)))
+    return layer_products(map(transition, attention, mixing))
 
 
 # Section 4: finite depth, four forces

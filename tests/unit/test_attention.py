@@ -11,6 +11,7 @@ from position_bias.attention import (
     causal_mask,
     content_free_attention,
     full_mask,
+    layer_products,
     masked_softmax,
     prefix_mask,
     rotary_angles,
@@ -172,3 +173,12 @@ def test_rotary_angles_grow_by_theta_a_token_and_theta_is_that_of_appendix_j():
     assert (angles[0] == 0).all()
     np.testing.assert_allclose(angles[1], [10000 ** (-2 * (i - 1) / 64) for i in range(1, 33)], rtol=1e-13)
     np.testing.assert_allclose(np.diff(angles, axis=0), np.tile(angles[1], (8, 1)), rtol=1e-12)
+
+
+def test_products_of_layers_are_those_of_the_matrices_one_by_one():
+    layers = np.random.default_rng(0).random((4, 2, 3, 3))
+    found = layer_products(layers)
+    for draw in range(2):
+        for depth in range(4):
+            expected = np.linalg.multi_dot([*layers[depth::-1, draw], np.eye(3)])
+            np.testing.assert_allclose(found[depth, draw], expected, rtol=1e-12)
