@@ -65,8 +65,6 @@ rule emergence_draw_fig1:
     """Figure 1: masks as matrices and as graphs, with their centre nodes."""
     output:
         **drawn("emergence/fig1"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/emergence/draw_fig1.py"
 
@@ -77,8 +75,6 @@ rule emergence_draw_fig2:
         curves=emergence_curves(("gaussian", "plain"), ("gaussian", "residual")),
     output:
         **drawn("emergence/fig2"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["emergence"]["level"],
     script:
@@ -93,8 +89,6 @@ rule emergence_draw_by_depth:
         **drawn("emergence/{figure}", "emergence/draw_by_depth"),
     wildcard_constraints:
         figure="|".join(BY_DEPTH),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["emergence"]["level"],
         task=config["emergence"]["task"],
@@ -110,8 +104,6 @@ rule emergence_draw_by_bias:
         **drawn("emergence/{figure}", "emergence/draw_by_bias"),
     wildcard_constraints:
         figure="|".join(BY_BIAS),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["emergence"]["level"],
     script:
@@ -130,8 +122,6 @@ rule emergence_draw_maps:
         **drawn("emergence/{figure}", "emergence/draw_maps"),
     wildcard_constraints:
         figure="|".join(OF_MAPS),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/emergence/draw_maps.py"
 
@@ -148,8 +138,6 @@ rule emergence_draw_sinks:
         **drawn("emergence/{figure}", "emergence/draw_sinks"),
     wildcard_constraints:
         figure="|".join(OF_SINKS),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["emergence"]["level"],
         threshold=config["emergence"]["sinks"]["threshold"],
@@ -163,8 +151,6 @@ rule emergence_draw_learning_curves:
         curves=emergence_curves(("gaussian", "plain")),
     output:
         **drawn("emergence/learning_curves"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["emergence"]["level"],
         task=config["emergence"]["task"],
@@ -179,8 +165,6 @@ rule emergence_draw_long_training:
         curves=emergence_curves(("gaussian", "plain")),
     output:
         **drawn("emergence/long_training"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["emergence"]["level"],
         last=config["emergence"]["testing"]["last_kept"],
@@ -197,8 +181,6 @@ rule emergence_draw_theorems:
         peaks="results/theory/emergence/peaks.csv",
     output:
         **drawn("emergence/theorems"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/emergence/draw_theorems.py"
 
@@ -209,8 +191,6 @@ rule emergence_gaps:
         curves=emergence_curves(*EMERGENCE_STUDIES),
     output:
         **tabled("emergence/gaps"),
-    conda:
-        "../envs/analysis.yaml"
     params:
         level=config["emergence"]["level"],
         settled=config["emergence"]["testing"]["settled"],
@@ -226,8 +206,6 @@ rule emergence_theorems:
         decay="results/theory/emergence/decay.csv",
         rope="results/theory/emergence/rope.csv",
         peaks="results/theory/emergence/peaks.csv",
-    conda:
-        "../envs/analysis.yaml"
     params:
         numbers=config["emergence"]["theory"],
         scale=config["scale"],
@@ -244,8 +222,6 @@ rule emergence_checks:
         seen=project("evidence/emergence/seen.csv"),
     output:
         **tabled("emergence/checks"),
-    conda:
-        "../envs/analysis.yaml"
     params:
         evidence=sorted({str(Path(path).parent) for path in kept("emergence/*/*.csv")}),
         level=config["emergence"]["level"],
@@ -266,8 +242,6 @@ rule emergence_evidence:
         runs="results/evidence/emergence/{group}/runs.csv",
     log:
         "logs/evidence/emergence/{group}.log",
-    conda:
-        "../envs/analysis.yaml"
     params:
         scale=config["scale"],
     script:
@@ -282,8 +256,6 @@ rule emergence_evidence_sinks:
         "results/evidence/emergence/{group}/sinks.csv",
     log:
         "logs/evidence/emergence/{group}_sinks.log",
-    conda:
-        "../envs/analysis.yaml"
     params:
         scale=config["scale"],
     script:

@@ -1,8 +1,9 @@
-# What all jobs that run a script have alike, said once. Included after the last rule.
+# What all jobs that run a script have alike is said here, once. Included after the last rule.
 #
 # Inputs:     the library modules that the script imports, so that an edit of one rebuilds what was computed with it.
 # Log:        logs/, with the path of the first output, unless the rule names another.
 # Benchmark:  results/benchmarks/, with the path of the log.
+# Conda:      envs/figures.yaml for figures and envs/analysis.yaml for the others, unless the rule names another.
 # Group:      figures and tables take seconds, so that those of a wing go to a cluster in one submission.
 # Memory and minutes of a rule that names none stand in the profiles.
 
@@ -15,5 +16,8 @@ for job in filter(lambda rule: rule.script, workflow.rules):
     job.benchmark = re.sub(
         r"^logs/(.*)\.log$", r"results/benchmarks/\1.tsv", job.log[0]
     )
+    if not job.conda_env:
+        of_figures = first.parts[0] == "figures"
+        job.conda_env = f"../envs/{'figures' if of_figures else 'analysis'}.yaml"
     if not job.ruleinfo.group and first.parts[0] in ("figures", "tables"):
         job.group = first.parts[1]

@@ -102,8 +102,6 @@ rule layernorm_draw_scores:
         scores="results/layernorm/simulation/scores.safetensors",
     output:
         **drawn("layernorm/scores"),
-    conda:
-        "../envs/figures.yaml"
     params:
         alphas=config["layernorm"]["simulation"]["anisotropy"],
     script:
@@ -116,8 +114,6 @@ rule layernorm_draw_closed_form:
         table="results/layernorm/simulation/closed_form.csv",
     output:
         **drawn("layernorm/closed_form"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/layernorm/draw_closed_form.py"
 
@@ -128,8 +124,6 @@ rule layernorm_draw_anisotropy:
         table="results/layernorm/simulation/anisotropy.csv",
     output:
         **drawn("layernorm/anisotropy"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/layernorm/draw_anisotropy.py"
 
@@ -140,8 +134,6 @@ rule layernorm_draw_depth:
         table="results/layernorm/simulation/depth.csv",
     output:
         **drawn("layernorm/depth"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/layernorm/draw_depth.py"
 
@@ -152,8 +144,6 @@ rule layernorm_draw_random_weights:
         table="results/layernorm/random_weights.parquet",
     output:
         **drawn("layernorm/random_weights"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["layernorm"]["level"],
     script:
@@ -168,8 +158,6 @@ rule layernorm_draw_trained:
         ),
     output:
         **drawn("layernorm/trained"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["layernorm"]["level"],
     script:
@@ -182,8 +170,6 @@ rule layernorm_draw_pretrained:
         grams=GRAMS,
     output:
         **drawn("layernorm/pretrained"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["layernorm"]["level"],
     script:
@@ -196,8 +182,6 @@ rule layernorm_draw_emergence:
         curves=emergence_shallow("curves.parquet", *NORMALISED.values()),
     output:
         **drawn("layernorm/emergence"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["layernorm"]["level"],
     script:
@@ -216,8 +200,6 @@ rule layernorm_checks:
         curves=emergence_shallow("curves.parquet", *NORMALISED.values()),
     output:
         **tabled("layernorm/checks"),
-    conda:
-        "../envs/analysis.yaml"
     params:
         level=config["layernorm"]["level"],
         scale=config["scale"],

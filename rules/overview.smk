@@ -17,8 +17,6 @@ rule scorecard:
         txt="results/tables/scorecard.txt",
     group:
         "scorecard"
-    conda:
-        "../envs/analysis.yaml"
     params:
         level=config["rollout"]["level"],
     script:
@@ -33,8 +31,6 @@ rule draw_scorecard:
         **drawn("scorecard", "overview/draw_scorecard"),
     group:
         "scorecard"
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/overview/draw_scorecard.py"
 

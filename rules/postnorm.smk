@@ -131,8 +131,6 @@ rule postnorm_draw_set_complement:
         tests=postnorm_tests("tests.parquet", "set_complement"),
     output:
         **drawn("postnorm/set_complement"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["postnorm"]["level"],
     script:
@@ -145,8 +143,6 @@ rule postnorm_draw_resharpening:
         tests=postnorm_tests("tests.parquet", "set_complement"),
     output:
         **drawn("postnorm/resharpening"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["postnorm"]["level"],
     script:
@@ -159,8 +155,6 @@ rule postnorm_draw_dimension:
         table="results/postnorm/dimension.parquet",
     output:
         **drawn("postnorm/dimension"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["postnorm"]["level"],
     script:
@@ -173,8 +167,6 @@ rule postnorm_draw_bema:
         table="results/postnorm/averaging/tests.parquet",
     output:
         **drawn("postnorm/bema"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["postnorm"]["level"],
     script:
@@ -187,8 +179,6 @@ rule postnorm_draw_formal_languages:
         tests=postnorm_tests("tests.parquet", "languages"),
     output:
         **drawn("postnorm/formal_languages"),
-    conda:
-        "../envs/figures.yaml"
     params:
         level=config["postnorm"]["level"],
     script:
@@ -201,8 +191,6 @@ rule postnorm_draw_stability:
         table="results/postnorm/stability.parquet",
     output:
         **drawn("postnorm/stability"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/postnorm/draw_stability.py"
 
@@ -220,8 +208,6 @@ rule postnorm_checks:
         stability="results/postnorm/stability.parquet",
     output:
         **tabled("postnorm/checks"),
-    conda:
-        "../envs/analysis.yaml"
     params:
         level=config["postnorm"]["level"],
         scale=config["scale"],
@@ -239,8 +225,6 @@ rule postnorm_evidence:
         runs="results/evidence/postnorm/{group}/runs.csv",
     log:
         "logs/evidence/postnorm/{group}.log",
-    conda:
-        "../envs/analysis.yaml"
     params:
         scale=config["scale"],
     script:

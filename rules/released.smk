@@ -107,8 +107,6 @@ rule released_draw_fig1:
         **drawn("structural/published_fig1", "released/draw_fig1"),
     group:
         "released"
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/released/draw_fig1.py"
 
@@ -129,8 +127,6 @@ rule released_draw_fig4:
         **drawn("structural/published_fig4", "released/draw_fig4"),
     group:
         "released"
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/released/draw_fig4.py"
 
@@ -144,8 +140,6 @@ rule released_draw_long:
         **drawn("structural/published_long", "released/draw_long"),
     group:
         "released"
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/released/draw_long.py"
 

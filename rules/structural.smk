@@ -22,8 +22,6 @@ rule rollout:
         "logs/rollout/{model}/{checkpoint}/{dataset}/n{n}.log",
     group:
         "rollouts"
-    conda:
-        "../envs/analysis.yaml"
     resources:
         mem_mb=memory(2000),
         runtime=20,
@@ -41,8 +39,6 @@ rule structural_propositions:
         **tabled("structural/propositions"),
         forces="results/theory/forces.csv",
         dichotomy="results/theory/dichotomy.csv",
-    conda:
-        "../envs/analysis.yaml"
     params:
         scale=config["scale"],
     script:
@@ -55,8 +51,6 @@ rule structural_draw_fig1:
         profiles=structural_profiles(FIG1, "one"),
     output:
         **drawn("structural/fig1"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/structural/draw_fig1.py"
 
@@ -74,8 +68,6 @@ rule structural_draw_fig3:
         profiles=across_datasets(rollouts("profiles.parquet", "{dataset}", LONG)),
     output:
         **drawn("structural/fig3"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/structural/draw_fig3.py"
 
@@ -88,8 +80,6 @@ rule structural_draw_fig4:
         ),
     output:
         **drawn("structural/fig4"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/structural/draw_fig4.py"
 
@@ -103,8 +93,6 @@ rule structural_draw_fig5:
         ],
     output:
         **drawn("structural/fig5"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/structural/draw_fig5.py"
 
@@ -117,8 +105,6 @@ rule structural_draw_training:
         ),
     output:
         **drawn("structural/training"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/structural/draw_training.py"
 
@@ -129,8 +115,6 @@ rule structural_draw_forces:
         forces="results/theory/forces.csv",
     output:
         **drawn("structural/forces"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/structural/draw_forces.py"
 
@@ -141,8 +125,6 @@ rule structural_draw_dichotomy:
         dichotomy="results/theory/dichotomy.csv",
     output:
         **drawn("structural/dichotomy"),
-    conda:
-        "../envs/figures.yaml"
     script:
         "../scripts/structural/draw_dichotomy.py"
 
@@ -159,8 +141,6 @@ rule structural_table1:
         published=project("published/structural_models.csv"),
     output:
         **tabled("structural/table1"),
-    conda:
-        "../envs/analysis.yaml"
     params:
         architectures={
             model: config["models"][model]["architecture"] for model in TRAINED
@@ -176,8 +156,6 @@ rule structural_table2:
         published=project("published/structural_distances.csv"),
     output:
         **tabled("structural/table2"),
-    conda:
-        "../envs/analysis.yaml"
     params:
         statistics=["wasserstein"],
         published="table2",
@@ -215,8 +193,6 @@ rule structural_table5:
         content=across_datasets(measured("content", [STANDARD])),
     output:
         **tabled("structural/table5"),
-    conda:
-        "../envs/analysis.yaml"
     script:
         "../scripts/structural/table5.py"
 
@@ -260,8 +236,6 @@ rule structural_monotonicity:
         mixing=across_datasets(measured("lambda", [STANDARD])),
     output:
         **tabled("structural/monotonicity"),
-    conda:
-        "../envs/analysis.yaml"
     script:
         "../scripts/structural/monotonicity.py"
 
@@ -273,8 +247,6 @@ rule structural_licences:
     output:
         csv="results/tables/structural/licences.csv",
         md="results/tables/structural/licences.md",
-    conda:
-        "../envs/analysis.yaml"
     script:
         "../scripts/structural/licences.py"
 
@@ -299,8 +271,6 @@ rule structural_checks:
         monotonicity="results/tables/structural/monotonicity.csv",
     output:
         **tabled("structural/checks"),
-    conda:
-        "../envs/analysis.yaml"
     params:
         scale=config["scale"],
         level=config["rollout"]["level"],
@@ -326,8 +296,6 @@ rule structural_evidence:
         runs="results/evidence/structural/{group}/runs.csv",
     log:
         "logs/evidence/structural/{group}.log",
-    conda:
-        "../envs/analysis.yaml"
     params:
         scale=config["scale"],
     script:
