@@ -146,7 +146,7 @@ rule emergence_draw_sinks:
 
 
 rule emergence_draw_learning_curves:
-    """Loss, accuracy and gaps while networks without residual connections learn (ours)."""
+    """Loss, accuracy and gaps while networks without residual connections learn (our addition)."""
     input:
         curves=emergence_curves(("gaussian", "plain")),
     output:
@@ -159,7 +159,7 @@ rule emergence_draw_learning_curves:
 
 
 rule emergence_draw_long_training:
-    """Gaps over the whole length of the paper's training (ours), from evidence/."""
+    """Gaps over the whole length of the paper's training (our addition), from evidence/."""
     input:
         evidence=project("evidence/emergence/depth.csv"),
         curves=emergence_curves(("gaussian", "plain")),

@@ -129,7 +129,7 @@ rule layernorm_draw_anisotropy:
 
 
 rule layernorm_draw_depth:
-    """Depth (ours): recency against it, the recursion over Monte Carlo."""
+    """Depth (our addition): recency against it, the recursion over Monte Carlo."""
     input:
         table="results/layernorm/simulation/depth.csv",
     output:
@@ -139,7 +139,7 @@ rule layernorm_draw_depth:
 
 
 rule layernorm_draw_random_weights:
-    """Random weights (ours): recency of decoders with heads."""
+    """Random weights (our addition): recency of decoders with heads."""
     input:
         table="results/layernorm/random_weights.parquet",
     output:
@@ -151,7 +151,7 @@ rule layernorm_draw_random_weights:
 
 
 rule layernorm_draw_trained:
-    """Trained decoders (ours): where they attend without positional encoding, by norm."""
+    """Trained decoders (our addition): where they attend without positional encoding, by norm."""
     input:
         tables=expand(
             "results/layernorm/trained/{norm}.parquet", norm=LAYERNORM_NETWORKS
@@ -177,7 +177,7 @@ rule layernorm_draw_pretrained:
 
 
 rule layernorm_draw_emergence:
-    """Retrieval (ours): position gaps without norm, with pre-LN and with post-LN."""
+    """Retrieval (our addition): position gaps without norm, with pre-LN and with post-LN."""
     input:
         curves=emergence_shallow("curves.parquet", *NORMALISED.values()),
     output:

@@ -186,7 +186,7 @@ rule postnorm_draw_formal_languages:
 
 
 rule postnorm_draw_stability:
-    """Stability (ours): losses and gradients of every scheme without warmup."""
+    """Stability (our addition): losses and gradients of every scheme without warmup."""
     input:
         table="results/postnorm/stability.parquet",
     output:

@@ -132,7 +132,7 @@ rule released_draw_fig4:
 
 
 rule released_draw_long:
-    """How the predicted profile changes from a few tokens to very many (ours)."""
+    """How the predicted profile changes from a few tokens to very many (our addition)."""
     input:
         samples="results/published/lengths/samples.csv",
         sums="results/published/lengths/sums.csv",

@@ -98,7 +98,7 @@ rule structural_draw_fig5:
 
 
 rule structural_draw_training:
-    """What training does to the profile: measured influence and (b) at every kept step (ours)."""
+    """What training does to the profile: measured influence and (b) at every kept step (our addition)."""
     input:
         profiles=across_models(
             rollouts("profiles.parquet", PRIMARY, STANDARD), TRAINED, STEPS

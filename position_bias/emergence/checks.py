@@ -32,7 +32,7 @@ SINK_FIGURES = printed(OF_SINKS)
 FIGURES = SINK_FIGURES | printed(BY_DEPTH, BY_BIAS) | {("isotropic", "plain"): "Appendix L"}
 SINK_CLAIMS = {"plain": "emergence-figure-8a", "window": "emergence-figure-8b", "prefix": "emergence-figure-8c"}
 DEEP = 4  # layers of the deep regime of footnote 2, at least
-NULL = "ours: beyond what softmax alone gives"
+NULL = "our addition: beyond what softmax alone gives"
 VALUES = ("gap", "accuracy", "value")  # the columns of the tables below that are measured
 NOT_TRAINED = pd.Series(dtype=float)  # what is known where no network is deep enough, or none deeper than another
 

@@ -11,7 +11,7 @@ of no claim.
 A theorem that says "up to constants" of finitely many tokens excludes nothing as it stands. Under the condition of
 Lemma 4.6, (x theta)^2 is at most pi^2, so that its Gaussian is itself a factor between two constants; any positive
 weights satisfy Theorem 4.7, with any c. It is therefore judged by what the paper uses it for, the shape over distances:
-one c must do for every depth. What bounds the weights from both sides, below 1/2, has a claim of ours.
+one c must do for every depth. What bounds the weights from both sides, below 1/2, has a claim that we add.
 """
 
 from collections.abc import Iterator
@@ -164,9 +164,9 @@ def _short_windows(contents: dict[str, Array]) -> Iterator[dict[str, object]]:
         reached.append(np.exp(bound[-1].max(axis=-1)))
     settings = f"w of n tokens: {', '.join(f'{window} of {n}' for n, window in SHORT)}"
     quantity = f"largest P_ij over C (1 - (j-1) eps^R)^(t/2R); {settings}"
-    yield _row(WINDOW, item, quantity, BELOW_BOUND, np.concatenate(ratios), "Theorem 4.2; C is ours")
+    yield _row(WINDOW, item, quantity, BELOW_BOUND, np.concatenate(ratios), "Theorem 4.2; C is our addition")
     quantity = f"largest bound after {layers} layers; {settings}"
-    yield _row("", item, quantity, BELOW_HALF, np.concatenate(reached), "ours: the check above is not empty")
+    yield _row("", item, quantity, BELOW_HALF, np.concatenate(reached), "our addition: the check above is not empty")
     quantity = f"largest P_ij over (1 - eps)^((t+1)/R) as printed, t < R; {settings}"
     yield _row(CONSTANTS, item, quantity, BELOW_BOUND, np.concatenate(first), "Appendix B, j > 1")
 
@@ -196,8 +196,8 @@ def _window_times(layers: int) -> Iterator[dict[str, object]]:
     }
     for name, (expected, found) in twice.items():
         quantity = f"layers until the first token has half of the mass, {name}; uniform attention"
-        prediction, source = Prediction("=", expected, CLOSE * expected), "ours: the mean step is (w - 1) / 2"
-        yield _row(WINDOW_LAYERS, item, quantity, prediction, found, f"{source}; margin is ours")
+        prediction, source = Prediction("=", expected, CLOSE * expected), "our addition: the mean step is (w - 1) / 2"
+        yield _row(WINDOW_LAYERS, item, quantity, prediction, found, f"{source}; the margin is our addition")
 
 
 def _prefixes(contents: dict[str, Array]) -> Iterator[dict[str, object]]:
@@ -229,7 +229,7 @@ def _prefixes(contents: dict[str, Array]) -> Iterator[dict[str, object]]:
 
 def _limit(claim: str, item: str, name: str, products: Array, centres: int, setting: str) -> dict[str, object]:
     quantity = f"largest {name} after {len(products)} layers; {setting}"
-    source = f"{item}; depth and threshold are ours"
+    source = f"{item}; depth and threshold are our additions"
     return _row(claim, item, quantity, VANISHES, theory.mass_beyond(products[-1], centres).max(axis=-1), source)
 
 
@@ -283,7 +283,8 @@ def _decay_peaks(tokens: int) -> Iterator[dict[str, object]]:
     few = few[np.isclose(few["decay"], theory.DECAY) & few["depth"].isin(PAPER_DEPTHS)]
     quantity = f"largest distance of the peak of P from t / (e^m - 1), m = {theory.DECAY:.3g}; {PAPER_TOKENS} tokens"
     away = (few["peak"] - few["critical"]).abs()
-    yield _row("", item, quantity, SAME_DISTANCE, away, f"{source}; length and depths of Section 5 are ours to try")
+    added = "our additions are the length and the depths of Section 5"
+    yield _row("", item, quantity, SAME_DISTANCE, away, f"{source}; {added}")
     grid = peaks[peaks["depth"].isin(DEPTHS)].pivot(index="depth", columns="decay", values="peak").to_numpy()
     yield from _steps(DECAY_PEAK, item, "m", grid, tokens, source)
 
@@ -335,7 +336,7 @@ def _one_layer(
         (ABOVE_BOUND, BELOW_BOUND), ("smallest", "largest"), ("c", "c'"), sides, strict=True
     ):
         quantity = f"{side} A_ij over C e^-{c} {exponent}; {setting}"
-        yield _row(GAUSSIAN, item, quantity, prediction, ratio, f"{item}; constants are ours")
+        yield _row(GAUSSIAN, item, quantity, prediction, ratio, f"{item}; the constants are our additions")
 
 
 def _many_layers(
@@ -345,7 +346,8 @@ def _many_layers(
         (ABOVE_BOUND, BELOW_BOUND), ("smallest", "largest"), ("c", "c' / (t+1)"), sides, strict=True
     ):
         quantity = f"{side} P_ij over C^(t+1) binom(t+x, x) e^-{c} {exponent}; {setting}"
-        yield _row(ROPE_BOUNDS, item, quantity, prediction, ratio, f"ours: {item} with Appendix G's squares of steps")
+        source = f"our addition: {item} with Appendix G's squares of steps"
+        yield _row(ROPE_BOUNDS, item, quantity, prediction, ratio, source)
 
 
 def _quarter_turn(tokens: int, layers: int) -> Iterator[dict[str, object]]:
@@ -358,7 +360,8 @@ def _quarter_turn(tokens: int, layers: int) -> Iterator[dict[str, object]]:
     item = "Theorem 4.7"
     yield from _many_layers(item, exponent, setting, theory.path_ratio(rows, rows, *bounds))
     largest = np.exp(bounds[1]).max(axis=(1, 2))
-    yield _row("", item, f"largest upper bound; {setting}", BELOW_HALF, largest, "ours: the check above is not empty")
+    source = "our addition: the check above is not empty"
+    yield _row("", item, f"largest upper bound; {setting}", BELOW_HALF, largest, source)
     asked = turn.coefficients()
     quantity = f"c that t = {', '.join(map(str, DEPTHS))} asks for over that of t = 0, one c for every t; {setting}"
     source = "Theorem 4.7; margin: how far a cosine leaves c open at t = 0"
@@ -425,7 +428,7 @@ def _rope_peaks(tokens: int) -> Iterator[dict[str, object]]:
             quantity,
             Prediction("<", bound),
             peaks[-1] / peaks[0],
-            f"{source}, if L locates the peak; ours, after a first look",
+            f"{source}, if L locates the peak; our addition, after a first look",
         )
 
 

@@ -43,8 +43,8 @@ THEOREM = "theorem on layer 2"
 ABSTRACT = "abstract: LayerNorm induces recency"
 EARLY = "abstract: causal attention alone favours early tokens"
 SETTLES = "what would settle it: the preference disappears without LayerNorm"
-REVIEW = "the paper as its review page reports it: without residuals recency disappears; margin is ours"
-SIGNS = "ours: random queries and keys give heads scores of random sign"
+REVIEW = "the paper as its review page reports it: without residuals recency disappears; the margin is our addition"
+SIGNS = "our addition: random queries and keys give heads scores of random sign"
 
 
 def checks(
@@ -111,11 +111,11 @@ def _of_gram(norm: str, residual: float, layer: int) -> Iterator[tuple[str, Pred
         if layer > 2:
             yield "layernorm-random-primacy", PRIMARY, EARLY
         else:
-            yield "", FLAT, "ours: <o_i, o_j> is the same for all j < i"
+            yield "", FLAT, "our addition: <o_i, o_j> is the same for all j < i"
     elif residual:
         yield "layernorm-random-recency", RECENT, THEOREM if layer == 2 else ABSTRACT
     else:
-        yield "", RECENT, "ours: norms need no residual connections for it"
+        yield "", RECENT, "our addition: norms need no residual connections for it"
         yield "layernorm-residuals", NO_RECENCY, REVIEW
 
 
@@ -137,12 +137,12 @@ def _trained(table: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
     grams = _by_network(table, "gram", "trained")
     losses = [_by_network(table, "loss", state)[0] for state in ("untrained", "trained")]
     for norm in NETWORKS:
-        source = "ours: where nothing is learnt, nothing is settled; margin is ours"
+        source = "our addition: where nothing is learnt, nothing is settled; the margin is our addition"
         gain = losses[0][norm] - losses[1][norm]
         yield mean_row("", item, f"loss, untrained - trained; {norm}", LEARNS, gain, level, source)
         everywhere = pd.concat([of_layer[norm] for of_layer in before.values()], axis=1).mean(axis=1)
         yield mean_row("", item, f"position, mean over layers, untrained; {norm}", UNIFORM, everywhere, level, SIGNS)
-        source = "ours: embeddings without positions leave layer 1 nothing to see"
+        source = "our addition: embeddings without positions leave layer 1 nothing to see"
         yield mean_row("", item, f"position, layer 1; {norm}", UNIFORM, after[1][norm], level, source)
     for layer in (layer for layer in after if layer > 1):
         yield from _positions(item, layer, before[layer], after[layer], level)
@@ -158,14 +158,15 @@ def _positions(
     """Positions in one layer, before and after training."""
     name = f"position, layer {layer}"
     without, settled = after[WITHOUT], "layernorm-settled"
-    yield mean_row(settled, item, f"{name}; {WITHOUT}", UNIFORM, without, level, f"{SETTLES}; margin is ours")
+    source = f"{SETTLES}; the margin is our addition"
+    yield mean_row(settled, item, f"{name}; {WITHOUT}", UNIFORM, without, level, source)
     yield mean_row("layernorm-trained-primacy", item, f"{name}; {WITHOUT}", EARLIER, without, level, EARLY)
     for norm in NORMED:
         yield mean_row("layernorm-trained", item, f"{name}; {norm}", LATER, after[norm], level, ABSTRACT)
         yield mean_row(settled, item, f"{name}, {norm} - {WITHOUT}", FURTHER, after[norm] - without, level, SETTLES)
-        source, gain = "ours: training turns the Gram's recency into attention", after[norm] - before[norm]
+        source, gain = "our addition: training turns the Gram's recency into attention", after[norm] - before[norm]
         yield mean_row("", item, f"{name}, trained - untrained; {norm}", FURTHER, gain, level, source)
-    source = "ours: LayerNorm is RMSNorm but for one of d directions"
+    source = "our addition: LayerNorm is RMSNorm but for one of d directions"
     difference = after["pre-layer"] - after["pre-rms"]
     yield mean_row("", item, f"{name}, pre-layer - pre-rms", SAME_POSITION, difference, level, source)
 
@@ -216,9 +217,9 @@ def _retrieval(curves: pd.DataFrame, level: float) -> Iterator[dict[str, object]
         for norm in ("pre", "post"):
             for pair, of_pair in by_norm.items():
                 less = of_pair[STUDIES[WITHOUT]] - of_pair[STUDIES[norm]]
-                source = "ours, after the abstract: LayerNorm moves the preference to recent items"
+                source = "our addition, after the abstract: LayerNorm moves the preference to recent items"
                 quantity = f"{pair} gap, {WITHOUT} - {norm}; {where}"
                 yield mean_row("layernorm-retrieval", item, quantity, MORE, less, level, source)
             gap = by_norm["first-last"][STUDIES[norm]]
-            source = "ours, after the abstract: with LayerNorm recent items are preferred"
+            source = "our addition, after the abstract: with LayerNorm recent items are preferred"
             yield mean_row("", item, f"first-last gap, {norm}; {where}", FAVOURS_LAST, gap, level, source)

@@ -34,7 +34,7 @@ SAME = Prediction("=", 0, NEGLIGIBLE)
 
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8)  # those of the paper's first version
 LAYERS = 4  # and its depth
-DEEP, DEEP_ALPHA = 12, 0.2  # ours: as deep as small language models
+DEEP, DEEP_ALPHA = 12, 0.2  # our addition: as deep as small language models
 SHARED = 0.6  # anisotropy along all ones
 SCALED = (0.0, 0.2, 0.6)  # anisotropies at which scaling by 1/sqrt(d) is judged
 
@@ -45,7 +45,7 @@ PEAK = Prediction("=", 0.27, 0.02)  # anisotropy of most recency with a residual
 RATIOS = (0.1, 0.25, 0.5, 0.75)  # r = j / i
 GRID = tuple(product((0.0, 0.1, 0.3, 0.5, 0.7, 0.9), (0.0, 0.5, 1.0, 2.0), (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)))
 
-OURS = "ours"
+OURS = "our addition"
 THEOREM = "theorem on layer 2"
 REVIEW = "the paper as its review page reports it"
 
@@ -164,7 +164,7 @@ def _without_norm(runs: Runs) -> Iterator[dict[str, object]]:
     for rho in RESIDUALS:
         values = (runs.recency("none", rho, alpha, 2) for alpha in ALPHAS)
         quantity = f"recency; residual {rho:g}, all anisotropies"
-        yield _mean(runs, "", item, quantity, SAME, values, f"{OURS}; margin is ours")
+        yield _mean(runs, "", item, quantity, SAME, values, f"{OURS}, and so is the margin")
 
 
 def _theorem(runs: Runs) -> Iterator[dict[str, object]]:
@@ -234,7 +234,7 @@ def _averages(runs: Runs, limit_tokens: int) -> Iterator[dict[str, object]]:
     scores = theory.gram_recursion(limit_tokens, 0.0, 0.0, 0.0, 3, "pre")[2, -1, j - 1]
     away = np.abs(scores - theory.third_scores_of_averages(j / limit_tokens))
     yield verdict.exact_row(
-        "", item, quantity, Prediction("<", 0.01), away, f"{OURS}, limit of many tokens; threshold is ours"
+        "", item, quantity, Prediction("<", 0.01), away, f"{OURS}, limit of many tokens; so is the threshold"
     )
     quantity = (
         f"largest relative distance of <o_i, o_j> in layer 3 from (2 + ln(i/j))/i, no norm; {limit_tokens} tokens"
@@ -242,7 +242,7 @@ def _averages(runs: Runs, limit_tokens: int) -> Iterator[dict[str, object]]:
     products = theory.gram_recursion(limit_tokens, 0.0, 0.0, 0.0, 3, "none")[2, -1, j - 1]
     away = np.abs(products / theory.third_products_of_averages(limit_tokens, j) - 1)
     yield verdict.exact_row(
-        "", item, quantity, Prediction("<", 0.02), away, f"{OURS}, limit of many tokens; threshold is ours"
+        "", item, quantity, Prediction("<", 0.02), away, f"{OURS}, limit of many tokens; so is the threshold"
     )
 
     unnormed = averaging.run("none", 0.0, 0.0, 3)
@@ -285,7 +285,7 @@ def _depth(runs: Runs) -> Iterator[dict[str, object]]:
         last = seen.recency[:, -1] / mean_size(seen.scores[-1])
         expected = relative_recency(theory.gram_recursion(n, DEEP_ALPHA, rho, strength, DEEP, "none")[-1])
         quantity = f"recency over mean |score| of layer {DEEP}; no norm, residual {rho:g}, anisotropy {DEEP_ALPHA:g}"
-        source = f"as the abstract for layers 3-{LAYERS}; this depth is ours, after a first look at the recursion"
+        source = f"as the abstract for layers 3-{LAYERS}; this depth is our addition after a look at the recursion"
         yield _mean(runs, "layernorm-deep-primacy", item, quantity, FALLS, [last], source)
         sign = RISES if expected > 0 else FALLS
         yield _mean(runs, "", item, quantity, sign, [last], f"{OURS}: sign by the recursion")
@@ -302,7 +302,7 @@ def _layer_norm(runs: Runs) -> Iterator[dict[str, object]]:
             for alpha in ALPHAS
         ]
         quantity = f"recency of layer 2 with LayerNorm less that with RMSNorm; residual {rho:g}, all anisotropies"
-        yield _mean(runs, "", item, quantity, SAME, values, f"{OURS}: 1 of d directions; margin is ours")
+        yield _mean(runs, "", item, quantity, SAME, values, f"{OURS}: 1 of d directions; the margin is our addition")
     for rho in RESIDUALS:
         ones = runs.sampling.run("layer", rho, SHARED, 2, common="ones").recency[:, 1]
         # What LayerNorm takes away is the whole of the anisotropy; the rest of x is shorter by sqrt(1 - alpha).
@@ -326,7 +326,7 @@ def _scaling(runs: Runs) -> Iterator[dict[str, object]]:
         quantity = (
             f"recency of layer 2 at s = sqrt(d), less a tenth of that at s = 1; residual {rho:g}, anisotropy {alpha:g}"
         )
-        source = f"{OURS}: tokens attend to themselves; threshold is ours"
+        source = f"{OURS}: tokens attend to themselves; the threshold is our addition"
         yield _mean(runs, "layernorm-scaling", "Scaling by 1/sqrt(d)", quantity, FALLS, [values], source)
 
 
@@ -341,7 +341,7 @@ def _anisotropy(runs: Runs) -> Iterator[dict[str, object]]:
         for rho in RESIDUALS
     }
     quantity = "anisotropy at which layer 2 has most recency; residual 1, infinite width"
-    source = f"{OURS}: closed form for 50 tokens; margin is ours"
+    source = f"{OURS}: closed form for 50 tokens; the margin is our addition"
     yield verdict.exact_row("", item, quantity, PEAK, grid[curves[1.0].argmax()], source)
     quantity = "largest step of the recency of layer 2 with anisotropy; residual 0, infinite width"
     yield verdict.exact_row("", item, quantity, FALLS, np.diff(curves[0.0]).max(), OURS)
@@ -356,12 +356,13 @@ def _published(runs: Runs) -> Iterator[dict[str, object]]:
     item = "Removing residuals"
     values = [runs.recency("rms", 0.0, alpha, 2) for alpha in ALPHAS]
     quantity = "recency of layer 2; RMSNorm, residual 0, the anisotropy with the least"
-    least, source = [min(values, key=np.mean)], f"{REVIEW}: it removes recency; margin is ours"
+    least, source = [min(values, key=np.mean)], f"{REVIEW}: it removes recency; the margin is our addition"
     yield _mean(runs, "layernorm-residuals", item, quantity, NO_RECENCY, least, source)
     gains = (with_none - runs.recency("rms", 1.0, alpha, 2) for alpha, with_none in zip(ALPHAS, values, strict=True))
     quantity = "recency of layer 2 without residual less that with residual 1; RMSNorm, all anisotropies"
     yield _mean(runs, "", item, quantity, RISES, gains, f"{OURS}: closed form")
-    claim, item, source = "layernorm-embeddings", "Independent embeddings", f"{REVIEW}: they show none; margin is ours"
+    claim, item = "layernorm-embeddings", "Independent embeddings"
+    source = f"{REVIEW}: they show none; the margin is our addition"
     for rho, layer in ((1.0, 2), (1.0, LAYERS), (0.0, 2)):
         quantity = f"recency of layer {layer}; RMSNorm, residual {rho:g}, anisotropy 0"
         values = [runs.recency("rms", rho, 0.0, layer)]

@@ -50,6 +50,7 @@ GENERALISES = "sections 4.3 and 6: a norm after attention helps beyond trained l
 BEST = "design tradeoffs: post-norm generalises best, peri-norm is a compromise"
 RISKS = "design tradeoffs: post-norm risks instability"
 ROBUST = "design tradeoffs: peri-norm is more robust than post-norm"
+FIT_ALIKE = "our addition: schemes differ beyond L, not in how well they fit"
 BREAKS = "failure signatures: spikes or NaN with post- and peri-norm"
 
 
@@ -117,9 +118,9 @@ def _set_complement(tests: pd.DataFrame, level: float) -> Iterator[dict[str, obj
     claimed = {  # the first less the second
         **{(PRE, scheme): ("postnorm-generalises", MORE, GENERALISES) for scheme in AFTER},
         ("peri", "post"): ("postnorm-best", MORE, BEST),
-        ("none", PRE): ("", ALIKE, "ours: pre-norm comes before the average over s tokens"),
-        (PRE, "pre-final"): (final, MORE, "ours: a norm before the read-out does part of it"),
-        ("pre-final", "peri"): (final, MORE, "ours: a norm before the read-out does not do all of it"),
+        ("none", PRE): ("", ALIKE, "our addition: pre-norm comes before the average over s tokens"),
+        (PRE, "pre-final"): (final, MORE, "our addition: a norm before the read-out does part of it"),
+        ("pre-final", "peri"): (final, MORE, "our addition: a norm before the read-out does not do all of it"),
     }
     for _, where, of_task in _vocabularies(_of(tests, "tvd")):
         beyond, at = _by_scheme(_beyond(of_task)), _by_scheme(_at(of_task))
@@ -128,8 +129,8 @@ def _set_complement(tests: pd.DataFrame, level: float) -> Iterator[dict[str, obj
             yield mean_row(claim, item, quantity, prediction, beyond[one] - beyond[other], level, source)
         for scheme in SCHEMES:
             if scheme != PRE:
-                source, difference = "ours: schemes differ beyond L, not in how well they fit", at[scheme] - at[PRE]
-                yield mean_row("", item, f"TVD at L, {scheme} - {PRE}; {where}", ALIKE, difference, level, source)
+                difference = at[scheme] - at[PRE]
+                yield mean_row("", item, f"TVD at L, {scheme} - {PRE}; {where}", ALIKE, difference, level, FIT_ALIKE)
 
 
 def _dispersion(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
@@ -146,7 +147,7 @@ def _dispersion(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]
             quantity = f"largest weight times s, at L; {setting}"
             yield mean_row("postnorm-constant", item, quantity, CONSTANT, constant[scheme], level, source)
             slope = _slopes(_beyond(weight), scheme, lambda s: s)
-            source = "section 4.3: weights dilute as 1/s; slope and margin are ours"
+            source = "section 4.3: weights dilute as 1/s; slope and margin are our additions"
             quantity = f"slope of ln(largest weight) on ln s beyond L; {setting}"
             yield mean_row("postnorm-dispersion", item, quantity, DILUTED, slope, level, source)
             source, quantity = "Theorem 4.2: precision falls with length", f"TVD, longest - L; {setting}"
@@ -156,8 +157,8 @@ def _dispersion(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]
 def _gap_laws(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
     """Slopes against a law are 1 where the gap follows it, whatever its constant; gaps up to 0 have no logarithm."""
     item = "Gap laws"
-    dispersed = "postnorm-dispersed-law", "ours: nothing is normalised after the division by s"
-    normalised = "postnorm-resharpened-law", "ours: what attention adds is normalised"
+    dispersed = "postnorm-dispersed-law", "our addition: nothing is normalised after the division by s"
+    normalised = "postnorm-resharpened-law", "our addition: what attention adds is normalised"
     claimed = {
         **{(scheme, theory.DISPERSED): dispersed for scheme in ("none", PRE)},
         **{(scheme, theory.NORMALISED): normalised for scheme in AFTER},
@@ -171,7 +172,7 @@ def _gap_laws(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
         for scheme in AFTER:
             quantity = f"mean of ln(gap at v-s) - ln(gap at s), L < s < v/2; {scheme}, {where}"
             asymmetry = _asymmetry(_beyond(of_task), scheme, v)
-            source = "ours: the law is symmetric about v/2"
+            source = "our addition: the law is symmetric about v/2"
             yield mean_row("", item, quantity, SYMMETRIC, asymmetry, level, source)
 
 
@@ -212,7 +213,7 @@ def _construction(construction: pd.DataFrame) -> Iterator[dict[str, object]]:
         away = np.maximum(above, below)
         worst = float(away.max())
         quantity = f"largest distance of a TVD from its prediction; {scheme}, v = {v}"
-        source = "ours: the gap laws are exact; threshold is ours"
+        source = "our addition: the gap laws are exact; the threshold is our addition"
         yield row("postnorm-construction", item, quantity, EXACT, worst, (worst, worst), len(away), source)
     for v in sorted(set(construction["v"])):
         squares = np.linalg.svd(theory.centring(v), compute_uv=False) ** 2
@@ -239,7 +240,7 @@ def _dimension(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
         needed = "postnorm-dimension", MORE, "section 4.2: d >= v - 1 is needed"
         claimed = dict.fromkeys((enough - 1, enough // 2), needed)
         if widest > enough:
-            claimed[widest] = ("", ALIKE, "ours: d = v - 1 is enough")
+            claimed[widest] = ("", ALIKE, "our addition: d = v - 1 is enough")
         lengths = (("beyond", "mean TVD beyond L", _beyond(of_task)), ("at", "TVD at L", _at(of_task)))
         for scheme, (which, name, chosen) in product(of_task["scheme"].unique(), lengths):
             of_scheme = chosen[chosen["scheme"] == scheme]
@@ -285,7 +286,7 @@ def _averaging(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
         for eta in etas:
             bema, decayed = (_averaged(of_task, decay, "bema", eta) for decay in (False, True))
             decayed_gain = _averaged(of_task, True, "raw") - decayed
-            whose = "" if eta == PAPERS_ETA else "; this eta is ours"
+            whose = "" if eta == PAPERS_ETA else "; this eta is our addition"
             helps, corrects = "section 4.5: BEMA helps", "section 4.5: the correction of the bias helps"
             for claim, name, gain, rate, source in (
                 ("postnorm-bema", "raw - BEMA", raw - bema, "constant", helps),
@@ -298,7 +299,7 @@ def _averaging(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
             gains[eta].append((v, (raw - bema) / raw))
     for eta, ((least, of_least), *_, (most, of_most)) in ((eta, of) for eta, of in gains.items() if len(of) > 1):
         quantity = f"(raw - BEMA) / raw, v = {most} - v = {least}; eta = {eta:g}, constant rate"
-        source = "section 4.5: noise grows with the legal outputs; margin is ours"
+        source = "section 4.5: noise grows with the legal outputs; the margin is our addition"
         claim = _at_papers_eta("postnorm-bema-gain", eta)
         yield mean_row(claim, item, quantity, GAINS_MORE, of_most - of_least, level, source)
 
@@ -337,9 +338,8 @@ def _languages(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
             yield mean_row(claim, item, f"{name}, {one} - {other}; all tasks", MORE, together, level, source)
     for scheme in AFTER if fits else ():
         difference = _over_tasks({task: by_scheme[scheme] - by_scheme[PRE] for task, by_scheme in fits.items()})
-        source = "ours: schemes differ beyond L, not in how well they fit"
         quantity = f"mean TVD up to L, {scheme} - {PRE}; all tasks"
-        yield mean_row("", item, quantity, ALIKE, difference, level, source)
+        yield mean_row("", item, quantity, ALIKE, difference, level, FIT_ALIKE)
 
 
 def _by_task(tests: pd.DataFrame) -> dict[str, pd.DataFrame]:

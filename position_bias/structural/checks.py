@@ -55,9 +55,9 @@ SHIFTS = "Section 6.2: content shifts mass to later tokens"
 LARGER_MODELS = "Appendix C.3: content refines the fit, in larger models above all"
 PERSISTS = "Appendix C.2: the U persists at the longer length and on every data set"
 CLOSE = "Appendix C.3: distances are small on every data set (as small as the largest that Table 3 prints)"
-RANKED = "ours: tokens rank by (b) as they do by measured influence"
+RANKED = "our addition: tokens rank by (b) as they do by measured influence"
 CLOSEST = "Appendix C.3: at the longer length (b) is the closest on most models and data sets"
-COINCIDE = "Section 6.3: minima coincide (0.1 is ours)"
+COINCIDE = "Section 6.3: minima coincide (0.1 is our addition)"
 MIXES_LESS = "Section 6.1: mixing decreases with depth"
 ABNAR = "Abnar and Zuidema 2020 as the null"
 
@@ -104,7 +104,7 @@ AT_EVERY_LENGTH = (Check("structural-rank", "Tables 3 and 4", "spearman", "b", R
 
 # Of a model before and during its training: is its profile a U then? The paper does not say.
 DURING_TRAINING = tuple(
-    Check("", "training", "first / middle", variant, ABOVE_1, "ours: U-shaped already before its training has ended")
+    Check("", "training", "first / middle", variant, ABOVE_1, "our addition: U-shaped before its training has ended")
     for variant in ("b", "d")
 )
 

@@ -37,7 +37,7 @@ PAPERS_WAY, PAPERS_KERNEL = "causal", "measured"  # those that the claims are ab
 PAPERS_PROMPTS = 1000
 ALIKE = Prediction(">", 0.5)
 MOST = Prediction(">", 0.9)
-SIMILAR = "Appendix E: similarity is moderate to high (0.5 is ours)"
+SIMILAR = "Appendix E: similarity is moderate to high (0.5 is our addition)"
 
 SIMILARITY = tuple(
     Check("structural-table-5", "Table 5", quantity, "value", ALIKE, SIMILAR, region, PAPERS_PROMPTS)
@@ -53,7 +53,7 @@ KERNELS = (
         "share of triples violated",
         "violations",
         Prediction("<", 0.05),
-        "Section 4: violations are rare (0.05 is ours)",
+        "Section 4: violations are rare (0.05 is our addition)",
     ),
     Check(
         "structural-assumption-4-1",
@@ -61,7 +61,7 @@ KERNELS = (
         "prefix mass missing over all triples",
         "shortfall",
         Prediction("<", 1e-3),
-        "Section 4: violations are small (1e-3 is ours)",
+        "Section 4: violations are small (1e-3 is our addition)",
     ),
 )
 
@@ -81,7 +81,7 @@ def checks(similarity: pd.DataFrame, kernels: pd.DataFrame, shifts: pd.DataFrame
 
 
 def _shift_rows(shifts: pd.DataFrame) -> Iterator[dict[str, object]]:
-    source = "Section 6.1: the diagonal has one global shift (0.9 is ours)"
+    source = "Section 6.1: the diagonal has one global shift (0.9 is our addition)"
     for found in shifts.to_dict("records"):
         where = f"{found['model']} {found['checkpoint']}, {found['dataset']}, {found['n']} tokens"
         quantity = f"share of heads whose content shifts the diagonal the same way; {where}"

@@ -243,7 +243,7 @@ def _forces(grid: list[Stack], without_content: list[Stack]) -> Iterator[dict[st
         yield _violation(PROPOSITIONS[item], item, f"prefix mass {against} with {cause}", some, item)
         largest, comparisons = float(np.max([one.max(initial=0.0) for one in some])), sum(one.size for one in some)
         effect = f"largest effect: prefix mass {along} with {cause}"
-        yield _row("", item, effect, VISIBLE, largest, comparisons, "ours: the check above is not empty")
+        yield _row("", item, effect, VISIBLE, largest, comparisons, "our addition: the check above is not empty")
 
 
 def _without_assumption() -> Iterator[dict[str, object]]:
@@ -258,7 +258,7 @@ def _without_assumption() -> Iterator[dict[str, object]]:
     }
     for item, some in slack.items():
         quantity = "largest violation on a kernel of 3 tokens that breaks Assumption 4.1"
-        claim, source = "structural-assumption-needed", "ours: the assumption is needed"
+        claim, source = "structural-assumption-needed", "our addition: the assumption is needed"
         yield _row(claim, item, quantity, NOT_ROUNDING, -float(some.min()), some.size, source)
 
 
@@ -272,7 +272,7 @@ def _mixed_signs(without_content: list[Stack]) -> Iterator[dict[str, object]]:
     ]
     measured = float(np.max([np.minimum(drift.max(), -drift.min()) for drift in drifts]))
     quantity = "prefix mass both lost and gained in one rollout with positive content below and negative above"
-    source = "ours: one sign is needed"
+    source = "our addition: one sign is needed"
     yield _row("", "Proposition 4.5", quantity, NOT_ROUNDING, measured, sum(drift.size for drift in drifts), source)
 
 
@@ -314,7 +314,7 @@ def _dichotomy() -> Iterator[dict[str, object]]:
             LASTING if summable else VANISHING,
             1 - at[DEEPEST] / at[DEEPEST // 10],
             1,
-            "Theorem 5.5; the bound is ours",
+            "Theorem 5.5; the bound is our addition",
         )
 
 

@@ -149,7 +149,7 @@ def test_what_fails_in_a_world_of_our_predictions_is_what_contradicts_them(paper
     """The review on residuals, and early tokens where we expect none to be favoured."""
     others = papers[papers["verdict"] != "holds"]
     assert set(others["source"]) == {
-        "the paper as its review page reports it: without residuals recency disappears; margin is ours",
+        "the paper as its review page reports it: without residuals recency disappears; the margin is our addition",
         "abstract: causal attention alone favours early tokens",
     }
     found = others.groupby(list(PREDICTION))["verdict"].agg(list).to_dict()
@@ -178,35 +178,35 @@ def test_there_is_a_row_for_all_that_was_measured_and_no_other(papers):
 
 
 def test_what_is_predicted_and_who_predicts_it(papers):
-    """Typed from the review page and, where ours, from the derivation."""
+    """Typed from the review page and, where we add them, from the derivation."""
     expected = {
         ("Gram, layer 2; rms, residual 1",): ((">", 0, 0.01), "theorem"),
         ("Gram, layer 3; layer, residual 1",): ((">", 0, 0.01), "abstract"),
-        ("Gram, layer 2; rms, residual 0", ">"): ((">", 0, 0.01), "ours"),
+        ("Gram, layer 2; rms, residual 0", ">"): ((">", 0, 0.01), "our addition"),
         ("Gram, layer 2; rms, residual 0", "<"): (("<", 0.01, 0), "review"),
-        ("Gram over its mean size, layer 2; none, residual 1",): (("=", 0, 0.02), "ours"),
+        ("Gram over its mean size, layer 2; none, residual 1",): (("=", 0, 0.02), "our addition"),
         ("Gram over its mean size, layer 3; none, residual 1",): (("<", 0, 0.01), "abstract"),
-        ("scores, mean over heads, layers from 2 on; rms, residual 1",): (("=", 0, 0.05), "ours"),
+        ("scores, mean over heads, layers from 2 on; rms, residual 1",): (("=", 0, 0.05), "our addition"),
         ("share of heads whose scores favour recent tokens, layers from 2 on; rms, residual 1",): (
             ("=", 0.5, 0.2),
-            "ours",
+            "our addition",
         ),
-        ("position, mean over heads, layers from 2 on; rms, residual 0",): (("=", 0.5, 0.01), "ours"),
+        ("position, mean over heads, layers from 2 on; rms, residual 0",): (("=", 0.5, 0.01), "our addition"),
         ("position, layer 2; pre-layer",): ((">", 0.5, 0.005), "abstract"),
         ("position, layer 3; post-layer",): ((">", 0.5, 0.005), "abstract"),
         ("position, layer 2; none", "="): (("=", 0.5, 0.01), "what would settle it"),
         ("position, layer 2; none", "<"): (("<", 0.5, 0.005), "abstract"),
         ("position, layer 2, pre-rms - none",): ((">", 0, 0.005), "what would settle it"),
-        ("position, layer 2, pre-layer - pre-rms",): (("=", 0, 0.01), "ours"),
-        ("position, layer 3, trained - untrained; pre-rms",): ((">", 0, 0.005), "ours"),
-        ("position, mean over layers, untrained; none",): (("=", 0.5, 0.01), "ours"),
-        ("position, layer 1; pre-layer",): (("=", 0.5, 0.01), "ours"),
+        ("position, layer 2, pre-layer - pre-rms",): (("=", 0, 0.01), "our addition"),
+        ("position, layer 3, trained - untrained; pre-rms",): ((">", 0, 0.005), "our addition"),
+        ("position, mean over layers, untrained; none",): (("=", 0.5, 0.01), "our addition"),
+        ("position, layer 1; pre-layer",): (("=", 0.5, 0.01), "our addition"),
         ("relative recency of the Gram, layer 2; post-layer",): ((">", 0, 0.01), "theorem"),
-        ("loss, untrained - trained; none",): ((">", 0, 0.05), "ours"),
+        ("loss, untrained - trained; none",): ((">", 0, 0.05), "our addition"),
         ("bloom, trained (step 300)",): ((">", 0, 0.01), "positions, such as ALiBi, favour recent keys, too"),
         ("bloom, untrained (step 0)",): ((">", 0, 0.01), "positions, such as ALiBi, favour recent keys, too"),
-        ("first-middle gap, none - pre; gaussian, 2 layers",): ((">", 0, 0.01), "ours"),
-        ("first-last gap, post; gaussian, 2 layers",): (("<", 0, 0.01), "ours"),
+        ("first-middle gap, none - pre; gaussian, 2 layers",): ((">", 0, 0.01), "our addition"),
+        ("first-last gap, post; gaussian, 2 layers",): (("<", 0, 0.01), "our addition"),
     }
     for (fragment, *relation), (predicted, source) in expected.items():
         row = find(papers, fragment, relation="".join(relation))

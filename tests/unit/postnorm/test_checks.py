@@ -197,31 +197,31 @@ def test_checks_are_in_the_common_schema_and_name_a_quantity_once(papers):
 
 
 def test_what_is_predicted_and_who_predicts_it(papers):
-    """Typed from the summary and, where ours, from the derivation; rows of one v, task, scheme or setting."""
+    """Typed from the summary and, where we add them, from the derivation; rows of one v, task, scheme or setting."""
     expected = {
         "mean TVD beyond L, pre - post; v = 16": ((">", 0, 0.01), "sections 4.3"),
         "mean TVD beyond L, pre - peri; v = 16": ((">", 0, 0.01), "sections 4.3"),
         "mean TVD beyond L, pre - peri-init; v = 16": ((">", 0, 0.01), "sections 4.3"),
         "mean TVD beyond L, peri - post; v = 16": ((">", 0, 0.01), "tradeoffs"),
-        "mean TVD beyond L, none - pre; v = 16": (("=", 0, 0.02), "ours"),
-        "mean TVD beyond L, pre - pre-final; v = 16": ((">", 0, 0.01), "ours"),
-        "mean TVD beyond L, pre-final - peri; v = 16": ((">", 0, 0.01), "ours"),
-        "TVD at L, none - pre; v = 32": (("=", 0, 0.02), "ours"),
-        "TVD at L, peri - pre; v = 32": (("=", 0, 0.02), "ours"),
+        "mean TVD beyond L, none - pre; v = 16": (("=", 0, 0.02), "our addition"),
+        "mean TVD beyond L, pre - pre-final; v = 16": ((">", 0, 0.01), "our addition"),
+        "mean TVD beyond L, pre-final - peri; v = 16": ((">", 0, 0.01), "our addition"),
+        "TVD at L, none - pre; v = 32": (("=", 0, 0.02), "our addition"),
+        "TVD at L, peri - pre; v = 32": (("=", 0, 0.02), "our addition"),
         "largest weight times s, at L; post, v = 16": (("=", 1, 0.1), "section 4.2"),
         "slope of ln(largest weight) on ln s beyond L; none, v = 16": (("=", -1, 0.1), "section 4.3"),
         "TVD, longest - L; peri, v = 16": ((">", 0, 0.01), "Theorem 4.2"),
-        "ln(C/s) beyond L; none, v = 16": (("=", 1, 0.1), "ours"),
-        "ln(C/s) beyond L; pre, v = 16": (("=", 1, 0.1), "ours"),
-        "ln(C/sqrt(s(v-s))) beyond L; peri, v = 16": (("=", 1, 0.1), "ours"),
+        "ln(C/s) beyond L; none, v = 16": (("=", 1, 0.1), "our addition"),
+        "ln(C/s) beyond L; pre, v = 16": (("=", 1, 0.1), "our addition"),
+        "ln(C/sqrt(s(v-s))) beyond L; peri, v = 16": (("=", 1, 0.1), "our addition"),
         "ln(C/2^s) beyond L; none, v = 16": (("=", 1, 0.1), "Theorem 4.2"),
-        "ln(gap at v-s) - ln(gap at s), L < s < v/2; post, v = 16": (("=", 0, 0.1), "ours"),
-        "distance of a TVD from its prediction; peri, v = 32": (("<", 0.001, 0), "ours"),
+        "ln(gap at v-s) - ln(gap at s), L < s < v/2; post, v = 16": (("=", 0, 0.1), "our addition"),
+        "distance of a TVD from its prediction; peri, v = 32": (("<", 0.001, 0), "our addition"),
         "nearest matrix of rank d; v = 32, d = 31": (("=", 0, 1e-09), "section 4.2"),
         "nearest matrix of rank d; v = 32, d = 30": (("=", 1, 1e-09), "section 4.2"),
         "mean TVD beyond L of the best seed, d = 14 - d = 15; none": ((">", 0, 0.01), "section 4.2"),
         "TVD at L of the best seed, d = 7 - d = 15; peri": ((">", 0, 0.01), "section 4.2"),
-        "TVD at L of the best seed, d = 20 - d = 15; peri": (("=", 0, 0.02), "ours"),
+        "TVD at L of the best seed, d = 20 - d = 15; peri": (("=", 0, 0.02), "our addition"),
         "raw - EMA; constant rate, v = 96": ((">", 0, 0.01), "section 4.5"),
         "raw - BEMA; eta = 0.2, constant rate, v = 96": ((">", 0, 0.01), "section 4.5"),
         "EMA - BEMA; eta = 0.2, constant rate, v = 96": ((">", 0, 0.01), "section 4.5"),
@@ -230,7 +230,7 @@ def test_what_is_predicted_and_who_predicts_it(papers):
         "mean TVD beyond L, pre - post; dyck-2-3": ((">", 0, 0.01), "section"),
         "mean TVD beyond L, peri - post; all tasks": ((">", 0, 0.01), "tradeoffs"),
         "mean ROC AUC beyond L, peri - pre; tomita-1": ((">", 0, 0.01), "section"),
-        "mean TVD up to L, peri - pre; all tasks": (("=", 0, 0.02), "ours"),
+        "mean TVD up to L, peri - pre; all tasks": (("=", 0, 0.02), "our addition"),
         "highest gradient norm, post - pre; layers 8, learning rate 0.3": ((">", 0, 0.1), "instability"),
         "highest gradient norm, post - peri; layers 8, learning rate 0.3": ((">", 0, 0.1), "robust"),
         "loss spikes, peri - pre; layers 8, learning rate 0.3": ((">", 0, 1), "failure"),
@@ -559,7 +559,7 @@ def test_gains_of_the_largest_and_smallest_vocabulary_are_compared_as_shares(pap
 
 def test_an_eta_of_our_own_is_named_so(papers):
     bema = papers[papers["quantity"].str.contains(r"raw - BEMA; eta|EMA - BEMA; eta", regex=True)]
-    ours = bema["source"].str.contains("this eta is ours")
+    ours = bema["source"].str.contains("this eta is our addition")
     assert ours.tolist() == bema["quantity"].str.contains("eta = 0.5").tolist()
     assert set(ours) == {True, False}
 

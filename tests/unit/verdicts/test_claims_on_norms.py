@@ -49,10 +49,10 @@ def rows_of(name, checks):
 def test_rows_of_a_claim_are_predicted_by_whom_it_names(checks, name):
     sources = rows_of(name, checks)["source"]
     if CLAIMS[name].whose == OURS:
-        assert sources.str.contains(r"^ours|this depth is ours", regex=True).all()
+        assert sources.str.contains(r"^our addition|this depth is our addition", regex=True).all()
     else:
-        assert not sources.str.startswith("ours").any()
-        assert not sources.str.contains("this depth is ours").any()
+        assert not sources.str.startswith("our addition").any()
+        assert not sources.str.contains("this depth is our addition").any()
 
 
 @pytest.mark.parametrize("name", [LAYERNORM, POSTNORM])
@@ -61,7 +61,7 @@ def test_every_row_that_a_paper_predicts_speaks_of_one_claim_and_no_row_of_two(c
     assert set(table["claim"]) - {""} == {claim.id for claim in CLAIMS.values() if claim.table == name}
     assert not table.drop(columns="claim").duplicated().any()
     silent = table[table["claim"] == ""]
-    silent = silent[~silent["source"].str.startswith("ours")]
+    silent = silent[~silent["source"].str.startswith("our addition")]
     assert silent["quantity"].str.contains(OTHER_ETAS, regex=True).all()
 
 
