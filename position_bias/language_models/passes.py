@@ -32,7 +32,6 @@ class Tally:
     """What has been seen so far: for each prompt on the CPU, and sums over prompts where a layer computes them."""
 
     def __init__(self) -> None:
-        self.listening = False
         self.batch: defaultdict[str, dict[int, Tensor]] = defaultdict(dict)  # layer -> [B, ...], of the batch under way
         self.prompts: defaultdict[str, list[Tensor]] = defaultdict(list)  # [B, ...] or [B, L, ...] a batch
         self.sums: dict[str, Tensor] = {}  # quantity/layer -> a sum over prompts
@@ -149,12 +148,8 @@ def _resume(tally: Tally, prompts: NDArray[np.int64], resumption: Resumption | N
     """Put back what an interrupted run of this measurement had seen; the number of prompts it had."""
     if resumption is None:
         return 0
-    try:
-        state = checkpoint.read(resumption.path, _run(resumption, prompts))
-    except FileNotFoundError:
-        return 0
-    except checkpoint.UnusableError as why:
-        log.warning("measuring: starts over, since %s %s", resumption.path, why)
+    state = checkpoint.resumed(resumption.path, _run(resumption, prompts), "measuring")
+    if state is None:
         return 0
     tally.restore(state.tensors)
     log.info("measuring: resumed after prompt %d of %d", state.step, len(prompts))

@@ -1,7 +1,8 @@
 import transformers
 
 from position_bias.language_models import families, hub
-from position_bias.language_models.measure import Resumption, measure
+from position_bias.language_models.measure import measure
+from position_bias.language_models.passes import Resumption
 from position_bias.running import artifacts, resumable
 
 wildcards, params, out = snakemake.wildcards, snakemake.params, snakemake.output

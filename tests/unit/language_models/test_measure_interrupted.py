@@ -9,7 +9,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from position_bias.language_models import families
 from position_bias.language_models import measure as measuring
-from position_bias.language_models.measure import Resumption, measure
+from position_bias.language_models.measure import measure
+from position_bias.language_models.passes import Resumption
 from position_bias.running.runtime import InputError
 
 N, PROMPTS, VOCABULARY = 12, 7, 64
