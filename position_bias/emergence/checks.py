@@ -91,7 +91,7 @@ def gap_table(trained: pd.DataFrame, settled: pd.DataFrame, level: float) -> pd.
 
 
 @dataclass(frozen=True)
-class Trained:
+class Measured:
     """What claims are judged on, by seed."""
 
     gaps: pd.DataFrame  # of gaps.trained
@@ -99,7 +99,7 @@ class Trained:
     sinks: pd.DataFrame  # of sinks.measure, with the columns of a configuration, at one threshold
 
     @classmethod
-    def of(cls, curves: pd.DataFrame, accuracy: pd.DataFrame, sinks: pd.DataFrame) -> "Trained":
+    def of(cls, curves: pd.DataFrame, accuracy: pd.DataFrame, sinks: pd.DataFrame) -> "Measured":
         """From the tables of gaps.curves, gaps.by_position and sinks.measure; a seed that diverged has NaN in each."""
         started = curves[[*CONFIGURATION, "seed"]].drop_duplicates()
         return cls(*(_with_diverged(table, started) for table in (at_end(curves), accuracy, sinks)))
@@ -129,7 +129,7 @@ class Finding:
     whatever_sign: bool = False  # the prediction is of the size of the mean
 
 
-def checks(trained: Trained, scale: str, level: float) -> pd.DataFrame:
+def checks(trained: Measured, scale: str, level: float) -> pd.DataFrame:
     """Verdicts on what the paper says of single gaps and of networks together, in the schema of `verdict.COLUMNS`.
 
     `scale` is that of the trained networks.
@@ -169,7 +169,7 @@ def _sizes(low: float, high: float) -> tuple[float, float]:
     return (0.0, largest) if low < 0 < high else (least, largest)
 
 
-def _positions(trained: Trained) -> Iterator[Finding]:
+def _positions(trained: Measured) -> Iterator[Finding]:
     """What is expected of single gaps: those of `gap_table` that the paper speaks of, with the same predictions."""
     keys = ["vocabulary", "study", "mask", "encoding", "depth", "pair"]
     for (vocabulary, study, mask, encoding, depth, pair), gaps in _networks(trained.gaps, keys):
@@ -208,7 +208,7 @@ def _claim_on_gap(vocabulary: str, study: str, mask: str, encoding: str, pair: s
     return "emergence-figure-3-u" if study == "ends" else "emergence-figure-6-encodings"
 
 
-def _encodings(trained: Trained) -> Iterator[Finding]:
+def _encodings(trained: Measured) -> Iterator[Finding]:
     """Relative encodings add focus on recent tokens, the decay mask more than RoPE (Sections 5.1, K.1)."""
     claims = {"gaussian": "emergence-encodings", "fixed": "emergence-figure-9"}
     for (vocabulary, depth), by_encoding in _networks(trained.gaps, ["vocabulary", "depth"], study="plain"):
@@ -222,7 +222,7 @@ def _encodings(trained: Trained) -> Iterator[Finding]:
                 yield Finding(claim, item, quantity, MORE, _minus(gap, minus), source)
 
 
-def _depth(trained: Trained) -> Iterator[Finding]:
+def _depth(trained: Measured) -> Iterator[Finding]:
     """Depth amplifies primacy without residual connections (Figures 4, 9), and with them for the fixed vocabulary."""
     without = "Section 5.1, K.1: deeper attention amplifies primacy, whatever the encoding"
     claimed = {
@@ -242,7 +242,7 @@ def _depth(trained: Trained) -> Iterator[Finding]:
                 yield Finding(claim, FIGURES[vocabulary, study], quantity, MORE, change, source)
 
 
-def _weak_at_the_end(trained: Trained) -> Iterator[Finding]:
+def _weak_at_the_end(trained: Measured) -> Iterator[Finding]:
     """The gap between middle and last is smaller than the gaps that involve the first item (Section 5.1)."""
     causal = trained.gaps[trained.gaps["encoding"] == "none"]
     for (vocabulary, depth), gaps in _networks(causal, ["vocabulary", "depth"], study="plain"):
@@ -253,7 +253,7 @@ def _weak_at_the_end(trained: Trained) -> Iterator[Finding]:
             yield Finding(claim, FIGURES[vocabulary, "plain"], quantity, MORE, less, "Section 5.1: notably smaller")
 
 
-def _residual(trained: Trained) -> Iterator[Finding]:
+def _residual(trained: Measured) -> Iterator[Finding]:
     """With residual connections bias persists, depth raises or lowers it, and encodings reduce it (5.1, K.2)."""
     of_residual = _where(trained.gaps, study="residual", pair=FIRST_LAST)
     for (vocabulary,), gaps in _networks(of_residual, ["vocabulary"]):
@@ -285,7 +285,7 @@ def _residual(trained: Trained) -> Iterator[Finding]:
                     yield Finding(claim, item, quantity, MORE, reduced, source)
 
 
-def _ends(trained: Trained) -> Iterator[Finding]:
+def _ends(trained: Measured) -> Iterator[Finding]:
     """A causal mask alone brings position into play, where no mask does not (Section 5.2)."""
     claims = {"gaussian": "emergence-figure-3-causal", "fixed": "emergence-figure-11"}
     alone = trained.gaps[trained.gaps["encoding"] == "none"]
@@ -304,7 +304,7 @@ def _ends(trained: Trained) -> Iterator[Finding]:
         yield Finding(caption, item, quantity, NOT_LATER, at_the_end, source)
 
 
-def _lost_in_the_middle(trained: Trained) -> Iterator[Finding]:
+def _lost_in_the_middle(trained: Measured) -> Iterator[Finding]:
     """Footnote 2: of the networks trained without bias, deep ones with RoPE and residual connections alone lose it."""
     rope = trained.gaps[trained.gaps["encoding"] == "rope"]
     for (vocabulary, depth), gaps in _networks(rope, ["vocabulary", "depth"], study="residual"):
@@ -317,7 +317,7 @@ def _lost_in_the_middle(trained: Trained) -> Iterator[Finding]:
                 yield Finding(claim, FIGURES[vocabulary, "residual"], quantity, prediction, gap, source)
 
 
-def _not_lost_elsewhere(trained: Trained) -> Iterator[Finding]:
+def _not_lost_elsewhere(trained: Measured) -> Iterator[Finding]:
     """But for footnote 2, no network loses the middle that was not trained on both ends (Section 5.2, K.3).
 
     A network loses the middle as far as both ends are preferred to it; the one of a study that does so most is judged.
@@ -340,7 +340,7 @@ def _lost_middle(network: pd.DataFrame) -> pd.Series:
     return pd.concat([first, last], axis=1).min(axis=1, skipna=False)
 
 
-def _windows(trained: Trained) -> Iterator[Finding]:
+def _windows(trained: Measured) -> Iterator[Finding]:
     """Smaller windows moderate the bias towards early tokens (after Theorem 4.2)."""
     for (vocabulary,), gaps in _networks(trained.gaps, ["vocabulary"], study="window", pair=FIRST_LAST):
         widths = sorted(gaps["mask"].unique(), key=lambda mask: int(mask.removeprefix("window")))
@@ -352,7 +352,7 @@ def _windows(trained: Trained) -> Iterator[Finding]:
             yield Finding(claim, "Theorem 4.2", quantity, MORE, _minus(wide, narrow), source)
 
 
-def _vocabularies(trained: Trained) -> Iterator[Finding]:
+def _vocabularies(trained: Measured) -> Iterator[Finding]:
     """Without a common direction the fixed vocabulary resembles the Gaussian one, with it the task is harder (L)."""
     for (encoding, depth), gaps in _networks(trained.gaps, ["encoding", "depth"], study="plain", pair=FIRST_LAST):
         if {"isotropic", "gaussian"} <= set(gaps["vocabulary"]):
@@ -369,7 +369,7 @@ def _vocabularies(trained: Trained) -> Iterator[Finding]:
             yield Finding("emergence-harder", "Appendix L", quantity, MORE, _minus(gaussian, fixed), source)
 
 
-def _sinks(trained: Trained) -> Iterator[Finding]:
+def _sinks(trained: Measured) -> Iterator[Finding]:
     """Sinks lie on the first token, the more the wider a window, and on all prefix tokens (K.4); then our nulls."""
     for (vocabulary, study), sinks in _networks(trained.sinks, ["vocabulary", "study"], encoding="none", depth=2):
         item = SINK_FIGURES[vocabulary, study]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias.emergence.checks import VALUES, Trained, checks
+from position_bias.emergence.checks import VALUES, Measured, checks
 from position_bias.emergence.gaps import CONFIGURATION
 from position_bias.running import artifacts
 from position_bias.verdicts.verdict import tested
@@ -22,7 +22,7 @@ DRAWN_AS_PRINTED = (
 )
 
 
-def trained(groups: Iterable[str | Path], threshold: float) -> dict[str, Trained]:
+def trained(groups: Iterable[str | Path], threshold: float) -> dict[str, Measured]:
     """The networks of the groups, folders of evidence/emergence/, at each scale; sinks at one threshold.
 
     Groups whose tokens are not drawn as the paper's text says are left out. Raises InputError where a table cannot
@@ -32,12 +32,12 @@ def trained(groups: Iterable[str | Path], threshold: float) -> dict[str, Trained
     tables = {name: _joined(folders, name) for name in COLUMNS}
     tables["sinks"] = tables["sinks"][tables["sinks"]["tau"] == threshold]
     return {
-        str(scale): Trained.of(*(table[table["scale"] == scale].drop(columns="scale") for table in tables.values()))
+        str(scale): Measured.of(*(table[table["scale"] == scale].drop(columns="scale") for table in tables.values()))
         for scale in dict.fromkeys(tables["curves"]["scale"])
     }
 
 
-def judged(trained: Trained, seen: pd.DataFrame, scale: str, level: float) -> pd.DataFrame:
+def judged(trained: Measured, seen: pd.DataFrame, scale: str, level: float) -> pd.DataFrame:
     """The rows that these networks can be judged by, each with how many of its seeds were `seen_before`.
 
     `seen` has the columns SEEN: networks whose results we knew before the rules of verdicts were fixed.
@@ -49,7 +49,7 @@ def judged(trained: Trained, seen: pd.DataFrame, scale: str, level: float) -> pd
     return rows.assign(seen_before=rows["n"].to_numpy() - counted.to_numpy(int))
 
 
-def _without(trained: Trained, seen: pd.DataFrame) -> Trained:
+def _without(trained: Measured, seen: pd.DataFrame) -> Measured:
     """The same networks, where those that were seen have no values, as if they had diverged."""
     networks = pd.MultiIndex.from_frame(seen[SEEN])
 
@@ -60,7 +60,7 @@ def _without(trained: Trained, seen: pd.DataFrame) -> Trained:
 
     of_training = trained.sinks["state"] == "trained"  # the others are nulls
     sinks = pd.concat([hidden(trained.sinks[of_training]), trained.sinks[~of_training]])
-    return Trained(hidden(trained.gaps), hidden(trained.accuracy), sinks)
+    return Measured(hidden(trained.gaps), hidden(trained.accuracy), sinks)
 
 
 def _as_printed(group: Path) -> bool:

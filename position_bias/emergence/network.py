@@ -20,9 +20,8 @@ from torch.nn import functional
 from position_bias import attention
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
-from position_bias.running import runtime
 from position_bias.small_networks import norms
-from position_bias.small_networks.ensemble import Parameters, uniform
+from position_bias.small_networks.ensemble import Parameters, generators, uniform
 from position_bias.small_networks.placements import Placement
 
 MLP = 3  # hidden layers of the classifier
@@ -105,14 +104,14 @@ def mask(task: Task, network: Network) -> attention.Mask:
 def initial(task: Task, depth: int, seeds: Sequence[int], device: str, placement: Placement = "none") -> Parameters:
     """Untrained weights, one member a seed: a network of another mask, encoding or norm starts from the same."""
     d, L = task.width, task.labels
-    generators = [torch.Generator().manual_seed(runtime.seed(seed, "weights")) for seed in seeds]
+    drawn = generators(seeds, "weights")
     shapes: dict[str, tuple[int, ...]] = {f"{name}{layer}": (d, d) for layer in range(depth) for name in "qkv"}
     for layer in range(MLP):
         shapes |= {f"mlp{layer}": (d, d), f"mlp{layer}_bias": (1, d)}
     shapes |= {"readout": (d, L), "readout_bias": (1, L)}
     gains = [f"{place}_gain{layer}" for layer in range(depth) for place in norms.normalised(placement)]
     ones = {name: torch.ones(len(seeds), d, device=device) for name in gains}
-    return {name: uniform(generators, shape, d, device) for name, shape in shapes.items()} | ones
+    return {name: uniform(drawn, shape, d, device) for name, shape in shapes.items()} | ones
 
 
 def encoded(stack: Stack, tokens: Tensor) -> Tensor:

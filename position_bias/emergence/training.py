@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from position_bias.emergence import folded, sequences
 from position_bias.emergence import network as networks
@@ -196,9 +195,7 @@ def _loss_and_tests(
         tokens, targets = batches(iteration)
         if not one_each:
             tokens, targets = tokens.index_select(0, rows), targets.index_select(0, rows)
-        logits = folded.label_logits(weights, stack, tokens)
-        each = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
-        return each.view(targets.shape).mean(1)
+        return ensemble.mean_cross_entropy(folded.label_logits(weights, stack, tokens), targets)
 
     def observe(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
         def answer(tokens: Tensor) -> Tensor:

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from position_bias import recency
 from position_bias.layernorm.settings import NETWORKS
@@ -152,8 +151,7 @@ def sweep(
 def _losses(weights: Mapping[str, Tensor], architecture: Architecture, sequences: Tensor) -> Tensor:
     """Mean cross-entropy of the next token, `[E]`, on sequences `[E, S, T + 1]`."""
     logits = decoder.logits(weights, architecture, sequences[..., :-1])
-    each = functional.cross_entropy(logits.flatten(0, 2), sequences[..., 1:].flatten(), reduction="none")
-    return each.view(len(sequences), -1).mean(1)
+    return ensemble.mean_cross_entropy(logits, sequences[..., 1:])
 
 
 def _preferences(weights: Mapping[str, Tensor], architecture: Architecture, sequences: Tensor) -> Tensor:

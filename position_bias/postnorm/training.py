@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from position_bias.postnorm import languages, tasks
 from position_bias.postnorm.lengths import BINS, bin_of
 from position_bias.postnorm.settings import SCHEMES
 from position_bias.postnorm.tasks import Formal, Sequences, Task
-from position_bias.running import runtime
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
@@ -88,8 +86,7 @@ def train(
     def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
         sequences, targets = batches(iteration)
         logits = decoder.logits(weights, network, sequences.tokens, sequences.values)
-        each = functional.cross_entropy(logits.flatten(0, 2), targets.flatten(), reduction="none")
-        return each.view(len(seeds), -1).mean(1)
+        return ensemble.mean_cross_entropy(logits, targets)
 
     trained = ensemble.train(
         initial,
@@ -125,7 +122,7 @@ class Batches:
     def _block(self, block: int) -> tuple[Sequences, Tensor]:
         count = self.in_block * self.setting.batch
         drawn = self.task.sequences(self.seeds, ("batches", block), count, self.setting.length)
-        generators = [torch.Generator().manual_seed(runtime.seed(seed, "targets", block)) for seed in self.seeds]
+        generators = ensemble.generators(self.seeds, "targets", block)
         uniform = torch.stack([torch.rand(drawn.legal.shape[1:3], generator=generator) for generator in generators])
         return _to(drawn, self.device), tasks.draw_targets(drawn.legal, uniform).to(self.device)
 

@@ -14,9 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from position_bias.attention import uneven_heads
-from position_bias.running import runtime
 from position_bias.small_networks import norms
-from position_bias.small_networks.ensemble import Parameters, normal
+from position_bias.small_networks.ensemble import Parameters, generators, normal
 from position_bias.small_networks.placements import NORMS, Norm, Placement
 
 Weights = Mapping[str, Tensor]
@@ -88,8 +87,8 @@ def initial(architecture: Architecture, seeds: Sequence[int], device: str) -> Pa
             shapes |= {f"in{layer}": ((d, h), d), f"out{layer}": ((h, d), h)}
     if architecture.valued:
         shapes |= {"value": ((1, d), d)}
-    generators = [torch.Generator().manual_seed(runtime.seed(seed, "weights")) for seed in seeds]
-    weights = {name: normal(generators, shape, fan_in, device) for name, (shape, fan_in) in shapes.items()}
+    drawn = generators(seeds, "weights")
+    weights = {name: normal(drawn, shape, fan_in, device) for name, (shape, fan_in) in shapes.items()}
     if h:
         weights |= {
             f"in{layer}_bias": torch.zeros(len(seeds), 1, h, device=device) for layer in range(architecture.layers)

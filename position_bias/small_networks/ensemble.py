@@ -7,7 +7,7 @@ than 4,096 multiplications; otherwise the last bits may depend on where the memb
 `products.fastest`, on whether the whole stack's product is large enough for torch to hand it to oneDNN.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 from torch.optim.adamw import adamw
 
-from position_bias.running import checkpoint
+from position_bias.running import checkpoint, runtime
 from position_bias.running.runtime import log, progress
 from position_bias.small_networks.averaging import Averaging, update
 
@@ -144,6 +145,17 @@ def observed_at(iterations: int, every: int) -> list[int]:
 def seeds_of_sweep(count: int) -> range:
     """Seeds to choose a setting on, apart from those that it is reported for."""
     return range(SWEPT_FROM, SWEPT_FROM + count)
+
+
+def mean_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy of each member in nats, the mean over its targets: `[E, ..., outputs]` and `[E, ...]` -> `[E]`."""
+    each = functional.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="none")
+    return each.view(len(targets), -1).mean(1)
+
+
+def generators(seeds: Sequence[int], *purpose: object) -> list[torch.Generator]:
+    """A generator a seed, on the CPU, whose numbers depend on the seed and the purpose alone."""
+    return [torch.Generator().manual_seed(runtime.seed(seed, *purpose)) for seed in seeds]
 
 
 def uniform(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: int, device: str) -> Tensor:

@@ -7,7 +7,7 @@ with runtime.job(snakemake.log[0]):
     params = snakemake.params
     tests = gaps.of_training_omega(gaps.read(snakemake.input.curves))
     sinks = gaps.read_sinks(snakemake.input.sinks)
-    trained = checks.Trained.of(
+    trained = checks.Measured.of(
         gaps.curves(tests), gaps.by_position(tests), gaps.of_training_omega(sinks[sinks["tau"] == params.threshold])
     )
     kept = evidence.trained(params.evidence, params.threshold)

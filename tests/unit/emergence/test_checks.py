@@ -146,7 +146,7 @@ def sink_frame(world):
 
 
 def judged(world=None, accuracy=None, sinks=None):
-    trained = checks.Trained(
+    trained = checks.Measured(
         gaps=gap_frame(papers_world() if world is None else world),
         accuracy=accuracy_frame(accuracies() if accuracy is None else accuracy),
         sinks=sink_frame(sinks_of() if sinks is None else sinks),

@@ -854,3 +854,23 @@ def test_a_single_member_that_diverges_is_all_of_them(tmp_path, caplog):
     assert found.diverged == {0: 3}
     assert (len(found.losses), found.observed_at) == (4, [0])
     assert warnings(caplog) == ["training: member 0 diverged at iteration 3"]
+
+
+def test_the_loss_of_a_member_is_the_mean_over_its_own_targets():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(3, 4, 5, 7, generator=generator, dtype=torch.float64)
+    targets = torch.randint(7, (3, 4, 5), generator=generator)
+    losses = -logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0]
+    found = ensemble.mean_cross_entropy(logits, targets)
+    torch.testing.assert_close(found, torch.stack([of_member.mean() for of_member in losses]))
+
+
+def test_generators_differ_by_seed_and_purpose_and_come_again():
+    drawn = [
+        tuple(torch.rand(2, generator=generator).tolist())
+        for purpose in (("weights",), ("targets", 1), ("targets", 2))
+        for generator in ensemble.generators([0, 1], *purpose)
+    ]
+    assert len(set(drawn)) == len(drawn)
+    again = [tuple(torch.rand(2, generator=generator).tolist()) for generator in ensemble.generators([0, 1], "weights")]
+    assert again == drawn[:2]

@@ -168,7 +168,7 @@ def sinks(network, tokens=17):
 def emergence_checks(config):
     every, seeds = list(networks(config)), (0, 1)
     shown = [of for of in every if (of["vocabulary"], of["study"]) in emergence.SINK_FIGURES]
-    trained = emergence.Trained(
+    trained = emergence.Measured(
         gaps=pd.DataFrame(
             {**of, "seed": seed, "pair": pair, "gap": gap(of, pair)}
             for of, seed, pair in product(every, seeds, PAIR_NAMES)
