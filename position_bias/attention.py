@@ -1,4 +1,7 @@
-"""Masks, positional encodings, the attention that they alone produce, and products of layers. Token i reads token j."""
+"""This module makes masks, positional encodings, the attention that they alone produce, and products of layers.
+
+Token i reads token j.
+"""
 
 from collections.abc import Iterable
 from itertools import accumulate
@@ -11,23 +14,23 @@ Mask = npt.NDArray[np.bool_]
 
 
 def full_mask(n: int) -> Mask:
-    """No mask, `[n, n]`: every token reads every token."""
+    """Return the mask that hides nothing, `[n, n]`: every token reads every token."""
     return _distance(checked_length(n)) < n
 
 
 def causal_mask(n: int) -> Mask:
-    """Which keys a query may read, `[n, n]`: token i reads every j <= i."""
+    """Return which keys a query may read, `[n, n]`: token i reads every j <= i."""
     return sliding_window_mask(n, n)
 
 
 def sliding_window_mask(n: int, window: int) -> Mask:
-    """As `causal_mask`, but token i reads only the `window` latest keys, itself included: i - window < j <= i."""
+    """Return a `causal_mask` in which token i reads the `window` latest keys, with its own: i - window < j <= i."""
     distance = _distance(checked_length(n))
     return (distance >= 0) & (distance < checked_window(window))
 
 
 def prefix_mask(n: int, prefix: int) -> Mask:
-    """As `causal_mask`, but the first `prefix` tokens read one another too, `[n, n]`."""
+    """Return a `causal_mask` in which the first `prefix` tokens read one another too, `[n, n]`."""
     if not 1 <= prefix <= n:
         raise ValueError(f"prefix = {prefix}: it holds at least 1 and at most all {n} tokens")
     first = np.arange(n) < prefix
@@ -35,18 +38,18 @@ def prefix_mask(n: int, prefix: int) -> Mask:
 
 
 def alibi_bias(n: int, slopes: npt.ArrayLike) -> Array:
-    """Logits -slope (i - j) of slopes `[H]`, `[H, n, n]`. They grow above the diagonal: mask before the softmax."""
+    """Return logits -slope (i - j) of slopes `[H]`, `[H, n, n]`. They grow above the diagonal: mask before softmax."""
     return -checked_slopes(slopes)[:, None, None] * _distance(checked_length(n))
 
 
 def sinusoidal_encoding(n: int, width: int) -> Array:
-    """Vectors added to the tokens, `[n, width]`: sines of i theta_l in even columns, cosines in odd ones."""
+    """Return vectors to add to the tokens, `[n, width]`: sines of i theta_l in even columns, cosines in odd ones."""
     angles = rotary_angles(n, width)
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, width)
 
 
 def rotary_angles(n: int, width: int) -> Array:
-    """Angles by which RoPE turns pair l of the coordinates of token i, `[n, width / 2]`, both counted from 0:
+    """Return the angles by which RoPE turns pair l of the coordinates of token i, `[n, width / 2]`, counted from 0:
 
     i theta_l with theta_l = 10000^(-2l/width).
     """
@@ -56,7 +59,7 @@ def rotary_angles(n: int, width: int) -> Array:
 
 
 def masked_softmax(logits: Array, mask: Mask) -> Array:
-    """Softmax over the last axis, on the keys that the mask admits (at least one a row); the others get exactly 0."""
+    """Take the softmax over the last axis, on keys that the mask admits (at least one a row); others get exactly 0."""
     admitted = np.where(mask, logits, -np.inf)
     weights = np.exp(admitted - admitted.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True)
@@ -65,7 +68,7 @@ def masked_softmax(logits: Array, mask: Mask) -> Array:
 def content_free_attention(
     n: int, slopes: npt.ArrayLike, diagonal: npt.ArrayLike | None = None, window: int | None = None
 ) -> Array:
-    """Attention of H heads that know positions but no tokens, `[H, n, n]`, rows summing to 1.
+    """Return the attention of H heads that know positions but no tokens, `[H, n, n]`, whose rows sum to 1.
 
     The logits are ALiBi's, plus `diagonal[h]` where a token reads itself. This is the content of Prop. 4.5, whose
     constant background is left out because it cancels in the softmax. `window=None` is full causal attention.
@@ -77,7 +80,7 @@ def content_free_attention(
 
 
 def layer_products(layers: Iterable[Array]) -> Array:
-    """Products of the first 1, 2, ... T layers, `[T, ..., n, n]`, from layers `[..., n, n]`, first layer first.
+    """Return products of the first 1, 2, ... T layers, `[T, ..., n, n]`, from layers `[..., n, n]`, first layer first.
 
     Each layer acts after those below it: L_1, L_2 L_1, L_3 L_2 L_1 and so on. There must be at least one.
     """
@@ -85,14 +88,14 @@ def layer_products(layers: Iterable[Array]) -> Array:
 
 
 def checked_length(n: int) -> int:
-    """`n` if it can be a number of tokens."""
+    """Return `n` if it can be a number of tokens."""
     if n < 1:
         raise ValueError(f"n = {n}: a sequence has at least 1 token")
     return n
 
 
 def checked_window(window: int) -> int:
-    """`window` if it leaves each token something to read."""
+    """Return `window` if it leaves each token something to read."""
     if window < 1:
         raise ValueError(f"window = {window}: a token reads at least itself, so the window is at least 1")
     return window

@@ -13,7 +13,7 @@ FIRST_ROW = 8  # that is looked at: it has two keys a quarter
 
 
 def recency_weights(n: int) -> Array:
-    """Weights `[n, n]` whose sum with scores is their recency: linear, so that means over sequences may come first.
+    """Return weights `[n, n]` whose sum with scores is their recency: linear, so means over sequences may come first.
 
     Recency is the mean over rows i >= `FIRST_ROW` of the mean of the last quarter of the keys j < i less that of the
     first; a quarter is i // 4 keys. Raises ValueError where no row is left.
@@ -28,7 +28,7 @@ def recency_weights(n: int) -> Array:
 
 
 def recency(scores: npt.ArrayLike) -> Array:
-    """Recency of scores `[..., n, n]`, `[...]`: above 0 where recent keys score higher (`recency_weights`)."""
+    """Return recency of scores `[..., n, n]`, `[...]`: above 0 where recent keys score higher (`recency_weights`)."""
     scores = np.asarray(scores, np.float64)
     return np.einsum("...ij,ij->...", scores, recency_weights(scores.shape[-1]))
 
@@ -48,7 +48,7 @@ def mean_size(scores: npt.ArrayLike) -> Array:
 
 
 def mean_relative_position(attention: npt.ArrayLike) -> Array:
-    """Where attention `[..., n, n]` to earlier tokens lies, `[...]`: 0 is the first key, 1 the one before, 1/2 uniform.
+    """Say where attention `[..., n, n]` to earlier tokens lies: 0 the first key, 1 the one before, 1/2 uniform.
 
     The mean over rows i >= `FIRST_ROW` of sum_j A_ij j / (i - 1) over sum_j A_ij, both over j < i. A row that gives
     earlier tokens nothing has no such place: NaN.

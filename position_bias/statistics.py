@@ -1,4 +1,6 @@
-"""Distances between profiles, and means with intervals. A profile is a distribution over n positions on the last axis.
+"""This module has distances between profiles, and means with intervals.
+
+A profile is a distribution over n positions on the last axis.
 
 Leading axes broadcast, so one call compares every bootstrap replicate, layer or data set. Distances along the sequence
 are shares of its length n - 1, hence within [0, 1].
@@ -15,7 +17,7 @@ Array = npt.NDArray[np.float64]
 
 
 def wasserstein(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
-    """Earth mover's distance W1 over n - 1 (Appendix C.3), `[..., n]` and `[..., n]` -> `[...]`.
+    """Return the earth mover's distance W1 over n - 1 (Appendix C.3), `[..., n]` and `[..., n]` -> `[...]`.
 
     In one dimension that is the area between the cumulative distributions. Both must have the same total.
     """
@@ -31,7 +33,7 @@ def total_variation(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
 
 
 def spearman(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
-    """Rank correlation over positions, `[..., n]` and `[..., n]` -> `[...]`; ties share their mean rank.
+    """Return the rank correlation over positions, `[..., n]` and `[..., n]` -> `[...]`; ties share their mean rank.
 
     A constant profile has no order: NaN, also for n = 1.
     """
@@ -41,13 +43,13 @@ def spearman(p: npt.ArrayLike, q: npt.ArrayLike) -> Array:
 
 
 def mean_position(p: npt.ArrayLike) -> Array:
-    """Centre of mass of profiles that sum to 1, `[..., n]` -> `[...]`: 0 at the first token, 1 at the last."""
+    """Return the centre of mass of profiles that sum to 1, `[..., n]` -> `[...]`: 0 the first token, 1 the last."""
     p = np.asarray(p, np.float64)
     return p @ np.arange(p.shape[-1]) / _length(p)
 
 
 def bootstrap_weights(prompts: int, replicates: int, seed: int) -> Array:
-    """Weight of each prompt in each bootstrap replicate, `[replicates, prompts]`, rows summing to 1.
+    """Return the weight of each prompt in each bootstrap replicate, `[replicates, prompts]`, rows summing to 1.
 
     A replicate draws as many prompts as there are, with replacement, and weighs each by how often it was drawn. So
     `weights @ values` holds the mean of every replicate, and all quantities weighed alike are resampled jointly.
@@ -61,7 +63,7 @@ def bootstrap_weights(prompts: int, replicates: int, seed: int) -> Array:
 
 
 def percentile_interval(replicates: npt.ArrayLike, level: float) -> tuple[Array, Array]:
-    """Bounds that leave (1 - level) / 2 of the replicates on either side, `[replicates, ...]` -> two of `[...]`."""
+    """Return bounds with (1 - level) / 2 of the replicates beyond each, `[replicates, ...]` -> two of `[...]`."""
     tail = (1 - _checked_level(level)) / 2
     low, high = np.quantile(np.asarray(replicates, np.float64), [tail, 1 - tail], axis=0)
     return low, high

@@ -1,4 +1,4 @@
-"""What Wu et al. 2025 claim of the accuracy gaps and attention sinks of trained networks.
+"""These checks judge what Wu et al. 2025 claim of the accuracy gaps and attention sinks of trained networks.
 
 A gap is above 0 where the earlier of two equal items is preferred. Predictions and margins were fixed before the run.
 """
@@ -68,7 +68,7 @@ def expected(study: str, mask: str, encoding: str, pair: str) -> Prediction | No
 
 
 def gap_table(trained: pd.DataFrame, settled: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Every gap with its interval over seeds and its verdict, at the end of training and averaged over its last part.
+    """Return every gap with its interval over seeds and its verdict, at the end of training and over its last part.
 
     `trained` and `settled` are the tables of `gaps.trained` and `gaps.settled`.
     """
@@ -100,7 +100,7 @@ class Measured:
 
     @classmethod
     def of(cls, curves: pd.DataFrame, accuracy: pd.DataFrame, sinks: pd.DataFrame) -> "Measured":
-        """From the tables of gaps.curves, gaps.by_position and sinks.measure; a seed that diverged has NaN in each."""
+        """Take the tables of gaps.curves, gaps.by_position and sinks.measure; a seed that diverged has NaN in each."""
         started = curves[[*CONFIGURATION, "seed"]].drop_duplicates()
         return cls(*(_with_diverged(table, started) for table in (at_end(curves), accuracy, sinks)))
 

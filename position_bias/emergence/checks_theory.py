@@ -1,4 +1,4 @@
-"""Theorems 4.1-4.7 and I.2 of Wu et al. 2025 with their lemmas, checked on random and content-free attention.
+"""These checks judge Theorems 4.1-4.7 and I.2 of Wu et al. 2025 and their lemmas, on random and content-free attention.
 
 A statement about all tokens, layers and contents is judged by its worst draw, which is what `measured` holds; low and
 high are its range over draws (or, where nothing is drawn, over the settings named), and n is how many there were. A
@@ -63,14 +63,14 @@ ROPE, ROPE_BOUNDS, ROPE_PEAK = (f"emergence-theorem-4-7{part}" for part in ("", 
 
 
 def table(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int, scale: str) -> pd.DataFrame:
-    """A verdict on every statement (`statements`); schema of `verdict.COLUMNS`."""
+    """Return a verdict on every statement (`statements`), in the schema of `verdict.COLUMNS`."""
     return verdict.table(PAPER, scale, chain.from_iterable(statements(tokens, layers, draws, seed, peak_tokens)))
 
 
 def statements(
     tokens: int, layers: int, draws: int, seed: int, peak_tokens: int
 ) -> tuple[Iterator[dict[str, object]], ...]:
-    """Rows on every statement, statement by statement, worked out as they are read.
+    """Yield rows on every statement, statement by statement, worked out as they are read.
 
     Bounds are checked on `draws` random stacks of `layers` layers of `tokens` tokens (with relative positions only as
     many layers as the deepest of `theory.DEPTHS` has), limits after the last layer, so `layers` should be many times

@@ -1,4 +1,4 @@
-"""Tables of long trainings that evidence/ keeps, as the checks of trained networks read them."""
+"""This module reads tables of long trainings that evidence/ keeps, as the checks of trained networks take them."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,7 +23,7 @@ DRAWN_AS_PRINTED = (
 
 
 def trained(groups: Iterable[str | Path], threshold: float) -> dict[str, Measured]:
-    """The networks of the groups, folders of evidence/emergence/, at each scale; sinks at one threshold.
+    """Return the networks of the groups, folders of evidence/emergence/, at each scale; sinks at one threshold.
 
     Groups whose tokens are not drawn as the paper's text says are left out. Raises InputError where a table cannot
     be used.

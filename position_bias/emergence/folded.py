@@ -1,4 +1,4 @@
-"""Logits of the retrieval networks of `network`, with all that can be folded exactly folded, to train them fast.
+"""This module folds the retrieval networks of `network`, with the same logits, so that they train fast.
 
 Only the query row of the last layer is computed. W_Q W_K^T is one matrix where no rotation stands between them; then
 the last layer asks for products and a mean of what the layer before puts out, which come from its attention and its own
@@ -67,7 +67,7 @@ class _Tokens:
 
 
 def label_logits(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
-    """Logits of the labels `[E, S, L]` for tokens `[E, S, T, d]`."""
+    """Return the logits of the labels `[E, S, L]` for tokens `[E, S, T, d]`."""
     x = encoded(stack, tokens)
     if stack.placement != "none":
         return classify(weights, represented(weights, stack, x, [])[:, :, -1])

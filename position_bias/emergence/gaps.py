@@ -1,4 +1,4 @@
-"""Accuracy gaps between positions, from the curves of training: by seed, and over seeds with Student's interval."""
+"""This module takes accuracy gaps between positions from the curves of training: by seed, and over seeds."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +17,12 @@ PAIR_NAMES = tuple(f"{a}-{b}" for a, b in PAIRS)
 
 
 def read(paths: Sequence[str | Path]) -> pd.DataFrame:
-    """The tables of training at these paths, as one with COLUMNS. Raises InputError where one cannot be used."""
+    """Join the tables of training at these paths, with COLUMNS. Raises InputError where one cannot be used."""
     return artifacts.read_tables(paths, COLUMNS)
 
 
 def read_sinks(paths: Sequence[str | Path]) -> pd.DataFrame:
-    """The tables of sinks at these paths, as one with SINKS alone. Raises InputError where one cannot be used."""
+    """Join the tables of sinks at these paths, with SINKS alone. Raises InputError where one cannot be used."""
     return artifacts.read_tables(paths, SINKS)[SINKS]
 
 
@@ -52,12 +52,12 @@ def by_position(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def trained(by_seed: pd.DataFrame) -> pd.DataFrame:
-    """The gaps of `curves` after the last iteration, by seed: columns pair and gap."""
+    """Return the gaps of `curves` after the last iteration, by seed: columns pair and gap."""
     return _named(_last(by_seed))
 
 
 def settled(by_seed: pd.DataFrame, share: float) -> pd.DataFrame:
-    """As `trained`, averaged over the tests in the last `share` of the iterations."""
+    """Return what `trained` does, averaged over the tests in the last `share` of the iterations."""
     keys = [*CONFIGURATION, "seed", "quantity"]
     lasting = by_seed.merge(_last(by_seed)[keys])
     longest = lasting.groupby(TOGETHER)["iteration"].transform("max")

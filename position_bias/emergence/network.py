@@ -1,4 +1,4 @@
-"""The paper's attention-only networks (Section 5, App. J), as stacks of members that share depth and wiring.
+"""The paper's attention-only networks (Section 5, App. J) are stacks of members that share depth and wiring.
 
 A member has single-head attention layers with square W_Q, W_K, W_V and no biases, then a ReLU MLP of three layers and a
 linear read-out on the query, the last token. Where a study asks for it, layers normalise as in `norms`, with LayerNorm
@@ -51,7 +51,7 @@ def stack(
     dtype: torch.dtype = torch.float32,
     placement: Placement = "none",
 ) -> Stack:
-    """The stack of `networks`, of which all use RoPE or none does; `decay` is the slope m of the decay mask.
+    """Return the stack of `networks`, of which all use RoPE or none does; `decay` is the slope m of the decay mask.
 
     Norms need residual connections: without these, there is no sum to place them by.
 
@@ -87,7 +87,7 @@ def attention_logits(task: Task, network: Network, decay: float) -> attention.Ar
 
 
 def mask(task: Task, network: Network) -> attention.Mask:
-    """Which tokens a query may read, `[T, T]`. Raises ValueError as `stack` does."""
+    """Return which tokens a query may read, `[T, T]`. Raises ValueError as `stack` does."""
     match network.mask:
         case "none":
             return attention.full_mask(task.tokens)
@@ -102,7 +102,7 @@ def mask(task: Task, network: Network) -> attention.Mask:
 
 
 def initial(task: Task, depth: int, seeds: Sequence[int], device: str, placement: Placement = "none") -> Parameters:
-    """Untrained weights, one member a seed: a network of another mask, encoding or norm starts from the same."""
+    """Return untrained weights, one member a seed: a network of another mask, encoding or norm starts from the same."""
     d, L = task.width, task.labels
     drawn = generators(seeds, "weights")
     shapes: dict[str, tuple[int, ...]] = {f"{name}{layer}": (d, d) for layer in range(depth) for name in "qkv"}
@@ -115,12 +115,12 @@ def initial(task: Task, depth: int, seeds: Sequence[int], device: str, placement
 
 
 def encoded(stack: Stack, tokens: Tensor) -> Tensor:
-    """The tokens `[E, S, T, d]` with the sinusoids of the members that have them."""
+    """Return the tokens `[E, S, T, d]` with the sinusoids of the members that have them."""
     return tokens if stack.added is None else tokens + stack.added
 
 
 def represented(weights: Weights, stack: Stack, x: Tensor, maps: list[Tensor]) -> Tensor:
-    """Representations of the tokens after all layers, `[E, S, T, d]`; appends the attention of each layer to `maps`.
+    """Return the tokens after all layers, `[E, S, T, d]`, and append the attention of each layer to `maps`.
 
     `x` [E, S, T, d] are the tokens with what the encoding adds to them (`encoded`).
     """
@@ -141,7 +141,7 @@ def represented(weights: Weights, stack: Stack, x: Tensor, maps: list[Tensor]) -
 
 
 def attention_maps(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
-    """Attention of every layer, `[E, depth, S, T, T]`."""
+    """Return the attention of every layer, `[E, depth, S, T, T]`."""
     maps: list[Tensor] = []
     represented(weights, stack, encoded(stack, tokens), maps)
     return torch.stack(maps, 1)
@@ -155,7 +155,7 @@ def classify(weights: Weights, query: Tensor) -> Tensor:
 
 
 def project(x: Tensor, W: Tensor) -> Tensor:
-    """`x` [E, S, T, d] times each member's `W` [E, d, d]."""
+    """Multiply `x` [E, S, T, d] by each member's `W` [E, d, d]."""
     return torch.bmm(x.flatten(1, 2), W).view(x.shape)
 
 

@@ -1,4 +1,4 @@
-"""Sequences of the retrieval task, drawn for several seeds at once: what each seed draws depends on it alone.
+"""This module draws sequences of the retrieval task for several seeds; what a seed draws depends on it alone.
 
 Axes: S seeds, M sequences, n items, T = 2n + 1 tokens, d coordinates. Positions of items are counted from 1.
 """
@@ -26,7 +26,7 @@ class World:
 
 
 def world(task: Task, seeds: Sequence[int], device: str) -> World:
-    """Classes, labels and the shared direction of every seed."""
+    """Draw the classes, the labels and the shared direction of every seed."""
     items, label_of, labels, shared = [], [], [], []
     for seed in seeds:
         generator = _generator(device, seed, "world")
@@ -93,7 +93,7 @@ class Novel:
 def novel(
     task: Task, world: World, seeds: Sequence[int], sequences: int, part: object = 0, omega: Omega = "training"
 ) -> Novel:
-    """`sequences` of novel classes with labels that training knows; another `part` gives others.
+    """Draw `sequences` of novel classes with labels that training knows; another `part` gives others.
 
     All draws but that of the common direction are the same for every `omega` (see `Task.omegas`).
     """
@@ -136,7 +136,7 @@ def pair_set(drawn: Novel, answer: int, twin: int) -> tuple[Tensor, Tensor]:
 
 
 def plain_set(drawn: Novel) -> tuple[Tensor, Tensor]:
-    """Tokens and answers as in `pair_set`, without copies and without bias: sequence m asks for item m mod n."""
+    """Return tokens and answers as `pair_set` does, without copies or bias: sequence m asks for item m mod n."""
     answers = torch.arange(drawn.labels.shape[1], device=drawn.labels.device) % drawn.labels.shape[2]
     rows = torch.arange(len(answers), device=drawn.labels.device)
     return _interleave(drawn.items, drawn.queries[:, rows, answers], drawn), drawn.labels[:, rows, answers]

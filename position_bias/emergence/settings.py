@@ -8,7 +8,7 @@ from position_bias.emergence.task import for_vocabulary
 
 
 def faults(config: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each value of `emergence` that fits the schema, but not the other values of the configuration."""
+    """Yield a line for each value of `emergence` that fits the schema, but not the rest of the configuration."""
     emergence = config["emergence"]
     try:
         tokens = for_vocabulary("gaussian", emergence["task"]).tokens

@@ -1,4 +1,4 @@
-"""Attention sinks (App. K.4): how often a token gets more than a threshold of the attention of a later one."""
+"""This module counts attention sinks (App. K.4): tokens with more than a threshold of a later one's attention."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -28,7 +28,7 @@ def sink_metric(maps: Array, mask: attention.Mask, thresholds: Sequence[float]) 
 
 
 def uniform_attention(mask: attention.Mask) -> Array:
-    """The null: each query spreads its attention evenly over the tokens that it may read, `[T, T]`."""
+    """Return the null, `[T, T]`: each query spreads its attention evenly over the tokens that it may read."""
     return mask / mask.sum(axis=1, keepdims=True)
 
 
@@ -42,7 +42,7 @@ def measure(
     count: int,
     thresholds: Sequence[float],
 ) -> tuple[pd.DataFrame, Array, Array]:
-    """The sink metric of every member, trained and untrained, and of uniform attention under its mask.
+    """Measure the sinks of every member, trained and untrained, and of uniform attention under its mask.
 
     Over `count` sequences free of position bias, in float64, with each common direction of `task.omegas`. Returns the
     table (mask, encoding, omega, seed, state, tau, token, value; the null has seed 0), and of the trained members, with

@@ -1,4 +1,4 @@
-"""Which networks the paper trains, on which data: a study is what one of its figures shows, at one vocabulary.
+"""This module lists which networks the paper trains on which data: a study is what one figure shows, at one vocabulary.
 
 Two studies are our addition: a causal mask alone, with residual connections, where layers normalise as in
 `layernorm`. The configuration says which networks of a study are trained.

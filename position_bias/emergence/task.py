@@ -1,4 +1,4 @@
-"""The retrieval task of Section 5 and Appendices J and L: its numbers, positions and chance levels."""
+"""This module describes the retrieval task of Section 5, Appendices J and L: its numbers, positions, chance levels."""
 
 import math
 from collections.abc import Mapping
@@ -63,12 +63,12 @@ class Task:
 
     @property
     def tokens(self) -> int:
-        """Items, labels and the query."""
+        """Count the items, the labels and the query."""
         return 2 * self.items + 1
 
     @property
     def classes_shown(self) -> int:
-        """Different classes in one sequence."""
+        """Count the different classes in one sequence."""
         return self.items // self.burstiness
 
     @property
@@ -77,13 +77,13 @@ class Task:
         return float(self.width**-0.5 if self.scale == "paper" else 1 / self.width)
 
     def position(self, name: Position) -> int:
-        """The item that a name means, counted from 1."""
+        """Return the item that a name means, counted from 1."""
         middle = self.items // 2 + (self.middle == "released")
         return {"first": 1, "middle": middle, "last": self.items}[name]
 
     @property
     def omegas(self) -> tuple[Omega, ...]:
-        """Which common directions novel classes are tested with; the paper does not say; the authors' code uses fresh.
+        """Say which common directions novel classes are tested with; the paper does not; the authors' code uses fresh.
 
         `training`: the direction of the training classes. `fresh`: another one for each sequence. Without a common
         direction, `none`.
@@ -92,18 +92,18 @@ class Task:
 
     @property
     def chance(self) -> float:
-        """Accuracy of a guess among all labels."""
+        """Return the accuracy of a guess among all labels."""
         return 1 / self.labels
 
     @property
     def copying_chance(self) -> float:
-        """Accuracy of naming the label of a random item in the context."""
+        """Return the accuracy of naming the label of a random item in the context."""
         same = self.burstiness / self.items
         return same + (1 - same) / self.labels
 
 
 def for_vocabulary(name: str, numbers: Mapping[str, Any]) -> Task:
-    """The task with vocabulary gaussian, fixed or isotropic, which is the fixed one without a common direction."""
+    """Return the task with vocabulary gaussian, fixed or isotropic, the fixed one without a common direction."""
     if name == "isotropic":
         return Task(**{**numbers, "vocabulary": "fixed", "anisotropy": 0.0})
     return Task(**{**numbers, "vocabulary": name})

@@ -1,4 +1,4 @@
-"""Both sides of the statements of section 4 and appendices A-I of Wu et al. 2025, from attention layers.
+"""This module has both sides of the statements of section 4 and appendices A-I of Wu et al. 2025.
 
 A stack of attention layers is `[T, D, n, n]`: layer t = 0, ..., T - 1, then D independent draws. Its products
 P^(t) = A^(t) ... A^(0) (Eq. 4) are those of t + 1 layers. Tokens i and j count from 1, as in the paper, and x = i - j
@@ -50,7 +50,7 @@ STRENGTH = 100.0  # |q| |k| of content-free RoPE; at 25, peaks of deep, slow row
 
 
 def random_logits(layers: int, draws: int, n: int, seed: int) -> Array:
-    """Products of random queries and keys, drawn anew for each layer, `[layers, draws, n, n]`.
+    """Draw products of random queries and keys, anew for each layer, `[layers, draws, n, n]`.
 
     Directions are uniform, norms are uniform up to `LARGEST_NORM` (A1).
     """
@@ -78,18 +78,18 @@ def smallest_weight(attention: Array, mask: Mask) -> Array:
 
 
 def causal_bound(floor: Array, n: int, layers: int) -> Array:
-    """Theorem 4.1: log of C (1 - (j - 1) eps)^t for t < layers and j = 2..n, `[T, D, n - 1]`; C = 1 - eps."""
+    """Theorem 4.1: return log of C (1 - (j - 1) eps)^t for t < layers and j = 2..n, `[T, D, n - 1]`; C = 1 - eps."""
     return _log_bound(1 - floor, floor, np.arange(1, n), np.arange(layers))
 
 
 def window_bound(floor: Array, n: int, window: int, layers: int) -> Array:
-    """Theorem 4.2: log of C (1 - (j - 1) eps^R)^(t / 2R) for j = 2..n, `[T, D, n - 1]`; C = `window_constant`."""
+    """Theorem 4.2: return log of C (1 - (j - 1) eps^R)^(t / 2R) for j = 2..n, `[T, D, n - 1]`; C: `window_constant`."""
     steps, constant = walk_length(n, window), window_constant(floor, n, window)
     return _log_bound(constant, floor**steps, np.arange(1, n), np.arange(layers) / (2 * steps))
 
 
 def window_constant(floor: Array, n: int, window: int) -> Array:
-    """A constant with which Theorem 4.2 holds: C = (1 - eps) (1 - (n - 1) eps^R)^(-(R - 1) / 2R), `[D]`.
+    """Return A constant with which Theorem 4.2 holds: C = (1 - eps) (1 - (n - 1) eps^R)^(-(R - 1) / 2R), `[D]`.
 
     The paper says that there is one, and prints none. Proof. Every row from the second on admits two tokens or more, so
     A^(0) gives no token j > 1 more than 1 - eps. Of the t layers above it, any R in a row give every earlier token at
@@ -104,14 +104,14 @@ def window_constant(floor: Array, n: int, window: int) -> Array:
 
 
 def first_steps_bound(floor: Array, n: int, window: int) -> Array:
-    """Appendix B for t < R: log of (1 - eps)^((t + 1) / R) for each j = 2..n, `[R, D, n - 1]`."""
+    """Appendix B for t < R: return the log of (1 - eps)^((t + 1) / R) for each j = 2..n, `[R, D, n - 1]`."""
     steps = walk_length(n, window)
     bound = np.log1p(-floor)[:, None] * (np.arange(1, steps + 1) / steps)[:, None, None]
     return np.broadcast_to(bound, (steps, len(floor), n - 1))
 
 
 def blocks(attention: Array, layers: int) -> Array:
-    """Products of `layers` layers in a row (Lemma B.1), `[T // layers, D, n, n]`: of the first ones, the next ones, ...
+    """Return products of `layers` layers in a row (Lemma B.1), `[T // layers, D, n, n]`: of the first, of the next, ...
 
     Layers that are left over at the end are not looked at.
     """
@@ -121,7 +121,7 @@ def blocks(attention: Array, layers: int) -> Array:
 
 
 def mass_without_content(n: int, window: int, layers: int) -> Array:
-    """Largest 1 - P(first token) after 1, 2, ... layers of uniform attention through a window, `[layers]`.
+    """Return the largest 1 - P(first token) after 1, 2, ... layers of uniform attention through a window, `[layers]`.
 
     Summed from what lies beyond the first token, so that it stays exact however little that is.
     """
@@ -129,7 +129,7 @@ def mass_without_content(n: int, window: int, layers: int) -> Array:
 
 
 def layers_to_half(n: int, window: int) -> float:
-    """Layers after which every token has half of its mass on the first one, with uniform attention; between two, too.
+    """Return how many layers, not always whole, give every token half its mass on the first, with uniform attention.
 
     It takes about 2R = 2 (n - 1) / (w - 1) layers, as a layer moves a token (w - 1) / 2 places towards the first one on
     average. What is lost among the first w tokens, where steps are shorter, is of the order of log w.
@@ -157,14 +157,14 @@ def rate(curve: Array) -> float:
 
 
 def walk_length(n: int, window: int) -> int:
-    """R: the layers after which the last token can have read the first, ceil((n - 1) / (window - 1))."""
+    """Return R: the layers after which the last token can have read the first, ceil((n - 1) / (window - 1))."""
     if window < 2:
         raise ValueError(f"window = {window}: Theorem 4.2 needs at least 2, or no token reads another")
     return max(1, ceil((n - 1) / (window - 1)))
 
 
 def prefix_bound(floor: Array, n: int, prefix: int, layers: int) -> Array:
-    """Theorem 4.3: log of C (1 - (j - K) eps)^t for j = K + 1..n, `[T, D, n - K]`; C = 1 - eps, K = `prefix`."""
+    """Theorem 4.3: return log of C (1 - (j - K) eps)^t for j = K + 1..n, `[T, D, n - K]`; C = 1 - eps, K = `prefix`."""
     return _log_bound(1 - floor, floor, np.arange(1, n - prefix + 1), np.arange(layers))
 
 
@@ -183,12 +183,12 @@ def share_of_bound(products: Array, log_bound: Array) -> Array:
 
 
 def mass_beyond(products: Array, centres: int) -> Array:
-    """1 - P(z_i among the first `centres` tokens), `[..., n]`: summed, so that it stays exact however little it is."""
+    """Return 1 - P(z_i among the first `centres` tokens), `[..., n]`: summed, to stay exact however little it is."""
     return products[..., centres:].sum(axis=-1)
 
 
 def mass_bound(floor: Array, layers: int, centres: int = 1, steps: int = 1) -> Array:
-    """(1 - K eps^R)^floor((t + 1) / R), above the mass beyond K centre nodes, `[T, D]`; what the proofs of 4.1-4.3 use.
+    """Return (1 - K eps^R)^floor((t + 1) / R), above the mass beyond K centres, `[T, D]`; see the proofs of 4.1-4.3.
 
     R = `steps` layers reach the K = `centres` nodes from everywhere: 1 for causal and prefix masks, `walk_length` else.
     """
@@ -197,7 +197,7 @@ def mass_bound(floor: Array, layers: int, centres: int = 1, steps: int = 1) -> A
 
 
 def prefix_ratio(attention: Array, products: Array, prefix: int, *, printed: bool) -> Array:
-    """Appendix C: smallest P_ik / P_ik' over its bound, for prefix tokens k, k' and all i and t > 0, `[D]`.
+    """Appendix C: return the smallest P_ik / P_ik' over its bound, for prefix tokens k, k' and all i and t > 0, `[D]`.
 
     The bound is the smallest A^(0)_lk / A^(0)_lk' over the tokens l that i can stand on after layers 1..t: all l up to
     max(i, K). Printed is min(i, K). That forgets the tokens behind the prefix, which have weight at every finite t, and
@@ -212,7 +212,7 @@ def prefix_ratio(attention: Array, products: Array, prefix: int, *, printed: boo
 
 
 def prefix_share(attention: Array, prefix: int) -> Array:
-    """Appendix C: kappa, the smallest A^(0)_lk / A^(0)_lk' over l, k, k' <= K, over K, `[D]`.
+    """Appendix C: return kappa, the smallest A^(0)_lk / A^(0)_lk' over l, k, k' <= K, over K, `[D]`.
 
     In the limit token i stands on prefix tokens only, so the ratios of its shares are at least that, and they sum to 1.
     """
@@ -229,7 +229,7 @@ def _ratios(weights: Array, prefix: int) -> Array:
 
 
 def by_distance(matrix: Array) -> tuple[Array, Array]:
-    """Smallest and largest entry M_ij, j <= i, at each distance i - j = 0..n - 1, both `[..., n]`."""
+    """Return the smallest and largest entry M_ij, j <= i, at each distance i - j = 0..n - 1, both `[..., n]`."""
     n = matrix.shape[-1]
     diagonals = [matrix.diagonal(-x, -2, -1) for x in range(n)]
     least = np.stack([entries.min(axis=-1) for entries in diagonals], axis=-1)
@@ -238,7 +238,7 @@ def by_distance(matrix: Array) -> tuple[Array, Array]:
 
 
 def log_paths(depth: npt.ArrayLike, distance: npt.ArrayLike) -> Array:
-    """Log of binom(t + x, x), the causal paths of t + 1 steps over a distance x (Appendix E); arguments broadcast."""
+    """Return log of binom(t + x, x), for causal paths of t + 1 steps over a distance x (Appendix E). It broadcasts."""
     t, x = np.asarray(depth, np.float64), np.asarray(distance, np.float64)
     return gammaln(t + x + 1) - gammaln(t + 1) - gammaln(x + 1)
 
@@ -247,7 +247,7 @@ def log_paths(depth: npt.ArrayLike, distance: npt.ArrayLike) -> Array:
 
 
 def decay_attention(logits: Array, decay: float) -> Array:
-    """Causal attention with the decay mask -(i - j) m on `logits[..., n, n]` (Eq. 2); m = `decay` > 0."""
+    """Return causal attention with the decay mask -(i - j) m on `logits[..., n, n]` (Eq. 2); m = `decay` > 0."""
     n = logits.shape[-1]
     return masked_softmax(logits + alibi_bias(n, [_positive("decay", decay)])[0], causal_mask(n))
 
@@ -258,29 +258,29 @@ def logit_range(logits: Array) -> Array:
 
 
 def decay_ceiling(spread: Array) -> Array:
-    """C_max = e^(I_max - I_min), `[D]`: a normaliser is at least e^I_min, and the first row has no other term."""
+    """Return C_max = e^(I_max - I_min), `[D]`: a normaliser is at least e^I_min, and row 1 has no other term."""
     return np.exp(spread)
 
 
 def decay_ceiling_printed(spread: Array, decay: float) -> Array:
-    """C_max of Appendix D, over 1 + e^-m, `[D]`: it sums i + 1 terms where row i has i, too many for the first row."""
+    """Return C_max of Appendix D, over 1 + e^-m, `[D]`: it sums i + 1 terms where row i has i; row 1 has too few."""
     return np.exp(spread) / (1 + np.exp(-decay))
 
 
 def decay_floor(spread: Array, decay: float) -> Array:
-    """C_min = (1 - e^-m) e^-(I_max - I_min) of Appendix D, `[D]`."""
+    """Return C_min = (1 - e^-m) e^-(I_max - I_min) of Appendix D, `[D]`."""
     return -np.expm1(-decay) * np.exp(-spread)
 
 
 def decay_ratio(attention: Array, decay: float) -> tuple[Array, Array]:
-    """Lemma 4.4: smallest and largest A_ij e^((i-j) m) of each draw, both `[D]`."""
+    """Lemma 4.4: return the smallest and largest A_ij e^((i-j) m) of each draw, both `[D]`."""
     least, most = by_distance(attention)
     scale = np.exp(decay * np.arange(attention.shape[-1]))
     return (least * scale).min(axis=(0, -1)), (most * scale).max(axis=(0, -1))
 
 
 def path_bounds(layers: int, exponent: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Logs of binom(t + x, x) C^(t+1) e^-exponent for t < layers: C = `low[D]`, then C = `high[D]`; `[T, D, n]` each.
+    """Return logs of binom(t + x, x) C^(t+1) e^-exponent for t < layers: C = `low[D]`, C = `high[D]`; `[T, D, n]` each.
 
     `exponent` is that of each distance, and broadcasts to `[2, T, D, n]`: of the lower bound, then of the upper.
     """
@@ -292,7 +292,7 @@ def path_bounds(layers: int, exponent: Array, low: Array, high: Array) -> tuple[
 
 
 def path_ratio(least: Array, most: Array, log_lower: Array, log_upper: Array) -> tuple[Array, Array]:
-    """Smallest P_ij over its bound from below, and largest over that from above, both `[D]`.
+    """Return the smallest P_ij over its bound from below, and the largest over that from above, both `[D]`.
 
     `least` and `most` are the extremes of P_ij at each distance and depth (`by_distance`), `[T, D, n]` as their bounds.
     """
@@ -300,7 +300,7 @@ def path_ratio(least: Array, most: Array, log_lower: Array, log_upper: Array) ->
 
 
 def last_rows(attention: Array, layers: int) -> Array:
-    """Last row of A, A^2, ..., of one layer A `[n, n]` repeated, over distance 0..n - 1, `[layers, n]`."""
+    """Return the last row of A, A^2, ..., of one layer A `[n, n]` repeated, over distance 0..n - 1, `[layers, n]`."""
     row, rows = attention[-1], []
     for _ in range(layers):
         rows.append(row[::-1])
@@ -309,12 +309,12 @@ def last_rows(attention: Array, layers: int) -> Array:
 
 
 def peak(profile: Array) -> int:
-    """Distance at which `profile[n]` is largest: the greatest one, where several are to within `TIE`."""
+    """Return the distance at which `profile[n]` is largest: the greatest one, where several are to within `TIE`."""
     return int(np.flatnonzero(profile >= (1 - TIE) * profile.max())[-1])
 
 
 def decay_peak(depth: float, decay: float) -> float:
-    """Theorem 4.5: x* = t / (e^m - 1).
+    """Theorem 4.5: return x* = t / (e^m - 1).
 
     Far from the first token a content-free row is the negative binomial distribution of t + 1 successes of probability
     1 - e^-m. Its mode is the floor of x*; where x* is an integer, x* - 1 ties with it. So a measured peak, which is the
@@ -367,7 +367,7 @@ def random_rotary(
     multiples: tuple[float, ...] = (1.0,),
     unevenness: float = 0.0,
 ) -> Rotary:
-    """Random queries and keys under the conditions of Lemma 4.6, or of Lemma I.1 for several `multiples`.
+    """Draw random queries and keys under the conditions of Lemma 4.6, or of Lemma I.1 for several `multiples`.
 
     Norms are uniform in `norms`; the angle of a query, and of a key, is uniform in a range of `slack`/2 to either side;
     the segments of a vector have the same norm but for a factor of 1 +- `unevenness`. The base angle is the largest one
@@ -396,14 +396,14 @@ def _in_sector(
 
 
 def angles_between(query: Complex, key: Complex) -> tuple[Array, Array]:
-    """Angle of each query and key, `[..., n, n]`, and of each of their segments, `[..., n, n, d/2]`."""
+    """Return the angle of each query and key, `[..., n, n]`, and of each of their segments, `[..., n, n, d/2]`."""
     pairs = query[..., :, None, :] * key[..., None, :, :].conj()
     norms = np.linalg.norm(query, axis=-1)[..., :, None] * np.linalg.norm(key, axis=-1)[..., None, :]
     return np.arccos(np.clip(pairs.real.sum(-1) / norms, -1, 1)), np.abs(np.angle(pairs))
 
 
 def segment_slack(query: Complex, key: Complex) -> Array:
-    """Lemma I.3: (pi / 2) |phi| / sqrt(beta_q beta_k), above the angle of every segment, `[..., n, n]`.
+    """Lemma I.3: return (pi / 2) |phi| / sqrt(beta_q beta_k), above the angle of every segment, `[..., n, n]`.
 
     The betas of assumption A3 are the smallest share that any segment has in the norm of its vector.
     """
@@ -414,13 +414,13 @@ def segment_slack(query: Complex, key: Complex) -> Array:
 
 
 def rope_logits(rotary: Rotary) -> Array:
-    """Products of queries and keys, each rotated by its position (Eq. 3), `[T, D, n, n]`."""
+    """Return the products of queries and keys, each rotated by its position (Eq. 3), `[T, D, n, n]`."""
     turn = np.exp(1j * np.arange(rotary.n)[:, None] * rotary.angle * rotary.multiples)
     return ((rotary.query * turn) @ (rotary.key * turn).conj().swapaxes(-1, -2)).real
 
 
 def rope_logit_range(rotary: Rotary) -> tuple[Array, Array]:
-    """Bounds of the logits at distances 0..n - 1 from below and above, both `[D, n]`: Appendix F corrected, and I.2.
+    """Bound the logits at distances 0..n - 1 from below and above, both `[D, n]`: Appendix F corrected, and I.2.
 
     The angle of query and key lies between (x - delta) theta, or 0 below delta, and (x + delta) theta. Its cosine is
     multiplied by the smallest |q| |k| below and by the largest above where it is positive; where it is negative, the
@@ -435,7 +435,7 @@ def rope_logit_range(rotary: Rotary) -> tuple[Array, Array]:
 
 
 def single_constants(logits: Array, rotary: Rotary) -> tuple[Array, Array]:
-    """Appendix F: what its C_min, and its C_max, has to be at least, over what it may be at most, both `[D]`.
+    """Appendix F: return what its C_min, and its C_max, must be at least, over what it may be at most, both `[D]`.
 
     It bounds logits by C_min cos((x + delta) theta) and C_max cos(|x - delta| theta), with one C_min and one C_max for
     all distances, so both quotients would be at most 1. Where the cosine is positive, it keeps C_min down and C_max up;
@@ -463,7 +463,7 @@ class Gaussian:
 
 
 def rope_constants(rotary: Rotary) -> Gaussian:
-    """Constants of Lemma 4.6, and of Lemma I.1, from the corrected step of Appendix F.
+    """Return the constants of Lemma 4.6, and of Lemma I.1, from the corrected step of Appendix F.
 
     With s the slack, 1 - y^2/2 <= cos y <= 1 - 2 y^2 / pi^2 up to pi, (x + s)^2 <= 2 x^2 + 2 s^2 and
     max(x - s, 0)^2 >= x^2/2 - s^2, a segment's logit lies between weakest - strongest (y^2 + s^2) and
@@ -479,12 +479,12 @@ def rope_constants(rotary: Rotary) -> Gaussian:
 
 
 def gaussian_ratio(attention: Array, rotary: Rotary) -> tuple[Array, Array]:
-    """Lemmas 4.6, I.1: smallest A_ij over its bound from below, and largest over that from above, both `[D]`."""
+    """Lemmas 4.6, I.1: return the smallest A_ij over its lower bound, the largest over its upper one, both `[D]`."""
     return path_ratio(*by_distance(attention), *gaussian_bounds(1, rotary))  # every layer is a first one
 
 
 def gaussian_bounds(layers: int, rotary: Rotary) -> tuple[Array, Array]:
-    """Theorems 4.7, I.2: logs of what bounds P_ij from below and above for t < layers, `[T, D, n]` each.
+    """Theorems 4.7, I.2: return logs of what bounds P_ij from below and above for t < layers, `[T, D, n]` each.
 
     The squares of t + 1 steps over a distance x sum to x^2 at most, and to x^2 / (t + 1) at least (Appendix G).
     """
@@ -495,12 +495,12 @@ def gaussian_bounds(layers: int, rotary: Rotary) -> tuple[Array, Array]:
 
 
 def gaussian_path_ratio(products: Array, rotary: Rotary) -> tuple[Array, Array]:
-    """Theorems 4.7, I.2: smallest P_ij over its bound from below, and largest over that from above, both `[D]`."""
+    """Theorems 4.7, I.2: return the smallest P_ij over its lower bound, the largest over its upper one, both `[D]`."""
     return path_ratio(*by_distance(products), *gaussian_bounds(len(products), rotary))
 
 
 def paths_through(matrices: int, distance: int) -> int:
-    """Causal paths over `distance` through a product of `matrices` (Eq. 12), from a power of a matrix of ones."""
+    """Count causal paths over `distance` through a product of `matrices` (Eq. 12), by a power of a matrix of ones."""
     ones = np.tri(_at_least(0, "distance", distance) + 1, dtype=np.int64)
     return int(np.linalg.matrix_power(ones, _at_least(1, "matrices", matrices))[-1, 0])
 
@@ -512,12 +512,12 @@ def least_squares_of_steps(steps: int, distance: int) -> int:
 
 
 def rope_profile(depth: int, angle: float, distance: npt.ArrayLike) -> Array:
-    """Theorem 4.7: L(x), the log of binom(t + x, x) e^(-x^2 theta_1^2), over `distance`; theta_1 is `angle`."""
+    """Theorem 4.7: return L(x), the log of binom(t + x, x) e^(-x^2 theta_1^2), over `distance`; theta_1 is `angle`."""
     return log_paths(depth, distance) - (np.asarray(distance) * angle) ** 2
 
 
 def critical_point(depth: float, coefficient: float) -> float:
-    """Appendix H: the x with log((t + x) / x) = 2 `coefficient` x, where Stirling's L has its maximum.
+    """Appendix H: return the x with log((t + x) / x) = 2 `coefficient` x, where Stirling's L has its maximum.
 
     The coefficient is theta_1^2; printed is theta_1. With theta_1^2, L(x) - L(x - 1) changes sign at an x at most 1/2
     above this one, so the largest L at a whole distance is less than 1 from it. From t to t' > t, x grows by
@@ -530,7 +530,7 @@ def critical_point(depth: float, coefficient: float) -> float:
 
 
 def rope_attention(n: int, angle: float, strength: float) -> Array:
-    """Content-free causal attention with RoPE, d = 2: logits |q| |k| cos((i - j) theta_1), `[n, n]`.
+    """Return content-free causal attention with RoPE, d = 2: logits |q| |k| cos((i - j) theta_1), `[n, n]`.
 
     Raises ValueError beyond half a turn, where Lemma 4.6 does not reach.
     """
@@ -555,7 +555,7 @@ class QuarterTurn:
     most: float  # and at most
 
     def bounds(self) -> tuple[Array, Array]:
-        """Logs of binom(t + x, x) C^(t+1) e^(-c x^2 theta^2), and of that with c' / (t + 1), `[T, 1, X + 1]` each.
+        """Return logs of binom(t + x, x) C^(t+1) e^(-c x^2 theta^2), and with c' / (t + 1), `[T, 1, X + 1]` each.
 
         Up to a quarter turn 1 - y^2 / 2 <= cos y <= 1 - 4 y^2 / pi^2, so c = |q| |k| / 2 and c' = 4 |q| |k| / pi^2
         suffice, with C the least and the largest weight of a token on itself. All bounds are attained at x = 0, the
@@ -568,7 +568,7 @@ class QuarterTurn:
         return path_bounds(len(layers), np.stack([below, above]), low, high)
 
     def coefficients(self) -> Array:
-        """c of binom(t + x, x) e^(-c x^2 theta^2) at each depth that joins the ends: from x = 0 to a quarter, `[T]`.
+        """Return c of binom(t + x, x) e^(-c x^2 theta^2) at each depth that joins the ends, x = 0 and a quarter, `[T]`.
 
         The steeper attention is, the nearer it comes to |q| |k| (t + 1) (1 - cos(y / (t + 1))) / y^2, y a quarter turn,
         as an even split of the distance outweighs all other paths.
@@ -579,7 +579,7 @@ class QuarterTurn:
 
 
 def quarter_turn(tokens: int, layers: int) -> QuarterTurn:
-    """Content-free RoPE attention of `STRENGTH` with `tokens` tokens, through 1, 2, ... `layers` layers."""
+    """Follow content-free RoPE attention of `STRENGTH` with `tokens` tokens through 1, 2, ... `layers` layers."""
     angle, furthest = _half_turn(tokens), (_at_least(3, "tokens", tokens) - 1) // 2
     attention = rope_attention(tokens, angle, STRENGTH)
     itself = attention.diagonal()[-furthest - 1 :]
@@ -602,14 +602,15 @@ class Masking:
 
 
 def maskings(n: int) -> list[Masking]:
-    """Causal, window and prefix masks that `n` tokens have room for."""
+    """Return the causal, window and prefix masks that `n` tokens have room for."""
     windows = [Masking(f"window {w}", sliding_window_mask(n, w), steps=walk_length(n, w)) for w in WINDOWS if w < n]
     prefixes = [Masking(f"prefix {k}", prefix_mask(n, k), centres=k) for k in PREFIXES if k < n]
     return [Masking("causal", causal_mask(n)), *windows, *prefixes]
 
 
 def convergence(tokens: int, layers: int, draws: int, seed: int) -> pd.DataFrame:
-    """Mass beyond the centre nodes against depth: its largest value over tokens, for each mask of Theorems 4.1-4.3.
+    """Return the mass beyond the centre nodes against depth: its largest value over tokens, for each mask of Theorems
+    4.1-4.3.
 
     One depth a row: mask, layers, value and bound of uniform attention, and low, high: its range over random attention.
     """
@@ -635,7 +636,7 @@ def convergence(tokens: int, layers: int, draws: int, seed: int) -> pd.DataFrame
 
 
 def decay_profiles(tokens: int) -> pd.DataFrame:
-    """Last row of P^(t) over distance, content-free with decay mask `DECAY`, for each t of `DEPTHS`.
+    """Return the last row of P^(t) over distance, content-free with decay mask `DECAY`, for each t of `DEPTHS`.
 
     One distance a row: depth (t), distance, value, peak (measured) and critical (Theorem 4.5).
     """
@@ -644,7 +645,7 @@ def decay_profiles(tokens: int) -> pd.DataFrame:
 
 
 def rope_profiles(tokens: int) -> pd.DataFrame:
-    """As `decay_profiles`, but content-free with RoPE, the whole sequence half a turn.
+    """Return what `decay_profiles` does, but with RoPE, the whole sequence half a turn.
 
     Critical is that of L with the exponent of an even split, c x^2 theta_1^2 / (t + 1), and printed that with the
     exponent of Theorem 4.7, c x^2 theta_1^2 at every depth; c = |q| |k| / 2, as in cos y >= 1 - y^2 / 2.
@@ -663,7 +664,7 @@ def _profile(row: Array, depth: int, **points: float) -> pd.DataFrame:
 
 
 def decay_peaks(tokens: int) -> pd.DataFrame:
-    """Theorem 4.5: where the last row of P^(t) is largest, content-free, for each m of `DECAYS` and t = 1, 2, ...
+    """Theorem 4.5: find where the last row of P^(t) is largest, content-free, for each m of `DECAYS` and t = 1, 2, ...
 
     One observation a row: decay (m), depth (t), peak (measured) and critical (predicted).
     """
@@ -678,7 +679,7 @@ def decay_peaks(tokens: int) -> pd.DataFrame:
 
 
 def rope_peaks(tokens: int) -> pd.DataFrame:
-    """Theorem 4.7: where the last row of P^(t) is largest, content-free, for each turn of `TURNS` and t of `DEPTHS`.
+    """Theorem 4.7: find where the last row of P^(t) is largest, without content, for each of `TURNS` and `DEPTHS`.
 
     One observation a row: angle (theta_1), depth (t) and peak (measured).
     """

@@ -1,4 +1,4 @@
-"""One study of the paper at one depth: all its networks and seeds trained together, and tested as they learn."""
+"""All networks and seeds of one study at one depth train together, and are tested as they learn."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,12 +32,12 @@ class Member:
     seed: int
 
     def labels(self) -> dict[str, Any]:
-        """As columns of tables."""
+        """Return what the columns of tables say of it."""
         return {"mask": self.network.mask_name, "encoding": self.network.encoding, "seed": self.seed}
 
 
 def named(study: Study, labels: Sequence[Mapping[str, Any]]) -> list[Member]:
-    """The members of a study that have these `labels`."""
+    """Return the members of a study that have these `labels`."""
     networks_by_name = {(network.mask_name, network.encoding): network for network in study.networks}
     return [Member(networks_by_name[one["mask"], one["encoding"]], one["seed"]) for one in labels]
 
@@ -95,7 +95,7 @@ def train(
 
 
 def stacks(of: Sequence[Network], seeds: Sequence[int], largest: int) -> list[list[Member]]:
-    """The members in stacks of at most `largest`, with RoPE apart from without, those of a seed side by side.
+    """Put the members in stacks of at most `largest`, with RoPE apart from without, those of a seed side by side.
 
     Stacks of a kind are about equally large: what an iteration costs beside arithmetic, it costs once a stack.
     """

@@ -1,4 +1,4 @@
-"""Attention that lets us see what it computes with, for every architecture that transformers' interface reaches.
+"""This module shows what attention computes with, for every architecture that transformers' interface reaches.
 
 A module of transformers that uses the attention interface calls one registered function with its queries and keys,
 after any rotation, its additive mask and its scaling. The function that is registered here hands all of it to the eager
@@ -38,7 +38,7 @@ class Seen:
         return logits.masked_fill(~causal, -torch.inf) if self.mask is None else logits + self.mask.float()
 
     def reads(self, causal: Tensor) -> Tensor:
-        """Which tokens read which in any head of the first prompt, [n, n]."""
+        """Return which tokens read which in any head of the first prompt, [n, n]."""
         if self.mask is None:
             return causal
         return causal & (self.mask[0] > torch.finfo(self.mask.dtype).min / 2).any(0)

@@ -1,4 +1,4 @@
-"""Content logits q.k / sqrt(d), before positional bias and softmax (structural, Section 6.1, Proposition 4.5).
+"""This module takes means of content logits q.k / sqrt(d), before bias and softmax (structural, Section 6.1).
 
 Proposition 4.5 models them as a constant plus an offset on the diagonal; the constant cancels in the softmax,
 so the mean on the diagonal less the mean below it is all that a rollout needs.

@@ -1,4 +1,4 @@
-"""English text that every installation has: the prose in the documentation of Python and of scientific packages.
+"""This module collects English that every installation has: documentation of Python and of scientific packages.
 
 Sources are parsed with `ast`; nothing is imported or executed. The three corpora stand in, offline, for the web text
 of the papers. Their text varies with the installed versions, so `write` records these and a checksum of the text.
@@ -38,7 +38,7 @@ class Document(NamedTuple):
 
 
 def documents(corpus: str) -> list[Document]:
-    """All documents of `corpus`, sorted by id, no paragraph twice.
+    """Return all documents of `corpus`, sorted by id, no paragraph twice.
 
     Raises InputError for an unknown corpus and for a source that this installation lacks.
     """
@@ -104,7 +104,7 @@ def _write_manifest(path: str | Path, manifest: Mapping[str, Any]) -> None:
 
 
 def summary(documents: Sequence[Document]) -> dict[str, int | str]:
-    """Number of documents and of characters, and the sha256 of the texts (UTF-8, a zero byte after each)."""
+    """Return the number of documents and of characters, and the sha256 of the texts (UTF-8, a zero byte after each)."""
     digest = hashlib.sha256()
     for document in documents:
         digest.update(document.text.encode() + b"\0")
@@ -116,7 +116,7 @@ def summary(documents: Sequence[Document]) -> dict[str, int | str]:
 
 
 def reference_topics(source: Path) -> Iterator[Document]:
-    """A document for each topic of `help()`: the sections of the language reference, one big dict literal."""
+    """Return a document for each topic of `help()`: the sections of the language reference, one big dict literal."""
     if not source.is_file():
         raise InputError(f"corpus = 'language-reference' needs {source}, which this Python was installed without")
     for node in _parse(source).body:
@@ -193,7 +193,7 @@ def _folder_of(package: str) -> Path:
 
 
 def prose(documentation: str) -> Iterator[str]:
-    """The paragraphs of a docstring that read as English prose, each on one line, without markup."""
+    """Return the paragraphs of a docstring that read as English prose, each on one line, without markup."""
     for block in re.split(r"\n\s*\n", documentation.expandtabs()):
         lines = block.splitlines()
         if any(NOT_PROSE.match(line) for line in lines):

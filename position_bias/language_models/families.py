@@ -74,7 +74,7 @@ class Layer:
 
 
 def alibi_slopes(heads: int) -> Slopes:
-    """ALiBi slopes (Press et al. 2022): 2^(-8 h / H) for a power of two H, else interleaved as BLOOM and MPT do.
+    """Return ALiBi slopes (Press et al. 2022): 2^(-8 h / H) for a power of two H, else interleaved as in BLOOM and MPT.
 
     For other H, the slopes of the next smaller power of two P come first, then every second one of 2P.
     Returns float64 [heads].
@@ -216,7 +216,7 @@ BUILDERS: dict[str, Callable[[Mapping[str, Any], int, int], PreTrainedModel]] = 
 
 
 def build(family: str, architecture: Mapping[str, Any], vocabulary: int, context: int, seed: int) -> PreTrainedModel:
-    """A fresh model of `family` in float32 with eager attention.
+    """Build a fresh model of `family` in float32 with eager attention.
 
     `architecture` holds layers, heads, hidden and initializer_range; `context` is the training length.
     Raises InputError for an unknown family.
@@ -255,7 +255,7 @@ def open_model(
 
 
 def load(directory: Path, device: str | Mapping[str, str] = "cpu", precision: str = "float32") -> PreTrainedModel:
-    """The model of a directory, of whatever type: as `open_model`, which tells its arguments and errors."""
+    """Open the model of a directory, of whatever type, as `open_model` does, which tells its arguments and errors."""
     with opening(directory):
         model, loading = AutoModelForCausalLM.from_pretrained(
             directory,
@@ -303,7 +303,7 @@ def require_whole(directory: Path) -> None:
 
 
 def family_of(config: PretrainedConfig) -> Family:
-    """The family that describes `config`. Raises InputError where none does."""
+    """Return the family that describes `config`. Raises InputError where none does."""
     family = _of_type(config.model_type)
     if why := family.unsupported(config):
         raise InputError(f"this {config.model_type!r} model cannot be measured: {why}")
@@ -311,7 +311,7 @@ def family_of(config: PretrainedConfig) -> Family:
 
 
 def known_alibi(config: PretrainedConfig) -> Alibi | None:
-    """How a model with ALiBi scores its keys; None for one without, or of a layout that no family describes."""
+    """Say how a model with ALiBi scores its keys; None for one without, or of a layout that no family describes."""
     family = FAMILIES.get(config.model_type)
     return family.alibi if family and not family.unsupported(config) else None
 
@@ -323,7 +323,7 @@ def _of_type(model_type: str | None) -> Family:
 
 
 def layers_of(model: PreTrainedModel) -> list[Layer]:
-    """The layers of `model`, first to last."""
+    """Return the layers of `model`, first to last."""
     family = family_of(model.config)
     blocks = model.get_submodule(family.blocks)
     assert isinstance(blocks, nn.ModuleList)
@@ -337,7 +337,7 @@ def _layer(block: nn.Module, family: Family) -> Layer:
 
 
 def query_and_key(fused: Tensor, config: PretrainedConfig) -> tuple[Tensor, Tensor]:
-    """Queries and keys, each [B, n, H, d], from the fused projection [B, n, 3 H d], as the attention sees them.
+    """Split the fused projection [B, n, 3 H d] into queries and keys, each [B, n, H, d], as the attention sees them.
 
     For families with ALiBi.
     """
@@ -353,7 +353,7 @@ def query_and_key(fused: Tensor, config: PretrainedConfig) -> tuple[Tensor, Tens
 
 
 def effective_slopes(config: PretrainedConfig) -> Slopes | None:
-    """The slope s_h of each head in its softmax: logits = q.k / sqrt(d) - s_h * distance. float64 [H].
+    """Return the slope s_h of each head in its softmax: logits = q.k / sqrt(d) - s_h * distance. float64 [H].
 
     None for a family without ALiBi.
     """

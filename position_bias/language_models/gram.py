@@ -1,5 +1,5 @@
-"""Cosines between the vectors that attention reads: the Gram matrix that LayerNorm turns towards recent keys
-(layernorm; there the scores of a layer are these products themselves).
+"""This module takes cosines between the vectors that attention reads: the Gram matrix that LayerNorm turns to recent
+keys (layernorm; there the scores of a layer are these products themselves).
 """
 
 import torch
@@ -10,7 +10,7 @@ from position_bias.recency import FIRST_ROW
 
 
 def unit_vectors(inputs: Tensor) -> Tensor:
-    """Inputs of queries and keys `[B, n, d]` at norm 1, float32."""
+    """Bring the inputs of queries and keys `[B, n, d]` to norm 1, float32."""
     return functional.normalize(inputs.detach().float(), dim=-1)
 
 
@@ -21,7 +21,7 @@ def add_cosines(total: Tensor, unit: Tensor) -> None:
 
 
 def recency(unit: Tensor) -> Tensor:
-    """`recency.recency` of the cosines of each prompt, in O(n d): [B, n, d] -> [B]; n must exceed FIRST_ROW.
+    """Take `recency.recency` of the cosines of each prompt, in O(n d): [B, n, d] -> [B]; n must exceed FIRST_ROW.
 
     A row's mean over a quarter of its keys is its product with the mean key, which takes a running sum.
     """

@@ -1,4 +1,4 @@
-"""Models and text of the Hugging Face hub, at pinned commits. Only what stands here asks the network for anything.
+"""This module fetches models and text of the Hugging Face hub, at pinned commits. Nothing else asks the network.
 
 A source is a hub id such as bigscience/bloom, or a directory where it starts with a slash or a dot. Models stay in the
 hub's own cache (HF_HOME), where an interrupted download goes on; the workflow keeps a record that says which files a
@@ -68,7 +68,7 @@ def fetch_model(source: str, revision: str | None, model_type: str, record: str 
 
 
 def model_directory(place: str | Path) -> Path:
-    """The directory of the model at `place`, which is that directory or the record that `fetch_model` wrote.
+    """Return the directory of the model at `place`, which is that directory or the record that `fetch_model` wrote.
 
     Raises InputError where a file of the record is gone or has another size.
     """

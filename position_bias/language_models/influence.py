@@ -1,4 +1,4 @@
-"""Influence of each input token on the next-token prediction (structural, Section 6.3)."""
+"""This module measures the influence of each input token on the next-token prediction (structural, Section 6.3)."""
 
 import torch
 from torch import Tensor
@@ -6,7 +6,7 @@ from transformers import PreTrainedModel
 
 
 def influence(model: PreTrainedModel, tokens: Tensor) -> Tensor:
-    """|| d p(y* | x) / d e_j ||_2 of every position j, for a batch of prompts: int64 [B, n] -> float32 [B, n].
+    """Return || d p(y* | x) / d e_j ||_2 of every position j, for a batch of prompts: int64 [B, n] -> float32 [B, n].
 
     y* is the model's own most likely next token at the last position, e_j the input embedding of token j.
     The parameters of `model` should not require gradients: only the activations' are needed.

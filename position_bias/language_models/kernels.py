@@ -42,7 +42,7 @@ def _dense_sums(query: Tensor, key: Tensor, window: int | None) -> tuple[Tensor,
 
 
 def skewed(reversed_rows: Tensor) -> Tensor:
-    """Rows by distance in place of position: [H, n, n], keys from last to first -> column k of row i is key i - k.
+    """Order rows by distance, not by position: [H, n, n], keys from last to first -> column k of row i is key i - k.
 
     Where there is no such key, 0.
     """
@@ -68,7 +68,7 @@ def _row_sums(query: Tensor, key: Tensor, window: int | None) -> Tensor:
 
 
 def fitted_kernel(rows: Array, distances: Array, window: int | None = None) -> Array:
-    """The Toeplitz kernel g [H, n] of logits with these sums by row and by distance, each [H, n].
+    """Return the Toeplitz kernel g [H, n] of logits with these sums by row and by distance, each [H, n].
 
     Least squares over all pairs that are read, solved exactly in O(n): with s_k = g(0) + ... + g(k), the normal
     equations of neighbouring distances differ by a tridiagonal system in s. Beyond a `window` g is 0.
@@ -94,7 +94,7 @@ def fitted_kernel(rows: Array, distances: Array, window: int | None = None) -> A
 
 
 def rotary_kernel(query: Tensor, key: Tensor, scaling: float, n: int, rotation: Rotation | None) -> Array:
-    """The rotary kernel g [H, n] of the mean query [H, d] and mean key [H or fewer, d] before they are turned.
+    """Return the rotary kernel g [H, n] of the mean query [H, d] and mean key [H or fewer, d] before they are turned.
 
     A layer without rotation has none: zeros.
     """

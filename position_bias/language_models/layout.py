@@ -1,4 +1,4 @@
-"""Where a decoder of any architecture keeps what the measuring pass reads, found by trying and proved before use.
+"""Where a decoder of any architecture keeps what the measuring pass reads is found by trying, and proved before use.
 
 Nothing is looked up by name. On a few tokens, the attention modules are those that return weights; the blocks are the
 list of modules that hold one each; what attention adds to the residual stream is what reproduces a block's output; and
@@ -54,7 +54,7 @@ class Layout:
 
 @torch.no_grad()
 def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
-    """The layout of `model`, found and proved on `tokens` [1, n]; windows and rotations are those at this length.
+    """Find the layout of `model` and prove it on `tokens` [1, n]; windows and rotations are those at this length.
 
     Raises InputError where the model is no causal decoder of layers with softmax attention, and where nothing that a
     block computes reproduces its output.
@@ -75,18 +75,18 @@ def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
 
 
 def weights_of(out: Any, n: int) -> Tensor | None:
-    """The attention weights [B, H, n, n] among the outputs of a module; None where there are none."""
+    """Return the attention weights [B, H, n, n] among the outputs of a module; None where there are none."""
     parts = out[1:] if isinstance(out, tuple) else ()
     return next((part for part in parts if isinstance(part, Tensor) and part.shape[2:] == (n, n)), None)
 
 
 def first_of(out: Any) -> Any:
-    """The first output of a module."""
+    """Return the first output of a module."""
     return out[0] if isinstance(out, tuple) and out else out
 
 
 def stream_of(args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
-    """The residual stream among the arguments of a block."""
+    """Return the residual stream among the arguments of a block."""
     return args[0] if args else named["hidden_states"]
 
 

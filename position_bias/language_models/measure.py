@@ -47,7 +47,7 @@ class Measurement:
 
     @property
     def content_logits(self) -> dict[str, Floats]:
-        """All that is known of the content logits, by name: nothing of a family without ALiBi."""
+        """Return all that is known of the content logits, by name: nothing of a family without ALiBi."""
         known = {"diagonal": self.diagonal, "below": self.below, "mean": self.content}
         return {name: values for name, values in known.items() if values is not None}
 

@@ -1,4 +1,4 @@
-"""Residual mixing lambda: the share of the attention update in the residual stream (structural, Eq. 1)."""
+"""This module measures residual mixing lambda: the share of attention in the residual stream (structural, Eq. 1)."""
 
 from torch import Tensor
 
@@ -6,12 +6,12 @@ ESTIMATORS = ("frobenius", "token")
 
 
 def squared_norms(stream: Tensor) -> Tensor:
-    """Squared norm of each token's vector in float32: [B, n, width] -> [B, n]."""
+    """Return the squared norm of each token's vector in float32: [B, n, width] -> [B, n]."""
     return stream.detach().float().square().sum(-1)
 
 
 def frobenius(residual: Tensor, update: Tensor) -> Tensor:
-    """Eq. 1 (version 2 of the paper): ||a||_F / (||x||_F + ||a||_F) of a whole sequence.
+    """Take Eq. 1 (version 2 of the paper): ||a||_F / (||x||_F + ||a||_F) of a whole sequence.
 
     `residual` and `update` hold the squared token norms [B, n] of x and a; returns [B].
     """
@@ -20,13 +20,13 @@ def frobenius(residual: Tensor, update: Tensor) -> Tensor:
 
 
 def token(residual: Tensor, update: Tensor) -> Tensor:
-    """Version 1 and the released code: the mean over tokens of ||a_i|| / (||x_i|| + ||a_i||). As `frobenius`."""
+    """Take the mean over tokens of ||a_i|| / (||x_i|| + ||a_i||): version 1 and the released code. As `frobenius`."""
     x, a = residual.sqrt(), update.sqrt()
     return (a / (x + a)).mean(-1)
 
 
 def backward(past: Tensor, entry: Tensor) -> Tensor:
-    """Our addition, and no forward prediction: the share of a gradient that comes back through attention.
+    """Take the share of a gradient that comes back through attention. It is our addition, and no forward prediction.
 
     `past` is the gradient of a scalar at x + a, `entry` that at x, so that their difference came through attention:
     ||entry - past||_F / (||past||_F + ||entry - past||_F), [B, n, width] twice -> [B].

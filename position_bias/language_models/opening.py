@@ -29,7 +29,7 @@ def open_decoder(directory: str | Path, device: str = "cpu", precision: str = "f
 
 
 def require_decoder(directory: str | Path) -> PretrainedConfig:
-    """The configuration of a directory that holds a decoder which can be opened. No weights are read, no code is run.
+    """Return the configuration of a directory whose decoder can be opened. No weights are read, no code is run.
 
     Raises InputError where there is none, where its weights are pickled or quantised, and where the model is no decoder
     that the library knows by itself.
@@ -62,7 +62,7 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
 
 
 def longest(config: PretrainedConfig) -> int | None:
-    """Most tokens that a model is made for; None where its positions know no end, as those of ALiBi."""
+    """Return the most tokens that a model is made for; None where its positions know no end, as those of ALiBi."""
     family = families.FAMILIES.get(config.model_type)
     if family and family.alibi and not family.unsupported(config):
         known = family.longest(config)
@@ -72,7 +72,7 @@ def longest(config: PretrainedConfig) -> int | None:
 
 
 def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
-    """The tokenizer of a directory, and the special tokens that it puts before a text by itself.
+    """Return the tokenizer of a directory, and the special tokens that it puts before a text by itself.
 
     What it puts after a text is left out: prompts are cut from texts, and have no end. Raises InputError where there is
     no fast tokenizer.

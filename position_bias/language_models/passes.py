@@ -74,7 +74,7 @@ class Tally:
         return (torch.stack([self.sums[place].cpu() for place in places]) / count).numpy()
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that `restore` needs."""
+        """Return all that `restore` needs."""
         by_prompt = {f"prompts/{name}": torch.cat(batches) for name, batches in self.prompts.items()}
         return by_prompt | {f"sums/{place}": total.cpu() for place, total in self.sums.items()}
 

@@ -1,4 +1,4 @@
-"""Rotary positions of any architecture: how a layer turns its queries and keys, taken from the call that turns them."""
+"""This module tells how a layer of any architecture turns its queries and keys, by the call that turns them."""
 
 import inspect
 import sys
@@ -26,15 +26,15 @@ class Rotation:
 
     @property
     def device(self) -> torch.device:
-        """Where queries and keys have to be."""
+        """Say where queries and keys have to be."""
         return self.settings["cos"].device
 
     def turn(self, query: Tensor, key: Tensor) -> Turned:
-        """Queries and keys as the softmax sees them."""
+        """Return queries and keys as the softmax sees them."""
         return self._apply(query, key, self.settings)
 
     def undo(self, query: Tensor, key: Tensor) -> Turned:
-        """Queries and keys as they were before they were turned."""
+        """Return queries and keys as they were before they were turned."""
         cosine, sine = self.settings["cos"], self.settings["sin"]
         squared = cosine.float().square() + sine.float().square()  # above 1 where a long context is scaled
         return self._apply(query, key, {**self.settings, "cos": cosine / squared, "sin": -sine / squared})

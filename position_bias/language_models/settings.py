@@ -18,7 +18,7 @@ def is_directory(source: str) -> bool:
 
 
 def faults(config: Config) -> Iterator[str]:
-    """A line for each value of models and texts that fits the schema, but not the other values of the configuration."""
+    """Yield a line for each value of models and texts that fits the schema, but not the rest of the configuration."""
     yield from _unknown_names(config)
     yield from _sources(config)
     yield from _lengths(config)

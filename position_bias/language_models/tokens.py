@@ -1,4 +1,4 @@
-"""From text to token ids: a data set's texts, a byte-level BPE tokenizer, the training stream, the sampled prompts.
+"""This module turns text into token ids: texts of a data set, a byte-level BPE tokenizer, the stream, the prompts.
 
 Works on `tokenizers.Tokenizer`, so that jobs which need nothing but token ids do not import `transformers`.
 """
@@ -77,7 +77,7 @@ def _unreadable(place: str, error: Exception) -> InputError:
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
-    """Byte-level BPE with `vocabulary` tokens: end of text (id 0), the 256 bytes, and merges learned from `texts`.
+    """Train byte-level BPE with `vocabulary` tokens: end of text (id 0), the 256 bytes, merges learned from `texts`.
 
     Every string can be encoded and decodes to itself. The same texts give the same tokenizer. Raises InputError where
     `vocabulary` leaves no room for merges or the texts are too few for that many.
@@ -137,7 +137,7 @@ def open_tokenizer(directory: Path) -> Tokenizer:
 
 
 def stream(texts: Iterable[str], tokenizer: Tokenizer) -> NDArray[np.int32]:
-    """Token ids of all `texts`, the end-of-text token after each; int32 [tokens]."""
+    """Return the token ids of all `texts`, the end-of-text token after each; int32 [tokens]."""
     end = np.array([tokenizer.token_to_id(END_OF_TEXT)], dtype=np.int32)
     pieces = [piece for ids in _encoded(texts, tokenizer) for piece in (ids.astype(np.int32), end)]
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)

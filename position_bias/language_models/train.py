@@ -1,4 +1,4 @@
-"""Training of a small causal language model, on a CPU or a GPU; on a CPU a killed job resumes bit for bit.
+"""A small causal language model is trained here, on a CPU or a GPU; on a CPU a killed job resumes bit for bit.
 
 Nothing is pickled: models are Hugging Face directories, the checkpoint to resume from is a safetensors file.
 """
@@ -127,7 +127,7 @@ def learning_rate(recipe: Recipe, step: int) -> float:
 
 
 def adamw(model: torch.nn.Module, recipe: Recipe) -> torch.optim.AdamW:
-    """AdamW over all parameters, with weight decay on matrices only."""
+    """Make AdamW over all parameters, with weight decay on matrices only."""
     matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
     vectors = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
     groups = [
@@ -145,7 +145,7 @@ def batch(tokens: NDArray[np.integer], recipe: Recipe, seed: int, step: int) -> 
 
 
 def summed_loss(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Cross-entropy of predicting each token of [B, n] but the first from the logits [B, n, V]; summed, float32."""
+    """Sum the cross-entropy of predicting each token of [B, n] but the first from the logits [B, n, V], in float32."""
     # A few windows at a time stay in the CPU's cache, which takes a tenth off the time of a whole step.
     parts = [
         functional.cross_entropy(part[:, :-1].flatten(0, 1).float(), target[:, 1:].flatten(), reduction="sum")

@@ -1,4 +1,4 @@
-"""What Kim et al. 2026 claim of norms and recency, and claims that we add, on random and trained networks.
+"""These checks judge what Kim et al. 2026 claim of norms and recency, and what we add, on random and trained networks.
 
 Networks of one seed share data and initial weights, so they are compared by seed: intervals are Student's over seeds,
 unless a function says otherwise. A seed that diverged is left out of what it would be compared in; where a table lacks
@@ -55,7 +55,7 @@ def checks(
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """Verdicts in the schema of `verdict.COLUMNS`.
+    """Return verdicts in the schema of `verdict.COLUMNS`.
 
     `random` is the table of `simulation.random_weights`, `trained` joins those of `layernorm.training.train`, `models`
     those of `pretrained.recency_table`; `curves` are those of `emergence.gaps`, of causal retrieval networks without

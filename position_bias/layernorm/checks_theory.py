@@ -1,4 +1,4 @@
-"""The theory of Kim et al. 2026, and what we add to it, checked on the parameter-free decoder.
+"""The theory of Kim et al. 2026, and what we add to it, is checked on the parameter-free decoder.
 
 A formula is judged by its worst deviation over the n settings named: it is computed, so low and high are the same. A
 claim about a mean over sequences is judged by Student's interval, with n the sequences; where it is one about all
@@ -53,7 +53,7 @@ REVIEW = "the paper as its review page reports it"
 def table(
     scale: str, level: float, *, tokens: int, width: int, sequences: int, limit_tokens: int, seed: int
 ) -> pd.DataFrame:
-    """A verdict on every statement (`statements`); schema of `verdict.COLUMNS`.
+    """Return a verdict on every statement (`statements`), in the schema of `verdict.COLUMNS`.
 
     Simulated are `sequences` sequences of `tokens` tokens, all settings on the same draws; limits of many tokens are
     taken at `limit_tokens`, at least 1000. Raises ValueError where a number is too small.
@@ -63,7 +63,7 @@ def table(
 
 
 def statements(sampling: Sampling, limit_tokens: int) -> tuple[Iterator[dict[str, object]], ...]:
-    """Rows on every statement, statement by statement, simulated and worked out as they are read."""
+    """Yield rows on every statement, statement by statement, simulated and worked out as they are read."""
     if limit_tokens < 1000:
         raise ValueError(f"limit_tokens = {limit_tokens}: limits are judged from 1000 tokens on")
     runs = Runs(sampling)
@@ -89,7 +89,7 @@ class Runs:
 
     @cached_property
     def seen(self) -> dict[tuple[Norm, float, float], Simulated]:
-        """By norm, residual and anisotropy."""
+        """Simulate every norm, residual and anisotropy."""
         return {
             (norm, rho, alpha): self.sampling.run(norm, rho, alpha, LAYERS)
             for norm, rho, alpha in product(NORMS, RESIDUALS, ALPHAS)

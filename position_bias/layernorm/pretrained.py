@@ -12,7 +12,7 @@ UNTRAINED, OF_HUB = "untrained (step 0)", "of the hub"
 
 
 def recency_table(labels: Mapping[str, Any], recency: npt.NDArray[np.float32]) -> pd.DataFrame:
-    """Recency of the Gram `[prompts, layers]` of one model, a row a number.
+    """Return recency of the Gram `[prompts, layers]` of one model, a row a number.
 
     `labels` are those of the artifact. Columns model, seed, state (of training), prompt, layer (from 1), value.
     """

@@ -15,7 +15,7 @@ NETWORKS: dict[str, tuple[Placement, Norm, bool]] = {  # placement, norm, whethe
 
 
 def faults(config: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each value of `layernorm` that fits the schema, but not the other values of the configuration."""
+    """Yield a line for each value of `layernorm` that fits the schema, but not the rest of the configuration."""
     layernorm = config["layernorm"]
     for key, size in (("random_weights", layernorm["random_weights"]), ("trained.size", layernorm["trained"]["size"])):
         if fault := uneven_heads(f"layernorm.{key}.width", size["width"], size["heads"]):

@@ -1,4 +1,4 @@
-"""Causal decoders without positional encoding by Monte Carlo: without parameters, and with random weights.
+"""This module simulates causal decoders without positional encoding: without parameters, and with random weights.
 
 Embeddings are exchangeable, so whatever depends on position comes from the causal mask. Axes: B sequences of a batch,
 L layers, n tokens, d coordinates, H heads.
@@ -62,7 +62,7 @@ class Simulated:
 
 
 def simulate(decoder: Decoder, alpha: float, sequences: int, seed: int, common: Common = "sequence") -> Simulated:
-    """What `sequences` random sequences of anisotropy `alpha` score in every layer.
+    """Return what `sequences` random sequences of anisotropy `alpha` score in every layer.
 
     `common` is the direction that tokens share: drawn anew for each sequence, or all ones. Decoders of one size see the
     same embeddings for the same seed, so that they compare in pairs. Raises ValueError below 2 sequences.
@@ -87,7 +87,7 @@ def simulate(decoder: Decoder, alpha: float, sequences: int, seed: int, common: 
 def embeddings(
     batch: int, n: int, width: int, alpha: float, generator: torch.Generator, common: Common | Tensor = "sequence"
 ) -> Tensor:
-    """Unit vectors of expected pairwise cosine `alpha`, `[batch, n, width]`, float32.
+    """Draw unit vectors of expected pairwise cosine `alpha`, `[batch, n, width]`, float32.
 
     Gaussian tokens plus sqrt(alpha / (1 - alpha)) times a common direction, normed. A tensor `[width]` as `common` is
     the direction of all sequences.
@@ -106,7 +106,7 @@ def embeddings(
 
 
 def direction(x: Tensor, norm: Norm) -> Tensor:
-    """RMSNorm or LayerNorm of `x` [..., d] to length 1 instead of sqrt(d); `x` itself without a norm."""
+    """Bring `x` [..., d] to length 1 by RMSNorm or LayerNorm, instead of sqrt(d); without a norm it stays."""
     if norm == "none":
         return x
     return functional.normalize(x - x.mean(-1, keepdim=True) if norm == "layer" else x, dim=-1)
@@ -167,7 +167,7 @@ class Heads:
 def random_weights(
     shape: Heads, alpha: float, residuals: Sequence[float], sequences: int, seeds: Sequence[int]
 ) -> pd.DataFrame:
-    """Recency of decoders with Gaussian weights, for every norm, residual and seed; a row a number, in `value`.
+    """Return recency of decoders with Gaussian weights, for every norm, residual and seed; a row a number, in `value`.
 
     Columns norm, residual, seed, layer (from 1), head, quantity. Head 0 has the quantity `gram`: recency of the mean
     Gram matrix of what queries and keys are made of, cosines for RMSNorm and LayerNorm; without norm, over its mean

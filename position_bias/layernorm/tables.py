@@ -1,4 +1,4 @@
-"""What the figures of Kim et al. 2026 show: theory over Monte Carlo of the parameter-free decoder.
+"""This module makes what the figures of Kim et al. 2026 show: theory over Monte Carlo of the parameter-free decoder.
 
 Intervals are those of means over sequences, which are independent. All settings of a table see the same embeddings, so
 that curves compare in pairs.
@@ -37,7 +37,7 @@ class Sampling:
 
     @property
     def half_width(self) -> float:
-        """Of an interval, in standard errors of a mean over many sequences: that of the normal distribution."""
+        """Return half of an interval in standard errors of a mean over many sequences, by the normal distribution."""
         return float(ndtri((1 + self.level) / 2))
 
     def run(
@@ -49,7 +49,7 @@ class Sampling:
         placement: Literal["pre", "post"] = "pre",
         common: Common = "sequence",
     ) -> Simulated:
-        """One decoder on embeddings of anisotropy `alpha` (`simulation.simulate`)."""
+        """Run one decoder on embeddings of anisotropy `alpha` (`simulation.simulate`)."""
         decoder = Decoder(self.tokens, self.width, layers, residual, self.strength, norm, placement)
         return simulate(decoder, alpha, self.sequences, self.seed, common)
 
@@ -66,7 +66,7 @@ def score_maps(
 
 
 def closed_form_rows(sampling: Sampling, alphas: Sequence[float]) -> pd.DataFrame:
-    """Layer-2 scores of the last token with each earlier one: the closed form at this width, and measured.
+    """Return layer-2 scores of the last token with each earlier one: the closed form at this width, and measured.
 
     Columns norm (none, rms), residual, anisotropy, position (of the key, from 1), predicted, measured, low, high.
     """
@@ -94,12 +94,12 @@ def closed_form_rows(sampling: Sampling, alphas: Sequence[float]) -> pd.DataFram
 
 
 def evenly(step: float, last: float) -> list[float]:
-    """0, `step`, twice that and so on up to `last`, each as its decimals are read: 0.3, not 3 x 0.1."""
+    """Return 0, `step`, twice that and so on up to `last`, each as its decimals are read: 0.3, not 3 x 0.1."""
     return [round(count * step, 12) for count in range(math.floor(round(last / step, 9)) + 1)]
 
 
 def anisotropy_curves(sampling: Sampling, alphas: Sequence[float], simulated: Sequence[float]) -> pd.DataFrame:
-    """Recency of layer-2 scores with norm against anisotropy, for residuals 0, 1/2, 1 and 2.
+    """Return recency of layer-2 scores with norm against anisotropy, for residuals 0, 1/2, 1 and 2.
 
     Columns residual, anisotropy, predicted (the closed form at this width), limit (at infinite width), measured, low,
     high. Measured are only the anisotropies in `simulated`; elsewhere stands NaN.
@@ -123,7 +123,7 @@ def _mean(sampling: Sampling, residual: float, alpha: float) -> dict[str, float]
 
 
 def depth_curves(sampling: Sampling, alpha: float, layers: int) -> pd.DataFrame:
-    """Recency of the scores of each layer: the recursion, and measured.
+    """Return recency of the scores of each layer: the recursion, and measured.
 
     Columns norm (none, pre, post: RMSNorm), residual, layer (from 1), predicted, measured, low, high. Without norm the
     scale of scores changes with depth: theirs is recency over the mean absolute value of the mean scores below the

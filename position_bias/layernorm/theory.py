@@ -1,4 +1,4 @@
-"""Scores of the parameter-free causal decoder in expectation: closed forms of layer 2, and a recursion to any depth.
+"""This module has expected scores of the parameter-free causal decoder: closed forms of layer 2, and a recursion.
 
 Tokens are unit vectors x_i with E <x_i, x_j> = alpha, the anisotropy. A layer scores s <y_i, y_j> with y the norm of x,
 attends causally with P = softmax, and leaves rho x + P y: s is the strength, rho the residual. Theory takes scores and
@@ -25,7 +25,7 @@ PLACEMENTS: tuple[Placement, ...] = ("none", "pre", "post")
 
 
 def first_weights(n: int, alpha: float, strength: float) -> tuple[Array, Array]:
-    """Layer-1 attention of token i to itself, a_i, and to each earlier token, b_i, both `[n]`.
+    """Return layer-1 attention of token i to itself, a_i, and to each earlier token, b_i, both `[n]`.
 
     The logits are s and s alpha, so with E = e^(s (1 - alpha)) they are E / (E + i - 1) and 1 / (E + i - 1).
     """
@@ -35,7 +35,7 @@ def first_weights(n: int, alpha: float, strength: float) -> tuple[Array, Array]:
 
 
 def pull(n: int, alpha: float, strength: float, width: int | None) -> Array:
-    """c_i: what attention to the i - 1 earlier tokens adds to the token's own share at finite width, `[n]`; None is 0.
+    """Return c_i: what attention to the i - 1 earlier tokens adds to the token's own share, `[n]`; 0 at infinite width.
 
     Tokens that happen to lie along x_i score higher. To first order in 1/d, P_ik gains s <x_i, x_k - E x_k> b_i; as x_k
     varies by (1 - alpha) / d in every direction, the sum over k is c_i x_i with c_i = s (1 - alpha) (i - 1) b_i / d.
@@ -49,7 +49,7 @@ def pull(n: int, alpha: float, strength: float, width: int | None) -> Array:
 
 
 def squared_norms(n: int, alpha: float, rho: float, strength: float, width: int | None = None) -> Array:
-    """q_j, the expected squared norms of what layer 1 leaves, `[n]`: strictly decreasing at infinite width.
+    """Return q_j, the expected squared norms of what layer 1 leaves, `[n]`: strictly decreasing at infinite width.
 
     Common to all tokens is (1 + rho)^2 alpha. The rest of the tokens is uncorrelated, so their squared weights add up:
     (rho + a_j)^2 + (j - 1) b_j^2. Its last part, (E^2 + j - 1) / (E + j - 1)^2, falls with j because E >= 1.
@@ -60,7 +60,7 @@ def squared_norms(n: int, alpha: float, rho: float, strength: float, width: int 
 
 
 def second_scores(n: int, alpha: float, rho: float, strength: float, *, norm: bool, width: int | None = None) -> Array:
-    """Layer-2 scores S, `[n, n]`, without a norm or with one; `width` adds the first correction for finite width.
+    """Return layer-2 scores S, `[n, n]`, without or with a norm; `width` adds the first correction for finite width.
 
     Without: (1 + rho)^2 alpha + (1 - alpha) (1 + rho) b_i for j < i, which knows nothing of j. With: that over
     sqrt(q_i q_j), which grows strictly with j (the theorem). Corrected, a_i gains c_i, and with it the sum 1 + rho of a
@@ -79,7 +79,7 @@ def second_scores(n: int, alpha: float, rho: float, strength: float, *, norm: bo
 
 
 def gram_recursion(n: int, alpha: float, rho: float, strength: float, layers: int, norm: Placement) -> Array:
-    """Scores of every layer, `[layers, n, n]`, by recursion on the Gram matrix G of the residual stream.
+    """Return scores of every layer, `[layers, n, n]`, by recursion on the Gram matrix G of the residual stream.
 
     With D the square roots of its diagonal, y has the Gram matrix D^-1 G D^-1, and the stream becomes M x with
     M = rho + P D^-1 (pre), or (rho + P) D^-1 (post, where the norm is of the sum); without norm, D = 1. Layers 1 and 2
@@ -104,7 +104,7 @@ def gram_recursion(n: int, alpha: float, rho: float, strength: float, layers: in
 
 
 def second_scores_of_averages(later: npt.ArrayLike, earlier: npt.ArrayLike, alpha: float) -> Array:
-    """Layer-2 scores with norm of token i = `later` on j = `earlier` where layers only average: s = 0, rho = 0.
+    """Score token i = `later` on j = `earlier` in layer 2 with norm, where layers only average: s = 0, rho = 0.
 
     sqrt((alpha + (1 - alpha) / i) / (alpha + (1 - alpha) / j)), so sqrt(j / i) at alpha = 0.
     """
@@ -114,13 +114,13 @@ def second_scores_of_averages(later: npt.ArrayLike, earlier: npt.ArrayLike, alph
 
 
 def third_scores_of_averages(ratio: npt.ArrayLike) -> Array:
-    """Layer-3 scores with norm for tokens at r = j / i, s = 0, rho = 0, alpha = 0, many tokens: 2 sqrt(r) - r."""
+    """Return layer-3 scores with norm at r = j / i, s = 0, rho = 0, alpha = 0, many tokens: 2 sqrt(r) - r."""
     r = np.asarray(ratio, np.float64)
     return 2 * np.sqrt(r) - r
 
 
 def third_products_of_averages(later: npt.ArrayLike, earlier: npt.ArrayLike) -> Array:
-    """As `third_scores_of_averages` without norm: (2 + ln(i / j)) / i, which falls with j; i = `later`, j = `earlier`.
+    """Return the scores of layer 3 without norm: (2 + ln(i / j)) / i, which falls with j; i = `later`, j = `earlier`.
 
     Exactly it is (2 + H_i - H_j - H_j / j) / i with harmonic numbers H.
     """
@@ -132,19 +132,19 @@ def third_products_of_averages(later: npt.ArrayLike, earlier: npt.ArrayLike) -> 
 
 
 def checked_anisotropy(alpha: float) -> float:
-    """`alpha` if tokens can have it and still differ."""
+    """Return `alpha` if tokens can have it and still differ."""
     if not 0 <= alpha < 1:
         raise ValueError(f"alpha = {alpha}: the expected cosine of two tokens lies in [0, 1)")
     return alpha
 
 
 def checked_residual(rho: float) -> float:
-    """`rho` if it is finite and at least 0."""
+    """Return `rho` if it is finite and at least 0."""
     return _not_negative("rho", rho)
 
 
 def checked_strength(strength: float) -> float:
-    """`strength` if it is finite and at least 0."""
+    """Return `strength` if it is finite and at least 0."""
     return _not_negative("strength", strength)
 
 

@@ -1,4 +1,4 @@
-"""Small decoders without positional encoding, trained with and without norms: what would settle the paper's claim.
+"""Small decoders without positional encoding are trained with and without norms, which would settle the paper's claim.
 
 Their data is exchangeable: every sequence draws token frequencies of its own and then tokens independently, so that the
 order of what was read says nothing about the next token. Whatever order attention prefers comes from the architecture.
@@ -40,7 +40,7 @@ class Data:
             raise ValueError(f"tokens = {self.tokens}: recency needs more than {recency.FIRST_ROW}")
 
     def sequences(self, seeds: Sequence[int], purpose: object, count: int, device: str) -> Tensor:
-        """`[S, count, tokens + 1]`, int64: what a seed draws depends on it, the purpose and the device."""
+        """Draw `[S, count, tokens + 1]`, int64: what a seed draws depends on it, the purpose and the device."""
         return torch.stack([self._drawn(runtime.seed(seed, "exchangeable", purpose), count, device) for seed in seeds])
 
     def _drawn(self, seed: int, count: int, device: str) -> Tensor:
@@ -126,7 +126,7 @@ def sweep(
     batch: int,
     held_out: int,
 ) -> pd.DataFrame:
-    """Held-out loss of every network at every learning rate: a row a seed, missing where it diverged.
+    """Return the held-out loss of every network at every learning rate: a row a seed, missing where it diverged.
 
     Columns norm, learning_rate, seed, loss (nats a token).
     """

@@ -1,4 +1,4 @@
-"""What Zsamboki et al. 2025 claim of norms after attention, with claims that we add.
+"""These checks judge what Zsamboki et al. 2025 claim of norms after attention, with claims that we add.
 
 They are judged on networks that were trained, and on networks built by hand.
 
@@ -63,7 +63,7 @@ def checks(
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """Verdicts in the schema of `verdict.COLUMNS`.
+    """Return verdicts in the schema of `verdict.COLUMNS`.
 
     `tests` joins those of all tasks: columns task, scheme, seed, length, quantity, value, trained (L). `dimension` has
     width beside them, `averaging` has decay, weights and eta (`experiments.by_width`, `by_average`). `construction` is

@@ -1,4 +1,4 @@
-"""Our decoder that solves the Set Complement Task by hand: constant attention, simplex embeddings, d = v - 1.
+"""Our decoder solves the Set Complement Task by hand: constant attention, simplex embeddings, d = v - 1.
 
 Attention is uniform, values are embeddings, and the read-out scores tokens by minus the product with what attention has
 averaged. Absent tokens get one logit, present ones another, with a gap as in `theory.LAWS`: C/s where the average is
@@ -27,7 +27,7 @@ LAW: dict[Scheme, str] = {"none": theory.DISPERSED, "peri": theory.NORMALISED}
 
 
 def weights(v: int, scheme: Scheme, strength: float) -> tuple[Architecture, Mapping[str, Tensor]]:
-    """The network of a scheme and its parameters, float64, one member.
+    """Return the network of a scheme and its parameters, float64, one member.
 
     Logits are `strength` times minus the product of a simplex vector with the mean of those present, which under `peri`
     is scaled to norm 1 first.
@@ -51,7 +51,7 @@ def weights(v: int, scheme: Scheme, strength: float) -> tuple[Architecture, Mapp
 
 
 def distances(v: int, strength: float, sequences: int, seed: int) -> pd.DataFrame:
-    """Total variation distance of the construction beside its prediction, for s = 1 .. v - 1 tokens present.
+    """Return the total variation distance of the construction beside its prediction, for s = 1 .. v - 1 tokens present.
 
     Columns scheme, v, length (s), predicted, measured (the mean over `sequences`), low and high (their range).
     """

@@ -1,4 +1,4 @@
-"""The trainings that figures compare: by scheme, by width, by averaged weights, for stability; and learning rates.
+"""These are the trainings that figures compare: by scheme, width, averaged weights, stability; and learning rates.
 
 Each is a table, a row a number. Seeds share data and, at one size, initial weights, so that what is compared is paired.
 """
@@ -128,7 +128,7 @@ def stability(
     seeds: Sequence[int],
     place: Place,
 ) -> pd.DataFrame:
-    """Loss and gradient norm at every iteration, without warmup of any scheme, size and learning rate.
+    """Return loss and gradient norm at every iteration, without warmup of any scheme, size and learning rate.
 
     Columns of `training.history`, scheme, layers and learning_rate. What diverges stays, as NaN.
     """

@@ -1,4 +1,4 @@
-"""The formal languages of Zsamboki et al. 2025 as finite automata: bounded Dyck languages and those of Tomita (1982).
+"""The formal languages of Zsamboki et al. 2025 are finite automata: bounded Dyck languages and those of Tomita (1982).
 
 A state is live if some word can still be reached from it. Languages hold live states only; a symbol after which no
 word can be reached leads to state -1, dead. So the legal symbols of a state are those that do not lead there.
@@ -64,7 +64,7 @@ def language(name: str) -> Language:
 
 
 def dyck(kinds: int, depth: int) -> Language:
-    """Well-nested brackets of some `kinds`, at most `depth` open at once: Dyck(k, m).
+    """Return the language of well-nested brackets of some `kinds`, at most `depth` open at once: Dyck(k, m).
 
     Symbols 0..k-1 open, k..2k-1 close; a state is a stack of open brackets.
     """
@@ -86,7 +86,7 @@ def dyck(kinds: int, depth: int) -> Language:
 
 
 def tomita(number: int) -> Language:
-    """A language of Tomita over the symbols 0 and 1:
+    """Return a language of Tomita over the symbols 0 and 1:
 
     1: 1*. 2: (10)*. 3: no odd run of 0s anywhere after an odd run of 1s, that is the complement of
     ((0|1)*0)*1(11)*(0(0|1)*1)*0(00)*(1(0|1)*)*. 4: no 000. 5: even numbers of 0s and of 1s. 6: the number of 0s less
@@ -104,7 +104,7 @@ def legal_outputs(language: Language) -> Mask:
 
 
 def uniform_choices(language: Language) -> Array:
-    """Probabilities of the next symbol, uniform among the live ones, `[states, symbols]`.
+    """Return the probabilities of the next symbol, uniform among the live ones, `[states, symbols]`.
 
     Raises ValueError where a state has no live symbol, since a walk through it could not reach every length. No
     language of this module has such a state.
@@ -116,7 +116,7 @@ def uniform_choices(language: Language) -> Array:
 
 
 def choices_to_words(language: Language, length: int) -> Array:
-    """As `uniform_choices`, given that `length` symbols make a word: `[length, states, symbols]`, from the first on.
+    """Return `uniform_choices`, given that `length` symbols make a word: `[length, states, symbols]`, first to last.
 
     Each choice is weighted with the probability that the uniform walk from there on ends as a word (counted backwards),
     so that a walk by these probabilities is the uniform walk conditioned on its end. Zeros in states out of which there

@@ -22,12 +22,12 @@ MINIMAL, LANGUAGE = "set_complement", "languages"  # the parts of the configurat
 
 
 def part_of(task: str) -> str:
-    """The part of the configuration that a task stands in."""
+    """Return the part of the configuration that a task stands in."""
     return MINIMAL if task.startswith("set-complement") else LANGUAGE
 
 
 def faults(config: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each value of `postnorm` that fits the schema, but not the other values of the configuration."""
+    """Yield a line for each value of `postnorm` that fits the schema, but not the rest of the configuration."""
     postnorm = config["postnorm"]
     for name, length in postnorm[MINIMAL]["lengths"].items():
         yield from _faults_of_complement(f"postnorm.{MINIMAL}.lengths", name, length)

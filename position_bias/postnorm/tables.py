@@ -1,4 +1,4 @@
-"""Columns of the tables that trainings and the construction write, as checks and figures read them."""
+"""These are the columns of the tables that trainings and the construction write, as checks and figures read them."""
 
 TESTS = ["task", "scheme", "seed", "length", "quantity", "value", "trained"]  # trained: the length in training
 DIMENSION = [*TESTS, "width"]

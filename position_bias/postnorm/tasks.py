@@ -1,4 +1,4 @@
-"""The tasks of Zsamboki et al. 2025: sequences, and after each token which outputs are legal next.
+"""The tasks of Zsamboki et al. 2025 draw sequences, and say after each token which outputs are legal next.
 
 The target of a position is one of its legal outputs, at random. Everything is drawn for several seeds at once, on the
 CPU; what each seed draws depends on the task, the seed, the purpose and the numbers asked for, not on its mates.
@@ -39,15 +39,15 @@ class Task(Protocol):
 
     @property
     def inputs(self) -> int:
-        """Number of different tokens."""
+        """Count the different tokens."""
 
     @property
     def outputs(self) -> int:
-        """Number of outputs to choose among."""
+        """Count the outputs to choose among."""
 
     @property
     def longest(self) -> int | None:
-        """The greatest length; None where there is no limit."""
+        """Return the greatest length; None where there is no limit."""
 
     def sequences(self, seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
         """`count` sequences of a `length` for each seed; another `purpose` gives others.
@@ -181,7 +181,7 @@ def fits(task: Task, length: int) -> bool:
 
 
 def draw_targets(legal: Tensor, uniform: Tensor) -> Tensor:
-    """One of the `legal[..., outputs]` at random, each as likely, int64 `[...]`, by numbers `uniform[...]` in [0, 1).
+    """Draw one of the `legal[..., outputs]`, each as likely, int64 `[...]`, by numbers `uniform[...]` in [0, 1).
 
     Raises ValueError where nothing is legal.
     """
@@ -193,7 +193,7 @@ def draw_targets(legal: Tensor, uniform: Tensor) -> Tensor:
 
 
 def words(language: Language, seeds: Sequence[int], purpose: object, count: int, length: int) -> tuple[Tensor, Tensor]:
-    """Words of exactly `length` symbols and near misses, both tokens `[S, count, length + 1]` with the begin token.
+    """Draw words of `length` symbols and near misses, both tokens `[S, count, length + 1]` with the begin token.
 
     A word is the walk of `Formal`, conditioned on being a word of which some replacement of one symbol is none; its
     near miss is one of these replacements, each as likely. So the two differ in one token. Raises ValueError where

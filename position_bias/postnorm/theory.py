@@ -31,7 +31,7 @@ LAWS: dict[str, Callable[[Array, int, float], Array]] = {
 
 
 def law_gap(law: str, s: npt.ArrayLike, v: int, constant: float) -> Array:
-    """Logit gap that `LAWS[law]` gives to `s` present tokens, same shape; `constant` is its C > 0."""
+    """Return the logit gap that `LAWS[law]` gives to `s` present tokens, same shape; `constant` is its C > 0."""
     if law not in LAWS:
         raise ValueError(f"law = {law!r} is unknown; choose one of {', '.join(LAWS)}")
     if not 0 < constant < np.inf:
@@ -40,7 +40,9 @@ def law_gap(law: str, s: npt.ArrayLike, v: int, constant: float) -> Array:
 
 
 def total_variation(s: npt.ArrayLike, v: int, gap: npt.ArrayLike) -> Array:
-    """Total variation distance to the target, s e^-g / (s e^-g + v - s): the mass on present tokens. Broadcasts.
+    """Return the total variation distance to the target, s e^-g / (s e^-g + v - s): the mass on present tokens.
+
+    Arguments broadcast.
 
     With equal logits (g = 0) it is s/v.
     """
@@ -49,12 +51,12 @@ def total_variation(s: npt.ArrayLike, v: int, gap: npt.ArrayLike) -> Array:
 
 
 def simplex(v: int) -> Array:
-    """A regular simplex, `[v, v - 1]`: v unit vectors with inner products -1 / (v - 1), which sum to 0."""
+    """Return a regular simplex, `[v, v - 1]`: v unit vectors with inner products -1 / (v - 1), which sum to 0."""
     return helmert(_checked_vocabulary(v)).T * np.sqrt(v / (v - 1))
 
 
 def simplex_constant(law: str, v: int) -> float:
-    """C of our construction, which reads the mean of present embeddings of `simplex(v)` with the simplex itself.
+    """Return C of our construction, which reads the mean of present embeddings of `simplex(v)` with the simplex itself.
 
     The mean m of s embeddings has the product (v - s) / (s (v - 1)) with a present one and -1 / (v - 1) with an absent
     one: a difference of v / ((v - 1) s). Its norm is the root of (v - s) / (s (v - 1)), so that the difference for
@@ -67,7 +69,7 @@ def simplex_constant(law: str, v: int) -> float:
 
 
 def centring(v: int) -> Array:
-    """I - J/v, `[v, v]`: what a network has to make of the counts of tokens, up to a factor (section 4.2).
+    """Return I - J/v, `[v, v]`: what a network has to make of the counts of tokens, up to a factor (section 4.2).
 
     Logits of all sets of present tokens need its v - 1 directions, hence d >= v - 1.
     """

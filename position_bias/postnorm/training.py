@@ -1,4 +1,4 @@
-"""Decoders under every scheme of norms, trained on short sequences of a task and tested on longer ones."""
+"""Decoders under every scheme of norms are trained on short sequences of a task and tested on longer ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def architecture(task: Task, scheme: str, size: Size) -> Architecture:
-    """The network of a scheme for a task. Raises ValueError for an unknown scheme."""
+    """Return the network of a scheme for a task. Raises ValueError for an unknown scheme."""
     if scheme not in SCHEMES:
         raise ValueError(f"scheme = {scheme!r} is not known; use one of {', '.join(SCHEMES)}")
     placement, final = SCHEMES[scheme]
@@ -229,7 +229,7 @@ def _least_probability(weights: Mapping[str, Tensor], network: Architecture, tok
 
 
 def history(outcome: Outcome, seeds: Sequence[int], points: int) -> pd.DataFrame:
-    """Loss and gradient norm along training, in at most `points` stretches of iterations.
+    """Return loss and gradient norm along training, in at most `points` stretches of iterations.
 
     A row a stretch and seed: seed, iteration (its last), loss and gradient_norm (means over it), highest_loss and
     highest_gradient_norm.

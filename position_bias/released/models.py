@@ -1,4 +1,4 @@
-"""The released models, their data sets, and the ways to read the released numbers."""
+"""This module names the released models, their data sets, and the ways to read the released numbers."""
 
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,7 @@ class Model(NamedTuple):
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """By which slopes its rows of the tables are judged: `doubled` for Falcon alone.
+        """Say by which slopes its rows of the tables are judged: `doubled` for Falcon alone.
 
         The eager attention of Falcon in transformers 4.57.3, which the authors' code is locked to, adds ALiBi twice.
         """
@@ -34,7 +34,7 @@ class Variant(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As files are called: c.released.faithful."""
+        """Return the name that files have: c.released.faithful."""
         return ".".join(self)
 
 

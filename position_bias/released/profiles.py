@@ -1,4 +1,4 @@
-"""Profiles that the released schedules predict, by every variant, at any length.
+"""The released schedules predict profiles, by every variant, at any length.
 
 Lambda and content were measured at 256 tokens; at another length they are taken as they are.
 """
@@ -19,7 +19,7 @@ SAMPLED = 200  # points of a long profile that are kept, evenly spaced by the lo
 
 
 def profile(n: int, variant: Variant, schedule: Schedule, slopes: Mapping[Rule, Array], head_dim: int) -> Array:
-    """Influence of each of n tokens on the last [n], by a variant of Section 6.2.
+    """Return the influence of each of n tokens on the last [n], by a variant of Section 6.2.
 
     (a) has lambda = 1 and no content, (b) the released lambda, (c) the released content too: as the authors add it, or
     divided by sqrt(head_dim) as attention has it.
@@ -38,7 +38,7 @@ def along_lengths(
     slopes: Mapping[Rule, Array],
     head_dim: int,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """How profiles change with the number of tokens.
+    """Follow how profiles change with the number of tokens.
 
     Returns samples of each profile (variant, slopes, content, n, distance to the last token, value) and what sums it
     up (variant, slopes, content, n, statistic, value): the shares of the first token, of the first half and of the

@@ -138,7 +138,7 @@ def _entry(path: str, configured: Any, *keys: str) -> Any:
 
 
 def released_slopes(heads: int) -> Array:
-    """ALiBi slopes of the authors' configurations [heads]: 2^(-8 h/H) for every H, a power of two or not."""
+    """Return the ALiBi slopes of the authors' configurations [heads]: 2^(-8 h/H) for every H, a power of two or not."""
     return 2.0 ** (-8.0 * np.arange(1, heads + 1) / heads)
 
 

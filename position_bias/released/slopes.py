@@ -1,4 +1,4 @@
-"""Effective ALiBi slopes of the released models, by either rule."""
+"""This module gives effective ALiBi slopes of the released models, by either rule."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from position_bias.released.schedules import released_slopes
 
 
 def slopes_of(model: Model) -> dict[Rule, NDArray[np.float64]]:
-    """Slopes [heads] by rule: `released` as the authors configured them, `faithful` as the model's code applies them.
+    """Return slopes [heads] by rule: `released` as the authors configured them, `faithful` as the model applies them.
 
     `doubled` is twice `faithful`: what a model sees where ALiBi is added twice (`Model.rules`).
 

@@ -1,4 +1,4 @@
-"""Where the released numbers come from: tidy tables, a copy of the authors' repository, or an archive of it.
+"""The released numbers come from tidy tables, a copy of the authors' repository, or an archive of it.
 
 Every fault ends in one line that names the key `released.source`, its value and the remedy.
 """
@@ -39,7 +39,7 @@ def is_address(source: str) -> bool:
 
 
 def files(source: str | None) -> list[Path]:
-    """Files on this disk that the source is read from, sorted by path; none of an address or where nothing is."""
+    """List files on this disk that the source is read from, sorted by path; none of an address or where nothing is."""
     if source is None or is_address(source):
         return []
     tables = [Path(source, name) for name in TABLES if Path(source, name).is_file()]
@@ -47,7 +47,7 @@ def files(source: str | None) -> list[Path]:
 
 
 def read(source: str | None, sha256: str | None = None) -> Contents:
-    """The files that hold the released numbers: the tables, or the configurations below `CONFIGURATIONS`.
+    """Read the files that hold the released numbers: the tables, or the configurations below `CONFIGURATIONS`.
 
     `sha256` is that of `fingerprint`: an archive must have it, a directory where it is given. Raises InputError where
     the source is missing, incomplete or not reachable, is no archive, or has another sha256.
@@ -75,7 +75,7 @@ def read(source: str | None, sha256: str | None = None) -> Contents:
 
 
 def fingerprint(contents: Mapping[str, bytes]) -> str:
-    """SHA-256 over contents, sorted by path: archives of one commit may differ in their bytes, but not in this."""
+    """Take SHA-256 over contents, sorted by path: archives of one commit may differ in their bytes, but not in this."""
     total = hashlib.sha256()
     for path, content in sorted(contents.items()):
         total.update(f"{path}\0{len(content)}\0".encode())
@@ -84,7 +84,7 @@ def fingerprint(contents: Mapping[str, bytes]) -> str:
 
 
 def unpacked(source: str, archive: bytes) -> Contents:
-    """Configurations in a tar archive of the repository, whose files stand below one folder of any name.
+    """Read configurations in a tar archive of the repository, whose files stand below one folder of any name.
 
     They are read in memory: no path of the archive ever meets the disk. Raises InputError as `read` does.
     """

@@ -33,7 +33,7 @@ class Bounds(NamedTuple):
 
 
 def bounds(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> Bounds:
-    """Bounds on (d) from its printed distance to each of some profiles [n], each printed to within `ROUNDING`.
+    """Bound (d) by its printed distance to each of some profiles [n], each printed to within `ROUNDING`.
 
     Profiles without a printed distance say nothing.
     """
@@ -49,7 +49,7 @@ def bounds(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> Bound
 
 
 def table(profiles: Mapping[tuple[str, str], Mapping[Variant, Array]], printed: pd.DataFrame) -> pd.DataFrame:
-    """One row for each model, data set, rule of slopes and scale of content, and lambda of (b).
+    """Make one row for each model, data set, rule of slopes and scale of content, and lambda of (b).
 
     `profiles` maps model and data set to the profile [n] of every variant; `printed` has columns dataset, model,
     variant and value, named as the paper names them, with distances at n tokens. A distance that is not printed is NaN.
@@ -99,7 +99,7 @@ def _judged(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> dict
 
 
 def printed_at(n: int, printed: pd.DataFrame) -> pd.DataFrame:
-    """Each printed distance at n tokens once: Table 3 repeats what Table 2 has, without (a)."""
+    """Return each printed distance at n tokens once: Table 3 repeats what Table 2 has, without (a)."""
     return printed[printed["n"] == n].drop_duplicates(["dataset", "model", "variant"])
 
 

@@ -16,7 +16,7 @@ LABELS = ["model", "dataset", "n", "variant", "slopes", "content"]
 
 
 def read_profiles(paths: Iterable[str | Path]) -> pd.DataFrame:
-    """The profiles in one table, with columns `LABELS`, position (0 the first token) and value.
+    """Read the profiles in one table, with columns `LABELS`, position (0 the first token) and value.
 
     Raises InputError where one cannot be read.
     """
@@ -35,7 +35,7 @@ def labels_of(path: Path) -> dict[str, str | int]:
 
 
 def by_variant(profiles: pd.DataFrame) -> dict[tuple[str, str], dict[Variant, Array]]:
-    """Profiles [n] of every variant, by model and data set, from a table with one length."""
+    """Return profiles [n] of every variant, by model and data set, from a table with one length."""
     found: dict[tuple[str, str], dict[Variant, Array]] = {}
     for _, rows in profiles.groupby(LABELS, sort=False):
         of = rows.iloc[0]
@@ -45,7 +45,7 @@ def by_variant(profiles: pd.DataFrame) -> dict[tuple[str, str], dict[Variant, Ar
 
 
 def read_schedule(mixing: str | Path, content: str | Path) -> Schedule:
-    """A schedule from its two tables, whose rows are in order. Raises InputError where one cannot be read."""
+    """Read a schedule from its two tables, whose rows are in order. Raises InputError where one cannot be read."""
     layers = artifacts.read_table(mixing, ["layer", "lambda"])["lambda"].to_numpy(float)
     heads = artifacts.read_table(content, ["layer", "head", "base", "diagonal"])
     base, diagonal = (heads[name].to_numpy(float).reshape(len(layers), -1) for name in ("base", "diagonal"))
@@ -53,6 +53,6 @@ def read_schedule(mixing: str | Path, content: str | Path) -> Schedule:
 
 
 def read_slopes(path: str | Path) -> dict[Rule, Array]:
-    """Slopes [heads] by rule. Raises InputError where the table cannot be read."""
+    """Read slopes [heads] by rule. Raises InputError where the table cannot be read."""
     table = artifacts.read_table(path, list(RULES))
     return {rule: table[rule].to_numpy(float) for rule in RULES}

@@ -1,4 +1,4 @@
-"""Rollout variants of Section 6.2 of `structural`, and how far each lies from the measured influence.
+"""This module takes rollout variants of Section 6.2 of `structural`, and how far each lies from the measured influence.
 
 (a) attention only; (b) residual-aware; (c) residual-aware with content; `half`, the fixed mixing of Abnar and
 Zuidema (2020); `measured`, the measured mean attention in place of a model of it; and two null profiles, `uniform`
@@ -60,7 +60,7 @@ class Profile:
 
 
 def profiles(measured: Measured, weights: Array) -> Iterator[Profile]:
-    """Every variant, measured means taken with each row of `weights` [R, N] over the prompts; (d) comes first.
+    """Make every variant, measured means taken with each row of `weights` [R, N] over the prompts; (d) comes first.
 
     The mean attention is kept over all prompts only, so that `measured` varies through lambda alone.
     """
@@ -93,17 +93,17 @@ def middle(profile: Array) -> Array:
 
 
 def argmin_position(profile: Array) -> Array:
-    """Where the profile is lowest, as a share of n - 1."""
+    """Return where the profile is lowest, as a share of n - 1."""
     return np.asarray(profile.argmin(-1) / (profile.shape[-1] - 1))
 
 
 def ratio(part: Array, whole: Array) -> Array:
-    """part / whole, NaN where the whole is 0 (the null profile `last` has no middle)."""
+    """Return part / whole, NaN where the whole is 0 (the null profile `last` has no middle)."""
     return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
 
 
 def first_over_predicted_minimum(profile: Array, influence: Array) -> Array:
-    """Influence of the first token over that of the position where `profile` is lowest.
+    """Divide influence of the first token by that of the position where `profile` is lowest.
 
     Above 1, the influence falls and rises as predicted. Dividing by its own minimum instead would exceed 1 by chance.
     """
@@ -131,7 +131,7 @@ DISTANCE: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def compare(measured: Measured, replicates: int, level: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Profiles with intervals, and the statistics of each for all prompts and for every bootstrap replicate.
+    """Return profiles with intervals, and the statistics of each for all prompts and for every bootstrap replicate.
 
     Prompts are resampled jointly: one resample gives lambda, content and influence together. Returns the two tables of
     `tabulate`, the second with the trend of lambda over depth (Section 6.1) besides.
@@ -142,7 +142,7 @@ def compare(measured: Measured, replicates: int, level: float, seed: int) -> tup
 
 
 def prompt_weights(prompts: int, replicates: int, seed: int) -> dict[int, Array]:
-    """Weights [R, N] over prompts by the number of the first replicate: -1 all prompts as they are, 0 the resampled."""
+    """Weigh prompts [R, N] by the number of the first replicate: -1 all prompts as they are, 0 the resampled."""
     everything = np.full((1, prompts), 1 / prompts)
     return {-1: everything, 0: statistics.bootstrap_weights(prompts, replicates, seed)}
 
@@ -171,7 +171,7 @@ def tabulate(
 
 
 def summary(values: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Point value and percentile interval of every statistic in the second table of `compare`."""
+    """Return point value and percentile interval of every statistic in the second table of `compare`."""
     keys = ["estimator", "variant", "statistic"]
     wide = values.pivot(index="replicate", columns=keys, values="value")
     low, high = statistics.percentile_interval(wide[wide.index >= 0], level)
@@ -186,7 +186,7 @@ def _statistics(profile: Profile, influence: Array) -> dict[str, Array]:
 
 
 def depth_trends(mixing: Mapping[str, Array], weights: Mapping[int, Array]) -> pd.DataFrame:
-    """Spearman correlation of lambda with depth (Section 6.1): -1 where attention contributes less layer by layer.
+    """Return Spearman's correlation of lambda with depth (Section 6.1): -1 where attention adds less layer by layer.
 
     `mixing` holds lambda [N, L] of each estimator; as the second table of `tabulate`.
     """

@@ -1,4 +1,4 @@
-"""Rollout through attention that knows distances alone: each head weighs the key at distance k by w(k) = e^g(k).
+"""This module rolls out attention that knows distances alone: a head weighs the key at distance k by w(k) = e^g(k).
 
 Row i of a head is w(i - j) / Z_i on the tokens j that it reads, with Z_i = w(0) + ... + w(i): a Toeplitz matrix with
 scaled rows. So a row vector p meets it as one correlation of p / Z with w, which Fourier transforms compute in
@@ -34,7 +34,7 @@ def kernel_attention(kernel: npt.ArrayLike, window: int | None = None) -> Array:
 
 
 def kernel_last_rows(kernels: npt.ArrayLike, windows: Sequence[int | None], mixings: Iterable[npt.ArrayLike]) -> Array:
-    """Last rows `[R, n]` of rollouts through heads with the kernels `[T, H, n]` and windows `[T]`: one a mixing `[T]`.
+    """Return last rows `[R, n]` of rollouts by heads with kernels `[T, H, n]` and windows `[T]`: one a mixing `[T]`.
 
     They agree with those through `kernel_attention` to 1e-12, absolute; smaller shares are noise of that size or 0.
     """

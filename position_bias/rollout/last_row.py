@@ -1,4 +1,4 @@
-"""Residual-aware attention rollout: how much of each input token reaches the last one (section 3 of the paper).
+"""Residual-aware attention rollout tells how much of each input token reaches the last one (section 3 of the paper).
 
 One layer moves information by R = (1 - lambda) I + lambda A, and T of them by P = R_T ... R_1. The profile is the last
 row of P. `dense_last_row` multiplies it out and is the one to read. `last_row` gives the same numbers without building
@@ -37,12 +37,12 @@ LEAST_TOGETHER = 8  # but fewer heads than this would waste SIMD
 
 
 def transition(attention: Array, mixing: float) -> Array:
-    """R = (1 - lambda) I + lambda A of one layer, `[n, n]`, from its attention `[n, n]` and its mixing lambda."""
+    """Return R = (1 - lambda) I + lambda A of one layer, `[n, n]`, from its attention `[n, n]` and lambda."""
     return (1 - mixing) * np.eye(len(attention)) + mixing * attention
 
 
 def rollout_matrix(transitions: Iterable[Array]) -> Array:
-    """P = R_T ... R_1, `[n, n]`, from at least one transition `[n, n]`, first layer first."""
+    """Return P = R_T ... R_1, `[n, n]`, from at least one transition `[n, n]`, first layer first."""
     layers = iter(transitions)
     try:
         rollout = next(layers)
@@ -80,7 +80,7 @@ def last_row(
     diagonal: npt.ArrayLike | None = None,
     window: int | None = None,
 ) -> Array:
-    """Influence of each of n tokens on the last one, `[n]`, summing to 1: the last row of the rollout.
+    """Return the influence of each of n tokens on the last one, `[n]`, summing to 1: the last row of the rollout.
 
     `mixing[T]` holds lambda of each layer, first layer first, within [0, 1]; `slopes[H]` the ALiBi slopes (0: no
     positional bias); `diagonal[T, H]` the logit that each head adds where a token reads itself (Prop. 4.5). Each

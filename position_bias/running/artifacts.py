@@ -1,4 +1,4 @@
-"""Artifacts on disk: tensors in safetensors, tables in CSV or parquet; written whole, checked when read.
+"""Artifacts on disk are tensors in safetensors and tables in CSV or parquet; written whole, checked when read.
 
 Tensors and their labels carry checksums, pages of parquet too: no bit of them changes unnoticed. Tables in CSV are for
 people to read and edit: another number in the place of a number, or whole lines gone, no reader can tell.
@@ -62,7 +62,7 @@ def read_tensors(path: str | Path, *names: str) -> Tensors:
 
 
 def read_labels(path: str | Path) -> dict[str, Any]:
-    """The labels that `write_tensors` was given. Raises InputError as `read_tensors` does."""
+    """Read the labels that `write_tensors` was given. Raises InputError as `read_tensors` does."""
     with _opened(path) as file:
         labels: dict[str, Any] = _described(path, file)["labels"]
     return labels
@@ -147,7 +147,7 @@ def _parsed(path: Path) -> pd.DataFrame:
 
 
 def read_tables(paths: Sequence[str | Path], columns: Sequence[str], *, undefined: bool = False) -> pd.DataFrame:
-    """The rows of several tables, in order; each is read as by `read_table`."""
+    """Read the rows of several tables, in order; each is read as by `read_table`."""
     return pd.concat([read_table(path, columns, undefined=undefined) for path in paths], ignore_index=True)
 
 

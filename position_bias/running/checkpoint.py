@@ -1,4 +1,4 @@
-"""Checkpoints: all that a training needs to go on after an interruption, in a safetensors file that names its run."""
+"""A checkpoint holds all that a training needs to go on after a kill, in a safetensors file that names its run."""
 
 import hashlib
 import json
@@ -42,7 +42,7 @@ class Place:
         return {"device": self.device, "torch": torch.__version__}
 
     def apart(self, *names: str) -> "Place":
-        """The place of one of several trainings of a job: a folder of its own in this one's."""
+        """Return the place of one of several trainings of a job: a folder of its own in this one's."""
         return replace(self, folder=self.folder / "_".join(names))
 
 
@@ -57,7 +57,7 @@ class State:
 
 
 def fingerprint(settings: object, arrays: Mapping[str, NDArray[Any]]) -> str:
-    """A checksum of all that decides the outcome of a training, to tell one run's checkpoint from another's."""
+    """Take a checksum of all that decides the outcome of a training, to tell one run's checkpoint from another's."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(json.dumps([settings, torch.__version__, products.in_use()], default=str).encode())
     for name, array in arrays.items():
@@ -94,7 +94,7 @@ def read(path: Path, run: str) -> State:
 
 
 def resumed(path: Path, run: str, description: str) -> State | None:
-    """As `read`, but None where there is nothing to go on from; a checkpoint of no use is reported."""
+    """Read as `read` does, but give None where there is nothing to go on from; a checkpoint of no use is reported."""
     try:
         return read(path, run)
     except FileNotFoundError:
@@ -105,7 +105,7 @@ def resumed(path: Path, run: str, description: str) -> State | None:
 
 
 def cpu_minutes(folder: Path) -> float:
-    """CPU minutes that the trainings whose checkpoints lie below `folder` took, over all kills and resumptions.
+    """Count CPU minutes that the trainings whose checkpoints lie below `folder` took, over all kills and resumptions.
 
     What a killed process did after its last checkpoint was done again and counts once.
     """
@@ -123,7 +123,7 @@ class Clock:
         self.before, self.started = before, time.process_time()
 
     def seconds(self) -> float:
-        """CPU seconds until now."""
+        """Count CPU seconds until now."""
         return self.before + time.process_time() - self.started
 
 

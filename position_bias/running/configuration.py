@@ -29,7 +29,7 @@ Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
 
 
 def read_schema(folder: Path) -> dict[str, Any]:
-    """The schema that the files of `folder` make together, one for each part of the project.
+    """Read the schema that the files of `folder` make together, one for each part of the project.
 
     Each has some of the sections (`properties`), all of which a configuration must have, and the parts that these refer
     to (`$defs`). `moved` lists old keys with the new ones; JSON Schema itself takes no notice of it. Raises ValueError
@@ -107,7 +107,7 @@ def _describe(error: Fault, schema: Mapping[str, Any]) -> str:
 
 
 def resolve(node: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A part of `schema` with all that its $ref names; what stands beside the $ref is narrower, or says more."""
+    """Return a part of `schema` with all that its $ref names; what stands beside the $ref is narrower, or says more."""
     if "$ref" not in node:
         return dict(node)
     named = resolve(schema["$defs"][node["$ref"].split("/")[-1]], schema)

@@ -29,7 +29,7 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def gpu_names() -> list[str]:
-    """What the GPUs that this process may use are called; the id of one that nvidia-smi does not list."""
+    """Return what the GPUs that this process may use are called; the id of one that nvidia-smi does not list."""
     names: dict[str, str] = {}
     for line in _listed():
         if found := re.match(r"GPU (\d+): (.+) \(UUID: (.+)\)", line):
@@ -90,7 +90,7 @@ def device(requested: Request, gpus: int = 1, granted: int | None = None, poll_s
 def computing(
     requested: Request, threads: int, gpus: int = 1, granted: int | None = None, *, narrow: bool = False
 ) -> Iterator[str]:
-    """As `device`, for a job that runs models: torch has its `threads`, keeps freed memory, and multiplies fastest.
+    """Yield a `device` for a job that runs models: torch has its `threads`, keeps freed memory, multiplies fastest.
 
     Models that are `narrow`, a few dozen units wide, multiply by torch's default, which is faster for them.
     """

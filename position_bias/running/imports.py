@@ -1,4 +1,4 @@
-"""Which of the project's own files a script runs: the local import closure, read from the syntax tree.
+"""This module finds which of the project's own files a script runs: the import closure, read from the syntax tree.
 
 Snakemake reruns a rule when its script changes, but does not see the library behind it. Listing these files as
 inputs of the rule makes an edit of a module rebuild just what was computed with it.
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def closure(script: Path, root: Path, package: str = "position_bias") -> list[Path]:
-    """Files of `root`/`package` that `script` imports, directly or through others, in order of their paths."""
+    """List files of `root`/`package` that `script` imports, directly or through others, in order of their paths."""
     found: set[Path] = set()
     waiting = [script]
     while waiting:

@@ -1,4 +1,4 @@
-"""The sha256 of every figure and table, one a line, as `sha256sum --check` reads them: two runs compare at a glance."""
+"""The manifest has the sha256 of every figure and table, for `sha256sum --check`: two runs compare at a glance."""
 
 import hashlib
 import sys
@@ -10,7 +10,7 @@ KINDS = {"figures": (".pdf", ".svg", ".png"), "results/tables": (".csv", ".md")}
 
 
 def lines(results: Path) -> list[str]:
-    """A line for each figure and table below `results`, with its path from there, in order of the paths.
+    """Yield a line for each figure and table below `results`, with its path from there, in order of the paths.
 
     Raises InputError where there is none.
     """

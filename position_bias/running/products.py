@@ -1,4 +1,4 @@
-"""How a CPU multiplies matrices of float32: as torch does by default, or by oneDNN, where that is as exact.
+"""A CPU multiplies matrices of float32 as torch does by default, or by oneDNN, where that is as exact.
 
 On processors of AMD, torch multiplies float32 by MKL, which leaves their wide registers unused; oneDNN uses them, and
 is two to four times as fast at the sizes of most networks here. It takes longer to call, so that networks of width 16

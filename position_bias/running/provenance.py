@@ -1,4 +1,4 @@
-"""What made the results: code, versions, machine, seeds, configuration, and the time that every stage took."""
+"""This module records what made the results: code, versions, machine, seeds, configuration, time of every stage."""
 
 import csv
 import importlib.metadata
@@ -31,7 +31,7 @@ PACKAGES = (  # those that numbers or drawings depend on
 
 
 def record(config: Mapping[str, Any], project: Path, benchmarks: Path) -> dict[str, Any]:
-    """All of it, ready for JSON.
+    """Return all of it, ready for JSON.
 
     `project` is the folder of the Snakefile, `benchmarks` that of Snakemake's benchmark files. Versions and machine are
     those of the process that asks: on a cluster the nodes that trained may be others.
@@ -49,7 +49,7 @@ def record(config: Mapping[str, Any], project: Path, benchmarks: Path) -> dict[s
 
 
 def training(project: Path, checkpoints: Path, device: str) -> dict[str, Any]:
-    """What made a finished training, as a row of a table; `checkpoints` is the folder of its checkpoints."""
+    """Tell what made a finished training, as a row of a table; `checkpoints` is the folder of its checkpoints."""
     made_of = code(project) or {"commit": "", "dirty": False}
     return {
         "commit": f"{made_of['commit']}{'-dirty' if made_of['dirty'] else ''}",
@@ -79,7 +79,7 @@ def _git(project: Path, *arguments: str) -> str:
 
 
 def versions() -> dict[str, str | None]:
-    """Versions of Python and of `PACKAGES`; None for a package that this environment does not have."""
+    """Return versions of Python and of `PACKAGES`; None for a package that this environment does not have."""
     return {"python": platform.python_version(), **{package: _version(package) for package in PACKAGES}}
 
 
@@ -91,7 +91,7 @@ def _version(package: str) -> str | None:
 
 
 def machine(device: devices.Request) -> dict[str, Any]:
-    """System, processor and number of cores, and the GPUs that a run with this `device` setting uses."""
+    """Tell system, processor and number of cores, and the GPUs that a run with this `device` setting uses."""
     return {
         "system": platform.platform(),
         "processor": processor(),
@@ -102,14 +102,14 @@ def machine(device: devices.Request) -> dict[str, Any]:
 
 
 def processor(described: Path = Path("/proc/cpuinfo")) -> str:
-    """The model of the processor, where Linux describes it; else what Python knows of it."""
+    """Return the model of the processor, where Linux describes it; else what Python knows of it."""
     lines = described.read_text(encoding="utf-8").splitlines() if described.is_file() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(models, platform.processor() or platform.machine())
 
 
 def seeds(config: Mapping[str, Any], *above: str) -> Iterator[tuple[str, Any]]:
-    """Every `seed` and `seeds` of the configuration: its key, with dots, and its value."""
+    """Yield every `seed` and `seeds` of the configuration: its key, with dots, and its value."""
     for key, value in config.items():
         if key in ("seed", "seeds"):
             yield ".".join([*above, key]), value
@@ -118,7 +118,7 @@ def seeds(config: Mapping[str, Any], *above: str) -> Iterator[tuple[str, Any]]:
 
 
 def multiplied(results: Path) -> list[str]:
-    """What multiplied float32 in the trainings of these results, as their run.csv say (see `products`)."""
+    """List what multiplied float32 in the trainings of these results, as their run.csv say (see `products`)."""
     found = set()
     for path in results.rglob("run.csv"):
         with path.open(encoding="utf-8", newline="") as opened:
@@ -127,7 +127,7 @@ def multiplied(results: Path) -> list[str]:
 
 
 def stages(benchmarks: Path) -> dict[str, dict[str, float]]:
-    """Jobs and their summed wall-clock seconds, by the folder of their files in `benchmarks`.
+    """Count jobs and sum their wall-clock seconds, by the folder of their files in `benchmarks`.
 
     Files of jobs that an earlier configuration had count too, as long as they lie there.
     """

@@ -1,4 +1,4 @@
-"""The reference of the configuration for people: every key, what it means, what it may be, and its default.
+"""This module writes the reference of the configuration: every key, its meaning, what it may be, its default.
 
 It is written from config/schema/ and config.yaml alone: `make docs`.
 """
@@ -30,7 +30,7 @@ TYPES = {"integer": "whole number", "number": "number", "string": "text", "boole
 
 
 def page(schema: Schema, config: Config) -> str:
-    """The page in Markdown: a table of the keys that stand alone, then one of each section of `config`."""
+    """Return the page in Markdown: a table of the keys that stand alone, then one of each section of `config`."""
     parts = {name: resolve(schema["properties"][name], schema) for name in config}
     alone = [
         row

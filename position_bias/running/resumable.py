@@ -1,4 +1,4 @@
-"""Jobs that are long enough to be killed: each goes on from what an earlier process of the same job has kept."""
+"""Some jobs are long enough to be killed: each goes on from what an earlier process of the same job has kept."""
 
 import shutil
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What surrounds the science in a job: a log, seeds, progress, files that appear whole or not at all."""
+"""This module gives a job what surrounds its science: a log, seeds, progress, files that appear whole or not at all."""
 
 import ctypes
 import errno
@@ -91,7 +91,7 @@ def job(log_file: str | Path) -> Iterator[None]:
 
 
 def seed(*parts: object) -> int:
-    """A seed in [0, 2^63) that depends on nothing but `parts` (config seed, then the wildcards of the job)."""
+    """Return a seed in [0, 2^63) that depends on nothing but `parts` (config seed, then the wildcards of the job)."""
     text = "\x1f".join(map(str, parts)).encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
@@ -139,7 +139,7 @@ def _settle(path: Path) -> None:
 
 @contextmanager
 def whole_directory(path: str | Path) -> Iterator[Path]:
-    """As `whole_file`, for a directory: an existing `path` is replaced."""
+    """Do what `whole_file` does for a directory: an existing `path` is replaced."""
     target = Path(path)
     partial = target.with_name(f".{target.name}.part")
     shutil.rmtree(partial, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Averages of parameters along training: EMA, and BEMA, which corrects its lag (Zsamboki et al. 2025, Section 4.5)."""
+"""This module averages parameters along training: EMA, and BEMA, which corrects its lag (Zsamboki et al. 2025)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ class Averaging:
                 raise ValueError(f"{name} = {value}: must be above 0")
 
     def weight(self, iteration: int) -> float:
-        """beta_t, at most 1."""
+        """Return beta_t, at most 1."""
         return min(1.0, self._base(iteration) ** -self.kappa)
 
     def correction(self, iteration: int, eta: float) -> float:
-        """alpha_t = (rho + gamma t)^-eta."""
+        """Return alpha_t = (rho + gamma t)^-eta."""
         return self._base(iteration) ** -eta
 
     def _base(self, iteration: int) -> float:

@@ -1,4 +1,4 @@
-"""A causal transformer decoder without positional encoding, as a stack of models.
+"""This is a causal transformer decoder without positional encoding, as a stack of models.
 
 Both papers on norms, `layernorm` and `postnorm`, train it.
 
@@ -60,7 +60,7 @@ class Architecture:
 
     @property
     def blocks(self) -> list[tuple[str, int]]:
-        """Kind and layer of the blocks, in order."""
+        """List kind and layer of the blocks, in order."""
         kinds = ("attention", "mlp") if self.hidden else ("attention",)
         return [(kind, layer) for layer in range(self.layers) for kind in kinds]
 
@@ -75,7 +75,7 @@ class Seen:
 
 
 def initial(architecture: Architecture, seeds: Sequence[int], device: str) -> Parameters:
-    """Untrained weights, a member a seed: Gaussian with variance 1/fan-in, gains 1, biases 0.
+    """Draw untrained weights, a member a seed: Gaussian with variance 1/fan-in, gains 1, biases 0.
 
     Networks of one size and seed start from the same weights, wherever they normalise.
     """
@@ -97,7 +97,7 @@ def initial(architecture: Architecture, seeds: Sequence[int], device: str) -> Pa
 
 
 def logits(weights: Weights, architecture: Architecture, tokens: Tensor, values: Tensor | None = None) -> Tensor:
-    """Logits of the outputs after every token, `[E, S, T, outputs]`, for tokens (and values) `[E, S, T]`.
+    """Return logits of the outputs after every token, `[E, S, T, outputs]`, for tokens (and values) `[E, S, T]`.
 
     Tokens must lie in [0, inputs), which is not checked: that would wait for the device.
     """
@@ -106,7 +106,7 @@ def logits(weights: Weights, architecture: Architecture, tokens: Tensor, values:
 
 
 def embed(weights: Weights, architecture: Architecture, tokens: Tensor, values: Tensor | None = None) -> Tensor:
-    """The residual stream that enters the first layer, `[E, S, T, d]`."""
+    """Return the residual stream that enters the first layer, `[E, S, T, d]`."""
     table = weights["embedding"]
     rows = torch.arange(len(tokens), device=tokens.device)[:, None, None] * architecture.inputs
     x = functional.embedding(tokens + rows, table.flatten(0, 1))
@@ -120,7 +120,7 @@ def embed(weights: Weights, architecture: Architecture, tokens: Tensor, values: 
 def residual_stream(
     weights: Weights, architecture: Architecture, x: Tensor, see: Callable[[Seen], None] | None = None
 ) -> Tensor:
-    """The residual stream after all layers, and the final norm where there is one; `see` gets what each layer saw."""
+    """Return the residual stream after all layers and any final norm; `see` gets what each layer saw."""
     mask = torch.full((x.shape[-2], x.shape[-2]), -torch.inf, device=x.device).triu(1)
     for kind, layer in architecture.blocks:
 
@@ -139,7 +139,7 @@ def residual_stream(
 
 
 def read_out(weights: Weights, x: Tensor) -> Tensor:
-    """Logits of the outputs from the residual stream after all layers, `[E, S, T, d]` -> `[E, S, T, outputs]`."""
+    """Read logits off the residual stream after all layers, `[E, S, T, d]` -> `[E, S, T, outputs]`."""
     return _project(x, weights["readout"])
 
 

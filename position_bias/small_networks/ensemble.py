@@ -47,7 +47,7 @@ class Recipe:
             raise ValueError(f"warmup = {self.warmup}: give between 0 and iterations = {self.iterations}")
 
     def rate(self, iteration: int) -> float:
-        """Learning rate of an iteration, counted from 1."""
+        """Return the learning rate of an iteration, counted from 1."""
         if iteration <= self.warmup:
             return self.learning_rate * iteration / self.warmup
         if not self.decay:
@@ -138,28 +138,28 @@ def train(
 
 
 def observed_at(iterations: int, every: int) -> list[int]:
-    """The iterations that `train` observes the members after: 0, every `every`-th, and the last."""
+    """List the iterations that `train` observes the members after: 0, every `every`-th, and the last."""
     return sorted({*range(0, iterations + 1, every), iterations})
 
 
 def seeds_of_sweep(count: int) -> range:
-    """Seeds to choose a setting on, apart from those that it is reported for."""
+    """Return seeds to choose a setting on, apart from those that it is reported for."""
     return range(SWEPT_FROM, SWEPT_FROM + count)
 
 
 def mean_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy of each member in nats, the mean over its targets: `[E, ..., outputs]` and `[E, ...]` -> `[E]`."""
+    """Take each member's cross-entropy in nats, its mean over targets: `[E, ..., outputs]`, `[E, ...]` -> `[E]`."""
     each = functional.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="none")
     return each.view(len(targets), -1).mean(1)
 
 
 def generators(seeds: Sequence[int], *purpose: object) -> list[torch.Generator]:
-    """A generator a seed, on the CPU, whose numbers depend on the seed and the purpose alone."""
+    """Make a generator a seed, on the CPU, whose numbers depend on the seed and the purpose alone."""
     return [torch.Generator().manual_seed(runtime.seed(seed, *purpose)) for seed in seeds]
 
 
 def uniform(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: int, device: str) -> Tensor:
-    """Initial weights `[members, *shape]` as torch draws those of a Linear layer: uniform within fan_in^(-1/2).
+    """Draw initial weights `[members, *shape]` as torch draws those of a Linear layer: uniform within fan_in^(-1/2).
 
     One generator a member, on the CPU, so that a member starts alike on every device and in every stack.
     """
@@ -168,7 +168,7 @@ def uniform(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: i
 
 
 def normal(generators: list[torch.Generator], shape: tuple[int, ...], fan_in: int, device: str) -> Tensor:
-    """As `uniform`, but Gaussian with variance 1/fan_in."""
+    """Draw as `uniform` does, but Gaussian with variance 1/fan_in."""
     drawn = torch.stack([torch.randn(shape, generator=generator) for generator in generators])
     return (drawn * fan_in**-0.5).to(device)
 

@@ -1,4 +1,4 @@
-"""Where a transformer normalises: each norm and each placement defined once.
+"""This module says where a transformer normalises: each norm and each placement is defined once.
 
 A norm acts on the last axis; its gain `[E, d]` is that of E stacked models, whose tensors are `[E, ..., d]`.
 """
@@ -17,7 +17,7 @@ EPSILON = {"rms": 1e-6, "layer": 1e-5}  # beside the mean square: the usual valu
 
 
 def normalise(x: Tensor, gain: Tensor, norm: Norm) -> Tensor:
-    """RMSNorm or LayerNorm (without shift) of `x` [E, ..., d], times `gain` [E, d]."""
+    """Apply RMSNorm or LayerNorm (without shift) to `x` [E, ..., d], times `gain` [E, d]."""
     gain = gain.view(len(gain), *[1] * (x.ndim - 2), -1)
     if norm == "layer":
         return functional.layer_norm(x, x.shape[-1:], eps=EPSILON[norm]) * gain
@@ -40,7 +40,7 @@ def normalised(placement: Placement) -> tuple[str, ...]:
 
 
 def add_block(x: Tensor, block: Apply, placement: Placement, norms: Callable[[str], Apply]) -> Tensor:
-    """The residual stream after a block, attention or MLP; `norms` gives the norm of each place in `normalised`.
+    """Return the residual stream after a block, attention or MLP; `norms` gives the norm of each place in `normalised`.
 
     none: x + B(x). pre: x + B(N(x)). post: N(x + B(x)). peri: x + N(B(N(x))). Peri-init is peri on
     normalised embeddings; it is the decoder that normalises them, not this function.

@@ -1,4 +1,4 @@
-"""What Herasimchyk et al. 2026 claim of rollout and measured influence, as statistics of `comparison`."""
+"""These checks judge what Herasimchyk et al. 2026 claim of rollout and measured influence, by `comparison`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

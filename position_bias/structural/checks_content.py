@@ -1,4 +1,4 @@
-"""What Herasimchyk et al. 2026 assume of content (Appendix E) and of attention (Assumption 4.1), judged layer by layer.
+"""These checks judge what Herasimchyk et al. 2026 assume of content (Appendix E) and attention (Assumption 4.1).
 
 The paper's numbers are lost from the text at hand, so we chose the bounds. An interval reaches from the lowest
 layer to the highest: these are all layers, not a sample, and the means over prompts carry no interval of their own. A
@@ -67,7 +67,7 @@ KERNELS = (
 
 
 def checks(similarity: pd.DataFrame, kernels: pd.DataFrame, shifts: pd.DataFrame, scale: str) -> pd.DataFrame:
-    """Verdicts on the tables of `content.similarity`, `kernels` and `shifts`, in the schema of `verdict.COLUMNS`.
+    """Return verdicts on the tables of `content.similarity`, `kernels` and `shifts`, in the schema of `verdict.COLUMNS`.
 
     Each way of Table 5 and each kernel has its own; `measured` is the value of all layers together, `n` their number.
     The share of heads that shift the diagonal the same way has an interval over prompts, and `n` is their number.

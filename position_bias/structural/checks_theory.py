@@ -1,4 +1,4 @@
-"""Propositions 4.2-4.5, Lemma 5.4 and Theorem 5.5 of Herasimchyk et al. 2026, checked on a grid of rollouts.
+"""Propositions 4.2-4.5, Lemma 5.4 and Theorem 5.5 of Herasimchyk et al. 2026 are checked on a grid of rollouts.
 
 Nothing here is random: an interval is its value, and `n` counts comparisons. A statement fails where one comparison
 violates it by more than rounding can explain.
@@ -90,7 +90,7 @@ class Stack:
 
 
 def stacks() -> list[Stack]:
-    """Every stack of kernels of the grid."""
+    """Yield every stack of kernels of the grid."""
     return [
         _stack(n, slopes, strength, window)
         for n in LENGTHS
@@ -148,12 +148,12 @@ def _pattern(slopes: tuple[float, ...]) -> Array:
 
 
 def checks(scale: str) -> pd.DataFrame:
-    """A verdict on every statement, and on whether its hypotheses are met and needed; schema of `verdict.COLUMNS`."""
+    """Return a verdict on every statement, and on whether its hypotheses hold and are needed; as `verdict.COLUMNS`."""
     return table("structural", scale, chain.from_iterable(statements()))
 
 
 def statements() -> tuple[Iterator[dict[str, object]], ...]:
-    """Rows on every statement, statement by statement, worked out as they are read."""
+    """Yield rows on every statement, statement by statement, worked out as they are read."""
     grid, others = stacks(), _others()
     without_content = [stack for stack in grid if not stack.diagonal.any()]
     causal = [stack for stack in grid if stack.window is None]
@@ -401,7 +401,7 @@ def _first_quarter(setting: dict[str, float], window: int | None) -> float:
 
 
 def dichotomy() -> pd.DataFrame:
-    """1 - P(first token) of the last row against depth, between the bounds of Theorem 5.5, for schedules of lambda.
+    """Return 1 - P(first token) of the last row by depth, between the bounds of Theorem 5.5, for schedules of lambda.
 
     One depth a row: schedule, attention, depth, value, lower (i) and upper (ii).
     """

@@ -24,7 +24,7 @@ Values = npt.NDArray[Any]
 
 
 def similarity(measurements: Iterable[tuple[Labels, Values]]) -> pd.DataFrame:
-    """Table 5, from labels and mean content logits `[L, H, n, n]` of each measurement.
+    """Make Table 5 from labels and mean content logits `[L, H, n, n]` of each measurement.
 
     `value` averages the heads of a layer, or all layers and heads; `outside` is the mean share of entries out of the
     histogram's range. Region `between` is 1 - Jensen-Shannon divergence of the two regions' histograms.
@@ -86,7 +86,7 @@ def _share_of_sign(shift: Values) -> Values:
 
 
 def kernels(measurements: Iterable[tuple[Labels, Values, Values]]) -> pd.DataFrame:
-    """Assumption 4.1, from labels, mean attention `[L, n, n]` and ALiBi slopes `[H]` of each measurement.
+    """Judge Assumption 4.1 by labels, mean attention `[L, n, n]` and ALiBi slopes `[H]` of each measurement.
 
     `measured` is the attention itself, `released` the construction that the authors' notebook tests. All layers
     together count their triples as one set.
@@ -115,7 +115,7 @@ def _kernel_rows(layers: list[Monotonicity]) -> Iterator[dict[str, object]]:
 
 
 def readable_similarity(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a measurement and way, one column a region: mean over layers and heads, and the middle 90 % of them."""
+    """Make a row a measurement and way, a column a region: mean over layers and heads, and the middle 90 % of them."""
     shown = table[table["layer"] == ALL]
     spread = zip(shown["value"], shown["p05"], shown["p95"], strict=True)
     cells = shown.assign(cell=[f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in spread])
@@ -135,7 +135,7 @@ def readable_similarity(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def readable_kernels(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a measurement and kernel: all layers, and the lowest and highest layer."""
+    """Make one row a measurement and kernel: all layers, and the lowest and highest layer."""
     rows = []
     for key, layers in table.groupby([*LABELS, "kernel"], sort=False):
         single = layers[layers["layer"] != ALL]

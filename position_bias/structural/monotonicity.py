@@ -1,4 +1,4 @@
-"""Assumption 4.1: the later a token, the later what it reads. How often, and by how much, attention breaks that."""
+"""This module counts how often, and by how much, attention breaks Assumption 4.1: later tokens read later ones."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def monotonicity(attention: npt.ArrayLike, tolerance: float = TOLERANCE) -> Mono
 
 
 def pooled(layers: Iterable[Monotonicity]) -> Monotonicity:
-    """All triples of several layers as one set."""
+    """Pool all triples of several layers as one set."""
     layers = list(layers)
     return Monotonicity(
         sum(layer.triples for layer in layers),
@@ -64,7 +64,7 @@ def pooled(layers: Iterable[Monotonicity]) -> Monotonicity:
 
 
 def released_kernel(attention: npt.ArrayLike, slopes: npt.ArrayLike) -> Array:
-    """The kernel `[n, n]` that the authors' notebook tests, from attention `[n, n]` and ALiBi slopes `[H]`.
+    """Make the kernel `[n, n]` that the authors' notebook tests, from attention `[n, n]` and ALiBi slopes `[H]`.
 
     It takes mean attention weights for logits: softmax(weights + ALiBi) over causal keys, averaged over heads. Weights
     lie within [0, 1] and hardly move a softmax, so this says more about ALiBi than about attention. The authors have

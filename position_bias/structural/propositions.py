@@ -1,4 +1,4 @@
-"""Both sides of each statement in sections 4 and 5 of Herasimchyk et al. 2026, from attention kernels.
+"""This module has both sides of each statement in sections 4 and 5 of Herasimchyk et al. 2026, from attention kernels.
 
 Attention is `[T, n, n]`, first layer first, or `[T, H, n, n]` where something happens to each head before heads are
 averaged (Appendix B); `mixing[T]` is lambda. A statement is a function that returns its slack, the side said to be
@@ -14,12 +14,12 @@ from position_bias.rollout.last_row import rollout_matrix, transition
 
 
 def prefix_mass(profile: Array) -> Array:
-    """Mass on the first k positions for k = 1..n, `[..., n]`, of profiles `[..., n]` (section 4)."""
+    """Sum the mass on the first k positions for k = 1..n, `[..., n]`, of profiles `[..., n]` (section 4)."""
     return profile.cumsum(axis=-1)
 
 
 def monotonicity_violation(kernel: Array) -> float:
-    """Largest violation of Assumption 4.1 by kernels `[..., n, n]`; 0 where they are stochastically monotone.
+    """Return the largest violation of Assumption 4.1 by kernels `[..., n, n]`; 0 if they are stochastically monotone.
 
     That is how much more mass a row has on some prefix than an earlier row has, at most.
     """
@@ -29,13 +29,13 @@ def monotonicity_violation(kernel: Array) -> float:
 
 
 def reweighted(attention: Array, logits: Array) -> Array:
-    """Attention `[..., n, n]` after adding `logits` (same shape, or one that broadcasts) inside its softmax."""
+    """Change attention `[..., n, n]` by adding `logits` (same shape, or one that broadcasts) inside its softmax."""
     admitted = attention > 0
     return masked_softmax(np.log(np.where(admitted, attention, 1)) + logits, admitted)
 
 
 def rollouts(attention: Array, mixing: Array) -> Array:
-    """P of the first 1, 2, ... T layers, `[T, n, n]`."""
+    """Return P of the first 1, 2, ... T layers, `[T, n, n]`."""
     return layer_products(map(transition, attention, mixing))
 
 
@@ -43,17 +43,17 @@ def rollouts(attention: Array, mixing: Array) -> Array:
 
 
 def primacy_drift(attention: Array, mixing: Array) -> Array:
-    """Prop. 4.2: what each layer from the second on adds to the last row's prefix masses, `[T - 1, n - 1]`."""
+    """Prop. 4.2: return what each layer from the second on adds to the last row's prefix masses, `[T - 1, n - 1]`."""
     return np.diff(prefix_mass(rollouts(attention, mixing)[:, -1])[:, :-1], axis=0)
 
 
 def residual_drift(attention: Array, mixing: Array, larger: Array) -> Array:
-    """Prop. 4.3: prefix masses of the last row with `larger[T]` >= mixing, less those with `mixing`, `[n - 1]`."""
+    """Prop. 4.3: return prefix masses of the last row with `larger[T]` >= mixing, less those by `mixing`, `[n - 1]`."""
     return _last_prefix(attention, larger) - _last_prefix(attention, mixing)
 
 
 def positional_drift(heads: Array, bias: Array, mixing: Array) -> Array:
-    """Prop. 4.4: prefix masses of the last row without `bias`, less those with it, `[n - 1]`.
+    """Prop. 4.4: return prefix masses of the last row without `bias`, less those with it, `[n - 1]`.
 
     The bias, `[H, n, n]` or `[T, H, n, n]`, must not fall from a key to a later one. Either kernel may be the one that
     satisfies Assumption 4.1: the rows of one dominate those of the other, and the induction can take both orders.
@@ -62,7 +62,7 @@ def positional_drift(heads: Array, bias: Array, mixing: Array) -> Array:
 
 
 def content_drift(heads: Array, diagonal: Array, mixing: Array) -> Array:
-    """Prop. 4.5: prefix masses without diagonal content `[T, H]`, less those with it, `[n (n - 1) / 2]`.
+    """Prop. 4.5: return prefix masses without diagonal content `[T, H]`, less those with it, `[n (n - 1) / 2]`.
 
     One number for each output row i and cutoff k < i: none is negative where every logit is >= 0, none positive where
     every logit is <= 0.
@@ -113,12 +113,12 @@ def exponential_growth(mixing: Array, excess: Array) -> Array:
 
 
 def attention_floor(attention: Array) -> float:
-    """Epsilon of Lemma 5.4: the smallest weight that causal attention `[..., n, n]` gives to a token it may read."""
+    """Return epsilon of Lemma 5.4: the smallest weight of causal attention `[..., n, n]` on a token it may read."""
     return float(attention[..., causal_mask(attention.shape[-1])].min())
 
 
 def softmax_floor(logits: Array) -> Array:
-    """Lemma 5.4(ii): smallest weight of each row, over e^-B / n, less 1, `[..., n]`.
+    """Lemma 5.4(ii): return the smallest weight of each row, over e^-B / n, less 1, `[..., n]`.
 
     `logits[..., n, n]` range over at most B within what a row may read; B is the largest range of any row.
     """
@@ -131,31 +131,31 @@ def softmax_floor(logits: Array) -> Array:
 
 
 def diagonal_bound(mixing: Array, floor: float) -> Array:
-    """Theorem 5.5(i): prod_t (1 - lambda_t (1 - epsilon)), below P_ii at each depth, `[T]`."""
+    """Theorem 5.5(i): return prod_t (1 - lambda_t (1 - epsilon)), below P_ii at each depth, `[T]`."""
     stays: Array = (1 - mixing) + mixing * floor  # nothing cancels where lambda is 1 and epsilon is small
     return stays.cumprod()
 
 
 def tail_bound(mixing: Array, floor: float, n: int) -> Array:
-    """Theorem 5.5(ii): prod_t (1 - lambda_t (j - 1) epsilon) at each depth for j = 2..n, `[T, n - 1]`."""
+    """Theorem 5.5(ii): return prod_t (1 - lambda_t (j - 1) epsilon) at each depth for j = 2..n, `[T, n - 1]`."""
     stays: Array = 1 - mixing[:, None] * floor * np.arange(1, n)
     return stays.cumprod(axis=0)
 
 
 def exponential_bound(mixing: Array, floor: float, n: int) -> Array:
-    """Theorem 5.5(ii): exp(-(j - 1) epsilon sum_t lambda_t) at each depth for j = 2..n, `[T, n - 1]`."""
+    """Theorem 5.5(ii): return exp(-(j - 1) epsilon sum_t lambda_t) at each depth for j = 2..n, `[T, n - 1]`."""
     total: Array = mixing.cumsum()[:, None]
     return np.exp(-floor * np.arange(1, n) * total)
 
 
 def retention(attention: Array, mixing: Array) -> Array:
-    """Theorem 5.5(i): 1 less the bound over what each token keeps of itself, P_ii, `[T, n]`."""
+    """Theorem 5.5(i): return 1 less the bound over what each token keeps of itself, P_ii, `[T, n]`."""
     kept: Array = rollouts(attention, mixing).diagonal(axis1=-2, axis2=-1)
     return 1 - diagonal_bound(mixing, attention_floor(attention))[:, None] / kept
 
 
 def collapse(attention: Array, mixing: Array) -> Array:
-    """Theorem 5.5(ii): 1 less the mass of row i from token j on, over the bound of P_ij, `[T, n (n - 1) / 2]`.
+    """Theorem 5.5(ii): return 1 less the mass of row i from token j on, over the bound of P_ij, `[T, n (n - 1) / 2]`.
 
     One number for each i >= j > 1. The proof bounds all of this mass, hence P_ij too; j = 2 leaves the first token.
     """
@@ -166,13 +166,13 @@ def collapse(attention: Array, mixing: Array) -> Array:
 
 
 def exponential_step(attention: Array, mixing: Array) -> Array:
-    """Theorem 5.5(ii): 1 less the product over the exponential that bounds it, `[T, n - 1]`."""
+    """Theorem 5.5(ii): return 1 less the product over the exponential that bounds it, `[T, n - 1]`."""
     floor, n = attention_floor(attention), attention.shape[-1]
     return 1 - tail_bound(mixing, floor, n) / exponential_bound(mixing, floor, n)
 
 
 def beyond_first(attention: Array, mixing: npt.ArrayLike) -> Array:
-    """1 - P(first token) of the last row at each depth, `[T]`, with the same attention `[n, n]` in every layer.
+    """Return 1 - P(first token) of the last row at each depth, `[T]`, with the same attention `[n, n]` in every layer.
 
     Summed from what lies beyond the first token, so that it stays exact however little that is.
     """

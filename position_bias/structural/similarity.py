@@ -67,7 +67,7 @@ def similarities(content: npt.ArrayLike, way: str = "causal") -> Similarity:
 
 
 def bin_edges(content: Array, causal: bool) -> Array:
-    """The BINS + 1 edges that a model's layers and heads share, from logits `[L, H, n, n]`.
+    """Return the BINS + 1 edges that a model's layers and heads share, from logits `[L, H, n, n]`.
 
     They are evenly spaced between QUANTILES of the entries j <= i, or of all entries where not `causal`.
     """
@@ -91,12 +91,12 @@ def histogram(values: Array, edges: Array, clip: bool) -> tuple[Counts, Array]:
 
 
 def homogeneity(p: Array) -> Array:
-    """1 - Shannon entropy over the log of the number of bins, its largest value; `[..., bins]` -> `[...]`."""
+    """Return 1 - Shannon entropy over the log of the number of bins, its largest value; `[..., bins]` -> `[...]`."""
     return np.maximum(1 - entr(p).sum(axis=-1) / np.log(p.shape[-1]), 0.0)  # rounding falls below
 
 
 def jensen_shannon(p: Array, q: Array) -> Array:
-    """Jensen-Shannon divergence in nats, two of `[..., bins]` -> `[...]`: 0 where equal, log 2 where disjoint."""
+    """Return the Jensen-Shannon divergence in nats, two of `[..., bins]` -> `[...]`: 0 if equal, log 2 if disjoint."""
     middle = (p + q) / 2
     divergence = (rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=-1) / 2
     return np.clip(divergence, 0.0, np.log(2))  # rounding lies beyond

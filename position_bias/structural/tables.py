@@ -1,4 +1,4 @@
-"""Tables of `structural`, from the statistics of `comparison`: tidy to compute with, readable with intervals.
+"""Tables of `structural` are made from the statistics of `comparison`: tidy to compute with, readable with intervals.
 
 What the paper prints stands beside what was measured: rows of `published/`, marked as such, without an interval.
 """
@@ -17,7 +17,7 @@ PUBLISHED = "published"  # the checkpoint of a row that the paper prints
 
 
 def distances(statistics: pd.DataFrame, names: Sequence[str], published: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Statistics `names` of every variant against the measured influence (d), tidy, printed values below.
+    """Return statistics `names` of every variant against the measured influence (d), tidy, printed values below.
 
     `statistics` joins the tables of `comparison.summary`. A variant that does not depend on lambda stands once, with
     estimator `none`. `published` has columns dataset, n, model, variant, value.
@@ -56,7 +56,7 @@ def _cells(table: pd.DataFrame) -> Iterator[str]:
 def models(
     architectures: dict[str, dict[str, int]], folders: dict[tuple[str, int], Path], losses: pd.DataFrame
 ) -> pd.DataFrame:
-    """Table 1: size of every trained model, and the held-out loss that it reached, in nats a token.
+    """Make Table 1: size of every trained model, and the held-out loss that it reached, in nats a token.
 
     `architectures` maps a model to its layers, heads and hidden width, `folders` a model and seed to its Hugging Face
     directory; `losses` joins the loss tables of training (columns model, seed, step, split, loss).
@@ -82,7 +82,7 @@ def models(
 
 
 def parameters(weights: Path) -> int:
-    """Number of parameters in a safetensors file, read from its header."""
+    """Count the parameters in a safetensors file, by its header."""
     with safe_open(weights, framework="numpy") as file:
         shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118 (not a mapping)
     return sum(math.prod(shape) for shape in shapes)

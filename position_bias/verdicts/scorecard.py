@@ -1,4 +1,4 @@
-"""The scorecard: one verdict for each claim of the registry, from the rows of the tables of checks that carry its id.
+"""The scorecard has one verdict for each claim of the registry, by the rows of tables of checks that carry its id.
 
 A claim that several rows speak of holds where all of them hold, and fails where one of them does. Rows that are tested
 together have their intervals widened (Bonferroni, by Student's quantiles), so that among many rows none decides a claim
@@ -101,7 +101,7 @@ def speaking(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def widened(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """The rows with intervals that hold together at `level`, and their verdicts under these.
+    """Return the rows with intervals that hold together at `level`, and their verdicts under these.
 
     An interval of `n` observations is widened about its middle by the quotient of Student's quantiles with n - 1
     degrees of freedom. What has no width, a count or a bound that is computed exactly, stays as it is.
@@ -189,7 +189,7 @@ def _smaller(table: pd.DataFrame) -> pd.Series:
 
 
 def short(table: pd.DataFrame) -> str:
-    """The scorecard in a terminal: how many claims are settled, then a line a claim, in brackets where it is not."""
+    """Write the scorecard for a terminal: how many claims are settled, then a line a claim, in brackets if not."""
     lines = ["Verdicts in brackets are seen at a smaller scale than the claim is about.", "", *counts(table)]
     for (paper, whose), claims in table.groupby(["paper", "whose"], sort=False):
         marked = claims["verdict"].where(~_smaller(claims), "(" + claims["verdict"] + ")")
@@ -204,7 +204,7 @@ def short(table: pd.DataFrame) -> str:
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """The scorecard for people: claim, verdict, what was measured, who says so, and where the finding is told."""
+    """Write the scorecard for people: claim, verdict, what was measured, who says so, and where the finding is told."""
     marked = table["verdict"].where(~_smaller(table), table["verdict"] + ", at a smaller scale")
     by_scale = (" (" + table["by scale"] + ")").where(table["verdict"] != UNTESTABLE, "")
     intervals = zip(table["measured"], table["low"], table["high"], table["n"], table["quantity"], strict=True)

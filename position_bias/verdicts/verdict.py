@@ -49,7 +49,7 @@ class Prediction:
     margin: float = 0.0  # a deviation from the bound that nobody would call one
 
     def slack(self, low: float, high: float) -> float:
-        """By how much the whole interval [low, high] keeps to the prediction; below 0, by how much it does not."""
+        """Return by how much all of [low, high] keeps to the prediction; below 0, by how much it does not."""
         above, below = low - self.bound, self.bound - high
         match self.relation:
             case ">":
@@ -60,7 +60,7 @@ class Prediction:
                 return self.margin + min(above, below)
 
     def verdict(self, low: float, high: float) -> Verdict:
-        """Settled where the whole interval [low, high] lies on one side of the bound, and not merely next to it.
+        """Settle it where the whole interval [low, high] lies on one side of the bound, and not merely next to it.
 
         An equality holds where the whole interval lies within the margin. A quantity that is not defined at
         this scale has an interval of NaN, and cannot be tested. Raises ValueError where low > high.
@@ -159,7 +159,7 @@ def for_each(claims: Iterable[str], found: dict[str, object]) -> list[dict[str, 
 
 
 def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataFrame:
-    """Verdict rows on one paper as a table in the common schema. Raises ValueError where one does not fit it."""
+    """Make verdict rows on one paper a table in the common schema. Raises ValueError where one does not fit it."""
     complete = [{"paper": paper, "scale": scale, **row} for row in rows]
     for found in complete:
         if set(found) != set(COLUMNS):
@@ -168,5 +168,5 @@ def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataF
 
 
 def tested(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows that have a measurement: what a long run leaves out is not reported as missing a second time."""
+    """Return the rows that have a measurement: what a long run leaves out is not reported as missing a second time."""
     return table[table["verdict"] != "not testable here"]
