@@ -48,7 +48,6 @@ class Family:
     blocks: str  # below the model; a block's first argument is the residual stream x
     attention: str  # below a block; reads the first argument, its second output is the attention weights [B, H, n, n]
     output: str  # below the attention: what it yields is added to the residual stream
-    sizes: Callable[[PretrainedConfig], tuple[int, int, int]]  # layers, heads, head_dim
     longest: Callable[[PretrainedConfig], float]  # most tokens that the model takes
     unsupported: Callable[[PretrainedConfig], str]  # why a configuration is not of this layout, or ""
     alibi: "Alibi | None"  # None: positions enter in another way, and what is said of ALiBi does not apply
@@ -91,59 +90,17 @@ def _falcon_slopes(heads: int, head_dim: int) -> Slopes:
     return np.asarray(rounded / math.sqrt(head_dim))
 
 
-def _build_bloom(architecture: Mapping[str, Any], vocabulary: int, context: int) -> PreTrainedModel:
-    return BloomForCausalLM(
-        BloomConfig(
-            vocab_size=vocabulary,
-            hidden_size=architecture["hidden"],
-            n_layer=architecture["layers"],
-            n_head=architecture["heads"],
-            initializer_range=architecture["initializer_range"],
-            attn_implementation="eager",
-        )
-    )
-
-
-def _build_mpt(architecture: Mapping[str, Any], vocabulary: int, context: int) -> PreTrainedModel:
-    return MptForCausalLM(
-        MptConfig(
-            vocab_size=vocabulary,
-            d_model=architecture["hidden"],
-            n_layers=architecture["layers"],
-            n_heads=architecture["heads"],
-            max_seq_len=max(context, TRAINED_MPT_CONTEXT),  # the library refuses longer ones, and ALiBi takes them
-            initializer_range=architecture["initializer_range"],
-            attn_implementation="eager",
-        )
-    )
-
-
-def _build_falcon(architecture: Mapping[str, Any], vocabulary: int, context: int) -> PreTrainedModel:
-    return FalconForCausalLM(
-        FalconConfig(
-            vocab_size=vocabulary,
-            hidden_size=architecture["hidden"],
-            num_hidden_layers=architecture["layers"],
-            num_attention_heads=architecture["heads"],
-            initializer_range=architecture["initializer_range"],
-            alibi=True,
-            multi_query=False,
-            new_decoder_architecture=False,
-            parallel_attn=False,
-            bias=True,
-            attn_implementation="eager",
-        )
-    )
-
-
 def _unsupported_bloom(config: PretrainedConfig) -> str:
     return "the residual is taken after the norm" if config.apply_residual_connection_post_layernorm else ""
+
+
+FALCON_OFF = ("multi_query", "new_decoder_architecture", "parallel_attn")  # keys shared by heads, MLP beside attention
 
 
 def _unsupported_falcon(config: PretrainedConfig) -> str:
     if not config.alibi:
         return "it uses rotary positions, not ALiBi"
-    if config.multi_query or config.new_decoder_architecture or config.parallel_attn:
+    if any(getattr(config, name) for name in FALCON_OFF):
         return "it shares keys between heads or runs attention beside the MLP"
     return ""
 
@@ -163,15 +120,10 @@ def _rotary(output: str) -> Family:
         blocks="model.layers",
         attention="self_attn",
         output=output,
-        sizes=lambda config: (config.num_hidden_layers, config.num_attention_heads, _head_dim(config)),
         longest=lambda config: config.max_position_embeddings,
         unsupported=lambda config: "",
         alibi=None,
     )
-
-
-def _head_dim(config: PretrainedConfig) -> int:
-    return getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
 
 
 FAMILIES: dict[str, Family] = {  # by the model type that config.json names
@@ -179,7 +131,6 @@ FAMILIES: dict[str, Family] = {  # by the model type that config.json names
         blocks="transformer.h",
         attention="self_attention",
         output="dense",
-        sizes=lambda config: (config.n_layer, config.n_head, config.hidden_size // config.n_head),
         longest=lambda config: math.inf,
         unsupported=_unsupported_bloom,
         alibi=Alibi("query_key_value", "heads first", lambda heads, head_dim: alibi_slopes(heads)),
@@ -188,7 +139,6 @@ FAMILIES: dict[str, Family] = {  # by the model type that config.json names
         blocks="transformer.blocks",
         attention="attn",
         output="out_proj",
-        sizes=lambda config: (config.n_layers, config.n_heads, config.d_model // config.n_heads),
         longest=lambda config: config.max_seq_len,
         unsupported=_unsupported_mpt,
         alibi=Alibi("Wqkv", "kinds first", lambda heads, head_dim: alibi_slopes(heads)),
@@ -197,7 +147,6 @@ FAMILIES: dict[str, Family] = {  # by the model type that config.json names
         blocks="transformer.h",
         attention="self_attention",
         output="dense",
-        sizes=lambda config: (config.num_hidden_layers, config.num_attention_heads, config.head_dim),
         longest=lambda config: math.inf,
         unsupported=_unsupported_falcon,
         alibi=Alibi("query_key_value", "heads first", _falcon_slopes),
@@ -208,10 +157,22 @@ FAMILIES: dict[str, Family] = {  # by the model type that config.json names
     "phi": _rotary("dense"),  # its block adds the MLP of the same input beside the attention
 }
 
-BUILDERS: dict[str, Callable[[Mapping[str, Any], int, int], PreTrainedModel]] = {  # architecture, vocabulary, context
-    "bloom": _build_bloom,
-    "mpt": _build_mpt,
-    "falcon": _build_falcon,
+BUILDERS: dict[str, tuple[Any, Any, tuple[str, str, str], Callable[[int], dict[str, Any]]]] = {
+    # model, configuration, what that calls hidden width, layers and heads, and what else it says for a training length
+    "bloom": (BloomForCausalLM, BloomConfig, ("hidden_size", "n_layer", "n_head"), lambda context: {}),
+    "mpt": (
+        MptForCausalLM,
+        MptConfig,
+        ("d_model", "n_layers", "n_heads"),
+        # the library refuses longer sequences, and ALiBi takes them
+        lambda context: {"max_seq_len": max(context, TRAINED_MPT_CONTEXT)},
+    ),
+    "falcon": (
+        FalconForCausalLM,
+        FalconConfig,
+        ("hidden_size", "num_hidden_layers", "num_attention_heads"),
+        lambda context: {"alibi": True, "bias": True, **dict.fromkeys(FALCON_OFF, False)},
+    ),
 }
 
 
@@ -223,8 +184,17 @@ def build(family: str, architecture: Mapping[str, Any], vocabulary: int, context
     """
     if family not in BUILDERS:
         raise InputError(f"config: models.*.family = {family!r} cannot be built; use one of {', '.join(BUILDERS)}")
+    model, configuration, names, others = BUILDERS[family]
+    size = zip(names, ("hidden", "layers", "heads"), strict=True)
+    config = configuration(
+        vocab_size=vocabulary,
+        initializer_range=architecture["initializer_range"],
+        attn_implementation="eager",
+        **{name: architecture[key] for name, key in size},
+        **others(context),
+    )
     torch.manual_seed(seed)
-    return without_double_alibi(BUILDERS[family](architecture, vocabulary, context))
+    return without_double_alibi(model(config))
 
 
 def open_model(
@@ -310,6 +280,12 @@ def family_of(config: PretrainedConfig) -> Family:
     return family
 
 
+def sizes(config: PretrainedConfig) -> tuple[int, int, int]:
+    """Return layers, heads and the dimensions of a head, by names that every configuration knows."""
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return config.num_hidden_layers, config.num_attention_heads, head_dim
+
+
 def known_alibi(config: PretrainedConfig) -> Alibi | None:
     """Say how a model with ALiBi scores its keys; None for one without, or of a layout that no family describes."""
     family = FAMILIES.get(config.model_type)
@@ -343,7 +319,7 @@ def query_and_key(fused: Tensor, config: PretrainedConfig) -> tuple[Tensor, Tens
     """
     family = family_of(config)
     assert family.alibi is not None
-    _, heads, head_dim = family.sizes(config)
+    _, heads, head_dim = sizes(config)
     if family.alibi.layout == "heads first":
         query, key, _ = fused.unflatten(-1, (heads, 3, head_dim)).unbind(-2)
         return query, key
@@ -358,7 +334,7 @@ def effective_slopes(config: PretrainedConfig) -> Slopes | None:
     None for a family without ALiBi.
     """
     family = family_of(config)
-    _, heads, head_dim = family.sizes(config)
+    _, heads, head_dim = sizes(config)
     return family.alibi.slopes(heads, head_dim) if family.alibi else None
 
 

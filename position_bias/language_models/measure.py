@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from position_bias.language_models import content, gram, mixing, passes
-from position_bias.language_models.families import Layer, family_of, layers_of, query_and_key
+from position_bias.language_models.families import Layer, family_of, layers_of, query_and_key, sizes
 from position_bias.language_models.influence import influence
 from position_bias.language_models.passes import Floats, Resumption, Tally
 from position_bias.recency import FIRST_ROW
@@ -100,7 +100,7 @@ class Record:
 
     def __init__(self, model: PreTrainedModel, matrices: bool) -> None:
         self.config = model.config
-        self.layers, self.heads, _ = family_of(model.config).sizes(model.config)
+        self.layers, self.heads, _ = sizes(model.config)
         self.matrices = matrices
         self.listening = False
         self.residual: dict[int, Tensor] = {}  # squared token norms of x, from a block's entry to its update

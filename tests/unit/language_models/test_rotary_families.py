@@ -175,7 +175,7 @@ def test_influence_agrees_with_finite_differences(name, prompts):
 def test_alibi_does_not_apply(name):
     config = small(name).config
     assert families.effective_slopes(config) is None
-    assert families.family_of(config).sizes(config) == (LAYERS, HEADS, 12 if name == "qwen3" else HEAD_DIM)
+    assert families.sizes(config) == (LAYERS, HEADS, 12 if name == "qwen3" else HEAD_DIM)
     with pytest.raises(InputError, match=rf"model {name} has no ALiBi, .* name it in layernorm\.pretrained alone"):
         comparison.alibi_slopes({}, name)
 
