@@ -82,6 +82,11 @@ def memory(megabytes):
     return lambda wildcards, attempt: megabytes * attempt
 
 
+# What jobs ask for that train many small networks, and that simulate
+TRAINING = {"mem_mb": memory(2000), "runtime": 1440, "gpu": GPU}
+SIMULATION = {"mem_mb": memory(2000), "runtime": 120}
+
+
 def kept(pattern):
     """Tables of evidence/ that fit a pattern: those of long runs that are there."""
     return [project(path) for path in sorted((ROOT / "evidence").glob(pattern))]

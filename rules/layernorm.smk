@@ -18,8 +18,7 @@ rule layernorm_simulate:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        mem_mb=memory(2000),
-        runtime=120,
+        **SIMULATION,
     params:
         numbers=config["layernorm"]["simulation"],
         level=config["layernorm"]["level"],
@@ -34,8 +33,7 @@ rule layernorm_theory:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        mem_mb=memory(2000),
-        runtime=120,
+        **SIMULATION,
     params:
         numbers=config["layernorm"]["simulation"],
         level=config["layernorm"]["level"],
@@ -51,8 +49,7 @@ rule layernorm_random_weights:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        mem_mb=memory(2000),
-        runtime=120,
+        **SIMULATION,
     params:
         numbers=config["layernorm"]["random_weights"],
     script:
@@ -66,9 +63,7 @@ rule layernorm_train:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        mem_mb=memory(2000),
-        runtime=1440,
-        gpu=GPU,
+        **TRAINING,
     params:
         trained=LAYERNORM_TRAINED,
         learning_rate=lookup(
@@ -85,9 +80,7 @@ rule layernorm_sweep:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        mem_mb=memory(2000),
-        runtime=1440,
-        gpu=GPU,
+        **TRAINING,
     params:
         trained=LAYERNORM_TRAINED,
         sweep=config["layernorm"]["sweep"],

@@ -21,9 +21,7 @@ rule postnorm_train:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        mem_mb=memory(2000),
-        runtime=1440,
-        gpu=GPU,
+        **TRAINING,
     params:
         length=lambda wildcards: postnorm_length(wildcards.task),
         numbers=lambda wildcards: postnorm_settings(wildcards.task),
@@ -39,9 +37,7 @@ rule postnorm_train_widths:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        mem_mb=memory(2000),
-        runtime=1440,
-        gpu=GPU,
+        **TRAINING,
     params:
         numbers=config["postnorm"]["dimension"],
         length=postnorm_length(WIDTHS_OF),
@@ -61,9 +57,7 @@ rule postnorm_train_averages:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        mem_mb=memory(2000),
-        runtime=1440,
-        gpu=GPU,
+        **TRAINING,
     params:
         numbers=config["postnorm"]["averaging"],
         common=POSTNORM_COMMON,
@@ -78,9 +72,7 @@ rule postnorm_train_stability:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        mem_mb=memory(2000),
-        runtime=1440,
-        gpu=GPU,
+        **TRAINING,
     params:
         numbers=config["postnorm"]["stability"],
         lengths=config["postnorm"]["set_complement"]["lengths"],
@@ -111,9 +103,7 @@ rule postnorm_sweep:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        mem_mb=memory(2000),
-        runtime=1440,
-        gpu=GPU,
+        **TRAINING,
     params:
         sweep=config["postnorm"]["sweep"],
         parts={
