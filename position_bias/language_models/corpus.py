@@ -116,7 +116,7 @@ def summary(documents: Sequence[Document]) -> dict[str, int | str]:
 
 
 def reference_topics(source: Path) -> Iterator[Document]:
-    """Return a document for each topic of `help()`: the sections of the language reference, one big dict literal."""
+    """Yield a document for each topic of `help()`: the sections of the language reference, one big dict literal."""
     if not source.is_file():
         raise InputError(f"corpus = 'language-reference' needs {source}, which this Python was installed without")
     for node in _parse(source).body:
@@ -193,7 +193,7 @@ def _folder_of(package: str) -> Path:
 
 
 def prose(documentation: str) -> Iterator[str]:
-    """Return the paragraphs of a docstring that read as English prose, each on one line, without markup."""
+    """Yield the paragraphs of a docstring that read as English prose, each on one line, without markup."""
     for block in re.split(r"\n\s*\n", documentation.expandtabs()):
         lines = block.splitlines()
         if any(NOT_PROSE.match(line) for line in lines):

@@ -10,7 +10,7 @@ KINDS = {"figures": (".pdf", ".svg", ".png"), "results/tables": (".csv", ".md")}
 
 
 def lines(results: Path) -> list[str]:
-    """Yield a line for each figure and table below `results`, with its path from there, in order of the paths.
+    """Return a line for each figure and table below `results`, with its path from there, in order of the paths.
 
     Raises InputError where there is none.
     """
