@@ -21,7 +21,6 @@ from position_bias.layernorm import theory
 from position_bias.layernorm.simulation import Norm, Simulated
 from position_bias.layernorm.tables import RESIDUALS, Sampling
 from position_bias.recency import FIRST_ROW, mean_size, recency, relative_recency
-from position_bias.statistics import mean_and_interval
 from position_bias.verdicts import verdict
 from position_bias.verdicts.verdict import Prediction
 
@@ -115,8 +114,7 @@ def _mean(
     """Means of one number a sequence in several settings; the one that speaks most against the prediction is judged."""
     against = {">": lambda mean: -mean, "<": lambda mean: mean, "=": lambda mean: abs(mean - prediction.bound)}
     values = max(settings, key=lambda some: against[prediction.relation](some.mean()))
-    mean, low, high = map(float, mean_and_interval(values, runs.sampling.level))
-    return verdict.row(claim, item, quantity, prediction, mean, (low, high), len(values), source)
+    return verdict.mean_row(claim, item, quantity, prediction, pd.Series(values), runs.sampling.level, source)
 
 
 def _below(scores: Array) -> Array:
