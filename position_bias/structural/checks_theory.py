@@ -198,7 +198,7 @@ def _assumption(grid: list[Stack]) -> Iterator[dict[str, object]]:
         triples = sum(heads.shape[0] * heads.shape[1] * comb(heads.shape[-1] + 1, 3) for heads in some_of)
         smooth = kind != "drawn at random"
         claim = "structural-smooth-kernels" if smooth else ""
-        source = "Section 4: natural for smooth kernels" if smooth else "ours: drawn so"
+        source = "Section 4: natural for smooth kernels" if smooth else "our addition: drawn so"
         quantity = f"largest violation: a prefix has more mass in a later row than in an earlier one; {kind}"
         yield _row(claim, "Assumption 4.1", quantity, ROUNDING, measured, triples, source)
 
@@ -341,10 +341,10 @@ def _hidden_states() -> Iterator[dict[str, object]]:
         if summable:
             yield _row(claim, item, quantity, LASTING, grown, 1, "Lemma 5.4(i); the bound is ours")
         else:
-            yield _row("", item, quantity, VISIBLE, grown, 1, "ours: the lemma needs Assumption 5.2")
+            yield _row("", item, quantity, VISIBLE, grown, 1, "our addition: the lemma needs Assumption 5.2")
         attained = float((alike / bound).max())
         quantity = f"largest share of ||X|| prod (1 + lambda e) that hidden states attain; e = {name}"
-        yield _row("", item, quantity, VISIBLE, attained, 1, "ours: the check above is not empty")
+        yield _row("", item, quantity, VISIBLE, attained, 1, "our addition: the check above is not empty")
 
 
 def _norms(kind: str, mixing: Array, excess: Array) -> Array:
