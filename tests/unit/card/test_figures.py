@@ -1,0 +1,113 @@
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+
+from position_bias.card import figures
+from position_bias.card.figures import CURVES, LAMBDAS, Tables
+from position_bias.drawing import style
+
+N, LAYERS = 32, 4
+WITHOUT_ALIBI = ("content-free", "toeplitz", "rotary", "measured")
+WITH_ALIBI = ("b", "c", "measured")
+
+
+def tables(variants, estimators=tuple(LAMBDAS), layers=LAYERS, seed=0):
+    rng = np.random.default_rng(seed)
+
+    def curve(estimator, variant):
+        value = rng.uniform(0.5, 1.5, N) / N
+        label = {"estimator": estimator, "variant": variant, "position": np.arange(N)}
+        return pd.DataFrame({**label, "value": value, "low": 0.8 * value, "high": 1.2 * value})
+
+    alone = ["d", "uniform", "last", "half", *(["a"] if "b" in variants else [])]
+    curves = [curve("none", variant) for variant in alone]
+    curves += [curve(estimator, variant) for estimator in estimators for variant in variants]
+    mixing = [
+        pd.DataFrame(
+            {"estimator": name, "layer": range(1, layers + 1), "value": 0.3, "low": 0.2, "high": 0.4 + 0.1 * place}
+        )
+        for place, name in enumerate(estimators)
+    ]
+    layer, distance = np.divmod(np.arange(layers * N), N)
+    value = np.where((layer == 1) & (distance > 5), 0, rng.uniform(0.01, 1, layers * N))  # a window in layer 2
+    attention = pd.DataFrame({"layer": layer + 1, "distance": distance, "value": value})
+    return Tables(pd.concat(mixing), pd.concat(curves), attention)
+
+
+@pytest.fixture(autouse=True)
+def styled():
+    with style.figure_style():
+        yield
+
+
+def legends(figure):
+    return [[text.get_text() for text in legend.get_texts()] for legend in figure.legends]
+
+
+@pytest.mark.parametrize("variants", [WITHOUT_ALIBI, WITH_ALIBI])
+def test_a_row_shows_lambda_influence_and_attention(variants):
+    of = tables(variants)
+    figure = figures.card({"mine": of})
+    mixing, influence, _ = figure.axes
+    assert [to_rgb(line.get_color()) for line in mixing.lines] == [to_rgb(look.colour) for look in LAMBDAS.values()]
+    assert [line.get_linestyle() for line in mixing.lines] == ["-", "--", ":"]
+    assert len(mixing.collections) == len(LAMBDAS)
+    assert mixing.get_ylim()[0] == 0
+    assert mixing.get_ylim()[1] > of.layers["high"].max()
+    shown = ["d", *variants, "half", "uniform", *(["a"] if "b" in variants else [])]
+    assert len(influence.lines) == len(shown)
+    for variant in shown:
+        rows = of.profiles[(of.profiles["variant"] == variant) & of.profiles["estimator"].isin(["none", "frobenius"])]
+        (drawn,) = (line for line in influence.lines if np.array_equal(line.get_ydata(), rows["value"]))
+        assert to_rgb(drawn.get_color()) == to_rgb(CURVES[variant].colour)
+        np.testing.assert_array_equal(drawn.get_xdata(), np.arange(1, N + 1))
+    assert influence.lines[-1].get_linewidth() == CURVES["d"].width  # on top
+    assert influence.get_yscale() == "log"
+    assert len(influence.collections) == 1 + len(variants)
+    assert [axes.get_xlabel() for axes in figure.axes] == ["layer", "token position", "distance"]
+    assert legends(figure) == [
+        [look.name for look in LAMBDAS.values()],
+        [CURVES[variant].name for variant in CURVES if variant in shown],
+    ]
+
+
+def test_attention_has_a_line_a_layer_from_distance_one_on_and_their_mean():
+    of = tables(WITHOUT_ALIBI)
+    attention = figures.card({"mine": of}).axes[2]
+    *lines, mean = attention.lines
+    assert len(lines) == LAYERS
+    for layer, line in enumerate(lines, start=1):
+        rows = of.attention[
+            (of.attention["layer"] == layer) & (of.attention["distance"] > 0) & (of.attention["value"] > 0)
+        ]
+        np.testing.assert_array_equal(line.get_ydata(), rows["value"])
+        np.testing.assert_array_equal(line.get_xdata(), rows["distance"])
+    expected = of.attention["value"].to_numpy().reshape(LAYERS, N).mean(0)[1:]
+    np.testing.assert_allclose(mean.get_ydata(), expected)
+    assert (attention.get_xscale(), attention.get_yscale()) == ("log", "log")
+    assert [text.get_text() for text in attention.get_legend().get_texts()] == ["layer 1", "layer 4", "mean"]
+
+
+def test_models_stand_side_by_side_with_their_names():
+    figure = figures.card({"one": tables(WITHOUT_ALIBI), "two": tables(WITH_ALIBI, ("frobenius", "token"), 1)})
+    assert len(figure.axes) == 6
+    assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes[::3]] == ["one", "two"]
+    assert legends(figure)[1] == [look.name for look in CURVES.values()]
+    assert [len(axes.lines) for axes in figure.axes[::3]] == [3, 2]
+    assert figure.axes[3].lines[0].get_marker() == "."  # of one layer a line does not show
+
+
+def test_a_curve_without_a_look_is_a_mistake():
+    with pytest.raises(ValueError, match="'another' has no look"):
+        figures.card({"mine": tables((*WITHOUT_ALIBI, "another"))})
+
+
+def test_files_are_the_same_bytes_from_run_to_run(tmp_path):
+    for name in ("once", "again"):
+        paths = [tmp_path / name / f"card.{kind}" for kind in ("pdf", "svg", "png")]
+        style.save(figures.card({"mine": tables(WITHOUT_ALIBI)}), *paths)
+    for kind in ("pdf", "svg", "png"):
+        once, again = ((tmp_path / name / f"card.{kind}").read_bytes() for name in ("once", "again"))
+        assert once == again
+        assert len(once) > 1000
