@@ -15,6 +15,7 @@ include: "rules/emergence.smk"
 include: "rules/layernorm.smk"
 include: "rules/postnorm.smk"
 include: "rules/released.smk"
+include: "rules/card.smk"
 include: "rules/overview.smk"
 
 

@@ -1,8 +1,8 @@
 """The project's `snakemake` command: Snakemake's own, once `--resources gpu=2 all` means what it says.
 
-Snakemake's `--resources` takes every word up to the next option, a target behind it included, and then dies on
-"all is not NAME=INT". Words without `=` behind `--resources` can only be targets: they move to the front, where
-Snakemake takes them as such. Every other call passes through untouched.
+Snakemake's `--resources` and `--config` take every word up to the next option, a target behind them included, and then
+die on "all is not NAME=INT". Words without `=` behind them can only be targets: they move to the front, where Snakemake
+takes them as such. Every other call passes through untouched.
 
 It also leaves out Snakemake's rate of 100 jobs a second. To keep to one, Snakemake sets a timer after every job, and
 another whenever one rings: after a hundred jobs it looks for work a hundred times a second, which takes a core from the
@@ -13,16 +13,18 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+PAIRS = ("--resources", "--res", "--config", "-C")  # options that take words of the form NAME=VALUE
+
 
 def targets_first(arguments: Sequence[str]) -> list[str]:
-    """`arguments` with the targets that stand among the words of `--resources` (or `--res`) moved to the front."""
+    """`arguments` with the targets that stand among the words of an option of `PAIRS` moved to the front."""
     targets: list[str] = []
     others: list[str] = []
-    among_resources = False
+    among_pairs = False
     for word in arguments:
         if word.startswith("-"):
-            among_resources = word in ("--resources", "--res")
-        if among_resources and not word.startswith("-") and "=" not in word:
+            among_pairs = word in PAIRS
+        if among_pairs and not word.startswith("-") and "=" not in word:
             targets.append(word)
         else:
             others.append(word)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
 
+from position_bias.card import settings as of_card
 from position_bias.emergence import settings as of_emergence
 from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
@@ -30,6 +31,7 @@ try:
         of_emergence.faults,
         of_layernorm.faults,
         of_postnorm.faults,
+        of_card.faults,
     )
     CLAIMS = of_claims.registry(ROOT / "published/claims.csv")
 except runtime.InputError as error:

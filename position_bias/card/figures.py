@@ -23,17 +23,17 @@ LAMBDAS = {
     "token": Look("mean of its tokens' ratios", _PALETTE[1], "--"),
     "backward": Look("of the backward pass (no prediction)", REFERENCE, ":"),
 }
-CURVES = {  # in the order of the legend; the marker is a style of line here
-    "d": Look("measured influence", COLOURS["d"], "-", 1.4),
-    "a": Look("(a) attention only", COLOURS["a"], "-", 0.9),
+CURVES = {  # in the order of the legend; the marker is a style of line here, so that curves differ without colours too
+    "d": Look("measured influence", COLOURS["d"], "-", 1.6),
+    "a": Look("(a) attention only", COLOURS["a"], "--", 0.9),
     "b": Look("(b) residual-aware", COLOURS["b"], "-", 0.9),
-    "c": Look("(c) with content", COLOURS["c"], "-", 0.9),
+    "c": Look("(c) with content", COLOURS["c"], ":", 1.2),
     "content-free": Look("without content", COLOURS["b"], "-", 0.9),
-    "toeplitz": Look("mean logit by distance", _PALETTE[1], "-", 0.9),
-    "rotary": Look("mean query and key", COLOURS["c"], "-", 0.9),
-    "measured": Look("mean attention", _PALETTE[4], "-", 0.9),
-    "half": Look("null: lambda = 1/2", REFERENCE, "--", 0.8),
-    "uniform": Look("null: uniform", REFERENCE, ":", 0.8),
+    "toeplitz": Look("mean logit by distance", _PALETTE[1], "--", 0.9),
+    "rotary": Look("mean query and key", COLOURS["c"], ":", 1.2),
+    "measured": Look("mean attention", _PALETTE[4], "-", 0.6),
+    "half": Look("null: lambda = 1/2", REFERENCE, "-.", 0.8),
+    "uniform": Look("null: uniform", REFERENCE, "-", 0.6),
 }
 ESTIMATOR = "frobenius"  # of the lambda that the rollouts are drawn with
 
@@ -45,6 +45,11 @@ class Tables:
     layers: pd.DataFrame  # estimator, layer from 1 on, value, low, high
     profiles: pd.DataFrame  # estimator, variant, position from 0 on, value, low, high
     attention: pd.DataFrame  # layer from 1 on, distance from 0 on, value: the mean weight
+
+
+def longest(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a table with a column n that are about the longest prompts."""
+    return table[table["n"] == table["n"].max()]
 
 
 def card(models: Mapping[str, Tables]) -> Figure:

@@ -10,7 +10,6 @@ that, compare models of several training seeds.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from position_bias import statistics
 from position_bias.attention import content_free_attention
+from position_bias.card.measured import Measured
 from position_bias.rollout import comparison
 from position_bias.rollout.comparison import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, Profile
 from position_bias.rollout.kernels import kernel_attention, kernel_last_rows
@@ -29,27 +29,6 @@ Rollout = Callable[[Array], Array]  # lambda [R, L] -> last rows [R, n]
 
 NULLS = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
 DENSE_UP_TO = 1024  # tokens; up to there, one matrix a layer serves all replicates
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What was measured of a decoder on N prompts of n tokens, for L layers of H heads; all float64."""
-
-    mixing: Mapping[str, Array]  # estimator -> lambda [N, L]
-    influence: Array  # [N, n]
-    attention: Array | None  # mean attention [L, n, n], where it was kept
-    kernels: Mapping[str, Array]  # name -> g [L, H, n]
-    windows: tuple[int | None, ...]  # of each layer
-    offset: Array | None  # mean diagonal less mean below-diagonal content logit [N, L, H], of a model with ALiBi
-    slopes: Array | None  # effective ALiBi slopes [H], likewise
-
-    @property
-    def prompts(self) -> int:
-        return self.influence.shape[0]
-
-    @property
-    def n(self) -> int:
-        return self.influence.shape[1]
 
 
 def compare(

@@ -37,11 +37,13 @@ def settle_offline() -> None:
         datasets.config.HF_HUB_OFFLINE = True
 
 
-def fetch_model(source: str, revision: str | None, model_type: str, record: str | Path) -> None:
+def fetch_model(source: str, revision: str | None, model_type: str | None, record: str | Path) -> None:
     """See that a model is at hand, downloading what is missing, and write to `record` (JSON) which files it has.
 
-    Raises InputError where there is no such model or revision, where access to it is gated, without a network for what
-    is not cached, where the weights are no safetensors, and where its configuration is not of `model_type`.
+    Without a `revision` of a model of the hub, the record has the commit that the hub has now, or, without a network,
+    the latest that is cached. Raises InputError where there is no such model or revision, where access to it is gated,
+    without a network for what is not cached, where the weights are no safetensors, and where its configuration is not
+    of `model_type`, if that is given.
     """
     if is_directory(source):
         directory = Path(source)
@@ -51,12 +53,13 @@ def fetch_model(source: str, revision: str | None, model_type: str, record: str 
         settle_offline()
         _drop_what_was_cut_short(source, revision)
         directory = _snapshot(source, revision, local_files_only=False)
+        revision = revision or directory.name  # snapshots/COMMIT
     paths = (path.relative_to(directory) for path in directory.rglob("*") if path.is_file())
     files = sorted(path.as_posix() for path in paths if any(path.match(pattern) for pattern in WANTED))
     if not any(Path(name).match(WEIGHTS) for name in files):
         raise InputError(f"model {source} has no safetensors weights; name a revision or a copy of it that has")
     found = _model_type(directory / "config.json")
-    if found != model_type:
+    if model_type is not None and found != model_type:
         raise InputError(f"model {source} is of type {found!r}, not {model_type!r}; correct hub_models.*.family")
     described = {
         "source": source,
@@ -65,6 +68,25 @@ def fetch_model(source: str, revision: str | None, model_type: str, record: str 
     }
     with whole_file(record) as partial:
         partial.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+
+
+def newest_text(source: str) -> str | None:
+    """The commit that a data set of the hub has now; None where the hub does not answer.
+
+    Raises InputError where there is no such data set, or access to it is gated.
+    """
+    settle_offline()
+    if huggingface_hub.constants.HF_HUB_OFFLINE:
+        return None
+    place = f"hub data set {source!r}"
+    try:
+        return huggingface_hub.dataset_info(source).sha
+    except errors.GatedRepoError as error:
+        raise InputError(f"{place} is gated: accept its terms on its page, then log in with: hf auth login") from error
+    except errors.RepositoryNotFoundError as error:
+        raise InputError(f"{place} does not exist; a file or directory of your own starts with / or a dot") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{place} cannot be asked for: {' '.join(str(error).split())}") from error
 
 
 def model_directory(place: str | Path) -> Path:
@@ -130,7 +152,7 @@ def _drop_what_was_cut_short(source: str, revision: str | None) -> None:
 
 def _snapshot(source: str, revision: str | None, local_files_only: bool) -> Path:
     """The directory of a hub model at a commit, as the hub's cache holds it."""
-    place = f"hub model {source!r} at {revision}"
+    place = f"hub model {source!r} at {revision}" if revision else f"hub model {source!r}"
     try:
         return Path(
             huggingface_hub.snapshot_download(
@@ -142,7 +164,12 @@ def _snapshot(source: str, revision: str | None, local_files_only: bool) -> Path
             f"{place} is gated: accept its licence on its page, then log in with: hf auth login"
         ) from error
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
-        raise InputError(f"{place} does not exist; correct hub_models.*.source and .revision") from error
+        remedy = (
+            "correct hub_models.*.source and .revision"
+            if revision
+            else "correct its id; a directory starts with / or a dot"
+        )
+        raise InputError(f"{place} does not exist; {remedy}") from error
     except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled) as error:
         raise InputError(
             f"{place} is not in the cache, and the hub does not answer; fetch it with a network"

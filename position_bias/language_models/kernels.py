@@ -107,24 +107,6 @@ def rotary_kernel(query: Tensor, key: Tensor, scaling: float, n: int, rotation: 
     return np.asarray((kernel - kernel[:, :1]).cpu())
 
 
-def agreement(fitted: Array, predicted: Array, window: int | None = None) -> Array:
-    """R^2 [H] of kernels [H, n] that were predicted, against those that were fitted, at distances from 1 on.
-
-    A constant is free, and every pair of tokens that is read counts alike. NaN where a fitted kernel does not vary.
-    """
-    n = fitted.shape[1]
-    reach = n if window is None else min(window, n)
-    pairs = np.arange(n - 1, n - reach, -1)
-    fitted, predicted = fitted[:, 1:reach], predicted[:, 1:reach]
-
-    def squares(values: Array) -> Array:
-        mean = values @ pairs / max(pairs.sum(), 1)
-        return np.asarray((values - mean[:, None]) ** 2 @ pairs)
-
-    whole = squares(fitted)
-    return 1 - np.divide(squares(fitted - predicted), whole, out=np.full(len(whole), np.nan), where=whole > 0)
-
-
 def _grouped(query: Tensor, key: Tensor) -> Tensor:
     """Queries by the head of the keys that they meet: [B, H, n, d] -> [B, heads, H / heads, n, d]."""
     return query.unflatten(1, (key.shape[1], -1))

@@ -1,6 +1,7 @@
 """Open a decoder of any architecture, and its tokenizer; refuse what would be measured wrongly before work starts."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,12 @@ def longest(config: PretrainedConfig) -> int | None:
         return int(known) if known < math.inf else None
     text = config.get_text_config()
     return next((int(limit) for name in LIMITS if (limit := getattr(text, name, None))), None)
+
+
+def lengths(config: PretrainedConfig, asked: Iterable[int]) -> list[int]:
+    """The lengths to measure where these are asked for, each once: what the model cannot take is cut to what it can."""
+    most = longest(config)
+    return sorted({n if most is None else min(n, most) for n in asked})
 
 
 def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:

@@ -90,6 +90,12 @@ def job(log_file: str | Path) -> Iterator[None]:
         handler.close()
 
 
+def announce(message: str) -> None:
+    """Say something of a job that its user should read while it runs: on the terminal and in the log."""
+    log.info("%s", message)
+    print(message, file=sys.stderr)
+
+
 def seed(*parts: object) -> int:
     """Return a seed in [0, 2^63) that depends on nothing but `parts` (config seed, then the wildcards of the job)."""
     text = "\x1f".join(map(str, parts)).encode()

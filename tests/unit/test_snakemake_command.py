@@ -14,6 +14,8 @@ from snakemake_command import targets_first
         ("--cores 8 --resources gpu=2 all", "all --cores 8 --resources gpu=2"),
         ("--resources gpu=2 mem_mb=100 all figures/a.pdf -n", "all figures/a.pdf --resources gpu=2 mem_mb=100 -n"),
         ("--res gpu=2 all", "all --res gpu=2"),
+        ("--config model=bloom card", "card --config model=bloom"),
+        ("--cores 2 -C model=a,b text=./t.txt card -n", "card --cores 2 -C model=a,b text=./t.txt -n"),
         (
             "-n one --resources gpu=2 two --resources mem_mb=1 three",
             "two three -n one --resources gpu=2 --resources mem_mb=1",
@@ -66,9 +68,10 @@ def test_no_rate_is_kept_to_but_one_that_is_typed(called):
     assert (typed.max_jobs, typed.timespan) == (5, 2)
 
 
-def test_plain_snakemake_still_needs_it():
+@pytest.mark.parametrize("pairs", [("--resources", "gpu=2"), ("--config", "seed=1")])
+def test_plain_snakemake_still_needs_it(pairs):
     """Once this fails, Snakemake takes the users' line itself: drop the command."""
-    plain = [sys.executable, "-m", "snakemake", "-n", "--cores", "8", "--resources", "gpu=2", "all"]
+    plain = [sys.executable, "-m", "snakemake", "-n", "--cores", "8", *pairs, "all"]
     assert subprocess.run(plain, capture_output=True, check=False).returncode != 0
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from position_bias.attention import sliding_window_mask
 from position_bias.card import profiles
-from position_bias.card.profiles import Measured
+from position_bias.card.measured import Measured
 from position_bias.rollout import comparison
 
 N, LAYERS, HEADS, PROMPTS = 20, 3, 2, 6
@@ -24,6 +24,7 @@ def measured(rng, *, alibi):
     common = {
         "mixing": {name: rng.uniform(0, 1, (PROMPTS, LAYERS)) for name in ESTIMATORS},
         "influence": rng.uniform(0.1, 1, (PROMPTS, N)),
+        "by_distance": rng.uniform(0, 1, (LAYERS, N)),
         "attention": causal(rng.normal(0, 1, (LAYERS, N, N))),
     }
     if alibi:
@@ -107,7 +108,7 @@ def test_long_prompts_are_rolled_out_without_matrices_to_the_same_rows(alibi, mo
 
 
 def test_what_was_not_measured_is_left_out(without, with_alibi):
-    bare = Measured(without.mixing, without.influence, None, {}, WINDOWS, None, None)
+    bare = Measured(without.mixing, without.influence, without.by_distance, None, {}, WINDOWS, None, None)
     assert list(profiles.rollouts(bare)) == ["content-free"]
     assert list(profiles.rollouts(with_alibi)) == ["b", "measured"]
 
@@ -136,7 +137,7 @@ def test_a_rollout_through_the_true_attention_is_the_closest():
     """One layer, all of it attention, whose last row is the influence: W is 0."""
     attention = causal(np.random.default_rng(0).normal(0, 1, (1, N, N)))
     influence = np.tile(attention[0, -1], (2, 1))
-    exact = Measured({"frobenius": np.ones((2, 1))}, influence, attention, {}, (None,), None, None)
+    exact = Measured({"frobenius": np.ones((2, 1))}, influence, attention[:, -1], attention, {}, (None,), None, None)
     _, _, values = profiles.compare(exact, 5, 0.9, 0)
     distance = values[(values["statistic"] == "wasserstein") & (values["variant"] == "measured")]["value"]
     np.testing.assert_allclose(distance, 0, atol=1e-15)

@@ -7,7 +7,7 @@ from transformers.models.cohere.modeling_cohere import apply_rotary_pos_emb as t
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as turn_halves
 
 from position_bias.language_models import kernels
-from position_bias.language_models.kernels import agreement, fitted_kernel, logit_sums, rotary_kernel
+from position_bias.language_models.kernels import fitted_kernel, logit_sums, rotary_kernel
 from position_bias.language_models.rotation import Rotation
 
 HEADS, SHARED, WIDTH = 6, 3, 4
@@ -100,24 +100,3 @@ def test_a_rotation_is_undone(function, width, scale):
     assert (turned[0] - query).abs().max() > 0.5
     for again, before in zip(how.undo(*turned), (query, key), strict=True):
         torch.testing.assert_close(again, before, atol=1e-5, rtol=0)
-
-
-def test_agreement_is_one_for_the_kernel_itself_zero_for_none_and_blind_to_distance_zero():
-    kernel = np.random.default_rng(0).normal(0, 1, (3, 30))
-    shifted = kernel + 5
-    shifted[:, 0] = 99
-    np.testing.assert_allclose(agreement(kernel, shifted), 1)
-    np.testing.assert_allclose(agreement(kernel, np.zeros((3, 30))), 0, atol=1e-12)
-    shifted[:, 8:] = -7  # beyond the window
-    np.testing.assert_allclose(agreement(kernel, shifted, window=8), 1)
-    assert np.isnan(agreement(np.ones((1, 5)), kernel[:1, :5])).all()
-
-
-def test_agreement_counts_pairs_of_tokens():
-    """A kernel of 40 tokens repeated by hand, once for each pair at its distance."""
-    rng = np.random.default_rng(1)
-    fitted, predicted = rng.normal(0, 1, (2, 1, 40))
-    pairs = np.arange(39, 0, -1)
-    every, guess = (np.repeat(kernel[0, 1:], pairs) for kernel in (fitted, predicted))
-    missing = (every - guess).var() / every.var()
-    np.testing.assert_allclose(agreement(fitted, predicted), [1 - missing])

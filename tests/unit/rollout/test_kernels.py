@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from position_bias.attention import content_free_attention
 from position_bias.rollout import kernels as kernel_rollout
-from position_bias.rollout.kernels import kernel_attention, kernel_last_rows
+from position_bias.rollout.kernels import agreement, kernel_attention, kernel_last_rows
 from position_bias.rollout.last_row import attended_last_rows, last_row
 
 ROUNDING = 1e-12  # absolute; profiles sum to 1
@@ -108,3 +108,24 @@ def test_what_does_not_fit_is_refused(kernels, windows, mixings, message):
 def test_a_kernel_alone_is_checked_too():
     with pytest.raises(ValueError, match=r"kernel has shape \(3,\): expected \[heads, n\]"):
         kernel_attention(np.zeros(3))
+
+
+def test_agreement_is_one_for_the_kernel_itself_zero_for_none_and_blind_to_distance_zero():
+    kernel = np.random.default_rng(0).normal(0, 1, (3, 30))
+    shifted = kernel + 5
+    shifted[:, 0] = 99
+    np.testing.assert_allclose(agreement(kernel, shifted), 1)
+    np.testing.assert_allclose(agreement(kernel, np.zeros((3, 30))), 0, atol=1e-12)
+    shifted[:, 8:] = -7  # beyond the window
+    np.testing.assert_allclose(agreement(kernel, shifted, window=8), 1)
+    assert np.isnan(agreement(np.ones((1, 5)), kernel[:1, :5])).all()
+
+
+def test_agreement_counts_pairs_of_tokens():
+    """A kernel of 40 tokens repeated by hand, once for each pair at its distance."""
+    rng = np.random.default_rng(1)
+    fitted, predicted = rng.normal(0, 1, (2, 1, 40))
+    pairs = np.arange(39, 0, -1)
+    every, guess = (np.repeat(kernel[0, 1:], pairs) for kernel in (fitted, predicted))
+    missing = (every - guess).var() / every.var()
+    np.testing.assert_allclose(agreement(fitted, predicted), [1 - missing])

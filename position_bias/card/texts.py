@@ -1,0 +1,101 @@
+"""The text that a card is measured on, where it is no data set of the configuration; and the prompts cut from it."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from position_bias.card.settings import TEXTS
+from position_bias.language_models import tokens
+from position_bias.language_models.tokens import TokenIds
+from position_bias.running.runtime import InputError, log, seed
+
+COLUMN = "text"  # of lines of JSON and of data sets
+LEAST = 8  # prompts; intervals over fewer mean nothing
+
+
+def documents(path: Path) -> Iterator[str]:
+    """The documents of a file or of a directory.
+
+    A .txt file is one document; a line of a .jsonl file holds one under `text`. A directory has such files, in any of
+    its folders and read in the order of their names, or else is one that `datasets` reads, with a column `text` and a
+    split `train`. Raises InputError for what cannot be read as such.
+    """
+    if path.is_file():
+        yield from _of_file(path)
+        return
+    files = sorted(file for file in path.rglob("*") if file.suffix in TEXTS and file.is_file())
+    for file in files:
+        yield from _of_file(file)
+    if not files:
+        yield from tokens.texts(path, "train", column=COLUMN)
+
+
+def up_to(characters: int, texts: Iterable[str]) -> Iterator[str]:
+    """The first of the texts, until they have so many characters together; the last one is cut."""
+    left = characters
+    for text in texts:
+        yield text[:left]
+        left -= len(text)
+        if left <= 0:
+            return
+
+
+def prompts(
+    texts: Sequence[str],
+    tokenizer: Tokenizer,
+    before: Sequence[int],
+    lengths: Sequence[int],
+    most: int,
+    chosen_by: int,
+) -> dict[int, TokenIds]:
+    """Up to `most` prompts [N, n] of each length n that the text has at least LEAST of, drawn by the seed `chosen_by`.
+
+    A prompt is the tokens `before`, which the tokenizer puts first by itself, and a window of one document; none twice.
+    Raises InputError where the text has too few of every length.
+    """
+    found, counts = {}, {}
+    for n in lengths:
+        if n <= len(before) + 1:
+            continue
+        windows = list(tokens.windows(texts, tokenizer, n - len(before), "every"))
+        counts[n] = len(windows)
+        if len(windows) < LEAST:
+            log.warning("length %d is left out: the text has %d prompts of it, fewer than %d", n, len(windows), LEAST)
+            continue
+        order = np.random.default_rng(seed(chosen_by, "card", n)).permutation(len(windows))[:most]
+        first = np.tile(np.asarray(before, dtype=np.int64), (len(order), 1))
+        found[n] = np.hstack([first, np.stack([windows[place] for place in order])])
+    if not found:
+        had = ", ".join(f"{count} of {n} tokens" for n, count in counts.items())
+        raise InputError(
+            f"the text has too few prompts ({had or 'none'}), of which {LEAST} are needed; give more text or longer "
+            "documents (text=), or lower card.lengths"
+        )
+    return found
+
+
+def _of_file(path: Path) -> Iterator[str]:
+    try:
+        if path.suffix == ".txt":
+            yield path.read_text(encoding="utf-8")
+            return
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield _of_line(line, f"text {path}, line {number}")
+    except UnicodeDecodeError as error:
+        raise InputError(f"text {path} is not encoded in UTF-8 ({error.reason}); convert it") from error
+
+
+def _of_line(line: str, place: str) -> str:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise InputError(f"{place}, is no JSON ({error}); a line must be an object with a key {COLUMN!r}") from error
+    text = found.get(COLUMN) if isinstance(found, dict) else None
+    if not isinstance(text, str):
+        raise InputError(f"{place}, has no text under {COLUMN!r}; a line must be an object with that key")
+    return text

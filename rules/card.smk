@@ -1,0 +1,124 @@
+# The position card of any decoder, asked for by `card` alone: snakemake card --config model=./my-model text=./texts.jsonl.
+# Out: results/card/{card}/model.json, which says what files the model has and, of one of the hub, at which commit;
+# results/texts/{text}/test.parquet, a text that is no data set of the configuration; results/card/{card}/, what was measured
+# and its tables; figures/card/{card}. A killed measurement goes on from checkpoints/measure/card/.
+
+
+include: "files/card.smk"
+
+
+wildcard_constraints:
+    card=card_names(),
+
+
+rule card_model:
+    """See that a model can be opened, and note which files it has. Where jobs are sent to a cluster, this one stays."""
+    input:
+        trained=card_trained,
+    output:
+        "results/card/{card}/model.json",
+    localrule: True
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=2880,
+    params:
+        source=card_source,
+        revision=card_revision,
+        files=card_files,
+    script:
+        "../scripts/card/model.py"
+
+
+rule card_text:
+    """Read the text of a card, a file, a directory or a data set of the hub. Where jobs are sent to a cluster, this one stays."""
+    output:
+        texts="results/texts/{text}/test.parquet",
+        manifest="results/texts/{text}.json",
+    log:
+        "logs/texts/{text}.log",
+    wildcard_constraints:
+        text=re.escape(CARD_TEXT.name),
+    localrule: True
+    conda:
+        "../envs/text.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=240,
+    params:
+        source=CARD_TEXT.place,
+        local=CARD_TEXT.kind == "path",
+        files=of_card.stamp(CARD_TEXT.path) if CARD_TEXT.kind == "path" else [],
+        characters=config["card"]["characters"],
+    script:
+        "../scripts/card/text.py"
+
+
+rule card_measure:
+    """Measure lambda, influence, attention and kernels of any decoder at every length that fits it and the text."""
+    input:
+        model="results/card/{card}/model.json",
+        texts=card_text("texts"),
+    output:
+        "results/card/{card}/measured.safetensors",
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        mem_mb=memory(card_memory()),
+        runtime=config["card"]["minutes"],
+        gpu=GPU * config["card"]["gpus"],
+    params:
+        **{key: config["card"][key] for key in of_card.MEASURING},
+        seed=config["seed"],
+        files=card_files,
+    script:
+        "../scripts/card/measure.py"
+
+
+rule card_tables:
+    """Roll attention out in every way that applies, compare with the measured influence, and say so in three sentences."""
+    input:
+        measured="results/card/{card}/measured.safetensors",
+        model="results/card/{card}/model.json",
+        text=card_text("manifest"),
+    output:
+        layers="results/card/{card}/layers.csv",
+        profile="results/card/{card}/profile.csv",
+        distances="results/card/{card}/distances.csv",
+        page="results/card/{card}/card.md",
+    group:
+        "card"
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=60,
+    params:
+        bootstrap=config["rollout"]["bootstrap"],
+        level=config["rollout"]["level"],
+        seed=config["seed"],
+    script:
+        "../scripts/card/tables.py"
+
+
+rule card_draw:
+    """The position card: lambda by layer, influence beside rollouts and nulls, attention by distance, a row a model."""
+    input:
+        layers=card_tables("layers"),
+        profiles=card_tables("profile"),
+        distances=card_tables("distances"),
+    output:
+        **drawn("card/{card}", "card/draw"),
+    conda:
+        "../envs/figures.yaml"
+    params:
+        models=lambda wildcards: CARDS[wildcards.card],
+    script:
+        "../scripts/card/draw.py"
+
+
+rule card:
+    """The position card of each model that is named: snakemake card --config model=./my-model."""
+    input:
+        all_cards,

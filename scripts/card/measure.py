@@ -1,0 +1,59 @@
+from contextlib import closing
+from pathlib import Path
+
+import transformers
+
+from position_bias.card import measured, size, texts
+from position_bias.language_models import hub, opening, tokens
+from position_bias.language_models.measure_decoder import measure_decoder
+from position_bias.language_models.passes import Resumption
+from position_bias.running import provenance, resumable, runtime
+
+name, params = snakemake.wildcards.card, snakemake.params
+gpus = {"gpus": params.gpus, "granted": snakemake.resources.gpu}
+with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "measure", "card", name, **gpus) as place:
+    directory = hub.model_directory(snakemake.input.model)
+    config = opening.require_decoder(directory)
+    tokenizer, before = opening.open_tokenizer(directory)
+    with closing(tokens.texts(Path(snakemake.input.texts).parent, "test")) as documents:
+        lengths = opening.lengths(config, params.lengths)
+        prompts = texts.prompts(list(documents), tokenizer, before, lengths, params.prompts, params.seed)
+    found = size.size(directory, config)
+    precision = found.precision if params.precision == "auto" else params.precision
+    recomputed = params.activation_checkpointing
+    at_once = {
+        n: params.tokens_per_batch or found.batch(n, precision, place.device, recomputed=recomputed) for n in prompts
+    }
+    needed = max(found.memory(n, at_once[n], precision, recomputed=recomputed) for n in prompts)
+    runtime.announce(
+        f"{name}: {found.parameters:,} parameters in {precision} on {place.device}; measuring takes about "
+        f"{needed / 1e9:.1f} GB of memory"
+    )
+    spread = "balanced" if params.gpus > 1 and place.device == "cuda" else place.device
+    model = opening.open_decoder(directory, spread, precision)
+    for n in prompts:
+        opening.require_known_tokens(prompts[n], model, directory)
+    run = [hub.stamp(directory), dict(params.items()), spread, transformers.__version__]
+    measurements = {
+        n: measure_decoder(
+            model,
+            prompts[n],
+            at_once[n],
+            activation_checkpointing=recomputed,
+            resumption=Resumption(place.folder / f"n{n}.safetensors", [*run, n], place.checkpoint_every),
+        )
+        for n in prompts
+    }
+    measured.write(
+        snakemake.output[0],
+        measurements,
+        model={"type": config.model_type, "parameters": found.parameters, "layers": found.layers, "heads": found.heads},
+        before=[tokenizer.id_to_token(token) for token in before],
+        asked=list(params.lengths),
+        longest=opening.longest(config),
+        precision=precision,
+        device=place.device,
+        tokens_per_batch={str(n): tokens for n, tokens in at_once.items()},
+        bytes=needed,
+        versions=provenance.versions(),
+    )

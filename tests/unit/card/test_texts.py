@@ -1,0 +1,100 @@
+"""Texts of every kind, and the prompts that are cut from them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from position_bias.card import texts
+from position_bias.running.runtime import InputError
+
+WORDS = 40
+
+
+@pytest.fixture
+def tokenizer():
+    """A word w7 is token 7."""
+    found = Tokenizer(models.WordLevel({f"w{place}": place for place in range(WORDS)}, unk_token="w0"))
+    found.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return found
+
+
+def words(first, count):
+    return " ".join(f"w{(first + place) % WORDS}" for place in range(count))
+
+
+def test_a_file_of_text_is_one_document_and_a_line_of_json_is_one(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n\ntwo\n")
+    (tmp_path / "b.jsonl").write_text('{"text": "three", "url": "-"}\n\n{"text": "four"}\n')
+    assert list(texts.documents(tmp_path / "a.txt")) == ["one\n\ntwo\n"]
+    assert list(texts.documents(tmp_path / "b.jsonl")) == ["three", "four"]
+    assert list(texts.documents(tmp_path)) == ["one\n\ntwo\n", "three", "four"]
+
+
+def test_a_directory_of_other_files_is_read_as_a_data_set(tmp_path):
+    pd.DataFrame({"text": ["one", "two"]}).to_parquet(tmp_path / "train.parquet")
+    assert list(texts.documents(tmp_path)) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "line 2, is no JSON (.*); a line must be an object with a key 'text'$"),
+        ('{"content": "x"}', "line 2, has no text under 'text'; a line must be an object with that key$"),
+        ("[1]", "line 2, has no text under 'text'"),
+        ('{"text": 3}', "line 2, has no text under 'text'"),
+    ],
+)
+def test_a_line_that_holds_no_text_is_named(tmp_path, line, said):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"text": "one"}) + f"\n{line}\n")
+    with pytest.raises(InputError, match=f"^text {path}, {said}"):
+        list(texts.documents(path))
+
+
+def test_another_encoding_is_one_line(tmp_path):
+    (tmp_path / "a.txt").write_bytes("Käse".encode("latin-1"))
+    with pytest.raises(InputError, match=r"a\.txt is not encoded in UTF-8 \([^\n]*\); convert it$"):
+        list(texts.documents(tmp_path / "a.txt"))
+
+
+def test_reading_ends_with_the_last_character_that_is_wanted():
+    def endless():
+        yield from ("abcd", "ef", "ghij")
+        pytest.fail("more was read than is wanted")
+
+    assert list(texts.up_to(9, endless())) == ["abcd", "ef", "ghi"]
+    assert list(texts.up_to(99, ["ab", "c"])) == ["ab", "c"]
+
+
+def test_prompts_are_windows_of_one_document_behind_what_the_tokenizer_puts_first(tokenizer):
+    documents = [words(first, 60) for first in range(10)]
+    found = texts.prompts(documents, tokenizer, [3, 5], [12, 22], 8, chosen_by=0)
+    assert {n: prompts.shape for n, prompts in found.items()} == {12: (8, 12), 22: (8, 22)}
+    for n, prompts in found.items():
+        assert (prompts[:, :2] == [3, 5]).all()
+        assert (np.diff(prompts[:, 2:], axis=1) % WORDS == 1).all()  # in the order of a document
+        every = {
+            tuple((first + start + np.arange(n - 2)) % WORDS) for first in range(10) for start in range(0, 60, n - 2)
+        }
+        assert {tuple(row) for row in prompts[:, 2:].tolist()} <= every
+    again = texts.prompts(documents, tokenizer, [3, 5], [12], 8, chosen_by=0)
+    np.testing.assert_array_equal(again[12], found[12])
+    other = texts.prompts(documents, tokenizer, [3, 5], [12], 8, chosen_by=1)
+    assert not np.array_equal(other[12], found[12])
+
+
+def test_a_short_text_gives_the_prompts_that_it_has_and_leaves_lengths_out(tokenizer, caplog):
+    found = texts.prompts([words(0, 90)], tokenizer, [], [9, 30], 64, chosen_by=0)
+    assert {n: prompts.shape for n, prompts in found.items()} == {9: (10, 9)}
+    assert "length 30 is left out: the text has 3 prompts of it, fewer than 8" in caplog.text
+
+
+def test_too_little_text_is_one_line(tokenizer):
+    with pytest.raises(
+        InputError,
+        match=r"^the text has too few prompts \(5 of 9 tokens, 1 of 30 tokens\), of which 8 are needed; give more text",
+    ):
+        texts.prompts([words(0, 50)], tokenizer, [], [9, 30], 64, chosen_by=0)
