@@ -87,8 +87,6 @@ rule card_tables:
         profile="results/card/{card}/profile.csv",
         distances="results/card/{card}/distances.csv",
         page="results/card/{card}/card.md",
-    group:
-        "card"
     conda:
         "../envs/analysis.yaml"
     resources:

@@ -158,9 +158,9 @@ def _resume(tally: Tally, prompts: NDArray[np.int64], resumption: Resumption | N
 
 def _out_of_memory(batch: int, tokens: Tensor, activation_checkpointing: bool) -> str:
     prompts, n = tokens.shape
-    remedies = ["lower measure.tokens_per_batch"] if prompts > 1 else []
-    remedies += [] if activation_checkpointing else ["set measure.activation_checkpointing to true"]
-    remedies += ["give the model more GPUs (gpus)"]
+    remedies = ["lower card.tokens_per_batch"] if prompts > 1 else []
+    remedies += [] if activation_checkpointing else ["set card.activation_checkpointing to true"]
+    remedies += ["give the model more GPUs (card.gpus)"]
     return (
         f"out of GPU memory on batch {batch + 1}, {prompts} x {n} tokens; {', or '.join(remedies)}; "
         "then run it again: what the last checkpoint has is not measured anew"

@@ -1,6 +1,7 @@
 """What a configuration can ask of models and texts. It imports no torch, since every call of the workflow reads it."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from position_bias.attention import uneven_heads
@@ -63,9 +64,11 @@ def _sources(config: Config) -> Iterator[str]:
             if name in config[part]:
                 yield f"{hub_part}.{name} has the name of {part}.{name}; give it another"
             source, revision = described["source"], described["revision"]
-            if is_directory(source) and revision is not None:
+            if source.startswith("~") or (not is_directory(source) and Path(source).is_dir()):
+                yield f"{hub_part}.{name}.source = {source!r} is no id of the hub; a directory starts with / or a dot"
+            elif is_directory(source) and revision is not None:
                 yield f"{hub_part}.{name}.revision = {revision!r}, but its source is a directory; set it to null"
-            if not is_directory(source) and revision is None:
+            elif not is_directory(source) and revision is None:
                 yield f"{hub_part}.{name}.revision = None leaves the hub's {source!r} unpinned; name a commit"
     for name in config["measure"]["models"]:
         model = config["hub_models"].get(name)

@@ -99,7 +99,8 @@ def _describe(error: Fault, schema: Mapping[str, Any]) -> str:
         return _unknown_key(key, error)
     if error.validator == "required":
         missing = next(name for name in error.validator_value if name not in error.instance)
-        return f"{_join(key, missing)} is missing; add it (config.yaml has the default)"
+        where = "" if _below_a_name(schema, error.absolute_path) else " (config.yaml has the default)"
+        return f"{_join(key, missing)} is missing; add it{where}"
     if "propertyNames" in error.absolute_schema_path:
         return f"{key or 'the configuration'} has the name {error.instance!r}, which {_fault(error)}"
     about = _description(schema, error.absolute_path)
@@ -120,6 +121,16 @@ def below(node: Mapping[str, Any], key: str | int, schema: Mapping[str, Any]) ->
     """What `schema` says of a key of the mapping, or of an item of the list, that its resolved part `node` is about."""
     part = node["items"] if isinstance(key, int) else node["properties"].get(key) if "properties" in node else None
     return resolve(node["additionalProperties"] if part is None else part, schema)
+
+
+def _below_a_name(schema: Mapping[str, Any], path: Iterable[str | int]) -> bool:
+    """Whether the key at `path` is below a name that the user gave, or in a list: those have no defaults."""
+    node = dict(schema)
+    for key in path:
+        if isinstance(key, int) or key not in node.get("properties", {}):
+            return True
+        node = below(node, key, schema)
+    return False
 
 
 def _description(schema: Mapping[str, Any], path: Iterable[str | int]) -> str:

@@ -95,10 +95,11 @@ def test_settings_are_free_of_torch_because_every_call_of_the_workflow_reads_the
 
 
 def test_measurements_do_not_depend_on_rollouts_nor_on_figures():
-    (script,) = (ROOT / "scripts").rglob("measure.py")
-    found = {path.relative_to(ROOT / "position_bias").as_posix() for path in imports.closure(script, ROOT)}
-    assert "language_models/measure.py" in found
-    assert {module for module in found if part(module) in ("rollout", "drawing", "statistics")} == set()
+    for wing, measuring in (("language_models", "measure"), ("card", "measure_decoder")):
+        script = ROOT / f"scripts/{wing}/measure.py"
+        found = {path.relative_to(ROOT / "position_bias").as_posix() for path in imports.closure(script, ROOT)}
+        assert f"language_models/{measuring}.py" in found
+        assert {module for module in found if part(module) in ("rollout", "drawing", "statistics")} == set()
 
 
 def test_figures_do_not_depend_on_models():

@@ -24,7 +24,7 @@ def test_rules_that_use_another_are_found():
 def test_the_rules_tagged_for_a_gpu_ask_for_one_in_the_partition_of_gpus():
     tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
     one = {name: {"gpu": 1, "slurm_partition": "gpu"} for name in tagged}
-    as_many_as_the_model_needs = {"measure_hub": {"slurm_partition": "gpu"}}
+    as_many_as_the_model_needs = {name: {"slurm_partition": "gpu"} for name in ("measure_hub", "card_measure")}
     assert PROFILE["set-resources"] == one | as_many_as_the_model_needs
 
 

@@ -11,6 +11,7 @@ import yaml
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
 
+from position_bias.card import settings as of_card
 from position_bias.emergence import settings as of_emergence
 from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
@@ -20,8 +21,8 @@ from position_bias.running.runtime import InputError
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = configuration.read_schema(ROOT / "config/schema")
-FAULTS = (of_language_models.faults, of_emergence.faults, of_layernorm.faults, of_postnorm.faults)
-TARGETS = {"all", "sweeps", "evidence", "all_published"}
+FAULTS = (of_language_models.faults, of_emergence.faults, of_layernorm.faults, of_postnorm.faults, of_card.faults)
+TARGETS = {"all", "sweeps", "evidence", "all_published", "card"}
 SOURCES = ("one", "other")  # folders that stand for released numbers; a plan looks for their files alone
 
 
@@ -42,6 +43,8 @@ def everything():
     config["measure"]["datasets"] = ["standard-library", "web"]
     config["layernorm"]["pretrained"].append("rotary")
     config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}
+    config |= {"model": "bloom", "text": "someone/texts"}
+    config["card"] |= {"tokens_per_batch": 512, "memory": 8}
     config["evidence"] = {
         "group": "long",
         "emergence": ["gaussian/plain/depth2", "fixed/ends/depth3"],
@@ -78,6 +81,8 @@ OTHERS = {  # of keys whose values are names, or have to fit another key
     "postnorm.dimension.vocabulary": [32],
     "released.source": [SOURCES[1]],
     "released.sha256": ["1" * 64],
+    "model": ["mpt"],
+    "text": ["standard-library"],
 }
 
 

@@ -119,6 +119,10 @@ def test_what_is_shipped_has_none(shipped):
             "hub_datasets.web.revision = None leaves the hub's 'owner/text' unpinned; name a commit",
         ),
         (
+            {"hub_models": {"big": {**BLOOM, "source": "~/models/big"}}},
+            "hub_models.big.source = '~/models/big' is no id of the hub; a directory starts with / or a dot",
+        ),
+        (
             {"hub_models": {"rotary": ROTARY}, "measure": {"models": ["bloom", "mpt", "rotary"]}},
             "measure.models = 'rotary' is of family llama, which has no ALiBi: rollouts (a) to (c) do not apply to it; "
             "name it in layernorm.pretrained alone",
@@ -186,3 +190,12 @@ def test_a_longer_training_context_makes_room_for_longer_prompts():
 )
 def test_a_directory_starts_with_a_slash_or_a_dot(source, expected):
     assert is_directory(source) == expected
+
+
+def test_a_directory_with_the_form_of_a_hub_id_is_told_how_it_must_be_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert found({"hub_models": {"big": BLOOM}}) == []
+    (tmp_path / BLOOM["source"]).mkdir(parents=True)
+    assert found({"hub_models": {"big": BLOOM}}) == [
+        "hub_models.big.source = 'owner/model' is no id of the hub; a directory starts with / or a dot"
+    ]

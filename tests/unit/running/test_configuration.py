@@ -7,6 +7,7 @@ import yaml
 from jsonschema import Draft202012Validator
 from snakemake.utils import update_config
 
+from position_bias.card import settings as of_card
 from position_bias.emergence import settings as of_emergence
 from position_bias.emergence import studies
 from position_bias.language_models import settings as of_language_models
@@ -18,7 +19,7 @@ from position_bias.running.runtime import InputError
 ROOT = Path(__file__).parents[3]
 SCHEMA = configuration.read_schema(ROOT / "config/schema")
 DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
-FAULTS = (of_language_models.faults, of_emergence.faults, of_layernorm.faults, of_postnorm.faults)
+FAULTS = (of_language_models.faults, of_emergence.faults, of_layernorm.faults, of_postnorm.faults, of_card.faults)
 NO_NETWORK = "is not a name; use MASK/ENCODING, as in causal/rope or window5/none ("
 
 
@@ -105,7 +106,7 @@ def test_the_schema_and_the_studies_know_the_same_networks():
     [
         ("sed", 0, "sed = 0 is not a key of the configuration; did you mean 'seed'?"),
         ("training/stepz", 9, "training.stepz = 9 is not a key of the configuration; did you mean 'steps'?"),
-        ("banana", 1, "banana = 1 is not a key of the configuration; use one of scale, device"),
+        ("banana", 1, "banana = 1 is not a key of the configuration; use one of model, text, card, scale"),
         ("seed", "seven", "seed = 'seven' is of the wrong type; give a whole number (seed of sampled prompts"),
         ("seed", -1, "seed = -1 is too small; give at least 0"),
         (
@@ -465,3 +466,12 @@ def test_a_key_left_out_is_named():
     del config["measure"]["tokens_per_batch"]
     with pytest.raises(InputError, match=r"^config: measure\.tokens_per_batch is missing; add it"):
         configuration.check(config, SCHEMA)
+
+
+def test_no_default_is_promised_below_a_name_that_the_user_gave():
+    described = {"hub_models/mine": "hub_models.mine.source is missing; add it", "measure": "measure.models is missing"}
+    for key, said in described.items():
+        with pytest.raises(InputError) as error:
+            configuration.check(with_value(key, {}), SCHEMA)
+        assert str(error.value).startswith(f"config: {said}")
+        assert ("config.yaml has the default" in str(error.value)) == (key == "measure")

@@ -1,0 +1,316 @@
+"""Position cards from the command line to the page: of directories that another process wrote, and of a model in the
+format of another program, which a forward pass in NumPy judges. What cannot be used ends in one line.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import save_file
+from tokenizers import Tokenizer, processors
+
+from position_bias.card import measured, texts
+from position_bias.language_models import corpus, tokens
+
+VOCABULARY, LAYERS, HEADS, WIDTH, INNER = 300, 3, 4, 32, 48
+LENGTHS, PROMPTS = (12, 24), 10
+WRITE = """
+import sys, torch
+from transformers import BloomConfig, BloomForCausalLM, GPT2Config, GPT2LMHeadModel
+size = dict(vocab_size=300, n_layer=3, n_head=4, initializer_range=0.3, bos_token_id=0, eos_token_id=0)
+torch.manual_seed(0)
+GPT2LMHeadModel(GPT2Config(n_embd=32, n_positions=16, **size)).save_pretrained(sys.argv[1])
+BloomForCausalLM(BloomConfig(hidden_size=32, **size)).save_pretrained(sys.argv[2])
+"""
+
+
+def of_another_program(rng):
+    """Weights of a Llama as the program of its authors names and orders them: rotation turns neighbours, not halves."""
+    shapes = {"attention.wq": (WIDTH, WIDTH), "attention.wk": (WIDTH, WIDTH), "attention.wv": (WIDTH, WIDTH)}
+    shapes |= {"attention.wo": (WIDTH, WIDTH), "feed_forward.w1": (INNER, WIDTH), "feed_forward.w3": (INNER, WIDTH)}
+    shapes |= {"feed_forward.w2": (WIDTH, INNER), "attention_norm": (WIDTH,), "ffn_norm": (WIDTH,)}
+    every = {f"layers.{layer}.{name}": shape for layer in range(LAYERS) for name, shape in shapes.items()}
+    every |= {"tok_embeddings": (VOCABULARY, WIDTH), "norm": (WIDTH,), "output": (VOCABULARY, WIDTH)}
+    return {name: rng.normal(0, 0.3, shape) + (len(shape) == 1) for name, shape in every.items()}
+
+
+def converted(weights):
+    """The same weights as `transformers` has them."""
+    names = {"attention.wq": "self_attn.q_proj", "attention.wk": "self_attn.k_proj", "attention.wv": "self_attn.v_proj"}
+    names |= {
+        "attention.wo": "self_attn.o_proj",
+        "feed_forward.w1": "mlp.gate_proj",
+        "feed_forward.w2": "mlp.down_proj",
+    }
+    names |= {
+        "feed_forward.w3": "mlp.up_proj",
+        "attention_norm": "input_layernorm",
+        "ffn_norm": "post_attention_layernorm",
+    }
+    names |= {"tok_embeddings": "model.embed_tokens", "layers": "model.layers", "output": "lm_head"}
+    found = {}
+    for name, value in weights.items():
+        if name.endswith(("wq", "wk")):
+            by_head = value.reshape(HEADS, WIDTH // HEADS // 2, 2, WIDTH)
+            value = by_head.transpose(0, 2, 1, 3).reshape(WIDTH, WIDTH)
+        new = "model.norm" if name == "norm" else name
+        for old, called in names.items():
+            new = new.replace(old, called)
+        found[f"{new}.weight"] = value.astype(np.float32)
+    return found
+
+
+def norm(x, weight):
+    return weight * x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6)
+
+
+def rotated(x):
+    """Pairs of neighbouring coordinates of every head, [n, HEADS, d], turned by position."""
+    n, _, d = x.shape
+    turns = np.exp(1j * np.outer(np.arange(n), 10000.0 ** (-np.arange(0, d, 2) / d)))[:, None]
+    turned = (x[..., ::2] + 1j * x[..., 1::2]) * turns
+    return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
+
+
+def lambda_of(weights, prompt):
+    """Lambda of Eq. 1 in every layer, from the definition, in float64."""
+    x, found = weights["tok_embeddings"][prompt], []
+    n = len(prompt)
+    for layer in range(LAYERS):
+        of = {name.split(".", 2)[2]: value for name, value in weights.items() if name.startswith(f"layers.{layer}.")}
+        read = norm(x, of["attention_norm"])
+        query, key, value = (
+            (read @ of[f"attention.w{kind}"].T).reshape(n, HEADS, WIDTH // HEADS) for kind in ("q", "k", "v")
+        )
+        logits = np.einsum("ihd,jhd->hij", rotated(query), rotated(key)) / np.sqrt(WIDTH // HEADS)
+        attention = np.exp(logits) * np.tri(n)
+        attention /= attention.sum(-1, keepdims=True)
+        update = np.einsum("hij,jhd->ihd", attention, value).reshape(n, WIDTH) @ of["attention.wo"].T
+        found.append(np.linalg.norm(update) / (np.linalg.norm(x) + np.linalg.norm(update)))
+        x = x + update
+        read = norm(x, of["ffn_norm"])
+        gate = read @ of["feed_forward.w1"].T
+        x = x + (gate / (1 + np.exp(-gate)) * (read @ of["feed_forward.w3"].T)) @ of["feed_forward.w2"].T
+    return found
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return of_another_program(np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def prose():
+    return [document.text for document in corpus.documents("language-reference")]
+
+
+@pytest.fixture(scope="module")
+def own_tokenizer(prose):
+    return tokens.train_tokenizer(prose, VOCABULARY)
+
+
+@pytest.fixture(scope="module")
+def written(weights, prose, own_tokenizer, tmp_path_factory):
+    """A folder with models and texts of the reader's."""
+    root = tmp_path_factory.mktemp("written")
+    subprocess.run([sys.executable, "-c", WRITE, root / "gpt2", root / "bloom"], check=True, env={**os.environ})
+    (root / "llama").mkdir()
+    save_file(converted(weights), root / "llama/model.safetensors")
+    described = {
+        "model_type": "llama",
+        "vocab_size": VOCABULARY,
+        "hidden_size": WIDTH,
+        "intermediate_size": INNER,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": HEADS,
+        "max_position_embeddings": 64,
+        "rms_norm_eps": 1e-6,
+        "rope_theta": 10000.0,
+        "tie_word_embeddings": False,
+    }
+    (root / "llama/config.json").write_text(json.dumps(described))
+    for name in ("gpt2", "bloom", "llama"):
+        tokens.add_tokenizer(own_tokenizer, root / name)
+    begins = Tokenizer.from_str(own_tokenizer.to_str())
+    begins.post_processor = processors.TemplateProcessing(f"{tokens.END_OF_TEXT} $A", None, [(tokens.END_OF_TEXT, 0)])
+    tokens.add_tokenizer(begins, root / "llama")
+    (root / "texts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in prose[:20]))
+    return root
+
+
+@pytest.fixture(scope="module")
+def cards(fresh, written, tmp_path_factory):
+    """A project with the cards of the three models; not to be changed."""
+    project = fresh.copy(tmp_path_factory.mktemp("cards") / "position-bias")
+    project.configure({"card": {"lengths": list(LENGTHS), "prompts": PROMPTS}, "rollout": {"bootstrap": 30}})
+    project.snakemake(f"card --cores 2 --config {arguments(written)}")
+    return project
+
+
+def arguments(written, models="llama gpt2 bloom"):
+    return f"model={','.join(str(written / name) for name in models.split())} text={written}/texts.jsonl"
+
+
+def table(cards, name, which):
+    return pd.read_csv(cards.root / f"results/card/{name}/{which}.csv")
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2", "bloom", "llama-beside-gpt2-beside-bloom"])
+def test_there_is_a_figure_of_each_model_and_one_of_all(cards, name):
+    for suffix, begins in (("pdf", b"%PDF-"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
+        assert (cards.root / f"figures/card/{name}.{suffix}").read_bytes().startswith(begins)
+
+
+def test_lambda_of_a_converted_llama_is_that_of_a_forward_pass_in_numpy(cards, weights, prose, own_tokenizer):
+    prompts = texts.prompts(
+        prose[:20], own_tokenizer, [0], LENGTHS, PROMPTS, chosen_by=0
+    )  # its tokenizer begins with 0
+    of = table(cards, "llama", "layers")
+    for n in LENGTHS:
+        expected = np.mean([lambda_of(weights, prompt) for prompt in prompts[n]], axis=0)
+        rows = of[(of["n"] == n) & (of["estimator"] == "frobenius")]
+        np.testing.assert_allclose(rows["value"], expected, rtol=1e-5)
+        assert (rows["low"] < rows["value"]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "longest", "variants"),
+    [
+        ("llama", 24, {"content-free", "toeplitz", "rotary", "measured"}),
+        ("gpt2", 16, {"content-free", "toeplitz", "measured"}),
+        ("bloom", 24, {"a", "b", "c", "measured"}),
+    ],
+)
+def test_tables_have_every_rollout_that_applies_at_every_length_that_fits(cards, name, longest, variants):
+    profiles = table(cards, name, "profile")
+    assert set(profiles["n"]) == {12, longest}
+    assert set(profiles["variant"]) == {"d", "uniform", "last", "half"} | variants
+    assert set(profiles["estimator"]) == {"none", "frobenius", "token", "backward"}
+    sums = profiles.groupby(["n", "estimator", "variant"])["value"].sum()
+    np.testing.assert_allclose(sums, 1)
+    distances = table(cards, name, "distances")
+    assert len(distances) == LAYERS * (12 + longest)
+    assert distances["value"].between(0, 1).all()
+
+
+def test_the_page_says_three_sentences_and_what_made_them(cards, written):
+    pages = {name: (cards.root / f"results/card/{name}/card.md").read_text() for name in ("llama", "gpt2", "bloom")}
+    for name, page in pages.items():
+        assert page.startswith(f"# The position card of {name}\n")
+        assert f"../../../figures/card/{name}.png" in page
+        assert "Attention's share of the residual stream, lambda, is " in page
+        assert "times the influence of one in the middle half" in page
+        assert " comes closest to this influence, W = " in page
+        assert f"| model | {written / name} |" in page
+        assert "20 documents, sha256 " in page
+    assert "the first one (the tokenizer's own <|endoftext|>)" in pages["llama"]
+    assert "each prompt begins with <|endoftext|>, as the tokenizer puts it" in pages["llama"]
+    assert "the first one (the first of a passage)" in pages["bloom"]
+    assert (
+        "| lengths | 12 tokens, 10 prompts; 16 tokens, 10 prompts; not 24, since the model takes 16 |" in pages["gpt2"]
+    )
+    assert "is predicted by the rotation of the mean query and the mean key with an R^2 of" in pages["llama"]
+
+
+def test_what_was_measured_and_where_it_comes_from_is_kept(cards, written):
+    found, facts = measured.read(cards.root / "results/card/llama/measured.safetensors")
+    assert {n: of.prompts for n, of in found.items()} == dict.fromkeys(LENGTHS, PROMPTS)
+    assert facts["before"] == [tokens.END_OF_TEXT]
+    assert facts["model"]["parameters"] == sum(
+        value.size for value in of_another_program(np.random.default_rng(1)).values()
+    )
+    record = json.loads((cards.root / "results/card/llama/model.json").read_text())
+    assert record["source"] == str(written / "llama")
+    assert record["files"]["model.safetensors"] == (written / "llama/model.safetensors").stat().st_size
+
+
+def test_memory_is_told_before_the_work_and_progress_along_it(cards):
+    log = (cards.root / "logs/card/llama/measured.log").read_text()
+    told = log.index("parameters in float32 on cpu; measuring takes about 0.5 GB of memory")
+    assert told < log.index(f"measuring {PROMPTS} prompts of 12 tokens: ")
+
+
+def test_nothing_is_made_twice_but_what_was_overwritten(cards, written, tmp_path):
+    """A model and a text of the same sizes and with times of change that lie in the past."""
+    everything = f"card --config {arguments(written)}"
+    assert cards.planned(everything) == {}
+    assert cards.planned(f"card --config {arguments(written, 'bloom')}") == {}
+    anew = {"card_measure": 1, "card_tables": 1}
+    drawn = {"card": 1, "card_draw": 2}  # by itself and beside the others
+    for file, expected in {
+        "gpt2/model.safetensors": {"card_model": 1, **anew, **drawn},
+        "texts.jsonl": {"card_text": 1, "card_measure": 3, "card_tables": 3, "card": 1, "card_draw": 4},
+    }.items():
+        status = (written / file).stat()
+        os.utime(written / file, ns=(1, 1))
+        assert cards.planned(everything) == expected
+        os.utime(written / file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert cards.planned(everything) == {}
+
+
+# What cannot be used
+
+
+def last_line(fresh, command):
+    ended = fresh.run(f"snakemake {command}")
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stdout
+    return next(line for line in reversed(ended.stdout.splitlines()) if line.startswith("error: "))
+
+
+def test_without_a_model_one_line_says_how_to_ask(fresh):
+    assert last_line(fresh, "card").startswith(
+        "error: the position card needs a model: snakemake card --config model=./my-model, which may also be an id"
+    )
+
+
+def test_a_model_that_is_not_there_ends_the_run_before_any_job(fresh):
+    assert last_line(fresh, "card --config model=./nothing").startswith(
+        "error: config: model = './nothing' is not there"
+    )
+
+
+def test_no_other_target_asks_for_a_model(fresh):
+    assert not any(name.startswith("card") for name in fresh.planned("all"))
+
+
+def test_a_text_without_a_model_and_a_model_of_the_configuration_are_planned(fresh):
+    assert fresh.planned("card --config model=bloom") == {
+        "corpus": 2,
+        "tokenizer": 1,
+        "train": 1,
+        "card_model": 1,
+        "card_measure": 1,
+        "card_tables": 1,
+        "card_draw": 1,
+        "card": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ({"quantization_config": {"quant_method": "gptq"}}, "with quantised weights (gptq); use a copy in float32"),
+        ({"model_type": "t5"}, "holds a 't5' model, which is no decoder; use a causal language model"),
+    ],
+)
+def test_a_model_that_cannot_be_measured_ends_its_first_job(fresh, written, tmp_path, damage, said):
+    path = tmp_path / "model"
+    subprocess.run(["cp", "-r", written / "llama", path], check=True)
+    described = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**described, **damage}))
+    line = last_line(fresh, f"results/card/model/model.json --cores 1 --config model={path} --directory {tmp_path}")
+    assert said in line
+
+
+def test_a_hub_that_does_not_answer_ends_the_first_job(fresh, tmp_path):
+    nobody = {"HF_HOME": str(tmp_path), "HF_ENDPOINT": "http://127.0.0.1:9"}
+    ended = fresh.run(f"snakemake card --cores 1 --directory {tmp_path} --config model=someone/some-model", **nobody)
+    assert ended.returncode == 1
+    assert (
+        "error: hub model 'someone/some-model' is not in the cache, and the hub does not answer; fetch" in ended.stdout
+    )
