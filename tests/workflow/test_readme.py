@@ -1,6 +1,8 @@
 """Every command of the README does what it says, in a project in which everything is built; those of long runs plan."""
 
+import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,13 +23,19 @@ ELSEWHERE = {  # commands that a test cannot run here, and why
     "make test": "is what runs this test",
     "make benchmark": "measures for minutes",
     "snakemake all_published": "needs the released numbers; test_published.py runs it",
+    "snakemake card --config model=Qwen": "asks the hub; test_card.py has a text of the reader's",
     "source ": "changes the environment of the shell; the other commands run in it",
 }
 
 
 @pytest.fixture(scope="module")
 def project(built, tmp_path_factory):
-    return built.copy(tmp_path_factory.mktemp("readme") / "position-bias")
+    """With a model and a text of the reader's."""
+    mine = built.copy(tmp_path_factory.mktemp("readme") / "position-bias")
+    (trained,) = (mine.root / "results/models/mpt").glob("seed0/step12")
+    shutil.copytree(trained, mine.root / "my-model")
+    (mine.root / "texts.jsonl").write_text(json.dumps({"text": (ROOT / "README.md").read_text()}) + "\n")
+    return mine
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if not c.startswith(tuple(ELSEWHERE))])

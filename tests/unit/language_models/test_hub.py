@@ -102,6 +102,48 @@ def test_a_source_that_is_no_id_of_the_hub_is_refused(answering, tmp_path):
         hub.fetch_model("a/b/c", REVISION, "bloom", tmp_path / "record.json")
 
 
+def test_without_a_commit_the_one_that_the_hub_has_now_is_recorded(answering, model, tmp_path):
+    commit = model.parent / f"snapshots/{REVISION}"
+    commit.parent.mkdir()
+    model.rename(commit)
+    answering(lambda *_, **__: str(commit))
+    record = tmp_path / "record.json"
+    hub.fetch_model("someone/some-model", None, None, record)
+    assert json.loads(record.read_text())["revision"] == REVISION
+    assert hub.model_directory(record) == commit
+
+
+def test_a_model_that_does_not_exist_is_told_what_a_directory_looks_like(answering, tmp_path):
+    answering(raising(errors.RepositoryNotFoundError("404", response=answer(404))))
+    said = r"^hub model 'models/mine' does not exist; correct its id; a directory starts with / or a dot$"
+    with pytest.raises(InputError, match=said):
+        hub.fetch_model("models/mine", None, None, tmp_path / "record.json")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (errors.GatedRepoError("403", response=answer(403)), "is gated: accept its terms .*: hf auth login"),
+        (errors.RepositoryNotFoundError("404", response=answer(404)), "does not exist; .* starts with / or a dot"),
+        (errors.HfHubHTTPError("500 Server\n Error", response=answer(500)), "cannot be asked for: 500 Server Error"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_every_answer_on_a_data_set_is_one_line(answering, monkeypatch, error, message):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub, "dataset_info", raising(error))
+    with pytest.raises(InputError, match=rf"^hub data set 'someone/texts' {message}[^\n]*$"):
+        hub.newest_text("someone/texts")
+
+
+def test_the_commit_of_a_data_set_is_the_one_that_the_hub_has_now(answering, monkeypatch):
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub, "dataset_info", lambda _: huggingface_hub.DatasetInfo(id="x", sha=REVISION))
+    assert hub.newest_text("someone/texts") == REVISION
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    assert hub.newest_text("someone/texts") is None
+
+
 # The record
 
 

@@ -114,6 +114,19 @@ def test_the_longest_prompt_is_what_the_configuration_says(name, expected):
     assert opening.longest(decoders.small(name).config) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "asked", "expected"),
+    [
+        ("llama", [16, 64], [16, 64]),
+        ("llama", [16, 256, 512], [16, 64]),
+        ("llama", [100], [64]),
+        ("bloom", [9, 7], [7, 9]),
+    ],
+)
+def test_lengths_are_cut_to_what_the_model_takes(name, asked, expected):
+    assert opening.lengths(decoders.small(name).config, asked) == expected
+
+
 # Tokenizers
 
 
