@@ -49,7 +49,7 @@ rule card_text:
     params:
         source=CARD_TEXT.place,
         local=CARD_TEXT.kind == "path",
-        files=of_card.stamp(CARD_TEXT.path) if CARD_TEXT.kind == "path" else [],
+        files=card_text_files(),
         characters=config["card"]["characters"],
     script:
         "../scripts/card/text.py"

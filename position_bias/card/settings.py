@@ -5,7 +5,7 @@ It imports no torch, since every call of the workflow reads it.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -83,11 +83,22 @@ def faults(config: Config) -> Iterator[str]:
             yield f"model = {same} would share the name {name!r}; rename a directory, or draw a card of each alone"
 
 
-def stamp(path: Path) -> list[tuple[str, int, int]]:
-    """Name, size and time of change of a file, or of every file below a directory: what tells it from its successor."""
-    files = sorted(found for found in path.rglob("*") if found.is_file()) if path.is_dir() else [path]
-    facts = ((file.name if file == path else file.relative_to(path).as_posix(), file.stat()) for file in files)
-    return [(name, status.st_size, status.st_mtime_ns) for name, status in facts]
+def stamp(files: Iterable[Path]) -> list[tuple[str, int, int]]:
+    """Path, size and time of change of every file: what tells it from its successor."""
+    return [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+
+
+def files_of_model(directory: Path) -> list[Path]:
+    """The files of a model's directory; what stands in folders below it is no part of the model."""
+    return sorted(file for file in directory.iterdir() if file.is_file())
+
+
+def files_of_text(path: Path) -> list[Path]:
+    """The files that a text is read from: `path` itself, or those of TEXTS below it, or where there are none, all."""
+    if path.is_file():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return [file for file in files if file.suffix in TEXTS] or files
 
 
 def _source(given: str, configured: list[str]) -> Source:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from position_bias.card.settings import TEXTS
+from position_bias.card.settings import TEXTS, files_of_text
 from position_bias.language_models import tokens
 from position_bias.language_models.tokens import TokenIds
 from position_bias.running.runtime import InputError, log, seed
@@ -23,10 +23,7 @@ def documents(path: Path) -> Iterator[str]:
     its folders and read in the order of their names, or else is one that `datasets` reads, with a column `text` and a
     split `train`. Raises InputError for what cannot be read as such.
     """
-    if path.is_file():
-        yield from _of_file(path)
-        return
-    files = sorted(file for file in path.rglob("*") if file.suffix in TEXTS and file.is_file())
+    files = [file for file in files_of_text(path) if file.suffix in TEXTS]
     for file in files:
         yield from _of_file(file)
     if not files:

@@ -36,7 +36,16 @@ def card_revision(wildcards):
 def card_files(wildcards):
     """What tells the files of a directory that was named from others of the same names."""
     model = CARD_MODELS[wildcards.card]
-    return of_card.stamp(model.path) if model.kind == "path" else []
+    if model.kind != "path":
+        return []
+    return of_card.stamp(of_card.files_of_model(model.path))
+
+
+def card_text_files():
+    """The same of a text."""
+    if CARD_TEXT.kind != "path":
+        return []
+    return of_card.stamp(of_card.files_of_text(CARD_TEXT.path))
 
 
 def card_text(file):

@@ -110,9 +110,22 @@ def test_a_text_that_cannot_be_meant_is_one_line(here, text, said):
 
 
 def test_a_stamp_tells_a_file_from_its_successor_of_the_same_size(here):
-    for path in (here / "a.txt", here):
-        before = settings.stamp(path)
-        os.utime(here / "a.txt", ns=(1, 1))
-        assert settings.stamp(path) != before
-        assert ("a.txt", 4, 1) in settings.stamp(path)
-        os.utime(here / "a.txt")
+    file = here / "a.txt"
+    before = settings.stamp([file])
+    os.utime(file, ns=(1, 1))
+    assert settings.stamp([file]) == [(str(file), 4, 1)] != before
+
+
+def test_the_files_of_a_model_are_those_of_its_directory_and_no_deeper(here):
+    (here / "my-model/config.json").write_text("{}")
+    (here / "my-model/results").mkdir()
+    (here / "my-model/results/a.json").write_text("{}")
+    assert settings.files_of_model(here / "my-model") == [here / "my-model/config.json"]
+
+
+def test_the_files_of_a_text_are_those_that_are_read(here):
+    (here / "models/m/deep.txt").write_text("text")
+    assert settings.files_of_text(here / "a.txt") == [here / "a.txt"]
+    assert settings.files_of_text(here) == [here / "a.txt", here / "models/m/deep.txt", here / "texts.jsonl"]
+    (here / "my-model/train.parquet").write_text("table")
+    assert settings.files_of_text(here / "my-model") == [here / "my-model/train.parquet"]
