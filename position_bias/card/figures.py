@@ -99,6 +99,7 @@ def _influence(axes: Axes, profiles: pd.DataFrame) -> None:
     axes.set_yscale("log")
     axes.set_ylim(measured["low"].min() / 5, 3 * measured["high"].max())  # rollouts may lie far from any measurement
     axes.set_xlabel("token position")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_ylabel("share of influence")
 
 
@@ -116,7 +117,7 @@ def _attention(axes: Axes, attention: pd.DataFrame) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("distance")
     axes.set_ylabel("mean attention")
-    axes.legend(handlelength=1.2, loc="lower left", fontsize=6)
+    axes.legend(handlelength=1.2, loc="lower left")
 
 
 def _legend(figure: Figure, looks: Mapping[str, Look], where: Any) -> None:
@@ -125,7 +126,8 @@ def _legend(figure: Figure, looks: Mapping[str, Look], where: Any) -> None:
         Line2D([], [], color=look.colour, linestyle=style, linewidth=look.width, label=look.name)
         for look, style in zip(looks.values(), styles, strict=True)
     ]
-    figure.legend(handles=handles, loc=where, ncols=min(len(handles), 5), handlelength=1.8)
+    ncols = len(handles) if len(handles) <= 5 else 4  # five columns of long names do not fit the page
+    figure.legend(handles=handles, loc=where, ncols=ncols, handlelength=1.8)
 
 
 def _settle(figure: Figure) -> None:
