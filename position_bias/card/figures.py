@@ -99,7 +99,7 @@ def _influence(axes: Axes, profiles: pd.DataFrame) -> None:
     axes.set_yscale("log")
     axes.set_ylim(measured["low"].min() / 5, 3 * measured["high"].max())  # rollouts may lie far from any measurement
     axes.set_xlabel("token position")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_ylabel("share of influence")
 
 
