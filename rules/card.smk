@@ -87,8 +87,6 @@ rule card_tables:
         profile="results/card/{card}/profile.csv",
         distances="results/card/{card}/distances.csv",
         page="results/card/{card}/card.md",
-    conda:
-        "../envs/analysis.yaml"
     resources:
         mem_mb=memory(2000),
         runtime=60,
@@ -108,8 +106,6 @@ rule card_draw:
         distances=card_tables("distances"),
     output:
         **drawn("card/{card}", "card/draw"),
-    conda:
-        "../envs/figures.yaml"
     params:
         models=lambda wildcards: CARDS[wildcards.card],
     script:
