@@ -106,6 +106,7 @@ rule emergence_draw_by_bias:
         figure="|".join(BY_BIAS),
     params:
         level=config["emergence"]["level"],
+        task=config["emergence"]["task"],
     script:
         "../scripts/emergence/draw_by_bias.py"
 

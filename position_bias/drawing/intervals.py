@@ -4,13 +4,16 @@ Tables have a row a number, with columns seed and value; `at` names the column o
 several numbers of at one place, such as one a head, is averaged before seeds are.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.typing import ColorType as Colour
+from numpy.typing import NDArray
 
+from position_bias.drawing.looks import Look
 from position_bias.statistics import means as means_of
 
 
@@ -24,23 +27,44 @@ def over_seeds(table: pd.DataFrame, at: str, level: float) -> pd.DataFrame:
     return means_of(by_seed(table, at), [at], "value", level)
 
 
-def band(axes: Axes, table: pd.DataFrame, at: str, level: float, colour: Colour, **line: Any) -> None:
-    """A line through the means, in the band of their intervals; `line` is its look."""
+def counted(table: pd.DataFrame, what: str = "seed") -> str:
+    """How many seeds, or other things that a column names, a table has: "5 seeds"."""
+    number = table[what].nunique()
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def band(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, every: int = 0, **line: Any) -> None:
+    """A line through the means, in the band of their intervals, with a mark at each place that `every` divides.
+
+    `line` is what else it looks like. Marks tell lines apart in print without colours.
+    """
     means = over_seeds(table, at, level)
     if means["low"].notna().any():
-        axes.fill_between(means[at], means["low"], means["high"], color=colour, alpha=0.2, linewidth=0)
-    axes.plot(means[at], means["mean"], color=colour, **line)
+        axes.fill_between(means[at], means["low"], means["high"], color=look.colour, alpha=0.2, linewidth=0)
+    axes.plot(means[at], means["mean"], **marked(look, np.flatnonzero(means[at] % every == 0) if every else []), **line)
 
 
-def marks(
-    axes: Axes, table: pd.DataFrame, at: str, level: float, colour: Colour, aside: float = 0.0, **mark: Any
-) -> None:
-    """Means as marks with bars, moved by `aside` from their places; `mark` is their look and that of a line."""
+def marked(look: Look, places: Sequence[int] | NDArray[np.intp]) -> dict[str, Any]:
+    """How matplotlib draws a line with its mark at some of its points, counted from 0."""
+    return {
+        "color": look.colour,
+        "linestyle": look.line,
+        "linewidth": look.width,
+        "marker": look.marker,
+        "markevery": [int(place) for place in places],
+        "markersize": 3,
+        "markerfacecolor": look.inside,
+    }
+
+
+def marks(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, aside: float = 0.0, **mark: Any) -> None:
+    """Means as marks with bars, moved by `aside` from their places; `mark` is what else marks and line look like."""
     means = over_seeds(table, at, level)
     where = means[at] + aside
     known = means["low"].notna().to_numpy()
-    axes.vlines(where[known], means["low"][known], means["high"][known], color=colour, linewidth=0.9, zorder=3)
-    axes.plot(where, means["mean"], **{"markersize": 3.5, "color": colour, "zorder": 4, **mark})
+    axes.vlines(where[known], means["low"][known], means["high"][known], color=look.colour, linewidth=0.9, zorder=3)
+    drawn = {"color": look.colour, "marker": look.marker, "markerfacecolor": look.inside, "linestyle": "", **mark}
+    axes.plot(where, means["mean"], **{"markersize": 3.5, "zorder": 4, **drawn})
 
 
 def dots(axes: Axes, table: pd.DataFrame, at: str, colour: Colour, aside: float = 0.0) -> None:

@@ -1,34 +1,112 @@
-"""How a figure tells its curves apart: a name, a colour and a mark each, side by side, and a legend outside panels."""
+"""How figures tell things apart: one name, colour, mark and line for each thing, in every figure that shows it.
 
+Colours of one paper differ from each other, and what shares a panel also differs by mark or line, for print without
+colours. Numbers, such as depths, take shades of one scale: the larger, the darker.
+"""
+
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import seaborn as sns
+import matplotlib as mpl
+import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.textpath import text_to_path
 from matplotlib.typing import ColorType as Colour
 
-_PALETTE = sns.color_palette("colorblind")
-NO_NORM, PRE, FINAL, POST = "black", _PALETTE[1], _PALETTE[3], _PALETTE[2]  # RMSNorm, where both kinds are shown
-PRE_LAYER, PERI, PERI_INIT = _PALETTE[4], _PALETTE[0], _PALETTE[9]
+from position_bias.drawing.legibility import TYPE
+
+BLACK, REFERENCE = "black", "0.45"  # REFERENCE is what is there to compare with
+BLUE, ORANGE, GREEN, VERMILION, PINK, BROWN, SKY = (  # told apart by colour-blind readers, as are the following
+    "#0173b2",
+    "#de8f05",
+    "#029e73",
+    "#d55e00",
+    "#cc78bc",
+    "#ca9161",
+    "#56b4e9",
+)
+INDIGO, ROSE, OLIVE, WINE, TEAL = "#332288", "#cc6677", "#999933", "#882255", "#44aa99"
+YELLOW = "#ece133"
+
+SEQUENTIAL, DIVERGING = "viridis_r", "RdBu_r"  # the maps of numbers, and of numbers around a middle
+UNREAD = "0.85"  # keys of a map that the mask hides, unlike any colour of either
+DEEPEST = 10  # layers, the dark end of the shades of depth
 
 
 class Look(NamedTuple):
-    """What something is called, its colour and mark, and the width of its line."""
+    """What something is called, its colour, its mark and whether that is filled, and its line."""
 
     name: str
     colour: Colour
-    marker: str
+    marker: str = "o"
+    line: str = "-"
+    filled: bool = True
     width: float = 1.2
 
-    def line(self) -> Line2D:
-        """For the legend of a figure without marks."""
-        return Line2D([], [], color=self.colour, linewidth=self.width, label=self.name)
+    @property
+    def inside(self) -> Colour:
+        """The colour of the inside of its mark."""
+        return self.colour if self.filled else "white"
 
-    def mark(self, **mark: Any) -> Line2D:
-        """For the legend of a figure with marks and lines between them; `mark` is what else they look like."""
-        look = {"markersize": 3.5, "linewidth": 1.0, **mark}
-        return Line2D([], [], color=self.colour, marker=self.marker, label=self.name, **look)
+    def entry(self, **look: Any) -> Line2D:
+        """For a legend: its line and mark; `look` is what else they look like."""
+        shown = {"linestyle": self.line, "linewidth": self.width, "marker": self.marker, "markersize": 3.5}
+        return Line2D([], [], color=self.colour, label=self.name, **{**shown, "markerfacecolor": self.inside, **look})
+
+
+VARIANTS = {  # of the rollout, and the measurement that they predict: Herasimchyk et al. 2026
+    "a": Look("(a) attention only", BLACK),
+    "b": Look("(b) residual-aware", BLUE),
+    "c": Look("(c) with content", GREEN),
+    "d": Look("(d) measured influence", VERMILION),
+}
+MODELS = {  # language models: a colour for each family, the smaller one hollow
+    "bloom": Look("bloom", INDIGO, "o"),
+    "bloom-176b": Look("bloom-176b", INDIGO, "o"),
+    "bloom-7b1": Look("bloom-7b1", INDIGO, "o", "--", filled=False),
+    "mpt": Look("mpt", ROSE, "s"),
+    "mpt-30b": Look("mpt-30b", ROSE, "s"),
+    "mpt-7b": Look("mpt-7b", ROSE, "s", "--", filled=False),
+    "falcon": Look("falcon", OLIVE, "^"),
+    "falcon-rw-7b": Look("falcon-rw-7b", OLIVE, "^"),
+}
+OTHER_MODELS = tuple(  # of models that a configuration adds
+    Look("", colour, marker, line)
+    for line in ("-", "--", ":")
+    for colour, marker in ((WINE, "D"), (TEAL, "v"), (BROWN, "P"), (SKY, "X"))
+)
+NORMS = {  # where a network normalises, in both papers on norms; RMSNorm, unless a name says otherwise
+    "none": Look("no norm", BLACK, "o", width=2.0),  # wide, since it shows below others
+    "pre": Look("pre", ORANGE, "s"),
+    "pre-layer": Look("pre-LayerNorm", PINK, "<"),
+    "pre-final": Look("pre + final", VERMILION, "v"),
+    "post": Look("post", GREEN, "^"),
+    "peri": Look("peri", BLUE, "D"),
+    "peri-init": Look("peri-init", SKY, "P"),
+}
+PAIRS = {  # of positions whose accuracy is compared: Wu et al. 2025
+    "first-middle": Look("first vs.\nmiddle", BLUE, "s"),
+    "first-last": Look("first vs.\nlast", VERMILION, "o"),
+    "middle-last": Look("middle vs.\nlast", PINK, "^"),
+}
+MASKS = {  # families of masks of the same paper
+    "none": Look("no mask", "0.78"),
+    "causal": Look("causal mask", GREEN),
+    "window": Look("sliding window", ORANGE),
+    "prefix": Look("prefix mask", SKY),
+}
+ENCODINGS = {"none": "no encoding", "sin": "sinusoidal", "rope": "RoPE", "decay": "decay mask"}  # panels, in order
+CENTRE = YELLOW  # nodes of a graph of a mask that every token reads, as in the paper
+VERDICTS = {
+    "holds": Look("holds", BLUE, "o"),
+    "fails": Look("fails", VERMILION, "X"),
+    "not separable": Look("not separable", "#949494", "s"),
+    "not testable here": Look("no data at any scale", "0.75", "D", filled=False),
+}
 
 
 def present(names: Iterable[str], looks: Mapping[str, Look]) -> dict[str, Look]:
@@ -42,12 +120,79 @@ def present(names: Iterable[str], looks: Mapping[str, Look]) -> dict[str, Look]:
     return {name: look for name, look in looks.items() if name in found}
 
 
+def model_looks(names: Iterable[str]) -> dict[str, Look]:
+    """The looks of models, in the order in which they are named.
+
+    One that MODELS does not know has one of OTHER_MODELS, which follows from its name, or the next that is free.
+    """
+    shown = list(dict.fromkeys(names))
+    taken: dict[int, str] = {}
+    for name in sorted(set(shown) - set(MODELS)):
+        first = zlib.crc32(name.encode())
+        places = [(first + step) % len(OTHER_MODELS) for step in range(len(OTHER_MODELS))]
+        taken[next((place for place in places if place not in taken), places[0])] = name
+    others = {name: OTHER_MODELS[place]._replace(name=name) for place, name in taken.items()}
+    return {name: MODELS.get(name) or others[name] for name in shown}
+
+
+def shades(values: Iterable[float]) -> dict[float, Colour]:
+    """A colour for each number, the larger the darker, evenly spread from the smallest to the largest."""
+    ordered = sorted(set(values))
+    return {value: _shade((index + 0.5) / len(ordered)) for index, value in enumerate(ordered)}
+
+
+def depth_colour(depth: int) -> Colour:
+    """A colour for each number of layers, the same in every figure."""
+    return _shade((np.sqrt(depth) - 1) / (np.sqrt(DEEPEST) - 1))
+
+
+def _shade(share: float) -> Colour:
+    """A colour of the scale between its pale end, which paper would swallow, and its dark end."""
+    return mpl.colormaps[SEQUENTIAL](0.2 + 0.78 * min(max(share, 0.0), 1.0))
+
+
 def side_by_side(looks: Mapping[str, Look], step: float) -> list[tuple[str, Look, float]]:
     """Every name, its look, and how far its marks stand aside, `step` apart and around 0."""
     middle = (len(looks) - 1) / 2
     return [(name, look, (index - middle) * step) for index, (name, look) in enumerate(looks.items())]
 
 
-def legend(figure: Figure, handles: Sequence[Line2D], where: Any = "outside upper center") -> None:
-    """One line of entries outside all panels."""
-    figure.legend(handles=list(handles), loc=where, ncols=len(handles), handlelength=1.6, columnspacing=1.4)
+def wrapped(text: str, inches: float) -> list[str]:
+    """Lines of whole words, none wider than that in the type of a figure."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        points, _, _ = text_to_path.get_text_width_height_descent(
+            longer, FontProperties(size=TYPE), ismath="$" in longer
+        )
+        if points / 72 > inches and lines[-1]:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
+def balanced(text: str, inches: float) -> list[str]:
+    """As few lines as `wrapped` makes, about equally long."""
+    lines = wrapped(text, inches)
+    while len(narrower := wrapped(text, inches := 0.95 * inches)) == len(lines) > 1:
+        lines = narrower
+    return lines
+
+
+def legend(figure: Figure, handles: Sequence[Artist], where: str = "upper center", title: str = "") -> None:
+    """Entries outside all panels, in as few lines as the page is wide enough for.
+
+    `title` stands above them, and says what the figure is of.
+    """
+    inches = figure.get_figwidth()
+    told = "\n".join(balanced(title, 0.95 * inches))
+    place: Any = f"outside {where}"
+    for columns in range(max(len(handles), 1), 0, -1):
+        found = figure.legend(
+            handles=list(handles), loc=place, ncols=columns, handlelength=1.8, columnspacing=1.2, title=told or None
+        )
+        found.get_title().set_multialignment("center")
+        if columns == 1 or found.get_window_extent().width <= figure.bbox.width:
+            return
+        found.remove()

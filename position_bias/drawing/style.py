@@ -1,35 +1,26 @@
-"""One look for every figure: sizes of a printed column, a colour-blind-safe palette, files without dates or chance."""
+"""One look for every figure: the sizes of a printed page, one size of type, files without dates or chance."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-import seaborn as sns
+import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
-from position_bias.running.runtime import whole_file
+from position_bias.drawing.legibility import COLUMN, PAGE, TYPE, Sight, Witness, described, differences, faults
+from position_bias.running.runtime import InputError, whole_file
 
-COLUMN, PAGE = 3.3, 6.8  # inches: width of one column, and of the text
-
-_PALETTE = sns.color_palette("colorblind")
-COLOURS = {  # one quantity, one colour, in every figure
-    "a": _PALETTE[7],
-    "b": _PALETTE[0],
-    "c": _PALETTE[2],
-    "d": _PALETTE[3],
-}
-REFERENCE = "0.45"  # grey of what is there to compare with
+__all__ = ["COLUMN", "PAGE"]  # defined where widths are checked
+MENTIONED = 8  # faults in a message
 
 _SETTINGS: Any = {
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "legend.fontsize": 7,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
+    "font.size": TYPE,
+    **dict.fromkeys(("axes.titlesize", "axes.labelsize", "figure.titlesize", "legend.fontsize"), "medium"),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.title_fontsize", "figure.labelsize"), "medium"),
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
@@ -42,16 +33,11 @@ _SETTINGS: Any = {
     "figure.constrained_layout.use": True,
     "figure.dpi": 200,
     "savefig.dpi": 200,
+    "text.hinting": "none",  # letters are as wide in every format
     "pdf.fonttype": 42,  # text stays text
     "svg.hashsalt": "position-bias",  # ids that do not change from run to run
     "mathtext.fontset": "dejavusans",
 }
-
-
-def colours_of(models: Iterable[str]) -> dict[str, Any]:
-    """A colour for each model, by the order in which they are named."""
-    names = list(dict.fromkeys(models))
-    return dict(zip(names, sns.color_palette("colorblind", len(names)), strict=True))
 
 
 @contextmanager
@@ -62,9 +48,68 @@ def figure_style() -> Iterator[None]:
         plt.close("all")
 
 
+class IllegibleError(InputError):
+    """A figure that nobody could read; the message names what collides."""
+
+
 def save(figure: Figure, *paths: str | Path) -> None:
-    """Write `figure` in the format of each suffix (.pdf, .svg, .png), whole and without a date."""
-    undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}, ".png": {}}
+    """Write `figure` in the format of each suffix (.pdf, .svg, .png), whole, without a date, with its label as a title.
+
+    Panels and texts stand in the same places in all formats and runs. Raises IllegibleError where `legibility` finds a
+    fault or a difference between two formats; the file at fault is not written.
+    """
+    witness = Witness(figure)
+    _lay_out(figure)
+    words = described(witness.sight)
+    first: Sight | None = None
     for path in map(Path, paths):
         with whole_file(path) as partial:
-            figure.savefig(partial, metadata=undated[path.suffix])
+            figure.savefig(partial, metadata=_metadata(str(figure.get_label()), words, path.suffix))
+            sight = witness.sight
+            found = faults(sight)
+            if first is not None:
+                found += [f"unlike in {Path(paths[0]).suffix}, {text}" for text in differences(first, sight)]
+            if found:
+                raise IllegibleError(_told(path, found))
+        first = first or sight
+    witness.remove()
+
+
+def _metadata(title: str, words: str, suffix: str) -> dict[str, str | None]:
+    """What readers are told of a figure that they cannot see; no date."""
+    match suffix:
+        case ".pdf":
+            return {"Title": title, "Subject": words, "CreationDate": None}
+        case ".svg":
+            return {"Title": title, "Description": words, "Date": None}
+        case _:
+            return {"Title": title, "Description": words}
+
+
+def _lay_out(figure: Figure) -> None:
+    """Place panels once and for all, to a millionth of the page.
+
+    Each format would place them anew. The solver of the layout adds in an order that depends on addresses in memory, so
+    that the last digits vary from run to run, and names in SVG files are made from all digits.
+    """
+    engine = figure.get_layout_engine()
+    figure.draw_without_rendering()
+    if engine is None:
+        figure.set_layout_engine(PlaceHolderLayoutEngine(adjust_compatible=True, colorbar_gridspec=True))
+    else:
+        figure.draw_without_rendering()  # again, since ticks follow the size of their panel
+        figure.set_layout_engine("none")  # a place holder: where there is none, savefig brings back the default
+    for part in figure.subfigs:
+        part.bbox_relative.set_points(np.round(part.bbox_relative.get_points(), 6))
+    for axes in figure.axes:
+        left, bottom, width, height = (round(part, 6) for part in axes.get_position(original=True).bounds)
+        axes.set_position((left, bottom, width, height))
+
+
+def _told(path: Path, found: list[str]) -> str:
+    """One line: what is wrong, and what can be done."""
+    more = f" and {len(found) - MENTIONED} more" if len(found) > MENTIONED else ""
+    return (
+        f"figure {path} cannot be read: {'; '.join(found[:MENTIONED])}{more}; shorten the names that the configuration "
+        "gives, or give the figure more room where it is drawn"
+    )

@@ -4,37 +4,26 @@ A gap is [a, b] - [b, a]: how often the label of the item at a is retrieved whil
 reverse. Tables are tidy and hold one study: no two rows that would share a bar or a point.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import EngFormatter
 from matplotlib.typing import ColorType as Colour
 from numpy.typing import ArrayLike, NDArray
 
-from position_bias.drawing.style import PAGE, REFERENCE
+from position_bias.drawing.looks import ENCODINGS, MASKS, PAIRS, REFERENCE, Look, depth_colour, legend
+from position_bias.drawing.style import PAGE
 from position_bias.statistics import mean_and_interval
 
-_PALETTE = sns.color_palette("colorblind")
-ENCODINGS = {"none": "no encoding", "sin": "sinusoidal", "rope": "RoPE", "decay": "decay mask"}
-PAIRS = {"first-middle": "first vs.\nmiddle", "first-last": "first vs.\nlast", "middle-last": "middle vs.\nlast"}
-PAIR_LOOKS = {"first-middle": (_PALETTE[0], "s"), "first-last": (_PALETTE[3], "o"), "middle-last": (_PALETTE[4], "^")}
-MASK_LOOKS = {  # by family: what it is called, its parameter, its colour
-    "none": ("no mask", "", _PALETTE[7]),
-    "causal": ("causal mask", "", _PALETTE[2]),
-    "window": ("sliding window", "w", _PALETTE[1]),
-    "prefix": ("prefix mask", "K", _PALETTE[9]),
-}
+PARAMETERS = {"window": "w", "prefix": "K"}  # of families of masks
 BIASES = {
     "none": "any item",
     "first": "the first item",
@@ -42,38 +31,59 @@ BIASES = {
     "last": "the last item",
     "ends": "the first or last item",
 }
-DEEPEST = 10  # layers, the dark end of the colours
-
+VOCABULARIES = {"gaussian": "Gaussian vocabulary", "fixed": "fixed vocabulary", "isotropic": "isotropic vocabulary"}
+OMEGAS = {
+    "training": ", tested with the common direction of training",
+    "fresh": ", tested with fresh common directions",
+}
 
 GAP = r"accuracy gap $[a, b] - [b, a]$"
 DIRECTION = "← bias to later | to earlier →"  # on an axis that runs upward
+BRIEF_DIRECTION = "← later | earlier →"
 ACCURACY = "accuracy"
+SHARES = (ACCURACY, "in_context")  # quantities that are between 0 and 1, as are their means
 CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual"]
 LEARNING = {  # a row of panels each: what its axis says, the quantities in it with their line styles
-    "loss": {"loss": "-"},
+    "loss (nats)": {"loss": "-"},
     ACCURACY: {"accuracy": "-", "in_context": "--"},
-    "first vs. middle\naccuracy gap": {"first-middle": "-"},
-    "first vs. last\naccuracy gap": {"first-last": "-"},
-    "middle vs. last\naccuracy gap": {"middle-last": "-"},
+    f"first vs. middle gap\n{BRIEF_DIRECTION}": {"first-middle": "-"},
+    f"first vs. last gap\n{BRIEF_DIRECTION}": {"first-last": "-"},
+    f"middle vs. last gap\n{BRIEF_DIRECTION}": {"middle-last": "-"},
 }
 LONG_TRAINING: Any = [["first-last", "first-middle", "end"], ["first-last", "middle-last", "end"]]
+NEAR = 0.6  # of the largest gap that is possible: from there on its line is shown
+FEWEST = 3  # seeds that have an interval of use: of two, Student's is 13 times their standard error
 
 
-def depth_colour(depth: int) -> Colour:
-    """A colour for each depth, the same in every figure: the deeper, the darker."""
-    return mpl.colormaps["viridis_r"](0.1 + 0.86 * (np.sqrt(depth) - 1) / (np.sqrt(DEEPEST) - 1))
-
-
-def mask_colour(mask: str) -> Colour:
-    """The colour of the family of a mask such as `causal` or `window5`."""
-    return MASK_LOOKS[_family(mask)[0]][2]
-
-
-def mask_name(mask: str) -> str:
-    """What a mask such as `causal` or `window5` is called in a figure."""
+def mask_look(mask: str) -> Look:
+    """The look of a mask such as `causal` or `window5`, and what it is called in a figure."""
     family, size = _family(mask)
-    name, parameter, _ = MASK_LOOKS[family]
-    return f"{name}, ${parameter} = {size}$" if size else name
+    look = MASKS[family]
+    return look._replace(name=f"{look.name}, ${PARAMETERS[family]} = {size}$") if size else look
+
+
+def networks(vocabulary: str, omega: str, *residual: bool) -> str:
+    """What networks are trained and tested on, and how they are wired; no word of the wiring where there are both."""
+    wiring = f"; {'with' if residual[0] else 'without'} residual connections" if len(residual) == 1 else ""
+    return VOCABULARIES[vocabulary] + OMEGAS.get(omega, "") + wiring
+
+
+def setting(table: pd.DataFrame) -> str:
+    """What the networks of a summary have in common, and the seeds by number of layers.
+
+    Columns vocabulary, omega, residual, depth and seeds.
+    """
+    (vocabulary,), (omega,) = table["vocabulary"].unique(), table["omega"].unique()
+    parts = [networks(vocabulary, omega, *map(bool, table["residual"].unique()))]
+    layers: dict[str, list[int]] = {}
+    for depth in _depths(table):
+        seeds = table.loc[table["depth"] == depth, "seeds"]
+        low, high = seeds.min(), seeds.max()
+        layers.setdefault(f"{low}" if low == high else f"{low} to {high}", []).append(depth)
+    parts += [
+        f"{seeds} seed{'' if seeds == '1' else 's'} of {_listed(depths)} layers" for seeds, depths in layers.items()
+    ]
+    return "; ".join(parts)
 
 
 def depth_overview(
@@ -86,7 +96,15 @@ def depth_overview(
     """
     tables = {"without residual": plain_gaps, "with residual": residual_gaps}
     encodings = _present(pd.concat(tables.values())["encoding"], ENCODINGS)
-    figure, rows = plt.subplots(2, len(encodings), figsize=(PAGE, 3.9), sharex=True, sharey=True, squeeze=False)
+    figure, rows = plt.subplots(
+        2,
+        len(encodings),
+        figsize=(PAGE, 4),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        label="Accuracy gaps of every pair of positions, a bar for each depth and a column for each encoding",
+    )
     for row, (title, gaps), residual in zip(rows, tables.items(), (False, True), strict=True):
         looks = {depth: depth_colour(depth) for depth in _depths(gaps)}
         seeds = gaps.iloc[:0].assign(seed=0) if per_seed is None else per_seed[per_seed["residual"] == residual]
@@ -94,7 +112,8 @@ def depth_overview(
             _grouped_bars(axes, _of(gaps, encoding), _of(seeds, encoding), "depth", looks)
         row[0].set_ylabel(f"{title}\n{GAP}\n{DIRECTION}")
     _titles(rows[0], encodings)
-    _legend(figure, [Patch(color=depth_colour(d), label=_layers(d)) for d in _depths(*tables.values())])
+    layers = [Patch(color=depth_colour(d), label=_layers(d)) for d in _depths(*tables.values())]
+    legend(figure, layers, title=setting(pd.concat(tables.values())))
     return figure
 
 
@@ -107,39 +126,56 @@ def depth(
     answer, a line a depth with its t-interval, beside `chance` among all labels and among those of the sequence.
     """
     encodings = _present(gaps["encoding"], ENCODINGS)
-    figure, (above, below) = plt.subplots(2, len(encodings), figsize=(PAGE, 4.6), sharey="row", squeeze=False)
+    figure, (above, below) = plt.subplots(
+        2,
+        len(encodings),
+        figsize=(PAGE, 4.7),
+        sharey="row",
+        squeeze=False,
+        label="Accuracy gaps against depth, and accuracy by position of the answer, a column for each encoding",
+    )
     for encoding, top, bottom in zip(encodings, above, below, strict=True):
         _gaps_by_depth(top, _of(gaps, encoding), _of(per_seed, encoding))
         for layers, by_answer in _by_depth(_of(accuracy, encoding).sort_values("answer")):
             _curve(bottom, by_answer["answer"], by_answer, "accuracy", depth_colour(layers))
         bottom.set_xticks(sorted(accuracy["answer"].unique()))
         bottom.set_xlabel("position of the answer (item)")
+    _from_the_lowest(below[0], accuracy, in_context)
     references = _reference_lines(below, chance, in_context)
     _titles(above, encodings)
     above[0].set_ylabel(f"{GAP}\n{DIRECTION}")
     below[0].set_ylabel(ACCURACY)
-    below[0].set_ylim(bottom=0)
-    pairs = [Line2D([], [], color=c, marker=m, markersize=3, label=_inline(p)) for p, (c, m) in PAIR_LOOKS.items()]
-    _legend(figure, pairs)
-    _legend(figure, [*_depth_lines(accuracy), *references], "lower")
+    pairs = [look._replace(name=_inline(pair)).entry() for pair, look in PAIRS.items()]
+    legend(figure, pairs, title=setting(gaps))
+    legend(figure, [*_depth_lines(accuracy), *references], "lower center")
     return figure
 
 
-def trained_with_bias(gaps: pd.DataFrame, per_seed: pd.DataFrame) -> Figure:
+def trained_with_bias(gaps: pd.DataFrame, per_seed: pd.DataFrame, largest: float) -> Figure:
     """Figures 3, 6a-c and 11a-d: gap of each pair after training with one positional bias, a bar a mask.
 
-    A panel an encoding; error bars are t-intervals over seeds, dots are the seeds.
+    A panel an encoding; error bars are t-intervals over seeds, dots are the seeds. A dotted line has the `largest` gap
+    that is possible, where bars come near it.
     """
     encodings = _present(gaps["encoding"], ENCODINGS)
-    looks = {mask: mask_colour(mask) for mask in _present(gaps["mask"], ("none", "causal"))}
-    figure, rows = plt.subplots(1, len(encodings), figsize=(PAGE, 2.4), sharey=True, squeeze=False)
+    looks = {mask: mask_look(mask) for mask in _present(gaps["mask"], ("none", "causal"))}
+    figure, rows = plt.subplots(
+        1,
+        len(encodings),
+        figsize=(PAGE, 2.7),
+        sharey=True,
+        squeeze=False,
+        label="Accuracy gaps after training with a positional bias, a bar for each mask and a panel for each encoding",
+    )
+    colours = {mask: look.colour for mask, look in looks.items()}
     for axes, encoding in zip(rows[0], encodings, strict=True):
-        _grouped_bars(axes, _of(gaps, encoding), _of(per_seed, encoding), "mask", looks)
+        _grouped_bars(axes, _of(gaps, encoding), _of(per_seed, encoding), "mask", colours)
     _titles(rows[0], encodings)
     rows[0][0].set_ylabel(f"{GAP}\n{DIRECTION}")
+    ceilings = _ceilings(rows[0], largest, f"largest possible gap, {largest:.3f}")
     (bias,) = gaps["bias"].unique()
-    handles = [Patch(color=colour, label=mask_name(mask)) for mask, colour in looks.items()]
-    _legend(figure, [Line2D([], [], linestyle="", label=f"trained on queries for {BIASES[bias]}:"), *handles])
+    masks = [Patch(facecolor=look.colour, label=look.name) for look in looks.values()]
+    legend(figure, [*masks, *ceilings], title=f"trained on queries for {BIASES[bias]}; {setting(gaps)}")
     return figure
 
 
@@ -151,8 +187,15 @@ def learning_curves(curves: pd.DataFrame, chance: float | None = None, in_contex
     """
     rows_shown = {label: styles for label, styles in LEARNING.items() if curves["quantity"].isin(styles).any()}
     columns = _configurations(curves)
-    size = (PAGE, 0.9 + 1.15 * len(rows_shown))
-    figure, rows = plt.subplots(len(rows_shown), len(columns), figsize=size, sharex=True, sharey="row", squeeze=False)
+    figure, rows = plt.subplots(
+        len(rows_shown),
+        len(columns),
+        figsize=(PAGE, 1.1 + 1.2 * len(rows_shown)),
+        sharex=True,
+        sharey="row",
+        squeeze=False,
+        label="Loss, accuracy and accuracy gaps while networks train, a column for each configuration",
+    )
     for (label, styles), row in zip(rows_shown.items(), rows, strict=True):
         for axes, of_column in zip(row, columns.values(), strict=True):
             _learning(axes, of_column, styles)
@@ -168,9 +211,9 @@ def learning_curves(curves: pd.DataFrame, chance: float | None = None, in_contex
     for axes in rows[-1]:
         _iterations(axes, curves["iteration"].max())
     _share_limits(axes for label, row in zip(rows_shown, rows, strict=True) if "gap" in label for axes in row)
-    _legend(figure, _depth_lines(curves))
+    legend(figure, _depth_lines(curves), title=setting(curves))
     if notes:
-        _legend(figure, notes, "lower")
+        legend(figure, notes, "lower center")
     return figure
 
 
@@ -181,9 +224,10 @@ def long_training(
 
     `curves` has a gap a row, by depth, seed, iteration and pair: thin lines are seeds, bold ones their means. The right
     panel has the first-last gap over the `last` checkpoints (shaded), mean with t-interval beside every seed; and, as
-    diamonds, that of `laptop`, a summary by depth and pair, where it is given.
+    diamonds, that of `laptop`, a summary by depth and pair, where it is given. Fewer than three seeds have no interval.
     """
-    figure = plt.figure(figsize=(PAGE, 3.1))
+    label = "Accuracy gaps over a long training, a line for each seed, and at its end, a colour for each depth"
+    figure = plt.figure(figsize=(PAGE, 3.2), label=label)
     panels = figure.subplot_mosaic(LONG_TRAINING, width_ratios=[1.5, 1, 1])
     for pair in PAIRS:
         _long_curves(panels[pair], curves[curves["pair"] == pair])
@@ -197,7 +241,9 @@ def long_training(
     panels["first-middle"].set_xlabel("")
     others = [] if laptop is None else [laptop]
     marks = [_mark(f"{late['iteration'].max():,} iterations", "o"), *(_mark("laptop scale", "D") for _ in others)]
-    _legend(figure, [*_depth_lines(curves, *others), *marks])
+    seeds = sorted(curves.groupby("depth")["seed"].nunique().unique())
+    told = f"thin: {' or '.join(map(str, seeds))} seeds a depth; bold: their mean; shaded: the last {last} tests"
+    legend(figure, [*_depth_lines(curves, *others), *marks], title=told)
     return figure
 
 
@@ -210,10 +256,10 @@ def _grouped_bars(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame, by: st
         at = np.arange(len(PAIRS)) + offset
         axes.bar(at, shown["gap"], 0.9 * width, color=colour)
         seeds = per_seed[per_seed[by] == value]
-        _dots(axes, np.array([list(PAIRS).index(pair) for pair in seeds["pair"]]) + offset, seeds, "white", 0.5 * width)
+        _dots(axes, np.array([list(PAIRS).index(pair) for pair in seeds["pair"]]) + offset, seeds, "0.15", 0.5 * width)
         _intervals(axes, at, shown, "black", halo=True)
     axes.axhline(0, color="black", linewidth=0.6)
-    axes.set_xticks(range(len(PAIRS)), list(PAIRS.values()))
+    axes.set_xticks(range(len(PAIRS)), [look.name for look in PAIRS.values()])
     axes.tick_params(axis="x", length=0)
     axes.spines["bottom"].set_visible(False)
 
@@ -221,13 +267,14 @@ def _grouped_bars(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame, by: st
 def _gaps_by_depth(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame) -> None:
     depths = _depths(gaps)
     apart = min(np.diff(depths), default=1)
-    for offset, (pair, (colour, marker)) in zip((-0.11, 0, 0.11), PAIR_LOOKS.items(), strict=True):
+    for offset, (pair, look) in zip((-0.11, 0, 0.11), PAIRS.items(), strict=True):
         shown = gaps[gaps["pair"] == pair].sort_values("depth")
         seeds = per_seed[per_seed["pair"] == pair]
         at = shown["depth"] + offset * apart
-        _dots(axes, seeds["depth"] + (offset + 0.05) * apart, seeds, colour)  # beside the interval
-        axes.plot(at, shown["gap"], marker, linestyle="-", color=colour, markersize=3.5, linewidth=0.9, zorder=3)
-        _intervals(axes, at, shown, colour)
+        _dots(axes, seeds["depth"] + (offset + 0.05) * apart, seeds, look.colour)  # beside the interval
+        joined: dict[str, Any] = {"linestyle": "-", "markersize": 3.5, "linewidth": 0.9, "zorder": 3}
+        axes.plot(at, shown["gap"], look.marker, color=look.colour, **joined)
+        _intervals(axes, at, shown, look.colour)
     axes.axhline(0, color="black", linewidth=0.6, zorder=0)
     axes.set_xticks(depths)
     axes.set_xlim(depths[0] - 0.5 * apart, depths[-1] + 0.5 * apart)
@@ -239,6 +286,8 @@ def _learning(axes: Axes, curves: pd.DataFrame, styles: Mapping[str, str]) -> No
     for quantity, style in styles.items():
         for depth, curve in _by_depth(curves[curves["quantity"] == quantity]):
             ordered = curve.sort_values("iteration")
+            if quantity in SHARES:
+                ordered = ordered.assign(low=ordered["low"].clip(lower=0), high=ordered["high"].clip(upper=1))
             _curve(axes, ordered["iteration"], ordered, "value", depth_colour(depth), style)
 
 
@@ -258,7 +307,7 @@ def _ends(axes: Axes, late: pd.DataFrame, laptop: pd.DataFrame | None, level: fl
     for index, depth in enumerate(depths):
         seeds = late[late["depth"] == depth].groupby("seed")["gap"].mean().reset_index()
         if len(seeds):
-            _, low, high = mean_and_interval(seeds[["gap"]], level)
+            _, low, high = mean_and_interval(seeds[["gap"]], level) if len(seeds) >= FEWEST else (0, np.nan, np.nan)
             summary = pd.DataFrame({"gap": [seeds["gap"].mean()], "low": low, "high": high})
             _mean_and_interval(axes, index - 0.15, summary, depth, "o")
             _dots(axes, np.full(len(seeds), index), seeds, depth_colour(depth), 0.1)
@@ -300,20 +349,42 @@ def _dots(axes: Axes, at: ArrayLike, per_seed: pd.DataFrame, colour: Colour, spr
     """A dot a seed, in the order of the seeds from side to side of `spread`."""
     rank = per_seed["seed"].rank(method="dense").to_numpy()
     aside = (rank - (rank.max(initial=1) + 1) / 2) / rank.max(initial=1) * spread
-    looks: dict[str, Any] = {"edgecolor": "0.3", "linewidth": 0.3} if colour == "white" else {"linewidth": 0}
-    axes.scatter(np.asarray(at) + aside, per_seed["gap"], s=4, facecolor=colour, alpha=0.6, zorder=3, **looks)
+    looks: dict[str, Any] = {"facecolor": colour, "edgecolor": "white", "linewidth": 0.2}
+    axes.scatter(np.asarray(at) + aside, per_seed["gap"], s=4, alpha=0.75, zorder=3, **looks)
 
 
 def _reference_lines(row: Iterable[Axes], chance: float, in_context: float) -> list[Line2D]:
     """Accuracies of guessing, in each panel of a row; what to put into the legend."""
+    panels = list(row)
+    beyond = " (below the axis)" if chance < panels[0].get_ylim()[0] else ""
     looks: dict[str, dict[str, Any]] = {
-        f"chance, {chance:.3f}": {"linestyle": ":", "color": REFERENCE, "linewidth": 0.7, "zorder": 0},
+        f"chance, {chance:.3f}{beyond}": {"linestyle": ":", "color": REFERENCE, "linewidth": 0.7, "zorder": 0},
         f"in-context chance, {in_context:.3f}": {"linestyle": "-.", "color": REFERENCE, "linewidth": 0.7, "zorder": 0},
     }
-    for axes in row:
+    for axes in panels:
+        bottom = axes.get_ylim()[0]
         for level, look in zip((chance, in_context), looks.values(), strict=True):
             axes.axhline(level, **look)
+        axes.set_ylim(bottom=bottom)
     return [Line2D([], [], label=label, **look) for label, look in looks.items()]
+
+
+def _from_the_lowest(axes: Axes, accuracy: pd.DataFrame, in_context: float) -> None:
+    """An axis that begins below the lowest accuracy, and leaves out the guess among all labels where that is far."""
+    known = accuracy[["accuracy", "low"]].min().min()
+    axes.set_ylim(bottom=max(0.0, known - 0.15 * (max(accuracy["accuracy"].max(), in_context) - known)))
+
+
+def _ceilings(row: Iterable[Axes], largest: float, name: str) -> list[Line2D]:
+    """Lines at the largest gap in either direction, where a bar comes near it; what to put into the legend."""
+    look: dict[str, Any] = {"linestyle": ":", "color": "black", "linewidth": 0.9, "zorder": 0}
+    panels = list(row)
+    heights = [bar.get_height() for axes in panels for bar in axes.patches if isinstance(bar, Rectangle)]
+    shown = [sign * largest for sign in (-1, 1) if any(sign * height > NEAR * largest for height in heights)]
+    for axes in panels:
+        for level in shown:
+            axes.axhline(level, **look)
+    return [Line2D([], [], label=name, **look)] if shown else []
 
 
 def _iterations(axes: Axes, last: int) -> None:
@@ -322,7 +393,7 @@ def _iterations(axes: Axes, last: int) -> None:
     axes.set_xticks(last * np.array([0, 0.1, 0.25, 0.5, 1]))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_xlim(0, last)
-    axes.set_xlabel("iteration")
+    axes.set_xlabel("iteration (square-root scale)")
 
 
 def _share_limits(panels: Iterable[Axes]) -> None:
@@ -337,9 +408,10 @@ def _share_limits(panels: Iterable[Axes]) -> None:
 def _configurations(curves: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Parts of `curves` by configuration, named by what differs between them, at least by encoding."""
     varied = [name for name in CONFIGURATION if name == "encoding" or curves[name].nunique() > 1]
+    curves = curves.sort_values("encoding", key=lambda names: names.map(list(ENCODINGS).index), kind="stable")
     words: dict[str, Callable[[Any], str]] = {
         "encoding": ENCODINGS.__getitem__,
-        "mask": mask_name,
+        "mask": lambda mask: mask_look(mask).name,
         "residual": {True: "residual", False: "no residual"}.__getitem__,
         "bias": lambda bias: f"queries for {BIASES[bias]}",
     }
@@ -380,12 +452,18 @@ def _signed_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.sign(values) * np.sqrt(np.abs(values))
 
 
+def _listed(numbers: list[int]) -> str:
+    """Numbers as in a sentence: 2, 4 and 6."""
+    first = ", ".join(map(str, numbers[:-1]))
+    return f"{first} and {numbers[-1]}" if first else f"{numbers[-1]}"
+
+
 def _layers(depth: int) -> str:
     return "1 layer" if depth == 1 else f"{depth} layers"
 
 
 def _inline(pair: str) -> str:
-    return PAIRS[pair].replace("\n", " ")
+    return PAIRS[pair].name.replace("\n", " ")
 
 
 def _family(mask: str) -> tuple[str, str]:
@@ -396,9 +474,3 @@ def _family(mask: str) -> tuple[str, str]:
 def _titles(row: Iterable[Axes], encodings: Iterable[str]) -> None:
     for axes, encoding in zip(row, encodings, strict=True):
         axes.set_title(ENCODINGS[encoding])
-
-
-def _legend(figure: Figure, handles: Sequence[Artist], where: Literal["upper", "lower"] = "upper") -> None:
-    """One line of entries above or below all panels."""
-    place: Any = f"outside {where} center"
-    figure.legend(handles=handles, loc=place, ncols=len(handles), handlelength=1.4, columnspacing=1.2)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
@@ -16,13 +16,14 @@ from matplotlib.typing import ColorType as Colour
 from numpy.typing import NDArray
 
 from position_bias.attention import Array, Mask, causal_mask, prefix_mask, sliding_window_mask
-from position_bias.drawing.style import COLUMN, PAGE, REFERENCE
-from position_bias.emergence.figures import mask_colour, mask_name
+from position_bias.drawing.looks import CENTRE, DIVERGING, REFERENCE, UNREAD, legend
+from position_bias.drawing.style import COLUMN, PAGE
+from position_bias.emergence.figures import mask_look, setting
 
-CENTRE = sns.color_palette("colorblind")[8]  # yellow, as in the paper
 NODE = 13.0  # diameter in points
 ARC = 0.5  # height of an edge over half its length
-MAP = "viridis"
+WEIGHT = "attention weight x tokens that the query may read (1: uniform)"
+DOUBLINGS = 3  # above and below uniform attention, that colours of maps span
 EDGE = "0.25"
 BASELINES: dict[str, tuple[str, dict[str, Any]]] = {  # states beside the trained one: what they are, their looks
     "untrained": ("untrained", {"marker": "o", "markersize": 3, "color": "white", "markeredgecolor": "black"}),
@@ -41,15 +42,21 @@ def masks_and_graphs(n: int = 5, window: int = 2, prefix: int = 2) -> Figure:
         f"window{window}": sliding_window_mask(n, window),
         f"prefix{prefix}": prefix_mask(n, prefix),
     }
-    figure, (graphs, matrices) = plt.subplots(2, len(masks), figsize=(PAGE, 3.5), height_ratios=[1, 2.2])
+    figure, (graphs, matrices) = plt.subplots(
+        2,
+        len(masks),
+        figsize=(PAGE, 3.5),
+        height_ratios=[1, 2.2],
+        label="Causal, sliding-window and prefix masks as graphs and as matrices, with their centre nodes",
+    )
     for graph, matrix, (name, mask) in zip(graphs, matrices, masks.items(), strict=True):
         _graph(graph, mask)
         _matrix(matrix, mask, name)
-        graph.set_title(mask_name(name))
+        graph.set_title(mask_look(name).name)
     matrices[0].set_ylabel("reading token (query)")
     node = Line2D([], [], linestyle="", marker="o", markersize=7, color=CENTRE, markeredgecolor="black")
     node.set(markeredgewidth=0.6, label="centre node: every token reads it, directly or through others")
-    figure.legend(handles=[node], loc="outside lower center")
+    legend(figure, [node], "lower center")
     return figure
 
 
@@ -61,38 +68,46 @@ def centre_nodes(mask: Mask) -> NDArray[np.int64]:
     return np.flatnonzero(reached.all(axis=0))
 
 
-def attention_maps(mean: Array, example: Array) -> Figure:
+def attention_maps(mean: Array, example: Array, title: str = "") -> Figure:
     """Figures 7 and 12: attention [layers, n, n] under the causal mask, a column a layer.
 
-    Above the mean over sequences, below one of them. Rows of a map are queries; the first, whose whole weight is on
-    itself, goes beyond the colours.
+    Above the mean over sequences, below one of them. Rows of a map are queries. Colours are weights times the number of
+    tokens that the query may read, so that uniform attention is white in every row, on a scale of powers of two.
     """
     kinds = {"mean over sequences": mean, "one sequence": example}
     layers, n = mean.shape[:2]
-    panel = min(2.5, (PAGE - 1) / layers)
-    figure, rows = plt.subplots(
-        2, layers, figsize=(layers * panel + 1, 2 * panel + 0.5), sharex=True, sharey=True, squeeze=False
+    panel = (PAGE - 1.6) / max(layers, 2)
+    size = (PAGE, 2 * panel + 0.6)
+    label = (
+        "Attention of a trained network under the causal mask, queries down and keys across, a column for each layer"
     )
-    hidden = ~causal_mask(n)
-    limit = max(maps[:, 1:].max() for maps in kinds.values())
+    figure, rows = plt.subplots(
+        2, layers, figsize=size, sharex=True, sharey=True, squeeze=False, layout="compressed", label=label
+    )
+    readable = np.where(causal_mask(n), np.arange(1, n + 1)[:, None], np.nan)
+    colours = mpl.colormaps[DIVERGING].with_extremes(bad=UNREAD)
     for row, (kind, maps) in zip(rows, kinds.items(), strict=True):
         for axes, weights in zip(row, maps, strict=True):
-            shown = np.ma.masked_array(weights, hidden)
-            image = axes.imshow(shown, cmap=MAP, vmin=0, vmax=limit, interpolation="none")
+            doublings = np.log2(np.maximum(weights * readable, 2.0 ** (-2 * DOUBLINGS)))
+            image = axes.imshow(doublings, cmap=colours, vmin=-DOUBLINGS, vmax=DOUBLINGS, interpolation="none")
             axes.spines[:].set_visible(False)
         row[0].set_ylabel(f"{kind}\nreading token (query)")
     for layer, axes in enumerate(rows[0], 1):
         axes.set_title(f"layer {layer}")
-    every = 1 if panel >= 2 else 2
-    for axes in rows[-1]:
-        axes.set_xticks(range(0, n, every), token_names(n)[::every])
-        axes.set_yticks(range(0, n, every), token_names(n)[::every])
-        axes.set_xlabel("token read (key)")
+    names, every = token_names(n), 2 if layers <= 2 else 4
     for axes in rows.flat:
-        axes.tick_params(length=1.5, width=0.4, pad=1, labelsize=5)
-    bar = figure.colorbar(image, ax=rows, aspect=35, fraction=0.04, shrink=0.92, extend="max")
-    bar.set_label("attention weight")
+        axes.tick_params(length=1.5, width=0.4, pad=1)
+        axes.set_xticks(range(0, n, every), names[::every])
+        axes.set_yticks(range(0, n, every), names[::every])
+    for axes in rows[-1]:
+        axes.set_xlabel("token read (key)")
+    bar = figure.colorbar(image, ax=rows, aspect=35, fraction=0.04, shrink=0.92, extend="both")
+    ticks = range(-DOUBLINGS, DOUBLINGS + 1)
+    bar.set_ticks(list(ticks), labels=[f"{2.0**power:g}" for power in ticks])
+    bar.set_label(WEIGHT)
     bar.outline.set_linewidth(0.4)
+    if title:
+        figure.suptitle(title)
     return figure
 
 
@@ -108,26 +123,33 @@ def sinks(sinks: pd.DataFrame, masks: Sequence[str], tau: float) -> Figure:
     mere normalisation. The small panels have the other thresholds of the table.
     """
     others = [value for value in sorted(sinks["tau"].unique()) if not np.isclose(value, tau)]
-    size = (COLUMN if len(masks) == 1 else PAGE, 2.2 + 0.7 * len(others))
+    size = (COLUMN if len(masks) == 1 else PAGE, 2.5 + 0.7 * len(others))
     heights = [2.2] + [1] * len(others)
     figure, rows = plt.subplots(
-        len(heights), len(masks), figsize=size, sharex=True, sharey="row", squeeze=False, height_ratios=heights
+        len(heights),
+        len(masks),
+        figsize=size,
+        sharex=True,
+        sharey="row",
+        squeeze=False,
+        height_ratios=heights,
+        label="Share of queries for which a token is an attention sink, a column for each mask",
     )
     for row, threshold in zip(rows, [tau, *others], strict=True):
         for axes, mask in zip(row, masks, strict=True):
             chosen = (sinks["mask"] == mask) & np.isclose(sinks["tau"], threshold)
-            _sink_panel(axes, sinks[chosen], mask_colour(mask))
+            _sink_panel(axes, sinks[chosen], mask_look(mask).colour)
         row[0].set_ylabel(rf"$\tau = {threshold:g}$")
         row[0].set_ylim(bottom=0)
     rows[0][0].set_ylabel(f"attention sink, $\\tau = {tau:g}$\n(share of queries)")
     for axes, mask in zip(rows[0], masks, strict=True):
-        axes.set_title(mask_name(mask))
+        axes.set_title(mask_look(mask).name)
     for axes in rows[-1]:
         axes.set_xlabel("token read (key)")
-    colours = {mask_colour(mask) for mask in masks}
+    colours = {mask_look(mask).colour for mask in masks}
     trained = Patch(color=colours.pop() if len(colours) == 1 else REFERENCE, label="trained")
     baselines = [Line2D([], [], linestyle="", label=label, **looks) for label, looks in BASELINES.values()]
-    figure.legend(handles=[trained, *baselines], loc="outside upper center", ncols=3, columnspacing=1)
+    legend(figure, [trained, *baselines], title=setting(sinks[sinks["state"] == "trained"]))
     return figure
 
 
@@ -169,7 +191,7 @@ def _graph(axes: Axes, mask: Mask) -> None:
     for token in range(n):
         fill = CENTRE if token in centre else "white"
         axes.plot(token, 0, "o", markersize=NODE, color=fill, markeredgecolor="black", markeredgewidth=0.6, zorder=3)
-        axes.text(token, 0, str(token + 1), ha="center", va="center_baseline", fontsize=7, zorder=4)
+        axes.text(token, 0, str(token + 1), ha="center", va="center_baseline", zorder=4)
     axes.set(
         xlim=(-0.5, n - 0.5), ylim=(-0.35 - ARC * backward / 2, 0.1 + ARC * (n - 1) / 2), aspect="equal", anchor="N"
     )
@@ -180,7 +202,7 @@ def _matrix(axes: Axes, mask: Mask, name: str) -> None:
     """The mask, coloured where the token of the row reads that of the column."""
     n = len(mask)
     axes.pcolormesh(
-        mask, cmap=ListedColormap(["white", mask_colour(name)]), vmin=0, vmax=1, edgecolor="0.7", linewidth=0.5
+        mask, cmap=ListedColormap(["white", mask_look(name).colour]), vmin=0, vmax=1, edgecolor="0.7", linewidth=0.5
     )
     axes.invert_yaxis()
     axes.set_aspect("equal")

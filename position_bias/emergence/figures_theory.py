@@ -2,20 +2,19 @@
 
 import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from position_bias.drawing.style import PAGE, REFERENCE
+from position_bias.drawing.looks import MASKS, REFERENCE, depth_colour, shades
+from position_bias.drawing.style import PAGE
 
-_PALETTE = sns.color_palette("colorblind")
 LAYERS_SHOWN, LEAST_SHOWN = 60, 1e-10
-MASKS = {  # those shown: colour, weight at which the name stands beside the curve, and on which side of it
-    "prefix 4": (_PALETTE[2], 3e-10, "left"),
-    "causal": (_PALETTE[0], 3e-10, "left"),
-    "window 4": (_PALETTE[4], 6e-9, "right"),
-    "window 2": (_PALETTE[1], 1e-3, "left"),
+SHOWN = {  # masks: line, weight at which the name stands beside the curve, and on which side of it
+    "prefix 4": ("-", 3e-10, "left"),
+    "causal": ("-", 3e-10, "left"),
+    "window 4": ("-", 6e-9, "right"),
+    "window 2": ("--", 1e-3, "left"),
 }
 GAP = 1.5  # layers, between a curve and its name
 CRITICAL = {  # of L: column, marker
@@ -29,7 +28,13 @@ def theorems(convergence: pd.DataFrame, decay: pd.DataFrame, rope: pd.DataFrame,
 
     The tables are those of `emergence.theory`: `convergence`, `decay_profiles`, `rope_profiles` and `decay_peaks`.
     """
-    figure, row = plt.subplots(1, 4, figsize=(PAGE, 2.3), width_ratios=(1.5, 1, 1, 0.9))
+    figure, row = plt.subplots(
+        1,
+        4,
+        figsize=(PAGE, 2.4),
+        width_ratios=(1.5, 1, 1, 0.9),
+        label="Mass beyond the centre nodes against depth, profiles over distance of two encodings, and their peaks",
+    )
     _convergence(row[0], convergence)
     _profiles(row[1], decay, {"critical": r"$t / (e^m - 1)$"})
     row[1].set_ylabel("weight from the last token")
@@ -43,18 +48,19 @@ def theorems(convergence: pd.DataFrame, decay: pd.DataFrame, rope: pd.DataFrame,
 def _convergence(axes: Axes, table: pd.DataFrame) -> None:
     """Mass beyond the centre nodes: uniform attention, its bound (dotted), and random attention (shaded)."""
     shown = table[table["layers"] <= LAYERS_SHOWN]
-    for mask, (colour, weight, side) in MASKS.items():
+    for mask, (style, weight, side) in SHOWN.items():
+        colour = MASKS[mask.split()[0]].colour
         curve = shown[shown["mask"] == mask]
         if curve.empty:
             continue
         axes.fill_between(curve["layers"], curve["low"], curve["high"], color=colour, alpha=0.25, linewidth=0)
-        axes.plot(curve["layers"], curve["value"], color=colour, label=mask)
+        axes.plot(curve["layers"], curve["value"], style, color=colour, label=mask)
         axes.plot(curve["layers"], curve["bound"], ":", color=colour, linewidth=0.9)
         beside = curve["layers"][curve["value"] >= weight].max()
         left = side == "left"
         place = beside - GAP if left else beside + 1.5 * GAP
-        axes.text(place, weight, mask, color=colour, fontsize=7, ha="right" if left else "left", va="center")
-    axes.text(LAYERS_SHOWN, 3, "dotted: bounds", color=REFERENCE, fontsize=7, ha="right", va="bottom")
+        axes.text(place, weight, mask, color=colour, ha="right" if left else "left", va="center")
+    axes.text(LAYERS_SHOWN, 3, "dotted: bounds", color=REFERENCE, ha="right", va="bottom")
     axes.set_yscale("log")
     axes.set_ylim(LEAST_SHOWN, 30)
     axes.set_xlim(0, LAYERS_SHOWN)
@@ -65,15 +71,15 @@ def _convergence(axes: Axes, table: pd.DataFrame) -> None:
 def _profiles(axes: Axes, table: pd.DataFrame, critical: dict[str, str]) -> None:
     """Last row of P over distance, a curve a depth, marked where a critical point is; `critical` names the columns."""
     depths, furthest = table["depth"].unique(), 2 * table["peak"].max()
-    for depth, colour in zip(depths, sns.color_palette("flare", len(depths)), strict=True):
+    for depth, colour in ((depth, depth_colour(depth)) for depth in depths):
         curve = table[(table["depth"] == depth) & (table["distance"] <= furthest)]
         axes.plot(curve["distance"], curve["value"], color=colour)
         at = curve.set_index("distance")["value"]
-        axes.text(at.idxmax() + furthest / 40, at.max(), f"$t$ = {depth}", color=colour, fontsize=7, va="bottom")
+        axes.text(at.idxmax() + furthest / 40, at.max(), f"$t$ = {depth}", color=colour, va="bottom")
         for column in critical:
             point = curve[column].iloc[0]
             if round(point) in at.index:
-                axes.plot(point, at[round(point)], CRITICAL[column], color=colour, markersize=3.5)
+                axes.plot(point, at[round(point)], CRITICAL[column], color=colour, markersize=3.5, clip_on=False)
     for column, name in critical.items():
         axes.plot([], [], CRITICAL[column], color=REFERENCE, markersize=3.5, label=name)
     axes.set_xlabel("distance $x$ (tokens)")
@@ -85,13 +91,13 @@ def _profiles(axes: Axes, table: pd.DataFrame, critical: dict[str, str]) -> None
 
 def _peaks(axes: Axes, table: pd.DataFrame) -> None:
     """Where the peak is, against depth: dots measured, lines t / (e^m - 1)."""
-    decays, deepest = table["decay"].unique(), table["depth"].max()
-    for decay, colour in zip(decays, sns.color_palette("crest", len(decays)), strict=True):
+    deepest = table["depth"].max()
+    for decay, colour in shades(table["decay"]).items():
         curve = table[table["decay"] == decay]
         axes.plot(curve["depth"], curve["critical"], color=colour, linewidth=0.9)
         axes.plot(curve["depth"], curve["peak"], "o", color=colour, markersize=2.5)
         last = curve["critical"].iloc[-1]
-        axes.text(1.05 * deepest, last, f"$m$ = {decay:.2g}", color=colour, fontsize=7, va="center")
+        axes.text(1.05 * deepest, last, f"$m$ = {decay:.2g}", color=colour, va="center")
     axes.set_xlabel("depth $t$")
     axes.set_xlim(0, 1.6 * deepest)
     axes.set_xticks(range(0, deepest + 1, 2))

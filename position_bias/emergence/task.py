@@ -101,6 +101,11 @@ class Task:
         same = self.burstiness / self.items
         return same + (1 - same) / self.labels
 
+    @property
+    def largest_gap(self) -> float:
+        """Probability that two items bear different labels, which no accuracy gap can exceed."""
+        return (1 - (self.burstiness - 1) / (self.items - 1)) * (1 - 1 / self.labels)
+
 
 def for_vocabulary(name: str, numbers: Mapping[str, Any]) -> Task:
     """Return the task with vocabulary gaussian, fixed or isotropic, the fixed one without a common direction."""

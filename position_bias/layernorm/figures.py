@@ -3,13 +3,12 @@
 Tables are those of `layernorm.tables`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -18,15 +17,16 @@ from matplotlib.ticker import MaxNLocator
 
 from position_bias.attention import Array
 from position_bias.drawing.intervals import error_bars
-from position_bias.drawing.looks import NO_NORM, POST, PRE, Look, legend, present
-from position_bias.drawing.style import COLUMN, PAGE, REFERENCE
+from position_bias.drawing.layers import layer_axis
+from position_bias.drawing.looks import DIVERGING, NORMS, REFERENCE, legend, present, shades
+from position_bias.drawing.style import COLUMN, PAGE
 
 DEPTH = {
-    "none": Look("no norm (over mean size)", NO_NORM, "o"),
-    "pre": Look("pre-norm", PRE, "s"),
-    "post": Look("post-norm", POST, "^"),
+    "none": NORMS["none"]._replace(name="no norm (over mean size)", width=1.0),
+    "pre": NORMS["pre"]._replace(name="pre-norm", width=1.0),
+    "post": NORMS["post"]._replace(name="post-norm", width=1.0),
 }
-MAP_NAMES = {"none": "no norm", "rms": "RMSNorm", "layer": "LayerNorm"}
+MAP_NAMES = {"none": "without norm", "rms": "RMSNorm", "layer": "LayerNorm"}
 CLOSED_FORM_NAMES = {"none": "no norm", "rms": "with norm"}
 MAPS = (0.075, 0.915)  # of the page from left to right, that score maps take
 SHARE_WITHIN = 0.95  # of the scores of a map, in the range of its colours
@@ -45,7 +45,8 @@ def scores(
     """
     layers = len(maps[_name(norms[0], alphas[0])])
     height = 0.76 + 0.78 * len(alphas)
-    figure = plt.figure(figsize=(PAGE, height), layout="none")  # placed by hand: other layouts shift maps apart
+    label = "Mean scores of a causal decoder less the mean of their row, by norm, layer and anisotropy"
+    figure = plt.figure(figsize=(PAGE, height), layout="none", label=label)  # other layouts shift maps apart
     share = (MAPS[1] - MAPS[0]) / len(norms)
     margin = 0.38 / height
     for left, norm in zip(MAPS[0] + share * np.arange(len(norms)), norms, strict=True):
@@ -60,10 +61,10 @@ def scores(
             row[0].tick_params(labelleft=norm == norms[0])
             row[0].set_ylabel(rf"$\alpha = {alpha:g}$" + "\nquery" if norm == norms[0] else "", labelpad=-2)
         for layer, axes in enumerate(rows[0], start=1):
-            axes.set_title(f"layer {layer}", fontsize=7, pad=3)
+            axes.set_title(f"layer {layer}", pad=3)
         middle = (left + right) / 2
-        figure.text(middle, 1 - 0.05 / height, MAP_NAMES[norm], fontsize=8, ha="center", va="top")
-        figure.text(middle, 0.04 / height, "key", fontsize=8, ha="center", va="bottom")
+        figure.text(middle, 1 - 0.05 / height, MAP_NAMES[norm], ha="center", va="top")
+        figure.text(middle, 0.04 / height, "key", ha="center", va="bottom")
     bar = figure.colorbar(image, cax=figure.add_axes((0.92, margin, 0.014, 1 - 2 * margin)), extend="both")
     bar.set_ticks([-1, 0, 1], labels=["-", "0", "+"])
     bar.set_label("score less mean of row", labelpad=3)
@@ -76,8 +77,15 @@ def closed_form(table: pd.DataFrame) -> Figure:
     `table` is `tables.closed_form_rows`; a panel a norm and residual, a colour an anisotropy.
     """
     panels = [(norm, residual) for norm in CLOSED_FORM_NAMES for residual in sorted(table["residual"].unique())]
-    colours = _shades(table["anisotropy"])
-    figure, row = plt.subplots(1, len(panels), figsize=(PAGE, 2.1), sharex=True, squeeze=False)
+    colours = shades(table["anisotropy"])
+    figure, row = plt.subplots(
+        1,
+        len(panels),
+        figsize=(PAGE, 2.2),
+        sharex=True,
+        squeeze=False,
+        label="Layer-2 scores of the last token against the position of the key: closed form and Monte Carlo",
+    )
     for axes, (norm, residual) in zip(row[0], panels, strict=True):
         of_panel = table[(table["norm"] == norm) & (table["residual"] == residual)]
         for alpha, colour in colours.items():
@@ -91,8 +99,8 @@ def closed_form(table: pd.DataFrame) -> Figure:
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(5))
     row[0][0].set_ylabel("layer-2 score of\nthe last token")
-    shades = [Line2D([], [], color=colour, label=rf"$\alpha = {alpha:g}$") for alpha, colour in colours.items()]
-    legend(figure, [*shades, *_theory_and_points("closed form")])
+    keys = [Line2D([], [], color=colour, label=rf"$\alpha = {alpha:g}$") for alpha, colour in colours.items()]
+    legend(figure, [*keys, *_theory_and_points("closed form")])
     return figure
 
 
@@ -102,8 +110,11 @@ def anisotropy(table: pd.DataFrame) -> Figure:
     `table` is `tables.anisotropy_curves`: lines are the closed form at this width, dotted ones its limit, points Monte
     Carlo with intervals.
     """
-    colours = _shades(table["residual"])
-    figure, axes = plt.subplots(figsize=(COLUMN, 2.6))
+    colours = shades(table["residual"])
+    figure, axes = plt.subplots(
+        figsize=(COLUMN, 2.7),
+        label="Recency of layer-2 scores with a norm against anisotropy, a colour for each residual",
+    )
     for residual, colour in colours.items():
         curve = table[table["residual"] == residual]
         axes.plot(curve["anisotropy"], curve["limit"], ":", color=colour, linewidth=1)
@@ -113,9 +124,9 @@ def anisotropy(table: pd.DataFrame) -> Figure:
     axes.set_xlabel(r"anisotropy $\alpha$ (expected cosine of two embeddings)")
     axes.set_ylabel("recency of layer-2 scores (cosine)")
     axes.set_ylim(bottom=0)
-    shades = [Line2D([], [], color=colour, label=rf"$\rho = {rho:g}$") for rho, colour in colours.items()]
+    keys = [Line2D([], [], color=colour, label=rf"$\rho = {rho:g}$") for rho, colour in colours.items()]
     infinite = Line2D([], [], color=REFERENCE, linestyle=":", label="at infinite width")
-    axes.legend(handles=[*shades, *_theory_and_points("closed form"), infinite], loc="upper right")
+    axes.legend(handles=[*keys, *_theory_and_points("closed form"), infinite], loc="upper right")
     return figure
 
 
@@ -125,7 +136,14 @@ def depth(table: pd.DataFrame) -> Figure:
     `table` is `tables.depth_curves`. Without norm recency is relative to the mean size of the scores.
     """
     residuals, looks = sorted(table["residual"].unique()), present(table["norm"], DEPTH)
-    figure, row = plt.subplots(1, len(residuals), figsize=(PAGE, 2.2), sharey=True, squeeze=False)
+    figure, row = plt.subplots(
+        1,
+        len(residuals),
+        figsize=(PAGE, 2.3),
+        sharey=True,
+        squeeze=False,
+        label="Recency of the scores of each layer by placement of the norm: recursion and Monte Carlo",
+    )
     for axes, residual in zip(row[0], residuals, strict=True):
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
         for norm, look in looks.items():
@@ -135,7 +153,7 @@ def depth(table: pd.DataFrame) -> Figure:
         axes.set_title(residual_name(residual))
         layer_axis(axes, table["layer"])
     row[0][0].set_ylabel(f"recency of scores\n{DIRECTION}")
-    legend(figure, [*(look.mark(**OPEN) for look in looks.values()), *_theory_and_points("recursion", **OPEN)])
+    legend(figure, [*(look.entry(**OPEN) for look in looks.values()), *_theory_and_points("recursion", **OPEN)])
     return figure
 
 
@@ -145,14 +163,6 @@ def residual_name(residual: float) -> str:
     return rf"{names.get(residual, 'residual')} ($\rho = {residual:g}$)"
 
 
-def layer_axis(axes: Axes, layers: Iterable[int]) -> None:
-    """An axis of layers, from 1."""
-    last = max(layers)
-    axes.set_xlim(0.5, last + 0.5)
-    axes.set_xticks(range(1, last + 1, 1 + last // 9))
-    axes.set_xlabel("layer")
-
-
 def _map(axes: Axes, scores: Array) -> AxesImage:
     """Below the diagonal, scores less the mean of their row, on a scale that few of them exceed."""
     n = len(scores)
@@ -160,8 +170,8 @@ def _map(axes: Axes, scores: Array) -> AxesImage:
     means = (scores * earlier).sum(1) / np.maximum(earlier.sum(1), 1)
     deviations = np.where(earlier, scores - means[:, None], np.nan)
     size = np.nanquantile(np.abs(deviations), SHARE_WITHIN)
-    image = axes.imshow(deviations / size, cmap="RdBu_r", vmin=-1, vmax=1, extent=(0.5, n + 0.5, n + 0.5, 0.5))
-    axes.text(0.97, 0.95, f"±{float(f'{size:.1g}'):g}", transform=axes.transAxes, fontsize=6, ha="right", va="top")
+    image = axes.imshow(deviations / size, cmap=DIVERGING, vmin=-1, vmax=1, extent=(0.5, n + 0.5, n + 0.5, 0.5))
+    axes.text(0.97, 0.95, f"±{float(f'{size:.1g}'):g}", transform=axes.transAxes, ha="right", va="top")
     axes.set_xticks([1, n])
     axes.set_yticks([1, n])
     return image
@@ -169,12 +179,6 @@ def _map(axes: Axes, scores: Array) -> AxesImage:
 
 def _name(norm: str, alpha: float) -> str:
     return f"{norm}/{alpha:g}"
-
-
-def _shades(values: pd.Series) -> dict[float, Any]:
-    """A colour for each value, the larger the darker."""
-    ordered = sorted(values.unique())
-    return dict(zip(ordered, sns.color_palette("viridis_r", len(ordered) + 1)[1:], strict=True))
 
 
 def _theory_and_points(theory: str, **mark: Any) -> list[Line2D]:

@@ -16,23 +16,17 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from position_bias.attention import Array
-from position_bias.drawing.intervals import band, by_seed, dots, marks
-from position_bias.drawing.looks import FINAL, NO_NORM, PERI, PERI_INIT, POST, PRE, Look, legend, present, side_by_side
-from position_bias.drawing.style import COLUMN, PAGE, REFERENCE
+from position_bias.drawing.intervals import band, by_seed, counted, dots, marks
+from position_bias.drawing.looks import NORMS, REFERENCE, legend, present, side_by_side
+from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.postnorm import theory
+from position_bias.postnorm.settings import SCHEMES
 
 TVD = "total variation distance"
 PRESENT = "tokens present $s$"
+MARKS = 6  # of a line, about, along the lengths
 
-
-SCHEMES = {
-    "none": Look("none", NO_NORM, "o", 2.2),  # wide, since it shows below others
-    "pre": Look("pre", PRE, "s"),
-    "pre-final": Look("pre + final", FINAL, "v"),
-    "post": Look("post", POST, "^"),
-    "peri": Look("peri", PERI, "D"),
-    "peri-init": Look("peri-init", PERI_INIT, "P"),
-}
+LOOKS = {scheme: NORMS[scheme] for scheme in SCHEMES}
 LAWS: dict[str, tuple[str, str, Any]] = {  # of the gap: the scheme that it is fitted to, its name and line
     theory.DISPERSED: ("none", r"$g = C/s$", "--"),
     theory.NORMALISED: ("peri", r"$g = C/\sqrt{s(v-s)}$", "-."),
@@ -46,12 +40,19 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
     that fits one scheme at trained lengths. Dotted is a guess, s/v.
     """
     tasks = _by_vocabulary(tests)
-    schemes = present(tests["scheme"], SCHEMES)
-    figure, grid = plt.subplots(1, len(tasks), figsize=(PAGE, 2.6), sharey=True, squeeze=False)
+    schemes = present(tests["scheme"], LOOKS)
+    figure, grid = plt.subplots(
+        1,
+        len(tasks),
+        figsize=(PAGE, 2.8),
+        sharey=True,
+        squeeze=False,
+        label="Total variation distance against the tokens present by placement of norms, a panel for each vocabulary",
+    )
     row = list(grid[0])
     for axes, (v, of_task) in zip(row, tasks.items(), strict=True):
         for scheme, look in schemes.items():
-            band(axes, _of(of_task, scheme, "tvd"), "length", level, look.colour, linewidth=look.width)
+            band(axes, _of(of_task, scheme, "tvd"), "length", level, look, every=max(1, v // MARKS))
         for law, (scheme, _, style) in LAWS.items():
             if scheme in schemes:
                 axes.plot(*_law_of(of_task, scheme, law, v), style, color=REFERENCE, linewidth=1, zorder=3)
@@ -65,12 +66,12 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
         axes.set_xlabel(PRESENT)
     row[0].set_ylabel(TVD)
     fits = [
-        Line2D([], [], color=REFERENCE, linestyle=style, label=f"{name}, fitted to {SCHEMES[scheme].name}")
+        Line2D([], [], color=REFERENCE, linestyle=style, label=f"{name}, fitted to {LOOKS[scheme].name}")
         for scheme, name, style in LAWS.values()
         if scheme in schemes
     ]
-    legend(figure, [look.line() for look in schemes.values()])
-    legend(figure, [*fits, Line2D([], [], color=REFERENCE, linestyle=":", label="guess")], "outside lower center")
+    legend(figure, [look.entry() for look in schemes.values()], title=counted(tests))
+    legend(figure, [*fits, Line2D([], [], color=REFERENCE, linestyle=":", label="guess")], "lower center")
     return figure
 
 
@@ -81,10 +82,15 @@ def resharpening(tests: pd.DataFrame, level: float) -> Figure:
     with bands of t-intervals; trained lengths are shaded.
     """
     tasks = _by_vocabulary(tests)
-    schemes = present(tests["scheme"], SCHEMES)
+    schemes = present(tests["scheme"], LOOKS)
     labels = {"gap": r"$g \cdot s$", "law": r"$g \cdot \sqrt{s(v-s)}$", "largest_weight": r"largest weight $\cdot\, s$"}
     figure, rows = plt.subplots(
-        len(tasks), len(labels), figsize=(PAGE, 0.7 + 1.45 * len(tasks)), sharex="row", squeeze=False
+        len(tasks),
+        len(labels),
+        figsize=(PAGE, 0.9 + 1.45 * len(tasks)),
+        sharex="row",
+        squeeze=False,
+        label="The logit gap over what each law says of it, and the largest attention weight, by the tokens present",
     )
     for row, (v, of_task) in zip(rows, tasks.items(), strict=True):
         for scheme, look in schemes.items():
@@ -96,7 +102,7 @@ def resharpening(tests: pd.DataFrame, level: float) -> Figure:
                 weight.assign(value=weight["value"] * weight["length"]),
             )
             for axes, shown in zip(row, scaled, strict=True):
-                band(axes, shown, "length", level, look.colour, linewidth=look.width)
+                band(axes, shown, "length", level, look, every=max(1, v // MARKS))
         for axes, label in zip(row, labels.values(), strict=True):
             _shade_trained(axes, of_task)
             axes.set_ylabel(label)
@@ -111,7 +117,7 @@ def resharpening(tests: pd.DataFrame, level: float) -> Figure:
     for axes in rows[-1]:
         axes.set_xlabel(PRESENT)
     figure.align_ylabels()
-    legend(figure, [look.line() for look in schemes.values()])
+    legend(figure, [look.entry() for look in schemes.values()], title=counted(tests))
     return figure
 
 
@@ -122,23 +128,23 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
     """
     (v,) = _by_vocabulary(table)
     beyond = table[(table["quantity"] == "tvd") & (table["length"] > table["trained"])]
-    schemes = present(table["scheme"], SCHEMES)
-    figure, axes = plt.subplots(figsize=(COLUMN, 2.5))
+    schemes = present(table["scheme"], LOOKS)
+    figure, axes = plt.subplots(
+        figsize=(COLUMN, 2.7), label="Total variation distance beyond trained lengths against the width of the network"
+    )
     for scheme, look, aside in side_by_side(schemes, 0.16):
         of_scheme = beyond[beyond["scheme"] == scheme]
         best = by_seed(of_scheme, "width").groupby("width")["value"].min()
         axes.plot(best.index + aside, best, color=look.colour, linewidth=1)
-        marks(axes, of_scheme, "width", level, look.colour, aside, marker=look.marker, linestyle="", markersize=3)
+        marks(axes, of_scheme, "width", level, look, aside, markersize=3)
         dots(axes, of_scheme, "width", look.colour, aside)
     axes.axvline(v - 1, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=0)
-    axes.annotate(
-        f" $v - 1 = {v - 1}$", (v - 1, 1), xycoords=("data", "axes fraction"), color=REFERENCE, fontsize=7, va="top"
-    )
+    axes.annotate(f" $v - 1 = {v - 1}$", (v - 1, 1), xycoords=("data", "axes fraction"), color=REFERENCE, va="top")
     axes.set_xlabel("width $d$")
     axes.set_ylabel(f"{TVD}\nbeyond trained lengths")
     axes.set_xticks(sorted(table["width"].unique()))
     best_line = Line2D([], [], color=REFERENCE, label="best seed")
-    legend(figure, [*(look.mark(linestyle="") for look in schemes.values()), best_line])
+    legend(figure, [*(look.entry(linestyle="") for look in schemes.values()), best_line], title=counted(table))
     return figure
 
 

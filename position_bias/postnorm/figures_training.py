@@ -6,25 +6,25 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
-from position_bias.drawing.intervals import dots, marks
-from position_bias.drawing.looks import Look, legend, present, side_by_side
-from position_bias.drawing.style import PAGE, REFERENCE
-from position_bias.postnorm.figures import SCHEMES, TVD
+from position_bias.drawing.intervals import counted, dots, marked, marks
+from position_bias.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
+from position_bias.drawing.style import PAGE
+from position_bias.postnorm.figures import LOOKS, TVD
 from position_bias.postnorm.lengths import BINS, bin_of
 
-_PALETTE = sns.color_palette("colorblind")
-RATES = {  # of learning: whether it decays
-    False: Look("constant rate", _PALETTE[0], "o"),
-    True: Look("decaying rate", _PALETTE[1], "s"),
+RATES = {  # of learning, under one scheme, whose colour both have: whether it decays
+    False: NORMS["peri"]._replace(name="constant rate", marker="o"),
+    True: NORMS["peri"]._replace(name="decaying rate", marker="s", filled=False),
 }
 BIN_TICKS = (r"$\leq\! L$", "$2L$", "$4L$", r"$>\! 4L$")  # upper ends of BINS
 COLUMNS = 5  # of panels of formal languages
+MARKS = 6  # of a line along training
 CHANCE = 0.5  # ROC AUC of a guess
 
 
@@ -38,13 +38,20 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
     etas = sorted(table.loc[table["weights"] == "bema", "eta"].unique())
     kinds |= {("bema", eta): f"BEMA\n$\\eta = {eta:g}$" for eta in etas}
     tasks = sorted(table["task"].unique(), key=_vocabulary)
-    figure, row = plt.subplots(1, len(tasks), figsize=(PAGE, 2.3), sharey=True, squeeze=False)
+    figure, row = plt.subplots(
+        1,
+        len(tasks),
+        figsize=(PAGE, 2.5),
+        sharey=True,
+        squeeze=False,
+        label="Total variation distance of averaged weights at two learning rates, a panel for each vocabulary",
+    )
     for axes, task in zip(row[0], tasks, strict=True):
         of_task = at_trained[at_trained["task"] == task]
         for (place, (weights, eta)), (decay, look) in product(enumerate(kinds), RATES.items()):
             chosen = (of_task["weights"] == weights) & (of_task["eta"] == eta) & (of_task["decay"] == decay)
             shown, aside = of_task[chosen].assign(place=place), 0.36 * decay - 0.26
-            marks(axes, shown, "place", level, look.colour, aside, marker=look.marker, linestyle="")
+            marks(axes, shown, "place", level, look, aside)
             dots(axes, shown, "place", look.colour, aside + 0.14)
         trained = of_task["trained"].iloc[0]
         axes.set_title(f"$v = {_vocabulary(task)}$, $L = {trained}$")
@@ -53,7 +60,7 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
         axes.set_xlabel("weights")
     row[0][0].set_ylim(bottom=0)
     row[0][0].set_ylabel(f"{TVD}\namong legal outputs, length $L$")
-    legend(figure, [look.mark(linestyle="") for look in RATES.values()])
+    legend(figure, [look.entry(linestyle="") for look in RATES.values()], title=f"peri; {counted(at_trained)}")
     return figure
 
 
@@ -64,20 +71,26 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
     over the lengths of a bin, then over seeds, with t-intervals.
     """
     tasks = [str(task) for task in tests["task"].unique()]
-    schemes = present(tests["scheme"], SCHEMES)
+    schemes = present(tests["scheme"], LOOKS)
     binned = tests[tests["quantity"].isin(["tvd", "auc"])]
     binned = binned.assign(place=pd.Categorical(bin_of(binned["length"], binned["trained"]), BINS).codes)
     blocks = [tasks[start : start + COLUMNS] for start in range(0, len(tasks), COLUMNS)]
     columns = max(map(len, blocks))
-    figure, grid = plt.subplots(2 * len(blocks), columns, figsize=(PAGE, 0.5 + 2.3 * len(blocks)), squeeze=False)
+    figure, grid = plt.subplots(
+        2 * len(blocks),
+        columns,
+        figsize=(PAGE, 0.7 + 2.4 * len(blocks)),
+        squeeze=False,
+        label="Distance to the target and ROC AUC on formal languages by bins of length, a column for each task",
+    )
     classified = []
     for block, rows in zip(blocks, grid.reshape(len(blocks), 2, columns), strict=True):
         rows[0, 0].set_ylabel("total variation\ndistance")
         for task, (above, below) in zip(block, rows.T, strict=False):
             distance, auc = (binned[(binned["task"] == task) & (binned["quantity"] == name)] for name in ("tvd", "auc"))
             _bins(above, distance, level, schemes)
-            above.set_ylim(bottom=0)
-            above.yaxis.set_major_locator(MaxNLocator(4))
+            above.axhline(0, color="black", linewidth=0.6, zorder=0)
+            above.yaxis.set_major_locator(MaxNLocator(3))
             above.set_title(_task_name(task))
             (above if auc.empty else below).set_xlabel("length")
             if len(auc):
@@ -90,7 +103,8 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
     for axes in classified:
         axes.set_ylim(min(axes.get_ylim()[0] for axes in classified), 1.02)
     figure.align_ylabels()
-    legend(figure, [look.mark() for look in schemes.values()])
+    told = f"{counted(binned)}; distances have a scale of their own in every panel"
+    legend(figure, [look.entry(linewidth=0.6) for look in schemes.values()], title=told)
     return figure
 
 
@@ -102,8 +116,15 @@ def stability(table: pd.DataFrame) -> Figure:
     """
     depths, rates = sorted(table["layers"].unique()), sorted(table["learning_rate"].unique())
     middle = rates[len(rates) // 2]
-    schemes = present(table["scheme"], SCHEMES)
-    figure, rows = plt.subplots(len(depths), 3, figsize=(PAGE, 0.7 + 1.6 * len(depths)), sharex="col", squeeze=False)
+    schemes = present(table["scheme"], LOOKS)
+    figure, rows = plt.subplots(
+        len(depths),
+        3,
+        figsize=(PAGE, 0.9 + 1.6 * len(depths)),
+        sharex="col",
+        squeeze=False,
+        label="Gradient norms and losses of training without warmup by placement of norms, a row for each depth",
+    )
     for row, layers in zip(rows, depths, strict=True):
         of_depth = table[table["layers"] == layers]
         at_middle = of_depth[of_depth["learning_rate"] == middle]
@@ -116,24 +137,27 @@ def stability(table: pd.DataFrame) -> Figure:
         row[1].set_ylabel("loss (nats)")
         row[2].set_ylabel("highest gradient norm")
     for axes in rows[-1][:2]:
-        axes.set_xlabel("iteration")
+        axes.set_xlabel("iteration, log scale")
+        axes.set_xscale("log")
         axes.set_xlim(1, table["iteration"].max())
+        axes.xaxis.set_major_formatter("{x:g}")
     rows[-1][2].set_xlabel("learning rate")
     for axes, title in zip(
         rows[0], (f"learning rate {middle:g}", f"learning rate {middle:g}", "whole run"), strict=True
     ):
         axes.set_title(title)
     figure.align_ylabels()
-    broken = Line2D([], [], linestyle="", marker="x", markersize=4, color=REFERENCE, label="not finite in some seed")
-    legend(figure, [*(look.mark() for look in schemes.values()), broken])
+    ranges = Patch(color=REFERENCE, alpha=0.3, linewidth=0, label="range of seeds")
+    broken = Line2D([], [], label="not finite in some seed", **_broken(Look("", REFERENCE)))
+    legend(figure, [*(look.entry(linewidth=0.9) for look in schemes.values()), ranges, broken], title=counted(table))
     return figure
 
 
 def _bins(axes: Axes, table: pd.DataFrame, level: float, schemes: dict[str, Look]) -> None:
     """A quantity by bins of length."""
-    for scheme, look, aside in side_by_side(schemes, 0.16):
-        mark: dict[str, Any] = {"marker": look.marker, "linestyle": "-", "linewidth": 0.6, "markersize": 2.6}
-        marks(axes, table[table["scheme"] == scheme], "place", level, look.colour, aside, **mark)
+    for scheme, look, aside in side_by_side(schemes, 0.2):
+        joined: dict[str, Any] = {"linestyle": "-", "linewidth": 0.5, "markersize": 3}
+        marks(axes, table[table["scheme"] == scheme], "place", level, look, aside, **joined)
     axes.set_xticks(range(len(BINS)), BIN_TICKS)
     axes.set_xlim(-0.5, len(BINS) - 0.5)
 
@@ -142,8 +166,13 @@ def _median_and_range(axes: Axes, table: pd.DataFrame, quantity: str, look: Look
     """Median over seeds against iterations, in the range of seeds, as far as all of them are finite."""
     values = table.pivot(index="iteration", columns="seed", values=quantity).replace([np.inf, -np.inf], np.nan)
     finite = values.dropna()
+    if finite.empty:
+        axes.plot(values.index.min(), 0.96, transform=axes.get_xaxis_transform(), **_broken(look))
+        return
     axes.fill_between(finite.index, finite.min(axis=1), finite.max(axis=1), color=look.colour, alpha=0.15, linewidth=0)
-    axes.plot(finite.index, finite.median(axis=1), color=look.colour, linewidth=0.9)
+    places = np.unique(np.searchsorted(finite.index, np.geomspace(1, max(finite.index, default=1), MARKS)))
+    shown = [place for place in places if place < len(finite)]
+    axes.plot(finite.index, finite.median(axis=1), **marked(look._replace(width=0.9), shown))
 
 
 def _highest_gradients(axes: Axes, table: pd.DataFrame, rates: list[float], schemes: dict[str, Look]) -> None:
@@ -162,14 +191,17 @@ def _highest_gradients(axes: Axes, table: pd.DataFrame, rates: list[float], sche
                 axes.plot([rate * shift] * 2, [highest.min(), highest.max()], color=look.colour, linewidth=0.9)
                 axes.plot(rate * shift, highest.median(), look.marker, color=look.colour, markersize=3.5)
             if not finite.all():
-                axes.plot(
-                    rate * shift, 0.96, "x", color=look.colour, markersize=4, transform=axes.get_xaxis_transform()
-                )
+                axes.plot(rate * shift, 0.96, transform=axes.get_xaxis_transform(), **_broken(look))
     axes.set_xscale("log")
     _suited_scale(axes)
     axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.margins(x=0.12, y=0.2)
+
+
+def _broken(look: Look) -> dict[str, Any]:
+    """The mark at the top of a panel of what is not finite."""
+    return {"linestyle": "", "marker": "x", "markersize": 4, "color": look.colour}
 
 
 def _suited_scale(axes: Axes) -> None:

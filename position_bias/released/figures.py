@@ -1,45 +1,54 @@
-"""Figures of the five big models of Herasimchyk et al. 2026, from the numbers that its authors released."""
+"""Figures of the five big models of Herasimchyk et al. 2026, from the numbers that its authors released.
+
+Positions count from 0, as in the paper.
+"""
 
 from typing import Any, Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 from matplotlib.typing import ColorType as Colour
-from numpy.typing import NDArray
 
-from position_bias.drawing.looks import legend
-from position_bias.drawing.style import COLOURS, PAGE, REFERENCE, colours_of
+from position_bias.drawing.intervals import marked
+from position_bias.drawing.layers import layer_axis
+from position_bias.drawing.looks import GREEN, ORANGE, REFERENCE, VARIANTS, Look, legend, model_looks, shades
+from position_bias.drawing.style import PAGE
 from position_bias.released.variants import ROUNDING
 
-PANELS = {"a": "(a) attention only", "b": "(b) residual-aware", "c": "(c) with content"}
+PANELS = {"a": "(a) attention only, log scale", **{variant: VARIANTS[variant].name for variant in "bc"}}
 SLOPES: dict[str, Literal["-", "--"]] = {"released": "-", "faithful": "--"}  # rule -> line
-CONTENT_COLOURS: dict[str, Colour] = {
-    "none": COLOURS["b"],
-    "released": COLOURS["c"],
-    "faithful": sns.color_palette("colorblind")[1],
+CONTENT = {
+    "none": VARIANTS["b"]._replace(name="(b), no content"),
+    "released": Look("(c), released content", GREEN, "^"),
+    "faithful": Look("(c), faithful content", ORANGE, "s"),
 }
 ALLOWED = "where (d) may lie"
-LOWEST = 2e-4  # share of influence below which (a) is not followed
-LEAST = 1e-9  # share of influence below which a long profile is not followed
+LEAST = 1e-12  # share of influence below which a long profile is not followed
+UNIFORM: dict[str, Any] = {"color": REFERENCE, "linestyle": ":", "linewidth": 0.7, "zorder": 0}
 
 
 def fig1(profiles: pd.DataFrame, table: pd.DataFrame) -> Figure:
     """Figures 1 and 2: the three rollout variants, a row of panels a model, and what printed distances say of (d).
 
     `profiles` is that of `released.written.read_profiles`, at one length on one data set; `table` that of
-    `released.variants`. Solid lines and full dots: released slopes; dashed and hollow: faithful ones, where they
-    differ. The measured influence (d) was not released: in the last panel its mean position must lie on a bar of each
-    variant, the variant's own mean (dot) give or take the distance that the paper prints.
+    `released.variants`. Every panel has limits of its own; (b) and (c) are linear, as the paper draws them, and (a),
+    which is nearly all on the first token, logarithmic. Solid lines and full dots: released slopes; dashed and hollow:
+    faithful ones, where they differ. The measured influence (d) was not released: in the last panel its mean position
+    must lie on a bar of each variant, the variant's own mean (dot) give or take the distance that the paper prints. The
+    panel shows where those of (b) and (c) are; the bar of (a) may go beyond.
     """
     models = list(dict.fromkeys(profiles["model"]))
     figure, rows = plt.subplots(
-        len(models), 4, figsize=(PAGE, 0.6 + 1.35 * len(models)), squeeze=False, width_ratios=[1, 1, 1, 0.9]
+        len(models),
+        4,
+        figsize=(PAGE, 0.9 + 1.3 * len(models)),
+        squeeze=False,
+        label="Predicted share of influence of every token of big models, and where the measured mean may lie",
     )
     profiles, table = (shown[shown["slopes"].isin(SLOPES)] for shown in (profiles, table))
     table = table[table["dataset"].isin(profiles["dataset"])]
@@ -47,31 +56,46 @@ def fig1(profiles: pd.DataFrame, table: pd.DataFrame) -> Figure:
         of_model = profiles[profiles["model"] == model]
         for axes, variant in zip(row, PANELS, strict=False):
             _variant(axes, of_model[of_model["variant"] == variant])
-            axes.sharey(rows[0][0])
-            axes.sharex(rows[0][0])
+        _decades(row[0])
         _allowed(row[3], table[table["model"] == model])
-        row[0].set_ylabel(f"{model}\nshare of influence")
+        row[0].set_ylabel(model)
     for axes, title in zip(rows[0], [*PANELS.values(), ALLOWED], strict=True):
         axes.set_title(title)
+    for axes in rows[:-1].flat:
+        axes.set_xlabel("")
+    figure.supylabel("share of influence")
     n = int(profiles["position"].max()) + 1
-    rows[0][0].set_xticks([1, n // 4, n // 2, 3 * n // 4, n])
-    rows[0][0].set_yscale("log")
-    rows[0][0].set_ylim(LOWEST, 2)
-    _outer_labels(rows)
-    legend(figure, _entries())
+    legend(figure, _entries(), title=f"{', '.join(profiles['dataset'].unique())}, {n} tokens")
     return figure
 
 
 def _variant(axes: Axes, profiles: pd.DataFrame) -> None:
+    attention_only = (profiles["variant"] == "a").any()
     for _, curve in profiles.groupby(["slopes", "content"], sort=False):
         slopes, content = curve[["slopes", "content"]].iloc[0]
-        colour = COLOURS["a"] if curve["variant"].iloc[0] == "a" else CONTENT_COLOURS[content]
-        axes.plot(curve["position"] + 1, curve["value"], SLOPES[slopes], color=colour)
-    axes.axhline(1 / (profiles["position"].max() + 1), color=REFERENCE, linestyle=":", linewidth=0.7, zorder=0)
+        look = VARIANTS["a"] if attention_only else CONTENT[content]
+        axes.plot(curve["position"], curve["value"], SLOPES[slopes], color=look.colour, linewidth=1)
+    n = int(profiles["position"].max()) + 1
+    axes.axhline(1 / n, **UNIFORM)
+    axes.set_xticks([0, n // 2, n - 1])
+    axes.set_xlabel("token position")
+    if not attention_only:
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_locator(MaxNLocator(3))
+
+
+def _decades(axes: Axes) -> None:
+    """A logarithmic axis over very many decades, with few ticks."""
+    lowest = np.log10(axes.dataLim.y0)
+    axes.set_yscale("log")
+    axes.set_ylim(10**lowest, 10)
+    axes.set_yticks([10.0**power for power in MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(lowest, 0) if power <= 0])
+    axes.minorticks_off()
 
 
 def _allowed(axes: Axes, table: pd.DataFrame) -> None:
     """A bar for each variant, rule of slopes and content: mean position, give or take the printed distance."""
+    ends = []
     for at, variant in enumerate("abc"):
         bars = table if variant == "c" else table.drop_duplicates("slopes").assign(content="none")
         bars = bars.drop_duplicates([f"mean position {variant}", "content"])  # slopes agree for some models
@@ -79,113 +103,126 @@ def _allowed(axes: Axes, table: pd.DataFrame) -> None:
         heights = -at - 0.2 * (np.arange(len(bars)) - (len(bars) - 1) / 2)
         rules = zip(bars["slopes"], bars["content"], strict=True)
         for mean, reach, height, (slopes, content) in zip(means, printed + ROUNDING, heights, rules, strict=True):
-            colour = COLOURS["a"] if variant == "a" else CONTENT_COLOURS[content]
+            colour = VARIANTS["a"].colour if variant == "a" else CONTENT[content].colour
             inside = colour if slopes == "released" else "white"
-            axes.plot(np.clip([mean - reach, mean + reach], 0, 1), [height, height], color=colour, linewidth=1.2)
-            axes.plot([mean], [height], "o", color=colour, markerfacecolor=inside, markersize=3, clip_on=False)
+            bar = np.clip([mean - reach, mean + reach], 0, 1)
+            axes.plot(bar, [height, height], color=colour, linewidth=1.2, marker="|", markersize=4)
+            axes.plot([mean], [height], "o", color=colour, markerfacecolor=inside, markersize=2.5)
+            ends += [] if variant == "a" else [*bar]
     axes.set_yticks([0, -1, -2], [f"({variant})" for variant in "abc"])
     axes.set_ylim(-2.6, 0.5)
-    axes.set_xlim(0, 1)
-    axes.set_xticks([0, 0.5, 1])
+    room = 0.08 * (max(ends) - min(ends))
+    axes.set_xlim(max(0, min(ends) - room), min(1, max(ends) + room))
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.set_xlabel("mean position")
     axes.tick_params(left=False)
     axes.spines["left"].set_visible(False)
-
-
-def _outer_labels(rows: NDArray[Any]) -> None:
-    for axes in rows[:, 1:3].flat:
-        axes.tick_params(labelleft=False)
-    for axes in rows[:-1].flat:
-        axes.tick_params(labelbottom=False)
-    for axes in rows[-1, :3]:
-        axes.set_xlabel("token position")
-    rows[-1, 3].set_xlabel("mean position")
 
 
 def _entries() -> list[Line2D]:
     inside = {"released": "black", "faithful": "white"}
     styles = [
         Line2D(
-            [], [], color="black", linestyle=line, marker="o", markersize=3, mfc=inside[rule], label=f"{rule} slopes"
+            [], [], color="black", linestyle=line, marker="o", markersize=2.5, mfc=inside[rule], label=f"{rule} slopes"
         )
         for rule, line in SLOPES.items()
     ]
-    contents = {name: f"{name} content" for name in ("released", "faithful")}
-    return styles + [Line2D([], [], color=CONTENT_COLOURS[name], label=label) for name, label in contents.items()]
+    uniform = Line2D([], [], label="uniform", **UNIFORM)
+    return [*(look.entry(marker="", linewidth=1) for look in CONTENT.values()), *styles, uniform]
 
 
 def fig4(mixing: pd.DataFrame) -> Figure:
-    """Figure 4: residual mixing lambda of every layer, one panel a data set, one colour a model.
+    """Figure 4: residual mixing lambda of every layer, one panel a data set, one colour and mark a model.
 
     `mixing` has columns model, dataset, layer (from 0) and lambda.
     """
-    datasets = list(dict.fromkeys(mixing["dataset"]))
-    colours = colours_of(mixing["model"])
-    figure, row = plt.subplots(1, len(datasets), figsize=(PAGE, 2.3), sharex=True, sharey=True, squeeze=False)
+    datasets, looks = list(dict.fromkeys(mixing["dataset"])), model_looks(mixing["model"])
+    figure, row = plt.subplots(
+        1,
+        len(datasets),
+        figsize=(PAGE, 2.5),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        label="Residual mixing in every layer of big models, a panel for each data set",
+    )
     for axes, dataset in zip(row[0], datasets, strict=True):
         for model, curve in mixing[mixing["dataset"] == dataset].groupby("model", sort=False):
-            axes.plot(curve["layer"] + 1, curve["lambda"], color=colours[str(model)], linewidth=1)
+            marks = range(0, len(curve), max(1, len(curve) // 8))
+            axes.plot(curve["layer"] + 1, curve["lambda"], **marked(looks[str(model)]._replace(width=0.8), marks))
         axes.set_title(dataset)
-        axes.set_xlabel("layer")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        layer_axis(axes, mixing["layer"] + 1)
     row[0][0].set_ylabel(r"residual mixing $\lambda$")
     row[0][0].set_ylim(0, 1)
-    legend(figure, [Line2D([], [], color=colour, label=model) for model, colour in colours.items()])
+    legend(figure, [look.entry(linewidth=0.8) for look in looks.values()])
     return figure
 
 
 def lengths(samples: pd.DataFrame, sums: pd.DataFrame) -> Figure:
     """How the predicted profile changes with the number of tokens (ours), a column a model.
 
-    Above, the profile of (c), released slopes and content, from the last token back, one colour a length. Below, the
-    mean distance to the last token, by every variant in `sums`, beside that of a uniform profile (dotted). Both tables
-    are those of `released.profiles.along_lengths`, with a column model.
+    Above, the profile of (c), released slopes and content, from the last token back: all lengths follow one curve,
+    except at their first token, a dot where it has enough influence to be seen; lengths whose first token has not share
+    a line. Below, the mean distance to the last token, by every variant in `sums`, beside that of a uniform profile
+    (dotted). Both tables are those of `released.profiles.along_lengths`, with a column model.
     """
-    models, numbers = list(dict.fromkeys(samples["model"])), sorted(samples["n"].unique())
-    colours = dict(zip(numbers, sns.color_palette("viridis", len(numbers)), strict=True))
+    models = list(dict.fromkeys(samples["model"]))
     figure, rows = plt.subplots(
-        2, len(models), figsize=(PAGE, 3.6), sharex="row", sharey="row", squeeze=False, height_ratios=[1.2, 1]
+        2,
+        len(models),
+        figsize=(PAGE, 3.6),
+        sharex="row",
+        sharey="row",
+        squeeze=False,
+        height_ratios=[1.2, 1],
+        label="Predicted profiles of sequences of many lengths, and the mean distance of influence from the end",
     )
     shown = samples[(samples["variant"] == "c") & (samples["slopes"] == "released")]
+    numbers = sorted(shown["n"].unique())
+    first = shown[shown["distance"] == shown["n"] - 1]
+    ending = sorted(first.loc[first["value"] > LEAST, "n"].unique())
+    longer = [n for n in numbers if n not in ending]
+    colours = shades([*ending, *longer[:1]])
     for (above, below), model in zip(rows.T, models, strict=True):
-        for n, curve in shown[shown["model"] == model].groupby("n"):
-            width = 1 + numbers.index(n) / 3  # the shorter, the thinner and further to the front
-            above.plot(curve["distance"] + 1, curve["value"], color=colours[n], linewidth=width, zorder=2 + 1 / width)
+        for n in [*longer[-1:], *reversed(ending)]:  # the shorter, the further to the front
+            curve = shown[(shown["model"] == model) & (shown["n"] == n)]
+            colour = colours[n if n in ending else longer[0]]
+            above.plot(curve["distance"] + 1, curve["value"], color=colour, linewidth=1)
+            if n in ending:
+                above.plot(curve["distance"].iloc[-1:] + 1, curve["value"].iloc[-1:], "o", color=colour, markersize=3)
         _distances(below, sums[(sums["model"] == model) & (sums["statistic"] == "mean distance")])
         above.set_title(model)
     for axes in rows[:, 0]:
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
+            scale("log")
+            axis.set_minor_formatter(NullFormatter())
     rows[0][0].set_ylim(LEAST, 1)
     distances = sums.loc[sums["statistic"] == "mean distance", "value"]
     rows[1][0].set_ylim(distances.min() / 2, 2 * distances.max())
-    rows[0][0].set_xlim(right=shown.loc[shown["value"] > LEAST, "distance"].max())
+    rows[0][0].set_xlim(right=2 * shown.loc[shown["value"] > LEAST, "distance"].max())
     rows[0][0].set_ylabel("share of influence,\n(c) as released")
     rows[1][0].set_ylabel("mean distance\nfrom the end")
     rows[0][len(models) // 2].set_xlabel("tokens from the end")
     rows[1][len(models) // 2].set_xlabel("tokens of the sequence")
-    _length_legends(figure, colours)
+    _length_legends(figure, colours, longer)
     return figure
 
 
 def _distances(axes: Axes, sums: pd.DataFrame) -> None:
     for _, curve in sums.groupby(["variant", "slopes", "content"], sort=False):
-        variant, slopes, content = curve[["variant", "slopes", "content"]].iloc[0]
-        colour = COLOURS["b"] if variant == "b" else CONTENT_COLOURS[content]
-        axes.plot(curve["n"], curve["value"], SLOPES[slopes], color=colour, linewidth=1)
+        slopes, content = curve[["slopes", "content"]].iloc[0]
+        look = CONTENT[content]._replace(line=SLOPES[slopes], width=0.8, filled=slopes == "released")
+        axes.plot(curve["n"], curve["value"], **marked(look, range(len(curve))))
     numbers = sums["n"].drop_duplicates().sort_values()
-    axes.plot(numbers, (numbers - 1) / 2, ":", color=REFERENCE, linewidth=0.7, zorder=0)
+    axes.plot(numbers, (numbers - 1) / 2, **UNIFORM)
 
 
-def _length_legends(figure: Figure, colours: dict[int, Colour]) -> None:
-    above = [Line2D([], [], color=colour, label=_power(n)) for n, colour in colours.items()]
-    legend(figure, above)
-    names = {"b": "(b)", "released": "(c), released content", "faithful": "(c), faithful content"}
-    keys = [Line2D([], [], color=CONTENT_COLOURS["none"], label=names["b"])]
-    keys += [Line2D([], [], color=CONTENT_COLOURS[name], label=names[name]) for name in ("released", "faithful")]
+def _length_legends(figure: Figure, colours: dict[float, Colour], longer: list[int]) -> None:
+    names = {n: f"{n:,} tokens" for n in colours}
+    if longer:
+        last = f" to {longer[-1]:,}" if len(longer) > 1 else ""
+        names[longer[0]] = f"{longer[0]:,}{last} tokens"
+    legend(figure, [Line2D([], [], color=colour, label=names[n]) for n, colour in colours.items()])
+    keys = [look.entry(linewidth=0.8) for look in CONTENT.values()]
     keys += [Line2D([], [], color="black", linestyle=line, label=f"{rule} slopes") for rule, line in SLOPES.items()]
-    legend(figure, keys, "outside lower center")
-
-
-def _power(n: int) -> str:
-    exponent = int(n).bit_length() - 1
-    return f"$2^{{{exponent}}}$" if n == 2**exponent else f"{n}"
+    legend(figure, [*keys, Line2D([], [], label="uniform", **UNIFORM)], "lower center")

@@ -1,93 +1,204 @@
-"""Figures of Herasimchyk et al. 2026."""
+"""Figures of Herasimchyk et al. 2026. Positions count from 0, as in the paper."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from matplotlib.typing import ColorType as Colour
 from numpy.typing import NDArray
 
-from position_bias.drawing.style import COLOURS, COLUMN, PAGE, REFERENCE, colours_of
+from position_bias.drawing.layers import layer_axis
+from position_bias.drawing.looks import REFERENCE, VARIANTS, Look, legend, model_looks, shades
+from position_bias.drawing.style import COLUMN, PAGE
 
-FIG1_PANELS = {
-    "a": "(a) attention only",
-    "b": "(b) residual-aware",
-    "c": "(c) with content",
-    "d": "(d) measured influence",
-}
+SHARE = "share of influence"
+UNIFORM: dict[str, Any] = {"color": REFERENCE, "linestyle": ":", "linewidth": 0.7}
+FIRST = 16  # tokens that have a panel of their own
+BOLD, THIN = 1.0, 0.5  # lines of the first training seed, and of further ones
 
 
 def fig1(profiles: pd.DataFrame) -> Figure:
-    """Figures 1 and 2: the three rollout variants beside the measured influence, a row of panels for each model.
+    """Figures 1 and 2: the three rollout variants beside the measured influence, two rows of panels for each model.
 
-    `profiles` joins the tables of `comparison.compare`; lambda is that of Eq. 1 (Frobenius norms). One line a training
-    seed, the first one bold; bands are bootstrap intervals over prompts. Every panel repeats (d) in grey, and the
-    uniform profile as a dotted line.
+    `profiles` joins the tables of `comparison.compare`; lambda is that of Eq. 1 (Frobenius norms). The first row is
+    linear, each panel with limits of its own, as the paper draws it; the second has one logarithmic scale. One line a
+    training seed, the first one bold; bands are bootstrap intervals over prompts. Every panel repeats (d), thin, and
+    has the uniform profile as a dotted line.
     """
     shown = profiles[profiles["estimator"].isin(["frobenius", "none"])]
     models = _by(shown, "model")
-    figure, rows = plt.subplots(
-        len(models), 4, figsize=(PAGE, 0.45 + 1.35 * len(models)), sharex=True, sharey=True, squeeze=False
+    figure, grid = plt.subplots(
+        2 * len(models),
+        len(VARIANTS),
+        figsize=(PAGE, 0.7 + 1.95 * len(models)),
+        sharex=True,
+        squeeze=False,
+        height_ratios=[0.8, 1] * len(models),
+        label="Share of influence of every token: three predictions beside the measurement, two rows for each model",
     )
-    for row, (model, of_model) in zip(rows, models.items(), strict=True):
-        for axes, (variant, of_variant) in zip(row, _by(of_model, "variant", FIG1_PANELS).items(), strict=True):
-            _uniform(axes, of_variant["position"].max() + 1)
-            if variant != "d":
-                _measured(axes, of_model[of_model["variant"] == "d"])
-            _curves(axes, of_variant, COLOURS[variant])
-        row[0].set_ylabel(f"{model}\nshare of influence")
-    for axes, title in zip(rows[0], FIG1_PANELS.values(), strict=True):
-        axes.set_title(title)
     lowest = shown.loc[shown["variant"].isin(["b", "c", "d"]), "low"].min()
-    rows[0][0].set_ylim(lowest / 4, 1)  # (a) falls far below what any model shows
-    rows[0][0].legend(handlelength=1.2, loc="upper center")
-    _token_positions(rows)
+    for rows, (model, of_model) in zip(grid.reshape(-1, 2, len(VARIANTS)), models.items(), strict=True):
+        measured = of_model[of_model["variant"] == "d"]
+        for (variant, of_variant), (linear, log) in zip(
+            _by(of_model, "variant", VARIANTS).items(), rows.T, strict=True
+        ):
+            for axes in (linear, log):
+                _uniform(axes, of_variant["position"].max() + 1)
+                if variant != "d":
+                    _curves(axes, measured, VARIANTS["d"].colour, (THIN, THIN), bands=False)
+                _curves(axes, of_variant, VARIANTS[variant].colour)
+            linear.set_ylim(bottom=0)
+            linear.yaxis.set_major_locator(MaxNLocator(3))
+            _logarithmic(log, lowest / 4, 1)  # (a) falls far below what any model shows
+            log.tick_params(labelleft=variant == "a")
+        for axes, scale in zip(rows[:, 0], ("linear", "log scale"), strict=True):
+            axes.set_ylabel(f"{model}\n{scale}")
+    for axes, look in zip(grid[0], VARIANTS.values(), strict=True):
+        axes.set_title(look.name)
+    for axes in grid[-1]:
+        axes.set_xlabel("token position")
+    figure.supylabel(SHARE)
+    entries = [
+        Line2D([], [], color=VARIANTS["d"].colour, linewidth=THIN, label="measured influence (d), repeated"),
+        Line2D([], [], label="uniform", **UNIFORM),
+    ]
+    legend(figure, entries, title=_setting(shown))
     return figure
 
 
 def fig3(profiles: pd.DataFrame) -> Figure:
-    """Figure 3: measured influence at the long length, one panel a data set, one colour a model. As `fig1`."""
-    panels = _by(profiles[profiles["variant"] == "d"], "dataset")
-    colours = colours_of(profiles["model"])
-    figure, row = plt.subplots(1, len(panels), figsize=(PAGE, 2.0), sharex=True, sharey=True, squeeze=False)
-    for axes, (dataset, of_dataset) in zip(row[0], panels.items(), strict=True):
-        _uniform(axes, of_dataset["position"].max() + 1)
-        for model, of_model in _by(of_dataset, "model").items():
-            _curves(axes, of_model, colours[model], label=model)
-        axes.set_title(dataset)
-    row[0][0].set_ylabel("share of influence")
-    row[0][0].legend(handlelength=1.2, loc="upper center")
-    _token_positions(row)
+    """Figure 3: measured influence at the long length, a column a data set, a colour a model. As `fig1`.
+
+    The first row is linear, the second logarithmic, the third has the first tokens alone.
+    """
+    measured = profiles[profiles["variant"] == "d"]
+    panels, looks = _by(measured, "dataset"), model_looks(measured["model"])
+    figure, grid = plt.subplots(
+        3,
+        len(panels),
+        figsize=(PAGE, 4.6),
+        sharey="row",
+        squeeze=False,
+        label="Measured influence of every token, a column for each data set: linear, logarithmic, the first tokens",
+    )
+    for column, of_dataset in zip(grid.T, panels.values(), strict=True):
+        n = of_dataset["position"].max() + 1
+        first = of_dataset[of_dataset["position"] < FIRST]
+        for axes, shown in zip(column, (of_dataset, of_dataset, first), strict=True):
+            _uniform(axes, n)
+            for model, of_model in _by(shown, "model").items():
+                _curves(axes, of_model, looks[model].colour, (0.7, 0.4))
+        for model, of_model in _by(first, "model").items():
+            one = next(iter(_by(of_model, "checkpoint").values()))
+            column[2].plot(one["position"], one["value"], looks[model].marker, **_mark(looks[model]))
+        last = min(FIRST, n) - 1
+        column[2].set_xticks([0, last // 2, last])
+        column[2].set_xlabel("token position")
+    early = measured.loc[measured["position"] < FIRST, ["low", "high"]].dropna().to_numpy()
+    for axes, (dataset, of_dataset) in zip(grid[0], panels.items(), strict=True):
+        axes.set_title(f"{dataset}\n{_numbers(of_dataset)}")
+    for axes in grid[1]:
+        _logarithmic(axes, measured["low"].min() / 1.5)
+    grid[0][0].set_ylim(bottom=0)
+    for axes in grid[2]:
+        _logarithmic(axes, early.min() / 1.2, early.max() * 1.2)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+    for axes, scale in zip(grid[:, 0], ("linear", "log scale", "the first tokens,\nlog scale"), strict=True):
+        axes.set_ylabel(scale)
+    figure.supylabel(SHARE)
+    entries = [look.entry() for look in looks.values()]
+    legend(figure, [*entries, Line2D([], [], label="uniform", **UNIFORM)])
     return figure
 
 
 def training(profiles: pd.DataFrame) -> Figure:
     """What training does to the profile (ours): measured influence, and (b) dashed, before, during and after training.
 
-    `profiles` as for `fig1`, one panel a model, first training seed.
+    `profiles` as for `fig1`, one panel a model, first training seed; the later, the darker.
     """
     shown = profiles[profiles["estimator"].isin(["frobenius", "none"]) & profiles["variant"].isin(["b", "d"])]
     shown = shown[shown["checkpoint"].map(_seed) == shown.groupby("model")["checkpoint"].transform("first").map(_seed)]
-    steps = sorted(shown["checkpoint"].map(_step).unique())
-    colours = dict(zip(steps, sns.color_palette("viridis", len(steps)), strict=True))
+    colours = shades(shown["checkpoint"].map(_step))
     panels = _by(shown, "model")
-    figure, row = plt.subplots(1, len(panels), figsize=(PAGE, 2.0), sharex=True, sharey=True, squeeze=False)
+    figure, row = plt.subplots(
+        1,
+        len(panels),
+        figsize=(PAGE, 2.3),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        label="Measured influence and the rollout with residuals before, during and after training, a panel a model",
+    )
     for axes, (model, of_model) in zip(row[0], panels.items(), strict=True):
         _uniform(axes, of_model["position"].max() + 1)
         for checkpoint, curves in _by(of_model, "checkpoint").items():
-            step = _step(checkpoint)
-            _curves(axes, curves[curves["variant"] == "d"], colours[step], label=f"step {step}")
+            colour = colours[_step(checkpoint)]
+            _curves(axes, curves[curves["variant"] == "d"], colour)
             predicted = curves[curves["variant"] == "b"]
-            axes.plot(predicted["position"] + 1, predicted["value"], "--", color=colours[step], linewidth=0.9)
+            axes.plot(predicted["position"], predicted["value"], "--", color=colour, linewidth=0.9)
         axes.set_title(model)
-    row[0][0].set_ylabel("share of influence")
-    row[0][0].legend(handlelength=1.2, loc="upper center")
-    _token_positions(row)
+        axes.set_xlabel("token position")
+    _logarithmic(row[0][0], shown["low"].min() / 1.5)
+    row[0][0].set_ylabel(f"{SHARE}, log scale")
+    steps = [Line2D([], [], color=colour, label=f"step {step}") for step, colour in colours.items()]
+    kinds = [
+        Line2D([], [], color=REFERENCE, label="measured (d)"),
+        Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="predicted (b)"),
+        Line2D([], [], label="uniform", **UNIFORM),
+    ]
+    legend(figure, [*steps, *kinds], title=_setting(shown))
+    return figure
+
+
+def fig4(panels: Mapping[str, Mapping[str, Sequence[Mapping[str, NDArray[np.float32]]]]]) -> Figure:
+    """Figure 4: residual mixing lambda of every layer, one panel a data set, on a logarithmic scale.
+
+    `panels` maps data set and model to one mapping for each training seed, from estimator to lambda [prompts,
+    layers]. Solid: Eq. 1 (Frobenius norms), with a band of two standard deviations over prompts; dashed: the mean
+    per-token ratio of the paper's first version. The first seed has marks.
+    """
+    width = COLUMN if len(panels) == 1 else PAGE
+    looks = model_looks(model for models in panels.values() for model in models)
+    figure, row = plt.subplots(
+        1,
+        len(panels),
+        figsize=(width, 2.6),
+        sharey=True,
+        squeeze=False,
+        label="Residual mixing in every layer by two estimators, a panel for each data set",
+    )
+    for axes, (dataset, models) in zip(row[0], panels.items(), strict=True):
+        for model, seeds in models.items():
+            for index, mixing in enumerate(seeds):
+                _mixing(axes, mixing, looks[model], first=index == 0)
+        prompts = {len(seed["frobenius"]) for seeds in models.values() for seed in seeds}
+        axes.set_title(f"{dataset}\n{_range(prompts)} prompts")
+        layer_axis(axes, (seed["frobenius"].shape[1] for seeds in models.values() for seed in seeds))
+    row[0][0].set_yscale("log")
+    lowest = min(
+        values.mean(0).min()
+        for models in panels.values()
+        for seeds in models.values()
+        for seed in seeds
+        for values in seed.values()
+    )
+    row[0][0].set_ylim(bottom=float(lowest) / 2)  # a band may reach below 0
+    row[0][0].set_ylabel(r"residual mixing $\lambda$, log scale")
+    row[0][0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    row[0][0].yaxis.set_major_formatter("{x:g}")
+    row[0][0].yaxis.set_minor_formatter(NullFormatter())
+    estimators = [
+        Line2D([], [], color=REFERENCE, label="Frobenius ± 2 sd"),
+        Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="per token"),
+    ]
+    legend(figure, [*(look.entry(linestyle="-") for look in looks.values()), *estimators])
     return figure
 
 
@@ -105,61 +216,52 @@ def _step(checkpoint: str) -> int:
     return int(checkpoint.split("/step")[1])
 
 
-def _curves(axes: Axes, profiles: pd.DataFrame, colour: Colour, label: str | None = None) -> None:
-    """One curve with its band for each checkpoint, the first one bold."""
+def _curves(
+    axes: Axes, profiles: pd.DataFrame, colour: Colour, widths: tuple[float, float] = (BOLD, THIN), bands: bool = True
+) -> None:
+    """One curve with its band for each checkpoint; `widths` are those of the first one and of the others."""
     for index, curve in enumerate(_by(profiles, "checkpoint").values()):
-        position = curve["position"] + 1
-        axes.fill_between(position, curve["low"], curve["high"], color=colour, alpha=0.25, linewidth=0)
-        width = 1.2 if index == 0 else 0.6
-        axes.plot(position, curve["value"], color=colour, linewidth=width, label=None if index else label)
+        if bands:
+            axes.fill_between(curve["position"], curve["low"], curve["high"], color=colour, alpha=0.25, linewidth=0)
+        axes.plot(curve["position"], curve["value"], color=colour, linewidth=widths[min(index, 1)])
 
 
-def _measured(axes: Axes, influence: pd.DataFrame) -> None:
-    for index, curve in enumerate(_by(influence, "checkpoint").values()):
-        label = None if index else "measured (d)"
-        axes.plot(curve["position"] + 1, curve["value"], color=REFERENCE, linewidth=0.6, zorder=1, label=label)
+def _mark(look: Look) -> dict[str, Any]:
+    return {"color": look.colour, "markerfacecolor": look.inside, "markersize": 2.5}
 
 
 def _uniform(axes: Axes, n: int) -> None:
-    axes.axhline(1 / n, color=REFERENCE, linestyle=":", linewidth=0.7, zorder=0, label="uniform")
-    axes.set_xticks([1, n // 4, n // 2, 3 * n // 4, n])
+    axes.axhline(1 / n, zorder=0, **UNIFORM)
+    axes.set_xticks([0, n // 2, n - 1])
 
 
-def _token_positions(rows: NDArray[np.object_]) -> None:
-    rows[0][0].set_yscale("log")
-    for axes in rows[-1]:
-        axes.set_xlabel("token position")
+def _logarithmic(axes: Axes, lowest: float, highest: float | None = None) -> None:
+    axes.set_yscale("log")
+    axes.set_ylim(lowest, highest)
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def fig4(panels: Mapping[str, Mapping[str, Sequence[Mapping[str, NDArray[np.float32]]]]]) -> Figure:
-    """Figure 4: residual mixing lambda of every layer, one panel a data set.
-
-    `panels` maps data set and model to one mapping for each training seed, from estimator to lambda [prompts,
-    layers]. Solid: Eq. 1 (Frobenius norms), with a band of two standard deviations over prompts; dashed: the mean
-    per-token ratio of the paper's first version.
-    """
-    width = COLUMN if len(panels) == 1 else PAGE
-    colours = colours_of(model for models in panels.values() for model in models)
-    figure, row = plt.subplots(1, len(panels), figsize=(width, 2.1), sharey=True, squeeze=False)
-    for axes, (dataset, models) in zip(row[0], panels.items(), strict=True):
-        for model, seeds in models.items():
-            for index, mixing in enumerate(seeds):
-                _mixing(axes, mixing, colours[model], label=model if index == 0 else None)
-        axes.set_title(dataset)
-        axes.set_xlabel("layer")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    row[0][0].set_ylabel(r"residual mixing $\lambda$")
-    row[0][0].set_ylim(0, 1.35 * row[0][0].get_ylim()[1])  # room for the legend
-    handles, labels = row[0][0].get_legend_handles_labels()
-    handles += row[0][0].plot([], [], "-", color=REFERENCE) + row[0][0].plot([], [], "--", color=REFERENCE)
-    row[0][-1].legend(handles, [*labels, "Frobenius ± 2 sd", "per token"], ncols=2, columnspacing=1)
-    return figure
+def _setting(profiles: pd.DataFrame) -> str:
+    """What a figure on one data set is of."""
+    return f"{', '.join(profiles['dataset'].unique())}, {_numbers(profiles)}"
 
 
-def _mixing(axes: Axes, mixing: Mapping[str, NDArray[np.float32]], colour: Colour, label: str | None) -> None:
+def _numbers(profiles: pd.DataFrame) -> str:
+    n = int(profiles["position"].max()) + 1
+    return f"{n} tokens, {_range(profiles['prompts'])} prompts"
+
+
+def _range(numbers: Iterable[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _mixing(axes: Axes, mixing: Mapping[str, NDArray[np.float32]], look: Look, first: bool) -> None:
     by_prompt = mixing["frobenius"].astype(float)
     layer = np.arange(1, by_prompt.shape[1] + 1)
     mean, spread = by_prompt.mean(0), 2 * by_prompt.std(0, ddof=1)
-    axes.fill_between(layer, mean - spread, mean + spread, color=colour, alpha=0.25, linewidth=0)
-    axes.plot(layer, mean, color=colour, label=label)
-    axes.plot(layer, mixing["token"].astype(float).mean(0), "--", color=colour, linewidth=0.9)
+    axes.fill_between(layer, mean - spread, mean + spread, color=look.colour, alpha=0.25, linewidth=0)
+    axes.plot(layer, mean, color=look.colour, linewidth=BOLD if first else THIN)
+    if first:
+        axes.plot(layer, mean, look.marker, **_mark(look))
+    axes.plot(layer, mixing["token"].astype(float).mean(0), "--", color=look.colour, linewidth=0.7)

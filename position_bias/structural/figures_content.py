@@ -10,12 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
-from position_bias.drawing.style import PAGE
+from position_bias.drawing.looks import DIVERGING, UNREAD
+from position_bias.drawing.style import COLUMN, PAGE
 
-COLOURS = "PuOr_r"  # diverging, told apart by colour-blind readers; white is the mean below the diagonal
-UNREAD = "0.8"  # keys that the mask hides, unlike any colour of the map
 SHOWN = 0.99  # share of the deviations that the colours of a model span
-PANEL = 1.3  # inches at most
 MODELS_ACROSS = 3
 
 Content = NDArray[np.float32]
@@ -26,12 +24,15 @@ def fig5(models: Mapping[str, Content]) -> Figure:
 
     `models` maps a name to logits [L, H, n, n]. Each panel shows the deviation from its head's mean below the diagonal,
     the background that cancels in the softmax (Prop. 4.5), and says in its corner how far the diagonal lies off it on
-    average. If content were constant plus diagonal, panels would be white but for one line. Rows are queries.
+    average; white is that mean. If content were constant plus diagonal, panels would be white but for one line. Rows
+    are queries.
     """
     across = min(MODELS_ACROSS, len(models))
     down = -(-len(models) // across)
-    panel = min(PANEL, (PAGE / across - 0.5) / 3)
-    figure = plt.figure(figsize=(across * (3 * panel + 0.5), down * (3 * panel + 1.0)))
+    panel = (PAGE / MODELS_ACROSS - 0.5) / 3
+    width = COLUMN if across == 1 else PAGE
+    label = "Mean content logits of the first, middle and last layer and head of each model, queries down, keys across"
+    figure = plt.figure(figsize=(width, down * (3 * panel + 1.0)), label=label)
     parts = figure.subfigures(down, across, squeeze=False).flat
     for part, (name, content) in zip(parts, models.items(), strict=False):
         layers, heads = (_representative(size) for size in content.shape[:2])
@@ -42,10 +43,10 @@ def fig5(models: Mapping[str, Content]) -> Figure:
             for axes, head, deviation in zip(row, heads, of_layer, strict=True):
                 image = _panel(axes, deviation, limit)
                 axes.set_title(f"head {head + 1}" if layer == layers[0] else "")
-            row[0].set_ylabel(f"layer {layer + 1}\nquery", labelpad=-5, fontsize=7)
+            row[0].set_ylabel(f"layer {layer + 1}\nquery", labelpad=1)
         for axes in rows[-1]:
-            axes.set_xlabel("key", labelpad=-6, fontsize=7)
-        part.suptitle(name, fontsize=8)
+            axes.set_xlabel("key", labelpad=-6)
+        part.suptitle(name)
         bar = part.colorbar(image, ax=rows, location="bottom", extend="both", fraction=0.06, aspect=25)
         bar.set_label("logits above background")
         bar.outline.set_linewidth(0.4)
@@ -67,12 +68,12 @@ def _deviation(logits: Content) -> NDArray[np.float64]:
 
 def _panel(axes: Axes, deviation: NDArray[np.float64], limit: float) -> AxesImage:
     n = len(deviation)
-    colours = mpl.colormaps[COLOURS].with_extremes(bad=UNREAD)
+    colours = mpl.colormaps[DIVERGING].with_extremes(bad=UNREAD)
     # "none" embeds n x n pixels in PDF and SVG, sharp at every size; rasterizing would embed what the screen shows.
     image = axes.imshow(deviation, cmap=colours, vmin=-limit, vmax=limit, interpolation="none")
     shift = np.diagonal(deviation).mean()
-    axes.text(0.95, 0.93, f"${shift:+.2f}$", ha="right", va="top", fontsize=6, transform=axes.transAxes)
-    axes.set_xticks([0, n - 1], ["1", str(n)])
-    axes.set_yticks([0, n - 1], ["1", str(n)])
-    axes.tick_params(labelsize=6, length=2)
+    axes.text(0.95, 0.93, f"${shift:+.2f}$", ha="right", va="top", transform=axes.transAxes)
+    axes.set_xticks([0, n - 1], ["0", str(n - 1)])
+    axes.set_yticks([0, n - 1], ["0", str(n - 1)])
+    axes.tick_params(length=2)
     return image

@@ -1,11 +1,15 @@
 """Figures of the statements of Herasimchyk et al. 2026: four forces at finite depth, a dichotomy at infinite depth."""
 
+from typing import Literal
+
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from position_bias.drawing.style import COLOURS, PAGE
+from position_bias.drawing.looks import BLACK, REFERENCE, SKY, VARIANTS, Look, legend
+from position_bias.drawing.style import PAGE
 
 FORCES = {  # what a panel varies: its title, its axis
     "depth": ("4.2: depth", "layers"),
@@ -13,14 +17,14 @@ FORCES = {  # what a panel varies: its title, its axis
     "slope": ("4.4: positional bias", "ALiBi slope"),
     "diagonal": ("4.5: diagonal content", "logit on the diagonal"),
 }
-MASKS = {"causal": ("-", "causal"), "window": ("--", "sliding window")}
+MASKS: dict[str, tuple[Literal["-", "--"], str]] = {"causal": ("-", "causal"), "window": ("--", "sliding window")}
 
 SCHEDULES = {
     "c/t^2": r"$\lambda_t = c / t^2$: summable",
     "c/t": r"$\lambda_t = c / t$: not summable",
     "c": r"$\lambda_t = c$: not summable",
 }
-ATTENTION = {"no positional bias": COLOURS["a"], "ALiBi": COLOURS["b"]}
+ATTENTION = {"no positional bias": Look("no positional bias", BLACK), "ALiBi": Look("ALiBi", SKY)}
 LEAST_SHOWN = 1e-3
 
 
@@ -29,13 +33,20 @@ def forces(table: pd.DataFrame) -> Figure:
 
     `table` is `checks_theory.forces()`. The dots are one setting, which all panels share.
     """
-    figure, row = plt.subplots(1, len(FORCES), figsize=(PAGE, 2.0), sharey=True)
+    figure, row = plt.subplots(
+        1,
+        len(FORCES),
+        figsize=(PAGE, 2.1),
+        sharey=True,
+        label="Share of influence on the first quarter of the tokens against depth, residual mixing, slope and content",
+    )
+    colour = VARIANTS["b"].colour
     for axes, (varied, (title, label)) in zip(row, FORCES.items(), strict=True):
         for mask, curve in table[table["varied"] == varied].groupby("mask"):
-            style, name = MASKS[str(mask)]
-            axes.plot(curve["at"], curve["value"], style, color=COLOURS["b"], label=name)
+            style, _ = MASKS[str(mask)]
+            axes.plot(curve["at"], curve["value"], style, color=colour)
             shared = curve[curve["shared"]]
-            axes.plot(shared["at"], shared["value"], "o", color=COLOURS["b"], markersize=3)
+            axes.plot(shared["at"], shared["value"], "o", color=colour, markersize=3)
         axes.set_title(title)
         axes.set_xlabel(label)
     row[0].set_ylabel("share of influence on the\nfirst quarter of the tokens")
@@ -44,7 +55,9 @@ def forces(table: pd.DataFrame) -> Figure:
     row[2].set_xticks([2**-8, 2**-4, 1], ["1/256", "1/16", "1"])
     row[2].minorticks_off()
     row[3].set_xticks([-4, -2, 0, 2, 4])
-    row[3].legend(loc="upper right", handlelength=1.8)
+    masks = [Line2D([], [], color=colour, linestyle=style, label=name) for style, name in MASKS.values()]
+    shared_setting = Line2D([], [], color=colour, linestyle="", marker="o", markersize=3, label="setting of all panels")
+    legend(figure, [*masks, shared_setting])
     return figure
 
 
@@ -53,25 +66,31 @@ def dichotomy(table: pd.DataFrame) -> Figure:
 
     `table` is `checks_theory.dichotomy()`.
     """
-    figure, row = plt.subplots(1, len(SCHEDULES), figsize=(PAGE, 2.3), sharex=True, sharey=True)
+    figure, row = plt.subplots(
+        1,
+        len(SCHEDULES),
+        figsize=(PAGE, 2.4),
+        sharex=True,
+        sharey=True,
+        label="Mass beyond the first token against depth between its bounds, for three schedules of residual mixing",
+    )
     for axes, (schedule, title) in zip(row, SCHEDULES.items(), strict=True):
-        for attention, colour in ATTENTION.items():
+        for attention, look in ATTENTION.items():
             chosen = (table["schedule"] == schedule) & (table["attention"] == attention)
-            _bounded(axes, table[chosen], attention, colour)
+            _bounded(axes, table[chosen], look)
         axes.set_title(title)
         axes.set_xlabel("depth (layers)")
     row[0].set_xscale("log")
     row[0].set_yscale("log")
     row[0].set_ylim(LEAST_SHOWN, 1.3)
     row[0].set_ylabel("1 - P(first token)")
-    handles, labels = row[0].get_legend_handles_labels()
-    handles += row[0].plot([], [], ":", color="black", linewidth=0.9)
-    row[0].legend(handles, [*labels, "bounds of Theorem 5.5"], loc="lower left")
+    bounds = Line2D([], [], color=REFERENCE, linestyle=":", linewidth=0.9, label="bounds of Theorem 5.5")
+    legend(figure, [*(look.entry(marker="") for look in ATTENTION.values()), bounds])
     return figure
 
 
-def _bounded(axes: Axes, curve: pd.DataFrame, label: str, colour: object) -> None:
+def _bounded(axes: Axes, curve: pd.DataFrame, look: Look) -> None:
     curve = curve[curve["upper"] >= LEAST_SHOWN / 10]
-    axes.plot(curve["depth"], curve["value"], color=colour, label=label)
+    axes.plot(curve["depth"], curve["value"], color=look.colour)
     for bound in ("lower", "upper"):
-        axes.plot(curve["depth"], curve[bound], ":", color=colour, linewidth=0.9)
+        axes.plot(curve["depth"], curve[bound], ":", color=look.colour, linewidth=0.9)

@@ -11,7 +11,9 @@ import pandas as pd
 from safetensors import safe_open
 
 VARIANTS = ("a", "b", "c", "half", "measured", "uniform", "last")
-PROFILES = ["model", "checkpoint", "dataset", "estimator", "variant", "position", "value", "low", "high"]  # columns
+PROFILES = [  # columns
+    *("model", "checkpoint", "dataset", "prompts", "estimator", "variant", "position", "value", "low", "high")
+]
 KEYS = ["dataset", "n", "model", "checkpoint", "estimator"]
 PUBLISHED = "published"  # the checkpoint of a row that the paper prints
 

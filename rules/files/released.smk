@@ -5,7 +5,7 @@ from position_bias.released import source as released_source
 
 RELEASED_LENGTHS = config["released"]["lengths"]
 RELEASED_STANDARD = min(RELEASED_LENGTHS)  # lambda and content were measured at 256
-RELEASED_FIG1 = ["mpt-30b", "bloom-176b"]
+RELEASED_FIG1 = ["bloom-176b", "mpt-7b"]  # as in the paper
 RELEASED_FIG2 = [model for model in released.MODELS if model not in RELEASED_FIG1]
 
 

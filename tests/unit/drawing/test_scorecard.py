@@ -1,10 +1,9 @@
-import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
 from position_bias.drawing import scorecard
-from position_bias.drawing.style import figure_style
+from position_bias.drawing.style import figure_style, save
 from position_bias.verdicts.claim import WHOSE
 from position_bias.verdicts.scorecard import HEADINGS, VERDICTS
 
@@ -37,43 +36,55 @@ def table(*papers):
     )
 
 
+def written(axes):
+    """What stands in a column, line by line from the top, numbers after what they stand beside."""
+    texts = sorted(axes.texts, key=lambda text: (text.get_position()[1], text.get_ha() == "right"))
+    return [text.get_text() for text in texts]
+
+
 @pytest.mark.parametrize("papers", [[("a", 3)], [("a", 12), ("b", 5)], [("a", 2), ("b", 9), ("c", 1)]])
-def test_every_claim_has_its_line_and_the_mark_of_its_verdict(papers):
+def test_every_claim_has_its_lines_its_rows_and_the_mark_of_its_verdict(papers):
     claims = table(*papers)
-    figure = scorecard.scorecard(claims)
-    panels = [axes for axes in figure.axes if axes.get_title("left")]
-    settled = [claims[claims["paper"] == paper]["settled"].sum() for paper, _ in papers]
-    expected = [f"{paper}: {n} of {of} settled" for (paper, of), n in zip(papers, settled, strict=True)]
-    assert [axes.get_title("left") for axes in panels] == expected
-    for axes, (_, of_paper) in zip(panels, claims.groupby("paper", sort=False), strict=True):
-        shown = [text.get_text() for text in axes.texts]
-        assert [text for text in shown if text in HEADINGS.values()] == [
-            HEADINGS[whose] for whose in dict.fromkeys(of_paper["whose"])
-        ]
-        lines = [text for text in shown if text not in HEADINGS.values()]
-        assert lines[::3] == of_paper["statement"].tolist()
-        assert lines[1::3] == [f"{i}/{i + 1}/{i + 2}" for i in range(len(of_paper))]
-        for mark, claim in zip(axes.lines, of_paper.itertuples(), strict=True):
-            colour = scorecard.LOOKS[claim.verdict].colour if claim.settled else "white"
-            assert to_rgb(mark.get_markerfacecolor()) == to_rgb(colour)
-        heights = [line.get_ydata()[0] for line in axes.lines]
-        assert heights == sorted(heights)
+    columns = [axes for axes in scorecard.scorecard(claims).axes if axes.get_visible()]
+    lines = [line for axes in columns for line in written(axes)]
+    marks = {}
+    for axes in columns:
         assert axes.yaxis_inverted()
+        for mark in axes.lines:
+            beside = [text for text in axes.texts if text.get_position()[1] == mark.get_ydata()[0]]
+            told = next(text.get_text() for text in beside if text.get_ha() == "left")
+            marks[told] = to_rgb(mark.get_markerfacecolor())
+    for paper, of_paper in claims.groupby("paper", sort=False):
+        first = lines.index(f"{paper}: {of_paper['settled'].sum()} of {len(of_paper)} settled") + 1
+        expected = []
+        for whose, of_whose in of_paper.groupby("whose", sort=False):
+            expected.append(HEADINGS[whose])
+            for claim in of_whose.itertuples():
+                i = int(claim.item.split()[-1])
+                expected += [f"{claim.item}: {claim.statement}", f"{i}/{i + 1}/{i + 2}"]
+        assert lines[first : first + len(expected)] == expected
+        for claim in of_paper.itertuples():
+            colour = scorecard.LOOKS[claim.verdict].inside if claim.settled else "white"
+            assert marks[f"{claim.item}: {claim.statement}"] == to_rgb(colour)
+    assert len(marks) == len(claims)
 
 
 def test_a_hollow_mark_keeps_the_colour_of_its_verdict():
     for verdict, look in scorecard.LOOKS.items():
         hollow = scorecard._mark(verdict, settled=False)
-        assert to_rgb(hollow.get_markeredgecolor()) == to_rgb("0.6" if look.colour == "white" else look.colour)
+        assert to_rgb(hollow.get_markeredgecolor()) == to_rgb(look.colour)
+        assert to_rgb(hollow.get_markerfacecolor()) == to_rgb("white")
 
 
-def test_statements_of_full_length_do_not_run_into_the_numbers_or_items():
-    claims = table(("a", 6), ("b", 6)).assign(statement=LONGEST, item="Theorems 4.1-4.7")
+@pytest.mark.parametrize("papers", [[("a", 1)], [("a", 25), ("b", 30), ("c", 18), ("d", 22)]])
+def test_long_statements_are_wrapped_and_the_page_can_be_read(tmp_path, papers):
+    claims = table(*papers).assign(statement=LONGEST, item="Theorems 4.1-4.7")
     figure = scorecard.scorecard(claims)
-    figure.canvas.draw()
-    for axes in figure.axes:
-        texts = [text for text in axes.texts if text.get_text() not in HEADINGS.values()]
-        for statement, numbers, item in zip(texts[::3], texts[1::3], texts[2::3], strict=True):
-            assert statement.get_window_extent().x1 < numbers.get_window_extent().x0
-            assert numbers.get_window_extent().x1 < item.get_window_extent().x0
-    plt.close(figure)
+    told = " ".join(line for axes in figure.axes for line in written(axes) if "/" not in line)
+    assert told.count(f"Theorems 4.1-4.7: {LONGEST}") == len(claims)
+    save(figure, tmp_path / "scorecard.png")
+
+
+def test_columns_are_about_as_long():
+    figure = scorecard.scorecard(table(("a", 20), ("b", 8), ("c", 6), ("d", 5)))
+    assert [len(axes.lines) for axes in figure.axes] == [20, 19]

@@ -1,4 +1,6 @@
 import itertools
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -18,7 +20,7 @@ CHANCE, IN_CONTEXT = 1 / 32, 0.516
 def runs(rng, names, values, seeds, **levels):
     """A row a seed for every combination of `levels` and of `values`, in columns of these two `names`."""
     settings = {
-        "vocabulary": ["gaussian"], "study": ["plain"], "bias": ["none"], "mask": ["causal"],
+        "vocabulary": ["gaussian"], "omega": ["none"], "study": ["plain"], "bias": ["none"], "mask": ["causal"],
         "encoding": ENCODINGS, "residual": [False], "depth": [2], **levels, names[0]: values, "seed": range(seeds),
     }  # fmt: skip
     table = pd.DataFrame(itertools.product(*settings.values()), columns=list(settings))
@@ -95,6 +97,10 @@ def legends(figure):
     return [[text.get_text() for text in legend.get_texts()] for legend in figure.legends]
 
 
+def heading(figure):
+    return figure.legends[0].get_title().get_text().replace("\n", " ")
+
+
 def assert_bars(axes, table, per_seed, by, colour):
     """Every bar, interval and seed of `table` is there, and nothing else."""
     expected = {(to_rgb(colour(row[by])), row["pair"]): row["gap"] for _, row in table.iterrows()}
@@ -106,14 +112,10 @@ def assert_bars(axes, table, per_seed, by, colour):
     assert dots(axes) == pytest.approx(sorted(per_seed["gap"]))
 
 
-def assert_nothing_overflows(figure):
-    """No text reaches beyond the page."""
-    figure.canvas.draw()
-    width, height = figure.bbox.size
-    box = figure.get_tightbbox()
-    assert min(box.x0, box.y0) >= -0.01
-    assert box.x1 * figure.dpi <= width + 1
-    assert box.y1 * figure.dpi <= height + 1
+def assert_legible(figure):
+    """What is checked of every figure as it is saved."""
+    with TemporaryDirectory() as folder:
+        style.save(figure, Path(folder) / "figure.png")
 
 
 @pytest.mark.parametrize("plain_depths", [(2,), (2, 4, 6)])
@@ -132,9 +134,14 @@ def test_overview_has_a_row_a_residual_a_column_an_encoding_and_a_bar_a_depth(pl
             assert levels(axes) == [0]
     for axes, title in zip(rows[:, 0], ("without residual", "with residual"), strict=True):
         assert axes.get_ylabel() == f"{title}\n{figures.GAP}\n{figures.DIRECTION}"
-    assert [label.get_text() for label in rows[1, 0].get_xticklabels()] == list(figures.PAIRS.values())
+    assert [label.get_text() for label in rows[1, 0].get_xticklabels()] == [
+        look.name for look in figures.PAIRS.values()
+    ]
     assert legends(figure) == [[f"{depth} layers" for depth in residual_depths]]
-    assert_nothing_overflows(figure)
+    assert heading(figure) == f"Gaussian vocabulary; {seeds} seeds of 2, 4, 6, 8 and 10 layers".replace(
+        "1 seeds", "1 seed"
+    )
+    assert_legible(figure)
 
 
 def test_overview_without_seeds_has_no_dots():
@@ -153,8 +160,8 @@ def test_depth_has_gaps_above_and_accuracies_below(depths, seeds):
     above, below = np.reshape(figure.axes, (2, 3))
     for encoding, top, bottom in zip(ENCODINGS, above, below, strict=True):
         shown = table[table["encoding"] == encoding]
-        for pair, (colour, _) in figures.PAIR_LOOKS.items():
-            np.testing.assert_array_equal(drawn(top)[to_rgb(colour), "-"], shown[shown["pair"] == pair]["gap"])
+        for pair, look in figures.PAIRS.items():
+            np.testing.assert_array_equal(drawn(top)[to_rgb(look.colour), "-"], shown[shown["pair"] == pair]["gap"])
         known = shown.dropna(subset="low")
         assert len(known) == (0 if seeds == 1 else 3 * len(depths))
         np.testing.assert_allclose(
@@ -170,11 +177,13 @@ def test_depth_has_gaps_above_and_accuracies_below(depths, seeds):
         assert levels(bottom) == [CHANCE, IN_CONTEXT]
     layers = [f"{depth} layers" for depth in depths]
     pairs = ["first vs. middle", "first vs. last", "middle vs. last"]
-    assert legends(figure) == [pairs, [*layers, "chance, 0.031", "in-context chance, 0.516"]]
+    chance = "chance, 0.031" + " (below the axis)" * int(below[0].get_ylim()[0] > CHANCE)
+    assert legends(figure) == [pairs, [*layers, chance, "in-context chance, 0.516"]]
+    assert heading(figure).startswith("Gaussian vocabulary; without residual connections; ")
     assert above[0].get_ylabel() == f"{figures.GAP}\n{figures.DIRECTION}"
     assert below[0].get_ylabel() == "accuracy"
     assert below[0].get_xlabel() == "position of the answer (item)"
-    assert_nothing_overflows(figure)
+    assert_legible(figure)
 
 
 @pytest.mark.parametrize(("bias", "words"), [("ends", "the first or last item"), ("middle", "the middle item")])
@@ -182,13 +191,35 @@ def test_depth_has_gaps_above_and_accuracies_below(depths, seeds):
 def test_training_with_bias_has_a_panel_an_encoding_and_a_bar_a_mask(bias, words, seeds):
     encodings = ("rope", "none", "sin")  # the figure has its own order
     table, per_seed = gaps(seeds, encoding=encodings, mask=["causal", "none"], bias=[bias], residual=[True])
-    figure = figures.trained_with_bias(table, per_seed)
+    figure = figures.trained_with_bias(table, per_seed, largest=0.554)
     assert [axes.get_title() for axes in figure.axes] == ["no encoding", "sinusoidal", "RoPE"]
     for axes, encoding in zip(figure.axes, ("none", "sin", "rope"), strict=True):
         of_encoding = table[table["encoding"] == encoding], per_seed[per_seed["encoding"] == encoding]
-        assert_bars(axes, *of_encoding, "mask", figures.mask_colour)
-    assert legends(figure) == [[f"trained on queries for {words}:", "no mask", "causal mask"]]
-    assert_nothing_overflows(figure)
+        assert_bars(axes, *of_encoding, "mask", lambda mask: figures.mask_look(mask).colour)
+        assert levels(axes) == [0]
+    assert legends(figure) == [["no mask", "causal mask"]]
+    told = f"trained on queries for {words}; Gaussian vocabulary; with residual connections; "
+    assert heading(figure) == told + ("1 seed of 2 layers" if seeds == 1 else f"{seeds} seeds of 2 layers")
+    assert_legible(figure)
+
+
+def test_bars_near_the_largest_gap_that_is_possible_have_its_line():
+    table, per_seed = gaps(encoding=["none"], mask=["causal"], bias=["first"])
+    high = table.assign(gap=0.5, low=0.4, high=0.6)
+    figure = figures.trained_with_bias(high, per_seed, largest=0.554)
+    assert levels(figure.axes[0]) == [0, 0.554]
+    assert legends(figure) == [["causal mask", "largest possible gap, 0.554"]]
+    both = high.assign(gap=np.where(high["pair"] == "first-last", -0.5, 0.5))
+    assert levels(figures.trained_with_bias(both, per_seed, largest=0.554).axes[0]) == [0, -0.554, 0.554]
+
+
+def test_a_figure_says_what_its_networks_have_in_common():
+    table, _ = gaps(depth=(2, 4, 6), vocabulary=["fixed"], residual=[True])
+    told = figures.setting(table.assign(omega="training", seeds=table["depth"].map({2: 5, 4: 3, 6: 3})))
+    assert told == (
+        "fixed vocabulary, tested with the common direction of training; with residual connections; "
+        "5 seeds of 2 layers; 3 seeds of 4 and 6 layers"
+    )
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
@@ -198,31 +229,37 @@ def test_learning_curves_have_a_row_a_quantity_and_a_column_an_encoding(seeds):
     rows = np.reshape(figure.axes, (5, 3))
     shown = [{"loss": "-"}, {"accuracy": "-", "in_context": "--"}, *({pair: "-"} for pair in PAIRS)]
     for row, styles in zip(rows, shown, strict=True):
-        for axes, encoding in zip(row, ("decay", "none", "rope"), strict=True):  # as they come in the table
+        for axes, encoding in zip(row, ("none", "rope", "decay"), strict=True):  # as in every figure
             assert len(drawn(axes)) == 2 * len(styles)
             assert len(axes.collections) == (0 if seeds == 1 else 2 * len(styles))
             for (quantity, line), depth in itertools.product(styles.items(), (2, 4)):
                 chosen = (table["quantity"] == quantity) & (table["depth"] == depth) & (table["encoding"] == encoding)
                 values = drawn(axes)[to_rgb(figures.depth_colour(depth)), line]
                 np.testing.assert_array_equal(values, table[chosen]["value"])
+            if "accuracy" in styles and seeds > 1:
+                bands = [path.vertices[:, 1] for band in axes.collections for path in band.get_paths()]
+                assert np.min(np.concatenate(bands)) >= 0  # no accuracy is below it
     assert [levels(row[0]) for row in rows] == [[], [CHANCE, IN_CONTEXT], [0], [0], [0]]
     assert len({axes.get_ylim() for axes in rows[2:].flat}) == 1
-    assert [axes.get_title() for axes in rows[0]] == ["decay mask", "no encoding", "RoPE"]
+    assert [axes.get_title() for axes in rows[0]] == ["no encoding", "RoPE", "decay mask"]
     assert rows[-1][0].get_xlim() == (0, 2000)
     notes = ["answers that are a label of the sequence", "chance, 0.031", "in-context chance, 0.516"]
     assert legends(figure) == [["2 layers", "4 layers"], notes]
-    assert_nothing_overflows(figure)
+    assert_legible(figure)
 
 
 def test_learning_curves_name_what_differs_and_skip_what_is_missing():
     table = curves(quantities=["loss", "first-last"], encoding=["none"], residual=[False, True])
     figure = figures.learning_curves(table)
     assert [axes.get_title() for axes in figure.axes[:2]] == ["no encoding, no residual", "no encoding, residual"]
-    assert [axes.get_ylabel() for axes in figure.axes[::2]] == ["loss", "first vs. last\naccuracy gap"]
+    assert [axes.get_ylabel() for axes in figure.axes[::2]] == [
+        "loss (nats)",
+        f"first vs. last gap\n{figures.BRIEF_DIRECTION}",
+    ]
     assert legends(figure) == [["2 layers"]]
 
 
-@pytest.mark.parametrize(("depths", "seeds"), [((2, 4), 3), ((6,), 1)])
+@pytest.mark.parametrize(("depths", "seeds"), [((2, 4), 3), ((2,), 2), ((6,), 1)])
 def test_long_training_has_seeds_and_means_and_what_is_left_at_the_end(depths, seeds):
     table = long_curves(depths, seeds)
     laptop, _ = gaps(depth=(2, 3), encoding=["none"])
@@ -244,14 +281,14 @@ def test_long_training_has_seeds_and_means_and_what_is_left_at_the_end(depths, s
     means = [*by_seed.groupby("depth").mean(), *of_laptop["gap"]]
     marks = [value for line in end.lines if line.get_marker() in "oD" for value in line.get_ydata()]
     assert sorted(marks) == pytest.approx(sorted(means))
-    ends = [mean_and_interval(values, 0.95)[1:] for _, values in by_seed.groupby("depth") if len(values) > 1]
+    ends = [mean_and_interval(values, 0.95)[1:] for _, values in by_seed.groupby("depth") if len(values) >= figures.FEWEST]
     np.testing.assert_allclose(intervals(end), sorted([*ends, *zip(of_laptop["low"], of_laptop["high"], strict=True)]))
     (shade,) = panels["first-last"].patches
     assert (shade.get_x(), shade.get_x() + shade.get_width()) == (2000, 4000)
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     layers = [f"{depth} layers" for depth in sorted({*depths, 2, 3})]
     assert legends(figure) == [[*layers, "4,000 iterations", "laptop scale"]]
-    assert_nothing_overflows(figure)
+    assert_legible(figure)
 
 
 def test_long_training_stands_without_a_laptop():
@@ -262,9 +299,10 @@ def test_long_training_stands_without_a_laptop():
 def test_deeper_is_darker_and_masks_of_a_family_share_a_colour():
     lightness = [sum(to_rgb(figures.depth_colour(depth))) for depth in (1, 2, 3, 4, 6, 8, 10)]
     assert lightness == sorted(lightness, reverse=True)
-    assert figures.mask_colour("window5") == figures.mask_colour("window13") != figures.mask_colour("prefix2")
-    assert figures.mask_name("window13") == "sliding window, $w = 13$"
-    assert figures.mask_name("causal") == "causal mask"
+    window, other, prefix = map(figures.mask_look, ("window5", "window13", "prefix2"))
+    assert window.colour == other.colour != prefix.colour
+    assert other.name == "sliding window, $w = 13$"
+    assert figures.mask_look("causal").name == "causal mask"
 
 
 def test_files_are_the_same_bytes_from_run_to_run(tmp_path):

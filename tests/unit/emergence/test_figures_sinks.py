@@ -10,7 +10,7 @@ from matplotlib.patches import FancyArrowPatch
 from position_bias.attention import causal_mask, full_mask, prefix_mask, sliding_window_mask
 from position_bias.drawing import style
 from position_bias.emergence import figures_sinks
-from position_bias.emergence.figures import mask_colour
+from position_bias.emergence.figures import mask_look
 
 N, TAUS = 17, (0.15, 0.2, 0.25, 0.3)
 WINDOWS = ("window5", "window9", "window13")
@@ -63,7 +63,7 @@ def attention(rng, layers):
 
 
 @pytest.mark.parametrize("layers", [1, 2, 4])
-def test_attention_maps_have_a_row_a_kind_and_a_column_a_layer(layers):
+def test_attention_maps_have_a_row_a_kind_and_a_column_a_layer(tmp_path, layers):
     rng = np.random.default_rng(0)
     kinds = attention(rng, layers), attention(rng, layers)
     figure = figures_sinks.attention_maps(*kinds)
@@ -72,16 +72,24 @@ def test_attention_maps_have_a_row_a_kind_and_a_column_a_layer(layers):
         for axes, weights in zip(row, maps, strict=True):
             shown = axes.images[0].get_array()
             np.testing.assert_array_equal(np.ma.getmaskarray(shown), ~causal_mask(N))
-            np.testing.assert_array_equal(shown[causal_mask(N)], weights[causal_mask(N)])
-    highest = max(maps[:, 1:].max() for maps in kinds)
-    assert {axes.images[0].get_clim() for axes in panels.flat} == {(0, highest)}
+            for query in range(N):  # twice the weight of uniform attention is 1
+                expected = np.log2(weights[query, : query + 1] * (query + 1))
+                np.testing.assert_allclose(shown[query, : query + 1], np.maximum(expected, -6))
+    assert len({axes.images[0].get_clim() for axes in panels.flat}) == 1
+    assert sum(panels[0, 0].images[0].get_clim()) == 0
     assert [axes.get_title() for axes in panels[0]] == [f"layer {layer + 1}" for layer in range(layers)]
     assert panels[0][0].get_ylabel().startswith("mean over sequences")
     assert panels[1][0].get_ylabel().startswith("one sequence")
     labels = [label.get_text() for label in panels[1][0].get_xticklabels()]
-    assert labels == figures_sinks.token_names(N)[:: 1 if layers < 4 else 2]
-    assert [axes.get_ylabel() for axes in figure.axes].count("attention weight") == 1
-    assert figure.get_figwidth() <= style.PAGE
+    assert labels == figures_sinks.token_names(N)[:: 2 if layers < 4 else 4]
+    assert [axes.get_ylabel() for axes in figure.axes].count(figures_sinks.WEIGHT) == 1
+    style.save(figure, tmp_path / "maps.svg")
+
+
+def test_uniform_attention_is_white():
+    uniform = causal_mask(N) / np.arange(1, N + 1)[:, None]
+    (axes, *_) = figures_sinks.attention_maps(uniform[None], uniform[None]).axes
+    np.testing.assert_allclose(np.ma.compressed(axes.images[0].get_array()), 0, atol=1e-12)
 
 
 def test_tokens_alternate_items_and_labels_and_end_with_the_query():
@@ -95,13 +103,14 @@ def table(masks, taus=TAUS, seeds=3):
     value = np.random.default_rng(1).uniform(0.1, 0.9, len(sinks))
     half = 0.05 if seeds > 1 else np.nan
     half = np.where(sinks["state"] == "uniform", 0, half)
-    return sinks.assign(value=value, low=value - half, high=value + half, seeds=seeds)
+    setting = {"vocabulary": "gaussian", "omega": "none", "residual": False, "depth": 2, "seeds": seeds}
+    return sinks.assign(value=value, low=value - half, high=value + half, **setting)
 
 
 @pytest.mark.parametrize("masks", [("causal",), WINDOWS])
 @pytest.mark.parametrize("taus", [(0.2,), TAUS])
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_sinks_have_a_column_a_mask_and_a_row_a_threshold_the_main_one_first(masks, taus, seeds):
+def test_sinks_have_a_column_a_mask_and_a_row_a_threshold_the_main_one_first(tmp_path, masks, taus, seeds):
     sinks = table(masks, taus, seeds)
     figure = figures_sinks.sinks(sinks, masks, 0.2)
     rows = np.reshape(figure.axes, (len(taus), len(masks)))
@@ -112,7 +121,7 @@ def test_sinks_have_a_column_a_mask_and_a_row_a_threshold_the_main_one_first(mas
         for axes, mask in zip(row, masks, strict=True):
             states = dict(list(sinks[(sinks["mask"] == mask) & (sinks["tau"] == tau)].groupby("state")))
             assert [bar.get_height() for bar in axes.patches] == list(states["trained"]["value"])
-            assert {to_rgb(bar.get_facecolor()) for bar in axes.patches} == {to_rgb(mask_colour(mask))}
+            assert {to_rgb(bar.get_facecolor()) for bar in axes.patches} == {to_rgb(mask_look(mask).colour)}
             for line, state in zip(axes.lines, ("untrained", "uniform"), strict=True):
                 np.testing.assert_array_equal(line.get_xdata(), np.arange(1, N + 1))
                 np.testing.assert_array_equal(line.get_ydata(), states[state]["value"])
@@ -126,9 +135,7 @@ def test_sinks_have_a_column_a_mask_and_a_row_a_threshold_the_main_one_first(mas
     assert labels == [*(f"$x_{item}$" for item in range(1, 9)), "$x_q$"]
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["trained", "untrained", "exactly uniform attention"]
-    figure.canvas.draw()
-    assert figure.get_tightbbox().x0 >= -0.01
-    assert figure.get_tightbbox().x1 <= figure.get_figwidth() + 0.01
+    style.save(figure, tmp_path / "sinks.png")
 
 
 def test_files_are_the_same_bytes_from_run_to_run(tmp_path):

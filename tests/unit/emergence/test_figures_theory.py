@@ -40,7 +40,7 @@ def test_convergence_lies_below_its_dotted_bounds():
     assert axes.get_yscale() == "log"
     assert texts(axes) == ["prefix 4", "causal", "window 4", "window 2", "dotted: bounds"]
     lines = axes.get_lines()
-    assert [line.get_linestyle() for line in lines] == ["-", ":"] * 4
+    assert [line.get_linestyle() for line in lines] == ["-", ":"] * 3 + ["--", ":"]
     for curve, bound in zip(lines[::2], lines[1::2], strict=True):
         assert curve.get_color() == bound.get_color()
         assert (curve.get_ydata() <= bound.get_ydata() * (1 + 1e-12)).all()

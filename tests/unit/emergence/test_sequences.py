@@ -306,13 +306,12 @@ def test_a_query_is_a_fresh_draw_of_the_class_of_the_answer(unseen):
 
 
 @pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
-def test_labels_of_two_items_differ_as_often_as_burstiness_says(vocabulary):
+def test_labels_of_two_items_differ_as_often_as_the_largest_gap_says(vocabulary):
     task = TASKS[vocabulary]
     novel = sequences.novel(task, sequences.world(task, (0,), "cpu"), (0,), 10_000)
-    expected = (1 - (task.burstiness - 1) / (task.items - 1)) * (1 - 1 / task.labels)
     for a, b in ((0, 3), (0, 7), (3, 7)):
         differ = (novel.labels[..., a] != novel.labels[..., b]).double().mean().item()
-        assert differ == pytest.approx(expected, abs=4 * standard_error(expected, 10_000))
+        assert differ == pytest.approx(task.largest_gap, abs=4 * standard_error(task.largest_gap, 10_000))
 
 
 @pytest.mark.parametrize(("items", "burstiness"), SHAPES)

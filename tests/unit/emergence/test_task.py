@@ -59,6 +59,7 @@ def test_each_pair_names_the_earlier_position_first():
 def test_chance_levels_of_the_paper():
     assert Task().chance == 1 / 32
     assert Task().copying_chance == 0.515625
+    assert Task().largest_gap == pytest.approx(4 / 7 * 31 / 32, rel=1e-15)
 
 
 @pytest.mark.parametrize(("items", "burstiness", "labels"), [(8, 4, 3), (4, 2, 5), (6, 3, 2)])
@@ -67,6 +68,9 @@ def test_chance_levels_are_what_counting_every_sequence_gives(items, burstiness,
     sequences = list(labelled(items, burstiness, labels))
     named = (bears == of_query for sequence in sequences for of_query in sequence for bears in sequence)
     assert task.copying_chance == pytest.approx(share(named), rel=1e-14)
+    for a, b in PAIRS:
+        differ = share(s[task.position(a) - 1] != s[task.position(b) - 1] for s in sequences)
+        assert task.largest_gap == pytest.approx(differ, rel=1e-14)
 
 
 def test_coordinates_spread_by_variance_or_by_standard_deviation():

@@ -38,19 +38,23 @@ def shown():
     return profiles, pd.concat(rows_of(profiles)), variants.table(profiles, printed)
 
 
-def test_figure_1_shows_every_variant_and_where_the_influence_may_lie(shown):
+def test_figure_1_shows_every_variant_and_where_the_influence_may_lie(shown, tmp_path):
     profiles, table_of_profiles, table = shown
-    axes = np.reshape(figures.fig1(table_of_profiles, table).axes, (2, 4))
+    figure = figures.fig1(table_of_profiles, table)
+    axes = np.reshape(figure.axes, (2, 4))
     for row, model in zip(axes, ("bloom-176b", "mpt-7b"), strict=True):
         for panel, variant in zip(row[:3], "abc", strict=True):
             drawn = [line.get_ydata() for line in panel.lines if len(line.get_xdata()) == N]
             of_model = profiles[model, "fineweb-edu"].items()
             expected = [row for key, row in of_model if key.variant == variant and key.slopes in figures.SLOPES]
             np.testing.assert_array_equal(drawn, expected)
-    bars = [[line for line in row[3].lines if line.get_marker() == "None"] for row in axes]
+    bars = [[line for line in row[3].lines if line.get_marker() == "|"] for row in axes]
     assert [len(of_model) for of_model in bars] == [2 + 2 + 4, 1 + 1 + 2]
     mean = table.query("model == 'mpt-7b'")["mean position a"].iloc[0]
     np.testing.assert_allclose(bars[1][0].get_xdata(), [max(0, mean - 0.205), min(1, mean + 0.205)])
+    assert [panel.get_yscale() for panel in axes[0][:3]] == ["log", "linear", "linear"]
+    assert len({panel.get_ylim() for panel in axes[:, 1:3].flat}) == 4  # limits of their own, as in the paper
+    style.save(figure, tmp_path / "fig1.png")
 
 
 def test_figure_4_has_a_panel_a_data_set_and_a_line_a_model():
@@ -69,23 +73,33 @@ def test_figure_4_has_a_panel_a_data_set_and_a_line_a_model():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["falcon-rw-7b", "mpt-7b"]
 
 
-def test_lengths_has_a_column_a_model_with_every_length_above_and_every_variant_below():
-    models, lengths = ("mpt-7b", "bloom-176b"), (16, 100)
+def test_lengths_has_a_column_a_model_with_every_length_above_and_every_variant_below(tmp_path):
+    """First tokens of sequences that are short enough have dots; the others have no influence and share a line."""
+    models, lengths = ("mpt-7b", "bloom-176b"), (16, 100, 1000)
+    at_the_first = {16: 1e-4, 100: 1e-30, 1000: 0.0}
     labels = [(model, *variant, n) for model in models for variant in ALONG_LENGTHS for n in lengths]
     columns = ["model", "variant", "slopes", "content", "n"]
     samples = pd.concat(
-        pd.DataFrame(dict(zip(columns, label, strict=True)) | {"distance": [0, 1, 9], "value": [0.5, 0.1, 1e-4]})
+        pd.DataFrame(
+            dict(zip(columns, label, strict=True))
+            | {"distance": [0, 1, label[-1] - 1], "value": [0.5, 0.1, at_the_first[label[-1]]]}
+        )
         for label in labels
     )
-    sums = pd.DataFrame(labels, columns=columns).assign(statistic="mean distance", value=np.arange(3.0, 19))
+    sums = pd.DataFrame(labels, columns=columns).assign(statistic="mean distance", value=np.arange(3.0, 27))
     figure = figures.lengths(samples, sums)
     above, below = np.reshape(figure.axes, (2, 2))
     assert [axes.get_title() for axes in above] == list(models)
-    assert [len(axes.lines) for axes in above] == [2, 2]
-    np.testing.assert_array_equal(below[0].lines[0].get_ydata(), [3, 4])
+    for axes in above:
+        longest, shortest, dot = axes.lines
+        np.testing.assert_array_equal(longest.get_xdata(), [1, 2, 1000])
+        np.testing.assert_array_equal(shortest.get_xdata(), [1, 2, 16])
+        assert (dot.get_marker(), dot.get_xdata()[0], dot.get_ydata()[0]) == ("o", 16, 1e-4)
+    np.testing.assert_array_equal(below[0].lines[0].get_ydata(), [3, 4, 5])
     assert [len(axes.lines) for axes in below] == [5, 5]  # four variants and the uniform profile
     low, high = below[0].get_ylim()
     assert low < 3
-    assert high > 18
+    assert high > 26
     entries = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
-    assert entries[:2] == ["$2^{4}$", "100"]
+    assert entries[:2] == ["16 tokens", "100 to 1,000 tokens"]
+    style.save(figure, tmp_path / "long.png")

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from position_bias.drawing import style
+from position_bias.drawing import looks, style
 from position_bias.structural import figures
 
 N, LAYERS, PROMPTS = 32, 5, 7
@@ -29,7 +29,12 @@ def profiles():
                 for dataset in DATASETS:
                     for variant in ("d", "a", "half", "uniform", *OF_LAMBDA):
                         for estimator in ("frobenius", "token") if variant in OF_LAMBDA else ("none",):
-                            labels = {"model": model, "checkpoint": f"seed{seed}/step{step}", "dataset": dataset}
+                            labels = {
+                                "model": model,
+                                "checkpoint": f"seed{seed}/step{step}",
+                                "dataset": dataset,
+                                "prompts": PROMPTS,
+                            }
                             labels |= {"estimator": estimator, "variant": variant}
                             tables.append(pd.DataFrame({**labels, **curve(rng, variant)}))
     return pd.concat(tables)
@@ -47,20 +52,21 @@ def styled():
 
 
 def lines(axes):
-    """Lines of data: all but the level of the uniform profile, and the empty ones behind a legend."""
-    return [line for line in axes.lines if len(line.get_xdata()) > 2]
+    """Lines of data: all but the level of the uniform profile, and the marks of the first tokens."""
+    return [line for line in axes.lines if len(line.get_xdata()) > 2 and line.get_linestyle() != "None"]
 
 
-def colours(axes):
-    """Colours of the lines of data, without the grey of what is there to compare with."""
-    found = [to_rgb(line.get_color()) for line in lines(axes)]
-    return [colour for colour in found if colour != to_rgb(style.REFERENCE)]
+def colours(found):
+    return [to_rgb(line.get_color()) for line in found]
 
 
-def legends(figure):
-    """Entries of every legend, by the index of its panel."""
-    found = {index: axes.get_legend() for index, axes in enumerate(figure.axes)}
-    return {index: [text.get_text() for text in it.get_texts()] for index, it in found.items() if it}
+def entries(figure):
+    (legend,) = figure.legends
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def title(figure):
+    return figure.legends[0].get_title().get_text().replace("\n", " ")
 
 
 def assert_within(axes, table):
@@ -69,44 +75,58 @@ def assert_within(axes, table):
     left, right = axes.get_xlim()
     assert bottom <= table["low"].min()
     assert table["high"].max() <= top
-    assert left <= 1
-    assert right >= table["position"].max() + 1
+    assert left <= 0
+    assert right >= table["position"].max()
 
 
 def assert_shown(axes, table):
-    """Every curve of `table` is a line of the panel, position 1 the first token."""
+    """Every curve of `table` is a line of the panel, position 0 the first token."""
     drawn = [line.get_ydata() for line in lines(axes)]
     for _, one in table.groupby(["model", "checkpoint", "dataset", "estimator", "variant"]):
         assert any(np.array_equal(one["value"], values) for values in drawn)
     for line in lines(axes):
-        np.testing.assert_array_equal(line.get_xdata(), np.arange(1, N + 1))
+        np.testing.assert_array_equal(line.get_xdata(), np.sort(table["position"].unique()))
 
 
-def test_fig1_has_a_row_a_model_and_a_panel_a_variant_with_every_seed(trained):
+def assert_legible(figure, folder):
+    style.save(figure, folder / "figure.png")
+
+
+def test_fig1_has_two_rows_a_model_and_a_panel_a_variant_with_every_seed(trained, tmp_path):
     table = trained[trained["dataset"] == "prose"]
     figure = figures.fig1(table)
-    rows = np.reshape(figure.axes, (len(MODELS), 4))
-    assert [axes.get_title()[:3] for axes in rows[0]] == ["(a)", "(b)", "(c)", "(d)"]
-    for model, row in zip(MODELS, rows, strict=True):
-        assert row[0].get_ylabel() == f"{model}\nshare of influence"
-        for variant, axes in zip("abcd", row, strict=True):
-            of_model = table[(table["model"] == model) & table["estimator"].isin(["frobenius", "none"])]
-            shown = of_model[of_model["variant"].isin([variant, "d"])]
-            assert len(lines(axes)) == (len(SEEDS) if variant == "d" else 2 * len(SEEDS))
-            assert_shown(axes, shown)
-            assert colours(axes) == [to_rgb(style.COLOURS[variant])] * len(SEEDS)
-            assert len(axes.collections) == len(SEEDS)  # bands
-            assert axes.get_yscale() == "log"
-            assert_within(axes, of_model[of_model["variant"].isin(["b", "c", "d"])])
-    assert {axes.get_xlabel() for axes in rows[-1]} == {"token position"}
-    assert legends(figure) == {0: ["uniform", "measured (d)"]}
+    rows = np.reshape(figure.axes, (len(MODELS), 2, 4))
+    assert [axes.get_title()[:3] for axes in rows[0, 0]] == ["(a)", "(b)", "(c)", "(d)"]
+    for model, (linear, log) in zip(MODELS, rows, strict=True):
+        assert [row[0].get_ylabel() for row in (linear, log)] == [f"{model}\nlinear", f"{model}\nlog scale"]
+        of_model = table[(table["model"] == model) & table["estimator"].isin(["frobenius", "none"])]
+        for row, scale in ((linear, "linear"), (log, "log")):
+            for variant, axes in zip("abcd", row, strict=True):
+                shown = of_model[of_model["variant"].isin([variant, "d"])]
+                assert_shown(axes, shown)
+                look, of_measured = looks.VARIANTS[variant].colour, looks.VARIANTS["d"].colour
+                repeated = [] if variant == "d" else [of_measured] * len(SEEDS)
+                assert colours(lines(axes)) == [to_rgb(colour) for colour in [*repeated, *[look] * len(SEEDS)]]
+                assert len(axes.collections) == len(SEEDS)  # bands
+                assert axes.get_yscale() == scale
+                assert_within(
+                    axes, of_model[of_model["variant"].isin(["b", "c", "d"] if scale == "log" else [variant])]
+                )
+        for axes in linear:
+            assert axes.get_ylim()[0] == 0
+        assert len({axes.get_ylim() for axes in linear}) > 1  # limits of their own, as in the paper
+        assert len({axes.get_ylim() for axes in log}) == 1
+    assert {axes.get_xlabel() for axes in rows[-1, -1]} == {"token position"}
+    assert entries(figure) == ["measured influence (d), repeated", "uniform"]
+    assert title(figure) == f"prose, {N} tokens, {PROMPTS} prompts"
+    assert_legible(figure, tmp_path)
 
 
 def test_fig1_marks_the_uniform_share(trained):
     for axes in figures.fig1(trained[trained["dataset"] == "prose"]).axes:
         (level,) = (line for line in axes.lines if len(line.get_xdata()) == 2)
         assert set(level.get_ydata()) == {1 / N}
-        assert (level.get_linestyle(), level.get_color()) == (":", style.REFERENCE)
+        assert (level.get_linestyle(), level.get_color()) == (":", looks.REFERENCE)
 
 
 def test_the_first_seed_is_the_bold_one(trained):
@@ -117,52 +137,67 @@ def test_the_first_seed_is_the_bold_one(trained):
     np.testing.assert_array_equal(first.get_ydata(), of_first.query("dataset == 'prose'")["value"])
 
 
-def test_fig3_has_a_panel_a_dataset_and_a_colour_a_model(trained):
+def test_fig3_has_a_column_a_dataset_and_a_colour_a_model_linear_logarithmic_and_near_the_start(trained, tmp_path):
     figure = figures.fig3(trained)
-    assert [axes.get_title() for axes in figure.axes] == list(DATASETS)
-    for dataset, axes in zip(DATASETS, figure.axes, strict=True):
-        shown = trained[(trained["dataset"] == dataset) & (trained["variant"] == "d")]
-        assert len(lines(axes)) == len(MODELS) * len(SEEDS)
-        assert_shown(axes, shown)
-        assert_within(axes, shown)
-        assert axes.get_yscale() == "log"
-        assert axes.get_xlabel() == "token position"
-        bloom, again, small, once_more = colours(axes)
-        assert bloom == again != small == once_more
-    assert colours(figure.axes[0]) == colours(figure.axes[1])
-    assert figure.axes[0].get_ylabel() == "share of influence"
-    assert legends(figure) == {0: ["uniform", *MODELS]}
+    rows = np.reshape(figure.axes, (3, len(DATASETS)))
+    assert [axes.get_title() for axes in rows[0]] == [
+        f"{dataset}\n{N} tokens, {PROMPTS} prompts" for dataset in DATASETS
+    ]
+    for dataset, column in zip(DATASETS, rows.T, strict=True):
+        measured = trained[(trained["dataset"] == dataset) & (trained["variant"] == "d")]
+        first = measured[measured["position"] < figures.FIRST]
+        for axes, shown in zip(column, (measured, measured, first), strict=True):
+            assert len(lines(axes)) == len(MODELS) * len(SEEDS)
+            assert_shown(axes, shown)
+            assert_within(axes, shown)
+            bloom, again, small, once_more = colours(lines(axes))
+            assert bloom == again != small == once_more
+        assert column[-1].get_xlabel() == "token position"
+        marked = [line for line in column[-1].lines if line.get_linestyle() == "None"]
+        of_first_seeds = first[first["checkpoint"] == "seed0/step9"]
+        np.testing.assert_array_equal(np.ravel([line.get_ydata() for line in marked]), of_first_seeds["value"])
+    assert [row[0].get_yscale() for row in rows] == ["linear", "log", "log"]
+    assert entries(figure) == [*MODELS, "uniform"]
+    assert_legible(figure, tmp_path)
 
 
 def mixing(rng):
     return {name: rng.uniform(0.1, 0.6, (PROMPTS, LAYERS)).astype(np.float32) for name in ("frobenius", "token")}
 
 
-def test_fig4_has_a_panel_a_dataset_with_both_estimators_of_every_seed():
+def test_fig4_has_a_panel_a_dataset_with_both_estimators_of_every_seed(tmp_path):
     rng = np.random.default_rng(0)
     panels = {dataset: {model: [mixing(rng) for _ in SEEDS] for model in MODELS} for dataset in DATASETS}
     figure = figures.fig4(panels)
-    assert [axes.get_title() for axes in figure.axes] == list(DATASETS)
+    assert [axes.get_title() for axes in figure.axes] == [f"{dataset}\n{PROMPTS} prompts" for dataset in DATASETS]
     for axes, models in zip(figure.axes, panels.values(), strict=True):
         measured = [seed[name] for seeds in models.values() for seed in seeds for name in ("frobenius", "token")]
         assert len(lines(axes)) == len(measured) == 2 * len(MODELS) * len(SEEDS)
         bottom, top = axes.get_ylim()
-        assert bottom == 0
         for line, values in zip(lines(axes), measured, strict=True):
             np.testing.assert_allclose(line.get_ydata(), values.mean(0, dtype=float))
             np.testing.assert_array_equal(line.get_xdata(), np.arange(1, LAYERS + 1))
+            assert bottom < values.mean(0).min()
             assert (values.mean(0) + 2 * values.std(0, ddof=1)).max() < top
         assert [line.get_linestyle() for line in lines(axes)] == ["-", "--"] * len(MODELS) * len(SEEDS)
         assert len(axes.collections) == len(MODELS) * len(SEEDS)  # bands of the first estimator
-        assert axes.get_yscale() == "linear"
+        assert len([line for line in axes.lines if line.get_linestyle() == "None"]) == len(MODELS)  # of first seeds
+        assert axes.get_yscale() == "log"
         assert axes.get_xlabel() == "layer"
-        assert len(set(colours(axes))) == len(MODELS)
-    assert colours(figure.axes[0]) == colours(figure.axes[1])
-    assert figure.axes[0].get_ylabel() == r"residual mixing $\lambda$"
-    assert legends(figure) == {len(DATASETS) - 1: [*MODELS, "Frobenius ± 2 sd", "per token"]}
+        assert len(set(colours(lines(axes)))) == len(MODELS)
+    assert colours(lines(figure.axes[0])) == colours(lines(figure.axes[1]))
+    assert figure.axes[0].get_ylabel() == r"residual mixing $\lambda$, log scale"
+    assert entries(figure) == [*MODELS, "Frobenius ± 2 sd", "per token"]
+    assert_legible(figure, tmp_path)
 
 
-def test_training_has_a_panel_a_model_with_both_curves_at_every_step_of_the_first_seed(profiles):
+def test_a_band_that_reaches_below_0_leaves_the_means_in_sight():
+    spread = np.tile([[0.01], [0.01], [0.9]], (1, LAYERS)).astype(np.float32)
+    (axes,) = figures.fig4({"prose": {"bloom": [{"frobenius": spread, "token": spread}]}}).axes
+    assert 0.1 < axes.get_ylim()[0] < 0.3
+
+
+def test_training_has_a_panel_a_model_with_both_curves_at_every_step_of_the_first_seed(profiles, tmp_path):
     table = profiles[profiles["dataset"] == "prose"]
     figure = figures.training(table)
     assert [axes.get_title() for axes in figure.axes] == list(MODELS)
@@ -172,12 +207,15 @@ def test_training_has_a_panel_a_model_with_both_curves_at_every_step_of_the_firs
         assert [line.get_linestyle() for line in lines(axes)] == ["-", "--"] * len(STEPS)
         assert_shown(axes, shown)
         assert_within(axes, shown)
-        assert len(set(colours(axes))) == len(STEPS)
-        assert colours(axes)[::2] == colours(axes)[1::2]
+        lightness = [sum(colour) for colour in colours(lines(axes))]
+        assert lightness == sorted(lightness, reverse=True)  # later is darker
+        assert len(set(lightness)) == len(STEPS)
         assert axes.get_yscale() == "log"
         assert axes.get_xlabel() == "token position"
-    assert figure.axes[0].get_ylabel() == "share of influence"
-    assert legends(figure) == {0: ["uniform", *(f"step {step}" for step in STEPS)]}
+    assert figure.axes[0].get_ylabel() == "share of influence, log scale"
+    kinds = ["measured (d)", "predicted (b)", "uniform"]
+    assert entries(figure) == [*(f"step {step}" for step in STEPS), *kinds]
+    assert_legible(figure, tmp_path)
 
 
 def test_files_are_the_same_bytes_from_run_to_run(trained, tmp_path):

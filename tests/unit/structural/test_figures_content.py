@@ -68,7 +68,7 @@ def test_small_and_constant_models_are_drawn_too(drawn, tmp_path, shape):
 
 
 def test_masked_keys_are_unlike_any_logit():
-    colours = mpl.colormaps[figures_content.COLOURS](np.linspace(0, 1, 256))[:, :3]
+    colours = mpl.colormaps[figures_content.DIVERGING](np.linspace(0, 1, 256))[:, :3]
     unread = np.array(mpl.colors.to_rgb(figures_content.UNREAD))
     assert np.abs(colours - unread).max(1).min() > 0.05
 

@@ -10,8 +10,9 @@ def drawing():
         yield
 
 
-def labels(axes):
-    return [text.get_text() for text in axes.get_legend().get_texts()]
+def labels(figure):
+    (legend,) = figure.legends
+    return [text.get_text() for text in legend.get_texts()]
 
 
 def test_a_panel_for_each_force_solid_causal_dashed_window():
@@ -25,7 +26,7 @@ def test_a_panel_for_each_force_solid_causal_dashed_window():
     ]
     assert all(axes.get_xlabel() for axes in panels)
     assert "first quarter" in panels[0].get_ylabel()
-    assert labels(panels[3]) == ["causal", "sliding window"]
+    assert labels(figure) == ["causal", "sliding window", "setting of all panels"]
     for axes in panels:
         causal, _, window, _ = axes.get_lines()
         assert (causal.get_linestyle(), window.get_linestyle()) == ("-", "--")
@@ -36,7 +37,7 @@ def test_a_panel_for_each_force_solid_causal_dashed_window():
 def test_a_panel_for_each_schedule_with_dotted_bounds_around_each_curve():
     figure = figures_theory.dichotomy(checks_theory.dichotomy())
     assert ["not summable" in axes.get_title() for axes in figure.axes] == [False, True, True]
-    assert labels(figure.axes[0]) == ["no positional bias", "ALiBi", "bounds of Theorem 5.5"]
+    assert labels(figure) == ["no positional bias", "ALiBi", "bounds of Theorem 5.5"]
     for axes in figure.axes:
         assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
         lines = axes.get_lines()[:6]

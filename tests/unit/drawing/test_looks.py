@@ -1,0 +1,83 @@
+import re
+from itertools import combinations
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.colors import to_rgb
+
+from position_bias.drawing import looks, style
+
+ROOT = Path(__file__).parents[3]
+LONG = (
+    "fixed vocabulary, tested with the common direction of training; without residual connections; 3 seeds of 4 layers"
+)
+SHARING = {  # tables of looks that share panels
+    "models": {name: look for name, look in looks.MODELS.items() if "-" in name},
+    "other models": dict(enumerate(looks.OTHER_MODELS)),
+    "norms": looks.NORMS,
+    "pairs": looks.PAIRS,
+    "verdicts": looks.VERDICTS,
+}
+
+
+@pytest.fixture(autouse=True)
+def styled():
+    with style.figure_style():
+        yield
+
+
+@pytest.mark.parametrize("table", SHARING)
+def test_what_shares_a_panel_differs_by_mark_or_line_too(table):
+    marks = [(look.marker, look.line, look.filled) for look in SHARING[table].values()]
+    assert len(set(marks)) == len(marks)
+
+
+@pytest.mark.parametrize("table", ["norms", "pairs", "verdicts"])
+def test_colours_of_a_table_differ(table):
+    for one, other in combinations(SHARING[table].values(), 2):
+        assert max(abs(a - b) for a, b in zip(to_rgb(one.colour), to_rgb(other.colour), strict=True)) > 0.15
+
+
+def test_a_family_of_models_has_one_colour():
+    for small, big in (("bloom-7b1", "bloom-176b"), ("mpt-7b", "mpt-30b")):
+        assert looks.MODELS[small].colour == looks.MODELS[big].colour
+        assert looks.MODELS[small].inside == "white" != looks.MODELS[big].inside
+
+
+def test_a_model_that_nobody_knows_has_a_look_of_its_own_whatever_stands_beside_it():
+    names = [f"mine-{i}" for i in range(len(looks.OTHER_MODELS))]
+    together = looks.model_looks(["bloom", *names])
+    assert list(together) == ["bloom", *names]
+    assert len({(look.colour, look.marker, look.line) for look in together.values()}) == len(names) + 1
+    assert [look.name for look in together.values()] == ["bloom", *names]
+    assert looks.model_looks(reversed(names)) == {name: together[name] for name in reversed(names)}
+
+
+def test_larger_numbers_are_darker():
+    lightness = [sum(to_rgb(colour)) for colour in looks.shades([0.8, 0.1, 0.4]).values()]
+    assert lightness == sorted(lightness, reverse=True)
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(ValueError, match="'odd' has no look in this figure; it knows none, pre"):
+        looks.present(["pre", "odd"], looks.NORMS)
+
+
+def test_text_is_wrapped_into_as_few_lines_as_fit_about_equally_long():
+    lines = looks.balanced(LONG, 4)
+    assert " ".join(lines) == LONG
+    assert len(lines) == len(looks.wrapped(LONG, 4)) > 1
+    figure = plt.figure()
+    widths = [figure.text(0, 0, line, fontsize=looks.TYPE).get_window_extent().width / figure.dpi for line in lines]
+    assert max(widths) <= 4 * 1.02
+    assert min(widths) > 0.6 * max(widths)
+    assert looks.balanced("short", 4) == ["short"]
+    assert looks.wrapped("an-unbreakable-word", 0.1) == ["an-unbreakable-word"]
+
+
+def test_figures_take_their_colours_from_the_table():
+    sources = [path for path in (ROOT / "position_bias").glob("*/*.py") if path.stem.startswith("figures")]
+    assert len(sources) >= 9
+    for path in sources:
+        assert re.findall(r'"#[0-9a-fA-F]{6}"|cmap="\w+"|"tab:\w+"|"C\d"', path.read_text()) == [], path
