@@ -8,6 +8,9 @@ min_version("9.27")
 configfile: f"{workflow.basedir}/config.yaml"
 
 
+report: "report/workflow.rst"
+
+
 include: "rules/common.smk"
 include: "rules/language_models.smk"
 include: "rules/structural.smk"

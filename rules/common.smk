@@ -99,18 +99,52 @@ def library(script):
     return [project(path) for path in imports.closure(script, ROOT)]
 
 
+# What the report calls a paper, such that names sort.
+CATEGORIES = {
+    "scorecard": "1 Scorecard",
+    "structural": "2 Herasimchyk et al. 2026",
+    "emergence": "3 Wu et al. 2025",
+    "layernorm": "4 Kim et al. 2026",
+    "postnorm": "5 Zsamboki et al. 2025",
+}
+
+
+def reported_as(name):
+    """What the report calls a file, such that names sort: fig6a is "Figure 06a", which stands before "Figure 10"."""
+    published, kind, number, rest = re.fullmatch(
+        r"(published_)?(fig|table|)(\d*)(.*)", name
+    ).groups()
+    words = {"fig": f"Figure {number:0>2}", "table": f"Table {number:0>2}", "": ""}
+    told = f"{words[kind]}{rest}".replace("_", " ")
+    return (
+        told[0].upper() + told[1:] + (", numbers of the authors" if published else "")
+    )
+
+
+def in_report(path, caption, kind):
+    """A file that stands in the report, among the figures or the tables of its paper."""
+    paper = re.match(r"(?:figures|results/tables)/(\w+)", path)[1]
+    return report(
+        path,
+        caption=f"../report/{caption}.rst",
+        category=CATEGORIES.get(paper, paper),
+        subcategory=kind,
+        labels=lambda wildcards: {
+            "item": reported_as(Path(path.format(**wildcards)).stem)
+        },
+    )
+
+
 def drawn(figure, caption=None):
     """What draws figures/{figure} has these outputs: PDF to print, SVG for the report, PNG to look at.
 
     The caption is report/{wing}/draw_{figure}.rst where no other is named.
     """
     wing, _, name = figure.rpartition("/")
-    path, caption = f"figures/{figure}", caption or f"{wing}/draw_{name}"
+    path = f"figures/{figure}"
     return {
         "pdf": f"{path}.pdf",
-        "svg": report(
-            f"{path}.svg", caption=f"../report/{caption}.rst", category=wing or name
-        ),
+        "svg": in_report(f"{path}.svg", caption or f"{wing}/draw_{name}", "Figures"),
         "png": f"{path}.png",
     }
 
@@ -123,9 +157,5 @@ def tabled(table, caption=None):
     path = f"results/tables/{table}"
     return {
         "csv": f"{path}.csv",
-        "md": report(
-            f"{path}.md",
-            caption=f"../report/{caption or table}.rst",
-            category=table.split("/")[0],
-        ),
+        "md": in_report(f"{path}.md", caption or table, "Tables"),
     }

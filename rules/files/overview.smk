@@ -1,4 +1,4 @@
-# Which tables of evidence/ are built, worked out from the configuration.
+# Which tables of evidence/ are built, and what the report is of, worked out from the configuration.
 
 
 def evidence_tables(_):
@@ -15,3 +15,10 @@ def evidence_tables(_):
             "--configfile"
         )
     return expand(kept, group=EVIDENCE["group"])
+
+
+def report_targets(_):
+    """What the report is of: everything, and the figures of the released numbers where they are built."""
+    published = rules.all_published.input if config["released"]["source"] else []
+    built = published and all(map(os.path.exists, published))
+    return ["all", "all_published"] if built else ["all"]

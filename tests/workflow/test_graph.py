@@ -348,8 +348,19 @@ def test_the_report_holds_every_figure_and_table_with_its_caption(report):
         assert rule in page
     for rule in (*LAYERNORM_FIGURES, *POSTNORM_FIGURES, "layernorm_checks", "postnorm_checks", "draw_scorecard"):
         assert rule in page
-    for paper in ("scorecard", *FIGURES):
-        assert f'"{paper}"' in page
+    for name in (*PAPERS, "Figures", "Tables", "Figure 01", "Figure 10", "Figure 11a", "Table 02", "Learning curves"):
+        assert f'"{name}"' in page
+    assert "Position bias, replicated" in page
+    assert "scale <em>test</em>" in page
+
+
+def test_captions_take_numbers_from_the_configuration(report):
+    page = report.read_text()
+    assert "95 % t-intervals over seeds" in page
+    assert (
+        "means of 64 sequences" in page
+    )  # layernorm.simulation.sequences of config/test.yaml, and 4000 of config.yaml
+    assert "snakemake.config" not in page
 
 
 def test_nothing_is_fetched_when_the_report_is_opened(report):
@@ -361,6 +372,13 @@ def test_nothing_is_fetched_when_the_report_is_opened(report):
     assert not re.search(r"@import|url\([\"']?(?:https?:)?//", page)
 
 
+PAPERS = (
+    "1 Scorecard",
+    "2 Herasimchyk et al. 2026",
+    "3 Wu et al. 2025",
+    "4 Kim et al. 2026",
+    "5 Zsamboki et al. 2025",
+)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -372,7 +390,7 @@ def test_a_browser_opens_the_report_without_an_error_of_a_script(report, tmp_pat
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     errors = [line for line in ended.stderr.splitlines() if "CONSOLE" in line and "rror" in line]
     assert errors == []
-    for paper in ("scorecard", *FIGURES):
+    for paper in PAPERS:
         assert paper in re.sub(r"<script.*?</script>", "", ended.stdout, flags=re.DOTALL)  # drawn by the page's scripts
 
 
