@@ -146,6 +146,12 @@ def depth_colour(depth: int) -> Colour:
     return _shade((np.sqrt(depth) - 1) / (np.sqrt(DEEPEST) - 1))
 
 
+def depth_look(depth: int) -> Look:
+    """The colour and mark of a number of layers, the same in every figure."""
+    name = "1 layer" if depth == 1 else f"{depth} layers"
+    return Look(name, depth_colour(depth), "ovs^DPX<*>"[(depth - 1) % DEEPEST])
+
+
 def _shade(share: float) -> Colour:
     """A colour of the scale between its pale end, which paper would swallow, and its dark end."""
     return mpl.colormaps[SEQUENTIAL](0.2 + 0.78 * min(max(share, 0.0), 1.0))

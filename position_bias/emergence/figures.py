@@ -19,7 +19,8 @@ from matplotlib.ticker import EngFormatter
 from matplotlib.typing import ColorType as Colour
 from numpy.typing import ArrayLike, NDArray
 
-from position_bias.drawing.looks import ENCODINGS, MASKS, PAIRS, REFERENCE, Look, depth_colour, legend
+from position_bias.drawing.intervals import marked
+from position_bias.drawing.looks import ENCODINGS, MASKS, PAIRS, REFERENCE, Look, depth_colour, depth_look, legend
 from position_bias.drawing.style import PAGE
 from position_bias.statistics import mean_and_interval
 
@@ -51,6 +52,7 @@ LEARNING = {  # a row of panels each: what its axis says, the quantities in it w
     f"middle vs. last gap\n{BRIEF_DIRECTION}": {"middle-last": "-"},
 }
 LONG_TRAINING: Any = [["first-last", "first-middle", "end"], ["first-last", "middle-last", "end"]]
+MARKS = 4  # of a line, about
 NEAR = 0.6  # of the largest gap that is possible: from there on its line is shown
 FEWEST = 3  # seeds that have an interval of use: of two, Student's is 13 times their standard error
 
@@ -112,7 +114,7 @@ def depth_overview(
             _grouped_bars(axes, _of(gaps, encoding), _of(seeds, encoding), "depth", looks)
         row[0].set_ylabel(f"{title}\n{GAP}\n{DIRECTION}")
     _titles(rows[0], encodings)
-    layers = [Patch(color=depth_colour(d), label=_layers(d)) for d in _depths(*tables.values())]
+    layers = [Patch(color=depth_colour(d), label=depth_look(d).name) for d in _depths(*tables.values())]
     legend(figure, layers, title=setting(pd.concat(tables.values())))
     return figure
 
@@ -137,7 +139,7 @@ def depth(
     for encoding, top, bottom in zip(encodings, above, below, strict=True):
         _gaps_by_depth(top, _of(gaps, encoding), _of(per_seed, encoding))
         for layers, by_answer in _by_depth(_of(accuracy, encoding).sort_values("answer")):
-            _curve(bottom, by_answer["answer"], by_answer, "accuracy", depth_colour(layers))
+            _curve(bottom, by_answer["answer"], by_answer, "accuracy", depth_look(layers))
         bottom.set_xticks(sorted(accuracy["answer"].unique()))
         bottom.set_xlabel("position of the answer (item)")
     _from_the_lowest(below[0], accuracy, in_context)
@@ -288,7 +290,7 @@ def _learning(axes: Axes, curves: pd.DataFrame, styles: Mapping[str, str]) -> No
             ordered = curve.sort_values("iteration")
             if quantity in SHARES:
                 ordered = ordered.assign(low=ordered["low"].clip(lower=0), high=ordered["high"].clip(upper=1))
-            _curve(axes, ordered["iteration"], ordered, "value", depth_colour(depth), style)
+            _curve(axes, ordered["iteration"], ordered, "value", depth_look(depth)._replace(line=style))
 
 
 def _long_curves(axes: Axes, curves: pd.DataFrame) -> None:
@@ -298,7 +300,7 @@ def _long_curves(axes: Axes, curves: pd.DataFrame) -> None:
         axes.plot(by_seed.index, by_seed, color=depth_colour(depth), linewidth=0.4, alpha=0.5)
     for depth, of_depth in _by_depth(curves):
         mean = of_depth.groupby("iteration")["gap"].mean()
-        axes.plot(mean.index, mean, color=depth_colour(depth), linewidth=1.4)
+        axes.plot(mean.index, mean, **marked(depth_look(depth)._replace(width=1.4), _few(len(mean))))
 
 
 def _ends(axes: Axes, late: pd.DataFrame, laptop: pd.DataFrame | None, level: float) -> None:
@@ -329,11 +331,16 @@ def _mean_and_interval(axes: Axes, at: float, summary: pd.DataFrame, depth: int,
     axes.plot(x, summary["gap"], marker, color=colour, markerfacecolor=fill, markersize=4, zorder=5)
 
 
-def _curve(axes: Axes, at: ArrayLike, table: pd.DataFrame, value: str, colour: Colour, style: str = "-") -> None:
-    """A line with its band, which one seed does not have."""
+def _curve(axes: Axes, at: ArrayLike, table: pd.DataFrame, value: str, look: Look) -> None:
+    """A line with a few marks and its band, which one seed does not have."""
     if table["low"].notna().any():
-        axes.fill_between(at, table["low"], table["high"], color=colour, alpha=0.2, linewidth=0)
-    axes.plot(at, table[value], style, color=colour)
+        axes.fill_between(at, table["low"], table["high"], color=look.colour, alpha=0.2, linewidth=0)
+    axes.plot(at, table[value], **marked(look, _few(len(table))))
+
+
+def _few(points: int) -> list[int]:
+    """Places of marks on a line of so many points."""
+    return [*range(points - 1, -1, -max(1, points // MARKS))]
 
 
 def _intervals(axes: Axes, at: ArrayLike, table: pd.DataFrame, colour: Colour, halo: bool = False) -> None:
@@ -440,7 +447,7 @@ def _depths(*tables: pd.DataFrame) -> list[int]:
 
 
 def _depth_lines(*tables: pd.DataFrame) -> list[Line2D]:
-    return [Line2D([], [], color=depth_colour(depth), label=_layers(depth)) for depth in _depths(*tables)]
+    return [depth_look(depth).entry(markersize=3) for depth in _depths(*tables)]
 
 
 def _mark(label: str, marker: str) -> Line2D:
@@ -456,10 +463,6 @@ def _listed(numbers: list[int]) -> str:
     """Numbers as in a sentence: 2, 4 and 6."""
     first = ", ".join(map(str, numbers[:-1]))
     return f"{first} and {numbers[-1]}" if first else f"{numbers[-1]}"
-
-
-def _layers(depth: int) -> str:
-    return "1 layer" if depth == 1 else f"{depth} layers"
 
 
 def _inline(pair: str) -> str:

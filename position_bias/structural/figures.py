@@ -19,6 +19,7 @@ from position_bias.drawing.style import COLUMN, PAGE
 
 SHARE = "share of influence"
 UNIFORM: dict[str, Any] = {"color": REFERENCE, "linestyle": ":", "linewidth": 0.7}
+MARKS = 5  # of a line, about
 FIRST = 16  # tokens that have a panel of their own
 BOLD, THIN = 1.0, 0.5  # lines of the first training seed, and of further ones
 
@@ -97,6 +98,10 @@ def fig3(profiles: pd.DataFrame) -> Figure:
         for model, of_model in _by(first, "model").items():
             one = next(iter(_by(of_model, "checkpoint").values()))
             column[2].plot(one["position"], one["value"], looks[model].marker, **_mark(looks[model]))
+        for place, (model, of_model) in enumerate(_by(of_dataset, "model").items(), 1):
+            one = next(iter(_by(of_model, "checkpoint").values()))
+            apart = one.iloc[place * n // 20 :: max(1, n // MARKS)]  # not all models at one position
+            column[1].plot(apart["position"], apart["value"], looks[model].marker, **_mark(looks[model]))
         last = min(FIRST, n) - 1
         column[2].set_xticks([0, last // 2, last])
         column[2].set_xlabel("token position")

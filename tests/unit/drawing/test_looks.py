@@ -59,6 +59,14 @@ def test_larger_numbers_are_darker():
     assert lightness == sorted(lightness, reverse=True)
 
 
+def test_depths_have_colours_and_marks_of_their_own():
+    found = [looks.depth_look(depth) for depth in range(1, looks.DEEPEST + 1)]
+    assert len({look.marker for look in found}) == len(found)
+    assert [look.name for look in found[:2]] == ["1 layer", "2 layers"]
+    lightness = [sum(to_rgb(look.colour)) for look in found]
+    assert lightness == sorted(lightness, reverse=True)
+
+
 def test_an_unknown_name_is_refused():
     with pytest.raises(ValueError, match="'odd' has no look in this figure; it knows none, pre"):
         looks.present(["pre", "odd"], looks.NORMS)
