@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from position_bias.drawing.looks import BLACK, REFERENCE, SKY, VARIANTS, Look, legend
+from position_bias.drawing.looks import PINK, REFERENCE, SKY, VARIANTS, Look, legend
 from position_bias.drawing.style import PAGE
 
 FORCES = {  # what a panel varies: its title, its axis
@@ -24,7 +24,7 @@ SCHEDULES = {
     "c/t": r"$\lambda_t = c / t$: not summable",
     "c": r"$\lambda_t = c$: not summable",
 }
-ATTENTION = {"no positional bias": Look("no positional bias", BLACK), "ALiBi": Look("ALiBi", SKY)}
+ATTENTION = {"no positional bias": Look("no positional bias", PINK), "ALiBi": Look("ALiBi", SKY, line="--")}
 LEAST_SHOWN = 1e-3
 
 
@@ -91,6 +91,6 @@ def dichotomy(table: pd.DataFrame) -> Figure:
 
 def _bounded(axes: Axes, curve: pd.DataFrame, look: Look) -> None:
     curve = curve[curve["upper"] >= LEAST_SHOWN / 10]
-    axes.plot(curve["depth"], curve["value"], color=look.colour)
+    axes.plot(curve["depth"], curve["value"], look.line, color=look.colour)
     for bound in ("lower", "upper"):
         axes.plot(curve["depth"], curve[bound], ":", color=look.colour, linewidth=0.9)

@@ -41,7 +41,7 @@ def test_a_panel_for_each_schedule_with_dotted_bounds_around_each_curve():
     for axes in figure.axes:
         assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
         lines = axes.get_lines()[:6]
-        assert [line.get_linestyle() for line in lines] == ["-", ":", ":"] * 2
+        assert [line.get_linestyle() for line in lines] == ["-", ":", ":", "--", ":", ":"]
         for curve, lower, upper in (lines[:3], lines[3:]):
             assert (lower.get_ydata() <= curve.get_ydata() * (1 + 1e-12)).all()
             assert (curve.get_ydata() <= upper.get_ydata() * (1 + 1e-12)).all()
