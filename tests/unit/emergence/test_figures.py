@@ -281,7 +281,9 @@ def test_long_training_has_seeds_and_means_and_what_is_left_at_the_end(depths, s
     means = [*by_seed.groupby("depth").mean(), *of_laptop["gap"]]
     marks = [value for line in end.lines if line.get_marker() in "oD" for value in line.get_ydata()]
     assert sorted(marks) == pytest.approx(sorted(means))
-    ends = [mean_and_interval(values, 0.95)[1:] for _, values in by_seed.groupby("depth") if len(values) >= figures.FEWEST]
+    ends = [
+        mean_and_interval(values, 0.95)[1:] for _, values in by_seed.groupby("depth") if len(values) >= figures.FEWEST
+    ]
     np.testing.assert_allclose(intervals(end), sorted([*ends, *zip(of_laptop["low"], of_laptop["high"], strict=True)]))
     (shade,) = panels["first-last"].patches
     assert (shade.get_x(), shade.get_x() + shade.get_width()) == (2000, 4000)
