@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -20,17 +21,8 @@ from matplotlib.typing import ColorType as Colour
 from position_bias.drawing.legibility import TYPE
 
 BLACK, REFERENCE = "black", "0.45"  # REFERENCE is what is there to compare with
-BLUE, ORANGE, GREEN, VERMILION, PINK, BROWN, SKY = (  # told apart by colour-blind readers, as are the following
-    "#0173b2",
-    "#de8f05",
-    "#029e73",
-    "#d55e00",
-    "#cc78bc",
-    "#ca9161",
-    "#56b4e9",
-)
+BLUE, ORANGE, GREEN, VERMILION, PINK, BROWN, _, GREY, YELLOW, SKY = sns.color_palette("colorblind").as_hex()
 INDIGO, ROSE, OLIVE, WINE, TEAL = "#332288", "#cc6677", "#999933", "#882255", "#44aa99"
-YELLOW = "#ece133"
 
 SEQUENTIAL, DIVERGING = "viridis_r", "RdBu_r"  # the maps of numbers, and of numbers around a middle
 UNREAD = "0.85"  # keys of a map that the mask hides, unlike any colour of either
@@ -104,7 +96,7 @@ CENTRE = YELLOW  # nodes of a graph of a mask that every token reads, as in the 
 VERDICTS = {
     "holds": Look("holds", BLUE, "o"),
     "fails": Look("fails", VERMILION, "X"),
-    "not separable": Look("not separable", "#949494", "s"),
+    "not separable": Look("not separable", GREY, "s"),
     "not testable here": Look("no data at any scale", "0.75", "D", filled=False),
 }
 

@@ -349,7 +349,7 @@ def _windows(trained: Measured) -> Iterator[Finding]:
             quantity = f"{FIRST_LAST} gap, {widths[-1]} - {widths[0]}; {vocabulary}, 2 layers, no residual, no PE"
             claim = "emergence-windows" if vocabulary == "gaussian" else ""
             source = "after Theorem 4.2: a smaller window mitigates the bias towards early tokens"
-            yield Finding(claim, "Theorem 4.2", quantity, MORE, _minus(wide, narrow), source)
+            yield Finding(claim, "Section 4.1", quantity, MORE, _minus(wide, narrow), source)
 
 
 def _vocabularies(trained: Measured) -> Iterator[Finding]:

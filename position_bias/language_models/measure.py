@@ -89,6 +89,7 @@ def measure(
             see,
             record.tally,
             device=model.get_input_embeddings().weight.device,
+            section="measure",
             activation_checkpointing=activation_checkpointing,
             resumption=resumption,
         )

@@ -69,6 +69,7 @@ def measure_decoder(
             partial(record.see, model),
             record.tally,
             device=device,
+            section="card",
             activation_checkpointing=activation_checkpointing,
             resumption=resumption,
         )

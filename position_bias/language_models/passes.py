@@ -95,13 +95,15 @@ def run(
     tally: Tally,
     *,
     device: torch.device,
+    section: str,
     activation_checkpointing: bool = False,
     resumption: Resumption | None = None,
 ) -> None:
     """Call `see`, which fills `tally`, with batches of `prompts` [N, n], as many as `tokens_per_batch` holds.
 
     With a `resumption`, an interrupted pass ends with the same bits as an uninterrupted one. Raises InputError where a
-    GPU's memory is too small; `activation_checkpointing` tells which remedies are left.
+    GPU's memory is too small; `activation_checkpointing` tells which remedies are left, and `section` where the
+    configuration has them.
     """
     count, n = prompts.shape
     batch = max(1, tokens_per_batch // n)
@@ -112,7 +114,7 @@ def run(
         try:
             see(tokens)
         except torch.OutOfMemoryError as error:
-            raise InputError(_out_of_memory(start // batch, tokens, activation_checkpointing)) from error
+            raise InputError(_out_of_memory(start // batch, tokens, section, activation_checkpointing)) from error
         end = start + len(tokens)
         if resumption and (end == count or end // resumption.every > start // resumption.every):
             state = checkpoint.State(end, {}, tally.tensors())
@@ -156,11 +158,11 @@ def _resume(tally: Tally, prompts: NDArray[np.int64], resumption: Resumption | N
     return state.step
 
 
-def _out_of_memory(batch: int, tokens: Tensor, activation_checkpointing: bool) -> str:
+def _out_of_memory(batch: int, tokens: Tensor, section: str, activation_checkpointing: bool) -> str:
     prompts, n = tokens.shape
-    remedies = ["lower card.tokens_per_batch"] if prompts > 1 else []
-    remedies += [] if activation_checkpointing else ["set card.activation_checkpointing to true"]
-    remedies += ["give the model more GPUs (card.gpus)"]
+    remedies = [f"lower {section}.tokens_per_batch"] if prompts > 1 else []
+    remedies += [] if activation_checkpointing else [f"set {section}.activation_checkpointing to true"]
+    remedies += ["give the model more GPUs (gpus)"]
     return (
         f"out of GPU memory on batch {batch + 1}, {prompts} x {n} tokens; {', or '.join(remedies)}; "
         "then run it again: what the last checkpoint has is not measured anew"

@@ -35,7 +35,7 @@ def _share(cells: pd.DataFrame, one: str, other: str) -> float:
 
 def _content(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
     """At 256 tokens content refines the fit, in larger models above all."""
-    claim, item = "structural-printed-content", "Table 3, as printed"
+    claim, item = "structural-printed-content", "Table 3, printed"
     name = "share of cells where (c) is closer, less that where (b) is"
     larger = cells.index.get_level_values("model").isin(LARGER)
     advantage = _share(cells[larger], "c", "b") - _share(cells[~larger], "c", "b")
@@ -50,12 +50,12 @@ def _size(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
         less = float(cells.loc[larger, variant].mean() - cells.loc[~larger, variant].mean())
         quantity = f"mean printed distance of ({variant}), larger models - the others; interval of rounding"
         interval = less - 2 * ROUNDING, less + 2 * ROUNDING
-        claim, item = "structural-printed-size", "Table 3, as printed"
+        claim, item = "structural-printed-size", "Table 3, printed"
         yield row(claim, item, quantity, CLOSER, less, interval, len(cells), READING)
 
 
 def _longer(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
     """At the longer length (b) is the closest on most models and data sets; the column of (a) is lost."""
     quantity = f"share of cells where (b) is closer, less that where (c) is; {len(cells)} cells"
-    claim, item = "structural-printed-long", "Table 4, as printed"
+    claim, item = "structural-printed-long", "Table 4, printed"
     yield exact_row(claim, item, quantity, MORE, _share(cells, "b", "c"), READING)

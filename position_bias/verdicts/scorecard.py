@@ -154,7 +154,7 @@ def counts(table: pd.DataFrame) -> list[str]:
         parts = [
             f"{_are(len(settled))} settled{_numbers(settled)}",
             f"{_are(len(smaller))} seen at a smaller scale only{_numbers(smaller)}",
-            *([f"{without} have no data"] if without else []),
+            *([f"{without} {'has' if without == 1 else 'have'} no data"] if without else []),
         ]
         if len(of_whose):
             sentences.append(f"Of {len(of_whose)} {heading}, {'; '.join(parts)}.")

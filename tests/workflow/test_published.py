@@ -73,7 +73,7 @@ def test_profiles_of_the_sample_are_dense_rollouts_of_it(fresh, released_sample,
         assert list(profile.columns) == ["position", "value"]
         assert profile["position"].tolist() == list(range(32))
         assert np.abs(profile["value"] - expected).max() < 1e-12
-    assert len(list((tmp_path / folder).parent.glob("*/*.csv"))) == 2 * 8
+    assert len(list((tmp_path / folder).parent.glob("*/*.csv"))) == 2 * 12
     for figure in ("published_fig4", "published_long"):
         assert (tmp_path / f"figures/structural/{figure}.svg").read_bytes().startswith(b"<?xml")
 
