@@ -174,7 +174,7 @@ def trained_with_bias(gaps: pd.DataFrame, per_seed: pd.DataFrame, largest: float
         _grouped_bars(axes, _of(gaps, encoding), _of(per_seed, encoding), "mask", colours)
     _titles(rows[0], encodings)
     rows[0][0].set_ylabel(f"{GAP}\n{DIRECTION}")
-    ceilings = _ceilings(rows[0], largest, f"largest possible gap, {largest:.3f}")
+    ceilings = _ceilings(rows[0], largest, f"largest expected gap, {largest:.3f}")
     (bias,) = gaps["bias"].unique()
     masks = [Patch(facecolor=look.colour, label=look.name) for look in looks.values()]
     legend(figure, [*masks, *ceilings], title=f"trained on queries for {BIASES[bias]}; {setting(gaps)}")

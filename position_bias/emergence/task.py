@@ -103,7 +103,7 @@ class Task:
 
     @property
     def largest_gap(self) -> float:
-        """Probability that two items bear different labels, which no accuracy gap can exceed."""
+        """Return the probability that two items bear different labels, which no accuracy gap can exceed on average."""
         return (1 - (self.burstiness - 1) / (self.items - 1)) * (1 - 1 / self.labels)
 
 

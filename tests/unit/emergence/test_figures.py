@@ -208,7 +208,7 @@ def test_bars_near_the_largest_gap_that_is_possible_have_its_line():
     high = table.assign(gap=0.5, low=0.4, high=0.6)
     figure = figures.trained_with_bias(high, per_seed, largest=0.554)
     assert levels(figure.axes[0]) == [0, 0.554]
-    assert legends(figure) == [["causal mask", "largest possible gap, 0.554"]]
+    assert legends(figure) == [["causal mask", "largest expected gap, 0.554"]]
     both = high.assign(gap=np.where(high["pair"] == "first-last", -0.5, 0.5))
     assert levels(figures.trained_with_bias(both, per_seed, largest=0.554).axes[0]) == [0, -0.554, 0.554]
 
