@@ -254,11 +254,10 @@ rule structural_licences:
 rule structural_checks:
     """Verdicts: each claim of the paper against what was measured, with its interval."""
     input:
-        replicates=across_models(rollouts("replicates.parquet", PRIMARY, STANDARD)),
         during_training=across_models(
             rollouts("replicates.parquet", PRIMARY, STANDARD), steps=STEPS[:-1]
         ),
-        on_every_dataset=across_datasets(
+        at_standard=across_datasets(
             rollouts("replicates.parquet", "{dataset}", STANDARD)
         ),
         at_long=across_datasets(rollouts("replicates.parquet", "{dataset}", LONG)),
@@ -272,6 +271,7 @@ rule structural_checks:
     output:
         **tabled("structural/checks"),
     params:
+        primary=PRIMARY,
         scale=config["scale"],
         level=config["rollout"]["level"],
     script:

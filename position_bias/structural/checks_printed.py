@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from position_bias.structural.checks import PRINTED
 from position_bias.verdicts.verdict import Prediction, exact_row, row, table
 
 LARGER = ("mpt-30b", "bloom-176b")  # the larger models that Appendix C.3 names
-ROUNDING = 0.005  # of a printed distance
-MORE, CLOSER = Prediction(">", 0), Prediction("<", 0, ROUNDING)
+MORE, CLOSER = Prediction(">", 0), Prediction("<", 0, PRINTED)
 READING = "Appendix C.3, against the printed tables as we read them"
 
 
@@ -49,7 +49,7 @@ def _size(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
     for variant in ("b", "c"):
         less = float(cells.loc[larger, variant].mean() - cells.loc[~larger, variant].mean())
         quantity = f"mean printed distance of ({variant}), larger models - the others; interval of rounding"
-        interval = less - 2 * ROUNDING, less + 2 * ROUNDING
+        interval = less - 2 * PRINTED, less + 2 * PRINTED
         claim, item = "structural-printed-size", "Table 3, printed"
         yield row(claim, item, quantity, CLOSER, less, interval, len(cells), READING)
 

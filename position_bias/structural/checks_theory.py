@@ -7,7 +7,7 @@ violates it by more than rounding can explain.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from math import comb
+from math import comb, prod
 
 import numpy as np
 import pandas as pd
@@ -42,6 +42,7 @@ SCHEDULES = (
     np.resize([0.0, 0.6], DEPTH),
     np.ones(DEPTH),  # attention only
 )
+LOGARITHMIC, DRAWN = "logarithmic decay", "drawn at random"  # attention of no ALiBi
 TOWARDS_1 = (0.1, 0.5, 1.0)  # Prop. 4.3: how far every lambda moves to 1
 MORE_SLOPE = (0.01, 0.3, 4.0)  # Prop. 4.4: what ALiBi adds to every slope
 
@@ -122,7 +123,7 @@ def other_kernels(n: int) -> dict[str, Array]:
     for i in range(n):
         prefix = np.where(np.arange(n) < i, prefix * factors[..., i, :], 1.0)
         rows.append(np.diff(prefix, prepend=0.0))
-    return {"logarithmic decay": logarithmic, "drawn at random": np.stack(rows, axis=-2)}
+    return {LOGARITHMIC: logarithmic, DRAWN: np.stack(rows, axis=-2)}
 
 
 def _others() -> list[Stack]:
@@ -181,25 +182,20 @@ def _violation(claim: str, item: str, quantity: str, slack: list[Array], source:
 
 
 def _assumption(grid: list[Stack]) -> Iterator[dict[str, object]]:
+    smooth, drawn = "Section 4: natural for smooth kernels", "our addition: drawn so"
+    others = [other_kernels(n) for n in LENGTHS]
     kinds = {
-        "ALiBi": [stack for stack in grid if not stack.diagonal.any()],
-        "ALiBi, positive diagonal content": [stack for stack in grid if (stack.diagonal > 0).any()],
-        "ALiBi, negative diagonal content": [stack for stack in grid if (stack.diagonal < 0).any()],
+        "ALiBi": (smooth, [stack.attention for stack in grid if not stack.diagonal.any()]),
+        "ALiBi, positive diagonal content": (smooth, [stack.attention for stack in grid if (stack.diagonal > 0).any()]),
+        "ALiBi, negative diagonal content": (smooth, [stack.attention for stack in grid if (stack.diagonal < 0).any()]),
+        LOGARITHMIC: (smooth, [kernels[LOGARITHMIC] for kernels in others]),
+        DRAWN: (drawn, [kernels[DRAWN] for kernels in others]),
     }
-    for kind, some in kinds.items():
-        measured = float(np.max([propositions.monotonicity_violation(stack.attention) for stack in some]))
-        triples = sum(DEPTH * comb(stack.n + 1, 3) for stack in some)
+    for kind, (source, some) in kinds.items():
+        measured = float(np.max([propositions.monotonicity_violation(kernels) for kernels in some]))
+        triples = sum(prod(kernels.shape[:-2]) * comb(kernels.shape[-1] + 1, 3) for kernels in some)
         quantity = f"largest violation: a prefix has more mass in a later row than in an earlier one; {kind}"
-        claim, source = "structural-smooth-kernels", "Section 4: natural for smooth kernels"
-        yield _row(claim, "Assumption 4.1", quantity, ROUNDING, measured, triples, source)
-    for kind in ("logarithmic decay", "drawn at random"):
-        some_of = [other_kernels(n)[kind] for n in LENGTHS]
-        measured = float(np.max([propositions.monotonicity_violation(heads) for heads in some_of]))
-        triples = sum(heads.shape[0] * heads.shape[1] * comb(heads.shape[-1] + 1, 3) for heads in some_of)
-        smooth = kind != "drawn at random"
-        claim = "structural-smooth-kernels" if smooth else ""
-        source = "Section 4: natural for smooth kernels" if smooth else "our addition: drawn so"
-        quantity = f"largest violation: a prefix has more mass in a later row than in an earlier one; {kind}"
+        claim = "structural-smooth-kernels" if source == smooth else ""
         yield _row(claim, "Assumption 4.1", quantity, ROUNDING, measured, triples, source)
 
 

@@ -15,18 +15,16 @@ with runtime.job(snakemake.log[0]):
     monotonicity = artifacts.read_table(snakemake.input.monotonicity, ["kernel", "layer", "violations", "shortfall"])
     shift = artifacts.read_table(snakemake.input.shift, [*checks.LABELS, "share", "low", "high"])
     printed = artifacts.read_table(snakemake.input.published, ["table", "dataset", "model", "variant", "value"])
-    on_every_dataset = pd.concat(replicates(snakemake.input.on_every_dataset))
+    at_standard = pd.concat(replicates(snakemake.input.at_standard))
+    primary = at_standard[at_standard["dataset"] == snakemake.params.primary]
     at_long = pd.concat(replicates(snakemake.input.at_long))
     at_more = replicates(snakemake.input.at_more)
     tables = [
-        checks.checks(pd.concat(replicates(snakemake.input.replicates)), scale, level),
-        checks.checks(on_every_dataset, scale, level, checks.ON_EVERY_DATASET),
+        checks.checks(primary, scale, level),
+        checks.checks(at_standard, scale, level, checks.ON_EVERY_DATASET),
         checks.checks(at_long, scale, level, checks.AT_LONG),
         checks.closest(at_long, scale, level),
-        *(
-            checks.checks(values, scale, level, checks.AT_EVERY_LENGTH)
-            for values in (on_every_dataset, *at_more, at_long)
-        ),
+        *(checks.checks(values, scale, level, checks.AT_EVERY_LENGTH) for values in (at_standard, *at_more, at_long)),
         *(
             checks.checks(values, scale, level, checks.DURING_TRAINING)
             for values in replicates(snakemake.input.during_training)
