@@ -98,7 +98,7 @@ def built(fresh, published, tmp_path_factory):
 
 def test_the_released_numbers_build_every_profile(built):
     profiles = sorted((built / "results/published/rollout").rglob("*.csv"))
-    assert len(profiles) == 5 * 3 * 3 * 8
+    assert len(profiles) == 5 * 3 * 3 * 12  # models, data sets, lengths; four variants by each of three rules of slopes
     for path in profiles:
         profile = pd.read_csv(path)
         assert len(profile) == int(path.parent.name[1:])
@@ -115,14 +115,14 @@ def test_the_profile_of_bloom_176b_is_the_dense_one(built, published):
 
 def test_printed_distances_are_held_against_the_released_numbers(built):
     table = pd.read_csv(built / "results/tables/structural/published_variants.csv")
-    assert len(table) == 5 * 4 * (1 + 2 + 2)
+    assert len(table) == (4 * 4 + 6) * (1 + 2 + 2)  # Falcon has doubled slopes too; (b) is taken once or twice
     as_released = table.query("dataset == 'fineweb-edu' and slopes == content == 'released'").set_index("model")
     assert as_released.loc["falcon-rw-7b", "excess by means"] > 0.01
     assert 0 < as_released.loc["mpt-7b", "excess by means"] < 0.002
     excluded = as_released.index[as_released["verdict"] == "excluded"]
     assert set(excluded) == {"falcon-rw-7b", "mpt-7b"}
     page = (built / "results/tables/structural/published_variants.md").read_text()
-    assert len(re.findall("not excluded|excluded", page)) == 20
+    assert len(re.findall("not excluded|excluded", page)) == 4 * 4 + 6
 
 
 def test_every_figure_of_the_released_numbers_is_there(built):
