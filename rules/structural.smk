@@ -266,6 +266,7 @@ rule structural_checks:
         ),
         shift="results/tables/structural/shift.csv",
         published=project("published/structural_distances.csv"),
+        rotary=kept("structural/*/rotary.csv"),
         similarity="results/tables/structural/table5.csv",
         monotonicity="results/tables/structural/monotonicity.csv",
     output:
@@ -285,8 +286,8 @@ rule structural_evidence:
         statistics=evidence_rungs(rollouts("statistics.parquet", PRIMARY, STANDARD)),
         mixing=evidence_rungs(*measured("lambda", [STANDARD])),
         content=evidence_rungs(*measured("content", [STANDARD])),
-        losses=evidence_structural("loss.csv"),
-        runs=evidence_structural("run.csv"),
+        losses=evidence_models("loss.csv", EVIDENCE["structural"]),
+        runs=evidence_models("run.csv", EVIDENCE["structural"]),
     output:
         profiles="results/evidence/structural/{group}/profiles.csv",
         statistics="results/evidence/structural/{group}/statistics.csv",
@@ -300,6 +301,47 @@ rule structural_evidence:
         scale=config["scale"],
     script:
         "../scripts/structural/evidence.py"
+
+
+rule structural_rotary:
+    """What kernels of a decoder with rotary positions predict of its attention and its influence (our addition)."""
+    input:
+        model="results/models/{model}/{checkpoint}",
+        prompts=f"results/prompts/offline/{PRIMARY}/n{STANDARD}.safetensors",
+    output:
+        "results/rotary/{model}/{checkpoint}/kernels.csv",
+    wildcard_constraints:
+        model=named("models"),
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        mem_mb=memory(3000),
+        runtime=60,
+        gpu=GPU,
+    params:
+        tokens_per_batch=config["measure"]["tokens_per_batch"],
+    script:
+        "../scripts/structural/rotary.py"
+
+
+rule structural_evidence_rotary:
+    """What kernels predict of decoders with rotary positions, at every kept step of their trainings."""
+    input:
+        rotary=across_models(
+            "results/rotary/{model}/{checkpoint}/kernels.csv", EVIDENCE["rotary"], STEPS
+        ),
+        losses=evidence_models("loss.csv", EVIDENCE["rotary"]),
+        runs=evidence_models("run.csv", EVIDENCE["rotary"]),
+    output:
+        rotary="results/evidence/structural/{group}/rotary.csv",
+        losses="results/evidence/structural/{group}/rotary_losses.csv",
+        runs="results/evidence/structural/{group}/rotary_runs.csv",
+    log:
+        "logs/evidence/structural/{group}_rotary.log",
+    params:
+        scale=config["scale"],
+    script:
+        "../scripts/structural/evidence_rotary.py"
 
 
 rule structural:

@@ -26,6 +26,8 @@ from transformers import (
     BloomForCausalLM,
     FalconConfig,
     FalconForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
     MptConfig,
     MptForCausalLM,
     PretrainedConfig,
@@ -33,7 +35,7 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from position_bias.language_models.settings import TRAINED_MPT_CONTEXT
+from position_bias.language_models.settings import TRAINED_CONTEXT
 from position_bias.running.runtime import InputError
 
 transformers_logging.disable_progress_bar()  # one for each file that is written or read
@@ -157,21 +159,34 @@ FAMILIES: dict[str, Family] = {  # by the model type that config.json names
     "phi": _rotary("dense"),  # its block adds the MLP of the same input beside the attention
 }
 
-BUILDERS: dict[str, tuple[Any, Any, tuple[str, str, str], Callable[[int], dict[str, Any]]]] = {
+BUILDERS: dict[str, tuple[Any, Any, tuple[str, str, str], Callable[[int, int], dict[str, Any]]]] = {
     # model, configuration, what that calls hidden width, layers and heads, and what else it says for a training length
-    "bloom": (BloomForCausalLM, BloomConfig, ("hidden_size", "n_layer", "n_head"), lambda context: {}),
+    # and a hidden width
+    "bloom": (BloomForCausalLM, BloomConfig, ("hidden_size", "n_layer", "n_head"), lambda context, hidden: {}),
     "mpt": (
         MptForCausalLM,
         MptConfig,
         ("d_model", "n_layers", "n_heads"),
         # the library refuses longer sequences, and ALiBi takes them
-        lambda context: {"max_seq_len": max(context, TRAINED_MPT_CONTEXT)},
+        lambda context, hidden: {"max_seq_len": max(context, TRAINED_CONTEXT)},
     ),
     "falcon": (
         FalconForCausalLM,
         FalconConfig,
         ("hidden_size", "num_hidden_layers", "num_attention_heads"),
-        lambda context: {"alibi": True, "bias": True, **dict.fromkeys(FALCON_OFF, False)},
+        lambda context, hidden: {"alibi": True, "bias": True, **dict.fromkeys(FALCON_OFF, False)},
+    ),
+    "llama": (
+        LlamaForCausalLM,
+        LlamaConfig,
+        ("hidden_size", "num_hidden_layers", "num_attention_heads"),
+        lambda context, hidden: {
+            "max_position_embeddings": max(context, TRAINED_CONTEXT),
+            "intermediate_size": 8
+            * hidden
+            // 3,  # three matrices of this width have as many weights as two of 4 x hidden
+            "tie_word_embeddings": True,  # as in the other families here
+        },
     ),
 }
 
@@ -191,7 +206,7 @@ def build(family: str, architecture: Mapping[str, Any], vocabulary: int, context
         initializer_range=architecture["initializer_range"],
         attn_implementation="eager",
         **{name: architecture[key] for name, key in size},
-        **others(context),
+        **others(context, architecture["hidden"]),
     )
     torch.manual_seed(seed)
     return without_double_alibi(model(config))

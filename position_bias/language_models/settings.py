@@ -10,7 +10,9 @@ Config = Mapping[str, Any]
 
 WITH_ALIBI = ("bloom", "mpt", "falcon")  # the other families of `families` know positions in other ways
 OFFLINE = "offline"  # the folder of the tokenizer of models trained here; every model of the hub has its own
-TRAINED_MPT_CONTEXT = 2048  # tokens that an MPT trained here takes, or as many as it is trained on where that is more
+TRAINED_CONTEXT = (
+    2048  # tokens that an MPT or a Llama trained here takes, or as many as it is trained on where that is more
+)
 
 
 def is_directory(source: str) -> bool:
@@ -51,6 +53,7 @@ def _unknown_names(config: Config) -> Iterator[str]:
         ("structural.fig1", config["structural"]["fig1"], models, "models or hub_models"),
         ("layernorm.pretrained", config["layernorm"]["pretrained"], models, "models or hub_models"),
         ("evidence.structural", config["evidence"]["structural"], list(config["models"]), "models"),
+        ("evidence.rotary", config["evidence"]["rotary"], list(config["models"]), "models"),
     ):
         for name in names:
             if name not in known:
@@ -70,12 +73,18 @@ def _sources(config: Config) -> Iterator[str]:
                 yield f"{hub_part}.{name}.revision = {revision!r}, but its source is a directory; set it to null"
             elif not is_directory(source) and revision is None:
                 yield f"{hub_part}.{name}.revision = None leaves the hub's {source!r} unpinned; name a commit"
+    models = {**config["models"], **config["hub_models"]}
     for name in config["measure"]["models"]:
-        model = config["hub_models"].get(name)
-        if model and model["family"] not in WITH_ALIBI:
+        if name in models and (family := models[name]["family"]) not in WITH_ALIBI:
             yield (
-                f"measure.models = {name!r} is of family {model['family']}, which has no ALiBi: rollouts (a) to (c) do "
-                "not apply to it; name it in layernorm.pretrained alone"
+                f"measure.models = {name!r} is of family {family}, which has no ALiBi: rollouts (a) to (c) do not "
+                "apply to it; name it in layernorm.pretrained alone, or ask for its card"
+            )
+    for name in config["evidence"]["rotary"]:
+        if name in models and (family := models[name]["family"]) in WITH_ALIBI:
+            yield (
+                f"evidence.rotary = {name!r} is of family {family}, which has ALiBi and no rotary positions; name it "
+                "in evidence.structural"
             )
     if OFFLINE in config["hub_models"]:
         yield f"hub_models.{OFFLINE} has the name of the tokenizer of models trained here; give it another"
@@ -100,9 +109,10 @@ def _lengths(config: Config) -> Iterator[str]:
         if other := purposes.get(tokens):
             yield f"lengths.{purpose}.tokens = {tokens} is that of lengths.{other} too; give each its own"
         purposes[tokens] = purpose
-        limit = max(config["training"]["context"], TRAINED_MPT_CONTEXT)
+        limit = max(config["training"]["context"], TRAINED_CONTEXT)
         for name, model in config["models"].items():
-            if model["family"] == "mpt" and tokens > limit:
+            if model["family"] in ("mpt", "llama") and tokens > limit:
                 yield (
-                    f"lengths.{purpose}.tokens = {tokens} is more than models.{name} (mpt) takes; give at most {limit}"
+                    f"lengths.{purpose}.tokens = {tokens} is more than models.{name} ({model['family']}) takes; give at "
+                    f"most {limit}"
                 )

@@ -8,6 +8,7 @@ def evidence_tables(_):
         *(rules.emergence_evidence_sinks.output if EVIDENCE_SINKS else []),
         *(rules.postnorm_evidence.output if EVIDENCE["postnorm"] else []),
         *(rules.structural_evidence.output if EVIDENCE["structural"] else []),
+        *(rules.structural_evidence_rotary.output if EVIDENCE["rotary"] else []),
     ]
     if EVIDENCE["group"] is None or not kept:
         sys.exit(

@@ -23,11 +23,11 @@ def structural_profiles(models, missing):
     return found
 
 
-def evidence_structural(file):
-    """A file of each training of a model that is kept."""
+def evidence_models(file, models):
+    """A file of each training of the models that are kept."""
     return [
         f"results/models/{model}/seed{seed}/{file}"
-        for model in EVIDENCE["structural"]
+        for model in models
         for seed in config["models"][model]["seeds"]
     ]
 

@@ -1,7 +1,7 @@
 import pandas as pd
 
 from position_bias.running import artifacts, runtime
-from position_bias.structural import checks, checks_content, checks_printed
+from position_bias.structural import checks, checks_content, checks_printed, checks_rotary, rotary
 
 
 def replicates(paths):
@@ -14,6 +14,7 @@ with runtime.job(snakemake.log[0]):
     similarity = artifacts.read_table(snakemake.input.similarity, ["way", "region", "layer", "value"])
     monotonicity = artifacts.read_table(snakemake.input.monotonicity, ["kernel", "layer", "violations", "shortfall"])
     shift = artifacts.read_table(snakemake.input.shift, [*checks.LABELS, "share", "low", "high"])
+    kernels = [artifacts.read_table(path, [*checks_rotary.LABELS, *rotary.COLUMNS]) for path in snakemake.input.rotary]
     printed = artifacts.read_table(snakemake.input.published, ["table", "dataset", "model", "variant", "value"])
     at_standard = pd.concat(replicates(snakemake.input.at_standard))
     primary = at_standard[at_standard["dataset"] == snakemake.params.primary]
@@ -31,6 +32,7 @@ with runtime.job(snakemake.log[0]):
         ),
         checks_content.checks(similarity, monotonicity, shift, scale),
         checks_printed.checks(printed, scale),
+        checks_rotary.checks(kernels, level),
     ]
     for path in snakemake.output:
         artifacts.write_table(path, pd.concat(tables))

@@ -1,0 +1,83 @@
+"""This module tells what rollouts predict of decoders with rotary positions, which the paper leaves open (Section 7).
+
+Without ALiBi there is no content-free attention to start from, but for uniform rows. Two kernels stand in for it, each
+a logit that depends on the distance alone: `toeplitz`, fitted to the mean logits, and `rotary`, which knows only the
+mean query and the mean key before they are turned. Three questions are asked of them: does `rotary` predict the fitted
+kernel, are the rows of a kernel near those of mean attention, and is its rollout near the measured influence?
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from position_bias import statistics
+from position_bias.attention import Array
+from position_bias.language_models.measure_decoder import DecoderMeasurement
+from position_bias.rollout.kernels import agreement, kernel_attention, kernel_last_rows
+from position_bias.rollout.last_row import attended_last_rows
+
+CONTENT_FREE = "content-free"  # uniform rows, in the windows of the model where it has them
+R_SQUARED, ROWS, DISTANCE = "R^2 of the kernel", "total variation of rows", "W to influence"
+NONE = "none"  # lambda of a profile that has none
+ALL = 0  # layer of a value that speaks of all of them
+COLUMNS = ("quantity", "kernel", "mixing", "layer", "value")
+
+
+def described(measured: DecoderMeasurement) -> pd.DataFrame:
+    """Return what the kernels of a rotary decoder predict, as a tidy table with `COLUMNS`.
+
+    `R_SQUARED` is that of the kernel `rotary` against `toeplitz` at distances from 1 on, the mean over heads, by layer.
+    `ROWS` is the total variation between a row of the mean attention and that of the heads with the kernel, the mean
+    over rows from the second on, by layer. `DISTANCE` is W1 / (n - 1) between the mean measured influence and the last
+    row of the rollout through a kernel with a measured lambda (`mixing`), through `measured` attention, or a profile
+    that knows nothing of the model.
+
+    Raises ValueError where the measurement has no mean attention or lacks a kernel.
+    """
+    if measured.attention is None or not {"toeplitz", "rotary"} <= set(measured.kernels):
+        raise ValueError("mean attention and the kernels toeplitz and rotary are needed; measure a rotary decoder")
+    layers, heads, n = measured.kernels["rotary"].shape
+    kernels = {CONTENT_FREE: np.zeros((layers, heads, n))}
+    kernels |= {name: np.asarray(kernel, np.float64) for name, kernel in measured.kernels.items()}
+    rows = [*_agreements(kernels, measured.windows), *_rows_apart(kernels, measured), *_distances(kernels, measured)]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+Value = tuple[str, str, str, int, float]
+
+
+def _agreements(kernels: Mapping[str, Array], windows: tuple[int | None, ...]) -> Iterator[Value]:
+    both = zip(kernels["toeplitz"], kernels["rotary"], windows, strict=True)
+    for layer, (fitted, predicted, window) in enumerate(both, 1):
+        yield R_SQUARED, "rotary", NONE, layer, float(np.nanmean(agreement(fitted, predicted, window)))
+
+
+def _rows_apart(kernels: Mapping[str, Array], measured: DecoderMeasurement) -> Iterator[Value]:
+    assert measured.attention is not None
+    for name, of_layers in kernels.items():
+        each = zip(of_layers, measured.windows, measured.attention, strict=True)
+        for layer, (kernel, window, attention) in enumerate(each, 1):
+            apart = statistics.total_variation(kernel_attention(kernel, window)[1:], attention[1:])
+            yield ROWS, name, NONE, layer, float(apart.mean())
+
+
+def _distances(kernels: Mapping[str, Array], measured: DecoderMeasurement) -> Iterator[Value]:
+    assert measured.attention is not None
+    influence = measured.influence.mean(0, dtype=np.float64)
+    influence /= influence.sum()
+    n, layers = len(influence), len(measured.windows)
+    mixings = {name: values.mean(0, dtype=np.float64) for name, values in measured.mixing.items()}
+    mixings["half"] = np.full(layers, 0.5)
+
+    def distance(profile: Array) -> float:
+        return float(statistics.wasserstein(profile, influence))
+
+    by_lambda = list(mixings.values())
+    rows = {name: kernel_last_rows(kernel, measured.windows, by_lambda) for name, kernel in kernels.items()}
+    rows["measured"] = attended_last_rows(measured.attention, by_lambda)
+    for name, of_kernel in rows.items():
+        for mixing, row in zip(mixings, of_kernel, strict=True):
+            yield DISTANCE, name, mixing, ALL, distance(row)
+    yield DISTANCE, "uniform", NONE, ALL, distance(np.full(n, 1 / n))
+    yield DISTANCE, "last", NONE, ALL, distance(np.eye(n)[-1])
