@@ -113,6 +113,6 @@ def _lengths(config: Config) -> Iterator[str]:
         for name, model in config["models"].items():
             if model["family"] in ("mpt", "llama") and tokens > limit:
                 yield (
-                    f"lengths.{purpose}.tokens = {tokens} is more than models.{name} ({model['family']}) takes; give at "
-                    f"most {limit}"
+                    f"lengths.{purpose}.tokens = {tokens} is more than models.{name} ({model['family']}) takes; give "
+                    f"at most {limit}"
                 )
