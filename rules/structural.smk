@@ -328,7 +328,9 @@ rule structural_evidence_rotary:
     """What kernels predict of decoders with rotary positions, at every kept step of their trainings."""
     input:
         rotary=across_models(
-            "results/rotary/{model}/{checkpoint}/kernels.csv", EVIDENCE["rotary"], STEPS
+            "results/rotary/{model}/{checkpoint}/kernels.csv",
+            EVIDENCE["rotary"],
+            STEPS,
         ),
         losses=evidence_models("loss.csv", EVIDENCE["rotary"]),
         runs=evidence_models("run.csv", EVIDENCE["rotary"]),
