@@ -32,7 +32,7 @@ def checks(evidence: Iterable[pd.DataFrame], level: float) -> pd.DataFrame:
     for found in evidence:
         last = found.groupby("model")["step"].transform("max")
         for (model, step, scale), of_step in found.groupby(["model", "step", "scale"]):
-            speaks = bool((of_step["step"] == last[of_step.index]).all())
+            speaks = step in set(last[found["model"] == model])
             rows.append(table("structural", str(scale), _judged(of_step, f"{model} after {step} steps", speaks, level)))
     return pd.concat(rows, ignore_index=True)
 
@@ -43,7 +43,7 @@ def _judged(found: pd.DataFrame, network: str, speaks: bool, level: float) -> It
         return chosen.groupby("seed")["value"].mean()
 
     def judged(claim: str, quantity: str, prediction: Prediction, observed: pd.Series) -> dict[str, object]:
-        return mean_row(claim * speaks, ITEM, f"{quantity}; {network}", prediction, observed, level, OPEN)
+        return mean_row(claim if speaks else "", ITEM, f"{quantity}; {network}", prediction, observed, level, OPEN)
 
     yield judged(
         "structural-rotary-kernel",

@@ -9,11 +9,12 @@ import torch
 from position_bias.language_models import content, families
 from position_bias.language_models.influence import influence
 from position_bias.language_models.measure import measure
+from position_bias.language_models.settings import WITH_ALIBI
 from position_bias.recency import recency
 from position_bias.running.runtime import InputError
 
 LAYERS, HEADS, HEAD_DIM, N, PROMPTS = 3, 4, 4, 12, 5
-FAMILIES = list(families.BUILDERS)
+FAMILIES = WITH_ALIBI
 
 
 def small(family, heads=HEADS):

@@ -5,7 +5,6 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from position_bias.language_models import families
 from position_bias.language_models import measure as measuring
@@ -15,7 +14,7 @@ from position_bias.running.runtime import InputError
 
 N, PROMPTS, VOCABULARY = 12, 7, 64
 BATCH = 2 * N  # batches of 2, 2, 2 and 1 prompts
-FAMILIES = [*families.BUILDERS, "llama"]
+FAMILIES = list(families.BUILDERS)
 
 
 class Interruption(BaseException):
@@ -23,21 +22,8 @@ class Interruption(BaseException):
 
 
 def small(family, layers=3):
-    if family in families.BUILDERS:
-        architecture = {"layers": layers, "heads": 4, "hidden": 16, "initializer_range": 0.4}
-        return families.build(family, architecture, VOCABULARY, N, seed=3)
-    torch.manual_seed(3)
-    config = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=layers,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        initializer_range=0.4,
-        attn_implementation="eager",
-    )
-    return LlamaForCausalLM(config)
+    architecture = {"layers": layers, "heads": 4, "hidden": 16, "initializer_range": 0.4}
+    return families.build(family, architecture, VOCABULARY, N, seed=3)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from transformers import (
 from position_bias.language_models import families
 from position_bias.language_models.influence import influence
 from position_bias.language_models.measure import measure
+from position_bias.language_models.settings import WITH_ALIBI
 from position_bias.recency import recency
 from position_bias.rollout import comparison
 from position_bias.running.runtime import InputError
@@ -180,7 +181,7 @@ def test_alibi_does_not_apply(name):
         comparison.alibi_slopes({}, name)
 
 
-@pytest.mark.parametrize("family", families.BUILDERS)
+@pytest.mark.parametrize("family", WITH_ALIBI)
 def test_alibi_cannot_be_turned_off(family, tmp_path):
     architecture = {"layers": 1, "heads": 2, "hidden": 8, "initializer_range": 0.1}
     families.build(family, architecture, VOCABULARY, N, 0).save_pretrained(tmp_path)
@@ -194,7 +195,7 @@ def test_slopes_of_a_model_with_alibi_are_passed_on():
 
 # Directories as the hub has them
 
-EVERY = [*families.BUILDERS, *list(MODELS)[:4]]
+EVERY = [*WITH_ALIBI, *list(MODELS)[:4]]
 
 
 def of_name(name):

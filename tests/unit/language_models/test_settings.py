@@ -125,7 +125,12 @@ def test_what_is_shipped_has_none(shipped):
         (
             {"hub_models": {"rotary": ROTARY}, "measure": {"models": ["bloom", "mpt", "rotary"]}},
             "measure.models = 'rotary' is of family llama, which has no ALiBi: rollouts (a) to (c) do not apply to it; "
-            "name it in layernorm.pretrained alone",
+            "name it in layernorm.pretrained alone, or ask for its card",
+        ),
+        (
+            {"evidence": {"rotary": ["bloom"]}},
+            "evidence.rotary = 'bloom' is of family bloom, which has ALiBi and no rotary positions; name it in "
+            "evidence.structural",
         ),
         (
             {"hub_models": {"big": {**BLOOM, "positions": "none"}}},

@@ -1,0 +1,139 @@
+"""What kernels say of rotary decoders: made-up measurements whose answers are known, and the checks on their tables."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from position_bias.language_models import families
+from position_bias.language_models.measure_decoder import DecoderMeasurement, measure_decoder
+from position_bias.rollout.kernels import kernel_attention, kernel_last_rows
+from position_bias.statistics import wasserstein
+from position_bias.structural import checks_rotary, rotary
+
+N, LAYERS, HEADS = 12, 3, 2
+ROOT = Path(__file__).parents[3]
+
+
+def measurement(predicted=1.0, mixing=0.3, influence=None, windows=(None, 5, None)):
+    """Attention is that of steep kernels; the kernel of mean query and key has `predicted` times their slope."""
+    toeplitz = -np.linspace(0.2, 0.7, LAYERS * HEADS).reshape(LAYERS, HEADS, 1) * np.arange(N)
+    lambdas = np.full((4, LAYERS), mixing)
+    kernels = {"toeplitz": toeplitz, "rotary": predicted * toeplitz}
+    attention = np.stack([kernel_attention(kernel, window) for kernel, window in zip(toeplitz, windows, strict=True)])
+    if influence is None:
+        influence = kernel_last_rows(toeplitz, windows, [lambdas[0]])[0]
+    return DecoderMeasurement(
+        mixing={"frobenius": lambdas, "backward": lambdas / 2},
+        influence=np.tile(influence, (4, 1)) * 7,
+        by_distance=np.zeros((LAYERS, N)),
+        attention=attention,
+        kernels=kernels,
+        windows=windows,
+        offset=None,
+        slopes=None,
+    )
+
+
+def value(table, **labels):
+    chosen = table[(table[list(labels)] == pd.Series(labels)).all(axis=1)]
+    assert len(chosen)
+    return chosen["value"].mean()
+
+
+def test_a_decoder_that_is_its_kernel_is_described_without_error():
+    table = rotary.described(measurement())
+    assert list(table.columns) == list(rotary.COLUMNS)
+    assert not table.duplicated(["quantity", "kernel", "mixing", "layer"]).any()
+    assert value(table, quantity=rotary.R_SQUARED) == pytest.approx(1)
+    assert value(table, quantity=rotary.ROWS, kernel="rotary") == pytest.approx(0, abs=1e-12)
+    for kernel in ("rotary", "toeplitz", "measured"):
+        exact = value(table, quantity=rotary.DISTANCE, kernel=kernel, mixing="frobenius")
+        assert exact == pytest.approx(0, abs=1e-12)
+        assert value(table, quantity=rotary.DISTANCE, kernel=kernel, mixing="backward") > 0.01
+
+
+def test_a_kernel_that_misses_explains_less_and_has_other_rows():
+    table = rotary.described(measurement(predicted=0.5))
+    fitted = measurement().kernels["toeplitz"][0, :, 1:]
+    pairs = np.arange(N - 1, 0, -1)  # of tokens at each distance
+    spread = ((fitted - (fitted @ pairs / pairs.sum())[:, None]) ** 2) @ pairs
+    missed = fitted / 2
+    left = ((missed - (missed @ pairs / pairs.sum())[:, None]) ** 2) @ pairs
+    assert value(table, quantity=rotary.R_SQUARED, layer=1) == pytest.approx((1 - left / spread).mean())
+    apart = [value(table, quantity=rotary.ROWS, kernel=kernel) for kernel in ("toeplitz", "rotary", "content-free")]
+    assert apart == sorted(apart)
+    assert apart[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_nulls_know_nothing_of_the_model():
+    influence = np.arange(1.0, N + 1)
+    table = rotary.described(measurement(influence=influence))
+    shares = influence / influence.sum()
+    for kernel, profile in (("uniform", np.full(N, 1 / N)), ("last", np.eye(N)[-1])):
+        distance = value(table, quantity=rotary.DISTANCE, kernel=kernel)
+        assert distance == pytest.approx(float(wasserstein(profile, shares)))
+
+
+def test_without_attention_or_a_kernel_nothing_is_described():
+    whole = measurement()
+    for part in ({"attention": None}, {"kernels": {"toeplitz": whole.kernels["toeplitz"]}}):
+        with pytest.raises(ValueError, match="measure a rotary decoder"):
+            rotary.described(DecoderMeasurement(**{**vars(whole), **part}))
+
+
+def test_a_real_llama_is_described():
+    architecture = {"layers": 2, "heads": 2, "hidden": 16, "initializer_range": 0.1}
+    model = families.build("llama", architecture, vocabulary=64, context=32, seed=0)
+    prompts = np.random.default_rng(0).integers(0, 64, (4, 32))
+    table = rotary.described(measure_decoder(model, prompts, 64))
+    assert np.isfinite(table["value"]).all()
+    assert table["kernel"].nunique() == 6
+
+
+# Checks
+
+
+def evidence(seeds=3, step=1000, **changed):
+    tables = []
+    for seed in range(seeds):
+        found = rotary.described(measurement(**{"predicted": 0.9 + seed / 100, **changed}))
+        tables.append(found.assign(model="llama", seed=seed, step=step, scale="longer"))
+    return pd.concat(tables)
+
+
+def verdicts(tables):
+    found = checks_rotary.checks(tables, 0.95)
+    return found.groupby("claim")["verdict"].agg(lambda of_claim: set(of_claim)).to_dict()
+
+
+def test_claims_hold_for_decoders_that_are_nearly_their_kernel():
+    found = verdicts([evidence()])
+    assert found["structural-rotary-kernel"] == {"holds"}
+    assert found["structural-rotary-rows"] == {"holds"}
+    assert found["structural-rotary-null"] == {"holds"}
+    assert found["structural-rotary-influence"] == {"fails"}  # here the kernel is all that there is to influence
+
+
+def test_claims_fail_for_decoders_that_are_not():
+    tables = evidence(predicted=-1.0)
+    found = verdicts([tables])
+    assert found["structural-rotary-kernel"] == {"fails"}
+    assert found["structural-rotary-rows"] == {"fails"}
+
+
+def test_influence_through_half_the_stream_is_farther_with_a_smaller_lambda():
+    half = kernel_last_rows(measurement().kernels["toeplitz"], (None, 5, None), [[0.5] * LAYERS])[0]
+    assert verdicts([evidence(influence=half, mixing=0.05)])["structural-rotary-null"] == {"fails"}
+
+
+def test_earlier_steps_speak_of_no_claim():
+    found = checks_rotary.checks([pd.concat([evidence(step=300), evidence()])], 0.95)
+    assert set(found["claim"] != "") == {True, False}
+    assert (found["claim"] != "").groupby(found["quantity"].str.contains("1000 steps")).nunique().eq(1).all()
+    assert set(found["scale"]) == {"longer"}
+
+
+def test_without_evidence_there_is_no_row():
+    assert checks_rotary.checks([], 0.95).empty
