@@ -101,7 +101,7 @@ def test_the_command_of_a_long_run_has_what_its_overlay_is_used_on_and_a_directo
 def test_what_a_long_run_keeps_is_trained_in_it(long_run):
     _, config = long_run
     kept, emergence = config["evidence"], config["emergence"]
-    assert [kept[paper] for paper in ("emergence", "postnorm", "structural") if kept[paper]]
+    assert [kept[paper] for paper in ("emergence", "postnorm", "structural", "rotary") if kept[paper]]
     for name in kept["emergence"]:
         vocabulary, study, depth = name.split("/")
         assert emergence["networks"][study]
@@ -111,8 +111,9 @@ def test_what_a_long_run_keeps_is_trained_in_it(long_run):
     for name in kept["postnorm"]:
         part = "averaging" if name == "averaging" else of_postnorm.part_of(name)
         assert config["postnorm"][part]["iterations"] > CONFIG["postnorm"][part]["iterations"]
-    for name in kept["structural"]:
-        assert name in config["measure"]["models"]
+    assert set(kept["structural"]) <= set(config["measure"]["models"])
+    for name in [*kept["structural"], *kept["rotary"]]:
+        assert name in config["models"]
         assert config["training"]["steps"] > CONFIG["training"]["steps"]
 
 

@@ -50,7 +50,9 @@ def everything():
         "emergence": ["gaussian/plain/depth2", "fixed/ends/depth3"],
         "postnorm": ["set-complement-16", "averaging"],
         "structural": ["bloom", "mpt"],
+        "rotary": ["llama"],
     }
+    config["models"]["llama"] = {**config["models"]["bloom"], "family": "llama"}
     return config
 
 
