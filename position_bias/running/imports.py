@@ -5,6 +5,7 @@ inputs of the rule makes an edit of a module rebuild just what was computed with
 """
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -24,14 +25,23 @@ def closure(script: Path, root: Path, package: str = "position_bias") -> list[Pa
 def _imported(source: Path, root: Path, package: str) -> frozenset[Path]:
     """Files of the package that one source file imports, the `__init__` of every package on the way included."""
     files: set[Path] = set()
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
-        for name in _module_names(node):
+    for statement in _statements(ast.parse(source.read_text(encoding="utf-8"))):
+        for name in _module_names(statement):
             if name.split(".")[0] == package:
                 files |= _files_of(name, root)
     return frozenset(files)
 
 
-def _module_names(node: ast.AST) -> list[str]:
+def _statements(parent: ast.AST) -> Iterator[ast.stmt]:
+    """Every statement below a node, within functions and branches too. Expressions, most nodes, import nothing."""
+    for node in ast.iter_child_nodes(parent):
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from _statements(node)
+
+
+def _module_names(node: ast.stmt) -> list[str]:
     match node:
         case ast.Import():
             return [alias.name for alias in node.names]

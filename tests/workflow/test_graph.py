@@ -24,7 +24,7 @@ from position_bias.verdicts.verdict import COLUMNS
 ROOT = Path(__file__).parents[2]
 CLAIMS = registry(ROOT / "published/claims.csv")
 MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32"
-MODELS, DATASETS, LENGTHS = 3, 3, 3
+MODELS, DATASETS, LENGTHS = 3, 2, 3
 OF_PROFILES = ("structural_draw_fig1", "structural_draw_fig2", "structural_draw_fig3", "structural_draw_training")
 OF_THEORY = ("structural_propositions", "structural_draw_forces", "structural_draw_dichotomy")
 OF_STATISTICS = ("structural_table2", "structural_table3", "structural_table4", "structural_spearman")
@@ -793,7 +793,8 @@ def test_more_prompts_than_text_says_how_many_windows_there_are(mine):
 def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="")
     assert (
-        fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == 15 + 19 + NORMALISED + 4 + 14
+        fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1")
+        == MODELS * (2 + DATASETS) + 19 + NORMALISED + 4 + 14
     )  # train and measure, emergence_train, layernorm_train, postnorm_train and its three experiments
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1 --config device=cpu", CUDA_VISIBLE_DEVICES="0,1")
 

@@ -10,7 +10,9 @@ def project(tmp_path):
         "position_bias/a.py": "import position_bias.sub.b\nimport numpy",
         "position_bias/sub/__init__.py": "",
         "position_bias/sub/b.py": "def f():\n    from position_bias import c\n",
-        "position_bias/c.py": "from position_bias import a",
+        "position_bias/c.py": "try:\n    from position_bias import a\nexcept ImportError:\n    import position_bias.d",
+        "position_bias/d.py": "match 1:\n    case 1:\n        with open('x'):\n            import position_bias.e",
+        "position_bias/e.py": "",
         "position_bias/unused.py": "import position_bias.a",
         "scripts/run.py": "from position_bias.a import something",
     }.items():
@@ -25,7 +27,7 @@ def names(files, root):
 
 def test_the_closure_holds_what_is_imported_directly_within_functions_and_in_circles(project):
     files = imports.closure(project / "scripts/run.py", project)
-    assert names(files, project) == ["__init__.py", "a.py", "c.py", "sub/__init__.py", "sub/b.py"]
+    assert names(files, project) == ["__init__.py", "a.py", "c.py", "d.py", "e.py", "sub/__init__.py", "sub/b.py"]
 
 
 def test_a_relative_import_is_refused_because_it_would_be_missed(project):
