@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
-from position_bias.structural.rotary import CONTENT_FREE, DISTANCE, NONE, R_SQUARED, ROWS
+from position_bias.structural.rotary import COLUMNS, CONTENT_FREE, DISTANCE, NONE, R_SQUARED, ROWS
 from position_bias.verdicts.verdict import Prediction, mean_row, table
 
 LABELS = ("model", "seed", "step", "scale")  # of tables of `rotary.described` in evidence/
@@ -26,10 +26,14 @@ ITEM = "Section 7"
 def checks(evidence: Iterable[pd.DataFrame], level: float) -> pd.DataFrame:
     """Verdicts in the schema of `verdict.COLUMNS`, of each model and step in tables with `LABELS` and `rotary.COLUMNS`.
 
-    Rows of the last kept step speak of claims, those of earlier ones of none.
+    Rows of the last kept step speak of claims, those of earlier ones of none. Without a table no claim can be tested.
     """
-    rows = [table("structural", "longer", [])]
-    for found in evidence:
+    tables = list(evidence)
+    if not tables:
+        nothing = pd.DataFrame(columns=[*LABELS, *COLUMNS])
+        return table("structural", "longer", _judged(nothing, "no rotary decoder was trained", True, level))
+    rows = []
+    for found in tables:
         last = found.groupby("model")["step"].transform("max")
         for (model, step, scale), of_step in found.groupby(["model", "step", "scale"]):
             speaks = step in set(last[found["model"] == model])

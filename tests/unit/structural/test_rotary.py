@@ -135,5 +135,7 @@ def test_earlier_steps_speak_of_no_claim():
     assert set(found["scale"]) == {"longer"}
 
 
-def test_without_evidence_there_is_no_row():
-    assert checks_rotary.checks([], 0.95).empty
+def test_without_evidence_no_claim_can_be_tested():
+    found = checks_rotary.checks([], 0.95)
+    assert set(found["verdict"]) == {"not testable here"}
+    assert set(found["claim"]) == set(verdicts([evidence()]))
