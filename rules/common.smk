@@ -15,10 +15,18 @@ from position_bias.emergence import settings as of_emergence
 from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
 from position_bias.postnorm import settings as of_postnorm
-from position_bias.running import configuration, devices, imports, runtime
+from position_bias.running import configuration, devices, imports, runtime, terminal
 from position_bias.verdicts import claim as of_claims
 
 ROOT = Path(workflow.basedir)
+
+# A run prints one line a job. A dry run is there to be read, and --verbose and --printshellcmds ask for more.
+if not (
+    workflow.output_settings.dryrun
+    or workflow.output_settings.verbose
+    or workflow.output_settings.printshellcmds
+):
+    terminal.shorten()
 
 SCHEMA = configuration.read_schema(ROOT / "config/schema")
 
