@@ -4,9 +4,9 @@ Snakemake's `--resources` and `--config` take every word up to the next option, 
 die on "all is not NAME=INT". Words without `=` behind them can only be targets: they move to the front, where Snakemake
 takes them as such. Every other call passes through untouched.
 
-It also leaves out Snakemake's rate of 100 jobs a second. To keep to one, Snakemake sets a timer after every job, and
-another whenever one rings: after a hundred jobs it looks for work a hundred times a second, which takes a core from the
-jobs. A rate that is typed, `--max-jobs-per-timespan`, is kept to.
+It also turns Snakemake's job-rate limiter off, which by default allows 100 jobs a second. The limiter sets a timer
+after every job, and another one whenever a timer ends: after a hundred jobs it looks for work a hundred times a second, which
+uses a full core. A rate that is typed, `--max-jobs-per-timespan`, is kept.
 """
 
 import sys
