@@ -19,7 +19,7 @@ from workflow import Rule
 
 ROOT = Path(__file__).parents[1]
 SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
-    "All papers": r"\w+\.\w+",
+    "All papers": r"(scorecard/)?\w+\.\w+",
     "`structural`: Herasimchyk et al. 2026": "structural/.*",
     "`emergence`: Wu et al. 2025": "emergence/.*",
     "`layernorm`: Kim et al. 2026": "layernorm/.*",

@@ -24,11 +24,18 @@ rule scorecard:
 
 
 rule draw_scorecard:
-    """Every claim of the papers with its verdict, on one page."""
+    """Every claim of the papers with its verdict: all of them on one page, and in full on a page for each paper."""
     input:
         scorecard="results/tables/scorecard.csv",
     output:
         **drawn("scorecard", "overview/draw_scorecard"),
+        **{
+            f"{paper}_{suffix}": page
+            for paper in of_claims.papers(CLAIMS)
+            for suffix, page in drawn(
+                f"scorecard/{paper}", "overview/draw_scorecard_of_paper"
+            ).items()
+        },
     group:
         "scorecard"
     script:

@@ -24,6 +24,7 @@ from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
 COLUMN, PAGE = 3.3, 6.8  # inches: the widths that figures are printed at, of one column and of the text
+TALLEST = 9.0  # inches: the height of the text of a page
 TYPE = 7  # points, of all that is written: figures are printed at the size that they are drawn at
 SMALLEST = 6.0  # points, of any text; subscripts are smaller
 SLACK = 0.75  # points: the box of a text has some room around its letters
@@ -140,6 +141,8 @@ def _of_the_page(sight: Sight) -> Iterator[str]:
     width = sight.width / 72
     if not any(abs(width - printed) < 0.01 for printed in (COLUMN, PAGE)):
         yield f"the figure is {width:.3g} inches wide, and is printed at {COLUMN} or {PAGE}"
+    if sight.height / 72 > TALLEST + 0.01:
+        yield f"the figure is {sight.height / 72:.3g} inches high, and a page has {TALLEST:g}"
     for text in sight.texts:
         left, bottom, right, top = text.box
         if min(left, bottom, sight.width - right, sight.height - top) < -SLACK:

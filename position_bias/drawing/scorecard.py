@@ -1,6 +1,6 @@
-"""The scorecard as a picture: every claim of every paper with its verdict and how settled it is, on one page."""
+"""The scorecard as pictures: every claim of every paper with its verdict, on one page; and a page for each paper."""
 
-from itertools import product
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,74 +14,87 @@ from position_bias.drawing.looks import VERDICTS as LOOKS
 from position_bias.drawing.style import PAGE
 from position_bias.verdicts.scorecard import HEADINGS, VERDICTS, as_stated
 
-LABEL = "The claims of every paper, each with its verdict"
-LINE = 0.111  # inches from one line to the next
-APART = 0.2  # lines between two claims
-HEADING = 2.0  # lines of the name of a paper
-MARK, TEXT, WIDTH, ROWS = 0.05, 0.14, 2.65, 3.3  # inches from the left of a column, and those that text may take
+LINE = 0.125  # inches from one line to the next
+HEADING = 1.5  # lines of the name of a paper
+LEGEND = 0.55  # inches that it takes
+MARK, TEXT = 0.05, 0.14  # inches from the left of a column
+NUMBERS = 0.6  # inches that the numbers of rows take at the right of a column
+APART = 0.1  # inches between two columns
 COUNTED = VERDICTS[:3]  # rows that hold, fail and are open
+STATED = 6.0  # inches of a column with the whole statements
 TOLD = (
     "filled: settled; hollow: seen at a smaller scale than the claim is about; "
     "numbers: rows of checks that hold/fail/are not separable"
 )
 
 
-def scorecard(table: pd.DataFrame) -> Figure:
-    """Papers in two columns, in each the paper's own claims apart from those of others and those that we add.
+def overview(table: pd.DataFrame) -> Figure:
+    """A column for each paper, and in it a line for each claim, by the place in the paper where the claim stands.
 
     `table` is a scorecard. A mark is filled where the verdict is settled, and hollow where it is seen at a smaller
     scale than the claim is about. The numbers are of the rows of checks that hold, fail and are not separable.
     """
-    told = [f"{item}: {statement}" for item, statement in zip(table["item"], as_stated(table), strict=True)]
-    table = table.assign(lines=pd.Series([wrapped(text, WIDTH) for text in told], index=table.index))
     papers = {str(paper): claims for paper, claims in table.groupby("paper", sort=False)}
-    heights = {paper: _height(claims) for paper, claims in papers.items()}
-    columns = _balanced(heights)
-    height = max(sum(heights[paper] for paper in column) for column in columns)
-    figure, row = plt.subplots(1, 2, figsize=(PAGE, LINE * height + 0.6), label=LABEL)
-    for axes, column in zip(row, columns, strict=True):
+    width = PAGE / len(papers) - APART
+    lines = {paper: list(_lines(claims, claims["item"], width)) for paper, claims in papers.items()}
+    return _drawn(papers, lines, width, "The claims of every paper, by their place in it, each with its verdict")
+
+
+def of_paper(table: pd.DataFrame) -> Figure:
+    """The claims of one paper in full, and their verdicts as in `overview`: the paper's own, those of others, and ours.
+
+    `table` holds the rows of a scorecard that are of that paper.
+    """
+    (paper,) = table["paper"].unique()
+    told = table["item"] + ": " + as_stated(table)
+    label = f"The claims of {paper}, each with its verdict"
+    return _drawn({str(paper): table}, {str(paper): list(_lines(table, told, STATED))}, STATED, label)
+
+
+Line = tuple[str, Mapping[str, Any] | None]  # what stands in it, and the claim whose mark stands beside it
+
+
+def _lines(claims: pd.DataFrame, told: pd.Series, width: float) -> Iterator[Line]:
+    """What stands below the name of a paper: headings, and claims wrapped to the width of their column."""
+    for whose, of_whose in claims.groupby("whose", sort=False):
+        for words in wrapped(HEADINGS[str(whose)], width):
+            yield words, None
+        for claim, text in zip(of_whose.to_dict("records"), told[of_whose.index], strict=True):
+            first, *others = wrapped(text, width - TEXT - NUMBERS)
+            yield first, {str(name): value for name, value in claim.items()}
+            yield from ((f"\N{EM SPACE}{words}", {}) for words in others)
+
+
+def _drawn(papers: Mapping[str, pd.DataFrame], lines: Mapping[str, list[Line]], width: float, label: str) -> Figure:
+    """A column of `width` inches for each paper."""
+    height = HEADING + max(map(len, lines.values()))
+    figure, row = plt.subplots(
+        1, len(papers), figsize=(PAGE, LINE * height + LEGEND), squeeze=False, label=label, gridspec_kw={"wspace": 0}
+    )
+    for axes, (paper, claims) in zip(row[0], papers.items(), strict=True):
         axes.set_axis_off()
-        axes.set_visible(bool(column))
-        axes.set(xlim=(0, PAGE / 2), ylim=(height, 0))
-        top = 0.0
-        for paper in column:
-            settled = int(papers[paper]["settled"].astype(bool).sum())
-            heading = f"{paper}: {settled} of {len(papers[paper])} settled"
-            axes.text(0, top + HEADING / 2, heading, fontweight="bold", va="center_baseline")
-            _claims(axes, papers[paper], top + HEADING)
-            top += heights[paper]
+        axes.set(xlim=(0, PAGE / len(papers)), ylim=(height, 0))
+        settled = int(claims["settled"].astype(bool).sum())
+        heading = f"{paper}: {settled} of {len(claims)} settled"
+        axes.text(0, HEADING / 2, heading, fontweight="bold", va="center_baseline")
+        for place, (words, claim) in enumerate(lines[paper]):
+            _line(axes, HEADING + place + 0.5, words, claim, width)
     legend(figure, [_mark(verdict, settled=True) for verdict in LOOKS], title=TOLD)
     return figure
 
 
-def _height(claims: pd.DataFrame) -> float:
-    """Lines that a paper takes: its name, a heading for each kind of claim, and the claims."""
-    return float(HEADING + claims["whose"].nunique() + (claims["lines"].map(len) + APART).sum())
-
-
-def _balanced(heights: dict[str, float]) -> list[list[str]]:
-    """The names in two columns whose heights differ least; a column keeps the order of the papers."""
-    splits = [
-        [[name for name, side in zip(heights, sides, strict=True) if side == column] for column in (0, 1)]
-        for sides in product((0, 1), repeat=len(heights))
-    ]
-    return min(splits, key=lambda columns: max(sum(heights[name] for name in column) for column in columns))
-
-
-def _claims(axes: Axes, claims: pd.DataFrame, line: float) -> None:
-    """Headings, and one claim below the other, from a line down."""
-    for whose, of_whose in claims.groupby("whose", sort=False):
-        axes.text(0, line, HEADINGS[str(whose)], fontstyle="italic", va="center_baseline")
-        line += 1
-        for claim in of_whose.to_dict("records"):
-            mark = _mark(claim["verdict"], bool(claim["settled"]))
-            mark.set_data([MARK], [line])
-            axes.add_line(mark)
-            rows = "/".join(str(claim[f"rows: {verdict}"]) for verdict in COUNTED)
-            axes.text(ROWS, line, rows, va="center_baseline", ha="right", color=REFERENCE)
-            for below, words in enumerate(claim["lines"]):
-                axes.text(TEXT, line + below, words, va="center_baseline")
-            line += len(claim["lines"]) + APART
+def _line(axes: Axes, at: float, words: str, claim: Mapping[str, Any] | None, width: float) -> None:
+    """A heading, where there is no claim; else words, and beside those of a new claim its mark and numbers of rows."""
+    if claim is None:
+        axes.text(0, at, words, fontstyle="italic", va="center_baseline")
+        return
+    axes.text(TEXT, at, words, va="center_baseline")
+    if claim:
+        mark = _mark(claim["verdict"], bool(claim["settled"]))
+        mark.set_data([MARK], [at])
+        axes.add_line(mark)
+        rows = "/".join(str(claim[f"rows: {verdict}"]) for verdict in COUNTED)
+        axes.text(width, at, rows, va="center_baseline", ha="right", color=REFERENCE)
 
 
 def _mark(verdict: str, settled: bool) -> Line2D:

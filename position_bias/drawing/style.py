@@ -11,10 +11,20 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
-from position_bias.drawing.legibility import COLUMN, PAGE, TYPE, Sight, Witness, described, differences, faults
+from position_bias.drawing.legibility import (
+    COLUMN,
+    PAGE,
+    TALLEST,
+    TYPE,
+    Sight,
+    Witness,
+    described,
+    differences,
+    faults,
+)
 from position_bias.running.runtime import InputError, whole_file
 
-__all__ = ["COLUMN", "PAGE"]  # defined where widths are checked
+__all__ = ["COLUMN", "PAGE", "TALLEST"]  # defined where sizes are checked
 MENTIONED = 8  # faults in a message
 
 _SETTINGS: Any = {

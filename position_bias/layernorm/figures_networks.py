@@ -27,7 +27,7 @@ from position_bias.drawing.looks import (
     present,
     side_by_side,
 )
-from position_bias.drawing.style import PAGE
+from position_bias.drawing.style import PAGE, TALLEST
 from position_bias.layernorm.figures import DIRECTION, residual_name
 from position_bias.layernorm.pretrained import UNTRAINED
 
@@ -67,7 +67,7 @@ def random_weights(table: pd.DataFrame, level: float) -> Figure:
     figure, rows = plt.subplots(
         len(residuals),
         3,
-        figsize=(PAGE, 0.9 + 1.55 * len(residuals)),
+        figsize=(PAGE, min(0.9 + 1.55 * len(residuals), TALLEST)),
         sharex=True,
         sharey="col",
         squeeze=False,

@@ -18,7 +18,7 @@ from matplotlib.ticker import MaxNLocator
 from position_bias.attention import Array
 from position_bias.drawing.intervals import band, by_seed, counted, dots, marks
 from position_bias.drawing.looks import NORMS, REFERENCE, legend, present, side_by_side
-from position_bias.drawing.style import COLUMN, PAGE
+from position_bias.drawing.style import COLUMN, PAGE, TALLEST
 from position_bias.postnorm import theory
 from position_bias.postnorm.settings import SCHEMES
 
@@ -87,7 +87,7 @@ def resharpening(tests: pd.DataFrame, level: float) -> Figure:
     figure, rows = plt.subplots(
         len(tasks),
         len(labels),
-        figsize=(PAGE, 0.9 + 1.45 * len(tasks)),
+        figsize=(PAGE, min(0.9 + 1.45 * len(tasks), TALLEST)),
         sharex="row",
         squeeze=False,
         label="The logit gap over what each law says of it, and the largest attention weight, by the tokens present",

@@ -14,7 +14,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFor
 
 from position_bias.drawing.intervals import counted, dots, marked, marks
 from position_bias.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
-from position_bias.drawing.style import PAGE
+from position_bias.drawing.style import PAGE, TALLEST
 from position_bias.postnorm.figures import LOOKS, TVD
 from position_bias.postnorm.lengths import BINS, bin_of
 
@@ -79,7 +79,7 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
     figure, grid = plt.subplots(
         2 * len(blocks),
         columns,
-        figsize=(PAGE, 0.7 + 2.4 * len(blocks)),
+        figsize=(PAGE, min(0.7 + 2.4 * len(blocks), TALLEST)),
         squeeze=False,
         label="Distance to the target and ROC AUC on formal languages by bins of length, a column for each task",
     )

@@ -17,7 +17,7 @@ from matplotlib.typing import ColorType as Colour
 from position_bias.drawing.intervals import marked
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import GREEN, ORANGE, REFERENCE, VARIANTS, Look, legend, model_looks, shades
-from position_bias.drawing.style import PAGE
+from position_bias.drawing.style import PAGE, TALLEST
 from position_bias.released.variants import ROUNDING
 
 PANELS = {"a": "(a) attention only, log scale", **{variant: VARIANTS[variant].name for variant in "bc"}}
@@ -46,7 +46,7 @@ def fig1(profiles: pd.DataFrame, table: pd.DataFrame) -> Figure:
     figure, rows = plt.subplots(
         len(models),
         4,
-        figsize=(PAGE, 0.9 + 1.3 * len(models)),
+        figsize=(PAGE, min(0.9 + 1.3 * len(models), TALLEST)),
         squeeze=False,
         label="Predicted share of influence of every token of big models, and where the measured mean may lie",
     )

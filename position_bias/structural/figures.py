@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import REFERENCE, VARIANTS, Look, legend, model_looks, shades
-from position_bias.drawing.style import COLUMN, PAGE
+from position_bias.drawing.style import COLUMN, PAGE, TALLEST
 
 SHARE = "share of influence"
 UNIFORM: dict[str, Any] = {"color": REFERENCE, "linestyle": ":", "linewidth": 0.7}
@@ -37,7 +37,7 @@ def fig1(profiles: pd.DataFrame) -> Figure:
     figure, grid = plt.subplots(
         2 * len(models),
         len(VARIANTS),
-        figsize=(PAGE, 0.7 + 1.95 * len(models)),
+        figsize=(PAGE, min(0.7 + 1.95 * len(models), TALLEST)),
         sharex=True,
         squeeze=False,
         height_ratios=[0.8, 1] * len(models),

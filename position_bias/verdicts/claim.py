@@ -64,6 +64,11 @@ def registry(path: str | Path) -> tuple[Claim, ...]:
     return claims
 
 
+def papers(claims: Iterable[Claim]) -> list[str]:
+    """The papers that the claims are of, each once."""
+    return list(dict.fromkeys(claim.paper for claim in claims))
+
+
 def tables(claims: Iterable[Claim]) -> list[str]:
     """The tables of checks whose rows speak of the claims, each once."""
     return list(dict.fromkeys(claim.table for claim in claims))

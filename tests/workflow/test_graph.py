@@ -18,7 +18,7 @@ from position_bias.emergence import gaps
 from position_bias.rollout.last_row import dense_last_row, rollout_matrix, transition
 from position_bias.running import manifest
 from position_bias.verdicts import scorecard
-from position_bias.verdicts.claim import registry, tables
+from position_bias.verdicts.claim import papers, registry, tables
 from position_bias.verdicts.verdict import COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -331,7 +331,8 @@ def test_every_claim_has_its_verdict_from_the_tables(built):
         f"{verdict} " in said and statement in said for verdict, statement in scores[["verdict", "statement"]].values
     )
     for suffix in ("pdf", "svg", "png"):
-        assert (built.root / f"figures/scorecard.{suffix}").stat().st_size > 5000
+        for page in ("scorecard", *(f"scorecard/{paper}" for paper in papers(CLAIMS))):
+            assert (built.root / f"figures/{page}.{suffix}").stat().st_size > 5000
 
 
 @pytest.fixture(scope="module")

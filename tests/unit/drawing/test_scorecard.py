@@ -42,31 +42,44 @@ def written(axes):
     return [text.get_text() for text in texts]
 
 
-@pytest.mark.parametrize("papers", [[("a", 3)], [("a", 12), ("b", 5)], [("a", 2), ("b", 9), ("c", 1)]])
-def test_every_claim_has_its_lines_its_rows_and_the_mark_of_its_verdict(papers):
+def marked(axes):
+    """The colours of the marks, by what stands beside them, from the top."""
+    marks = []
+    for mark in axes.lines:
+        beside = [text for text in axes.texts if text.get_position()[1] == mark.get_ydata()[0]]
+        told = next(text.get_text() for text in beside if text.get_ha() == "left")
+        marks.append((told, to_rgb(mark.get_markerfacecolor())))
+    return marks
+
+
+def check_column(axes, claims, told):
+    """A column has the name of its paper, headings, and every claim with its rows and the mark of its verdict."""
+    (paper,) = claims["paper"].unique()
+    expected = [f"{paper}: {claims['settled'].sum()} of {len(claims)} settled"]
+    for whose, of_whose in claims.groupby("whose", sort=False):
+        expected.append(HEADINGS[whose])
+        for claim in of_whose.itertuples():
+            i = int(claim.item.split()[-1])
+            expected += [told(claim), f"{i}/{i + 1}/{i + 2}"]
+    assert " ".join(written(axes)) == " ".join(expected)
+    looks = [scorecard.LOOKS[claim.verdict].inside if claim.settled else "white" for claim in claims.itertuples()]
+    names = [told(claim) for claim in claims.itertuples()]
+    assert marked(axes) == [(name, to_rgb(colour)) for name, colour in zip(names, looks, strict=True)]
+    assert axes.yaxis_inverted()
+
+
+@pytest.mark.parametrize("papers", [[("a", 3)], [("a", 12), ("b", 5)], [("a", 2), ("b", 9), ("c", 1), ("d", 3)]])
+def test_the_overview_has_a_column_a_paper_with_every_claim_by_its_item(papers):
     claims = table(*papers)
-    columns = [axes for axes in scorecard.scorecard(claims).axes if axes.get_visible()]
-    lines = [line for axes in columns for line in written(axes)]
-    marks = {}
-    for axes in columns:
-        assert axes.yaxis_inverted()
-        for mark in axes.lines:
-            beside = [text for text in axes.texts if text.get_position()[1] == mark.get_ydata()[0]]
-            told = next(text.get_text() for text in beside if text.get_ha() == "left")
-            marks[told] = to_rgb(mark.get_markerfacecolor())
-    for paper, of_paper in claims.groupby("paper", sort=False):
-        first = lines.index(f"{paper}: {of_paper['settled'].sum()} of {len(of_paper)} settled") + 1
-        expected = []
-        for whose, of_whose in of_paper.groupby("whose", sort=False):
-            expected.append(HEADINGS[whose])
-            for claim in of_whose.itertuples():
-                i = int(claim.item.split()[-1])
-                expected += [f"{claim.item}: {claim.statement}", f"{i}/{i + 1}/{i + 2}"]
-        assert lines[first : first + len(expected)] == expected
-        for claim in of_paper.itertuples():
-            colour = scorecard.LOOKS[claim.verdict].inside if claim.settled else "white"
-            assert marks[f"{claim.item}: {claim.statement}"] == to_rgb(colour)
-    assert len(marks) == len(claims)
+    columns = scorecard.overview(claims).axes
+    for axes, (_, of_paper) in zip(columns, claims.groupby("paper", sort=False), strict=True):
+        check_column(axes, of_paper, lambda claim: claim.item)
+
+
+def test_the_page_of_a_paper_has_every_claim_in_full():
+    claims = table(("a", 12))
+    (axes,) = scorecard.of_paper(claims).axes
+    check_column(axes, claims, lambda claim: f"{claim.item}: {claim.statement}")
 
 
 def test_a_hollow_mark_keeps_the_colour_of_its_verdict():
@@ -76,15 +89,15 @@ def test_a_hollow_mark_keeps_the_colour_of_its_verdict():
         assert to_rgb(hollow.get_markerfacecolor()) == to_rgb("white")
 
 
-@pytest.mark.parametrize("papers", [[("a", 1)], [("a", 25), ("b", 30), ("c", 18), ("d", 22)]])
-def test_long_statements_are_wrapped_and_the_page_can_be_read(tmp_path, papers):
-    claims = table(*papers).assign(statement=LONGEST, item="Theorems 4.1-4.7")
-    figure = scorecard.scorecard(claims)
-    told = " ".join(line for axes in figure.axes for line in written(axes) if "/" not in line)
-    assert told.count(f"Theorems 4.1-4.7: {LONGEST}") == len(claims)
+@pytest.mark.parametrize("number", [1, 30])
+def test_long_statements_are_wrapped_and_the_page_can_be_read(tmp_path, number):
+    claims = table(("a", number)).assign(statement=f"{LONGEST} {LONGEST}", item="Theorems 4.1-4.7")
+    figure = scorecard.of_paper(claims)
+    told = " ".join(line.strip() for line in written(figure.axes[0]) if not line[0].isdigit())
+    assert told.count(f"Theorems 4.1-4.7: {LONGEST} {LONGEST}") == number
     save(figure, tmp_path / "scorecard.png")
 
 
-def test_columns_are_about_as_long():
-    figure = scorecard.scorecard(table(("a", 20), ("b", 8), ("c", 6), ("d", 5)))
-    assert [len(axes.lines) for axes in figure.axes] == [20, 19]
+def test_the_overview_of_four_papers_can_be_read(tmp_path):
+    claims = table(("structural", 32), ("emergence", 55), ("layernorm", 18), ("postnorm", 20))
+    save(scorecard.overview(claims.assign(item="Theorems 4.1-4.7")), tmp_path / "scorecard.png")

@@ -96,6 +96,11 @@ def another_width(figure, row):
     return "the figure is 5 inches wide, and is printed at 3.3 or 6.8"
 
 
+def higher_than_a_page(figure, row):
+    figure.set_figheight(9.5)
+    return "the figure is 9.5 inches high, and a page has 9"
+
+
 def an_empty_panel(figure, row):
     for line in [*row[0][1].lines, *row[0][1].collections]:
         line.remove()
@@ -139,6 +144,7 @@ def no_label(figure, row):
         a_legend_over_a_panel,
         small_print,
         another_width,
+        higher_than_a_page,
         an_empty_panel,
         a_panel_with_nothing_but_a_reference,
         data_out_of_sight,
