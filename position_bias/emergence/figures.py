@@ -258,8 +258,9 @@ def _grouped_bars(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame, by: st
         at = np.arange(len(PAIRS)) + offset
         axes.bar(at, shown["gap"], 0.9 * width, color=colour)
         seeds = per_seed[per_seed[by] == value]
-        _dots(axes, np.array([list(PAIRS).index(pair) for pair in seeds["pair"]]) + offset, seeds, "0.15", 0.5 * width)
-        _intervals(axes, at, shown, "black", halo=True)
+        beside = np.array([list(PAIRS).index(pair) for pair in seeds["pair"]]) + offset + 0.12 * width
+        _dots(axes, beside, seeds, "0.15", 0.6 * width)
+        _intervals(axes, at - 0.3 * width, shown, "black", halo=True)  # where no dot lies under it
     axes.axhline(0, color="black", linewidth=0.6)
     axes.set_xticks(range(len(PAIRS)), [look.name for look in PAIRS.values()])
     axes.tick_params(axis="x", length=0)

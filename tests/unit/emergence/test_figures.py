@@ -144,6 +144,16 @@ def test_overview_has_a_row_a_residual_a_column_an_encoding_and_a_bar_a_depth(pl
     assert_legible(figure)
 
 
+@pytest.mark.parametrize("seeds", [3, 4, 5, 6])
+def test_no_seed_lies_under_an_interval(seeds):
+    plain, per_seed = gaps(seeds, depth=(2, 4, 6))
+    for axes in figures.depth_overview(plain, plain.assign(residual=True), per_seed).axes[:3]:
+        lines = [it for it in axes.collections if isinstance(it, LineCollection)]
+        bars = {x for it in lines for ends in it.get_segments() for x, _ in ends}
+        places = {x for it in axes.collections if it not in lines for x, _ in it.get_offsets()}
+        assert min(abs(x - bar) for x in places for bar in bars) > 0.02
+
+
 def test_overview_without_seeds_has_no_dots():
     plain, _ = gaps(depth=(2, 4))
     for axes in figures.depth_overview(plain, plain.assign(residual=True)).axes:
