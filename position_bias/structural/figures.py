@@ -28,9 +28,9 @@ def fig1(profiles: pd.DataFrame) -> Figure:
     """Figures 1 and 2: the three rollout variants beside the measured influence, two rows of panels for each model.
 
     `profiles` joins the tables of `comparison.compare`; lambda is that of Eq. 1 (Frobenius norms). The first row is
-    linear, each panel with limits of its own, as the paper draws it; the second has one logarithmic scale. One line a
-    training seed, the first one bold; bands are bootstrap intervals over prompts. Every panel repeats (d), thin, and
-    has the uniform profile as a dotted line.
+    linear, each panel with limits of its own, as the paper draws it; the second has one logarithmic scale, and repeats
+    (d), thin, in every panel. One line a training seed, the first one bold; bands are bootstrap intervals over prompts.
+    Every panel has the uniform profile as a dotted line.
     """
     shown = profiles[profiles["estimator"].isin(["frobenius", "none"])]
     models = _by(shown, "model")
@@ -51,7 +51,7 @@ def fig1(profiles: pd.DataFrame) -> Figure:
         ):
             for axes in (linear, log):
                 _uniform(axes, of_variant["position"].max() + 1)
-                if variant != "d":
+                if variant != "d" and axes is log:
                     _curves(axes, measured, VARIANTS["d"].colour, (THIN, THIN), bands=False)
                 _curves(axes, of_variant, VARIANTS[variant].colour)
             linear.set_ylim(bottom=0)
@@ -66,7 +66,7 @@ def fig1(profiles: pd.DataFrame) -> Figure:
         axes.set_xlabel("token position")
     figure.supylabel(SHARE)
     entries = [
-        Line2D([], [], color=VARIANTS["d"].colour, linewidth=THIN, label="measured influence (d), repeated"),
+        Line2D([], [], color=VARIANTS["d"].colour, linewidth=THIN, label="measured influence (d), repeated in (a) to (c)"),
         Line2D([], [], label="uniform", **UNIFORM),
     ]
     legend(figure, entries, title=_setting(shown))
