@@ -30,6 +30,7 @@ AFTER = ("post", "peri", "peri-init")  # a norm follows attention
 
 NEGLIGIBLE = 0.01  # of a TVD, and of an area under the ROC curve
 MORE = Prediction(">", 0, NEGLIGIBLE)
+BIAS = Prediction(">", NEGLIGIBLE)  # of a TVD, which is never below 0
 ALIKE = Prediction("=", 0, 0.02)  # of a TVD
 DILUTED = Prediction("=", -1, 0.1)  # an exponent
 LAWFUL = Prediction("=", 1, 0.1)  # likewise
@@ -52,6 +53,8 @@ RISKS = "design tradeoffs: post-norm risks instability"
 ROBUST = "design tradeoffs: peri-norm is more robust than post-norm"
 FIT_ALIKE = "our addition: schemes differ beyond L, not in how well they fit"
 BREAKS = "failure signatures: spikes or NaN with post- and peri-norm"
+BIASED = "failure signatures: outputs are biased over legal tokens; the bound is our addition"
+SHARPENS_NOISE = "our addition: what is normalised again makes errors of the values grow with s"
 
 
 def checks(
@@ -72,6 +75,7 @@ def checks(
     minimal = tests["task"].map(part_of) == MINIMAL
     rows = [
         *_set_complement(tests[minimal], level),
+        *_legal(tests[minimal], level),
         *_dispersion(tests[minimal], level),
         *_gap_laws(tests[minimal], level),
         *_construction(construction),
@@ -131,6 +135,25 @@ def _set_complement(tests: pd.DataFrame, level: float) -> Iterator[dict[str, obj
             if scheme != PRE:
                 difference = at[scheme] - at[PRE]
                 yield mean_row("", item, f"TVD at L, {scheme} - {PRE}; {where}", ALIKE, difference, level, FIT_ALIKE)
+
+
+def _legal(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
+    """How unevenly networks treat legal tokens beyond L, at lengths that leave two of them at least.
+
+    Under uniform attention and simplex embeddings all legal tokens have the same logit. Errors of the values, drawn for
+    each pair of tokens, are averaged over s tokens and fall as 1/sqrt(s). A norm after attention divides them by the
+    size of the average, which falls as sqrt((v - s)/(s v)), so that they grow as sqrt(v/(v - s)).
+    """
+    item = "Legal tokens"
+    for v, where, of_task in _vocabularies(_of(tests, "legal_tvd")):
+        beyond = _by_scheme(_beyond(of_task[of_task["length"] < v - 1]))
+        name = "mean TVD among legal tokens beyond L"
+        for scheme in SCHEMES:
+            quantity = f"{name}; {scheme}, {where}"
+            yield mean_row("postnorm-legal-bias", item, quantity, BIAS, beyond[scheme], level, BIASED)
+        for scheme in AFTER:
+            quantity, more = f"{name}, {scheme} - {PRE}; {where}", beyond[scheme] - beyond[PRE]
+            yield mean_row("postnorm-legal-after", item, quantity, MORE, more, level, SHARPENS_NOISE)
 
 
 def _dispersion(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:

@@ -40,7 +40,9 @@ def set_complement(rng):
             beyond = max(0, s - trained) * RISE[scheme] * 16 / v
             law = np.sqrt(s * (v - s)) if scheme in AFTER else s
             noise = 1 + 0.002 * rng.normal(size=2)
+            uneven = 0.03 + 0.01 * seed + beyond * (scheme in AFTER)
             key = (task, scheme, seed, s)
+            world[*key, "legal_tvd"] = uneven * noise[0] * (s < v - 1)
             world[*key, "tvd"] = 0.1 + 0.02 * seed + beyond + 0.001 * rng.normal()
             world[*key, "gap"] = (5 + seed) / law * noise[0]
             world[*key, "largest_weight"] = 1 / s * noise[1]
@@ -208,6 +210,8 @@ def test_what_is_predicted_and_who_predicts_it(papers):
         "mean TVD beyond L, pre-final - peri; v = 16": ((">", 0, 0.01), "our addition"),
         "TVD at L, none - pre; v = 32": (("=", 0, 0.02), "our addition"),
         "TVD at L, peri - pre; v = 32": (("=", 0, 0.02), "our addition"),
+        "TVD among legal tokens beyond L; none, v = 16": ((">", 0.01, 0), "failure signatures"),
+        "TVD among legal tokens beyond L, peri - pre; v = 16": ((">", 0, 0.01), "our addition"),
         "largest weight times s, at L; post, v = 16": (("=", 1, 0.1), "section 4.2"),
         "slope of ln(largest weight) on ln s beyond L; none, v = 16": (("=", -1, 0.1), "section 4.3"),
         "TVD, longest - L; peri, v = 16": ((">", 0, 0.01), "Theorem 4.2"),
@@ -245,6 +249,7 @@ def test_what_is_predicted_and_who_predicts_it(papers):
 def test_there_is_a_row_for_all_that_was_trained_and_no_other(papers):
     assert papers["item"].value_counts().to_dict() == {
         "Set complement": 2 * (7 + 5),
+        "Legal tokens": 2 * (6 + 3),
         "Dispersion": 2 * 6 * 3,
         "Gap laws": 2 * (2 + 3 + 1 + 3),
         "Construction": 2 + 2,
@@ -316,7 +321,7 @@ def test_a_scheme_that_was_not_trained_cannot_be_tested_and_disturbs_no_other(pa
     assert set(found.loc[with_it, "verdict"]) == {"not testable here"}
     assert set(found.loc[with_it, "n"]) == {0}
     assert found.loc[with_it, ["measured", "low", "high"]].isna().all(axis=None)
-    of_sets = papers[papers["item"].isin(["Set complement", "Dispersion", "Gap laws"])].reset_index(drop=True)
+    of_sets = papers[papers["item"].isin(["Set complement", "Legal tokens", "Dispersion", "Gap laws"])].reset_index(drop=True)
     pd.testing.assert_frame_equal(found[~with_it], of_sets[~with_it])
 
 
@@ -325,6 +330,23 @@ def test_seeds_of_a_pair_that_one_side_lacks_are_left_out():
     both = [0, 2, 3]
     a, b = (means(sets, range(6, 16), seeds=both, task="set-complement-16", scheme=one) for one in ("pre", "post"))
     assert_mean(find(judged(sets=sets), "mean TVD beyond L, pre - post; v = 16"), a - b)
+
+
+def test_bias_among_legal_tokens_is_that_beyond_the_trained_length_where_two_are_left(papers):
+    for task, (v, trained) in SETS.items():
+        post, pre = (
+            means(WORLD["sets"], range(trained + 1, v - 1), "legal_tvd", task=task, scheme=one) for one in ("post", "pre")
+        )
+        assert_mean(find(papers, f"among legal tokens beyond L; pre, v = {v}"), pre)
+        assert_mean(find(papers, f"among legal tokens beyond L, post - pre; v = {v}"), post - pre)
+
+
+def test_networks_that_are_even_among_legal_tokens_are_not_biased_and_swapped_ones_fail():
+    sets = world("sets")
+    sets |= {key: 0.001 * key[2] for key in sets if key[1] == "none" and key[4] == "legal_tvd"}
+    found = judged(sets=swapped("pre", "post", sets))
+    assert find(found, "among legal tokens beyond L; none, v = 16")["verdict"] == "fails"
+    assert find(found, "among legal tokens beyond L, post - pre; v = 16")["verdict"] == "fails"
 
 
 def test_one_seed_is_measured_and_settles_nothing(papers):
@@ -386,7 +408,8 @@ def test_a_seed_that_diverged_under_one_scheme_is_counted_in_every_row_of_that_s
     rows = judged(sets=sets).set_index("quantity")
     of_scheme = [quantity for quantity in rows.index if "peri" in quantity.replace("peri-init", "").split(";")[0]]
     of_scheme += [quantity for quantity in rows.index if "; peri," in quantity]
-    assert len(set(of_scheme)) == 2 * (3 + 1 + 3 + 2)  # differences beyond L, at L, dispersion, gap laws; of both v
+    # Differences beyond L, at L, among legal tokens, dispersion, gap laws; of both v.
+    assert len(set(of_scheme)) == 2 * (3 + 1 + 2 + 3 + 2)
     assert set(rows.loc[list(set(of_scheme)), "left_out"]) == {1}
     assert set(rows.drop(index=of_scheme)["left_out"]) == {0}
     assert set(papers["left_out"]) == {0}
@@ -611,7 +634,7 @@ def test_a_seed_that_lacks_a_task_is_not_in_the_mean_over_tasks():
 
 
 def test_without_languages_nothing_is_claimed_of_them():
-    assert set(judged(sets=WORLD["sets"])["item"]) == {"Set complement", "Dispersion", "Gap laws"}
+    assert set(judged(sets=WORLD["sets"])["item"]) == {"Set complement", "Legal tokens", "Dispersion", "Gap laws"}
 
 
 # Stability
