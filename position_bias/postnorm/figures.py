@@ -34,37 +34,45 @@ LAWS: dict[str, tuple[str, str, Any]] = {  # of the gap: the scheme that it is f
 
 
 def set_complement(tests: pd.DataFrame, level: float) -> Figure:
-    """Distance to the target against the tokens present, a panel a vocabulary; trained lengths are shaded.
+    """Distance to the target against the tokens present, a column a vocabulary; trained lengths are shaded.
 
-    Lines are means over seeds with bands of t-intervals. Over them stand the laws of the gap, each with the constant
-    that fits one scheme at trained lengths. Dotted is a guess, s/v.
+    Above it is among all tokens, below among the legal ones alone. Lines are means over seeds with bands of
+    t-intervals. Over those above stand the laws of the gap, each with the constant that fits one scheme at trained
+    lengths. Dotted is a guess, s/v.
     """
     tasks = _by_vocabulary(tests)
     schemes = present(tests["scheme"], LOOKS)
     figure, grid = plt.subplots(
-        1,
+        2,
         len(tasks),
-        figsize=(PAGE, 2.8),
-        sharey=True,
+        figsize=(PAGE, 4.3),
+        sharex="col",
+        sharey="row",
+        height_ratios=(3, 2),
         squeeze=False,
-        label="Total variation distance against the tokens present by placement of norms, a panel for each vocabulary",
+        label="Total variation distance against the tokens present by placement of norms, a column for each vocabulary",
     )
     row = list(grid[0])
-    for axes, (v, of_task) in zip(row, tasks.items(), strict=True):
+    for axes, below, (v, of_task) in zip(row, grid[1], tasks.items(), strict=True):
         for scheme, look in schemes.items():
             band(axes, _of(of_task, scheme, "tvd"), "length", level, look, every=max(1, v // MARKS))
+            band(below, _of(of_task, scheme, "legal_tvd"), "length", level, look, every=max(1, v // MARKS))
         for law, (scheme, _, style) in LAWS.items():
             if scheme in schemes:
                 axes.plot(*_law_of(of_task, scheme, law, v), style, color=REFERENCE, linewidth=1, zorder=3)
         _shade_trained(axes, of_task)
+        _shade_trained(below, of_task)
         axes.set_title(f"trained, $v = {v}$")
         s = np.arange(1, v)
         axes.plot(s, s / v, ":", color=REFERENCE, linewidth=0.8, zorder=0)
         axes.set_xlim(1, v - 1)
         axes.set_ylim(0, 1)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axes.set_xlabel(PRESENT)
+        below.set_xlabel(PRESENT)
     row[0].set_ylabel(TVD)
+    grid[1, 0].set_ylim(bottom=0)
+    grid[1, 0].set_ylabel("the same among\nlegal tokens alone")
+    figure.align_ylabels()
     fits = [
         Line2D([], [], color=REFERENCE, linestyle=style, label=f"{name}, fitted to {LOOKS[scheme].name}")
         for scheme, name, style in LAWS.values()

@@ -321,7 +321,8 @@ def test_a_scheme_that_was_not_trained_cannot_be_tested_and_disturbs_no_other(pa
     assert set(found.loc[with_it, "verdict"]) == {"not testable here"}
     assert set(found.loc[with_it, "n"]) == {0}
     assert found.loc[with_it, ["measured", "low", "high"]].isna().all(axis=None)
-    of_sets = papers[papers["item"].isin(["Set complement", "Legal tokens", "Dispersion", "Gap laws"])].reset_index(drop=True)
+    of_sets = papers["item"].isin(["Set complement", "Legal tokens", "Dispersion", "Gap laws"])
+    of_sets = papers[of_sets].reset_index(drop=True)
     pd.testing.assert_frame_equal(found[~with_it], of_sets[~with_it])
 
 
@@ -334,9 +335,8 @@ def test_seeds_of_a_pair_that_one_side_lacks_are_left_out():
 
 def test_bias_among_legal_tokens_is_that_beyond_the_trained_length_where_two_are_left(papers):
     for task, (v, trained) in SETS.items():
-        post, pre = (
-            means(WORLD["sets"], range(trained + 1, v - 1), "legal_tvd", task=task, scheme=one) for one in ("post", "pre")
-        )
+        lengths = range(trained + 1, v - 1)
+        post, pre = (means(WORLD["sets"], lengths, "legal_tvd", task=task, scheme=one) for one in ("post", "pre"))
         assert_mean(find(papers, f"among legal tokens beyond L; pre, v = {v}"), pre)
         assert_mean(find(papers, f"among legal tokens beyond L, post - pre; v = {v}"), post - pre)
 

@@ -38,7 +38,7 @@ def set_complement(v=8, seeds=3, schemes=SCHEMES, trained=3, **columns):
     for scheme, seed in product(schemes, range(seeds)):
         gap = theory.law_gap(law(scheme), s, v, C[scheme]) * rng.uniform(0.9, 1.1)
         tvd = theory.total_variation(s, v, gap)
-        values = {"tvd": tvd, "legal_tvd": 0 * tvd, "leak": tvd, "gap": gap, "largest_weight": 1.3 / s}
+        values = {"tvd": tvd, "legal_tvd": tvd / 9, "leak": tvd, "gap": gap, "largest_weight": 1.3 / s}
         rows += [
             pd.DataFrame({"scheme": scheme, "seed": seed, "length": s, "quantity": name, "value": value})
             for name, value in values.items()
@@ -132,13 +132,15 @@ def test_the_fit_finds_the_constant_of_a_law_that_holds(law, v, trained, constan
 def test_distance_against_tokens_present_with_the_laws_that_fit(seeds):
     table = pd.concat([set_complement(16, seeds, trained=5), set_complement(8, seeds)])
     figure = figures.set_complement(table, 0.95)
-    assert [axes.get_title() for axes in figure.axes] == ["trained, $v = 8$", "trained, $v = 16$"]
-    for axes, v, trained in zip(figure.axes, (8, 16), (3, 5), strict=True):
+    above, below = np.reshape(figure.axes, (2, 2))
+    assert [axes.get_title() for axes in above] == ["trained, $v = 8$", "trained, $v = 16$"]
+    for axes, legal, v, trained in zip(above, below, (8, 16), (3, 5), strict=True):
         of_task = table[table["task"] == f"set-complement-{v}"]
         for scheme, look in figures.LOOKS.items():
             chosen = of_task[(of_task["scheme"] == scheme) & (of_task["quantity"] == "tvd")]
             means = chosen.groupby("length")["value"].mean()
             np.testing.assert_allclose(lines(axes, look.colour, points=v - 1), [means])
+            np.testing.assert_allclose(lines(legal, look.colour, points=v - 1), [means / 9])
         assert len(axes.collections) == (0 if seeds == 1 else len(SCHEMES))  # bands
         for style_of_law, scheme in (("--", "none"), ("-.", "peri")):
             (fitted,) = [line for line in axes.lines if line.get_linestyle() == style_of_law]
@@ -157,7 +159,7 @@ def test_set_complement_copes_with_missing_schemes_and_with_gaps_below_0():
     table = set_complement(schemes=("none", "post"))
     table.loc[table["quantity"] == "gap", "value"] *= -1
     figure = figures.set_complement(table, 0.95)
-    assert [axes.get_title() for axes in figure.axes] == ["trained, $v = 8$"]
+    assert [axes.get_title() for axes in figure.axes] == ["trained, $v = 8$", ""]
     assert texts(figure.legends[1]) == ["$g = C/s$, fitted to no norm", "guess"]
     assert_legible(figure)
 
