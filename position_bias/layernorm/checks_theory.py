@@ -9,7 +9,7 @@ simulated, but with values of the closed forms and errors of earlier simulations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, product
 from math import sqrt
 
@@ -18,8 +18,8 @@ import pandas as pd
 
 from position_bias.attention import Array
 from position_bias.layernorm import theory
-from position_bias.layernorm.simulation import Norm, Simulated
-from position_bias.layernorm.tables import RESIDUALS, Sampling
+from position_bias.layernorm.simulation import MaskName, Norm, Simulated
+from position_bias.layernorm.tables import ALIKE, MASKS, PROFILES, RESIDUALS, Sampling
 from position_bias.recency import FIRST_ROW, mean_size, recency, relative_recency
 from position_bias.verdicts import verdict
 from position_bias.verdicts.verdict import Prediction
@@ -33,6 +33,7 @@ SAME = Prediction("=", 0, NEGLIGIBLE)
 
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8)  # those of the paper's first version
 LAYERS = 4  # and its depth
+DEEPER = range(2, LAYERS + 1)  # layers that the mask can tell positions apart in
 DEEP, DEEP_ALPHA = 12, 0.2  # our addition: as deep as small language models
 SHARED = 0.6  # anisotropy along all ones
 SCALED = (0.0, 0.2, 0.6)  # anisotropies at which scaling by 1/sqrt(d) is judged
@@ -47,6 +48,12 @@ GRID = tuple(product((0.0, 0.1, 0.3, 0.5, 0.7, 0.9), (0.0, 0.5, 1.0, 2.0), (0.0,
 OURS = "our addition"
 THEOREM = "theorem on layer 2"
 REVIEW = "the paper as its review page reports it"
+TRENDS = {  # how moments bias the scores by themselves
+    "anisotropy rises": RISES,
+    "anisotropy falls": FALLS,
+    "length rises": FALLS,
+    "length falls": RISES,
+}
 
 
 def table(
@@ -77,6 +84,8 @@ def statements(sampling: Sampling, limit_tokens: int) -> tuple[Iterator[dict[str
         _scaling(runs),
         _anisotropy(runs),
         _published(runs),
+        _full_mask(runs),
+        _moments(runs),
     )
 
 
@@ -98,6 +107,10 @@ class Runs:
         """Recency of each sequence; layers count from 1."""
         return self.seen[norm, rho, alpha].recency[:, layer - 1]
 
+    def of_profile(self, profile: str, mask: MaskName, rho: float, layer: int) -> Array:
+        """Recency of each sequence whose embeddings have the moments of a profile, with RMSNorm; layers count from 1."""
+        return _profile(self.sampling, profile, mask, rho).recency[:, layer - 1]
+
     @property
     def noise(self) -> float:
         """Four standard errors of a mean cosine, whose deviation is about 1/sqrt(d) for one pair of tokens."""
@@ -106,6 +119,11 @@ class Runs:
     def close(self, layers: int = 1) -> Prediction:
         """Theory is right up to 1/d a layer that attends, and to the noise of the simulation."""
         return Prediction("<", layers / self.sampling.width + self.noise)
+
+
+@cache
+def _profile(sampling: Sampling, profile: str, mask: MaskName, rho: float) -> Simulated:
+    return sampling.run_profile(profile, mask, rho, LAYERS)
 
 
 def _mean(
@@ -365,3 +383,53 @@ def _published(runs: Runs) -> Iterator[dict[str, object]]:
         quantity = f"recency of layer {layer}; RMSNorm, residual {rho:g}, anisotropy 0"
         values = [runs.recency("rms", rho, 0.0, layer)]
         yield _mean(runs, claim, item, quantity, NO_RECENCY, values, source)
+
+
+def _full_mask(runs: Runs) -> Iterator[dict[str, object]]:
+    """The control: where every token reads every other and embeddings are alike, nothing tells positions apart."""
+    item, claim = "Full mask", "layernorm-full-mask"
+    for rho in RESIDUALS:
+        values = [runs.of_profile(ALIKE, "full", rho, layer) for layer in DEEPER]
+        quantity = f"recency of layers 2-{LAYERS}; RMSNorm, full mask, residual {rho:g}, embeddings alike"
+        yield _mean(runs, claim, item, quantity, SAME, values, f"{OURS}: by symmetry; the margin is our addition")
+
+
+def _moments(runs: Runs) -> Iterator[dict[str, object]]:
+    """Embeddings whose first and second moments depend on the position, as the referee's premise has them.
+
+    In layer 1 the cosine of two tokens is sqrt(alpha_i alpha_j), so that recent keys score higher where anisotropy
+    rises. A residual connection carries that on. It also leaves a long token more of itself and less of what all
+    attend to, so that keys score lower where they are long. What the mask does comes on top.
+    """
+    item = "Moments by position"
+    for mask, rho in product(MASKS, RESIDUALS):
+        away = []
+        for profile in PROFILES:
+            seen = [runs.of_profile(profile, mask, rho, layer).mean() for layer in range(1, LAYERS + 1)]
+            away.append(np.abs(seen - runs.sampling.expected_of_profile(profile, mask, rho, LAYERS)).max())
+        quantity = (
+            f"largest distance of the recency of layers 1-{LAYERS} from the recursion; {mask} mask, residual {rho:g}"
+        )
+        source = f"{OURS}: recursion; bound 1/d a layer and 4 standard errors"
+        yield verdict.exact_row("", item, quantity, runs.close(LAYERS), away, source)
+    layers = f"recency of layers 2-{LAYERS}"
+    for profile, trend in TRENDS.items():
+        kept = [runs.of_profile(profile, "full", 1.0, layer) for layer in DEEPER]
+        source = f"{OURS}: sign by the recursion"
+        yield _mean(runs, "layernorm-moments", item, f"{layers}; {profile}, full mask, residual 1", trend, kept, source)
+        lost = [runs.of_profile(profile, "full", 0.0, layer) for layer in DEEPER]
+        more = [with_one - without for with_one, without in zip(kept, lost, strict=True)]
+        quantity = f"{layers}, residual 1 less without; {profile}, full mask"
+        source = f"{OURS}: without a residual connection all tokens become the same average"
+        yield _mean(runs, "layernorm-moments", item, quantity, trend, more, source)
+    for rho in RESIDUALS:
+        added = [
+            runs.of_profile(profile, "causal", rho, layer) - runs.of_profile(profile, "full", rho, layer)
+            for profile, layer in product(PROFILES, DEEPER)
+        ]
+        quantity = f"{layers}, causal mask less full mask; residual {rho:g}, all profiles"
+        yield _mean(runs, "layernorm-mask-adds", item, quantity, RISES, added, f"{OURS}: sign by the recursion")
+    for profile in TRENDS:
+        values = [runs.of_profile(profile, "causal", 1.0, layer) for layer in DEEPER]
+        quantity, source = f"{layers}; {profile}, causal mask, residual 1", f"{REVIEW}: the premise on moments"
+        yield _mean(runs, "layernorm-premise", item, quantity, RISES, values, source)

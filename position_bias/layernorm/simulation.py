@@ -1,6 +1,7 @@
 """This module simulates causal decoders without positional encoding: without parameters, and with random weights.
 
-Embeddings are exchangeable, so whatever depends on position comes from the causal mask. Axes: B sequences of a batch,
+Embeddings are exchangeable unless their moments are asked to depend on the position, so whatever else depends on it
+comes from the causal mask. Axes: B sequences of a batch,
 L layers, n tokens, d coordinates, H heads.
 """
 
@@ -16,12 +17,19 @@ from torch import Tensor
 from torch.nn import functional
 
 from position_bias.attention import Array, uneven_heads
-from position_bias.layernorm.theory import checked_anisotropy, checked_residual, checked_strength
+from position_bias.layernorm.theory import (
+    checked_anisotropy,
+    checked_embedding_length,
+    checked_residual,
+    checked_strength,
+)
 from position_bias.recency import mean_relative_position, recency, recency_weights, relative_recency
 from position_bias.running import runtime
 
 Norm = Literal["none", "rms", "layer"]
 Common = Literal["sequence", "ones"]
+MaskName = Literal["causal", "full"]
+ByPosition = float | tuple[float, ...]  # one number for all tokens, or one for each
 
 NORMS: tuple[Norm, ...] = ("none", "rms", "layer")
 BATCH = 2**20  # numbers that a tensor of a batch holds, at most: it stays in the cache
@@ -29,10 +37,10 @@ BATCH = 2**20  # numbers that a tensor of a batch holds, at most: it stays in th
 
 @dataclass(frozen=True)
 class Decoder:
-    """Layers x <- rho x + softmax(s y y^T) y, the softmax causal, with y the norm of x to length 1.
+    """Layers x <- rho x + softmax(s y y^T) y, with y the norm of x to length 1.
 
-    So a score <y_i, y_j> is a cosine, and logits are LayerNorm's with 1/d for a strength of 1, with 1/sqrt(d) for one
-    of sqrt(d). Raises ValueError for what no decoder can be.
+    The softmax is over earlier tokens and the token itself, or, with a full mask, over all of them. A score <y_i, y_j>
+    is a cosine, and logits are LayerNorm's with 1/d for a strength of 1, with 1/sqrt(d) for one of sqrt(d). Raises ValueError for what no decoder can be.
     """
 
     tokens: int
@@ -42,6 +50,7 @@ class Decoder:
     strength: float  # s
     norm: Norm
     placement: Literal["pre", "post"] = "pre"  # post: the norm is of the sum, and the next layer's x is normed, too
+    mask: MaskName = "causal"
 
     def __post_init__(self) -> None:
         _check_sizes(tokens=self.tokens, width=self.width, layers=self.layers)
@@ -50,6 +59,8 @@ class Decoder:
         _check_norm(self.norm)
         if self.placement not in ("pre", "post"):
             raise ValueError(f"placement = {self.placement!r} is not known; use 'pre' or 'post'")
+        if self.mask not in ("causal", "full"):
+            raise ValueError(f"mask = {self.mask!r} is not known; use 'causal' or 'full'")
 
 
 @dataclass(frozen=True)
@@ -61,11 +72,19 @@ class Simulated:
     recency: Array  # [sequences, L], of the scores of each sequence
 
 
-def simulate(decoder: Decoder, alpha: float, sequences: int, seed: int, common: Common = "sequence") -> Simulated:
-    """Return what `sequences` random sequences of anisotropy `alpha` score in every layer.
+def simulate(
+    decoder: Decoder,
+    alpha: ByPosition,
+    sequences: int,
+    seed: int,
+    common: Common = "sequence",
+    lengths: ByPosition = 1.0,
+) -> Simulated:
+    """Return what `sequences` random sequences of anisotropy `alpha` and `lengths` of embeddings score in every layer.
 
-    `common` is the direction that tokens share: drawn anew for each sequence, or all ones. Decoders of one size see the
-    same embeddings for the same seed, so that they compare in pairs. Raises ValueError below 2 sequences.
+    Both may differ by position, as `theory.embedded` has them. `common` is the direction that tokens share: drawn anew
+    for each sequence, or all ones. Decoders of one size see the same embeddings for the same seed, so that they compare
+    in pairs. Raises ValueError below 2 sequences.
     """
     if sequences < 2:
         raise ValueError(f"sequences = {sequences}: a standard error needs at least 2")
@@ -76,7 +95,7 @@ def simulate(decoder: Decoder, alpha: float, sequences: int, seed: int, common: 
     generator = torch.Generator().manual_seed(seed)
     done = 0
     for batch in _batches(sequences, n * max(n, width)):
-        x = embeddings(batch, n, width, alpha, generator, common)
+        x = embeddings(batch, n, width, alpha, generator, common, lengths)
         for layer, S in enumerate(_scores(decoder, x)):
             scores.add(layer, done, S)
             values[done : done + batch, layer] = (S.view(batch, -1) @ weights).numpy()
@@ -85,14 +104,23 @@ def simulate(decoder: Decoder, alpha: float, sequences: int, seed: int, common: 
 
 
 def embeddings(
-    batch: int, n: int, width: int, alpha: float, generator: torch.Generator, common: Common | Tensor = "sequence"
+    batch: int,
+    n: int,
+    width: int,
+    alpha: ByPosition,
+    generator: torch.Generator,
+    common: Common | Tensor = "sequence",
+    lengths: ByPosition = 1.0,
 ) -> Tensor:
-    """Draw unit vectors of expected pairwise cosine `alpha`, `[batch, n, width]`, float32.
+    """Draw vectors of some `lengths` and expected pairwise cosine `alpha`, `[batch, n, width]`, float32.
 
-    Gaussian tokens plus sqrt(alpha / (1 - alpha)) times a common direction, normed. A tensor `[width]` as `common` is
-    the direction of all sequences.
+    Gaussian tokens plus sqrt(alpha / (1 - alpha)) times a common direction, normed, times their length. With an alpha
+    for each token, two of them have the cosine sqrt(alpha_i alpha_j). A tensor `[width]` as `common` is the direction
+    of all sequences. Raises ValueError where alphas or lengths are not one, nor one for each token.
     """
-    shift = (checked_anisotropy(alpha) / (1 - alpha)) ** 0.5
+    shares = np.array([checked_anisotropy(share) for share in _by_position("alpha", alpha, n)])
+    sizes = [checked_embedding_length(length) for length in _by_position("lengths", lengths, n)]
+    shift = torch.from_numpy(np.sqrt(shares / (1 - shares))).float()[:, None]
     own = torch.randn(batch, n, width, generator=generator)
     if isinstance(common, Tensor):
         shared = common
@@ -102,7 +130,16 @@ def embeddings(
         shared = torch.ones(width)
     else:
         raise ValueError(f"common = {common!r} is not known; use 'sequence' or 'ones'")
-    return functional.normalize(own + shift * shared, dim=-1)
+    directions = functional.normalize(own + shift * shared, dim=-1)
+    return directions if lengths == 1.0 else torch.tensor(sizes)[:, None] * directions
+
+
+def _by_position(name: str, values: ByPosition, n: int) -> tuple[float, ...]:
+    if not isinstance(values, tuple):
+        return (values,)
+    if len(values) != n:
+        raise ValueError(f"{name} has {len(values)} values for {n} tokens; give one, or one for each")
+    return values
 
 
 def direction(x: Tensor, norm: Norm) -> Tensor:
@@ -114,7 +151,7 @@ def direction(x: Tensor, norm: Norm) -> Tensor:
 
 def _scores(decoder: Decoder, x: Tensor) -> Iterator[Tensor]:
     """Scores of each layer, `[B, n, n]`."""
-    mask = _mask(decoder.tokens)
+    mask = _mask(decoder.tokens) if decoder.mask == "causal" else torch.zeros(decoder.tokens, decoder.tokens)
     for left in reversed(range(decoder.layers)):
         y = direction(x, decoder.norm)
         S = y @ y.mT

@@ -14,14 +14,29 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from position_bias.attention import Array
+from position_bias.attention import Array, causal_mask, full_mask
 from position_bias.layernorm import theory
-from position_bias.layernorm.simulation import NORMS, Common, Decoder, Norm, Simulated, simulate
+from position_bias.layernorm.simulation import (
+    NORMS,
+    ByPosition,
+    Common,
+    Decoder,
+    MaskName,
+    Norm,
+    Simulated,
+    simulate,
+)
 from position_bias.recency import mean_size, recency, relative_recency
 from position_bias.statistics import mean_and_interval
 
 RESIDUALS = (0.0, 1.0)  # without and as usual
 WIDER_RESIDUALS = (0.0, 0.5, 1.0, 2.0)
+
+ALIKE = "alike"
+ANISOTROPIES, LENGTHS = (0.0, 0.8), (0.5, 2.0)  # at the ends of profiles; the former those of the first version's grid
+PROFILES = (ALIKE, "anisotropy rises", "anisotropy falls", "length rises", "length falls")  # of embeddings by position
+PROFILE_ANISOTROPY = 0.2  # where it is alike at every position
+MASKS: tuple[MaskName, ...] = ("causal", "full")
 
 
 @dataclass(frozen=True)
@@ -52,6 +67,36 @@ class Sampling:
         """Run one decoder on embeddings of anisotropy `alpha` (`simulation.simulate`)."""
         decoder = Decoder(self.tokens, self.width, layers, residual, self.strength, norm, placement)
         return simulate(decoder, alpha, self.sequences, self.seed, common)
+
+    def run_profile(self, profile: str, mask: MaskName, residual: float, layers: int) -> Simulated:
+        """Run one decoder with RMSNorm on embeddings whose `moments` are those of a profile."""
+        alphas, lengths = moments(profile, self.tokens)
+        decoder = Decoder(self.tokens, self.width, layers, residual, self.strength, "rms", mask=mask)
+        return simulate(decoder, alphas, self.sequences, self.seed, lengths=lengths)
+
+    def expected_of_profile(self, profile: str, mask: MaskName, residual: float, layers: int) -> Array:
+        """Return the recency of each layer of the same decoder by the recursion, `[layers]`."""
+        alphas, lengths = (np.broadcast_to(values, self.tokens) for values in moments(profile, self.tokens))
+        admitted = {"causal": causal_mask, "full": full_mask}[mask](self.tokens)
+        gram = theory.embedded(alphas, lengths)
+        return recency(theory.recursion(gram, admitted, residual, self.strength, layers, "pre"))
+
+
+def moments(profile: str, n: int) -> tuple[ByPosition, ByPosition]:
+    """Anisotropies and lengths of embeddings in a profile: one number for all of n tokens, or one for each.
+
+    Anisotropy goes evenly from one of ANISOTROPIES to the other, length by even factors from one of LENGTHS to the
+    other; what does not change is PROFILE_ANISOTROPY and 1. Raises ValueError for an unknown profile.
+    """
+    if profile not in PROFILES:
+        raise ValueError(f"profile = {profile!r} is not known; use one of {', '.join(PROFILES)}")
+    rising = {"anisotropy": np.linspace(*ANISOTROPIES, n), "length": np.geomspace(*LENGTHS, n)}
+    what, _, trend = profile.partition(" ")
+    values = {name: tuple(map(float, of if trend == "rises" else of[::-1])) for name, of in rising.items()}
+    return (
+        values[what] if what == "anisotropy" else PROFILE_ANISOTROPY,
+        values[what] if what == "length" else 1.0,
+    )
 
 
 def score_maps(
@@ -157,3 +202,19 @@ def _depths(
             "low": float(low[layer]),
             "high": float(high[layer]),
         }
+
+
+def moments_curves(sampling: Sampling, layers: int) -> pd.DataFrame:
+    """Return recency of the scores of each layer with RMSNorm and residual 1, by mask and profile of the embeddings.
+
+    Columns mask (causal, full), profile (of PROFILES), layer (from 1), predicted (by the recursion), measured, low,
+    high.
+    """
+    rows = []
+    for mask, profile in product(MASKS, PROFILES):
+        values = sampling.run_profile(profile, mask, 1.0, layers).recency
+        measured, low, high = mean_and_interval(values, sampling.level)
+        expected = sampling.expected_of_profile(profile, mask, 1.0, layers)
+        columns = {"predicted": expected, "measured": measured, "low": low, "high": high}
+        rows.append(pd.DataFrame({"mask": mask, "profile": profile, "layer": np.arange(1, layers + 1), **columns}))
+    return pd.concat(rows, ignore_index=True)

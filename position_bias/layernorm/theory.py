@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from position_bias.attention import Array, causal_mask, checked_length, masked_softmax
+from position_bias.attention import Array, Mask, causal_mask, checked_length, masked_softmax
 
 Placement = Literal["none", "pre", "post"]
 
@@ -79,19 +79,42 @@ def second_scores(n: int, alpha: float, rho: float, strength: float, *, norm: bo
 
 
 def gram_recursion(n: int, alpha: float, rho: float, strength: float, layers: int, norm: Placement) -> Array:
+    """Return scores of every layer, `[layers, n, n]`, of embeddings that are alike at every position (`recursion`).
+
+    Layers 1 and 2 are the closed forms.
+    """
+    alphas = np.full(checked_length(n), checked_anisotropy(alpha))
+    return recursion(embedded(alphas, np.ones(n)), causal_mask(n), rho, strength, layers, norm)
+
+
+def embedded(alphas: npt.ArrayLike, lengths: npt.ArrayLike) -> Array:
+    """Return the expected Gram matrix of embeddings whose moments depend on the position, `[n]`, `[n]` -> `[n, n]`.
+
+    Token i has length l_i and a share alpha_i of its square along the common direction, so that two tokens have the
+    product l_i l_j sqrt(alpha_i alpha_j). Raises ValueError for shares outside [0, 1) and lengths not above 0.
+    """
+    roots = np.sqrt([checked_anisotropy(alpha) for alpha in np.asarray(alphas, np.float64)])
+    sizes = np.array([checked_embedding_length(length) for length in np.asarray(lengths, np.float64)])
+    gram = np.outer(roots * sizes, roots * sizes)
+    np.fill_diagonal(gram, sizes**2)
+    return gram
+
+
+def recursion(gram: Array, mask: Mask, rho: float, strength: float, layers: int, norm: Placement) -> Array:
     """Return scores of every layer, `[layers, n, n]`, by recursion on the Gram matrix G of the residual stream.
 
-    With D the square roots of its diagonal, y has the Gram matrix D^-1 G D^-1, and the stream becomes M x with
-    M = rho + P D^-1 (pre), or (rho + P) D^-1 (post, where the norm is of the sum); without norm, D = 1. Layers 1 and 2
-    are the closed forms. Raises ValueError for `norm` unknown or `layers` below 1.
+    `gram` is that of the embeddings, and `mask` says which keys a query may read. With D the square roots of the
+    diagonal of G, y has the Gram matrix D^-1 G D^-1, and the stream becomes M x with M = rho + P D^-1 (pre), or
+    (rho + P) D^-1 (post, where the norm is of the sum); without norm, D = 1. Raises ValueError for `norm` unknown or
+    `layers` below 1.
     """
     if norm not in PLACEMENTS:
         raise ValueError(f"norm = {norm!r} is not known; use one of {', '.join(PLACEMENTS)}")
     if layers < 1:
         raise ValueError(f"layers = {layers}: must be at least 1")
-    mask, own = causal_mask(n), checked_residual(rho) * np.eye(n)
+    n = len(gram)
+    own = checked_residual(rho) * np.eye(n)
     checked_strength(strength)
-    gram = checked_anisotropy(alpha) + (1 - alpha) * np.eye(n)
     scores = np.empty((layers, n, n))
     for layer in range(layers):
         size = np.ones(n) if norm == "none" else np.sqrt(np.diagonal(gram))
@@ -136,6 +159,13 @@ def checked_anisotropy(alpha: float) -> float:
     if not 0 <= alpha < 1:
         raise ValueError(f"alpha = {alpha}: the expected cosine of two tokens lies in [0, 1)")
     return alpha
+
+
+def checked_embedding_length(length: float) -> float:
+    """Return `length` if it is finite and above 0: what has no length has no direction either."""
+    if not (np.isfinite(length) and length > 0):
+        raise ValueError(f"length = {length}: an embedding has a finite length above 0")
+    return length
 
 
 def checked_residual(rho: float) -> float:

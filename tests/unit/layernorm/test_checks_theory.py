@@ -26,6 +26,8 @@ def test_every_statement_has_a_verdict(table):
         "Anisotropy",
         "Removing residuals",
         "Independent embeddings",
+        "Full mask",
+        "Moments by position",
     ]
     assert set(table["paper"]) == {"layernorm"}
     assert set(table["scale"]) == {"test"}

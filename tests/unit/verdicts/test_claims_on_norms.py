@@ -76,6 +76,7 @@ def test_how_many_rows_speak_of_each_claim(checks):
         "layernorm-random-primacy": 2,  # residuals, in layer 3; theory has layer 2 flat
         "layernorm-residuals": 1 + 2 * 2,  # theory; norms, layers
         "layernorm-embeddings": 3,
+        "layernorm-premise": 4,  # profiles
         "layernorm-trained": 3 * 2,  # norms, layers
         "layernorm-trained-gram": 3 * 2,
         "layernorm-settled": 2 * (1 + 3),  # layers; without norm, and norms less that
@@ -84,6 +85,9 @@ def test_how_many_rows_speak_of_each_claim(checks):
         "layernorm-closed-form": 3 * 2,
         "layernorm-anisotropy": 2,
         "layernorm-deep-primacy": 2,
+        "layernorm-moments": 4 * 2,  # profiles; with residual, and less without
+        "layernorm-full-mask": 2,  # residuals
+        "layernorm-mask-adds": 2,
         "layernorm-scaling": 2 * 3,
         "layernorm-retrieval": 2 * 3,  # norms, pairs
         "postnorm-generalises": 2 * 3,  # v, schemes
