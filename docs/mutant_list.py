@@ -654,7 +654,7 @@ def _seen(change: Callable[..., tuple[Any, ...]], sign: int = 1) -> Wrong:
 
 
 SCORES, NORMS, WEIGHTS, PULL = ((layernorm, n) for n in ("second_scores", "squared_norms", "first_weights", "pull"))
-RECENCY = (layernorm_checks.Runs, "recency")
+RECENCY, PROFILE = ((layernorm_checks.Runs, name) for name in ("recency", "of_profile"))
 SETTINGS: tuple[tuple[str, Any, Wrong], ...] = (
     ("anisotropy 5 points larger", SCORES, _with(1, lambda alpha: min(alpha + 0.05, 0.95))),
     ("residual 5 % larger", SCORES, _with(2, lambda rho: 1.05 * rho)),
@@ -669,6 +669,19 @@ SETTINGS: tuple[tuple[str, Any, Wrong], ...] = (
     ("multiplied by norms, not divided", SCORES, _divided_by(-0.5, -0.5)),
     ("keys in reverse order", SCORES, _mirrored),
 )
+CHANGED_PROFILES: dict[str, tuple[str, Wrong]] = {
+    "keys reversed": ("keys in reverse order", _seen(lambda *setting: setting, sign=-1)),
+    "causal": ("a causal mask throughout", _seen(lambda profile, mask, *rest: (profile, "causal", *rest))),
+    "full": ("a full mask throughout", _seen(lambda profile, mask, *rest: (profile, "full", *rest))),
+    "alike": ("embeddings alike throughout", _seen(lambda profile, *rest: ("alike", *rest))),
+    "rising anisotropy": ("anisotropy that rises", _seen(lambda profile, *rest: ("anisotropy rises", *rest))),
+    "rising length": ("lengths that rise", _seen(lambda profile, *rest: ("length rises", *rest))),
+    "without residual": (
+        "without residual for with it",
+        _seen(lambda profile, mask, rho, layer: (profile, mask, 0.0, layer)),
+    ),
+    "layer 1": ("layer 1", _seen(lambda profile, mask, rho, layer: (profile, mask, rho, 1))),
+}
 DECODER = [
     *(
         Mutant(claim, words, place, wrong)
@@ -695,6 +708,15 @@ DECODER = [
                 _seen(lambda norm, rho, *rest: (norm, 1 - rho, *rest)),
             ),
         )
+    ),
+    *(
+        Mutant(claim, words, PROFILE, wrong)
+        for claim, changes in (
+            ("layernorm-moments", ("keys reversed", "causal", "alike", "without residual", "layer 1")),
+            ("layernorm-full-mask", ("causal", "rising anisotropy", "rising length")),
+            ("layernorm-mask-adds", ("keys reversed", "causal", "full", "without residual", "layer 1")),
+        )
+        for words, wrong in (CHANGED_PROFILES[change] for change in changes)
     ),
     Mutant("layernorm-primacy", "layer 2", RECENCY, _seen(lambda norm, rho, alpha, layer: (norm, rho, alpha, 2))),
 ]
@@ -791,6 +813,13 @@ OTHERWISE = {
         "without residual for with it, and with for without": BOTH,
     },
     "layernorm-anisotropy": {"the norm taken out, or put in": OPEN, "layer 1": OPEN},
+    "layernorm-moments": {"embeddings alike throughout": OPEN, "layer 1": OPEN},
+    "layernorm-mask-adds": {
+        "a causal mask throughout": OPEN,
+        "a full mask throughout": OPEN,
+        "without residual for with it": BOTH,
+        "layer 1": OPEN,
+    },
 }
 MUTANTS = tuple(
     replace(mutant, outcome=OTHERWISE.get(mutant.claim, {}).get(mutant.words, mutant.outcome))

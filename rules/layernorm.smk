@@ -13,6 +13,7 @@ rule layernorm_simulate:
         closed_form="results/layernorm/simulation/closed_form.csv",
         anisotropy="results/layernorm/simulation/anisotropy.csv",
         depth="results/layernorm/simulation/depth.csv",
+        moments="results/layernorm/simulation/moments.csv",
     log:
         "logs/layernorm/simulation.log",
     conda:
@@ -131,6 +132,16 @@ rule layernorm_draw_depth:
         "../scripts/layernorm/draw_depth.py"
 
 
+rule layernorm_draw_moments:
+    """Embeddings and mask: recency by layer where moments depend on the position, and with a full mask."""
+    input:
+        table="results/layernorm/simulation/moments.csv",
+    output:
+        **drawn("layernorm/moments"),
+    script:
+        "../scripts/layernorm/draw_moments.py"
+
+
 rule layernorm_draw_random_weights:
     """Random weights (our addition): recency of decoders with heads."""
     input:
@@ -208,6 +219,7 @@ rule layernorm:
         rules.layernorm_draw_closed_form.output,
         rules.layernorm_draw_anisotropy.output,
         rules.layernorm_draw_depth.output,
+        rules.layernorm_draw_moments.output,
         rules.layernorm_draw_random_weights.output,
         rules.layernorm_draw_trained.output,
         rules.layernorm_draw_pretrained.output,

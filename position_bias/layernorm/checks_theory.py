@@ -108,7 +108,7 @@ class Runs:
         return self.seen[norm, rho, alpha].recency[:, layer - 1]
 
     def of_profile(self, profile: str, mask: MaskName, rho: float, layer: int) -> Array:
-        """Recency of each sequence whose embeddings have the moments of a profile, with RMSNorm; layers count from 1."""
+        """Recency of each sequence, with RMSNorm and embeddings of a profile; layers count from 1."""
         return _profile(self.sampling, profile, mask, rho).recency[:, layer - 1]
 
     @property

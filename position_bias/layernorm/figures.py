@@ -18,13 +18,33 @@ from matplotlib.ticker import MaxNLocator
 from position_bias.attention import Array
 from position_bias.drawing.intervals import error_bars
 from position_bias.drawing.layers import layer_axis
-from position_bias.drawing.looks import DIVERGING, NORMS, REFERENCE, legend, present, shades
+from position_bias.drawing.looks import (
+    BLACK,
+    BLUE,
+    DIVERGING,
+    NORMS,
+    ORANGE,
+    REFERENCE,
+    SKY,
+    VERMILION,
+    Look,
+    legend,
+    present,
+    shades,
+)
 from position_bias.drawing.style import COLUMN, PAGE
 
 DEPTH = {
     "none": NORMS["none"]._replace(name="no norm (over mean size)", width=1.0),
     "pre": NORMS["pre"]._replace(name="pre-norm", width=1.0),
     "post": NORMS["post"]._replace(name="post-norm", width=1.0),
+}
+PROFILES = {  # of embeddings by position: a colour for each, and a mark for where it goes
+    "alike": Look("embeddings alike", BLACK, "o", width=1.0),
+    "anisotropy rises": Look("anisotropy rises", VERMILION, "^", width=1.0),
+    "anisotropy falls": Look("anisotropy falls", ORANGE, "v", width=1.0),
+    "length rises": Look("length rises", BLUE, "^", width=1.0),
+    "length falls": Look("length falls", SKY, "v", width=1.0),
 }
 MAP_NAMES = {"none": "without norm", "rms": "RMSNorm", "layer": "LayerNorm"}
 CLOSED_FORM_NAMES = {"none": "no norm", "rms": "with norm"}
@@ -151,6 +171,34 @@ def depth(table: pd.DataFrame) -> Figure:
             axes.plot(curve["layer"], curve["predicted"], color=look.colour, linewidth=1)
             error_bars(axes, curve["layer"], curve, look.colour, fmt=look.marker, **OPEN)
         axes.set_title(residual_name(residual))
+        layer_axis(axes, table["layer"])
+    row[0][0].set_ylabel(f"recency of scores\n{DIRECTION}")
+    legend(figure, [*(look.entry(**OPEN) for look in looks.values()), *_theory_and_points("recursion", **OPEN)])
+    return figure
+
+
+def moments(table: pd.DataFrame) -> Figure:
+    """Recency of the scores of each layer by the moments of embeddings, a panel a mask: the recursion over Monte Carlo.
+
+    `table` is `tables.moments_curves`.
+    """
+    looks = present(table["profile"], PROFILES)
+    masks = {"causal": "causal mask", "full": "full mask"}
+    figure, row = plt.subplots(
+        1,
+        len(masks),
+        figsize=(PAGE, 2.6),
+        sharey=True,
+        squeeze=False,
+        label="Recency of the scores of each layer by the moments of embeddings, with a causal and with a full mask",
+    )
+    for axes, (mask, title) in zip(row[0], masks.items(), strict=True):
+        axes.axhline(0, color="black", linewidth=0.6, zorder=0)
+        for profile, look in looks.items():
+            curve = table[(table["mask"] == mask) & (table["profile"] == profile)]
+            axes.plot(curve["layer"], curve["predicted"], color=look.colour, linewidth=1)
+            error_bars(axes, curve["layer"], curve, look.colour, fmt=look.marker, **OPEN)
+        axes.set_title(title)
         layer_axis(axes, table["layer"])
     row[0][0].set_ylabel(f"recency of scores\n{DIRECTION}")
     legend(figure, [*(look.entry(**OPEN) for look in looks.values()), *_theory_and_points("recursion", **OPEN)])

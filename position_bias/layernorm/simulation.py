@@ -40,7 +40,8 @@ class Decoder:
     """Layers x <- rho x + softmax(s y y^T) y, with y the norm of x to length 1.
 
     The softmax is over earlier tokens and the token itself, or, with a full mask, over all of them. A score <y_i, y_j>
-    is a cosine, and logits are LayerNorm's with 1/d for a strength of 1, with 1/sqrt(d) for one of sqrt(d). Raises ValueError for what no decoder can be.
+    is a cosine, and logits are LayerNorm's with 1/d for a strength of 1, with 1/sqrt(d) for one of sqrt(d). Raises
+    ValueError for what no decoder can be.
     """
 
     tokens: int

@@ -15,3 +15,4 @@ with runtime.job(snakemake.log[0]):
     artifacts.write_table(out.anisotropy, tables.anisotropy_curves(sampling, tables.evenly(**numbers["curve"]), alphas))
     depth = tables.depth_curves(sampling, numbers["depth_anisotropy"], numbers["deepest"])
     artifacts.write_table(out.depth, depth)
+    artifacts.write_table(out.moments, tables.moments_curves(sampling, numbers["layers"]))

@@ -63,6 +63,7 @@ LAYERNORM_FIGURES = dict.fromkeys(
         "layernorm_draw_closed_form",
         "layernorm_draw_anisotropy",
         "layernorm_draw_depth",
+        "layernorm_draw_moments",
         "layernorm_draw_random_weights",
         "layernorm_draw_trained",
         "layernorm_draw_pretrained",
@@ -127,7 +128,7 @@ FIGURES = {
     "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training",
     "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig9 fig10 fig11a fig11b fig11c "
     "fig11d fig12 fig13a fig13b fig13c learning_curves long_training theorems",
-    "layernorm": "scores closed_form anisotropy depth random_weights trained pretrained emergence",
+    "layernorm": "scores closed_form anisotropy depth moments random_weights trained pretrained emergence",
     "postnorm": "set_complement resharpening dimension bema formal_languages stability",
 }
 

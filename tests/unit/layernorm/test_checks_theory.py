@@ -4,6 +4,7 @@ import pytest
 from position_bias.layernorm import checks_theory, theory
 from position_bias.verdicts.verdict import COLUMNS
 
+CLAIMED = ("layernorm-full-mask", "layernorm-moments", "layernorm-mask-adds", "layernorm-premise")
 SETTING = {"tokens": 50, "width": 64, "sequences": 600, "limit_tokens": 1000, "seed": 3}
 
 
@@ -43,6 +44,7 @@ def test_what_fails_is_known(table):
         "Scaling by 1/sqrt(d)": 2,  # anisotropy 0.6, with residual and without
         "Removing residuals": 1,
         "Independent embeddings": 3,
+        "Moments by position": 1,  # falling anisotropy, which the premise has recent
     }
     assert failed.query("item == 'Scaling by 1/sqrt(d)'")["quantity"].str.contains("anisotropy 0.6").all()
     open_ones = table[~table["verdict"].isin(["holds", "fails"])]
@@ -62,6 +64,26 @@ def test_the_theorem_holds_and_would_not_for_keys_in_reverse(table, monkeypatch)
     runs = checks_theory.Runs(checks_theory.Sampling(12, 16, 1.0, 20, 0, 0.95))
     judged = {row["quantity"]: row["verdict"] for row in checks_theory._theorem(runs)}
     assert next(verdict for quantity, verdict in judged.items() if "S_ij" in quantity) == "fails"
+
+
+def test_a_causal_mask_is_noticed_where_a_full_one_is_claimed_and_moments_that_go_the_other_way(monkeypatch):
+    runs = checks_theory.Runs(checks_theory.Sampling(24, 64, 1.0, 300, 0, 0.95))
+    seen = checks_theory.Runs.of_profile
+
+    def judged(wrong):
+        monkeypatch.setattr(checks_theory.Runs, "of_profile", wrong)
+        rows = [*checks_theory._full_mask(runs), *checks_theory._moments(runs)]
+        return {claim: {row["verdict"] for row in rows if row["claim"] == claim} for claim in CLAIMED}
+
+    assert judged(seen) == {claim: {"holds"} for claim in CLAIMED} | {"layernorm-premise": {"holds", "fails"}}
+    always_causal = judged(lambda runs, profile, mask, *rest: seen(runs, profile, "causal", *rest))
+    assert always_causal["layernorm-full-mask"] == {"fails"}
+    assert "holds" not in always_causal["layernorm-mask-adds"]
+    turned = {"rises": "falls", "falls": "rises", "alike": "alike"}
+    other_way = judged(
+        lambda runs, profile, *rest: seen(runs, profile.replace(last := profile.split()[-1], turned[last]), *rest)
+    )
+    assert other_way["layernorm-moments"] == {"fails"}
 
 
 def test_a_wrong_closed_form_fails(monkeypatch):

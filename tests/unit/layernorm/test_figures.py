@@ -185,6 +185,18 @@ def test_depth_has_the_recursion_over_points_of_every_placement():
     assert_legible(figure)
 
 
+def test_moments_have_the_recursion_over_points_of_every_profile_and_mask():
+    table = tables.moments_curves(SAMPLING, layers=3)
+    figure = figures.moments(table)
+    assert [axes.get_title() for axes in figure.axes] == ["causal mask", "full mask"]
+    for axes, mask in zip(figure.axes, ("causal", "full"), strict=True):
+        for profile, look in figures.PROFILES.items():
+            curve = table[(table["mask"] == mask) & (table["profile"] == profile)]
+            np.testing.assert_array_equal(line(axes, look.colour, at_least=3), curve["predicted"])
+            np.testing.assert_array_equal(line(axes, look.colour, "None"), curve["measured"])
+    assert_legible(figure)
+
+
 def test_depth_copes_without_a_placement():
     table = tables.depth_curves(SAMPLING, 0.2, layers=1)
     figure = figures.depth(table[table["norm"] == "pre"])

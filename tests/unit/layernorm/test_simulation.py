@@ -18,6 +18,7 @@ SAMPLING = Sampling(tokens=24, width=64, strength=1.0, sequences=600, seed=5, le
 
 def textbook(decoder, x):
     """One sequence in float64, token by token: scores [L, n, n]."""
+    reach = (lambda i: i + 1) if decoder.mask == "causal" else (lambda _: len(x))
 
     def norm(v):
         if decoder.norm == "none":
@@ -32,8 +33,8 @@ def textbook(decoder, x):
         y = np.array([norm(v) for v in x]) if decoder.placement == "pre" else x
         P = np.zeros((n, n))
         for i in range(n):
-            weights = np.exp(decoder.strength * y[: i + 1] @ y[i])
-            P[i, : i + 1] = weights / weights.sum()
+            weights = np.exp(decoder.strength * y[: reach(i)] @ y[i])
+            P[i, : reach(i)] = weights / weights.sum()
         scores.append(y @ y.T)
         x = decoder.residual * x + P @ y
         if decoder.placement == "post":
@@ -53,6 +54,41 @@ def test_a_simulation_is_the_mean_of_textbook_decoders(norm, placement, common, 
     assert found.scores == pytest.approx(scores.mean(0), abs=2e-5)
     assert found.errors == pytest.approx(scores.std(0, ddof=1) / np.sqrt(sequences), abs=2e-5)
     assert found.recency == pytest.approx(recency(scores), abs=2e-5)
+
+
+def test_a_simulation_has_the_mask_and_the_moments_that_are_asked_for():
+    decoder = replace(SMALL, norm="rms", mask="full")
+    alphas, lengths = (tables.moments(f"{what} falls", 10)[part] for part, what in enumerate(("anisotropy", "length")))
+    found = simulate(decoder, alphas, 11, seed=9, lengths=lengths)
+    x = embeddings(11, 10, 8, alphas, torch.Generator().manual_seed(9), lengths=lengths).double().numpy()
+    assert np.linalg.norm(x, axis=-1) == pytest.approx(np.tile(lengths, (11, 1)), rel=1e-5)
+    assert found.scores == pytest.approx(np.mean([textbook(decoder, one) for one in x], axis=0), abs=2e-5)
+
+
+def test_embeddings_have_the_anisotropy_of_their_position():
+    alphas = (0.0, 0.2, 0.5, 0.8)
+    x = embeddings(3000, 4, 256, alphas, torch.Generator().manual_seed(0))
+    found = (x @ x.mT).mean(0).numpy()
+    expected = theory.embedded(alphas, np.ones(4))
+    assert found == pytest.approx(expected, abs=2 / 256 + 4 / math.sqrt(256 * 3000))
+
+
+@pytest.mark.parametrize(
+    ("profile", "first", "last"),
+    [
+        ("alike", (0.2, 1), (0.2, 1)),
+        ("anisotropy rises", (0, 1), (0.8, 1)),
+        ("anisotropy falls", (0.8, 1), (0, 1)),
+        ("length rises", (0.2, 0.5), (0.2, 2)),
+        ("length falls", (0.2, 2), (0.2, 0.5)),
+    ],
+)
+def test_profiles_go_from_one_end_to_the_other(profile, first, last):
+    alphas, lengths = (np.broadcast_to(values, 9) for values in tables.moments(profile, 9))
+    assert (alphas[0], lengths[0]) == pytest.approx(first)
+    assert (alphas[-1], lengths[-1]) == pytest.approx(last)
+    assert np.ptp(np.diff(alphas)) == pytest.approx(0, abs=1e-12)
+    assert np.ptp(lengths[1:] / lengths[:-1]) == pytest.approx(0, abs=1e-12)
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
@@ -265,6 +301,18 @@ def test_depth_curves_hold_recursion_and_measurement():
     assert (table.query("norm != 'none' and layer > 1")["low"] > 0).all()
 
 
+def test_curves_of_moments_hold_recursion_and_measurement():
+    table = tables.moments_curves(replace(SAMPLING, sequences=300), 3)
+    assert len(table) == 2 * 5 * 3
+    assert (table["measured"] - table["predicted"]).abs().max() < 0.04
+    curves = table.set_index(["mask", "profile", "layer"])
+    usual = recency(theory.gram_recursion(24, 0.2, 1, 1, 3, "pre"))
+    assert curves.loc[("causal", "alike"), "predicted"].to_numpy() == pytest.approx(usual)
+    assert curves.loc[("full", "alike"), "predicted"].to_numpy() == pytest.approx(0, abs=1e-12)
+    assert (curves.loc[("full", "anisotropy rises"), "low"] > 0).all()
+    assert (curves.loc[("full", "anisotropy falls"), "high"] < 0).all()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -279,6 +327,10 @@ def test_depth_curves_hold_recursion_and_measurement():
         (lambda: simulate(SMALL, 0.1, 1, 0), "sequences = 1"),
         (lambda: simulate(SMALL, 0.1, 5, 0, common="none"), "common = 'none'"),
         (lambda: simulate(replace(SMALL, tokens=8), 0.1, 5, 0), "n = 8"),
+        (lambda: simulate(SMALL, (0.1, 0.2), 5, 0), "alpha has 2 values for 10 tokens"),
+        (lambda: simulate(SMALL, 0.1, 5, 0, lengths=-1.0), "length = -1.0"),
+        (lambda: replace(SMALL, mask="window"), "mask = 'window'"),
+        (lambda: tables.moments("width rises", 4), "profile = 'width rises'"),
         (lambda: Heads(16, 30, 2, 4), "width = 30"),
         (lambda: Heads(16, 32, 2, 0), "heads = 0"),
         (lambda: random_weights(SHAPE, 0.2, (), 4, (0,)), "residuals"),

@@ -41,6 +41,24 @@ def test_the_recursion_is_a_decoder_on_vectors_in_general_position(norm, n, alph
     assert found == pytest.approx(expected, rel=1e-8, abs=1e-10)
 
 
+@settings(max_examples=20, deadline=None)
+@given(data=st.data(), n=st.integers(1, 10), rho=RHOS, strength=st.floats(0, 2), full=st.booleans())
+def test_the_recursion_knows_moments_by_position_and_any_mask(data, n, rho, strength, full):
+    """Vectors that have them, and attention a row at a time over what the mask admits."""
+    alphas, lengths = (
+        np.array(data.draw(st.lists(values, min_size=n, max_size=n))) for values in (ALPHAS, st.floats(0.2, 5))
+    )
+    x = lengths[:, None] * np.concatenate([np.sqrt(alphas)[:, None], np.diag(np.sqrt(1 - alphas))], axis=1)
+    assert theory.embedded(alphas, lengths) == pytest.approx(x @ x.T)
+    mask = np.ones((n, n), bool) if full else np.tri(n, dtype=bool)
+    found = theory.recursion(theory.embedded(alphas, lengths), mask, rho, strength, 3, "pre")
+    for scores in found:
+        y = x / np.linalg.norm(x, axis=1, keepdims=True)
+        assert scores == pytest.approx(y @ y.T, abs=1e-8)
+        weights = np.exp(strength * y @ y.T) * mask
+        x = rho * x + weights / weights.sum(axis=1, keepdims=True) @ y
+
+
 @pytest.mark.parametrize("norm", [False, True])
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(1, 30), alpha=ALPHAS, rho=RHOS, strength=STRENGTHS)
@@ -200,6 +218,8 @@ def test_twenty_four_layers_of_512_tokens_take_no_time():
         (lambda: theory.gram_recursion(0, 0.1, 1, 1, 1, "pre"), "n = 0"),
         (lambda: theory.gram_recursion(5, 0.1, 1, 1, 1, "peri"), "norm = 'peri'"),
         (lambda: theory.second_scores_of_averages(2, 1, 1), "alpha = 1"),
+        (lambda: theory.embedded([0.1, 1.0], [1, 1]), "alpha = 1.0"),
+        (lambda: theory.embedded([0.1, 0.2], [1, 0]), "length = 0.0"),
     ],
 )
 def test_a_bad_argument_is_named(call, message):
