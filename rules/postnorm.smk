@@ -47,6 +47,25 @@ rule postnorm_train_widths:
         "../scripts/postnorm/train_widths.py"
 
 
+rule postnorm_train_depth:
+    """Train on brackets of little depth, and test on deeper ones of the same length."""
+    output:
+        "results/postnorm/depth.parquet",
+    conda:
+        "../envs/synthetic.yaml"
+    resources:
+        **TRAINING,
+    params:
+        depth=config["postnorm"]["depth"],
+        languages={
+            name: config["postnorm"]["languages"][name]
+            for name in ("size", "batch", "iterations", "learning_rate", "seeds")
+        },
+        common=POSTNORM_COMMON,
+    script:
+        "../scripts/postnorm/train_depth.py"
+
+
 rule postnorm_train_averages:
     """Train the minimal transformer and test its last weights, their EMA and their BEMA."""
     output:
@@ -194,6 +213,7 @@ rule postnorm_checks:
         ],
         construction="results/postnorm/construction.csv",
         dimension="results/postnorm/dimension.parquet",
+        depth="results/postnorm/depth.parquet",
         averaging="results/postnorm/averaging/tests.parquet",
         stability="results/postnorm/stability.parquet",
     output:

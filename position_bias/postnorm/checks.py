@@ -53,6 +53,7 @@ RISKS = "design tradeoffs: post-norm risks instability"
 ROBUST = "design tradeoffs: peri-norm is more robust than post-norm"
 FIT_ALIKE = "our addition: schemes differ beyond L, not in how well they fit"
 BREAKS = "failure signatures: spikes or NaN with post- and peri-norm"
+DEEPER = "first experiments, 3: does peri-norm classify beyond the trained depth; section 6 says that norms help"
 BIASED = "failure signatures: outputs are biased over legal tokens; the bound is our addition"
 SHARPENS_NOISE = "our addition: what is normalised again makes errors of the values grow with s"
 
@@ -61,6 +62,7 @@ def checks(
     tests: pd.DataFrame,
     construction: pd.DataFrame,
     dimension: pd.DataFrame,
+    depth: pd.DataFrame,
     averaging: pd.DataFrame,
     stability: pd.DataFrame,
     scale: str,
@@ -70,7 +72,8 @@ def checks(
 
     `tests` joins those of all tasks: columns task, scheme, seed, length, quantity, value, trained (L). `dimension` has
     width beside them, `averaging` has decay, weights and eta (`experiments.by_width`, `by_average`). `construction` is
-    the table of `construction.distances`, `stability` that of `experiments.stability`.
+    the table of `construction.distances`, `depth` that of `experiments.by_depth`, `stability` that of
+    `experiments.stability`.
     """
     minimal = tests["task"].map(part_of) == MINIMAL
     rows = [
@@ -82,6 +85,7 @@ def checks(
         *_dimension(dimension, level),
         *_averaging(averaging, level),
         *_languages(tests[~minimal], level),
+        *_depth(depth, level),
         *_stability(stability, level),
     ]
     return table("postnorm", scale, rows)
@@ -371,6 +375,28 @@ def _by_task(tests: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def _over_tasks(of_tasks: Mapping[str, pd.Series]) -> pd.Series:
     return pd.concat(of_tasks, axis=1).mean(axis=1, skipna=False)
+
+
+def _depth(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
+    """Brackets deeper than in training, in sequences as long as in training, so that attention disperses no further."""
+    item = "Depth"
+    deeper, others = tests[tests["deeper"].astype(bool)], tests[~tests["deeper"].astype(bool)]
+    errors, areas, fits = (
+        _by_scheme(_of(part, name)) for part, name in ((deeper, "tvd"), (deeper, "auc"), (others, "tvd"))
+    )
+    for scheme in AFTER if len(tests) else ():
+        for name, gain in (
+            (f"TVD, {PRE} - {scheme}", errors[PRE] - errors[scheme]),
+            (f"ROC AUC, {scheme} - {PRE}", areas[scheme] - areas[PRE]),
+        ):
+            quantity = f"mean {name}; brackets deeper than trained"
+            yield mean_row("postnorm-depth", item, quantity, MORE, gain, level, DEEPER)
+        fit = fits[scheme] - fits[PRE]
+        yield mean_row("", item, f"mean TVD, {scheme} - {PRE}; brackets of trained depth", ALIKE, fit, level, FIT_ALIKE)
+    for scheme in (PRE, *AFTER) if len(tests) else ():
+        quantity = f"mean TVD, deeper - trained depth; {scheme}"
+        source = "our addition: a stack deeper than any in training has to be read"
+        yield mean_row("", item, quantity, MORE, errors[scheme] - fits[scheme], level, source)
 
 
 # Stability

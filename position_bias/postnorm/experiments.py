@@ -10,8 +10,8 @@ from itertools import product
 import pandas as pd
 from torch import Tensor
 
-from position_bias.postnorm import training
-from position_bias.postnorm.tasks import SetComplement, Task
+from position_bias.postnorm import depths, training
+from position_bias.postnorm.tasks import Nested, SetComplement, Task
 from position_bias.postnorm.training import Outcome, Setting
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks.averaging import Averaging, bema
@@ -116,6 +116,30 @@ def _averages(
     yield "ema", 0.0, average
     for eta in etas:
         yield "bema", eta, bema(average, last, outcome.initial, averaging.correction(iterations, eta))
+
+
+def by_depth(
+    task: Nested,
+    size: Size,
+    setting: Setting,
+    recipe: Recipe,
+    learning_rates: Mapping[str, float],
+    seeds: Sequence[int],
+    place: Place,
+) -> pd.DataFrame:
+    """How every scheme does on brackets deeper than those of training, and on others: `depths.by_depth` and scheme.
+
+    Seeds that diverged are left out. Raises InputError where all networks of a scheme did.
+    """
+    found = []
+    for scheme, rate in learning_rates.items():
+        apart, of_rate = place.apart(task.name, scheme), replace(recipe, learning_rate=rate)
+        outcome = training.train(task, scheme, size, setting, of_rate, seeds, apart)
+        training.require_finite(outcome, rate, f"postnorm.languages.learning_rate.{scheme}")
+        weights, network = outcome.trained.parameters, outcome.architecture
+        tested = depths.by_depth(weights, network, task, seeds, setting.sequences, place.device)
+        found.append(tested[tested["seed"].isin(set(outcome.tests["seed"]))].assign(scheme=scheme))
+    return _joined(found, task)
 
 
 def stability(

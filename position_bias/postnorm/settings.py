@@ -46,6 +46,7 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
             )
     for name in postnorm[LANGUAGE]["lengths"]:
         yield from _faults_of_language(f"postnorm.{LANGUAGE}.lengths", name)
+    yield from _faults_of_depth(**postnorm["depth"])
     for name in postnorm["sweep"]["languages"]:
         if name not in postnorm[LANGUAGE]["lengths"]:
             known = ", ".join(postnorm[LANGUAGE]["lengths"])
@@ -103,6 +104,21 @@ def _faults_of_language(key: str, name: str) -> Iterator[str]:
         yield from _faults_of_spelling(key, name, languages.language(name).name)
     except ValueError as error:
         yield f"{key} has the task {name!r}: {error}"
+
+
+def _faults_of_depth(kinds: int, trained: int, length: int) -> Iterator[str]:
+    """Words of brackets have as many symbols as their length, half of which open."""
+    key = "postnorm.depth"
+    if length % 2 or length < 4:
+        yield f"{key}.length = {length} has no words of brackets that nest; give an even length from 4 on"
+    elif 2 * trained >= length:
+        most = length // 2 - 1
+        yield f"{key}.trained = {trained} leaves no deeper words of {key}.length = {length}; give at most {most}"
+    elif kinds ** (length + 1) > languages.MOST_STACKS:
+        yield (
+            f"{key}.kinds = {kinds} with {key}.length = {length} gives more than {languages.MOST_STACKS} stacks; "
+            "lower one of them"
+        )
 
 
 def _faults_of_spelling(key: str, name: str, usual: str) -> Iterator[str]:

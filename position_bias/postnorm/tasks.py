@@ -159,6 +159,61 @@ class Formal:
         return Sequences(_begun(self.language, symbols), None, legal)
 
 
+@dataclass(frozen=True)
+class Nested:
+    """Prefixes of well-nested brackets that are nowhere deeper than `depth`, with what brackets of any depth allow.
+
+    So an opening bracket is legal everywhere, but is never seen at `depth`. Sequences are those of `Formal` for the
+    Dyck language of that depth, and have at most `longest` symbols. Raises ValueError where the two have no language.
+    """
+
+    kinds: int
+    depth: int
+    longest: int
+    valued: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.depth >= self.longest:
+            raise ValueError(f"depth = {self.depth}: sequences of {self.longest} symbols are no deeper; lower it")
+        languages.dyck(self.kinds, self.depth)
+        languages.dyck(self.kinds, self.longest + 1)
+
+    @property
+    def name(self) -> str:
+        return f"nested-{self.kinds}-{self.depth}"
+
+    @property
+    def inputs(self) -> int:
+        return 2 * self.kinds + 1
+
+    @property
+    def outputs(self) -> int:
+        return 2 * self.kinds + 1
+
+    @property
+    def unbounded(self) -> Language:
+        """The Dyck language whose depth no sequence exhausts."""
+        return languages.dyck(self.kinds, self.longest + 1)
+
+    def sequences(self, seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
+        shallow = Formal(languages.dyck(self.kinds, self.depth)).sequences(seeds, purpose, count, length)
+        return Sequences(shallow.tokens, None, self.legal(shallow.tokens))
+
+    def legal(self, tokens: Tensor) -> Tensor:
+        """What may follow each token of prefixes `[S, M, T]` that begin with the begin token, `[S, M, T, outputs]`."""
+        language = self.unbounded
+        after, state, states = torch.from_numpy(language.transitions), torch.zeros_like(tokens[..., 0]), []
+        for symbol in tokens.unbind(-1):
+            state = torch.where(symbol == language.symbols, 0, after[state, symbol.clamp(max=language.symbols - 1)])
+            states.append(state)
+        return torch.from_numpy(languages.legal_outputs(language))[torch.stack(states, -1)]
+
+    def depths(self, tokens: Tensor) -> Tensor:
+        """How many brackets are open after each token, int64, of the shape of `tokens`."""
+        opens, closes = tokens < self.kinds, (tokens >= self.kinds) & (tokens < 2 * self.kinds)
+        return (opens.long() - closes.long()).cumsum(-1)
+
+
 def task(name: str) -> Task:
     """The task of a name: `set-complement-16`, `maximum-10`, or a language as `languages.language` has it.
 

@@ -148,7 +148,7 @@ def evaluate(
     total = torch.zeros(len(QUANTITIES), len(seeds), setting.longest)
     for start in range(0, setting.sequences, PART):
         part = _to(_part(drawn, slice(start, start + PART)), device)
-        total += _judge(weights, network, part).sum(2)[..., skipped:].cpu()
+        total += judge(weights, network, part).sum(2)[..., skipped:].cpu()
     means = (total / setting.sequences).numpy()
     language = task if isinstance(task, Formal) else None
     rows: list[dict[str, object]] = [
@@ -163,7 +163,7 @@ def evaluate(
     return pd.DataFrame(rows)
 
 
-def _judge(weights: Mapping[str, Tensor], network: Architecture, sequences: Sequences) -> Tensor:
+def judge(weights: Mapping[str, Tensor], network: Architecture, sequences: Sequences) -> Tensor:
     """The QUANTITIES of every sequence and position, `[quantities, S, M, T]`."""
     seen: list[Seen] = []
     x = decoder.embed(weights, network, sequences.tokens, sequences.values)
@@ -199,14 +199,18 @@ def _classified(
     rows = []
     for length in _lengths_to_classify(task, setting):
         of_kind = tasks.words(task.language, seeds, "tests", setting.sequences, length)
-        member, miss = (_least_probability(weights, network, tokens.to(device)) for tokens in of_kind)
-        above = member[:, :, None] - miss[:, None]
-        auc = ((above > 0).double() + (above == 0) / 2).mean((1, 2)).tolist()
+        member, miss = (least_probability(weights, network, tokens.to(device)) for tokens in of_kind)
         rows += [
-            {"seed": seed, "length": length, "quantity": "auc", "value": value}
-            for seed, value in zip(seeds, auc, strict=True)
+            {"seed": seed, "length": length, "quantity": "auc", "value": area_under_curve(*of_seed)}
+            for seed, *of_seed in zip(seeds, member, miss, strict=True)
         ]
     return rows
+
+
+def area_under_curve(above: Tensor, below: Tensor) -> float:
+    """ROC AUC: how often one of `above` [m] exceeds one of `below` [n], where ties count half; NaN without either."""
+    difference = above[:, None] - below
+    return float(((difference > 0).double() + (difference == 0) / 2).mean())
 
 
 def _lengths_to_classify(task: Formal, setting: Setting) -> list[int]:
@@ -220,7 +224,7 @@ def _lengths_to_classify(task: Formal, setting: Setting) -> list[int]:
     return sorted(chosen)
 
 
-def _least_probability(weights: Mapping[str, Tensor], network: Architecture, tokens: Tensor) -> Tensor:
+def least_probability(weights: Mapping[str, Tensor], network: Architecture, tokens: Tensor) -> Tensor:
     """Of what follows each token, and of the end at last: log probability `[S, M]`, the lowest; tokens `[S, M, T]`."""
     log_p = decoder.logits(weights, network, tokens).log_softmax(-1)
     end = torch.full_like(tokens[..., :1], network.outputs - 1)

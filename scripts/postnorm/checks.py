@@ -7,6 +7,7 @@ with runtime.job(snakemake.log[0]):
         artifacts.read_tables(inputs.tests, tables.TESTS),
         artifacts.read_table(inputs.construction, tables.CONSTRUCTION),
         artifacts.read_table(inputs.dimension, tables.DIMENSION),
+        artifacts.read_table(inputs.depth, tables.DEPTH),
         artifacts.read_table(inputs.averaging, tables.AVERAGING),
         artifacts.read_table(inputs.stability, tables.STABILITY),
         snakemake.params.scale,

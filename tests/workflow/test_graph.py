@@ -93,6 +93,7 @@ POSTNORM_FIGURES = dict.fromkeys(
 POSTNORM = {
     "postnorm_train": 2 + 9,
     "postnorm_train_widths": 1,
+    "postnorm_train_depth": 1,
     "postnorm_train_averages": 1,
     "postnorm_train_stability": 1,
     "postnorm_construct": 1,

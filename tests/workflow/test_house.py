@@ -58,7 +58,7 @@ def test_rules_that_run_models_are_tagged_for_a_gpu():
     of_norms = {
         "layernorm_train",
         "postnorm_train",
-        *(f"postnorm_train_{kind}" for kind in ("widths", "averages", "stability")),
+        *(f"postnorm_train_{kind}" for kind in ("widths", "depth", "averages", "stability")),
     }
     tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
     assert tagged == {"train", "measure", "card_measure", "emergence_train"} | of_norms | with_sweeps

@@ -78,6 +78,20 @@ def dimension_of(world):
     return frame(world, "scheme", "width", "seed", "length").assign(task="set-complement-16", quantity="tvd", trained=5)
 
 
+def brackets(rng):
+    """(scheme, seed, deeper, quantity) -> value: deeper ones are harder, and less so with norms after attention."""
+    world = {}
+    for scheme, seed, deeper in product(("pre", *AFTER), SEEDS, (False, True)):
+        harder = 5 * deeper * RISE[scheme] + 0.001 * rng.normal()
+        world[scheme, seed, deeper, "tvd"] = 0.1 + 0.02 * seed + harder
+        world[scheme, seed, deeper, "auc"] = 0.9 - 0.02 * seed - harder
+    return world
+
+
+def depth_of(world):
+    return frame(world, "scheme", "seed", "deeper", "quantity")
+
+
 def averages(rng):
     """(v, decay, weights, eta, seed) -> distance at L: BEMA gains a share that grows with v, the EMA half of it."""
     world = {}
@@ -129,7 +143,7 @@ WORLD = {
     for seed, (name, make) in enumerate(
         {"sets": set_complement, "languages": languages, "widths": widths, "averages": averages}.items()
     )
-} | {"trainings": trainings(np.random.default_rng(9))}
+} | {"trainings": trainings(np.random.default_rng(9)), "brackets": brackets(np.random.default_rng(10))}
 BUILT = built()
 SAMPLE = {name: dict([next(iter(world.items()))]) for name, world in WORLD.items()}  # for columns of empty tables
 
@@ -141,18 +155,19 @@ def world(name):
 def judged(**changed):
     """Rows on the worlds that are given and on nothing else; on all where none is."""
     of = changed or WORLD | {"built": BUILT}
-    sets, words, widths, averages, trainings = (
+    sets, words, widths, nested, averages, trainings = (
         table.iloc[:0] if name not in of else table
         for name, table in (
             ("sets", by_length(of.get("sets", SAMPLE["sets"]))),
             ("languages", by_length(of.get("languages", SAMPLE["languages"]))),
             ("widths", dimension_of(of.get("widths", SAMPLE["widths"]))),
+            ("brackets", depth_of(of.get("brackets", SAMPLE["brackets"]))),
             ("averages", averaging_of(of.get("averages", SAMPLE["averages"]))),
             ("trainings", stability_of(of.get("trainings", SAMPLE["trainings"]))),
         )
     )
     tests = pd.concat([sets, words], ignore_index=True)
-    return checks.checks(tests, of.get("built", BUILT.iloc[:0]), widths, averages, trainings, "test", LEVEL)
+    return checks.checks(tests, of.get("built", BUILT.iloc[:0]), widths, nested, averages, trainings, "test", LEVEL)
 
 
 @pytest.fixture(scope="module")
@@ -235,6 +250,10 @@ def test_what_is_predicted_and_who_predicts_it(papers):
         "mean TVD beyond L, peri - post; all tasks": ((">", 0, 0.01), "tradeoffs"),
         "mean ROC AUC beyond L, peri - pre; tomita-1": ((">", 0, 0.01), "section"),
         "mean TVD up to L, peri - pre; all tasks": (("=", 0, 0.02), "our addition"),
+        "mean TVD, pre - peri; brackets deeper than trained": ((">", 0, 0.01), "first experiments"),
+        "mean ROC AUC, post - pre; brackets deeper than trained": ((">", 0, 0.01), "first experiments"),
+        "mean TVD, post - pre; brackets of trained depth": (("=", 0, 0.02), "our addition"),
+        "mean TVD, deeper - trained depth; pre": ((">", 0, 0.01), "our addition"),
         "highest gradient norm, post - pre; layers 8, learning rate 0.3": ((">", 0, 0.1), "instability"),
         "highest gradient norm, post - peri; layers 8, learning rate 0.3": ((">", 0, 0.1), "robust"),
         "loss spikes, peri - pre; layers 8, learning rate 0.3": ((">", 0, 1), "failure"),
@@ -256,6 +275,7 @@ def test_there_is_a_row_for_all_that_was_trained_and_no_other(papers):
         "Dimension": 2 * 2 * 3,
         "Averaging": 3 * (1 + 2 * 3) + 2,
         "Languages": 4 * (3 + 1) + 3 * (2 + 1) + 3,
+        "Depth": 3 * (2 + 1) + 4,
         "Stability": 2 * 2 * (2 + 3 + 3),
     }
 
@@ -353,6 +373,7 @@ def test_one_seed_is_measured_and_settles_nothing(papers):
     one = {name: {key: value for key, value in WORLD[name].items() if key[2] == 3} for name in ("sets", "languages")}
     one["widths"] = {key: value for key, value in WORLD["widths"].items() if key[2] == 3}
     one["averages"] = {key: value for key, value in WORLD["averages"].items() if key[-1] == 3}
+    one["brackets"] = {key: value for key, value in WORLD["brackets"].items() if key[1] == 3}
     one["trainings"] = {key: value for key, value in WORLD["trainings"].items() if key[-1] == 3}
     found = judged(**one)
     assert set(found["quantity"]) == set(papers.loc[papers["item"] != "Construction", "quantity"])
@@ -635,6 +656,27 @@ def test_a_seed_that_lacks_a_task_is_not_in_the_mean_over_tasks():
 
 def test_without_languages_nothing_is_claimed_of_them():
     assert set(judged(sets=WORLD["sets"])["item"]) == {"Set complement", "Legal tokens", "Dispersion", "Gap laws"}
+
+
+# Depth
+
+
+def test_schemes_are_compared_by_seed_on_deeper_brackets(papers):
+    pre, peri = (
+        np.array([[WORLD["brackets"][scheme, seed, True, name] for name in ("tvd", "auc")] for seed in SEEDS])
+        for scheme in ("pre", "peri")
+    )
+    assert_mean(find(papers, "TVD, pre - peri; brackets deeper"), (pre - peri)[:, 0])
+    assert_mean(find(papers, "AUC, peri - pre; brackets deeper"), (peri - pre)[:, 1])
+
+
+def test_schemes_that_swap_their_roles_on_deeper_brackets_fail():
+    names = {"pre": "post", "post": "pre"}
+    turned = {(names.get(scheme, scheme), *rest): value for (scheme, *rest), value in WORLD["brackets"].items()}
+    found = judged(brackets=turned)
+    assert find(found, "TVD, pre - post; brackets deeper")["verdict"] == "fails"
+    assert find(found, "AUC, post - pre; brackets deeper")["verdict"] == "fails"
+    assert find(found, "TVD, deeper - trained depth; pre")["verdict"] == "holds"
 
 
 # Stability

@@ -263,3 +263,46 @@ def test_bad_arguments(call, words):
     with pytest.raises(ValueError, match=words) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+# Brackets that nest
+
+
+def stacks(tokens, kinds):
+    """Open brackets after each token, by a list that is pushed and popped; the begin token empties it."""
+    stack, seen = [], []
+    for token in tokens:
+        if token < kinds:
+            stack.append(token)
+        elif token < 2 * kinds:
+            assert stack.pop() == token - kinds
+        else:
+            stack.clear()
+        seen.append(tuple(stack))
+    return seen
+
+
+def test_nested_brackets_stay_within_their_depth_and_may_open_everywhere():
+    nested = tasks.Nested(kinds=2, depth=2, longest=8)
+    drawn = nested.sequences([3, 5], "batches", 40, 8)
+    assert drawn.tokens.shape == (2, 40, 9)
+    deepest = 0
+    for tokens, legal, depths in zip(
+        drawn.tokens.flatten(0, 1).tolist(),
+        drawn.legal.flatten(0, 1).tolist(),
+        nested.depths(drawn.tokens).flatten(0, 1).tolist(),
+        strict=True,
+    ):
+        for stack, allowed, depth in zip(stacks(tokens, 2), legal, depths, strict=True):
+            closing = [bool(stack) and stack[-1] == kind for kind in range(2)]
+            assert allowed == [True, True, *closing, not stack]
+            assert depth == len(stack)
+            deepest = max(deepest, depth)
+    assert deepest == 2
+    shallow = tasks.Formal(languages.dyck(2, 2)).sequences([3, 5], "batches", 40, 8)
+    assert (drawn.tokens == shallow.tokens).all()
+
+
+def test_nested_brackets_that_go_no_deeper_are_refused():
+    with pytest.raises(ValueError, match="depth = 4"):
+        tasks.Nested(2, 4, 4)

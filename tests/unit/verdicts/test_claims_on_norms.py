@@ -106,6 +106,7 @@ def test_how_many_rows_speak_of_each_claim(checks):
         "postnorm-bema-gain": 1,
         "postnorm-languages": 3 * (3 + 1),
         "postnorm-classification": 3 * (2 + 1),
+        "postnorm-depth": 3 * 2,  # schemes; TVD and ROC AUC
         "postnorm-gradients": 4 * 2,  # settings, pairs
         "postnorm-breaks": 4 * 2 * 3,
         "postnorm-final-norm": 2 * 2,
