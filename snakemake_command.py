@@ -5,8 +5,8 @@ die on "all is not NAME=INT". Words without `=` behind them can only be targets:
 takes them as such. Every other call passes through untouched.
 
 It also turns Snakemake's job-rate limiter off, which by default allows 100 jobs a second. The limiter sets a timer
-after every job, and another one whenever a timer ends: after a hundred jobs it looks for work a hundred times a second, which
-uses a full core. A rate that is typed, `--max-jobs-per-timespan`, is kept.
+after every job, and another one whenever a timer ends: after a hundred jobs it looks for work a hundred times a second,
+which uses a full core. A rate that is typed, `--max-jobs-per-timespan`, is kept.
 """
 
 import sys

@@ -92,8 +92,12 @@ def memory(megabytes):
     return lambda wildcards, attempt: megabytes * attempt
 
 
-# What jobs ask for that train many small networks, and that simulate
-TRAINING = {"mem_mb": memory(2000), "runtime": 1440, "gpu": GPU}
+def training(stage):
+    """What jobs ask for that train many small networks; `stage` is a key of `minutes` in the configuration."""
+    return {"mem_mb": memory(2000), "runtime": config["minutes"][stage], "gpu": GPU}
+
+
+# What jobs ask for that simulate
 SIMULATION = {"mem_mb": memory(2000), "runtime": 120}
 
 

@@ -24,7 +24,7 @@ rule emergence_train:
         "../envs/synthetic.yaml"
     resources:
         mem_mb=memory(3000),
-        runtime=1440,
+        runtime=config["minutes"]["emergence"],
         gpu=GPU,
     params:
         task=config["emergence"]["task"],

@@ -149,7 +149,7 @@ rule train:
         "../envs/language-models.yaml"
     resources:
         mem_mb=memory(3000),
-        runtime=60,
+        runtime=config["minutes"]["train"],
         gpu=GPU,
     params:
         family=lookup(dpath="models/{model}/family", within=config),
@@ -181,7 +181,7 @@ rule measure:
         "../envs/language-models.yaml"
     resources:
         mem_mb=memory(3000),
-        runtime=60,
+        runtime=config["minutes"]["measure"],
         gpu=GPU,
     params:
         precision=config["measure"]["precision"],

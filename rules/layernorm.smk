@@ -64,7 +64,7 @@ rule layernorm_train:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        **TRAINING,
+        **training("layernorm"),
     params:
         trained=LAYERNORM_TRAINED,
         learning_rate=lookup(
@@ -81,7 +81,7 @@ rule layernorm_sweep:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        **TRAINING,
+        **training("layernorm"),
     params:
         trained=LAYERNORM_TRAINED,
         sweep=config["layernorm"]["sweep"],

@@ -21,7 +21,7 @@ rule postnorm_train:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        **TRAINING,
+        **training("postnorm"),
     params:
         length=lambda wildcards: postnorm_length(wildcards.task),
         numbers=lambda wildcards: postnorm_settings(wildcards.task),
@@ -37,7 +37,7 @@ rule postnorm_train_widths:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        **TRAINING,
+        **training("postnorm"),
     params:
         numbers=config["postnorm"]["dimension"],
         length=postnorm_length(WIDTHS_OF),
@@ -76,7 +76,7 @@ rule postnorm_train_averages:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        **TRAINING,
+        **training("postnorm"),
     params:
         numbers=config["postnorm"]["averaging"],
         common=POSTNORM_COMMON,
@@ -91,7 +91,7 @@ rule postnorm_train_stability:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        **TRAINING,
+        **training("postnorm"),
     params:
         numbers=config["postnorm"]["stability"],
         lengths=config["postnorm"]["set_complement"]["lengths"],
@@ -122,7 +122,7 @@ rule postnorm_sweep:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        **TRAINING,
+        **training("postnorm"),
     params:
         sweep=config["postnorm"]["sweep"],
         parts={

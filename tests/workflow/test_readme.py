@@ -10,9 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def commands(page):
+def commands(page, language="bash"):
     """The lines of the shell that a page prints."""
-    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    blocks = re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     return [line for block in blocks for line in block.splitlines() if line.strip()]
 
 
@@ -42,6 +42,33 @@ def project(built, tmp_path_factory):
 def test_every_command_of_the_readme_works(project, command):
     ended = project.run(command)
     assert ended.returncode == 0, ended.stdout
+
+
+PLANS = [  # of pages whose other commands are run by tests/slurm and test_graph.py
+    command
+    for page in ("docs/cluster.md", "docs/paper-scale.md")
+    for command in commands(page, "")
+    if command.startswith("snakemake") and command.partition("#")[0].rstrip().endswith("-n")
+]
+ASKED = {  # what a plan must ask of the cluster
+    "--config device=cpu": "runtime=1440, slurm_partition=cpu, gpu=0",
+    "--config minutes": "runtime=720, slurm_partition=gpu, gpu=1",
+    "first-rung.yaml": "runtime=60, gpu=1",
+}
+
+
+def test_the_pages_have_plans_for_a_cluster_and_for_the_papers_scale():
+    assert len(PLANS) == 7
+    assert all(any(key in command for command in PLANS) for key in ASKED)
+
+
+@pytest.mark.parametrize("command", [plan for plan in PLANS if any(key in plan for key in ASKED)])
+def test_a_plan_for_a_cluster_asks_for_what_the_page_says(fresh, command, tmp_path):
+    folder = re.sub(r"--directory \S+", f"--directory {tmp_path}", command)
+    ended = fresh.run(folder)
+    assert ended.returncode == 0, ended.stdout
+    (asked,) = (ASKED[key] for key in ASKED if key in command)
+    assert asked in ended.stdout
 
 
 @pytest.mark.parametrize("command", LONG_RUNS, ids=lambda command: command.rpartition("/")[2])

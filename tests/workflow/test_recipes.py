@@ -58,12 +58,6 @@ def test_the_paper_has_its_figure_table_and_claim(project):
     assert claims[row["claim"]].paper == "mine"
 
 
-def test_the_paper_is_part_of_everything(project):
-    printed = project.snakemake("all -n --cores 1 --quiet rules")
-    assert re.search(r"^scorecard +1$", printed, re.MULTILINE)
-    assert (ROOT / "Snakefile").read_text() != (project.root / "Snakefile").read_text()
-
-
 def test_a_wrong_value_of_its_section_ends_the_run_in_one_line(project):
     ended = project.run("snakemake mine -n --config mine='{tokens: 33}'")
     assert ended.stdout.splitlines()[-1] == "error: config: mine.tokens = 33 is odd; give an even number"

@@ -59,6 +59,8 @@ def test_the_default_holds_every_key_of_the_schema():
 def test_the_default_and_every_overlay_are_valid(overlay):
     config = deepcopy(DEFAULT)
     if overlay is not None:
+        if "on top of config/paper.yaml" in overlay.read_text():
+            update_config(config, yaml.safe_load((ROOT / "config/paper.yaml").read_text()))
         update_config(config, yaml.safe_load(overlay.read_text()))
     configuration.check(config, SCHEMA, *FAULTS)
 
