@@ -21,9 +21,10 @@ NAMED = "NAME"  # stands for the names that the configuration gives
 INTRODUCTION = """\
 # The configuration
 
-Every key of [config.yaml](../config.yaml), with what the files of config/schema/ say of it; written by `make docs`. An
-overlay (`--configfile config/test.yaml`) or `--config rollout='{level: 0.9}'` changes single values. NAME stands for
-names that you give. A value that is not allowed, alone or beside others, ends the run in one line that names its key.
+Every key of [config.yaml](../config.yaml): its meaning, the values it may have, and its default. `make docs` writes
+this page from config/schema/ and config.yaml. To change single values, use an overlay (`--configfile
+config/test.yaml`) or `--config rollout='{level: 0.9}'`. NAME stands for names that you give. A value that is not
+allowed, by itself or together with others, ends the run with a one-line message that names its key.
 """
 
 TYPES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true or false", "null": "null"}
