@@ -152,20 +152,19 @@ SMALL["opt, norms after sums"] = ("opt", {**SMALL["opt"][1], "do_layer_norm_befo
 
 INTRODUCTION = """# Decoders
 
-What the position card finds in small models of many architectures, built from configurations with random weights. A
-test holds each of them to its own attention; `make docs` writes this page from the same models. Any other decoder is
-tried in the same way: on the first prompt, what attention adds to the residual stream must reproduce the output of
-every block, and queries, keys and mask must reproduce the attention weights. A model that fails the first is refused;
-of one that fails the second, or whose architecture does not show its queries and keys, the rollouts that need them are
-left out.
+This table lists architectures for which a test compares the position card with the model's own attention, on small
+models with random weights. `make docs` writes the page from these models. Any other decoder is checked when you use it,
+on the first prompt. First, what attention adds to the residual stream must reproduce the output of every block; if it
+does not, the model is refused. Second, queries, keys and mask must reproduce the attention weights; if they do not,
+or if the architecture does not show its queries and keys, the card leaves out the rollouts that need them.
 
-- **Update**: the module, seen from the block, whose output attention adds to the residual stream.
-- **Order** of attention and MLP. Where they run in parallel, there is no lambda of the backward pass.
-- **Positions**: *other* are learned ones, sinusoids, and rotations that the architecture does not let us see.
-- **Windows**: how many tokens each layer reads here, where not all (the windows of these models are small).
-- **Rollouts**: a, b and c are those of ALiBi. Of other models: *content-free* is uniform attention, in the model's own
-  windows; *toeplitz* takes the mean logit by distance; *rotary* takes the kernel of the mean query and key; *measured*
-  takes the mean attention itself.
+- **Update**: the module inside a block whose output is what attention adds to the residual stream.
+- **Order** of attention and MLP. If they run in parallel, there is no lambda of the backward pass.
+- **Positions**: *other* means learned positions, sinusoids, or rotations that the architecture does not let us see.
+- **Windows**: how many tokens each layer reads, if not all (the windows of these small models are small).
+- **Rollouts**: a, b and c are those for ALiBi. For other models, *content-free* is uniform attention within the model's
+  own windows; *toeplitz* takes the mean logit by distance; *rotary* takes the kernel of the mean query and key;
+  *measured* takes the mean attention itself.
 """
 
 

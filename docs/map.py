@@ -34,11 +34,11 @@ SURROUNDINGS = {  # of every script
 }
 INTRODUCTION = """# Map
 
-Where each item of a paper is: what to build, the rule that makes it, the code that says how, the data that it is
-drawn from ([what these files hold](../results/README.md)), and the verdicts on the claims that it shows. Build a
-target with `snakemake TARGET`; the name of a paper builds all of it. Names with `published` need numbers that the
-project does not carry, and are built by `all_published` alone (README). `make docs` writes this page from the
-workflow. Verdicts are those of [one default run](scorecard.md)."""
+For each item of a paper, this page lists the target to build, the rule that makes it, the code, the data
+([what these files hold](../results/README.md)), and the verdicts on the claims that it shows. Build a target with
+`snakemake TARGET`; the name of a paper builds all of it. Targets with `published` in their name need numbers that are
+not part of this project; only `all_published` builds them ([README](../README.md)). Verdicts are those of
+[one default run](scorecard.md). `make docs` writes this page from the workflow."""
 
 
 @dataclass
