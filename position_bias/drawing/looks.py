@@ -24,8 +24,8 @@ BLACK, REFERENCE = "black", "0.45"  # REFERENCE is what is there to compare with
 BLUE, ORANGE, GREEN, VERMILION, PINK, BROWN, _, GREY, YELLOW, SKY = sns.color_palette("colorblind").as_hex()
 INDIGO, ROSE, OLIVE, WINE, TEAL = "#332288", "#cc6677", "#999933", "#882255", "#44aa99"
 
-SEQUENTIAL, DIVERGING = "viridis_r", "RdBu_r"  # the maps of numbers, and of numbers around a middle
-UNREAD = "0.85"  # keys of a map that the mask hides, unlike any colour of either
+SEQUENTIAL, DIVERGING = "viridis_r", "cividis_r"  # of numbers, and of numbers around 0; both the larger, the darker
+UNREAD = "white"  # keys of a map that the mask hides, unlike any colour of either
 DEEPEST = 10  # layers, the dark end of the shades of depth
 
 
@@ -128,9 +128,10 @@ def model_looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def shades(values: Iterable[float]) -> dict[float, Colour]:
-    """A colour for each number, the larger the darker, evenly spread from the smallest to the largest."""
+    """A colour for each number, the larger the darker, evenly spread over the scale; a single one is in its middle."""
     ordered = sorted(set(values))
-    return {value: _shade((index + 0.5) / len(ordered)) for index, value in enumerate(ordered)}
+    steps = len(ordered) - 1
+    return {value: _shade(index / steps if steps else 0.5) for index, value in enumerate(ordered)}
 
 
 def depth_colour(depth: int) -> Colour:

@@ -72,7 +72,7 @@ def attention_maps(mean: Array, example: Array, title: str = "") -> Figure:
     """Figures 7 and 12: attention [layers, n, n] under the causal mask, a column a layer.
 
     Above the mean over sequences, below one of them. Rows of a map are queries. Colours are weights times the number of
-    tokens that the query may read, so that uniform attention is white in every row, on a scale of powers of two.
+    tokens that the query may read, so that uniform attention is grey in every row, on a scale of powers of two.
     """
     kinds = {"mean over sequences": mean, "one sequence": example}
     layers, n = mean.shape[:2]

@@ -1,5 +1,6 @@
 """Figures of Herasimchyk et al. 2026. Positions count from 0, as in the paper."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from position_bias.drawing.style import COLUMN, PAGE, TALLEST
 SHARE = "share of influence"
 UNIFORM: dict[str, Any] = {"color": REFERENCE, "linestyle": ":", "linewidth": 0.7}
 MARKS = 5  # of a line, about
+STEP_MARKS = "osD^v"  # of the steps of a training
 FIRST = 16  # tokens that have a panel of their own
 BOLD, THIN = 1.0, 0.5  # lines of the first training seed, and of further ones
 
@@ -66,7 +68,9 @@ def fig1(profiles: pd.DataFrame) -> Figure:
         axes.set_xlabel("token position")
     figure.supylabel(SHARE)
     entries = [
-        Line2D([], [], color=VARIANTS["d"].colour, linewidth=THIN, label="measured influence (d), repeated in (a) to (c)"),
+        Line2D(
+            [], [], color=VARIANTS["d"].colour, linewidth=THIN, label="measured influence (d), repeated in (a) to (c)"
+        ),
         Line2D([], [], label="uniform", **UNIFORM),
     ]
     legend(figure, entries, title=_setting(shown))
@@ -100,8 +104,7 @@ def fig3(profiles: pd.DataFrame) -> Figure:
             column[2].plot(one["position"], one["value"], looks[model].marker, **_mark(looks[model]))
         for place, (model, of_model) in enumerate(_by(of_dataset, "model").items(), 1):
             one = next(iter(_by(of_model, "checkpoint").values()))
-            apart = one.iloc[place * n // 20 :: max(1, n // MARKS)]  # not all models at one position
-            column[1].plot(apart["position"], apart["value"], looks[model].marker, **_mark(looks[model]))
+            _few_marks(column[1], one, looks[model], place)
         last = min(FIRST, n) - 1
         column[2].set_xticks([0, last // 2, last])
         column[2].set_xlabel("token position")
@@ -131,6 +134,8 @@ def training(profiles: pd.DataFrame) -> Figure:
     shown = profiles[profiles["estimator"].isin(["frobenius", "none"]) & profiles["variant"].isin(["b", "d"])]
     shown = shown[shown["checkpoint"].map(_seed) == shown.groupby("model")["checkpoint"].transform("first").map(_seed)]
     colours = shades(shown["checkpoint"].map(_step))
+    marks = itertools.cycle(STEP_MARKS)
+    looks = {step: Look(f"step {step}", colour, next(marks)) for step, colour in colours.items()}
     panels = _by(shown, "model")
     figure, row = plt.subplots(
         1,
@@ -143,16 +148,18 @@ def training(profiles: pd.DataFrame) -> Figure:
     )
     for axes, (model, of_model) in zip(row[0], panels.items(), strict=True):
         _uniform(axes, of_model["position"].max() + 1)
-        for checkpoint, curves in _by(of_model, "checkpoint").items():
-            colour = colours[_step(checkpoint)]
-            _curves(axes, curves[curves["variant"] == "d"], colour)
+        for place, (checkpoint, curves) in enumerate(_by(of_model, "checkpoint").items(), 1):
+            look = looks[_step(checkpoint)]
+            measured = curves[curves["variant"] == "d"]
+            _curves(axes, measured, look.colour)
+            _few_marks(axes, measured, look, place)
             predicted = curves[curves["variant"] == "b"]
-            axes.plot(predicted["position"], predicted["value"], "--", color=colour, linewidth=0.9)
+            axes.plot(predicted["position"], predicted["value"], "--", color=look.colour, linewidth=0.9)
         axes.set_title(model)
         axes.set_xlabel("token position")
     _logarithmic(row[0][0], shown["low"].min() / 1.5)
     row[0][0].set_ylabel(f"{SHARE}, log scale")
-    steps = [Line2D([], [], color=colour, label=f"step {step}") for step, colour in colours.items()]
+    steps = [look.entry() for look in looks.values()]
     kinds = [
         Line2D([], [], color=REFERENCE, label="measured (d)"),
         Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="predicted (b)"),
@@ -233,6 +240,13 @@ def _curves(
 
 def _mark(look: Look) -> dict[str, Any]:
     return {"color": look.colour, "markerfacecolor": look.inside, "markersize": 2.5}
+
+
+def _few_marks(axes: Axes, curve: pd.DataFrame, look: Look, place: int) -> None:
+    """Some marks on a curve, which those of another place do not hide."""
+    n = len(curve)
+    some = curve.iloc[place * n // 20 :: max(1, n // MARKS)]
+    axes.plot(some["position"], some["value"], look.marker, **_mark(look))
 
 
 def _uniform(axes: Axes, n: int) -> None:

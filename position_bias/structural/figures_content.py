@@ -24,7 +24,7 @@ def fig5(models: Mapping[str, Content]) -> Figure:
 
     `models` maps a name to logits [L, H, n, n]. Each panel shows the deviation from its head's mean below the diagonal,
     the background that cancels in the softmax (Prop. 4.5), and says in its corner how far the diagonal lies off it on
-    average; white is that mean. If content were constant plus diagonal, panels would be white but for one line. Rows
+    average; grey is that mean. If content were constant plus diagonal, panels would be grey but for one line. Rows
     are queries.
     """
     across = min(MODELS_ACROSS, len(models))

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from position_bias.drawing.looks import PINK, REFERENCE, SKY, VARIANTS, Look, legend
+from position_bias.drawing.looks import REFERENCE, SKY, VARIANTS, WINE, Look, legend
 from position_bias.drawing.style import PAGE
 
 FORCES = {  # what a panel varies: its title, its axis
@@ -24,7 +24,7 @@ SCHEDULES = {
     "c/t": r"$\lambda_t = c / t$: not summable",
     "c": r"$\lambda_t = c$: not summable",
 }
-ATTENTION = {"no positional bias": Look("no positional bias", PINK), "ALiBi": Look("ALiBi", SKY, line="--")}
+ATTENTION = {"no positional bias": Look("no positional bias", WINE), "ALiBi": Look("ALiBi", SKY, line="--")}
 LEAST_SHOWN = 1e-3
 
 

@@ -2,7 +2,9 @@ import re
 from itertools import combinations
 from pathlib import Path
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
@@ -52,6 +54,21 @@ def test_a_model_that_nobody_knows_has_a_look_of_its_own_whatever_stands_beside_
     assert len({(look.colour, look.marker, look.line) for look in together.values()}) == len(names) + 1
     assert [look.name for look in together.values()] == ["bloom", *names]
     assert looks.model_looks(reversed(names)) == {name: together[name] for name in reversed(names)}
+
+
+GREY = np.array([0.299, 0.587, 0.114])  # how light red, green and blue print
+
+
+@pytest.mark.parametrize("name", [looks.SEQUENTIAL, looks.DIVERGING])
+def test_maps_can_be_read_without_colours(name):
+    lightness = mpl.colormaps[name](np.linspace(0, 1, 50))[:, :3] @ GREY
+    assert (np.diff(lightness) < 0).all()
+
+
+@pytest.mark.parametrize("numbers", [2, 3, 4, 5])
+def test_shades_of_few_numbers_can_be_told_apart_without_colours(numbers):
+    lightness = [to_rgb(colour) @ GREY for colour in looks.shades(range(numbers)).values()]
+    assert -np.diff(lightness).max() > 0.3 / numbers
 
 
 def test_larger_numbers_are_darker():

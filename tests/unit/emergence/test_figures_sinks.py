@@ -86,7 +86,7 @@ def test_attention_maps_have_a_row_a_kind_and_a_column_a_layer(tmp_path, layers)
     style.save(figure, tmp_path / "maps.svg")
 
 
-def test_uniform_attention_is_white():
+def test_uniform_attention_has_the_middle_colour_in_every_row():
     uniform = causal_mask(N) / np.arange(1, N + 1)[:, None]
     (axes, *_) = figures_sinks.attention_maps(uniform[None], uniform[None]).axes
     np.testing.assert_allclose(np.ma.compressed(axes.images[0].get_array()), 0, atol=1e-12)
