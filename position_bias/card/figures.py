@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import (
     BLACK,
     BLUE,
@@ -30,10 +31,10 @@ LAMBDAS = {
     "token": Look("mean of its tokens' ratios", ORANGE, "", "--"),
     "backward": Look("of the backward pass (no prediction)", REFERENCE, "", ":"),
 }
-CURVES = {  # in the order of the legend; lines differ without colours too
+CURVES = {  # in the order of the legend, and but for (c) and (d) from back to front; lines differ without colours too
     "d": Look("measured influence", VARIANTS["d"].colour, "", width=1.6),
     "a": Look("(a) attention only", VARIANTS["a"].colour, "", "--", width=0.9),
-    "b": Look("(b) residual-aware", VARIANTS["b"].colour, "", width=0.9),
+    "b": Look("(b) residual-aware", VARIANTS["b"].colour, "", width=2.0),
     "c": Look("(c) with content", VARIANTS["c"].colour, "", ":"),
     "content-free": Look("without content", BLUE, "", width=0.9),
     "toeplitz": Look("mean logit by distance", ORANGE, "", "--", width=0.9),
@@ -90,18 +91,19 @@ def _lambda(axes: Axes, layers: pd.DataFrame) -> None:
         mark = "." if len(rows) == 1 else None  # a line of one point does not show
         axes.plot(rows["layer"], rows["value"], look.line, color=look.colour, marker=mark)
     axes.set_ylim(0, 1.05 * layers["high"].max())
-    axes.set_xlabel("layer")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    layer_axis(axes, layers["layer"])
 
 
 def _influence(axes: Axes, profiles: pd.DataFrame) -> None:
     shown = profiles[profiles["estimator"].isin([ESTIMATOR, "none"]) & (profiles["variant"] != "last")]
-    for variant, look in reversed(present(shown["variant"], CURVES).items()):
+    for variant, look in present(shown["variant"], CURVES).items():
         rows = shown[shown["variant"] == variant]
-        position = rows["position"] + 1
+        position = rows["position"]
         if variant not in ("half", "uniform", "a"):
             axes.fill_between(position, rows["low"], rows["high"], color=look.colour, alpha=0.2, linewidth=0)
-        axes.plot(position, rows["value"], look.line, color=look.colour, linewidth=look.width)
+        front = {"d": 3.0, "c": 2.5}.get(variant, 2.0)
+        axes.plot(position, rows["value"], look.line, color=look.colour, linewidth=look.width, zorder=front)
+    axes.set_title(f"{int(shown['position'].max()) + 1} tokens")
     measured = shown[shown["variant"].isin(["d", "uniform"])]
     axes.set_yscale("log")
     axes.set_ylim(measured["low"].min() / 5, 3 * measured["high"].max())  # rollouts may lie far from any measurement
@@ -122,6 +124,6 @@ def _attention(axes: Axes, attention: pd.DataFrame) -> None:
     axes.plot(mean.index, np.where(mean > 0, mean, np.nan), color=BLACK, label="mean")
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel("distance")
+    axes.set_xlabel("distance (tokens)")
     axes.set_ylabel("mean attention")
     axes.legend(handlelength=1.2, loc="lower left")

@@ -61,11 +61,12 @@ def test_a_row_shows_lambda_influence_and_attention(variants):
         rows = of.profiles[(of.profiles["variant"] == variant) & of.profiles["estimator"].isin(["none", "frobenius"])]
         (drawn,) = (line for line in influence.lines if np.array_equal(line.get_ydata(), rows["value"]))
         assert to_rgb(drawn.get_color()) == to_rgb(CURVES[variant].colour)
-        np.testing.assert_array_equal(drawn.get_xdata(), np.arange(1, N + 1))
-    assert influence.lines[-1].get_linewidth() == CURVES["d"].width  # on top
+        np.testing.assert_array_equal(drawn.get_xdata(), np.arange(N))
+    assert max(influence.lines, key=lambda line: line.get_zorder()).get_linewidth() == CURVES["d"].width  # on top
+    assert influence.get_title() == f"{N} tokens"
     assert influence.get_yscale() == "log"
     assert len(influence.collections) == 1 + len(variants)
-    assert [axes.get_xlabel() for axes in figure.axes] == ["layer", "token position", "distance"]
+    assert [axes.get_xlabel() for axes in figure.axes] == ["layer", "token position", "distance (tokens)"]
     assert legends(figure) == [
         [look.name for look in LAMBDAS.values()],
         [CURVES[variant].name for variant in CURVES if variant in shown],
