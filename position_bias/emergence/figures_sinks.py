@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from position_bias.attention import Array, Mask, causal_mask, prefix_mask, sliding_window_mask
 from position_bias.drawing.looks import CENTRE, DIVERGING, REFERENCE, UNREAD, legend
 from position_bias.drawing.style import COLUMN, PAGE
-from position_bias.emergence.figures import mask_look, setting
+from position_bias.emergence.figures import mask_look, setting, window_size
 
 NODE = 13.0  # diameter in points
 ARC = 0.5  # height of an edge over half its length
 WEIGHT = "attention weight x tokens that the query may read (1: uniform)"
 DOUBLINGS = 3  # above and below uniform attention, that colours of maps span
 EDGE = "0.25"
+ROUNDED = "rounding decides: uniform\nweights equal $\\tau$"  # in a panel of a threshold and a window to match
 BASELINES: dict[str, tuple[str, dict[str, Any]]] = {  # states beside the trained one: what they are, their looks
     "untrained": ("untrained", {"marker": "o", "markersize": 3, "color": "white", "markeredgecolor": "black"}),
     "uniform": ("exactly uniform attention", {"marker": "_", "markersize": 5, "color": "black"}),
@@ -120,7 +121,8 @@ def sinks(sinks: pd.DataFrame, masks: Sequence[str], tau: float) -> Figure:
     """Figures 8a-c and 13a-c: share of the queries whose weight on a token exceeds `tau`, a column a mask.
 
     Bars are trained networks, with t-intervals over seeds. Untrained ones and exactly uniform attention show what is
-    mere normalisation. The small panels have the other thresholds of the table.
+    mere normalisation. A panel is pale where the weights of a full window are `tau` but for rounding. The small panels
+    have the other thresholds of the table.
     """
     others = [value for value in sorted(sinks["tau"].unique()) if not np.isclose(value, tau)]
     size = (COLUMN if len(masks) == 1 else PAGE, 2.5 + 0.7 * len(others))
@@ -138,7 +140,10 @@ def sinks(sinks: pd.DataFrame, masks: Sequence[str], tau: float) -> Figure:
     for row, threshold in zip(rows, [tau, *others], strict=True):
         for axes, mask in zip(row, masks, strict=True):
             chosen = (sinks["mask"] == mask) & np.isclose(sinks["tau"], threshold)
-            _sink_panel(axes, sinks[chosen], mask_look(mask).colour)
+            rounded = bool(np.isclose(window_size(mask) * threshold, 1))
+            _sink_panel(axes, sinks[chosen], mask_look(mask).colour, 0.4 if rounded else 1)
+            if rounded:
+                axes.text(1, 1, ROUNDED, transform=axes.transAxes, ha="right", va="top")
         row[0].set_ylabel(rf"$\tau = {threshold:g}$")
         row[0].set_ylim(bottom=0)
     rows[0][0].set_ylabel(f"attention sink, $\\tau = {tau:g}$\n(share of queries)")
@@ -153,10 +158,10 @@ def sinks(sinks: pd.DataFrame, masks: Sequence[str], tau: float) -> Figure:
     return figure
 
 
-def _sink_panel(axes: Axes, sinks: pd.DataFrame, colour: Colour) -> None:
+def _sink_panel(axes: Axes, sinks: pd.DataFrame, colour: Colour, strength: float) -> None:
     """Bars of the trained networks with their intervals, and marks of the baselines."""
     trained = sinks[sinks["state"] == "trained"]
-    axes.bar(trained["token"], trained["value"], 0.8, color=colour)
+    axes.bar(trained["token"], trained["value"], 0.8, color=colour, alpha=strength)
     known = trained.dropna(subset=["low", "high"])
     axes.vlines(known["token"] - 0.2, known["low"], known["high"], color="black", linewidth=0.7)
     for state, (_, looks) in BASELINES.items():

@@ -138,6 +138,14 @@ def test_sinks_have_a_column_a_mask_and_a_row_a_threshold_the_main_one_first(tmp
     style.save(figure, tmp_path / "sinks.png")
 
 
+def test_a_panel_that_rounding_decides_says_so_and_is_pale():
+    masks = ("window5", "window9")
+    panels = np.reshape(figures_sinks.sinks(table(masks, (0.2, 0.3)), masks, 0.2).axes, (2, 2))
+    told = [[figures_sinks.ROUNDED in [text.get_text() for text in axes.texts] for axes in row] for row in panels]
+    assert told == [[True, False], [False, False]]
+    assert panels[0, 0].patches[0].get_alpha() < panels[0, 1].patches[0].get_alpha()
+
+
 def test_files_are_the_same_bytes_from_run_to_run(tmp_path):
     formats = ("pdf", "svg", "png")
     for name in ("once", "again"):
