@@ -145,7 +145,7 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
         best = by_seed(of_scheme, "width").groupby("width")["value"].min()
         axes.plot(best.index + aside, best, color=look.colour, linewidth=1)
         marks(axes, of_scheme, "width", level, look, aside, markersize=3)
-        dots(axes, of_scheme, "width", look.colour, aside)
+        dots(axes, of_scheme, "width", look.colour, aside + 0.25)  # beside the interval
     axes.axvline(v - 1, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=0)
     axes.annotate(f" $v - 1 = {v - 1}$", (v - 1, 1), xycoords=("data", "axes fraction"), color=REFERENCE, va="top")
     axes.set_xlabel("width $d$")
