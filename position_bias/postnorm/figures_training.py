@@ -60,7 +60,7 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
         axes.set_xlabel("weights")
     row[0][0].set_ylim(bottom=0)
     row[0][0].set_ylabel(f"{TVD}\namong legal outputs, length $L$")
-    legend(figure, [look.entry(linestyle="") for look in RATES.values()], title=f"peri; {counted(at_trained)}")
+    legend(figure, [look.entry(linestyle="") for look in RATES.values()], title=f"scheme peri; {counted(at_trained)}")
     return figure
 
 
