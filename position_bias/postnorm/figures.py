@@ -62,7 +62,7 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
                 axes.plot(*_law_of(of_task, scheme, law, v), style, color=REFERENCE, linewidth=1, zorder=3)
         _shade_trained(axes, of_task)
         _shade_trained(below, of_task)
-        axes.set_title(f"trained, $v = {v}$")
+        axes.set_title(f"$v = {v}$, trained up to $s = {of_task['trained'].iloc[0]}$")
         s = np.arange(1, v)
         axes.plot(s, s / v, ":", color=REFERENCE, linewidth=0.8, zorder=0)
         axes.set_xlim(1, v - 1)

@@ -100,8 +100,9 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
                 below.set_ylabel("" if any(axes.get_ylabel() for axes in rows[1]) else "ROC AUC")
     for axes in grid.flat:
         axes.set_visible(axes.has_data())
+    ends = [end for axes in classified for end in axes.get_ylim()]
     for axes in classified:
-        axes.set_ylim(min(axes.get_ylim()[0] for axes in classified), 1.02)
+        axes.set_ylim(min(ends), max(ends))  # whole intervals, though no ROC AUC is above 1
     figure.align_ylabels()
     told = f"{counted(binned)}; distances have a scale of their own in every panel"
     legend(figure, [look.entry(linewidth=0.6) for look in schemes.values()], title=told)

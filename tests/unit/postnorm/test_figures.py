@@ -133,7 +133,10 @@ def test_distance_against_tokens_present_with_the_laws_that_fit(seeds):
     table = pd.concat([set_complement(16, seeds, trained=5), set_complement(8, seeds)])
     figure = figures.set_complement(table, 0.95)
     above, below = np.reshape(figure.axes, (2, 2))
-    assert [axes.get_title() for axes in above] == ["trained, $v = 8$", "trained, $v = 16$"]
+    assert [axes.get_title() for axes in above] == [
+        "$v = 8$, trained up to $s = 3$",
+        "$v = 16$, trained up to $s = 5$",
+    ]
     for axes, legal, v, trained in zip(above, below, (8, 16), (3, 5), strict=True):
         of_task = table[table["task"] == f"set-complement-{v}"]
         for scheme, look in figures.LOOKS.items():
@@ -159,7 +162,7 @@ def test_set_complement_copes_with_missing_schemes_and_with_gaps_below_0():
     table = set_complement(schemes=("none", "post"))
     table.loc[table["quantity"] == "gap", "value"] *= -1
     figure = figures.set_complement(table, 0.95)
-    assert [axes.get_title() for axes in figure.axes] == ["trained, $v = 8$", ""]
+    assert [axes.get_title() for axes in figure.axes] == ["$v = 8$, trained up to $s = 3$", ""]
     assert texts(figure.legends[1]) == ["$g = C/s$, fitted to no norm", "guess"]
     assert_legible(figure)
 
