@@ -86,7 +86,7 @@ def scores(
         figure.text(middle, 1 - 0.05 / height, MAP_NAMES[norm], ha="center", va="top")
         figure.text(middle, 0.04 / height, "key", ha="center", va="bottom")
     bar = figure.colorbar(image, cax=figure.add_axes((0.92, margin, 0.014, 1 - 2 * margin)), extend="both")
-    bar.set_ticks([-1, 0, 1], labels=["-", "0", "+"])
+    bar.set_ticks([-1, 0, 1], labels=["\N{MINUS SIGN}", "0", "+"])
     bar.set_label("score less mean of row", labelpad=3)
     return figure
 

@@ -72,7 +72,7 @@ def _panel(axes: Axes, deviation: NDArray[np.float64], limit: float) -> AxesImag
     # "none" embeds n x n pixels in PDF and SVG, sharp at every size; rasterizing would embed what the screen shows.
     image = axes.imshow(deviation, cmap=colours, vmin=-limit, vmax=limit, interpolation="none")
     shift = np.diagonal(deviation).mean()
-    axes.text(0.95, 0.93, f"${shift:+.2f}$", ha="right", va="top", transform=axes.transAxes)
+    axes.text(0.97, 0.98, f"${shift:+.2f}$", ha="right", va="top", transform=axes.transAxes)
     axes.set_xticks([0, n - 1], ["0", str(n - 1)])
     axes.set_yticks([0, n - 1], ["0", str(n - 1)])
     axes.tick_params(length=2)
