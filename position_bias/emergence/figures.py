@@ -251,6 +251,7 @@ def long_training(
     marks = [_mark(f"{late['iteration'].max():,} iterations", "o"), *(_mark("laptop scale", "D") for _ in others)]
     seeds = sorted(curves.groupby("depth")["seed"].nunique().unique())
     told = f"thin: {' or '.join(map(str, seeds))} seeds a depth; bold: their mean; shaded: the last {last} tests"
+    told = told if laptop is None else f"{setting(laptop)} at laptop scale; {told}"
     legend(figure, [*_depth_lines(curves, *others), *marks], title=told)
     return figure
 

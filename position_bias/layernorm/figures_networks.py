@@ -159,18 +159,20 @@ def pretrained(recency: pd.DataFrame, grams: Mapping[str, Array], level: float, 
     for axes, layer in zip(maps, (early, len(grams[shown])), strict=True):
         _cosines(axes, grams[shown][layer - 1])
         axes.set_title(f"{shown}, layer {layer}")
+    seeds = counted(recency, "seed").replace("seed", "training seed")
     handles = [Line2D([], [], color=REFERENCE, label="trained")]
     if (recency["state"] == UNTRAINED).any():  # models of the hub have none
         handles.append(Line2D([], [], color=REFERENCE, linestyle="--", label="untrained"))
-    legend(figure, handles, title=f"{len(grams[shown][0])} tokens, {counted(recency, 'prompt')}")
+    legend(figure, handles, title=f"{len(grams[shown][0])} tokens, {counted(recency, 'prompt')}, {seeds}")
     return figure
 
 
-def emergence(gaps: pd.DataFrame, level: float) -> Figure:
+def emergence(gaps: pd.DataFrame, level: float, networks: str = "") -> Figure:
     """Does a norm change the bias that retrieval networks learn? Gaps of every pair at the end, and one along training.
 
     `gaps` is `emergence.gaps.curves` of the studies in `RETRIEVAL`, one network each. Above 0 the earlier of two equal
-    items is preferred. Marks and lines are means over seeds with t-intervals, dots are seeds.
+    items is preferred. Marks and lines are means over seeds with t-intervals, dots are seeds. `networks` says what all
+    of them have in common.
     """
     looks = present(gaps["study"], RETRIEVAL)
     figure, (ends, along) = plt.subplots(
@@ -200,7 +202,7 @@ def emergence(gaps: pd.DataFrame, level: float) -> Figure:
     along.xaxis.set_major_locator(MaxNLocator(4))
     along.xaxis.set_major_formatter(EngFormatter(sep=""))
     along.set_xlabel("iteration")
-    legend(figure, [look.entry() for look in looks.values()], title=counted(gaps))
+    legend(figure, [look.entry() for look in looks.values()], title="; ".join(filter(None, (networks, counted(gaps)))))
     return figure
 
 

@@ -122,7 +122,7 @@ def fig3(profiles: pd.DataFrame) -> Figure:
         axes.set_ylabel(scale)
     figure.supylabel(SHARE)
     entries = [look.entry() for look in looks.values()]
-    legend(figure, [*entries, Line2D([], [], label="uniform", **UNIFORM)])
+    legend(figure, [*entries, Line2D([], [], label="uniform", **UNIFORM)], title=_training_seeds(measured))
     return figure
 
 
@@ -210,7 +210,8 @@ def fig4(panels: Mapping[str, Mapping[str, Sequence[Mapping[str, NDArray[np.floa
         Line2D([], [], color=REFERENCE, label="Frobenius ± 2 sd"),
         Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="per token"),
     ]
-    legend(figure, [*(look.entry(linestyle="-") for look in looks.values()), *estimators])
+    numbers = [len(seeds) for models in panels.values() for seeds in models.values()]
+    legend(figure, [*(look.entry(linestyle="-") for look in looks.values()), *estimators], title=_a_model(numbers))
     return figure
 
 
@@ -262,12 +263,22 @@ def _logarithmic(axes: Axes, lowest: float, highest: float | None = None) -> Non
 
 def _setting(profiles: pd.DataFrame) -> str:
     """What a figure on one data set is of."""
-    return f"{', '.join(profiles['dataset'].unique())}, {_numbers(profiles)}"
+    return f"{', '.join(profiles['dataset'].unique())}, {_numbers(profiles)}, {_training_seeds(profiles)}"
 
 
 def _numbers(profiles: pd.DataFrame) -> str:
     n = int(profiles["position"].max()) + 1
     return f"{n} tokens, {_range(profiles['prompts'])} prompts"
+
+
+def _training_seeds(profiles: pd.DataFrame) -> str:
+    return _a_model(profiles["checkpoint"].map(_seed).groupby(profiles["model"]).nunique())
+
+
+def _a_model(seeds: Iterable[int]) -> str:
+    """How many training seeds every model of a figure has."""
+    told = _range(seeds)
+    return f"{told} training seed{'' if told == '1' else 's'} a model"
 
 
 def _range(numbers: Iterable[int]) -> str:
