@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from position_bias.postnorm import experiments, tasks, training
+from position_bias.postnorm import depths, experiments, tasks, training
 from position_bias.postnorm.training import Setting
 from position_bias.running import configuration
 from position_bias.running.checkpoint import Place
@@ -197,6 +197,23 @@ def test_averages_of_members_that_diverged_are_left_out(place, spoil):
 def test_averages_of_networks_that_all_diverged_say_so(place):
     with pytest.raises(InputError, match=r"^every network diverged at postnorm\.averaging\.learning_rate = inf; lower"):
         experiments.by_average(TASK, "peri", SETTING, RECIPE, math.inf, Averaging(0.7), [0.5], SEEDS, place)
+
+
+# Depth
+
+
+def test_depth_is_that_of_the_trained_networks_and_leaves_out_what_diverged(place, tmp_path, spoil):
+    spoil("q0", 1)
+    task, size, setting = tasks.Nested(1, 1, 4), Size(1, 4, 1, 4), replace(SETTING, length=4, longest=4)
+    found = experiments.by_depth(task, size, setting, RECIPE, {"pre": 1e-2, "peri": 1e-2}, SEEDS, place)
+    assert set(found.columns) == {"seed", "deeper", "quantity", "value", "scheme", "task"}
+    assert found["seed"].unique().tolist() == [0]
+    assert len(found) == 2 * 2 * 2
+    recipe = replace(RECIPE, learning_rate=1e-2)
+    again = training.train(task, "peri", size, setting, recipe, SEEDS, Place(tmp_path / "again", 100, "cpu"))
+    weights, network = again.trained.parameters, again.architecture
+    expected = depths.by_depth(weights, network, task, SEEDS, setting.sequences, "cpu")
+    same_rows(found[found["scheme"] == "peri"], expected[expected["seed"] == 0])
 
 
 # Stability
