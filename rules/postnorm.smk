@@ -67,7 +67,7 @@ rule postnorm_train_depth:
 
 
 rule postnorm_train_averages:
-    """Train the minimal transformer and test its last weights, their EMA and their BEMA."""
+    """Train the minimal transformer, and one for deterministic tasks; test last weights, their EMA and their BEMA."""
     output:
         tests="results/postnorm/averaging/tests.parquet",
         run="results/postnorm/averaging/run.csv",
@@ -79,6 +79,9 @@ rule postnorm_train_averages:
         **training("postnorm"),
     params:
         numbers=config["postnorm"]["averaging"],
+        languages={
+            name: config["postnorm"]["languages"][name] for name in ("size", "lengths")
+        },
         common=POSTNORM_COMMON,
     script:
         "../scripts/postnorm/train_averages.py"

@@ -38,6 +38,7 @@ SYMMETRIC = Prediction("=", 0, 0.1)  # of a logarithm: a tenth of a gap
 CONSTANT = Prediction("=", 1, 0.1)  # in units of uniform attention
 EXACT = Prediction("<", 1e-3)  # of a TVD that nothing was trained for
 ROUNDING = 1e-9
+NO_GAIN = Prediction("<", NEGLIGIBLE)  # of a TVD
 GAINS_MORE = Prediction(">", 0, 0.05)  # of relative gains
 HIGHER = Prediction(">", 0, 0.1)  # of decimal logarithms: a quarter more
 OFTENER = Prediction(">", 0, 1)  # of numbers of iterations
@@ -53,6 +54,8 @@ RISKS = "design tradeoffs: post-norm risks instability"
 ROBUST = "design tradeoffs: peri-norm is more robust than post-norm"
 FIT_ALIKE = "our addition: schemes differ beyond L, not in how well they fit"
 BREAKS = "failure signatures: spikes or NaN with post- and peri-norm"
+OTHER_ETA = "our addition: with this eta BEMA is an EMA on short runs"
+AVERAGED = "our addition: drawn sequences make gradients noisy as long as the task is not learnt"
 DEEPER = "first experiments, 3: does peri-norm classify beyond the trained depth; section 6 says that norms help"
 BIASED = "failure signatures: outputs are biased over legal tokens; the bound is our addition"
 SHARPENS_NOISE = "our addition: what is normalised again makes errors of the values grow with s"
@@ -75,7 +78,7 @@ def checks(
     the table of `construction.distances`, `depth` that of `experiments.by_depth`, `stability` that of
     `experiments.stability`.
     """
-    minimal = tests["task"].map(part_of) == MINIMAL
+    minimal, averaged = (table["task"].map(part_of) == MINIMAL for table in (tests, averaging))
     rows = [
         *_set_complement(tests[minimal], level),
         *_legal(tests[minimal], level),
@@ -83,7 +86,8 @@ def checks(
         *_gap_laws(tests[minimal], level),
         *_construction(construction),
         *_dimension(dimension, level),
-        *_averaging(averaging, level),
+        *_averaging(averaging[averaged], level),
+        *_deterministic(averaging[~averaged], level),
         *_languages(tests[~minimal], level),
         *_depth(depth, level),
         *_stability(stability, level),
@@ -329,6 +333,21 @@ def _averaging(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]
         source = "section 4.5: noise grows with the legal outputs; the margin is our addition"
         claim = _at_papers_eta("postnorm-bema-gain", eta)
         yield mean_row(claim, item, quantity, GAINS_MORE, of_most - of_least, level, source)
+
+
+def _deterministic(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
+    """What averages do where one output is legal: targets bring no noise into gradients, but drawn sequences do."""
+    item, source = "Averaging", "mechanism 2, break condition: the last weights do as well; the bound is our addition"
+    for task, of_task in _at(_of(tests, "tvd")).groupby("task"):
+        for decay, eta in product(
+            (False, True), (*sorted(of_task.loc[of_task["weights"] == "bema", "eta"].unique()), 0)
+        ):
+            weights, whose = ("bema", source if eta == PAPERS_ETA else OTHER_ETA) if eta else ("ema", AVERAGED)
+            gain = _averaged(of_task, decay, "raw") - _averaged(of_task, decay, weights, eta)
+            name = f"raw - BEMA; eta = {eta:g}" if eta else "raw - EMA"
+            quantity = f"TVD at L, {name}, {'decaying' if decay else 'constant'} rate, {task}"
+            claim = _at_papers_eta("postnorm-bema-deterministic", eta)
+            yield mean_row(claim, item, quantity, NO_GAIN if eta == PAPERS_ETA else MORE, gain, level, whose)
 
 
 def _at_papers_eta(claim: str, eta: float) -> str:

@@ -79,7 +79,8 @@ def by_width(
 
 
 def by_average(
-    task: SetComplement,
+    task: Task,
+    size: Size,
     scheme: str,
     setting: Setting,
     recipe: Recipe,
@@ -89,8 +90,7 @@ def by_average(
     seeds: Sequence[int],
     place: Place,
 ) -> pd.DataFrame:
-    """Tests of last weights, EMA and BEMA for each eta, of the minimal transformer, at a constant and a decaying
-    learning rate.
+    """Tests of last weights, EMA and BEMA for each eta, at a constant and a decaying learning rate.
 
     Columns: those of `by_scheme`, decay (of the rate), weights (raw, ema, bema), kappa and eta (0 but for bema).
     """
@@ -98,7 +98,7 @@ def by_average(
     for decay in (False, True):
         of_rate = replace(recipe, learning_rate=learning_rate, decay=decay)
         apart = place.apart(task.name, scheme, f"decay{decay}")
-        outcome = training.train(task, scheme, minimal(task.inputs), setting, of_rate, seeds, apart, averaging)
+        outcome = training.train(task, scheme, size, setting, of_rate, seeds, apart, averaging)
         training.require_finite(outcome, learning_rate, "postnorm.averaging.learning_rate")
         finite = sorted(set(outcome.tests["seed"]))
         for name, eta, weights in _averages(outcome, averaging, etas, recipe.iterations):

@@ -47,10 +47,14 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
     for name in postnorm[LANGUAGE]["lengths"]:
         yield from _faults_of_language(f"postnorm.{LANGUAGE}.lengths", name)
     yield from _faults_of_depth(**postnorm["depth"])
-    for name in postnorm["sweep"]["languages"]:
-        if name not in postnorm[LANGUAGE]["lengths"]:
-            known = ", ".join(postnorm[LANGUAGE]["lengths"])
-            yield f"postnorm.sweep.languages = {name!r} is not in postnorm.languages.lengths; use some of {known}"
+    for key, names in (
+        ("sweep.languages", postnorm["sweep"]["languages"]),
+        ("averaging.deterministic", postnorm["averaging"]["deterministic"]),
+    ):
+        for name in names:
+            if name not in postnorm[LANGUAGE]["lengths"]:
+                known = ", ".join(postnorm[LANGUAGE]["lengths"])
+                yield f"postnorm.{key} = {name!r} is not in postnorm.languages.lengths; use some of {known}"
     for key, size in (
         ("languages.size", postnorm[LANGUAGE]["size"]),
         ("stability.deep", postnorm["stability"]["deep"]),

@@ -6,18 +6,30 @@ from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
 from position_bias.running import artifacts, provenance, resumable
 from position_bias.small_networks.averaging import Averaging
+from position_bias.small_networks.decoder import Size
 
 with resumable.job(
     snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", "averaging", narrow=True
 ) as place:
     numbers, common = snakemake.params.numbers, snakemake.params.common
-    found = []
-    for vocabulary in numbers["vocabularies"]:
-        task, length = tasks.SetComplement(vocabulary), round(numbers["trained_share"] * vocabulary)
+    languages, found = snakemake.params.languages, []
+    complements = [tasks.SetComplement(vocabulary) for vocabulary in numbers["vocabularies"]]
+    trained = [
+        *(
+            (task, experiments.minimal(task.inputs), round(numbers["trained_share"] * task.inputs))
+            for task in complements
+        ),
+        *(
+            (tasks.task(name), Size(**languages["size"]), languages["lengths"][name])
+            for name in numbers["deterministic"]
+        ),
+    ]
+    for task, size, length in trained:
         tests = experiments.by_average(
             task,
+            size,
             numbers["scheme"],
-            Setting(length, numbers["batch"], task.longest, common["test_sequences"]),
+            Setting(length, numbers["batch"], task.longest or length, common["test_sequences"]),
             experiments.schedule(numbers["iterations"], common["warmup"], common["weight_decay"]),
             numbers["learning_rate"],
             Averaging(numbers["kappa"]),
@@ -30,6 +42,7 @@ with resumable.job(
     run = {
         "task": "averaging",
         "vocabularies": " ".join(map(str, numbers["vocabularies"])),
+        "deterministic": " ".join(numbers["deterministic"]),
         **{
             name: numbers[name]
             for name in ("trained_share", "scheme", "seeds", "iterations", "batch", "learning_rate", "kappa")

@@ -373,6 +373,7 @@ TOGETHER = [  # values that are possible alone, and what the line begins with
     ({"postnorm.sweep.languages": ["tomita-9"]}, "postnorm.sweep.languages = 'tomita-9' is not in"),
     ({"postnorm.languages.lengths": {"tomita-1": 9}}, "postnorm.sweep.languages = 'maximum-10' is not in"),
     ({"postnorm.sweep.iterations": [0.0001]}, "postnorm.sweep.iterations = 0.0001 of postnorm.set_complement."),
+    ({"postnorm.averaging.deterministic": ["maximum-9"]}, "postnorm.averaging.deterministic = 'maximum-9' is not in"),
     ({"postnorm.depth.length": 9}, "postnorm.depth.length = 9 has no words of brackets that nest"),
     ({"postnorm.depth.trained": 5}, "postnorm.depth.trained = 5 leaves no deeper words of postnorm.depth.length = 10"),
     ({"postnorm.depth.length": 40}, "postnorm.depth.kinds = 2 with postnorm.depth.length = 40 gives more than"),

@@ -107,7 +107,17 @@ def averaging_of(world):
     table = frame(world, "v", "decay", "weights", "eta", "seed")
     at = table.assign(task="set-complement-" + table["v"].astype(str), length=table["v"] // 4, trained=table["v"] // 4)
     elsewhere = at.assign(length=1, trained=2, value=9.0)
-    return pd.concat([at, elsewhere], ignore_index=True).assign(quantity="legal_tvd", scheme="peri", kappa=0.8)
+    complement = pd.concat([at, elsewhere], ignore_index=True).assign(quantity="legal_tvd")
+    return pd.concat([complement, determined(at[at["v"] == 8])], ignore_index=True).assign(scheme="peri", kappa=0.8)
+
+
+def determined(at):
+    """The same of a task with one answer, but that BEMA with the paper's eta has the distance of the last weights."""
+    one = at.assign(task="maximum-10", length=10, trained=10, quantity="tvd").set_index(["decay", "seed"])
+    raw = one.loc[one["weights"] == "raw", "value"]
+    one["value"] = one["value"].where(one["eta"] != 0.2, raw.reindex(one.index).to_numpy())
+    one = one.reset_index()
+    return pd.concat([one, one.assign(quantity="legal_tvd", value=0.0)], ignore_index=True)
 
 
 def trainings(rng):
@@ -246,6 +256,9 @@ def test_what_is_predicted_and_who_predicts_it(papers):
         "EMA - BEMA; eta = 0.2, constant rate, v = 96": ((">", 0, 0.01), "section 4.5"),
         "raw - BEMA; eta = 0.2, decaying rate, v = 96": ((">", 0, 0.01), "section 4.5"),
         "(raw - BEMA) / raw, v = 96 - v = 8; eta = 0.5": ((">", 0, 0.05), "section 4.5"),
+        "TVD at L, raw - BEMA; eta = 0.2, constant rate, maximum-10": (("<", 0.01, 0), "break condition"),
+        "TVD at L, raw - BEMA; eta = 0.5, constant rate, maximum-10": ((">", 0, 0.01), "our addition"),
+        "TVD at L, raw - EMA, decaying rate, maximum-10": ((">", 0, 0.01), "our addition"),
         "mean TVD beyond L, pre - post; dyck-2-3": ((">", 0, 0.01), "section"),
         "mean TVD beyond L, peri - post; all tasks": ((">", 0, 0.01), "tradeoffs"),
         "mean ROC AUC beyond L, peri - pre; tomita-1": ((">", 0, 0.01), "section"),
@@ -273,7 +286,7 @@ def test_there_is_a_row_for_all_that_was_trained_and_no_other(papers):
         "Gap laws": 2 * (2 + 3 + 1 + 3),
         "Construction": 2 + 2,
         "Dimension": 2 * 2 * 3,
-        "Averaging": 3 * (1 + 2 * 3) + 2,
+        "Averaging": 3 * (1 + 2 * 3) + 2 + 2 * 3,
         "Languages": 4 * (3 + 1) + 3 * (2 + 1) + 3,
         "Depth": 3 * (2 + 1) + 4,
         "Stability": 2 * 2 * (2 + 3 + 3),
@@ -616,6 +629,19 @@ def test_an_average_that_is_worse_fails():
     found = judged(averages=harmful)
     assert find(found, "eta = 0.2, decaying rate, v = 8")["verdict"] == "fails"
     assert find(found, "eta = 0.5, decaying rate, v = 8")["verdict"] == "holds"
+
+
+def test_an_average_that_helps_where_one_answer_is_right_contradicts_the_claim():
+    table = averaging_of(WORLD["averages"])
+    at = (table["task"] == "maximum-10") & (table["quantity"] == "tvd")
+    better = table.assign(value=table["value"].where(~(at & (table["eta"] == 0.2)), table["value"] - 0.05))
+
+    def found(of):
+        rows = [row for row in checks._deterministic(of[of["task"] == "maximum-10"], LEVEL) if row["claim"]]
+        return {(row["claim"], row["verdict"]) for row in rows}
+
+    assert found(table) == {("postnorm-bema-deterministic", "holds")}
+    assert found(better) == {("postnorm-bema-deterministic", "fails")}
 
 
 # Languages

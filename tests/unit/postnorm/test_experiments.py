@@ -160,7 +160,9 @@ def by_hand(walk, kappa, eta):
 @pytest.mark.parametrize("scheme", ["peri", "post"])
 def test_averages_are_tested_as_if_made_by_hand_from_all_weights(scheme, place, tmp_path, monkeypatch):
     etas = (0.2, 0.5)
-    found = experiments.by_average(TASK, scheme, SETTING, RECIPE, 3e-2, Averaging(0.7), etas, SEEDS, place)
+    found = experiments.by_average(
+        TASK, Size(1, 5, 1, 0), scheme, SETTING, RECIPE, 3e-2, Averaging(0.7), etas, SEEDS, place
+    )
     assert set(found.columns) == {*TESTS, "scheme", "task", "decay", "weights", "kappa", "eta"}
     assert found["scheme"].unique().tolist() == [scheme]
     assert found["kappa"].unique().tolist() == [0.7]
@@ -188,7 +190,9 @@ def test_averages_are_tested_as_if_made_by_hand_from_all_weights(scheme, place, 
 
 def test_averages_of_members_that_diverged_are_left_out(place, spoil):
     spoil("q0", 1)
-    found = experiments.by_average(TASK, "peri", SETTING, RECIPE, 1e-2, Averaging(0.7), [0.5], SEEDS, place)
+    found = experiments.by_average(
+        TASK, Size(1, 5, 1, 0), "peri", SETTING, RECIPE, 1e-2, Averaging(0.7), [0.5], SEEDS, place
+    )
     assert found["seed"].unique().tolist() == [0]
     assert np.isfinite(found["value"]).all()
     assert len(found) == 2 * 3 * 5 * len(training.QUANTITIES)
@@ -196,7 +200,9 @@ def test_averages_of_members_that_diverged_are_left_out(place, spoil):
 
 def test_averages_of_networks_that_all_diverged_say_so(place):
     with pytest.raises(InputError, match=r"^every network diverged at postnorm\.averaging\.learning_rate = inf; lower"):
-        experiments.by_average(TASK, "peri", SETTING, RECIPE, math.inf, Averaging(0.7), [0.5], SEEDS, place)
+        experiments.by_average(
+            TASK, Size(1, 5, 1, 0), "peri", SETTING, RECIPE, math.inf, Averaging(0.7), [0.5], SEEDS, place
+        )
 
 
 # Depth

@@ -104,6 +104,7 @@ def test_how_many_rows_speak_of_each_claim(checks):
         "postnorm-bema": 3 * 2,  # v, learning rate constant and decaying
         "postnorm-bema-correction": 3,
         "postnorm-bema-gain": 1,
+        "postnorm-bema-deterministic": 2,  # learning rates
         "postnorm-languages": 3 * (3 + 1),
         "postnorm-classification": 3 * (2 + 1),
         "postnorm-depth": 3 * 2,  # schemes; TVD and ROC AUC
