@@ -17,6 +17,7 @@ from position_bias.drawing.looks import NORMS, REFERENCE, Look, legend, present,
 from position_bias.drawing.style import PAGE, TALLEST
 from position_bias.postnorm.figures import LOOKS, TVD
 from position_bias.postnorm.lengths import BINS, bin_of
+from position_bias.postnorm.settings import LANGUAGE, MINIMAL, part_of
 
 RATES = {  # of learning, under one scheme, whose colour both have: whether it decays
     False: NORMS["peri"]._replace(name="constant rate", marker="o"),
@@ -29,22 +30,24 @@ CHANCE = 0.5  # ROC AUC of a guess
 
 
 def bema(table: pd.DataFrame, level: float) -> Figure:
-    """What averages of the weights do at the trained length, a panel a vocabulary: distance among the legal outputs.
+    """What averages of the weights do at the trained length, a panel a task: distance among the legal outputs.
 
-    `table` is `experiments.by_average`. Marks are means over seeds with t-intervals, dots are seeds.
+    Where one output is legal, that is nothing, and the distance is among all. `table` is `experiments.by_average`.
+    Marks are means over seeds with t-intervals, dots are seeds.
     """
-    at_trained = table[(table["quantity"] == "legal_tvd") & (table["length"] == table["trained"])]
+    shown_of = table["task"].map(part_of).map({MINIMAL: "legal_tvd", LANGUAGE: "tvd"})
+    at_trained = table[(table["quantity"] == shown_of) & (table["length"] == table["trained"])]
     kinds = {("raw", 0.0): "raw", ("ema", 0.0): "EMA"}
     etas = sorted(table.loc[table["weights"] == "bema", "eta"].unique())
     kinds |= {("bema", eta): f"BEMA\n$\\eta = {eta:g}$" for eta in etas}
-    tasks = sorted(table["task"].unique(), key=_vocabulary)
+    tasks = sorted(table["task"].unique(), key=lambda task: (part_of(task) != MINIMAL, _vocabulary(task)))
     figure, row = plt.subplots(
         1,
         len(tasks),
         figsize=(PAGE, 2.5),
         sharey=True,
         squeeze=False,
-        label="Total variation distance of averaged weights at two learning rates, a panel for each vocabulary",
+        label="Total variation distance of averaged weights at two learning rates, a panel for each task",
     )
     for axes, task in zip(row[0], tasks, strict=True):
         of_task = at_trained[at_trained["task"] == task]
@@ -54,12 +57,13 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
             marks(axes, shown, "place", level, look, aside)
             dots(axes, shown, "place", look.colour, aside + 0.14)
         trained = of_task["trained"].iloc[0]
-        axes.set_title(f"$v = {_vocabulary(task)}$, $L = {trained}$")
+        named = f"$v = {_vocabulary(task)}$" if part_of(task) == MINIMAL else _task_name(task)
+        axes.set_title(f"{named}, $L = {trained}$")
         axes.set_xticks(range(len(kinds)), list(kinds.values()))
         axes.set_xlim(-0.6, len(kinds) - 0.4)
         axes.set_xlabel("weights")
     row[0][0].set_ylim(bottom=0)
-    row[0][0].set_ylabel(f"{TVD}\namong legal outputs, length $L$")
+    row[0][0].set_ylabel(f"{TVD}\n(among legal outputs, if several), length $L$")
     legend(figure, [look.entry(linestyle="") for look in RATES.values()], title=f"scheme peri; {counted(at_trained)}")
     return figure
 

@@ -53,7 +53,8 @@ def averaging(tasks=("set-complement-8", "set-complement-32"), seeds=3, etas=(0.
         for task, seed, decay, (weights, eta), length in product(tasks, range(seeds), (False, True), kinds, (1, 2, 3))
     ]
     table = pd.DataFrame(rows).assign(quantity="legal_tvd", kappa=0.8, scheme="peri")
-    return table.assign(value=np.random.default_rng(0).uniform(0, 0.2, len(table)))
+    table = table.assign(value=np.random.default_rng(0).uniform(0, 0.2, len(table)))
+    return pd.concat([table, table.assign(quantity="tvd", value=table["value"] + 0.1)], ignore_index=True)
 
 
 def languages(tasks=LANGUAGES, seeds=3, schemes=("pre", "post", "peri", "peri-init"), trained=4, longest=20):
@@ -218,26 +219,26 @@ def test_every_width_has_its_seeds_and_the_best_of_them(seeds, widths):
 
 
 @pytest.mark.parametrize(
-    ("seeds", "tasks"), [(3, ("set-complement-32", "set-complement-8")), (1, ("set-complement-8",))]
+    ("seeds", "tasks"), [(3, ("maximum-10", "set-complement-32", "set-complement-8")), (1, ("set-complement-8",))]
 )
 def test_averaged_weights_beside_raw_ones_at_each_rate(seeds, tasks):
     table = averaging(tasks, seeds)
     figure = figures_training.bema(table, 0.95)
-    sizes = sorted(int(task.split("-")[-1]) for task in tasks)
-    assert [axes.get_title() for axes in figure.axes] == [f"$v = {v}$, $L = 2$" for v in sizes]
+    complements = [f"$v = {v}$, $L = 2$" for v in (8, 32)[: len(tasks)]]
+    assert [axes.get_title() for axes in figure.axes] == [*complements, "maximum of 10, $L = 2$"][: len(tasks)]
     kinds = ["raw", "EMA", "BEMA\n$\\eta = 0.2$", "BEMA\n$\\eta = 0.5$"]
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == kinds
-    at_trained = table[(table["task"] == f"set-complement-{sizes[0]}") & (table["length"] == 2)]
-    for decay, look in figures_training.RATES.items():
-        chosen = at_trained[at_trained["decay"] == decay].assign(kind=at_trained["weights"].map("rawemabema".find))
+    shown_of = {"set-complement-8": (figure.axes[0], "legal_tvd"), "maximum-10": (figure.axes[-1], "tvd")}
+    of_tasks = [(task, *shown_of[task]) for task in shown_of if task in tasks]
+    for (task, axes, quantity), (decay, look) in product(of_tasks, figures_training.RATES.items()):
+        chosen = (table["task"] == task) & (table["length"] == 2) & (table["quantity"] == quantity)
+        chosen = table[chosen & (table["decay"] == decay)].assign(kind=table["weights"].map("rawemabema".find))
         by_seed = chosen.pivot(index="seed", columns=["kind", "eta"], values="value")
-        of_rate = [
-            line for line in figure.axes[0].lines if line.get_marker() == look.marker and line.get_markersize() > 2
-        ]
+        of_rate = [line for line in axes.lines if line.get_marker() == look.marker and line.get_markersize() > 2]
         np.testing.assert_allclose(np.ravel([line.get_ydata() for line in of_rate]), by_seed.mean())
         assert all(to_rgb(line.get_markerfacecolor()) == to_rgb(look.inside) for line in of_rate)
         if seeds > 1:
-            np.testing.assert_allclose(bars(figure.axes[0], look.colour)[int(decay) :: 2], interval(by_seed))
+            np.testing.assert_allclose(bars(axes, look.colour)[int(decay) :: 2], interval(by_seed))
     assert texts(figure.legends[0]) == ["constant rate", "decaying rate"]
     assert_legible(figure)
 

@@ -220,6 +220,7 @@ def test_faults_are_all_named_in_the_order_of_the_configuration_and_leave_it_as_
         "postnorm.set_complement.lengths.set-complement-16",
         "postnorm.languages.lengths",
         *["postnorm.sweep.languages"] * 3,
+        "postnorm.averaging.deterministic",
         "postnorm.languages.size.width",
         "postnorm.stability.deep.width",
         "evidence.postnorm",
