@@ -74,6 +74,7 @@ rule sweeps:
     input:
         rules.layernorm_sweep.output,
         rules.postnorm_sweep.output,
+        rules.postnorm_sweep_stability.output,
 
 
 rule evidence:

@@ -137,6 +137,25 @@ rule postnorm_sweep:
         "../scripts/postnorm/sweep.py"
 
 
+rule postnorm_sweep_stability:
+    """Losses without warmup for several learning rates, on seeds of their own: whether those of stability surround the best."""
+    output:
+        "results/evidence/postnorm/stability_rates.csv",
+    conda:
+        "../envs/synthetic.yaml"
+    resources:
+        **TRAINING,
+    params:
+        sweep=config["postnorm"]["sweep"]["stability"],
+        numbers=config["postnorm"]["stability"],
+        lengths=config["postnorm"]["set_complement"]["lengths"],
+        batch=config["postnorm"]["set_complement"]["batch"],
+        common=POSTNORM_COMMON,
+        scale=config["scale"],
+    script:
+        "../scripts/postnorm/sweep_stability.py"
+
+
 rule postnorm_draw_set_complement:
     """Set Complement Task: distance to the target against the tokens present, for every scheme, with the laws."""
     input:

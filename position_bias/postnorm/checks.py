@@ -57,6 +57,7 @@ BREAKS = "failure signatures: spikes or NaN with post- and peri-norm"
 OTHER_ETA = "our addition: BEMA is nearly an EMA; this eta is our addition, too"
 AVERAGED = "our addition: drawn sequences make gradients noisy as long as the task is not learnt"
 DEEPER = "first experiments, 3: does peri-norm classify beyond the trained depth; section 6 says that norms help"
+BOUNDED = "our addition: nothing bounds what pre-norm reads out, and a norm before the read-out does"
 BIASED = "failure signatures: outputs are biased over legal tokens; the bound is our addition"
 SHARPENS_NOISE = "our addition: what is normalised again makes errors of the values grow with s"
 
@@ -422,7 +423,10 @@ def _depth(tests: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
 
 
 def _stability(curves: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
-    """Gradients and losses of training without warmup, for every number of layers and learning rate."""
+    """Gradients and losses of training without warmup, for every number of layers and learning rate.
+
+    What a norm before the read-out does is judged where pre-norm has most trouble: deepest, and at the highest rate.
+    """
     item = "Stability"
     growing = (("post", PRE, RISKS), ("post", "peri", ROBUST))
     breaking = (("post", PRE, BREAKS), ("peri", PRE, BREAKS), ("post", "peri", ROBUST))
@@ -442,6 +446,11 @@ def _stability(curves: pd.DataFrame, level: float) -> Iterator[dict[str, object]
             for one, other, source in pairs:
                 quantity = f"{name}, {one} - {other}; layers {layers}, learning rate {rate:g}"
                 yield mean_row(claim, item, quantity, prediction, found[one] - found[other], level, source)
+        if (layers, rate) == (curves["layers"].max(), curves["learning_rate"].max()):
+            found = troubles.pivot(index="seed", columns="scheme", values="spikes").reindex(columns=list(SCHEMES))
+            quantity = f"loss spikes, {PRE} - pre-final; layers {layers}, learning rate {rate:g}"
+            fewer = found[PRE] - found["pre-final"]
+            yield mean_row("postnorm-final-stability", item, quantity, OFTENER, fewer, level, BOUNDED)
 
 
 def _trouble(curve: pd.DataFrame) -> dict[str, float]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pandas as pd
 from torch import Tensor
 
@@ -164,6 +165,19 @@ def stability(
         curves = training.history(outcome, seeds, recipe.iterations)
         found.append(curves.assign(scheme=scheme, layers=size.layers, learning_rate=rate))
     return _joined(found, task)
+
+
+def settled_losses(curves: pd.DataFrame, share: float = 0.1) -> pd.DataFrame:
+    """Mean loss over the last `share` of the iterations of `stability`, missing where one of them is not finite.
+
+    A row a training: task, scheme, layers, learning_rate, seed, loss.
+    """
+    iterations = curves["iteration"].max()
+    last = curves[curves["iteration"] > (1 - share) * iterations]
+    losses = last["loss"].where(np.isfinite(last["loss"]))
+    keys = ["task", "scheme", "layers", "learning_rate", "seed"]
+    means = last.assign(loss=losses).groupby(keys, sort=False)["loss"].apply(lambda loss: loss.mean(skipna=False))
+    return means.reset_index()
 
 
 def sweep(

@@ -23,6 +23,7 @@ SCHEMA = configuration.read_schema(ROOT / "config/schema")
 LAYERNORM, POSTNORM = (
     pd.read_csv(ROOT / f"evidence/{paper}/learning_rates.csv") for paper in ("layernorm", "postnorm")
 )
+STABILITY = pd.read_csv(ROOT / "evidence/postnorm/stability_rates.csv")
 COMPLEMENT = CONFIG["postnorm"]["set_complement"]
 LANGUAGES = CONFIG["postnorm"]["languages"]
 
@@ -49,7 +50,16 @@ def test_rates_of_languages_have_the_least_mean_distance_over_those_swept():
     assert least(tried, "scheme", "tvd") == LANGUAGES["learning_rate"]
 
 
-@pytest.mark.parametrize("table", [LAYERNORM, POSTNORM], ids=["layernorm", "postnorm"])
+def test_rates_of_the_stability_experiment_surround_the_best_of_each_scheme_and_depth():
+    rates, swept = CONFIG["postnorm"]["stability"]["learning_rates"], CONFIG["postnorm"]["sweep"]["stability"]
+    assert set(STABILITY["scheme"]) == set(swept["schemes"])
+    assert set(STABILITY["learning_rate"]) == set(swept["learning_rates"])
+    for _, of_depth in STABILITY.groupby("layers"):
+        for best in least(of_depth, "scheme", "loss").values():
+            assert min(rates) <= best <= max(rates)
+
+
+@pytest.mark.parametrize("table", [LAYERNORM, POSTNORM, STABILITY], ids=["layernorm", "postnorm", "stability"])
 def test_sweeps_have_seeds_of_their_own(table):
     assert table["seed"].min() >= SWEPT_FROM
 

@@ -54,7 +54,7 @@ def test_the_log_and_the_benchmark_of_a_rule_have_one_path():
 
 
 def test_rules_that_run_models_are_tagged_for_a_gpu():
-    with_sweeps = {"layernorm_sweep", "postnorm_sweep"}
+    with_sweeps = {"layernorm_sweep", "postnorm_sweep", "postnorm_sweep_stability"}
     of_norms = {
         "layernorm_train",
         "postnorm_train",

@@ -123,9 +123,9 @@ def determined(at):
 def trainings(rng):
     """(layers, rate, scheme, seed) -> loss and gradient norm `[60]` each: `post` breaks most, `peri` a little."""
     world = {}
-    for layers, rate, scheme, seed in product((1, 8), (0.01, 0.3), ("none", "pre", *AFTER), SEEDS):
+    for layers, rate, scheme, seed in product((1, 8), (0.01, 0.3), ("none", "pre", "pre-final", *AFTER), SEEDS):
         loss, norm = np.full(60, 2 - 0.1 * seed), np.exp(0.2 * seed + 0.01 * rng.normal(size=60))
-        spikes, broken = {"post": (12, 9), "peri": (6, 4)}.get(scheme, (0, 0))
+        spikes, broken = {"post": (12, 9), "peri": (6, 4), "pre": (3, 0)}.get(scheme, (0, 0))
         loss[30 : 30 + spikes + seed % 2 * (spikes > 0)] += 1.5
         loss[60 - broken :] = np.nan
         norm[60 - broken :] = np.inf
@@ -270,6 +270,7 @@ def test_what_is_predicted_and_who_predicts_it(papers):
         "highest gradient norm, post - pre; layers 8, learning rate 0.3": ((">", 0, 0.1), "instability"),
         "highest gradient norm, post - peri; layers 8, learning rate 0.3": ((">", 0, 0.1), "robust"),
         "loss spikes, peri - pre; layers 8, learning rate 0.3": ((">", 0, 1), "failure"),
+        "loss spikes, pre - pre-final; layers 8, learning rate 0.3": ((">", 0, 1), "our addition"),
         "not finite, post - pre; layers 8, learning rate 0.3": ((">", 0, 1), "failure"),
     }
     for fragment, (predicted, source) in expected.items():
@@ -289,7 +290,7 @@ def test_there_is_a_row_for_all_that_was_trained_and_no_other(papers):
         "Averaging": 3 * (1 + 2 * 3) + 2 + 2 * 3,
         "Languages": 4 * (3 + 1) + 3 * (2 + 1) + 3,
         "Depth": 3 * (2 + 1) + 4,
-        "Stability": 2 * 2 * (2 + 3 + 3),
+        "Stability": 2 * 2 * (2 + 3 + 3) + 1,
     }
 
 
@@ -737,6 +738,14 @@ def test_trouble_is_counted_as_its_definition_says():
             a, b = ([of_seed[name] for of_seed in of] for of in counted)
             row = find(found, name, f"{one} - {other}; layers {layers}, learning rate {rate:g}")
             assert_mean(row, np.subtract(a, b))
+
+
+def test_a_norm_before_the_read_out_that_spikes_more_than_none_fails():
+    assert find(judged(), "loss spikes, pre - pre-final; layers 8, learning rate 0.3")["verdict"] == "holds"
+    names = {"pre": "pre-final", "pre-final": "pre"}
+    turned = {(*key[:2], names.get(key[2], key[2]), key[3]): value for key, value in WORLD["trainings"].items()}
+    row = find(judged(trainings=turned), "loss spikes, pre - pre-final; layers 8, learning rate 0.3")
+    assert (row["claim"], row["verdict"]) == ("postnorm-final-stability", "fails")
 
 
 def test_iterations_that_a_broken_training_did_not_reach_count_as_not_finite(papers):

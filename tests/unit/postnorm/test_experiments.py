@@ -260,6 +260,18 @@ def test_iterations_after_the_last_member_diverged_are_kept_whenever_checkpoints
 # Sweeps
 
 
+def test_settled_losses_are_those_of_the_last_iterations_and_missing_where_one_is_not_finite():
+    curves = pd.DataFrame(
+        {"iteration": [*range(1, 21)] * 2, "seed": [0] * 20 + [1] * 20, "loss": [9.0] * 18 + [1, 2] * 11}
+    )
+    curves.loc[39, "loss"] = np.inf
+    labels = {"task": "set-complement-6", "scheme": "pre", "layers": 1, "learning_rate": 0.1}
+    found = experiments.settled_losses(curves.assign(**labels)).set_index("seed")
+    assert found.loc[0, list(labels)].to_dict() == labels
+    assert found.loc[0, "loss"] == pytest.approx(1.5)
+    assert np.isnan(found.loc[1, "loss"])
+
+
 def test_a_sweep_has_a_row_a_seed_and_none_where_it_diverged(place, tmp_path):
     recipes, rates = [RECIPE, replace(RECIPE, iterations=30)], [1e-2, math.inf]
     found = experiments.sweep(TASK, Size(1, 5, 1, 0), ["none", "peri"], SETTING, recipes, rates, SEEDS, place)

@@ -111,6 +111,7 @@ def test_how_many_rows_speak_of_each_claim(checks):
         "postnorm-gradients": 4 * 2,  # settings, pairs
         "postnorm-breaks": 4 * 2 * 3,
         "postnorm-final-norm": 2 * 2,
+        "postnorm-final-stability": 1,
         "postnorm-dispersed-law": 2 * 2,
         "postnorm-resharpened-law": 2 * 3,
         "postnorm-construction": 2,
