@@ -15,6 +15,7 @@ from position_bias.emergence import settings as of_emergence
 from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
 from position_bias.postnorm import settings as of_postnorm
+from position_bias.retrieval import settings as of_retrieval
 from position_bias.running import configuration, devices, imports, runtime, terminal
 from position_bias.verdicts import claim as of_claims
 
@@ -39,6 +40,7 @@ try:
         of_emergence.faults,
         of_layernorm.faults,
         of_postnorm.faults,
+        of_retrieval.faults,
         of_card.faults,
     )
     CLAIMS = of_claims.registry(ROOT / "published/claims.csv")
@@ -118,6 +120,7 @@ CATEGORIES = {
     "emergence": "3 Wu et al. 2025",
     "layernorm": "4 Kim et al. 2026",
     "postnorm": "5 Zsamboki et al. 2025",
+    "retrieval": "6 Retrieval, our addition",
 }
 
 

@@ -47,6 +47,7 @@ RESULTS = [
     rules.emergence.input,
     rules.layernorm.input,
     rules.postnorm.input,
+    rules.retrieval.input,
     rules.scorecard.output,
     rules.draw_scorecard.output,
 ]

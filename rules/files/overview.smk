@@ -9,6 +9,7 @@ def evidence_tables(_):
         *(rules.postnorm_evidence.output if EVIDENCE["postnorm"] else []),
         *(rules.structural_evidence.output if EVIDENCE["structural"] else []),
         *(rules.structural_evidence_rotary.output if EVIDENCE["rotary"] else []),
+        *(rules.retrieval_evidence.output if EVIDENCE["retrieval"] else []),
     ]
     if EVIDENCE["group"] is None or not kept:
         sys.exit(

@@ -12,7 +12,7 @@ from position_bias.running import imports
 
 ROOT = Path(__file__).parents[2]
 LAYERS = (  # of folders and modules, from the top; what stands in one layer does not import one another
-    {"structural", "released", "emergence", "layernorm", "postnorm", "card"},  # the wings: a paper each, and the rest
+    {"structural", "released", "emergence", "layernorm", "postnorm", "retrieval", "card"},  # the wings
     {"drawing"},
     {"verdicts", "rollout", "language_models", "small_networks"},
     {"recency"},

@@ -1,0 +1,111 @@
+"""The figure of `retrieval`: what rollout predicts of the label that is named, beside what networks name."""
+
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from position_bias.drawing.intervals import counted, error_bars, marks
+from position_bias.drawing.looks import BLACK, BLUE, GREEN, ORANGE, REFERENCE, VERMILION, Look, legend, side_by_side
+from position_bias.drawing.style import PAGE
+from position_bias.retrieval.agreement import NETWORK, OBSERVED, agreement, as_shares, of_wiring, shallowest
+from position_bias.statistics import means
+
+LABEL = "What rollout predicts of the label that a retrieval network names, and what the network names"
+LOOKS = {
+    "share": Look("named without a match", BLACK, "o", "-", width=1.8),
+    "accuracy": Look("accuracy with a match", ORANGE, "D", ":"),
+    "measured": Look("measured rollout", BLUE, "s", "--"),
+    "arch": Look("rollout by the architecture", GREEN, "^", "-."),
+    "frozen": Look("frozen attention", VERMILION, "X", ":"),
+}
+GAPS = ("arch", "measured", "frozen")  # predictors whose gaps are shown
+SLOPES = ("measured", "arch")
+BIASED = "last"  # the study trained on answers at the last item
+
+
+class Shown(NamedTuple):
+    """A network whose profiles have a panel, and what they are of."""
+
+    title: str
+    study: str
+    network: str
+    quantities: tuple[str, ...]
+
+
+def prior(table: pd.DataFrame, level: float) -> Figure:
+    """(a) Gaps of all networks; (b) gaps against the slope of the decay mask; (c) profiles; (d) a counterexample.
+
+    `table` joins tables of profiles (`agreement.COLUMNS`). Bars are t-intervals over seeds; hollow marks of (a) are
+    networks with residual connections. All profiles are shares of what the positions have together.
+    """
+    found = agreement(table)
+    few = shallowest(found)
+    figure, panels = plt.subplots(2, 3, figsize=(PAGE, 4.8), label=LABEL)
+    _gaps(panels[0, 0], found, level)
+    wirings = {"plain": "without residual", "residual": "with residual"}
+    for axes, (study, wiring) in zip(panels[0, 1:], wirings.items(), strict=True):
+        _slopes(axes, of_wiring(few, study), level)
+        axes.set_title(f"(b) decay mask, {wiring}")
+    decays = of_wiring(few, "residual").query("encoding == 'decay'")
+    slope = float(decays["slope"].max())
+    steepest = str(decays.loc[decays["slope"] == slope, "network"].iloc[0])
+    with_match, without = ("share", "accuracy", "measured"), ("share", "measured", "frozen")
+    shown = (
+        Shown(f"(c) decay mask, slope {slope:g}", "residual", steepest, with_match),
+        Shown("(c) sinusoids", "residual", "sin", with_match),
+        Shown("(d) trained on the last item", BIASED, "none", without),
+    )
+    for axes, one in zip(panels[1], shown, strict=True):
+        _profiles(axes, shallowest(table), one, level)
+    panels[1, 0].set_ylabel("share of all positions")
+    legend(figure, [look.entry() for look in LOOKS.values()], title=counted(table))
+    return figure
+
+
+def _gaps(axes: Axes, found: pd.DataFrame, level: float) -> None:
+    """Observed against predicted gaps, a mark a network and predictor."""
+    axes.axline((0, 0), slope=1, color=REFERENCE, linewidth=0.8, linestyle=":")
+    _zero(axes)
+    axes.axvline(0, color=REFERENCE, linewidth=0.6)
+    keys = [*NETWORK, "predictor"]
+    seen = means(found, keys, "observed", level).rename(columns={"mean": "measured"})
+    seen = seen.assign(predicted=means(found, keys, "gap", level)["mean"])
+    for predictor in GAPS:
+        look = LOOKS[predictor]
+        for residual, of_kind in seen[seen["predictor"] == predictor].groupby("residual"):
+            inside = "white" if residual else look.colour
+            mark = {"fmt": look.marker, "markerfacecolor": inside, "markersize": 3.5}
+            error_bars(axes, of_kind["predicted"], of_kind, look.colour, **mark)
+    axes.set(title="(a) first less last, all networks", xlabel="predicted", ylabel="observed")
+
+
+def _slopes(axes: Axes, found: pd.DataFrame, level: float) -> None:
+    """Gaps against the slope of the decay mask; 0 is the causal mask alone."""
+    _zero(axes)
+    found = found[found["encoding"].isin(["none", "decay"])]
+    observed = found[found["predictor"] == SLOPES[0]].assign(value=lambda rows: rows["observed"])
+    curves = {OBSERVED: observed} | {
+        name: found[found["predictor"] == name].assign(value=lambda rows: rows["gap"]) for name in SLOPES
+    }
+    for name, look, aside in side_by_side({name: LOOKS[name] for name in curves}, 0.006):
+        marks(axes, curves[name], "slope", level, look, aside, linestyle=look.line, linewidth=look.width)
+    axes.set(xlabel="slope", ylabel="first less last")
+
+
+def _profiles(axes: Axes, table: pd.DataFrame, shown: Shown, level: float) -> None:
+    """Shares of the positions, over seeds."""
+    own = table[(table["study"] == shown.study) & (table["network"] == shown.network)]
+    for name, look, aside in side_by_side({name: LOOKS[name] for name in shown.quantities}, 0.15):
+        wide = own[own["quantity"] == name].pivot(index="seed", columns="position", values="value")
+        shares = pd.DataFrame(as_shares(wide.to_numpy()), wide.index, wide.columns)
+        shares = shares.melt(ignore_index=False).reset_index()
+        marks(axes, shares, "position", level, look, aside, linestyle=look.line, linewidth=look.width)
+    axes.set(title=shown.title, xlabel="position of the item")
+    axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+
+
+def _zero(axes: Axes) -> None:
+    axes.axhline(0, color=REFERENCE, linewidth=0.6)

@@ -1,0 +1,80 @@
+"""One profile over positions for each prediction and observation, by network and seed."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+import pandas as pd
+import torch
+
+from position_bias.attention import Array
+from position_bias.emergence import folded, sequences
+from position_bias.emergence import network as networks
+from position_bias.emergence.task import Task
+from position_bias.retrieval import observations
+from position_bias.retrieval.inside import measured
+from position_bias.retrieval.networks import Member, Named
+from position_bias.retrieval.predictions import predicted
+from position_bias.small_networks.ensemble import Parameters
+
+
+def table(
+    task: Task, members: Sequence[Member], weights: Parameters, depth: int, residual: bool, count: int
+) -> pd.DataFrame:
+    """Return the profiles of trained networks, of `weights` [members, ...]; tests have `count` sequences a position.
+
+    Columns network, encoding, slope, seed, quantity, position (of the item, from 1), value. Quantities are the
+    predictors of `predictions.KINDS`, `share` and `bursty` (of labels named without a match, above the floor),
+    `accuracy`, and `lambda` and `initial lambda`, whose positions are layers.
+    """
+    frames: list[pd.DataFrame] = []
+    together = groupby(enumerate(members), key=lambda numbered: numbered[1].named)
+    for named, group in together:
+        places, of_network = zip(*group, strict=True)
+        own = {name: value[list(places)] for name, value in weights.items()}
+        seeds = [member.seed for member in of_network]
+        for member, found in zip(of_network, _of_network(task, named, seeds, own, depth, residual, count), strict=True):
+            for quantity, values in found.items():
+                rows = {"quantity": quantity, "position": np.arange(1, len(values) + 1), "value": values}
+                frames.append(pd.DataFrame({**member.labels(), **rows}))
+    return pd.concat(frames, ignore_index=True)
+
+
+@torch.no_grad()
+def _of_network(
+    task: Task, named: Named, seeds: Sequence[int], weights: Parameters, depth: int, residual: bool, count: int
+) -> list[dict[str, Array]]:
+    """The profiles of one network, of each of its seeds."""
+    stack = networks.stack(task, [named.network] * len(seeds), depth, residual, named.slope, "cpu")
+    world = sequences.world(task, seeds, "cpu")
+    # other sequences than those of the observations that are predicted
+    parts = [one.unmatched() for one in observations.distinct(task, world, seeds, count, "inside")]
+    untrained = networks.initial(task, depth, seeds, "cpu")
+    initial, trained = (measured(of, stack, parts) for of in (untrained, weights))
+    attention = torch.from_numpy(np.stack([one.attention for one in trained])).float()
+
+    def answer(tokens: torch.Tensor) -> torch.Tensor:
+        return folded.label_logits(weights, stack, tokens)
+
+    frozen = observations.frozen(weights, stack, attention)
+    sums = {name: np.zeros((len(seeds), task.items)) for name in ("share", "accuracy", "frozen", "bursty")}
+    for test in observations.distinct(task, world, seeds, count, "tests"):
+        size = test.strangers.shape[1]
+        sums["share"] += size * observations.named(answer, test).numpy()
+        sums["frozen"] += size * observations.named(frozen, test).numpy()
+        sums["accuracy"] += size * observations.found(answer, test).numpy()
+    for test in observations.bursty(task, world, seeds, count, "bursty"):
+        sums["bursty"] += test.strangers.shape[1] * observations.named(answer, test).numpy()
+    means = {name: value / (count * task.items) for name, value in sums.items()}
+    means |= {name: observations.above_floor(means[name], task.labels) for name in ("share", "frozen")}
+    means["bursty"] = observations.of_positions(means["bursty"], task)
+    logits = networks.attention_logits(task, named.network, named.slope)
+    return [
+        {
+            **predicted(logits, residual, initial[index], trained[index]),
+            **{name: value[index] for name, value in means.items()},
+            "lambda": trained[index].mixing,
+            "initial lambda": initial[index].mixing,
+        }
+        for index in range(len(seeds))
+    ]

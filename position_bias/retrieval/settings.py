@@ -1,0 +1,26 @@
+"""What a configuration can ask of `retrieval`. It imports no torch, since every call of the workflow reads it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+DECAY = "decay-"  # before a slope
+
+
+def faults(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each value that fits the schema, but not the rest.
+
+    In the tests, every item of a sequence has a class and a label of its own. No network is trained twice.
+    """
+    task = config["emergence"]["task"]
+    for name in ("classes", "labels"):
+        if task[name] < task["items"]:
+            yield (
+                f"emergence.task.{name} = {task[name]} leaves items of the tests of retrieval without their own; "
+                f"give at least {task['items']}"
+            )
+    for key, names in config["retrieval"]["networks"].items():
+        slopes = [float(name.removeprefix(DECAY)) for name in names if name.startswith(DECAY)]
+        if 0 in slopes:
+            yield f"retrieval.networks.{key} has a slope of 0, which is the causal mask alone; write none in its place"
+        if twice := sorted(slope for slope in set(slopes) if slopes.count(slope) > 1):
+            yield f"retrieval.networks.{key} has the slope {twice[0]:g} twice; name each once"

@@ -1,0 +1,110 @@
+# Our addition, of no paper: does the structural prior tell which label a network copies? The networks are those of
+# rules/emergence.smk with a causal mask, trained anew with several slopes of the decay mask. Out:
+# results/retrieval/{study}/depth{depth}/ with their weights, and one table of what they name and rollout predicts.
+
+
+include: "files/retrieval.smk"
+
+
+rule retrieval_train:
+    """Train the networks of a study at one depth, with every encoding and slope, every seed of them."""
+    output:
+        weights="results/retrieval/{study}/depth{depth}/weights.safetensors",
+        run="results/retrieval/{study}/depth{depth}/run.csv",
+    log:
+        "logs/retrieval/{study}/depth{depth}.log",
+    conda:
+        "../envs/synthetic.yaml"
+    resources:
+        **TRAINING,
+    params:
+        task=config["emergence"]["task"],
+        training={
+            name: config["emergence"]["training"][name]
+            for name in ("batch", "learning_rate", "weight_decay")
+        },
+        networks=retrieval_networks,
+        iterations=RETRIEVAL["iterations"],
+        seeds=RETRIEVAL["seeds"],
+    script:
+        "../scripts/retrieval/train.py"
+
+
+rule retrieval_profiles:
+    """By position: how often every network names the label there, and the share that rollout predicts."""
+    input:
+        weights=retrieval_trained("weights.safetensors"),
+    output:
+        "results/retrieval/profiles.parquet",
+    conda:
+        "../envs/synthetic.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=60,
+    params:
+        task=config["emergence"]["task"],
+        sequences=RETRIEVAL["sequences"],
+    script:
+        "../scripts/retrieval/profiles.py"
+
+
+rule retrieval_draw_prior:
+    """Gaps and profiles that rollout predicts, beside the labels that networks name (our addition)."""
+    input:
+        profiles="results/retrieval/profiles.parquet",
+    output:
+        **drawn("retrieval/prior"),
+    params:
+        level=RETRIEVAL["level"],
+    script:
+        "../scripts/retrieval/draw_prior.py"
+
+
+rule retrieval_predictors:
+    """Every predictor of the label that is named: order, distance, sign, and the slope at which the gap changes sign."""
+    input:
+        profiles="results/retrieval/profiles.parquet",
+    output:
+        **tabled("retrieval/predictors"),
+    params:
+        level=RETRIEVAL["level"],
+    script:
+        "../scripts/retrieval/predictors.py"
+
+
+rule retrieval_checks:
+    """Verdicts on what we claim of rollout and retrieval."""
+    input:
+        profiles="results/retrieval/profiles.parquet",
+        evidence=kept("retrieval/*/profiles.csv"),
+    output:
+        **tabled("retrieval/checks"),
+    params:
+        level=RETRIEVAL["level"],
+        scale=config["scale"],
+    script:
+        "../scripts/retrieval/checks.py"
+
+
+rule retrieval_evidence:
+    """Profiles of networks that are trained for long."""
+    input:
+        profiles="results/retrieval/profiles.parquet",
+        runs=retrieval_trained("run.csv"),
+    output:
+        profiles="results/evidence/retrieval/{group}/profiles.csv",
+        runs="results/evidence/retrieval/{group}/runs.csv",
+    log:
+        "logs/evidence/retrieval/{group}.log",
+    params:
+        scale=config["scale"],
+    script:
+        "../scripts/retrieval/evidence.py"
+
+
+rule retrieval:
+    """Every figure and table on retrieval (our addition)."""
+    input:
+        rules.retrieval_draw_prior.output,
+        rules.retrieval_predictors.output,
+        rules.retrieval_checks.output,
