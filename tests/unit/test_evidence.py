@@ -14,6 +14,7 @@ from position_bias.emergence import settings as of_emergence
 from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
 from position_bias.postnorm import settings as of_postnorm
+from position_bias.retrieval import settings as of_retrieval
 from position_bias.running import configuration
 from position_bias.small_networks.ensemble import SWEPT_FROM
 
@@ -83,7 +84,8 @@ def test_there_are_long_runs():
 
 def test_a_long_run_is_valid_with_what_it_is_used_on(long_run):
     _, config = long_run
-    faults = [settings.faults for settings in (of_language_models, of_emergence, of_layernorm, of_postnorm)]
+    wings = (of_language_models, of_emergence, of_layernorm, of_postnorm, of_retrieval)
+    faults = [settings.faults for settings in wings]
     configuration.check(config, SCHEMA, *faults)
 
 
@@ -111,7 +113,7 @@ def test_the_command_of_a_long_run_has_what_its_overlay_is_used_on_and_a_directo
 def test_what_a_long_run_keeps_is_trained_in_it(long_run):
     _, config = long_run
     kept, emergence = config["evidence"], config["emergence"]
-    assert [kept[paper] for paper in ("emergence", "postnorm", "structural", "rotary") if kept[paper]]
+    assert [kept[paper] for paper in ("emergence", "postnorm", "retrieval", "structural", "rotary") if kept[paper]]
     for name in kept["emergence"]:
         vocabulary, study, depth = name.split("/")
         assert emergence["networks"][study]
@@ -121,6 +123,8 @@ def test_what_a_long_run_keeps_is_trained_in_it(long_run):
     for name in kept["postnorm"]:
         part = "averaging" if name == "averaging" else of_postnorm.part_of(name)
         assert config["postnorm"][part]["iterations"] > CONFIG["postnorm"][part]["iterations"]
+    if kept["retrieval"]:
+        assert config["retrieval"]["iterations"] > CONFIG["retrieval"]["iterations"]
     assert set(kept["structural"]) <= set(config["measure"]["models"])
     for name in [*kept["structural"], *kept["rotary"]]:
         assert name in config["models"]

@@ -22,6 +22,16 @@ LAYERS = (  # of folders and modules, from the top; what stands in one layer doe
 DEPTH = {part: depth for depth, layer in enumerate(LAYERS) for part in layer}
 EXCEPTIONS = {  # a module of a wing, and the module of another wing that it may import, with the reason
     ("layernorm/checks.py", "emergence/gaps.py"): "the claim on retrieval networks is judged by their position gaps",
+    **{
+        (f"retrieval/{module}.py", f"emergence/{other}.py"): "it asks about the networks of this task, trained alike"
+        for module, others in {
+            "networks": ("studies", "task", "training"),
+            "observations": ("network", "sequences", "task"),
+            "inside": ("network",),
+            "profiles": ("folded", "network", "sequences", "task"),
+        }.items()
+        for other in others
+    },
 }
 
 

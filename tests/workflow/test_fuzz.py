@@ -16,12 +16,14 @@ from position_bias.emergence import settings as of_emergence
 from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
 from position_bias.postnorm import settings as of_postnorm
+from position_bias.retrieval import settings as of_retrieval
 from position_bias.running import configuration
 from position_bias.running.runtime import InputError
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = configuration.read_schema(ROOT / "config/schema")
-FAULTS = (of_language_models.faults, of_emergence.faults, of_layernorm.faults, of_postnorm.faults, of_card.faults)
+OF_WINGS = (of_emergence, of_layernorm, of_postnorm, of_retrieval, of_card)
+FAULTS = (of_language_models.faults, *(wing.faults for wing in OF_WINGS))
 TARGETS = {"all", "sweeps", "evidence", "all_published", "card"}
 SOURCES = ("one", "other")  # folders that stand for released numbers; a plan looks for their files alone
 
@@ -51,6 +53,7 @@ def everything():
         "postnorm": ["set-complement-16", "averaging"],
         "structural": ["bloom", "mpt"],
         "rotary": ["llama"],
+        "retrieval": True,
     }
     config["models"]["llama"] = {**config["models"]["bloom"], "family": "llama"}
     return config

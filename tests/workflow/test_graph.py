@@ -100,6 +100,8 @@ POSTNORM = {
     "postnorm_checks": 1,
     **POSTNORM_FIGURES,
 }
+RETRIEVAL_RESULTS = ("retrieval_profiles", "retrieval_predictors", "retrieval_checks", "retrieval_draw_prior")
+RETRIEVAL = {"retrieval_train": 5, **dict.fromkeys(RETRIEVAL_RESULTS, 1)}
 CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
 NORMALISED = 2  # studies of emergence that layernorm looks at
 EVERYTHING = {
@@ -114,6 +116,7 @@ EVERYTHING = {
     "emergence_train": EMERGENCE["emergence_train"] + NORMALISED,
     **LAYERNORM,
     **POSTNORM,
+    **RETRIEVAL,
 }
 
 
@@ -131,6 +134,7 @@ FIGURES = {
     "fig11d fig12 fig13a fig13b fig13c learning_curves long_training theorems",
     "layernorm": "scores closed_form anisotropy depth moments random_weights trained pretrained emergence",
     "postnorm": "set_complement resharpening dimension bema formal_languages stability",
+    "retrieval": "prior",
 }
 
 
@@ -205,13 +209,19 @@ def test_every_gap_of_every_network_has_its_row(built):
     assert set(alone[["relation", "bound", "margin"]].itertuples(index=False, name=None)) == {("=", 0, 0.05)}
 
 
-@pytest.mark.parametrize("table", ["emergence/checks", "emergence/theorems", "layernorm/checks", "postnorm/checks"])
-def test_verdicts_are_in_the_common_schema(built, table):
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        *((name, 51) for name in ("emergence/checks", "emergence/theorems", "layernorm/checks", "postnorm/checks")),
+        ("retrieval/checks", 22),
+    ],
+)
+def test_verdicts_are_in_the_common_schema(built, table, rows):
     verdicts = pd.read_csv(built.root / f"results/tables/{table}.csv")
     assert list(verdicts.columns) == list(COLUMNS)
     assert set(verdicts["scale"]) == {"test"}
     assert set(verdicts["verdict"]) <= {"holds", "fails", "not separable", "not testable here"}
-    assert len(verdicts) > 50
+    assert len(verdicts) >= rows
 
 
 def test_curves_of_emergence_say_what_they_are_of(built):
@@ -352,6 +362,8 @@ def test_the_report_holds_every_figure_and_table_with_its_caption(report):
         assert rule in page
     for rule in (*LAYERNORM_FIGURES, *POSTNORM_FIGURES, "layernorm_checks", "postnorm_checks", "draw_scorecard"):
         assert rule in page
+    for rule in ("retrieval_draw_prior", "retrieval_predictors", "retrieval_checks"):
+        assert rule in page
     for name in (*PAPERS, "Figures", "Tables", "Figure 01", "Figure 10", "Figure 11a", "Table 02", "Learning curves"):
         assert f'"{name}"' in page
     assert "Position bias, replicated" in page
@@ -382,6 +394,7 @@ PAPERS = (
     "3 Wu et al. 2025",
     "4 Kim et al. 2026",
     "5 Zsamboki et al. 2025",
+    "6 Retrieval, our addition",
 )
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -494,7 +507,9 @@ def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
     mine.append("position_bias/drawing/style.py", "\nEDITED = True\n")
     of_theory = ("structural_draw_forces", "structural_draw_dichotomy")
     of_structural = only(*OF_PROFILES, *of_theory, "structural_draw_fig4", "structural_draw_fig5")
-    assert mine.planned() == {**of_structural, **EMERGENCE_FIGURES, **LAYERNORM_FIGURES, **POSTNORM_FIGURES}
+    assert mine.planned() == {**of_structural, **EMERGENCE_FIGURES, **LAYERNORM_FIGURES, **POSTNORM_FIGURES} | only(
+        "retrieval_draw_prior"
+    )
 
 
 def test_one_figure_of_emergence_trains_just_its_networks(fresh):
@@ -506,6 +521,13 @@ def test_one_figure_of_emergence_trains_just_its_networks(fresh):
         "emergence_draw_sinks": 1,
     }
     assert fresh.planned("figures/emergence/fig1.pdf") == {"emergence_draw_fig1": 1}
+
+
+def test_a_new_slope_trains_the_networks_of_its_study_and_depth_alone(mine):
+    mine.configure({"retrieval": {"networks": {"residual/depth4": ["decay-0.1", "decay-0.2"]}}})
+    assert mine.planned() == {**RETRIEVAL, "retrieval_train": 1}
+    mine.configure({"retrieval": {"sequences": 3}})
+    assert mine.planned() == {**RETRIEVAL, "retrieval_train": 1}
 
 
 def test_a_new_window_trains_the_windows_again_and_nothing_else(mine):
@@ -529,9 +551,10 @@ def test_a_study_may_leave_networks_out_and_figures_that_show_them_say_so(fresh)
 
 def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     kept = "emergence: [gaussian/plain/depth2, fixed/ends/depth2], postnorm: [set-complement-16], structural: [bloom]"
-    kept = f"--config evidence='{{group: toy, {kept}}}'"
+    kept = f"--config evidence='{{group: toy, {kept}, retrieval: true}}'"
     sinks = {"emergence_evidence_sinks": 1}
     evidence = dict.fromkeys(("emergence_evidence", "postnorm_evidence", "structural_evidence", "evidence"), 1)
+    evidence["retrieval_evidence"] = 1
     assert mine.planned(f"evidence {kept}") == evidence | sinks
     mine.snakemake(f"evidence {kept} --cores 2")
     folder = mine.root / "results/evidence"
@@ -539,11 +562,12 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     assert sorted(tables) == [
         *(f"emergence/toy/{name}.csv" for name in ("accuracy", "curves", "runs", "sinks")),
         *(f"postnorm/toy/{name}.csv" for name in ("runs", "tests")),
+        *(f"retrieval/toy/{name}.csv" for name in ("profiles", "runs")),
         *(f"structural/toy/{name}.csv" for name in ("content", "lambda", "losses", "profiles", "runs", "statistics")),
     ]
     for name, table in tables.items():
         assert set(table["scale"]) == {"test"}, name
-    for paper in ("emergence", "postnorm", "structural"):
+    for paper in ("emergence", "postnorm", "retrieval", "structural"):
         runs = tables[f"{paper}/toy/runs.csv"]
         assert (runs["cpu_minutes"] >= 0).all()
         assert {"commit", "torch", "device", "date", "processor"} <= set(runs)
@@ -623,7 +647,8 @@ def test_a_new_learning_rate_of_one_norm_trains_that_alone(mine):
 
 def test_an_edit_of_the_rollout_module_reruns_rollouts_and_not_measurements(mine):
     mine.append("position_bias/rollout/last_row.py", "\nEDITED = True\n")
-    assert mine.planned() == {"rollout": EVERYTHING["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)}
+    rebuilt = only(*AFTER_ROLLOUTS, *OF_THEORY, *RETRIEVAL_RESULTS)
+    assert mine.planned() == {"rollout": EVERYTHING["rollout"], **rebuilt}
 
 
 def test_an_edit_of_the_measuring_pass_retrains_nothing(mine):
@@ -797,8 +822,8 @@ def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="")
     assert (
         fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1")
-        == MODELS * (2 + DATASETS) + 19 + NORMALISED + 4 + 14
-    )  # train and measure, emergence_train, layernorm_train, postnorm_train and its three experiments
+        == MODELS * (2 + DATASETS) + 19 + NORMALISED + 4 + 14 + 5
+    )  # train and measure, emergence_train, layernorm_train, postnorm_train and its three experiments, retrieval_train
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1 --config device=cpu", CUDA_VISIBLE_DEVICES="0,1")
 
 

@@ -61,7 +61,8 @@ def test_rules_that_run_models_are_tagged_for_a_gpu():
         *(f"postnorm_train_{kind}" for kind in ("widths", "depth", "averages", "stability")),
     }
     tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
-    assert tagged == {"train", "measure", "card_measure", "emergence_train"} | of_norms | with_sweeps
+    others = {"train", "measure", "card_measure", "emergence_train", "retrieval_train"}
+    assert tagged == others | of_norms | with_sweeps
     for device, gpus in (("cpu", 0), ("cuda", 1)):
         assert {rules(device=device)[name].asks("gpu") for name in tagged} == {gpus}
 
@@ -91,7 +92,7 @@ def test_scripts_reach_the_configuration_through_one_function():
     }
     found = {path: list(uses_of_the_configuration((ROOT / path).read_text())) for path in map(str, SCRIPTS)}
     opened = [path for path, uses in found.items() if "resumable.job" in uses]
-    assert len(opened) == 11
+    assert len(opened) == 12
     for path, uses in found.items():
         assert [use for use in uses if use != "resumable.job"] == others.get(path, []), path
 

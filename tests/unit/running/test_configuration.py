@@ -13,13 +13,15 @@ from position_bias.emergence import studies
 from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
 from position_bias.postnorm import settings as of_postnorm
+from position_bias.retrieval import settings as of_retrieval
 from position_bias.running import configuration
 from position_bias.running.runtime import InputError
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = configuration.read_schema(ROOT / "config/schema")
 DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
-FAULTS = (of_language_models.faults, of_emergence.faults, of_layernorm.faults, of_postnorm.faults, of_card.faults)
+OF_WINGS = (of_emergence, of_layernorm, of_postnorm, of_retrieval, of_card)
+FAULTS = (of_language_models.faults, *(wing.faults for wing in OF_WINGS))
 NO_NETWORK = "is not a name; use MASK/ENCODING, as in causal/rope or window5/none ("
 
 

@@ -25,7 +25,8 @@ def test_every_value_of_the_default_has_a_row():
             yield from keys(inner, f"{path}.{name}" if path else name)
 
     tasks = (r"postnorm\.(set_complement|languages)\.lengths", r"postnorm\.set_complement\.learning_rate")
-    named = "|".join(("datasets", "models", *tasks))
+    studies = r"retrieval\.networks"
+    named = "|".join(("datasets", "models", *tasks, studies))
 
     def shown(key):
         """As the page has it, where a name of the configuration stands in a key."""
