@@ -54,7 +54,7 @@ rule postnorm_train_depth:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        **TRAINING,
+        **training("postnorm"),
     params:
         depth=config["postnorm"]["depth"],
         languages={
@@ -144,7 +144,7 @@ rule postnorm_sweep_stability:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        **TRAINING,
+        **training("postnorm"),
     params:
         sweep=config["postnorm"]["sweep"]["stability"],
         numbers=config["postnorm"]["stability"],

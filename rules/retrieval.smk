@@ -16,7 +16,7 @@ rule retrieval_train:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        **TRAINING,
+        **training("emergence"),
     params:
         task=config["emergence"]["task"],
         training={

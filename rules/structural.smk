@@ -316,7 +316,7 @@ rule structural_rotary:
         "../envs/language-models.yaml"
     resources:
         mem_mb=memory(3000),
-        runtime=60,
+        runtime=config["minutes"]["measure"],
         gpu=GPU,
     params:
         tokens_per_batch=config["measure"]["tokens_per_batch"],

@@ -4,19 +4,16 @@ Tables of profiles have COLUMNS: those of `profiles.table`, and study, residual 
 by seed, since seeds are what is independent.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 import pandas as pd
 
 from position_bias.attention import Array
-from position_bias.statistics import mean_and_interval, spearman, wasserstein
+from position_bias.statistics import spearman, wasserstein
 
 NETWORK = ["study", "residual", "depth", "network", "encoding", "slope"]
 COLUMNS = [*NETWORK, "seed", "quantity", "position", "value"]
 OBSERVED = "share"
 WIRINGS = {"plain": "without residual connections", "residual": "with residual connections"}  # studies without bias
-STATISTICS = ("spearman", "wasserstein", "right")
 # Predictor -> what it knows. A diagnostic uses more of the trained network than a prior does; both were added after a
 # look at the results of a trial.
 PREDICTORS = {
@@ -30,6 +27,8 @@ PREDICTORS = {
     "measured": "from data",
     "values": "diagnostic",
     "frozen": "diagnostic",
+    "accuracy": "observed",  # where an item matches; other observations are compared with the share, too
+    "bursty": "observed",  # on sequences like those of training
 }
 
 
@@ -99,41 +98,3 @@ def of_wiring(found: pd.DataFrame, study: str) -> pd.DataFrame:
 def shallowest(found: pd.DataFrame) -> pd.DataFrame:
     """The rows of the networks with the fewest layers: those whose slopes are many."""
     return found[found["depth"] == found["depth"].min()]
-
-
-def predictors(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """How each predictor does, a mean over the networks of a study without bias, with intervals over seeds.
-
-    Columns study, networks, seeds, predictor, kind, and of each statistic its mean, low and high; `slope` is that at
-    which the gap changes sign, among the networks of the fewest layers. The first row of a study is what is observed.
-    """
-    found = agreement(table)
-    rows: list[dict[str, object]] = []
-    for study in WIRINGS:
-        own = of_wiring(found, study)
-        if own.empty:
-            continue
-        counts = {"networks": len(own[["depth", "network"]].drop_duplicates()), "seeds": own["seed"].nunique()}
-        few = shallowest(own)
-        seen = crossings(few[few["predictor"] == "uniform"], "observed")
-        label = {"study": study, **counts}
-        rows.append({**label, "predictor": OBSERVED, "kind": "observed", **_interval("slope", seen, level)})
-        means = {statistic: over_networks(own, statistic) for statistic in STATISTICS}
-        for predictor, kind in PREDICTORS.items():
-            numbers: dict[str, object] = {}
-            for statistic, of_seeds in means.items():
-                if not (predictor == "uniform" and statistic != "wasserstein"):  # it has neither order nor sign
-                    numbers |= _interval(statistic, of_seeds[predictor], level)
-            slope = crossings(few[few["predictor"] == predictor], "gap")
-            rows.append({**label, "predictor": predictor, "kind": kind, **numbers, **_interval("slope", slope, level)})
-    return pd.DataFrame(rows, columns=[*label, "predictor", "kind", *_columns()]) if rows else pd.DataFrame()
-
-
-def _columns() -> Iterable[str]:
-    for name in (*STATISTICS, "slope"):
-        yield from (name, f"{name} low", f"{name} high")
-
-
-def _interval(name: str, values: pd.Series, level: float) -> dict[str, object]:
-    mean, low, high = map(float, mean_and_interval(values.dropna().to_numpy(float), level))
-    return {name: mean, f"{name} low": low, f"{name} high": high}

@@ -54,8 +54,8 @@ def prior(table: pd.DataFrame, level: float) -> Figure:
     steepest = str(decays.loc[decays["slope"] == slope, "network"].iloc[0])
     with_match, without = ("share", "accuracy", "measured"), ("share", "measured", "frozen")
     shown = (
-        Shown(f"(c) decay mask, slope {slope:g}", "residual", steepest, with_match),
-        Shown("(c) sinusoids", "residual", "sin", with_match),
+        Shown(f"(c) slope {slope:g}, with residual", "residual", steepest, with_match),
+        Shown("(c) sinusoids, with residual", "residual", "sin", with_match),
         Shown("(d) trained on the last item", BIASED, "none", without),
     )
     for axes, one in zip(panels[1], shown, strict=True):

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from position_bias.attention import Array, masked_softmax
+from position_bias.attention import Array, layer_products, masked_softmax
 from position_bias.retrieval.inside import Inside
-from position_bias.rollout.last_row import attended_last_rows
 
 
 def predicted(logits: Array, residual: bool, initial: Inside, trained: Inside) -> dict[str, Array]:
@@ -42,8 +41,12 @@ def predicted(logits: Array, residual: bool, initial: Inside, trained: Inside) -
 
 
 def rolled_out(attention: Array, mixing: Array) -> Array:
-    """The last row `[T]` of the rollout of attention `[depth, T, T]` with lambda `[depth]`."""
-    return attended_last_rows(attention, [mixing])[0]
+    """The last row `[T]` of the rollout of attention `[depth, T, T]` with lambda `[depth]`, multiplied out.
+
+    `rollout.last_row` does the same for long sequences; these are short.
+    """
+    share = mixing[:, None, None]
+    return np.asarray(layer_products((1 - share) * np.eye(attention.shape[-1]) + share * attention)[-1, -1])
 
 
 def at_labels(row: Array) -> Array:

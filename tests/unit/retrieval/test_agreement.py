@@ -1,7 +1,6 @@
 """Agreement of predictions with observations whose numbers are known."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.stats
 
@@ -59,34 +58,3 @@ def test_a_seed_that_lacks_a_network_has_no_mean_over_networks():
     assert whole["measured"].notna().all()
     of_seed = found[(found["seed"] == 0) & (found["predictor"] == "measured")]
     assert whole.loc[0, "measured"] == pytest.approx(of_seed["right"].mean())
-
-
-def test_the_table_of_predictors_has_means_over_networks_and_intervals_over_seeds():
-    table = worlds.world(noise=0.005)
-    found = agreement.agreement(table)
-    predictors = agreement.predictors(table, 0.9)
-    assert list(predictors["predictor"]) == ["share", *agreement.PREDICTORS] * 2
-    assert set(predictors["networks"]) == {7}
-    assert set(predictors["seeds"]) == {5}
-    one = predictors.set_index(["study", "predictor"]).loc[("residual", "arch")]
-    own = found[(found["study"] == "residual") & (found["predictor"] == "arch")]
-    by_seed = own.groupby("seed")["wasserstein"].mean()
-    half = scipy.stats.t.ppf(0.95, 4) * by_seed.std() / 5**0.5
-    assert one["wasserstein"] == pytest.approx(by_seed.mean())
-    assert one["wasserstein low"] == pytest.approx(by_seed.mean() - half)
-    assert one["wasserstein high"] == pytest.approx(by_seed.mean() + half)
-    assert one["slope"] == pytest.approx(0.15, abs=0.01)
-    slopes = predictors.set_index(["study", "predictor"])["slope"]
-    assert slopes["plain", "share"] == pytest.approx(0.1, rel=0.1)
-    assert slopes["residual", "measured"] == pytest.approx(slopes["residual", "share"], rel=0.05)
-    nothing = predictors[predictors["predictor"] == "uniform"]
-    assert nothing[["spearman", "right", "slope"]].isna().all(axis=None)
-
-
-def test_only_the_fewest_layers_have_a_slope():
-    table = worlds.world()
-    deeper = table[table["network"] == "decay-0.1"].assign(depth=4, value=lambda rows: rows["value"].to_numpy()[::-1])
-    both = pd.concat([table, deeper], ignore_index=True)
-    one, other = (agreement.predictors(every, 0.95) for every in (table, both))
-    pd.testing.assert_series_equal(one["slope"], other["slope"])
-    assert set(other["networks"]) == {8}

@@ -51,7 +51,7 @@ def test_profiles_are_shares_of_what_the_positions_have_together(panels):
         assert np.sum(line.get_ydata()) == pytest.approx(1)
     (accuracy,) = lines(panels[3], figures.LOOKS["accuracy"].colour)
     assert np.sum(accuracy.get_ydata()) == pytest.approx(1)
-    assert panels[3].get_title() == "(c) decay mask, slope 0.4"
+    assert panels[3].get_title() == "(c) slope 0.4, with residual"
 
 
 def test_a_perfect_prediction_lies_on_the_diagonal(panels):
