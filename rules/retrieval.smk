@@ -90,13 +90,14 @@ rule retrieval_evidence:
     """Profiles of networks that are trained for long."""
     input:
         profiles="results/retrieval/profiles.parquet",
-        runs=retrieval_trained("run.csv"),
+        runs=retrieval_trained("run.csv", EVIDENCE["retrieval"]),
     output:
         profiles="results/evidence/retrieval/{group}/profiles.csv",
         runs="results/evidence/retrieval/{group}/runs.csv",
     log:
         "logs/evidence/retrieval/{group}.log",
     params:
+        studies=EVIDENCE["retrieval"],
         scale=config["scale"],
     script:
         "../scripts/retrieval/evidence.py"

@@ -18,7 +18,11 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
                 f"emergence.task.{name} = {task[name]} leaves items of the tests of retrieval without their own; "
                 f"give at least {task['items']}"
             )
-    for key, names in config["retrieval"]["networks"].items():
+    networks = config["retrieval"]["networks"]
+    for kept in config["evidence"]["retrieval"]:
+        if kept not in networks:
+            yield f"evidence.retrieval = {kept} is not trained; use some of {', '.join(networks)}"
+    for key, names in networks.items():
         slopes = [float(name.removeprefix(DECAY)) for name in names if name.startswith(DECAY)]
         if 0 in slopes:
             yield f"retrieval.networks.{key} has a slope of 0, which is the causal mask alone; write none in its place"

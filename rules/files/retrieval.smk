@@ -8,6 +8,6 @@ def retrieval_networks(wildcards):
     return RETRIEVAL["networks"][f"{wildcards.study}/depth{wildcards.depth}"]
 
 
-def retrieval_trained(file):
-    """A file of each of the studies, at each depth that it is trained with."""
-    return [f"results/retrieval/{name}/{file}" for name in RETRIEVAL["networks"]]
+def retrieval_trained(file, studies=RETRIEVAL["networks"]):
+    """A file of each of the studies, STUDY/depthLAYERS; of all that are trained, unless others are named."""
+    return [f"results/retrieval/{name}/{file}" for name in studies]

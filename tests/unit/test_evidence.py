@@ -123,7 +123,8 @@ def test_what_a_long_run_keeps_is_trained_in_it(long_run):
     for name in kept["postnorm"]:
         part = "averaging" if name == "averaging" else of_postnorm.part_of(name)
         assert config["postnorm"][part]["iterations"] > CONFIG["postnorm"][part]["iterations"]
-    if kept["retrieval"]:
+    for name in kept["retrieval"]:
+        assert name in config["retrieval"]["networks"]
         assert config["retrieval"]["iterations"] > CONFIG["retrieval"]["iterations"]
     assert set(kept["structural"]) <= set(config["measure"]["models"])
     for name in [*kept["structural"], *kept["rotary"]]:

@@ -53,7 +53,7 @@ def everything():
         "postnorm": ["set-complement-16", "averaging"],
         "structural": ["bloom", "mpt"],
         "rotary": ["llama"],
-        "retrieval": True,
+        "retrieval": ["plain/depth2", "last/depth2"],
     }
     config["models"]["llama"] = {**config["models"]["bloom"], "family": "llama"}
     return config

@@ -551,7 +551,7 @@ def test_a_study_may_leave_networks_out_and_figures_that_show_them_say_so(fresh)
 
 def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     kept = "emergence: [gaussian/plain/depth2, fixed/ends/depth2], postnorm: [set-complement-16], structural: [bloom]"
-    kept = f"--config evidence='{{group: toy, {kept}, retrieval: true}}'"
+    kept = f"--config evidence='{{group: toy, {kept}, retrieval: [last/depth2]}}'"
     sinks = {"emergence_evidence_sinks": 1}
     evidence = dict.fromkeys(("emergence_evidence", "postnorm_evidence", "structural_evidence", "evidence"), 1)
     evidence["retrieval_evidence"] = 1

@@ -37,3 +37,10 @@ def test_no_network_is_trained_twice(names, line):
     config = deepcopy(DEFAULT)
     config["retrieval"]["networks"]["plain/depth2"] = names
     assert list(settings.faults(config)) == [line]
+
+
+def test_what_is_kept_is_trained():
+    config = deepcopy(DEFAULT)
+    config["evidence"]["retrieval"] = ["plain/depth2", "last/depth3"]
+    (line,) = settings.faults(config)
+    assert line.startswith("evidence.retrieval = last/depth3 is not trained; use some of plain/depth2, ")
