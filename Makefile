@@ -1,4 +1,4 @@
-# `make all` and `make test` set up everything on a fresh machine with Python >= 3.11.
+# `make all` and `make test` set up everything on a fresh machine with Python 3.11 to 3.13.
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -8,10 +8,10 @@ all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
 	@cat results/tables/scorecard.txt
 
-test: check  ## style, types, and every test
+test: check  ## style, types, and every test but the slow ones
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-test-all: check  ## the same, and thirty more kills of jobs
+test-all: check  ## the same, and thirty more interruptions of each kind of job
 	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "slow or not slow"
 
 check: .venv/installed
@@ -26,9 +26,10 @@ docs: .venv/installed  ## pages that are written from the workflow, the schema a
 	$(BIN)/python docs/map.py > docs/map.partial && mv docs/map.partial docs/map.md
 	PYTHONPATH=. $(BIN)/python docs/mutants.py > docs/mutants.partial && mv docs/mutants.partial docs/mutants.md
 
-keep: .venv/installed  ## the scorecard of this default run, for the pages
-	cp results/tables/scorecard.csv results/tables/scorecard.md docs/
-	cp figures/scorecard.png docs/images/
+keep: .venv/installed  ## the scorecard and the gallery of a finished default run, for the pages; of another: RESULTS=its-directory
+	cp $(or $(RESULTS),.)/results/tables/scorecard.csv $(or $(RESULTS),.)/results/tables/scorecard.md docs/
+	cp $(or $(RESULTS),.)/figures/scorecard.png docs/images/
+	PYTHONPATH=. $(BIN)/python docs/gallery.py $(RESULTS)
 
 manifest: .venv/installed  ## sha256 of every figure and table; of another run: make manifest RESULTS=its-directory
 	@$(BIN)/python -m position_bias.running.manifest $(RESULTS)
@@ -48,6 +49,7 @@ help:
 
 .venv/installed: requirements.txt pyproject.toml snakemake_command.py
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("position-bias needs Python >= 3.11, this is " + sys.version.split()[0] + "; name another: make PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; sys.version_info < (3, 14) or print("note: immutables 0.21 has no wheel for Python", sys.version.split()[0] + ", so that pip needs a C compiler; Python 3.11 to 3.13 need none: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --requirement requirements.txt
 	$(BIN)/pip install --no-deps --no-build-isolation --force-reinstall .

@@ -64,6 +64,9 @@ class Job:
     rule: str
     input: tuple[str, ...]
     output: tuple[str, ...]
+    benchmark: str | None  # where Snakemake writes the time and memory that it took
+    params: Any  # as its script and its caption see them
+    wildcards: Any
 
 
 @cache
@@ -85,7 +88,17 @@ def jobs(*targets: str, **config: Any) -> list[Job]:
         workflow._prepare_dag(forceall=True, ignore_incomplete=True, lock_warn_only=True, nolock=True)
         workflow.async_run(workflow.dag.init())
         planned = [job for level in workflow.dag.toposorted() for job in sorted(level, key=lambda job: job.jobid)]
-        return [Job(job.rule.name, _paths(job.input), _paths(job.output)) for job in planned]
+        return [
+            Job(
+                job.rule.name,
+                _paths(job.input),
+                _paths(job.output),
+                job.benchmark and _path(str(job.benchmark)),
+                job.params,
+                job.wildcards,
+            )
+            for job in planned
+        ]
 
 
 @contextmanager

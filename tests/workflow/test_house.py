@@ -237,6 +237,23 @@ def test_an_old_python_is_told_so(fresh, tmp_path):
     assert "position-bias needs Python >= 3.11, this is 3.9.1; name another: make PYTHON=python3.12" in ended.stderr
 
 
+@pytest.mark.parametrize(("version", "told"), [("3.13.1", False), ("3.14.0", True)])
+def test_make_says_first_that_a_new_python_needs_a_compiler(version, told, tmp_path):
+    """A stand-in for that interpreter runs the two checks of make, and nothing after them."""
+    numbers = tuple(map(int, version.split(".")))
+    pretend = f"import sys; sys.version_info = {numbers}; sys.version = '{version}'; exec(sys.argv[1])"
+    new = tmp_path / "python"
+    new.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} -c "{pretend}" "$2"\nexit 1\n')
+    new.chmod(0o755)
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("requirements.txt", "pyproject.toml", "snakemake_command.py"):
+        (tmp_path / name).touch()
+    command = ["make", ".venv/installed", f"PYTHON={new}"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ("needs a C compiler" in ended.stdout) == told
+    assert "-m venv .venv" in ended.stdout  # which this stand-in cannot do
+
+
 def test_what_every_call_of_the_workflow_imports_is_light():
     """A second of imports is a second of every dry run. No rule says what common.smk imports: only its text does."""
     common = (ROOT / "rules/common.smk").read_text()

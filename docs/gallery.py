@@ -1,0 +1,160 @@
+"""Write docs/gallery/ from a finished default run: every figure with what it shows, its verdicts and its command.
+
+    python docs/gallery.py [RESULTS]        (make keep)
+
+RESULTS is the folder of the run, by default this one. What the paper says there are the claims that name the figure in
+published/claims.csv, with the numbers that the paper prints. Verdicts are those of the run's own scorecard, captions
+those of its report, and minutes those that Snakemake measured.
+"""
+
+import csv
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import jinja2
+import pandas as pd
+import workflow  # beside this file
+import yaml
+from PIL import Image
+from workflow import Job, Rule
+
+from position_bias.running.runtime import InputError, whole_file
+from position_bias.verdicts.scorecard import UNTESTABLE, as_stated
+
+ROOT = Path(__file__).parents[1]
+WIDTH = 760  # pixels
+PAPERS = {
+    "structural": "Herasimchyk et al. 2026: depth, residual mixing, ALiBi",
+    "emergence": "Wu et al. 2025: masks, encodings, training data",
+    "layernorm": "Kim et al. 2026: LayerNorm and recency",
+    "postnorm": "Zsamboki et al. 2025: norms after attention",
+}
+INTRODUCTION = """Every figure of the default run for this paper, with the claims that point to it. `make keep` writes
+this page from a finished run. All images are drawn by this workflow; none is the paper's. *At a smaller scale* means
+that the claim is about larger models, more prompts or longer training than this run has. Minutes are those that jobs
+took in this run, each on one core: first all jobs that the figure needs when nothing is built, then drawing alone."""
+
+
+def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rule], scores: pd.DataFrame) -> str:
+    """The page of one paper, in Markdown. Raises InputError where a figure of the run is not there."""
+    config = yaml.safe_load((ROOT / "config.yaml").read_text())
+    maker = {output: job for job in jobs for output in job.output}
+    lines = [f"# `{paper}`: {PAPERS[paper]}", "", INTRODUCTION]
+    for figure in figures(paper, jobs):
+        job = maker[figure]
+        name = Path(figure).stem
+        image = (results / figure).with_suffix(".png")
+        if not image.is_file():
+            raise InputError(f"{image} is not there; build it first: snakemake {figure}")
+        lines += ["", f"## {_heading(name)}", "", f"![{_title(image)}]({paper}/{name}.png)", ""]
+        lines += [_caption(rules[job.rule], job, config), ""]
+        lines += _claims(scores[scores["shown"].str.removesuffix(".pdf") == figure.removesuffix(".pdf")])
+        lines += ["", f"Build it: `snakemake {figure}` ({_minutes(figure, maker, results)})"]
+    return "\n".join(lines) + "\n"
+
+
+def figures(paper: str, jobs: Iterable[Job]) -> list[str]:
+    """The figures of a paper, as PDF: those with a number in its order, then those that we added."""
+    made = [path for job in jobs for path in job.output if re.fullmatch(rf"figures/{paper}/.*\.pdf", path)]
+    return sorted(made, key=_place)
+
+
+def shrink(image: Path, small: Path) -> None:
+    """Write `image` again, `WIDTH` pixels wide and in 256 colours, rare ones among them, without its texts."""
+    with Image.open(image) as opened:
+        height = round(opened.height * WIDTH / opened.width)
+        drawn = opened.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
+    with whole_file(small) as partial:
+        palette = drawn.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        palette.save(partial, optimize=True)
+
+
+def _place(path: str) -> tuple[bool, list[int | str]]:
+    name = Path(path).stem
+    parts = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    return not name.startswith("fig"), parts
+
+
+def _heading(name: str) -> str:
+    return (
+        re.sub(r"^fig(\d+)", r"Figure \1", name).replace("_", " ") if name.startswith("fig") else name.replace("_", " ")
+    )
+
+
+def _title(image: Path) -> str:
+    """The sentence that the figure carries as its title."""
+    with Image.open(image) as opened:
+        return " ".join(str(opened.info.get("Title", image.stem)).split())
+
+
+def _caption(rule: Rule, made: Job, config: Mapping[str, object]) -> str:
+    """The caption of the report, of the default run, as one paragraph."""
+    (caption,) = rule.captions
+    job = SimpleNamespace(config=config, params=made.params, wildcards=made.wildcards)
+    template = jinja2.Template((ROOT / caption).read_text(), undefined=jinja2.StrictUndefined)
+    text = template.render(snakemake=job)
+    return " ".join(text.replace("``", "`").split())
+
+
+def _claims(scores: pd.DataFrame) -> Iterator[str]:
+    """A line for each claim: what it says, what the paper prints, and what this run found."""
+    if not len(scores):
+        yield "No claim of the scorecard points to this figure."
+    for statement, row in zip(as_stated(scores), scores.to_dict("records"), strict=True):
+        said = (
+            f"- **{row['item']}**: {statement}." if statement[-1] not in "?)" else f"- **{row['item']}**: {statement}"
+        )
+        printed = f" The paper prints {row['published']}." if isinstance(row["published"], str) else ""
+        smaller = "" if row["settled"] or row["verdict"] == UNTESTABLE else ", at a smaller scale"
+        number = f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
+        found = f" ({row['quantity']}: {number})" if row["verdict"] != UNTESTABLE else ""
+        link = f"[why](../deviations.md#{row['claim']})"
+        yield f"{said}{printed} Here: **{row['verdict']}**{smaller}{found}, {link}."
+
+
+def _minutes(figure: str, maker: Mapping[str, Job], results: Path) -> str:
+    """The minutes of all jobs that a figure needs, and of the one that draws it, as Snakemake measured them."""
+    needed, waiting = {}, [figure]
+    while waiting:
+        path = waiting.pop()
+        if path in maker and (job := maker[path]).output[0] not in needed:
+            needed[job.output[0]] = job
+            waiting += job.input
+    seconds = [_seconds(results, job) for job in needed.values()]
+    drawing = _seconds(results, maker[figure])
+    if drawing is None or None in seconds:
+        return "minutes are not recorded for all its jobs"
+    minutes = sum(second for second in seconds if second is not None) / 60
+    return f"{minutes:.1f} minutes of {len(needed)} jobs, {drawing / 60:.1f} to draw"
+
+
+def _seconds(results: Path, job: Job) -> float | None:
+    path = results / job.benchmark if job.benchmark else None
+    if path is None or not path.is_file():
+        return None
+    with path.open(encoding="utf-8", newline="") as opened:
+        return sum(float(row["s"]) for row in csv.DictReader(opened, delimiter="\t"))
+
+
+def main(results: Path) -> None:
+    """Write the pages and images of all papers; what an earlier run had in the folder of images is removed."""
+    jobs, rules = workflow.jobs("all"), workflow.rules()
+    scores = pd.read_csv(results / "results/tables/scorecard.csv")
+    for paper in PAPERS:
+        folder = ROOT / "docs/gallery"
+        text = page(paper, results, jobs, rules, scores)
+        for old in (folder / paper).glob("*.png"):
+            old.unlink()
+        for figure in figures(paper, jobs):
+            shrink((results / figure).with_suffix(".png"), folder / paper / f"{Path(figure).stem}.png")
+        (folder / f"{paper}.md").write_text(text)
+
+
+if __name__ == "__main__":
+    try:
+        main(Path(*sys.argv[1:]).resolve())
+    except InputError as error:
+        sys.exit(f"error: {error}")

@@ -1,0 +1,65 @@
+"""The gallery has every figure of the default run, with the verdicts of the scorecard that is kept."""
+
+import re
+from pathlib import Path
+
+import gallery
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from workflow import jobs
+
+ROOT = Path(__file__).parents[2]
+KEPT = pd.read_csv(ROOT / "docs/scorecard.csv")
+
+
+@pytest.fixture(scope="module")
+def planned():
+    return jobs("all")
+
+
+@pytest.mark.parametrize("paper", gallery.PAPERS)
+def test_every_figure_of_the_default_run_has_its_place_and_a_small_image(paper, planned):
+    page = (ROOT / f"docs/gallery/{paper}.md").read_text()
+    figures = gallery.figures(paper, planned)
+    assert re.findall(r"^Build it: `snakemake (\S+)`", page, re.MULTILINE) == figures
+    names = [Path(figure).stem for figure in figures]
+    assert re.findall(rf"^!\[.+\]\({paper}/(.+)\.png\)$", page, re.MULTILINE) == names
+    images = {path.stem: path for path in (ROOT / f"docs/gallery/{paper}").iterdir()}
+    assert set(images) == set(names)
+    assert max(path.stat().st_size for path in images.values()) < 150_000
+
+
+@pytest.mark.parametrize("paper", gallery.PAPERS)
+def test_every_claim_that_a_figure_shows_has_its_verdict_there(paper):
+    page = (ROOT / f"docs/gallery/{paper}.md").read_text()
+    shown = KEPT[KEPT["shown"].str.startswith(f"figures/{paper}/")]
+    lines = {re.search(r"deviations.md#([\w-]+)\)", line)[1]: line for line in page.splitlines() if line[:4] == "- **"}
+    assert set(lines) == set(shown["claim"])
+    for row in shown.to_dict("records"):
+        assert f"Here: **{row['verdict']}**" in lines[row["claim"]]
+        smaller = not row["settled"] and row["verdict"] != "not testable here"
+        assert ("at a smaller scale" in lines[row["claim"]]) == smaller
+
+
+def test_an_image_shrinks_to_the_same_bytes_and_keeps_its_picture(tmp_path):
+    page = np.full((400, 1360, 3), 255, np.uint8)
+    page[100:104], page[200:204] = (1, 115, 178), (2, 158, 115)  # two thin lines, blue and green
+    page[300:304] = np.linspace(0, 255, 1360)[:, None]  # and many shades of grey
+    Image.fromarray(page).save(tmp_path / "large.png")
+    for name in ("one.png", "two.png"):
+        gallery.shrink(tmp_path / "large.png", tmp_path / name)
+    assert (tmp_path / "one.png").read_bytes() == (tmp_path / "two.png").read_bytes()
+    with Image.open(tmp_path / "one.png") as small:
+        assert small.size == (gallery.WIDTH, round(400 * gallery.WIDTH / 1360))
+        drawn = np.asarray(small.convert("RGB"), int)
+    exact = Image.fromarray(page).resize((gallery.WIDTH, drawn.shape[0]), Image.Resampling.LANCZOS)
+    assert np.abs(drawn - np.asarray(exact, int)).max() < 25
+
+
+def test_a_figure_that_is_not_built_ends_with_its_command(planned, tmp_path):
+    with pytest.raises(
+        gallery.InputError, match=r"fig1.png is not there; build it first: snakemake figures/structural"
+    ):
+        gallery.page("structural", tmp_path, planned, {}, KEPT)
