@@ -13,8 +13,15 @@ from position_bias.verdicts.claim import registry
 from position_bias.verdicts.scorecard import as_stated, counts, readable, short
 
 ROOT = Path(__file__).parents[2]
-READMES = ("README.md", "results/README.md", "figures/README.md", "published/README.md", "evidence/README.md")
-PAGES = [*(ROOT / name for name in READMES), *sorted((ROOT / "docs").glob("*.md"))]
+READMES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "results/README.md",
+    "figures/README.md",
+    "published/README.md",
+    "evidence/README.md",
+)
+PAGES = [*(ROOT / name for name in READMES), *sorted((ROOT / "docs").glob("**/*.md"))]
 RULES = [rule for rule in rules().values() if rule.file.startswith("rules/")]
 NAMES = {rule.name for rule in RULES}
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
@@ -132,6 +139,12 @@ def test_the_terminal_shows_every_claim_of_the_scorecard_that_is_kept(kept):
     verdicts = kept["verdict"].where(~smaller, "(" + kept["verdict"] + ")")
     claimed = zip(verdicts, kept["item"], as_stated(kept), strict=True)
     assert sorted(map(one_line, shown)) == sorted(f"{verdict} {item}: {said}" for verdict, item, said in claimed)
+
+
+def test_the_readme_shows_lines_that_make_all_prints(kept):
+    (excerpt,) = re.findall(r"```\n(structural: .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(excerpt.splitlines()) > 2
+    assert set(excerpt.splitlines()) <= set(short(kept).splitlines())
 
 
 def anchors(page):
