@@ -26,7 +26,7 @@ docs: .venv/installed  ## pages that are written from the workflow, the schema a
 	$(BIN)/python docs/map.py > docs/map.partial && mv docs/map.partial docs/map.md
 	PYTHONPATH=. $(BIN)/python docs/mutants.py > docs/mutants.partial && mv docs/mutants.partial docs/mutants.md
 
-keep: .venv/installed  ## the scorecard and the gallery of a finished default run, for the pages; of another: RESULTS=its-directory
+keep: .venv/installed  ## scorecard, gallery and images of a finished default run, for the pages; of another: RESULTS=its-directory
 	cp $(or $(RESULTS),.)/results/tables/scorecard.csv $(or $(RESULTS),.)/results/tables/scorecard.md docs/
 	cp $(or $(RESULTS),.)/figures/scorecard.png docs/images/
 	PYTHONPATH=. $(BIN)/python docs/gallery.py $(RESULTS)

@@ -34,8 +34,8 @@ PAPERS = {
 }
 INTRODUCTION = """Every figure of the default run for this paper, with the claims that point to it. `make keep` writes
 this page from a finished run. All images are drawn by this workflow; none is the paper's. *At a smaller scale* means
-that the claim is about larger models, more prompts or longer training than this run has. Minutes are those that jobs
-took in this run, each on one core: first all jobs that the figure needs when nothing is built, then drawing alone."""
+that the claim is about larger models, more prompts or longer training than this run has. The times are those of this
+run, each job on one core: first all jobs that the figure needs when nothing is built, then drawing alone."""
 
 
 def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rule], scores: pd.DataFrame) -> str:
@@ -126,9 +126,13 @@ def _minutes(figure: str, maker: Mapping[str, Job], results: Path) -> str:
     seconds = [_seconds(results, job) for job in needed.values()]
     drawing = _seconds(results, maker[figure])
     if drawing is None or None in seconds:
-        return "minutes are not recorded for all its jobs"
-    minutes = sum(second for second in seconds if second is not None) / 60
-    return f"{minutes:.1f} minutes of {len(needed)} jobs, {drawing / 60:.1f} to draw"
+        return "the time of some of its jobs is not recorded"
+    whole = sum(second for second in seconds if second is not None)
+    return f"{_told(whole)} of {len(needed)} jobs, {_told(drawing)} to draw" if len(needed) > 1 else _told(whole)
+
+
+def _told(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 60 else f"{seconds / 60:.1f} minutes"
 
 
 def _seconds(results: Path, job: Job) -> float | None:
@@ -137,6 +141,17 @@ def _seconds(results: Path, job: Job) -> float | None:
         return None
     with path.open(encoding="utf-8", newline="") as opened:
         return sum(float(row["s"]) for row in csv.DictReader(opened, delimiter="\t"))
+
+
+def readme_images(results: Path) -> None:
+    """Copy figures/WING/NAME.png of the run, if it is built, to docs/images/WING-NAME.png, which the README shows."""
+    for image in sorted((ROOT / "docs/images").glob("*-*.png")):
+        wing, _, name = image.stem.partition("-")
+        built = results / f"figures/{wing}/{name}.png"
+        if built.is_file():
+            image.write_bytes(built.read_bytes())
+        else:
+            print(f"docs/images/{image.name} stays as it is, since {built} is not built")
 
 
 def main(results: Path) -> None:
@@ -151,6 +166,7 @@ def main(results: Path) -> None:
         for figure in figures(paper, jobs):
             shrink((results / figure).with_suffix(".png"), folder / paper / f"{Path(figure).stem}.png")
         (folder / f"{paper}.md").write_text(text)
+    readme_images(results)
 
 
 if __name__ == "__main__":
