@@ -118,3 +118,11 @@ def test_checks_depend_on_no_network():
     script = ROOT / "scripts/retrieval/checks.py"
     names = {path.name for path in imports.closure(script, ROOT)}
     assert not names & {"network.py", "folded.py", "training.py", "last_row.py"}
+
+
+def test_sinusoids_are_left_out_of_means_over_networks():
+    found = checks.checks(worlds.world(), "test", 0.95).set_index("quantity")["measured"]
+    (share,) = found[
+        found.index.str.startswith("share of networks where measured") & found.index.str.contains("without")
+    ]
+    assert share == 1  # with sinusoids, which are predicted the wrong way round, it would be 6 of 7

@@ -1,5 +1,6 @@
 """Names of networks, and training through that of `emergence`."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -74,6 +75,10 @@ def test_profiles_of_every_network_and_seed_are_complete_and_do_not_depend_on_th
     assert counts[["lambda", "initial lambda"]].eq(2).all(axis=None)
     assert set(table["quantity"]) == by_position | {"lambda", "initial lambda"}
     assert table["value"].notna().all()
+    for name, slope in (("decay-0.4", 0.4), ("none", 0.0)):
+        weights_of_labels = np.exp(slope * np.arange(1, 9, 2))  # at distances 7, 5, 3 and 1 from the query
+        single = table.query("network == @name and seed == 0 and quantity == 'single'").sort_values("position")
+        np.testing.assert_allclose(single["value"], weights_of_labels / weights_of_labels.sum(), atol=1e-12)
     last = [place for place, member in enumerate(members) if member.named.name == "sin" and member.seed == 1]
     alone = profiles.table(
         TASK, [members[last[0]]], {name: value[last] for name, value in weights.items()}, 2, False, 5
