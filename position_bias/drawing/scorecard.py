@@ -1,6 +1,6 @@
 """The scorecard as pictures: every claim of every paper with its verdict, on one page; and a page for each paper."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -15,6 +15,7 @@ from position_bias.drawing.style import PAGE
 from position_bias.verdicts.scorecard import HEADINGS, VERDICTS, as_stated
 
 LINE = 0.125  # inches from one line to the next
+COLUMNS = 4  # of the overview, at most
 HEADING = 1.5  # lines of the name of a paper
 LEGEND = 0.55  # inches that it takes
 MARK, TEXT = 0.05, 0.14  # inches from the left of a column
@@ -29,15 +30,18 @@ TOLD = (
 
 
 def overview(table: pd.DataFrame) -> Figure:
-    """A column for each paper, and in it a line for each claim, by the place in the paper where the claim stands.
+    """Papers in four columns, and a line for each claim, by the place in the paper where the claim stands.
 
     `table` is a scorecard. A mark is filled where the verdict is settled, and hollow where it is seen at a smaller
     scale than the claim is about. The numbers are of the rows of checks that hold, fail and are not separable.
     """
     papers = {str(paper): claims for paper, claims in table.groupby("paper", sort=False)}
-    width = PAGE / len(papers) - APART
+    width = PAGE / min(COLUMNS, len(papers)) - APART
     lines = {paper: list(_lines(claims, claims["item"], width)) for paper, claims in papers.items()}
-    return _drawn(papers, lines, width, "The claims of every paper, by their place in it, each with its verdict")
+    columns: list[dict[str, Lines]] = [{} for _ in range(min(COLUMNS, len(papers)))]
+    for paper in papers:  # below the shortest column, the first of them where they are alike
+        min(columns, key=_height)[_heading(paper, papers[paper])] = lines[paper]
+    return _drawn(columns, width, "The claims of every paper, by their place in it, each with its verdict")
 
 
 def of_paper(table: pd.DataFrame) -> Figure:
@@ -48,13 +52,13 @@ def of_paper(table: pd.DataFrame) -> Figure:
     (paper,) = table["paper"].unique()
     told = table["item"] + ": " + as_stated(table)
     label = f"The claims of {paper}, each with its verdict"
-    return _drawn({str(paper): table}, {str(paper): list(_lines(table, told, STATED))}, STATED, label)
+    return _drawn([{_heading(str(paper), table): list(_lines(table, told, STATED))}], STATED, label)
 
 
-Line = tuple[str, Mapping[str, Any] | None]  # what stands in it, and the claim whose mark stands beside it
+Lines = list[tuple[str, Mapping[str, Any] | None]]  # what stands in each, and the claim whose mark stands beside it
 
 
-def _lines(claims: pd.DataFrame, told: pd.Series, width: float) -> Iterator[Line]:
+def _lines(claims: pd.DataFrame, told: pd.Series, width: float) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
     """What stands below the name of a paper: headings, and claims wrapped to the width of their column."""
     for whose, of_whose in claims.groupby("whose", sort=False):
         for words in wrapped(HEADINGS[str(whose)], width):
@@ -65,20 +69,31 @@ def _lines(claims: pd.DataFrame, told: pd.Series, width: float) -> Iterator[Line
             yield from ((f"\N{EM SPACE}{words}", {}) for words in others)
 
 
-def _drawn(papers: Mapping[str, pd.DataFrame], lines: Mapping[str, list[Line]], width: float, label: str) -> Figure:
-    """A column of `width` inches for each paper."""
-    height = HEADING + max(map(len, lines.values()))
+def _heading(paper: str, claims: pd.DataFrame) -> str:
+    return f"{paper}: {int(claims['settled'].astype(bool).sum())} of {len(claims)} settled"
+
+
+def _height(column: Mapping[str, Lines]) -> float:
+    """Lines that the papers of a column take."""
+    return sum(HEADING + len(lines) for lines in column.values())
+
+
+def _drawn(columns: Sequence[Mapping[str, Lines]], width: float, label: str) -> Figure:
+    """Columns of `width` inches, of papers one below the other."""
+    height = max(map(_height, columns))
     figure, row = plt.subplots(
-        1, len(papers), figsize=(PAGE, LINE * height + LEGEND), squeeze=False, label=label, gridspec_kw={"wspace": 0}
+        1, len(columns), figsize=(PAGE, LINE * height + LEGEND), squeeze=False, label=label, gridspec_kw={"wspace": 0}
     )
-    for axes, (paper, claims) in zip(row[0], papers.items(), strict=True):
+    for axes, column in zip(row[0], columns, strict=True):
         axes.set_axis_off()
-        axes.set(xlim=(0, PAGE / len(papers)), ylim=(height, 0))
-        settled = int(claims["settled"].astype(bool).sum())
-        heading = f"{paper}: {settled} of {len(claims)} settled"
-        axes.text(0, HEADING / 2, heading, fontweight="bold", va="center_baseline")
-        for place, (words, claim) in enumerate(lines[paper]):
-            _line(axes, HEADING + place + 0.5, words, claim, width)
+        axes.set(xlim=(0, PAGE / len(columns)), ylim=(height, 0))
+        top = 0.0
+        for heading, lines in column.items():
+            axes.text(0, top + HEADING / 2, heading, fontweight="bold", va="center_baseline")
+            top += HEADING
+            for words, claim in lines:
+                _line(axes, top + 0.5, words, claim, width)
+                top += 1
     legend(figure, [_mark(verdict, settled=True) for verdict in LOOKS], title=TOLD)
     return figure
 

@@ -101,3 +101,12 @@ def test_long_statements_are_wrapped_and_the_page_can_be_read(tmp_path, number):
 def test_the_overview_of_four_papers_can_be_read(tmp_path):
     claims = table(("structural", 32), ("emergence", 55), ("layernorm", 18), ("postnorm", 20))
     save(scorecard.overview(claims.assign(item="Theorems 4.1-4.7")), tmp_path / "scorecard.png")
+
+
+def test_a_fifth_paper_stands_below_the_shortest_column(tmp_path):
+    claims = table(("structural", 9), ("emergence", 12), ("layernorm", 3), ("postnorm", 6), ("retrieval", 2))
+    figure = scorecard.overview(claims)
+    assert [len(axes.lines) for axes in figure.axes] == [9, 12, 5, 6]
+    told = written(figure.axes[2])
+    assert told.index("layernorm: 2 of 3 settled") < told.index("retrieval: 1 of 2 settled")
+    save(figure, tmp_path / "scorecard.png")
