@@ -22,7 +22,7 @@ from position_bias.emergence.figures import mask_look, setting, window_size
 
 NODE = 13.0  # diameter in points
 ARC = 0.5  # height of an edge over half its length
-WEIGHT = "attention weight \N{MULTIPLICATION SIGN} tokens that the query may read (1: uniform)"
+WEIGHT = "attention weight \N{MULTIPLICATION SIGN} readable tokens (1: uniform)"
 DOUBLINGS = 3  # above and below uniform attention, that colours of maps span
 EDGE = "0.25"
 ROUNDED = "rounding decides: uniform\nweights equal $\\tau$"  # in a panel of a threshold and a window to match
