@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from position_bias.emergence import studies, training
+from position_bias.emergence import network as networks_of_emergence
+from position_bias.emergence import sequences, studies, training
 from position_bias.emergence.task import Task
-from position_bias.retrieval import networks, profiles
+from position_bias.retrieval import inside, networks, observations, profiles
 from position_bias.retrieval.agreement import OBSERVED, PREDICTORS
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks.ensemble import Recipe
@@ -76,9 +77,17 @@ def test_profiles_of_every_network_and_seed_are_complete_and_do_not_depend_on_th
     assert set(table["quantity"]) == by_position | {"lambda", "initial lambda"}
     assert table["value"].notna().all()
     for name, slope in (("decay-0.4", 0.4), ("none", 0.0)):
-        weights_of_labels = np.exp(slope * np.arange(1, 9, 2))  # at distances 7, 5, 3 and 1 from the query
-        single = table.query("network == @name and seed == 0 and quantity == 'single'").sort_values("position")
-        np.testing.assert_allclose(single["value"], weights_of_labels / weights_of_labels.sum(), atol=1e-12)
+        one = table[(table["network"] == name) & (table["seed"] == 0)]
+        profile = {quantity: rows.sort_values("position")["value"] for quantity, rows in one.groupby("quantity")}
+        expected = np.exp(slope * np.arange(1, 9, 2))  # at distances 7, 5, 3 and 1 from the query
+        np.testing.assert_allclose(profile["single"], expected / expected.sum(), atol=1e-12)
+        own = [place for place, member in enumerate(members) if member.named.name == name and member.seed == 0]
+        stack = networks_of_emergence.stack(TASK, [members[own[0]].named.network], 2, False, slope, "cpu")
+        world = sequences.world(TASK, [0], "cpu")
+        parts = [part.unmatched() for part in observations.distinct(TASK, world, [0], 5, "inside")]
+        (found,) = inside.measured({key: value[own] for key, value in weights.items()}, stack, parts)
+        row = (found.attention[1] @ found.attention[0])[-1, 1::2]
+        np.testing.assert_allclose(profile["measured"], row / row.sum(), atol=1e-6)
     last = [place for place, member in enumerate(members) if member.named.name == "sin" and member.seed == 1]
     alone = profiles.table(
         TASK, [members[last[0]]], {name: value[last] for name, value in weights.items()}, 2, False, 5
