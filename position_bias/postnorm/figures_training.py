@@ -39,7 +39,7 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
     at_trained = table[(table["quantity"] == shown_of) & (table["length"] == table["trained"])]
     kinds = {("raw", 0.0): "raw", ("ema", 0.0): "EMA"}
     etas = sorted(table.loc[table["weights"] == "bema", "eta"].unique())
-    kinds |= {("bema", eta): f"BEMA\n$\\eta = {eta:g}$" for eta in etas}
+    kinds |= {("bema", eta): f"BEMA\n$\\eta\\!=\\!{eta:g}$" for eta in etas}
     tasks = sorted(table["task"].unique(), key=lambda task: (part_of(task) != MINIMAL, _vocabulary(task)))
     figure, row = plt.subplots(
         1,
@@ -63,7 +63,7 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
         axes.set_xlim(-0.6, len(kinds) - 0.4)
         axes.set_xlabel("weights")
     row[0][0].set_ylim(bottom=0)
-    row[0][0].set_ylabel(f"{TVD}\n(among legal outputs, if several), length $L$")
+    row[0][0].set_ylabel(f"{TVD}\nat $L$ (legal, if several)")
     legend(figure, [look.entry(linestyle="") for look in RATES.values()], title=f"scheme peri; {counted(at_trained)}")
     return figure
 

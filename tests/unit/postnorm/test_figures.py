@@ -226,7 +226,7 @@ def test_averaged_weights_beside_raw_ones_at_each_rate(seeds, tasks):
     figure = figures_training.bema(table, 0.95)
     complements = [f"$v = {v}$, $L = 2$" for v in (8, 32)[: len(tasks)]]
     assert [axes.get_title() for axes in figure.axes] == [*complements, "maximum of 10, $L = 2$"][: len(tasks)]
-    kinds = ["raw", "EMA", "BEMA\n$\\eta = 0.2$", "BEMA\n$\\eta = 0.5$"]
+    kinds = ["raw", "EMA", "BEMA\n$\\eta\\!=\\!0.2$", "BEMA\n$\\eta\\!=\\!0.5$"]
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == kinds
     shown_of = {"set-complement-8": (figure.axes[0], "legal_tvd"), "maximum-10": (figure.axes[-1], "tvd")}
     of_tasks = [(task, *shown_of[task]) for task in shown_of if task in tasks]
