@@ -303,13 +303,13 @@ rule structural_evidence:
         "../scripts/structural/evidence.py"
 
 
-rule structural_rotary:
-    """What kernels of a decoder with rotary positions predict of its attention and its influence (our addition)."""
+rule structural_measure_rotary:
+    """Measure mixing, influence, attention and kernels of a decoder with rotary positions that was trained here."""
     input:
         model="results/models/{model}/{checkpoint}",
         prompts=f"results/prompts/offline/{PRIMARY}/n{STANDARD}.safetensors",
     output:
-        "results/rotary/{model}/{checkpoint}/kernels.csv",
+        "results/rotary/{model}/{checkpoint}/measured.safetensors",
     wildcard_constraints:
         model=named("models"),
     conda:
@@ -320,6 +320,16 @@ rule structural_rotary:
         gpu=GPU,
     params:
         tokens_per_batch=config["measure"]["tokens_per_batch"],
+    script:
+        "../scripts/structural/measure_rotary.py"
+
+
+rule structural_rotary:
+    """What kernels of a decoder with rotary positions predict of its attention and its influence (our addition)."""
+    input:
+        "results/rotary/{model}/{checkpoint}/measured.safetensors",
+    output:
+        "results/rotary/{model}/{checkpoint}/kernels.csv",
     script:
         "../scripts/structural/rotary.py"
 

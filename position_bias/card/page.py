@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from position_bias.card import sentences
-from position_bias.card.measured import Measured
 from position_bias.card.sentences import Interval
+from position_bias.language_models.measured import Measured
 from position_bias.rollout import comparison
 from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.rollout.kernels import agreement

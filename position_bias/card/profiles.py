@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from position_bias import statistics
 from position_bias.attention import content_free_attention
-from position_bias.card.measured import Measured
+from position_bias.language_models.measured import Measured
 from position_bias.rollout import comparison
 from position_bias.rollout.comparison import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, Profile
 from position_bias.rollout.kernels import kernel_attention, kernel_last_rows

@@ -13,7 +13,7 @@ import pandas as pd
 
 from position_bias import statistics
 from position_bias.attention import Array
-from position_bias.language_models.measure_decoder import DecoderMeasurement
+from position_bias.language_models.measured import Measured
 from position_bias.rollout.kernels import agreement, kernel_attention, kernel_last_rows
 from position_bias.rollout.last_row import attended_last_rows
 
@@ -24,7 +24,7 @@ ALL = 0  # layer of a value that speaks of all of them
 COLUMNS = ("quantity", "kernel", "mixing", "layer", "value")
 
 
-def described(measured: DecoderMeasurement) -> pd.DataFrame:
+def described(measured: Measured) -> pd.DataFrame:
     """Return what the kernels of a rotary decoder predict, as a tidy table with `COLUMNS`.
 
     `R_SQUARED` is that of the kernel `rotary` against `toeplitz` at distances from 1 on, the mean over heads, by layer.
@@ -38,8 +38,7 @@ def described(measured: DecoderMeasurement) -> pd.DataFrame:
     if measured.attention is None or not {"toeplitz", "rotary"} <= set(measured.kernels):
         raise ValueError("mean attention and the kernels toeplitz and rotary are needed; measure a rotary decoder")
     layers, heads, n = measured.kernels["rotary"].shape
-    kernels = {CONTENT_FREE: np.zeros((layers, heads, n))}
-    kernels |= {name: np.asarray(kernel, np.float64) for name, kernel in measured.kernels.items()}
+    kernels = {CONTENT_FREE: np.zeros((layers, heads, n)), **measured.kernels}
     rows = [*_agreements(kernels, measured.windows), *_rows_apart(kernels, measured), *_distances(kernels, measured)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -53,7 +52,7 @@ def _agreements(kernels: Mapping[str, Array], windows: tuple[int | None, ...]) -
         yield R_SQUARED, "rotary", NONE, layer, float(np.nanmean(agreement(fitted, predicted, window)))
 
 
-def _rows_apart(kernels: Mapping[str, Array], measured: DecoderMeasurement) -> Iterator[Value]:
+def _rows_apart(kernels: Mapping[str, Array], measured: Measured) -> Iterator[Value]:
     assert measured.attention is not None
     for name, of_layers in kernels.items():
         each = zip(of_layers, measured.windows, measured.attention, strict=True)
@@ -62,12 +61,12 @@ def _rows_apart(kernels: Mapping[str, Array], measured: DecoderMeasurement) -> I
             yield ROWS, name, NONE, layer, float(apart.mean())
 
 
-def _distances(kernels: Mapping[str, Array], measured: DecoderMeasurement) -> Iterator[Value]:
+def _distances(kernels: Mapping[str, Array], measured: Measured) -> Iterator[Value]:
     assert measured.attention is not None
-    influence = measured.influence.mean(0, dtype=np.float64)
+    influence = measured.influence.mean(0)
     influence /= influence.sum()
     n, layers = len(influence), len(measured.windows)
-    mixings = {name: values.mean(0, dtype=np.float64) for name, values in measured.mixing.items()}
+    mixings = {name: values.mean(0) for name, values in measured.mixing.items()}
     mixings["half"] = np.full(layers, 0.5)
 
     def distance(profile: Array) -> float:

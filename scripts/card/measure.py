@@ -3,8 +3,8 @@ from pathlib import Path
 
 import transformers
 
-from position_bias.card import measured, size, texts
-from position_bias.language_models import hub, opening, tokens
+from position_bias.card import size, texts
+from position_bias.language_models import hub, measured, opening, tokens
 from position_bias.language_models.measure_decoder import measure_decoder
 from position_bias.language_models.passes import Resumption
 from position_bias.running import provenance, resumable, runtime

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias.card import measured, page, profiles
+from position_bias.card import page, profiles
+from position_bias.language_models import measured
 from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):

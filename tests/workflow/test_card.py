@@ -13,8 +13,8 @@ import pytest
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, processors
 
-from position_bias.card import measured, texts
-from position_bias.language_models import corpus, tokens
+from position_bias.card import texts
+from position_bias.language_models import corpus, measured, tokens
 
 VOCABULARY, LAYERS, HEADS, WIDTH, INNER = 300, 3, 4, 32, 48
 LENGTHS, PROMPTS = (12, 24), 10

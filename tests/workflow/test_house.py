@@ -61,7 +61,7 @@ def test_rules_that_run_models_are_tagged_for_a_gpu():
         *(f"postnorm_train_{kind}" for kind in ("widths", "depth", "averages", "stability")),
     }
     tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
-    others = {"train", "measure", "card_measure", "emergence_train", "retrieval_train"}
+    others = {"train", "measure", "card_measure", "structural_measure_rotary", "emergence_train", "retrieval_train"}
     assert tagged == others | of_norms | with_sweeps
     for device, gpus in (("cpu", 0), ("cuda", 1)):
         assert {rules(device=device)[name].asks("gpu") for name in tagged} == {gpus}

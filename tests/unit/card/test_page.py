@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from position_bias.card import page, profiles
-from position_bias.card.measured import Measured
+from position_bias.language_models.measured import Measured
 
 LAYERS, HEADS, PROMPTS, LEVEL = 2, 2, 6, 0.9
 FACTS = {

@@ -6,7 +6,7 @@ import pytest
 
 from position_bias.attention import sliding_window_mask
 from position_bias.card import profiles
-from position_bias.card.measured import Measured
+from position_bias.language_models.measured import Measured
 from position_bias.rollout import comparison
 
 N, LAYERS, HEADS, PROMPTS = 20, 3, 2, 6

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.language_models import families
-from position_bias.language_models.measure_decoder import DecoderMeasurement, measure_decoder
+from position_bias.language_models import families, measured
+from position_bias.language_models.measure_decoder import measure_decoder
+from position_bias.language_models.measured import Measured
 from position_bias.rollout.kernels import kernel_attention, kernel_last_rows
 from position_bias.statistics import wasserstein
 from position_bias.structural import checks_rotary, rotary
@@ -24,7 +25,7 @@ def measurement(predicted=1.0, mixing=0.3, influence=None, windows=(None, 5, Non
     attention = np.stack([kernel_attention(kernel, window) for kernel, window in zip(toeplitz, windows, strict=True)])
     if influence is None:
         influence = kernel_last_rows(toeplitz, windows, [lambdas[0]])[0]
-    return DecoderMeasurement(
+    return Measured(
         mixing={"frobenius": lambdas, "backward": lambdas / 2},
         influence=np.tile(influence, (4, 1)) * 7,
         by_distance=np.zeros((LAYERS, N)),
@@ -80,14 +81,15 @@ def test_without_attention_or_a_kernel_nothing_is_described():
     whole = measurement()
     for part in ({"attention": None}, {"kernels": {"toeplitz": whole.kernels["toeplitz"]}}):
         with pytest.raises(ValueError, match="measure a rotary decoder"):
-            rotary.described(DecoderMeasurement(**{**vars(whole), **part}))
+            rotary.described(Measured(**{**vars(whole), **part}))
 
 
-def test_a_real_llama_is_described():
+def test_a_real_llama_is_described_from_its_file(tmp_path):
     architecture = {"layers": 2, "heads": 2, "hidden": 16, "initializer_range": 0.1}
     model = families.build("llama", architecture, vocabulary=64, context=32, seed=0)
     prompts = np.random.default_rng(0).integers(0, 64, (4, 32))
-    table = rotary.described(measure_decoder(model, prompts, 64))
+    measured.write(tmp_path / "measured.safetensors", {32: measure_decoder(model, prompts, 64)})
+    table = rotary.described(measured.read(tmp_path / "measured.safetensors")[0][32])
     assert np.isfinite(table["value"]).all()
     assert table["kernel"].nunique() == 6
 

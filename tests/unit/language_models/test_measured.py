@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.card import measured
-from position_bias.card.measured import Measured
+from position_bias.language_models import measured
+from position_bias.language_models.measured import Measured
 
 
 def of(n, *, alibi):
