@@ -9,9 +9,10 @@ wildcards, params = snakemake.wildcards, snakemake.params
 path = ("measure", "rotary", wildcards.model, wildcards.checkpoint)
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path) as place:
     prompts = artifacts.read_tensors(snakemake.input.prompts, "prompts")["prompts"]
-    run = [hub.stamp(snakemake.input.model), dict(params.items()), transformers.__version__]
+    directory = hub.model_directory(snakemake.input.model)
+    run = [hub.stamp(directory), dict(params.items()), transformers.__version__]
     found = measure_decoder(
-        opening.open_decoder(snakemake.input.model, place.device),
+        opening.open_decoder(directory, place.device),
         prompts,
         params.tokens_per_batch,
         resumption=Resumption(place.folder / "measured.safetensors", run, place.checkpoint_every),
