@@ -33,7 +33,7 @@ PAPERS = {
     "postnorm": "Zsamboki et al. 2025: norms after attention",
     "retrieval": "our addition: does rollout tell what is copied?",
 }
-INTRODUCTION = """Every figure of the default run on this page's subject, with the claims that point to it. `make keep` writes
+INTRODUCTION = """Every figure of the default run on one subject, with the claims that point to it. `make keep` writes
 this page from a finished run. All images are drawn by this workflow; none is the paper's. *At a smaller scale* means
 that the claim is about larger models, more prompts or longer training than this run has. The times are those of this
 run, each job on one core: first all jobs that the figure needs when nothing is built, then drawing alone."""

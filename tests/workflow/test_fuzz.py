@@ -55,7 +55,7 @@ def everything():
         "rotary": ["llama"],
         "retrieval": ["plain/depth2", "last/depth2"],
     }
-    config["models"]["llama"] = {**config["models"]["bloom"], "family": "llama"}
+    config["models"]["llama"] = {**deepcopy(config["models"]["bloom"]), "family": "llama"}
     return config
 
 

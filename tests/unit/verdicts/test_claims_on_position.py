@@ -19,7 +19,7 @@ from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
 from position_bias.emergence.studies import study
 from position_bias.rollout.comparison import DISTANCE, SAME_FOR_EVERY_ESTIMATOR, SHAPE
 from position_bias.structural import checks as structural
-from position_bias.structural import checks_content, checks_printed
+from position_bias.structural import checks_content, checks_printed, checks_rotary
 from position_bias.structural import checks_theory as propositions
 from position_bias.verdicts.claim import OURS, registry, tables
 from position_bias.verdicts.scorecard import scorecard
@@ -33,12 +33,13 @@ UNTESTABLE = {  # at every scale, or at that of tests alone
     "emergence-footnote-2": ("test",),  # no network is deep enough
     "emergence-figure-10": ("test",),  # one depth only
 }
-REFUTED = {  # what theory contradicts, with the verdicts of its rows
+REFUTED = {  # what theory, print or a long run contradicts or leaves open, with the verdicts of its rows
     "emergence-theorem-4-2-rate": {"fails"},
     "emergence-theorem-4-7": {"fails"},
     "emergence-appendix-a-e": {"holds", "fails"},
     "emergence-appendix-f-i": {"holds", "fails"},
     "structural-printed-size": {"holds", "not separable"},  # the paper's own table
+    "structural-rotary-influence": {"not separable"},  # our own long run
 }
 
 
@@ -118,6 +119,7 @@ def structural_checks(config):
         structural.closest(long.replace({"variant": {"b": "c", "c": "b"}}), config["scale"], LEVEL),
         *(structural.checks(of, config["scale"], LEVEL, structural.AT_EVERY_LENGTH) for of in (elsewhere, long)),
         checks_printed.checks(pd.read_csv(ROOT / "published/structural_distances.csv"), config["scale"]),
+        checks_rotary.checks([pd.read_csv(ROOT / "evidence/structural/rotary/rotary.csv")], LEVEL),
     ]
     of_figures = structural.checks(pd.concat(values), config["scale"], LEVEL)
     return pd.concat([of_figures, *before, of_structure, *further])
