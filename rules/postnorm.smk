@@ -80,7 +80,11 @@ rule postnorm_train_averages:
     params:
         numbers=config["postnorm"]["averaging"],
         languages={
-            name: config["postnorm"]["languages"][name] for name in ("size", "lengths")
+            "size": config["postnorm"]["languages"]["size"],
+            "lengths": {
+                task: config["postnorm"]["languages"]["lengths"][task]
+                for task in config["postnorm"]["averaging"]["deterministic"]
+            },
         },
         common=POSTNORM_COMMON,
     script:
