@@ -33,8 +33,10 @@ LONGEST_FIRST = (  # so that two processes end together, and what waits for SLUR
     "test_hub_path.py",
     "test_kills.py",
     "test_readme.py",
+    "test_card.py",
     "test_fuzz.py",
     "test_published.py",
+    "test_recipes.py",
 )
 
 
