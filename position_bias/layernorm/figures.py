@@ -39,12 +39,12 @@ DEPTH = {
     "pre": NORMS["pre"]._replace(name="pre-norm", width=1.0),
     "post": NORMS["post"]._replace(name="post-norm", width=1.0),
 }
-PROFILES = {  # of embeddings by position: a colour for each, and a mark for where it goes
+PROFILES = {  # of embeddings by position: a colour for each, a mark for where it goes, dashes where it is of length
     "alike": Look("embeddings alike", BLACK, "o", width=1.0),
     "anisotropy rises": Look("anisotropy rises", VERMILION, "^", width=1.0),
     "anisotropy falls": Look("anisotropy falls", ORANGE, "v", width=1.0),
-    "length rises": Look("length rises", BLUE, "^", width=1.0),
-    "length falls": Look("length falls", SKY, "v", width=1.0),
+    "length rises": Look("length rises", BLUE, "^", "--", width=1.0),
+    "length falls": Look("length falls", SKY, "v", "--", width=1.0),
 }
 MAP_NAMES = {"none": "without norm", "rms": "RMSNorm", "layer": "LayerNorm"}
 CLOSED_FORM_NAMES = {"none": "no norm", "rms": "with norm"}
@@ -168,7 +168,7 @@ def depth(table: pd.DataFrame) -> Figure:
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
         for norm, look in looks.items():
             curve = table[(table["norm"] == norm) & (table["residual"] == residual)]
-            axes.plot(curve["layer"], curve["predicted"], color=look.colour, linewidth=1)
+            axes.plot(curve["layer"], curve["predicted"], look.line, color=look.colour, linewidth=1)
             error_bars(axes, curve["layer"], curve, look.colour, fmt=look.marker, **OPEN)
         axes.set_title(residual_name(residual))
         layer_axis(axes, table["layer"])
@@ -196,7 +196,7 @@ def moments(table: pd.DataFrame) -> Figure:
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
         for profile, look in looks.items():
             curve = table[(table["mask"] == mask) & (table["profile"] == profile)]
-            axes.plot(curve["layer"], curve["predicted"], color=look.colour, linewidth=1)
+            axes.plot(curve["layer"], curve["predicted"], look.line, color=look.colour, linewidth=1)
             error_bars(axes, curve["layer"], curve, look.colour, fmt=look.marker, **OPEN)
         axes.set_title(title)
         layer_axis(axes, table["layer"])

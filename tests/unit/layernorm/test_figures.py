@@ -192,7 +192,7 @@ def test_moments_have_the_recursion_over_points_of_every_profile_and_mask():
     for axes, mask in zip(figure.axes, ("causal", "full"), strict=True):
         for profile, look in figures.PROFILES.items():
             curve = table[(table["mask"] == mask) & (table["profile"] == profile)]
-            np.testing.assert_array_equal(line(axes, look.colour, at_least=3), curve["predicted"])
+            np.testing.assert_array_equal(line(axes, look.colour, look.line, at_least=3), curve["predicted"])
             np.testing.assert_array_equal(line(axes, look.colour, "None"), curve["measured"])
     assert_legible(figure)
 
