@@ -24,6 +24,7 @@ MEASURING = (
     "gpus",
 )  # keys of `card`
 BESIDE = "-beside-"  # between the names of models that one figure shows
+MOST_BESIDE = 4  # models in one figure: the rows of a printed page
 
 # An id of the hub: a name, most often after that of its owner.
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
@@ -77,6 +78,8 @@ def faults(config: Config) -> Iterator[str]:
             yield from _faults_of(key, source)
     if config["model"] is not None and not found:
         yield f"model = {config['model']!r} names no model; give a directory, a name of the configuration, or a hub id"
+    if len(found) > MOST_BESIDE:
+        yield f"model names {len(found)} models; a page has room for {MOST_BESIDE} side by side, so ask in several runs"
     for name, count in Counter(model.name for model in found).items():
         if count > 1:
             same = " and ".join(repr(model.given) for model in found if model.name == name)

@@ -84,6 +84,7 @@ def test_what_is_there_has_no_fault(here, given, text):
             "model = 'a/b/c' is no id of the hub, and no name of the configuration; a directory starts with / or",
         ),
         ("my model", "model = 'my model' is no id of the hub"),
+        ("a,b,c,d,e", "model names 5 models; a page has room for 4 side by side, so ask in several runs"),
         (" , ", "model = ' , ' names no model; give a directory, a name of the configuration, or a hub id"),
         (
             "./my-model,owner/My-Model",
@@ -95,6 +96,10 @@ def test_a_model_that_cannot_be_meant_is_one_line(here, given, said):
     first = next(settings.faults(config(given)))
     assert first.startswith(said.format(here=here))
     assert "\n" not in first
+
+
+def test_as_many_models_as_a_page_has_room_for_are_no_fault(here):
+    assert list(settings.faults(config("a,b,c,d"))) == []
 
 
 @pytest.mark.parametrize(
