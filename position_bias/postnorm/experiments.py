@@ -48,10 +48,7 @@ def by_scheme(
     """
     tests: list[pd.DataFrame] = []
     histories: list[pd.DataFrame] = []
-    for scheme, rate in learning_rates.items():
-        apart, of_rate = place.apart(task.name, scheme), replace(recipe, learning_rate=rate)
-        outcome = training.train(task, scheme, size, setting, of_rate, seeds, apart)
-        training.require_finite(outcome, rate, f"{key}.{scheme}")
+    for scheme, outcome in _of_schemes(task, size, setting, recipe, learning_rates, seeds, place, key):
         tests.append(outcome.tests.assign(scheme=scheme))
         histories.append(training.history(outcome, seeds, POINTS).assign(scheme=scheme))
     return _joined(tests, task), _joined(histories, task)
@@ -132,11 +129,8 @@ def by_depth(
 
     Seeds that diverged are left out. Raises InputError where all networks of a scheme did.
     """
-    found = []
-    for scheme, rate in learning_rates.items():
-        apart, of_rate = place.apart(task.name, scheme), replace(recipe, learning_rate=rate)
-        outcome = training.train(task, scheme, size, setting, of_rate, seeds, apart)
-        training.require_finite(outcome, rate, f"postnorm.languages.learning_rate.{scheme}")
+    found, key = [], "postnorm.languages.learning_rate"
+    for scheme, outcome in _of_schemes(task, size, setting, recipe, learning_rates, seeds, place, key):
         weights, network = outcome.trained.parameters, outcome.architecture
         tested = depths.by_depth(weights, network, task, seeds, setting.sequences, place.device)
         found.append(tested[tested["seed"].isin(set(outcome.tests["seed"]))].assign(scheme=scheme))
@@ -205,6 +199,24 @@ def sweep(
         row = {"task": task.name, "scheme": scheme, "learning_rate": rate, "iterations": recipe.iterations}
         found += [{**row, "seed": seed, "tvd": value} for seed, value in tvd.items()]
     return pd.DataFrame(found)
+
+
+def _of_schemes(
+    task: Task,
+    size: Size,
+    setting: Setting,
+    recipe: Recipe,
+    learning_rates: Mapping[str, float],
+    seeds: Sequence[int],
+    place: Place,
+    key: str,
+) -> Iterator[tuple[str, Outcome]]:
+    """Train every scheme at its own rate; `key` is where the configuration has these. Raises as `by_scheme` does."""
+    for scheme, rate in learning_rates.items():
+        apart, of_rate = place.apart(task.name, scheme), replace(recipe, learning_rate=rate)
+        outcome = training.train(task, scheme, size, setting, of_rate, seeds, apart)
+        training.require_finite(outcome, rate, f"{key}.{scheme}")
+        yield scheme, outcome
 
 
 def _joined(tables: list[pd.DataFrame], task: Task) -> pd.DataFrame:

@@ -33,11 +33,11 @@ def checks(evidence: Iterable[pd.DataFrame], level: float) -> pd.DataFrame:
         nothing = pd.DataFrame(columns=[*LABELS, *COLUMNS])
         return table("structural", "longer", _judged(nothing, "no rotary decoder was trained", True, level))
     rows = []
-    for found in tables:
-        last = found.groupby("model")["step"].transform("max")
-        for (model, step, scale), of_step in found.groupby(["model", "step", "scale"]):
-            speaks = step in set(last[found["model"] == model])
-            rows.append(table("structural", str(scale), _judged(of_step, f"{model} after {step} steps", speaks, level)))
+    for model, found in (of_model for each in tables for of_model in each.groupby("model")):
+        last = found["step"].max()
+        for (step, scale), of_step in found.groupby(["step", "scale"]):
+            judged = _judged(of_step, f"{model} after {step} steps", bool(step == last), level)
+            rows.append(table("structural", str(scale), judged))
     return pd.concat(rows, ignore_index=True)
 
 
