@@ -24,7 +24,7 @@ from position_bias.drawing.looks import (
     present,
     shades,
 )
-from position_bias.drawing.style import PAGE, TALLEST
+from position_bias.drawing.style import PAGE
 
 LAMBDAS = {
     "frobenius": Look("lambda by Frobenius norms (Eq. 1)", BLUE, ""),
@@ -67,7 +67,7 @@ def card(models: Mapping[str, Tables]) -> Figure:
     weight that tokens give themselves, at distance 0, has no place on a logarithmic axis and is not drawn.
     """
     figure, rows = plt.subplots(
-        len(models), 3, figsize=(PAGE, min(0.55 + 1.9 * len(models), TALLEST)), squeeze=False, width_ratios=[1, 1.7, 1]
+        len(models), 3, figsize=(PAGE, 0.55 + 1.9 * len(models)), squeeze=False, width_ratios=[1, 1.7, 1]
     )
     figure.set_label(f"Position card of {', '.join(models)}")
     for row, (name, tables) in zip(rows, models.items(), strict=True):
