@@ -32,6 +32,7 @@ if not (
 SCHEMA = configuration.read_schema(ROOT / "config/schema")
 
 configuration.read_numbers(config, SCHEMA)
+configuration.put_in_order(config, configuration.load(ROOT / "config.yaml"))
 try:
     configuration.check(
         config,

@@ -4,12 +4,16 @@ whole graph at toy scale is built once, in a copy of the project.
 """
 
 import gzip
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -131,6 +135,16 @@ lambda_schedule_config:
         )
 
 
+@cache
+def planner():
+    """The process that makes dry runs for this one, and ends when this one does."""
+    command = [sys.executable, ROOT / "tests/planner.py"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True)
+
+
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
 @dataclass(frozen=True)
 class Project:
     """A copy of the project whose config.yaml is that of the default run at toy scale."""
@@ -139,11 +153,10 @@ class Project:
 
     def run(self, command, **environment):
         """Run a command line as typed in the project's environment."""
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         return subprocess.run(
             ["bash", "-c", command],
             cwd=self.root,
-            env={**os.environ, "PATH": path, **environment},
+            env={**ENVIRONMENT, **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -152,9 +165,21 @@ class Project:
             check=False,
         )
 
+    def dry_run(self, arguments, **environment):
+        """Let Snakemake plan."""
+        words = shlex.split(arguments)
+        assert "-n" in words
+        with tempfile.NamedTemporaryFile("r") as printed:
+            asked = {"folder": str(self.root), "arguments": words, "environment": environment, "printed": printed.name}
+            planner().stdin.write(json.dumps(asked) + "\n")
+            planner().stdin.flush()
+            status = int(planner().stdout.readline())
+            return subprocess.CompletedProcess(words, status, printed.read())
+
     def snakemake(self, arguments, **environment):
         """Run Snakemake, which must succeed; returns what it printed."""
-        ended = self.run(f"snakemake {arguments}", **environment)
+        dry = "-n" in arguments.split()
+        ended = self.dry_run(arguments, **environment) if dry else self.run(f"snakemake {arguments}", **environment)
         assert ended.returncode == 0, ended.stdout
         return ended.stdout
 

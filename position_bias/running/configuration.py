@@ -37,11 +37,17 @@ def read_schema(folder: Path) -> dict[str, Any]:
     """
     schema: dict[str, Any] = {"$defs": {}, "properties": {}, "moved": {}}
     for path in sorted(folder.glob("*.yaml")):
-        for keyword, found in yaml.load(path.read_text(encoding="utf-8"), _LOADER).items():
+        for keyword, found in load(path).items():
             if twice := schema[keyword].keys() & found.keys():
                 raise ValueError(f"{path}: another file has {keyword} {', '.join(sorted(twice))} too")
             schema[keyword] |= found
     return {**schema, "type": "object", "additionalProperties": False, "required": list(schema["properties"])}
+
+
+def load(path: Path) -> dict[str, Any]:
+    """What a file of YAML says."""
+    found: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), _LOADER)
+    return found
 
 
 def check(config: Config, schema: Mapping[str, Any], *faults: Callable[[Config], Iterable[str]]) -> None:
@@ -82,6 +88,19 @@ def read_numbers(config: Config, schema: Mapping[str, Any]) -> None:
             for key in path:
                 place = place[key]
             place[last] = _number(error.instance)
+
+
+def put_in_order(config: dict[str, Any], like: Mapping[str, Any]) -> None:
+    """Put keys into the order that they have in `like`, at every depth and in place; others follow by the alphabet.
+
+    Snakemake puts keys of the command line and of --configfile first, and reruns jobs whose parameters change order.
+    """
+    order = {key: place for place, key in enumerate(like)}
+    for key in sorted(config, key=lambda key: (order.get(key, len(order)), str(key))):
+        value = config[key] = config.pop(key)
+        if isinstance(value, dict):
+            below = like.get(key)
+            put_in_order(value, below if isinstance(below, Mapping) else {})
 
 
 def _number(text: str) -> int | float | str:

@@ -1,9 +1,10 @@
-"""Position cards from the command line to the page: of directories that another process wrote, and of a model in the
-format of another program, which a forward pass in NumPy judges. What cannot be used ends in one line.
+"""Position cards from the command line to the page: of a directory that another process wrote, of a model of a hub,
+and of one in the format of another program, which a forward pass in NumPy judges. What cannot be used ends in one line.
 """
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -18,6 +19,7 @@ from position_bias.language_models import corpus, measured, tokens
 
 VOCABULARY, LAYERS, HEADS, WIDTH, INNER = 300, 3, 4, 32, 48
 LENGTHS, PROMPTS = (12, 24), 10
+ON_THE_HUB, COMMIT = "someone/gpt2", "c" * 40
 WRITE = """
 import sys, torch
 from transformers import BloomConfig, BloomForCausalLM, GPT2Config, GPT2LMHeadModel
@@ -142,17 +144,25 @@ def written(weights, prose, own_tokenizer, tmp_path_factory):
     return root
 
 
-@pytest.fixture(scope="module")
-def cards(fresh, written, tmp_path_factory):
-    """A project with the cards of the three models; not to be changed."""
-    project = fresh.copy(tmp_path_factory.mktemp("cards") / "position-bias")
-    project.configure({"card": {"lengths": list(LENGTHS), "prompts": PROMPTS}, "rollout": {"bootstrap": 30}})
-    project.snakemake(f"card --cores 2 --config {arguments(written)}")
-    return project
+def source(written, name):
+    """What is typed for a model: its id on the hub, or its directory."""
+    return ON_THE_HUB if name == "gpt2" else str(written / name)
 
 
 def arguments(written, models="llama gpt2 bloom"):
-    return f"model={','.join(str(written / name) for name in models.split())} text={written}/texts.jsonl"
+    return f"model={','.join(source(written, name) for name in models.split())} text={written}/texts.jsonl"
+
+
+@pytest.fixture(scope="module")
+def cards(fresh, written, hub_of, tmp_path_factory):
+    """A project with the cards of the three models, the hub of one of them gone since; not to be changed."""
+    root = tmp_path_factory.mktemp("cards")
+    project = fresh.copy(root / "position-bias")
+    project.configure({"card": {"lengths": list(LENGTHS), "prompts": PROMPTS}, "rollout": {"bootstrap": 30}})
+    with hub_of(ON_THE_HUB, COMMIT, written / "gpt2") as address:
+        home = str(root / "home")
+        project.snakemake(f"card --cores 2 --config {arguments(written)}", HF_ENDPOINT=address, HF_HOME=home)
+    return project
 
 
 def table(cards, name, which):
@@ -205,7 +215,7 @@ def test_the_page_says_three_sentences_and_what_made_them(cards, written):
         assert "Attention's share of the residual stream, lambda, is " in page
         assert "times the influence of one in the middle half" in page
         assert " comes closest to this influence, W = " in page
-        assert f"| model | {written / name} |" in page
+        assert f"| model | {source(written, name)}{f' at {COMMIT}' if name == 'gpt2' else ''} |" in page
         assert "20 documents, sha256 " in page
     assert "the first one (the tokenizer's own <|endoftext|>)" in pages["llama"]
     assert "each prompt begins with <|endoftext|>, as the tokenizer puts it" in pages["llama"]
@@ -228,6 +238,13 @@ def test_what_was_measured_and_where_it_comes_from_is_kept(cards, written):
     assert record["files"]["model.safetensors"] == (written / "llama/model.safetensors").stat().st_size
 
 
+def test_a_model_of_the_hub_is_kept_at_the_commit_that_the_hub_had(cards, written):
+    record = json.loads((cards.root / "results/card/gpt2/model.json").read_text())
+    assert (record["source"], record["revision"]) == (ON_THE_HUB, COMMIT)
+    files = {path.name: path.stat().st_size for path in (written / "gpt2").iterdir()}
+    assert record["files"] == files
+
+
 def test_memory_is_told_before_the_work_and_progress_along_it(cards):
     log = (cards.root / "logs/card/llama/measured.log").read_text()
     told = log.index("parameters in float32 on cpu; measuring takes about 0.5 GB of memory")
@@ -242,7 +259,7 @@ def test_nothing_is_made_twice_but_what_was_overwritten(cards, written, tmp_path
     anew = {"card_measure": 1, "card_tables": 1}
     drawn = {"card": 1, "card_draw": 2}  # by itself and beside the others
     for file, expected in {
-        "gpt2/model.safetensors": {"card_model": 1, **anew, **drawn},
+        "llama/model.safetensors": {"card_model": 1, **anew, **drawn},
         "texts.jsonl": {"card_text": 1, "card_measure": 3, "card_tables": 3, "card": 1, "card_draw": 4},
     }.items():
         status = (written / file).stat()
@@ -256,7 +273,7 @@ def test_nothing_is_made_twice_but_what_was_overwritten(cards, written, tmp_path
 
 
 def last_line(fresh, command):
-    ended = fresh.run(f"snakemake {command}")
+    ended = fresh.dry_run(f"{command} -n")
     assert ended.returncode == 1
     assert "Traceback" not in ended.stdout
     return next(line for line in reversed(ended.stdout.splitlines()) if line.startswith("error: "))
@@ -274,10 +291,6 @@ def test_a_model_that_is_not_there_ends_the_run_before_any_job(fresh):
     )
 
 
-def test_no_other_target_asks_for_a_model(fresh):
-    assert not any(name.startswith("card") for name in fresh.planned("all"))
-
-
 def test_a_text_without_a_model_and_a_model_of_the_configuration_are_planned(fresh):
     assert fresh.planned("card --config model=bloom") == {
         "corpus": 2,
@@ -291,26 +304,38 @@ def test_a_text_without_a_model_and_a_model_of_the_configuration_are_planned(fre
     }
 
 
+@pytest.fixture(scope="module")
+def refused(fresh, written, tmp_path_factory):
+    """What is said of models that cannot be measured, each by its first job, in a run that goes on after a fault."""
+    root = tmp_path_factory.mktemp("refused")
+    described = json.loads((written / "llama/config.json").read_text())
+    for name, damage in DAMAGED.items():
+        shutil.copytree(written / "llama", root / name)
+        (root / name / "config.json").write_text(json.dumps({**described, **damage}))
+    models = ",".join([*(str(root / name) for name in DAMAGED), "someone/some-model"])
+    nobody = {"HF_HOME": str(root), "HF_ENDPOINT": "http://127.0.0.1:9"}
+    ended = fresh.run(
+        f"snakemake card --until card_model --keep-going --cores 2 --directory {root} --config model={models}", **nobody
+    )
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stdout
+    return [line for line in ended.stdout.splitlines() if line.startswith("error: ")]
+
+
+DAMAGED = {
+    "quantised": {"quantization_config": {"quant_method": "gptq"}},
+    "encoder": {"model_type": "t5"},
+}
+
+
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    "said",
     [
-        ({"quantization_config": {"quant_method": "gptq"}}, "with quantised weights (gptq); use a copy in float32"),
-        ({"model_type": "t5"}, "holds a 't5' model, which is no decoder; use a causal language model"),
+        "/quantised holds a 'llama' model with quantised weights (gptq); use a copy in float32",
+        "encoder holds a 't5' model, which is no decoder; use a causal language model",
+        "hub model 'someone/some-model' is not in the cache, and the hub does not answer; fetch",
     ],
 )
-def test_a_model_that_cannot_be_measured_ends_its_first_job(fresh, written, tmp_path, damage, said):
-    path = tmp_path / "model"
-    subprocess.run(["cp", "-r", written / "llama", path], check=True)
-    described = json.loads((path / "config.json").read_text())
-    (path / "config.json").write_text(json.dumps({**described, **damage}))
-    line = last_line(fresh, f"results/card/model/model.json --cores 1 --config model={path} --directory {tmp_path}")
-    assert said in line
-
-
-def test_a_hub_that_does_not_answer_ends_the_first_job(fresh, tmp_path):
-    nobody = {"HF_HOME": str(tmp_path), "HF_ENDPOINT": "http://127.0.0.1:9"}
-    ended = fresh.run(f"snakemake card --cores 1 --directory {tmp_path} --config model=someone/some-model", **nobody)
-    assert ended.returncode == 1
-    assert (
-        "error: hub model 'someone/some-model' is not in the cache, and the hub does not answer; fetch" in ended.stdout
-    )
+def test_a_model_that_cannot_be_measured_ends_its_first_job(refused, said):
+    assert [line for line in refused if said in line], refused
+    assert len(refused) == len(DAMAGED) + 1

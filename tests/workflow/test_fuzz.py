@@ -414,7 +414,7 @@ def test_values_that_do_not_fit_each_other_are_refused(changes, begins):
     ],
 )
 def test_on_the_command_line_it_is_the_last_line(fresh, arguments):
-    ended = fresh.run(f"snakemake -n all --cores 1 --config {arguments}")
+    ended = fresh.dry_run(f"-n all --cores 1 --config {arguments}")
     assert ended.returncode == 1
     assert ended.stdout.splitlines()[-1].startswith(f"error: config: {arguments.split('=')[0]}")
     assert "Traceback" not in ended.stdout

@@ -547,7 +547,7 @@ def test_a_study_may_leave_networks_out_and_figures_that_show_them_say_so(fresh)
         "emergence_draw_by_depth": 1,
     }
     for figure, study in (("fig7", "plain"), ("fig8a", "plain"), ("fig3", "ends")):
-        ended = fresh.run(f"snakemake figures/emergence/{figure}.pdf -n {without}")
+        ended = fresh.dry_run(f"figures/emergence/{figure}.pdf -n {without}")
         assert ended.returncode != 0
         assert f"error: config: emergence.networks.{study} names no network that {figure} shows" in ended.stdout
 
@@ -588,7 +588,7 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
 
 
 def test_evidence_of_no_group_says_what_to_add(fresh):
-    ended = fresh.run("snakemake evidence -n")
+    ended = fresh.dry_run("evidence -n")
     assert ended.returncode != 0
     assert "error: config: evidence names no group" in ended.stdout
 
@@ -624,7 +624,7 @@ def test_a_registry_that_cannot_be_used_ends_in_one_line_before_any_job(fresh, t
     mine = fresh.copy(tmp_path / "position-bias")
     path = mine.root / "published/claims.csv"
     path.write_text(path.read_text().replace("secondary source", "hearsay", 1))
-    ended = mine.run("snakemake all -n --cores 1")
+    ended = mine.dry_run("all -n --cores 1")
     assert ended.returncode != 0
     assert "has whose hearsay; use one of: paper, secondary source, ours" in ended.stdout
     assert "Traceback" not in ended.stdout
@@ -708,7 +708,7 @@ def test_a_model_of_figure_1_need_not_be_measured(fresh):
         planned = fresh.planned(f"structural {fewer}")
         assert f"structural_draw_{shown}" in planned
         assert f"structural_draw_{missing}" not in planned
-        ended = fresh.run(f"snakemake figures/structural/{missing}.pdf -n --cores 1 {fewer}")
+        ended = fresh.dry_run(f"figures/structural/{missing}.pdf -n --cores 1 {fewer}")
         assert ended.returncode != 0
         line = "error: config: structural.fig1 = ['bloom', 'mpt'] leaves this figure without a model; name "
         assert ended.stdout.splitlines()[-1].startswith(line)
@@ -725,7 +725,7 @@ def test_a_model_of_figure_1_need_not_be_measured(fresh):
 )
 def test_an_old_key_ends_in_one_line_before_any_job(fresh, tmp_path, arguments, line):
     (tmp_path / "old.yaml").write_text("published_source: somewhere\npublished_long: [256]\n")
-    ended = fresh.run(f"snakemake all -n --cores 1 {arguments.replace('old.yaml', str(tmp_path / 'old.yaml'))}")
+    ended = fresh.dry_run(f"all -n --cores 1 {arguments.replace('old.yaml', str(tmp_path / 'old.yaml'))}")
     assert ended.returncode == 1
     assert ended.stdout.splitlines()[-1].startswith(f"error: config: {line}")
 
@@ -745,6 +745,20 @@ def test_one_changed_number_rebuilds_what_depends_on_it(mine):
     planned = mine.planned()
     assert "train" not in planned
     assert planned["prompts"] == DATASETS
+
+
+def test_numbers_that_are_given_as_they_are_rebuild_nothing(mine):
+    """Snakemake merges what is given with config.yaml in such a way that it comes first."""
+    config = yaml.safe_load((mine.root / "config.yaml").read_text())
+    given = {
+        "emergence": {"task": {"width": config["emergence"]["task"]["width"]}},
+        "training": {"steps": config["training"]["steps"]},
+    }
+    (mine.root / "given.yaml").write_text(yaml.safe_dump(given))
+    assert (
+        mine.planned(f"all --configfile given.yaml --config rollout='{{bootstrap: {config['rollout']['bootstrap']}}}'")
+        == {}
+    )
 
 
 def test_a_figure_drawn_again_has_the_same_bytes(mine):

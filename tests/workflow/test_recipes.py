@@ -59,7 +59,7 @@ def test_the_paper_has_its_figure_table_and_claim(project):
 
 
 def test_a_wrong_value_of_its_section_ends_the_run_in_one_line(project):
-    ended = project.run("snakemake mine -n --config mine='{tokens: 33}'")
+    ended = project.dry_run("mine -n --config mine='{tokens: 33}'")
     assert ended.stdout.splitlines()[-1] == "error: config: mine.tokens = 33 is odd; give an even number"
 
 

@@ -479,3 +479,27 @@ def test_no_default_is_promised_below_a_name_that_the_user_gave():
             configuration.check(with_value(key, {}), SCHEMA)
         assert str(error.value).startswith(f"config: {said}")
         assert ("config.yaml has the default" in str(error.value)) == (key == "measure")
+
+
+def turned(node):
+    """The same values, every key last that was first."""
+    if isinstance(node, dict):
+        return {key: turned(node[key]) for key in reversed(node)}
+    return node
+
+
+def test_keys_come_in_the_order_of_the_file_whatever_order_they_were_given_in():
+    config = turned(deepcopy(DEFAULT))
+    assert repr(config) != repr(DEFAULT)
+    configuration.put_in_order(config, DEFAULT)
+    assert repr(config) == repr(DEFAULT)
+
+
+def test_names_that_the_file_does_not_have_follow_by_the_alphabet():
+    config = {"new": {"b": 1, "a": {"d": 2, "c": 3}}, "known": 4, "another": None}
+    configuration.put_in_order(config, {"known": 0, "of other kind": 1})
+    assert repr(config) == "{'known': 4, 'another': None, 'new': {'a': {'c': 3, 'd': 2}, 'b': 1}}"
+    again = deepcopy(config)
+    configuration.put_in_order(again, {"known": {"not": "a number"}, "new": 3})
+    assert again == config
+    assert list(again) == ["known", "new", "another"]
