@@ -23,7 +23,7 @@ check: .venv/installed
 docs: .venv/installed  ## pages that are written from the workflow, the schema and the scorecard that is kept
 	$(BIN)/python -m position_bias.running.reference > docs/configuration.md
 	PYTHONPATH=. $(BIN)/python docs/decoders.py > docs/decoders.partial && mv docs/decoders.partial docs/decoders.md
-	$(BIN)/python docs/map.py > docs/map.partial && mv docs/map.partial docs/map.md
+	PYTHONPATH=. $(BIN)/python docs/map.py > docs/map.partial && mv docs/map.partial docs/map.md
 	PYTHONPATH=. $(BIN)/python docs/mutants.py > docs/mutants.partial && mv docs/mutants.partial docs/mutants.md
 
 keep: .venv/installed  ## scorecard, gallery and images of a finished default run, for the pages; of another: RESULTS=its-directory

@@ -7,10 +7,14 @@ takes them as such. Every other call passes through untouched.
 It also turns Snakemake's job-rate limiter off, which by default allows 100 jobs a second. The limiter sets a timer
 after every job, and another one whenever a timer ends: after a hundred jobs it looks for work a hundred times a second,
 which uses a full core. A rate that is typed, `--max-jobs-per-timespan`, is kept.
+
+And a file of the configuration or a profile that does not exist ends it in one line. Snakemake itself shows where in
+its code the file was opened, and goes on without the profile.
 """
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 PAIRS = ("--resources", "--res", "--config", "-C")  # options that take words of the form NAME=VALUE
@@ -31,17 +35,35 @@ def targets_first(arguments: Sequence[str]) -> list[str]:
     return targets + others
 
 
+def missing(files: Sequence[Path], profile: str | None, folders: Sequence[Path]) -> str | None:
+    """What to say of `files` and a profile where one does not exist; Snakemake looks for a profile in all `folders`."""
+    for file in files:
+        if not file.exists():
+            return f"{file} does not exist; correct its name; what is to be made stands before --configfile"
+    if profile not in (None, "none") and not any((folder / str(profile)).exists() for folder in folders):
+        return f"there is no profile {profile}; correct its name after --workflow-profile"
+    return None
+
+
 def main() -> None:
     """Run Snakemake with the arguments of this process."""
     from snakemake import cli
 
-    make_parser = cli.get_argument_parser
+    make_parser, parse = cli.get_argument_parser, cli.parse_args
 
     def without_a_rate(*arguments: Any, **options: Any) -> Any:
         parser = make_parser(*arguments, **options)
         parser.set_defaults(max_jobs_per_timespan=None)
         return parser
 
-    cli.get_argument_parser = without_a_rate
+    def checked(arguments: Sequence[str]) -> Any:
+        parser, found = parse(arguments)
+        snakefile = cli.resolve_snakefile(found.snakefile, allow_missing=True)
+        beside = [Path(snakefile).parent / "profiles"] if snakefile else []
+        if fault := missing(found.configfile or [], found.workflow_profile, [Path(), Path("profiles"), *beside]):
+            sys.exit(f"error: {fault}")
+        return parser, found
+
+    cli.get_argument_parser, cli.parse_args = without_a_rate, checked
     sys.argv[0] = "snakemake"
     cli.main(targets_first(sys.argv[1:]))

@@ -158,13 +158,19 @@ on the first prompt. First, what attention adds to the residual stream must repr
 does not, the model is refused. Second, queries, keys and mask must reproduce the attention weights; if they do not,
 or if the architecture does not show its queries and keys, the card leaves out the rollouts that need them.
 
+A model directory must hold `config.json`, weights as `*.safetensors` and `tokenizer.json`, as `save_pretrained` of the
+model and of its fast tokenizer write them. Refused, with one line, are encoders, models of an encoder with a decoder,
+models that need code of their own, and weights that are pickled or quantised.
+
 - **Update**: the module inside a block whose output is what attention adds to the residual stream.
-- **Order** of attention and MLP. If they run in parallel, there is no lambda of the backward pass.
+- **Order** of attention and MLP. If they run in parallel, there is no lambda of the backward pass, which
+  is the share of the gradient that comes back through attention.
 - **Positions**: *other* means learned positions, sinusoids, or rotations that the architecture does not let us see.
-- **Windows**: how many tokens each layer reads, if not all (the windows of these small models are small).
-- **Rollouts**: a, b and c are those for ALiBi. For other models, *content-free* is uniform attention within the model's
-  own windows; *toeplitz* takes the mean logit by distance; *rotary* takes the kernel of the mean query and key;
-  *measured* takes the mean attention itself.
+- **Windows**: how many tokens each layer reads, if not all. Windows of 5 tokens are those of these small models.
+- **Rollouts**: *a*, *b* and *c* are the rollouts of Herasimchyk et al. for models with ALiBi: attention alone; with
+  lambda; with lambda and content. For other models, *content-free* is uniform attention within the model's own windows;
+  *logit-by-distance* takes the mean logit by distance; *mean-query-key* takes the kernel of the mean query and key.
+  *mean-attention* takes the mean attention itself. These are the names in the tables of a card, too.
 """
 
 
@@ -186,9 +192,9 @@ def small(name: str) -> PreTrainedModel:
 def rollouts(model: PreTrainedModel, layout: Layout) -> list[str]:
     """Names of the rollouts that apply to a model."""
     if families.known_alibi(model.config):
-        return ["a", "b", "c", "measured"]
-    kernels = ["toeplitz", *(["rotary"] if layout.rotary else [])] if layout.products else []
-    return ["content-free", *kernels, "measured"]
+        return ["a", "b", "c", "mean-attention"]
+    kernels = ["logit-by-distance", *(["mean-query-key"] if layout.rotary else [])] if layout.products else []
+    return ["content-free", *kernels, "mean-attention"]
 
 
 def row(name: str) -> tuple[str, ...]:

@@ -1,10 +1,12 @@
 """Write docs/gallery/ from a finished default run: every figure with what it shows, its verdicts and its command.
 
+The tables of checks of the run go to docs/tables/, and numbers of verdicts into the pages that count them.
+
     python docs/gallery.py [RESULTS]        (make keep)
 
 RESULTS is the folder of the run, by default this one. What the paper says there are the claims that name the figure in
 published/claims.csv, with the numbers that the paper prints. Verdicts are those of the run's own scorecard, captions
-those of its report, and minutes those that Snakemake measured.
+those of its report, and times the CPU time that Snakemake measured.
 """
 
 import csv
@@ -22,7 +24,8 @@ from PIL import Image
 from workflow import Job, Rule
 
 from position_bias.running.runtime import InputError, whole_file
-from position_bias.verdicts.scorecard import UNTESTABLE, as_stated
+from position_bias.verdicts.claim import shows
+from position_bias.verdicts.scorecard import UNTESTABLE, as_stated, tally
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 760  # pixels
@@ -33,10 +36,12 @@ PAPERS = {
     "postnorm": "Zsamboki et al. 2025: norms after attention",
     "retrieval": "our addition: does rollout tell what is copied?",
 }
+COUNTED = (ROOT / "README.md", ROOT / "docs/deviations.md")  # pages that say how many claims hold and fail
+FROM, TO = "<!-- written by make keep -->", "<!-- up to here -->"
 INTRODUCTION = """Every figure of the default run on one subject, with the claims that point to it. `make keep` writes
 this page from a finished run. All images are drawn by this workflow; none is the paper's. *At a smaller scale* means
-that the claim is about larger models, more prompts or longer training than this run has. The times are those of this
-run, each job on one core: first all jobs that the figure needs when nothing is built, then drawing alone."""
+that the claim is about larger models, more prompts or longer training than this run has. The times are CPU time of this
+run: first of all jobs that the figure needs when nothing is built, then of drawing it. Two cores take half as long."""
 
 
 def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rule], scores: pd.DataFrame) -> str:
@@ -52,7 +57,7 @@ def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rul
             raise InputError(f"{image} is not there; build it first: snakemake {figure}")
         lines += ["", f"## {_heading(name)}", "", f"![{_title(image)}]({paper}/{name}.png)", ""]
         lines += [_caption(rules[job.rule], job, config), ""]
-        lines += _claims(scores[scores["shown"].str.removesuffix(".pdf") == figure.removesuffix(".pdf")])
+        lines += _claims(scores[[shows(shown, figure) for shown in scores["shown"]]])
         lines += ["", f"Build it: `snakemake {figure}` ({_minutes(figure, maker, results)})"]
     return "\n".join(lines) + "\n"
 
@@ -117,7 +122,7 @@ def _claims(scores: pd.DataFrame) -> Iterator[str]:
 
 
 def _minutes(figure: str, maker: Mapping[str, Job], results: Path) -> str:
-    """The minutes of all jobs that a figure needs, and of the one that draws it, as Snakemake measured them."""
+    """The CPU time of all jobs that a figure needs, and of the one that draws it, as Snakemake measured it."""
     needed, waiting = {}, [figure]
     while waiting:
         path = waiting.pop()
@@ -129,7 +134,7 @@ def _minutes(figure: str, maker: Mapping[str, Job], results: Path) -> str:
     if drawing is None or None in seconds:
         return "the time of some of its jobs is not recorded"
     whole = sum(second for second in seconds if second is not None)
-    return f"{_told(whole)} of {len(needed)} jobs, {_told(drawing)} to draw" if len(needed) > 1 else _told(whole)
+    return f"{_told(whole)} for {len(needed)} jobs, {_told(drawing)} to draw" if len(needed) > 1 else _told(whole)
 
 
 def _told(seconds: float) -> str:
@@ -141,7 +146,7 @@ def _seconds(results: Path, job: Job) -> float | None:
     if path is None or not path.is_file():
         return None
     with path.open(encoding="utf-8", newline="") as opened:
-        return sum(float(row["s"]) for row in csv.DictReader(opened, delimiter="\t"))
+        return sum(float(row["cpu_time"]) for row in csv.DictReader(opened, delimiter="\t"))
 
 
 def readme_images(results: Path) -> None:
@@ -153,6 +158,23 @@ def readme_images(results: Path) -> None:
             image.write_bytes(built.read_bytes())
         else:
             print(f"docs/images/{image.name} stays as it is, since {built} is not built")
+
+
+def tallied(text: str, tally: str) -> str:
+    """The text of a page with the numbers of verdicts between its two marks. Raises ValueError where it has none."""
+    before, _, rest = text.partition(FROM)
+    _, end, after = rest.partition(TO)
+    if not end:
+        raise ValueError(f"a page has no {FROM} or no {TO}")
+    return f"{before}{FROM}\n\n{tally}\n{end}{after}"
+
+
+def tables(results: Path, names: Iterable[str]) -> None:
+    """Copy the tables of checks of the run to docs/tables/, which the pages of verdicts link to."""
+    for name in names:
+        kept = ROOT / f"docs/tables/{name}.md"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_bytes((results / f"results/tables/{name}.md").read_bytes())
 
 
 def main(results: Path) -> None:
@@ -167,7 +189,10 @@ def main(results: Path) -> None:
         for figure in figures(paper, jobs):
             shrink((results / figure).with_suffix(".png"), folder / paper / f"{Path(figure).stem}.png")
         (folder / f"{paper}.md").write_text(text)
+    for path in COUNTED:
+        path.write_text(tallied(path.read_text(), tally(scores)))
     readme_images(results)
+    tables(results, sorted(set(scores["table"])))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Write docs/map.md from the workflow: which figure and table is where, made by which rule and code, with what verdict.
 
-    python docs/map.py > docs/map.md
+    PYTHONPATH=. python docs/map.py > docs/map.md        (make docs)
 
 Items are the docstrings of the rules, targets and inputs those of the planned jobs, code what the scripts import, and
 verdicts those of docs/scorecard.csv, the scorecard of the last default run that was kept.
@@ -16,6 +16,8 @@ from pathlib import Path
 import pandas as pd
 import workflow  # beside this file
 from workflow import Rule
+
+from position_bias.verdicts.claim import shows
 
 ROOT = Path(__file__).parents[1]
 SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
@@ -96,7 +98,8 @@ def page() -> str:
                 upstream = dict.fromkeys(maker[path] for name in names for path in jobs[name].inputs if path in maker)
                 code = _code(rules[name].script for name in (*names, *upstream))
                 data = _quoted(_data(path for name in names for path in jobs[name].inputs))
-                verdicts = _verdicts(scores[scores["shown"].isin(shown)])
+                told = [any(shows(named, path) for path in shown) for named in scores["shown"]]
+                verdicts = _verdicts(scores[told])
                 lines.append(f"| {item} | {_quoted(shown)} | {_rules(names, rules)} | {code} | {data} | {verdicts} |")
     lines += ["", "## What they are made from", "", "| what | results | rule | code |", f"|{'---|' * 4}"]
     for item, names in _by_item(rules).items():

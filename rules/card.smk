@@ -62,12 +62,14 @@ rule card_measure:
         texts=card_text("texts"),
     output:
         "results/card/{card}/measured.safetensors",
+    priority: within_limit("card", "card.gpus", lambda wildcards: config["card"]["gpus"])
     conda:
         "../envs/language-models.yaml"
     resources:
         mem_mb=memory(card_memory()),
         runtime=config["card"]["minutes"],
-        gpu=GPU * config["card"]["gpus"],
+        gpu=gpus("card", config["card"]["gpus"]),
+        nodes=1,
     params:
         **{key: config["card"][key] for key in of_card.MEASURING},
         seed=config["seed"],
@@ -94,12 +96,13 @@ rule card_tables:
         bootstrap=config["rollout"]["bootstrap"],
         level=config["rollout"]["level"],
         seed=config["seed"],
+        title=card_title,
     script:
         "../scripts/card/tables.py"
 
 
 rule card_draw:
-    """The position card: lambda by layer, influence beside rollouts and nulls, attention by distance, a row a model."""
+    """The position card: lambda by layer, influence beside rollouts and baselines, attention by distance, a row a model."""
     input:
         layers=card_tables("layers"),
         profiles=card_tables("profile"),
@@ -107,7 +110,8 @@ rule card_draw:
     output:
         **drawn("card/{card}", "card/draw"),
     params:
-        models=lambda wildcards: CARDS[wildcards.card],
+        models=card_models,
+        text=CARD_TEXT.shown,
     script:
         "../scripts/card/draw.py"
 
@@ -116,3 +120,8 @@ rule card:
     """The position card of each model that is named: snakemake card --config model=./my-model."""
     input:
         all_cards,
+
+
+onsuccess:
+    if made := cards_made(workflow):
+        print(*made, sep="\n", file=sys.stderr)

@@ -5,7 +5,8 @@ import json
 import os
 import re
 import sys
-from functools import partial
+from difflib import get_close_matches
+from functools import cache, partial
 from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
@@ -62,8 +63,9 @@ PROMPTS = {
     ]
 }
 
-# 1 where a job will hold a GPU, 0 on a machine without one: a GPU limit must not throttle a laptop.
-GPU = int(devices.uses_gpu(config["device"]))
+# Where a limit of GPUs is that of each submission, jobs go to other machines, and this one cannot tell which GPUs they find.
+ELSEWHERE = workflow.resource_scopes.is_local("gpu")
+uses_gpu = cache(devices.uses_gpu)
 
 EVIDENCE = config["evidence"]
 
@@ -95,13 +97,48 @@ def memory(megabytes):
     return lambda wildcards, attempt: megabytes * attempt
 
 
-def training(stage):
-    """What jobs ask for that train many small networks; `stage` is a key of `minutes` in the configuration."""
-    return {"mem_mb": memory(2000), "runtime": config["minutes"][stage], "gpu": GPU}
+def gpus(stage, wanted=1):
+    """GPUs that a job of a stage asks for: 0 where it will hold none, since a GPU limit must not throttle a laptop."""
+    requested = devices.requested(config, stage)
+    if requested == "auto" and ELSEWHERE:
+        return wanted
+    return wanted if uses_gpu(requested) else 0
+
+
+def within_limit(stage, key, wanted):
+    """A priority, always 0, that ends a run whose limit of GPUs is lower than a job's wish; `key` sets that wish.
+
+    Snakemake works priorities out once it knows which jobs will run, before the first one starts. Of resources it says
+    nothing: a job that wants more than the limit is granted the limit.
+    """
+
+    def priority(wildcards):
+        limit, asked = workflow.global_resources.get("gpu").value, wanted(wildcards)
+        if (
+            workflow.is_main_process
+            and limit is not None
+            and gpus(stage) * asked > limit
+        ):
+            sys.exit(
+                f"error: config: {key.format(**wildcards)} = {asked} is more than the limit of GPUs, which is {limit}; "
+                f"raise it: --resources gpu={asked}"
+            )
+        return 0
+
+    return priority
+
+
+def training(stage, minutes=None):
+    """What jobs of a stage ask for that train many small networks; `minutes` names the key where it is another."""
+    return {
+        "mem_mb": memory(2000),
+        "runtime": config["minutes"][minutes or stage],
+        "gpu": gpus(stage),
+    }
 
 
 # What jobs ask for that simulate
-SIMULATION = {"mem_mb": memory(2000), "runtime": 120}
+SIMULATION = {"mem_mb": memory(4000), "runtime": config["minutes"]["simulation"]}
 
 
 def kept(pattern):

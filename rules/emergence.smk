@@ -25,7 +25,7 @@ rule emergence_train:
     resources:
         mem_mb=memory(3000),
         runtime=config["minutes"]["emergence"],
-        gpu=GPU,
+        gpu=gpus("emergence"),
     params:
         task=config["emergence"]["task"],
         decay=config["emergence"]["decay"],
@@ -173,6 +173,38 @@ rule emergence_draw_long_training:
         "../scripts/emergence/draw_long_training.py"
 
 
+rule emergence_draw_scales:
+    """Figures 2, 4, 6, 11: gaps after short training and after that of the paper, from evidence/ (our addition)."""
+    input:
+        curves=emergence_scales(emergence_curves),
+        sinks=emergence_scales(emergence_sinks),
+        evidence=kept("emergence/*/*.csv"),
+    output:
+        **drawn("emergence/scales"),
+    params:
+        evidence=EVIDENCE_GROUPS,
+        level=config["emergence"]["level"],
+        threshold=config["emergence"]["sinks"]["threshold"],
+    script:
+        "../scripts/emergence/draw_scales.py"
+
+
+rule emergence_draw_scales_sinks:
+    """Figure 8: attention sinks after short training and after that of the paper, from evidence/ (our addition)."""
+    input:
+        curves=emergence_scales(emergence_curves),
+        sinks=emergence_scales(emergence_sinks),
+        evidence=kept("emergence/*/*.csv"),
+    output:
+        **drawn("emergence/scales_sinks"),
+    params:
+        evidence=EVIDENCE_GROUPS,
+        level=config["emergence"]["level"],
+        threshold=config["emergence"]["sinks"]["threshold"],
+    script:
+        "../scripts/emergence/draw_scales_sinks.py"
+
+
 rule emergence_draw_theorems:
     """Theorems 4.1-4.3, 4.5 and 4.7: where multi-layer attention goes without learning."""
     input:
@@ -224,7 +256,7 @@ rule emergence_checks:
     output:
         **tabled("emergence/checks"),
     params:
-        evidence=sorted({str(Path(path).parent) for path in kept("emergence/*/*.csv")}),
+        evidence=EVIDENCE_GROUPS,
         level=config["emergence"]["level"],
         scale=config["scale"],
         threshold=config["emergence"]["sinks"]["threshold"],
@@ -279,6 +311,7 @@ rule emergence:
             figure=[
                 *emergence_figures(BY_DEPTH | BY_BIAS),
                 *emergence_without_encoding(OF_MAPS | OF_SINKS),
+                *(["scales", "scales_sinks"] if at_both_scales() else []),
             ],
             suffix=["pdf", "svg", "png"],
         ),

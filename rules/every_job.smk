@@ -5,7 +5,31 @@
 # Benchmark:  results/benchmarks/, with the path of the log.
 # Conda:      envs/figures.yaml for figures and envs/analysis.yaml for the others, unless the rule names another.
 # Group:      figures and tables take seconds, so that those of a wing go to a cluster in one submission.
+# Partition:  of a cluster, that of jobs with a GPU stands in a profile for SLURM as gpu_partition, which SLURM does not know.
 # Memory and minutes of a rule that names none stand in the profiles.
+
+NAMES = [rule.name for rule in workflow.rules]
+for name in filter(
+    lambda name: name not in NAMES, workflow.resource_settings.overwrite_resources
+):
+    near = get_close_matches(name, NAMES, n=1)
+    sys.exit(
+        f"error: set-resources names {name!r}, which is no rule; "
+        + (f"did you mean {near[0]!r}?" if near else "snakemake --list has them all")
+    )
+
+for job in filter(lambda rule: "gpu_partition" in rule.resources, workflow.rules):
+    gpu, named = (
+        job.resources.get("gpu"),
+        workflow.resource_settings.overwrite_resources.get(job.name, {}),
+    )
+    if not (gpu.is_evaluable() or gpu.value):
+        job.resources["gpu_model"] = None
+    elif "slurm_partition" not in named:
+        job.resources["slurm_partition"] = job.resources["gpu_partition"].with_name(
+            "slurm_partition"
+        )
+    job.resources["gpu_partition"] = None
 
 for job in filter(lambda rule: rule.script, workflow.rules):
     first = Path(re.sub(r"^results/", "", job.output[0]))

@@ -150,7 +150,7 @@ rule train:
     resources:
         mem_mb=memory(3000),
         runtime=config["minutes"]["train"],
-        gpu=GPU,
+        gpu=gpus("training"),
     params:
         family=lookup(dpath="models/{model}/family", within=config),
         architecture=lookup(dpath="models/{model}/architecture", within=config),
@@ -182,7 +182,7 @@ rule measure:
     resources:
         mem_mb=memory(3000),
         runtime=config["minutes"]["measure"],
-        gpu=GPU,
+        gpu=gpus("measure"),
     params:
         precision=config["measure"]["precision"],
         positions=positions,
@@ -216,9 +216,11 @@ use rule measure as measure_hub with:
         ),
     wildcard_constraints:
         checkpoint="hub",
+    priority: within_limit("measure", "hub_models.{model}.gpus", partial(hub_model, key="gpus"))
     resources:
         mem_mb=lambda wildcards, attempt: 1000
         * attempt
         * hub_model(wildcards, "memory"),
         runtime=lambda wildcards: hub_model(wildcards, "minutes"),
-        gpu=lambda wildcards: GPU * hub_model(wildcards, "gpus"),
+        gpu=gpus("measure", partial(hub_model, key="gpus")),
+        nodes=1,

@@ -16,7 +16,7 @@ rule retrieval_train:
     conda:
         "../envs/synthetic.yaml"
     resources:
-        **training("emergence"),
+        **training("retrieval", minutes="emergence"),
     params:
         task=config["emergence"]["task"],
         training={

@@ -193,6 +193,8 @@ rule structural_table5:
         content=across_datasets(measured("content", [STANDARD])),
     output:
         **tabled("structural/table5"),
+    resources:
+        mem_mb=lambda wildcards, input, attempt: table5_memory(input.content) * attempt,
     script:
         "../scripts/structural/table5.py"
 
@@ -317,7 +319,7 @@ rule structural_measure_rotary:
     resources:
         mem_mb=memory(3000),
         runtime=config["minutes"]["measure"],
-        gpu=GPU,
+        gpu=gpus("measure"),
     params:
         tokens_per_batch=config["measure"]["tokens_per_batch"],
     script:

@@ -2,48 +2,62 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend_handler import HandlerTuple
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from position_bias.card.uniform import uniform_attention
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import (
     BLACK,
     BLUE,
+    BROWN,
     GREEN,
+    INDIGO,
+    OLIVE,
     ORANGE,
     PINK,
     REFERENCE,
+    SKY,
+    TEAL,
     VARIANTS,
     Look,
+    balanced,
     legend,
     present,
     shades,
 )
 from position_bias.drawing.style import PAGE
 
-LAMBDAS = {
-    "frobenius": Look("lambda by Frobenius norms (Eq. 1)", BLUE, ""),
-    "token": Look("mean of its tokens' ratios", ORANGE, "", "--"),
-    "backward": Look("of the backward pass (no prediction)", REFERENCE, "", ":"),
+LAMBDAS = {  # told apart by marks, and by colours that no rollout has
+    "frobenius": Look(r"$\lambda$, whole prompt", INDIGO, "o", width=1.0),
+    "token": Look(r"$\lambda$, mean over tokens", TEAL, "s", width=1.0, filled=False),
+    "backward": Look(r"$\lambda$ from gradients (for comparison)", OLIVE, "^", width=1.0, filled=False),
 }
-CURVES = {  # in the order of the legend, and but for (c) and (d) from back to front; lines differ without colours too
-    "d": Look("measured influence", VARIANTS["d"].colour, "", width=1.6),
-    "a": Look("(a) attention only", VARIANTS["a"].colour, "", "--", width=0.9),
-    "b": Look("(b) residual-aware", VARIANTS["b"].colour, "", width=2.0),
-    "c": Look("(c) with content", VARIANTS["c"].colour, "", ":"),
-    "content-free": Look("without content", BLUE, "", width=0.9),
-    "toeplitz": Look("mean logit by distance", ORANGE, "", "--", width=0.9),
-    "rotary": Look("mean query and key", GREEN, "", ":"),
-    "measured": Look("mean attention", PINK, "", width=0.6),
-    "half": Look("null: lambda = 1/2", REFERENCE, "", "-.", width=0.8),
-    "uniform": Look("null: uniform", REFERENCE, "", width=0.6),
+CURVES = {  # in the order of the legend, and but for (c) and influence from back to front; dashes differ, or widths
+    "influence": Look("measured influence", VARIANTS["d"].colour, "", width=1.6),
+    "a": Look("attention alone (a)", BLACK, "", "--", width=0.9),
+    "b": Look(r"with $\lambda$ (b)", BLUE, "", width=2.0),
+    "c": Look(r"with $\lambda$ and content (c)", GREEN, "", ":"),
+    "content-free": Look("without content", SKY, "", width=1.0),
+    "logit-by-distance": Look("logit by distance", ORANGE, "", "--", width=0.9),
+    "mean-query-key": Look("mean query and key", BROWN, "", ":"),
+    "mean-attention": Look("mean attention", PINK, "", width=0.6),
+    "half": Look(r"baseline: $\lambda$ = 1/2", REFERENCE, "", "-.", width=0.8),
+    "uniform": Look("baseline: uniform", REFERENCE, "", width=0.6),
 }
+UNIFORM: dict[str, Any] = {"color": "0.65", "linestyle": "--", "linewidth": 1.2, "zorder": 3}  # in front
+MEAN: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 1.2}
 ESTIMATOR = "frobenius"  # of the lambda that the rollouts are drawn with
+PANELS = (1.0, 1.6, 1.1)  # how wide they are, relative to each other
+ROOM = 0.75  # of the width of a panel and its share of the margins, for a title
 
 
 @dataclass(frozen=True)
@@ -51,7 +65,7 @@ class Tables:
     """What the card of one model shows, at one length."""
 
     layers: pd.DataFrame  # estimator, layer from 1 on, value, low, high
-    profiles: pd.DataFrame  # estimator, variant, position from 0 on, value, low, high
+    profiles: pd.DataFrame  # estimator, variant, position from 0 on, value, low, high; prompts
     attention: pd.DataFrame  # layer from 1 on, distance from 0 on, value: the mean weight
 
 
@@ -60,26 +74,41 @@ def longest(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["n"] == table["n"].max()]
 
 
-def card(models: Mapping[str, Tables]) -> Figure:
-    """Lambda by layer, influence by position with its interval beside rollouts and nulls, mean attention by distance.
+def card(models: Mapping[str, Tables], text: str) -> Figure:
+    """Lambda by layer, influence by position beside rollouts and baselines, mean attention by distance, on a text.
 
-    A row a model, by its name. Bands are bootstrap intervals over prompts; rollouts are drawn with lambda of Eq. 1. The
-    weight that tokens give themselves, at distance 0, has no place on a logarithmic axis and is not drawn.
+    A row a model, by its name; panels of a column share the scale of their ordinates. Bands are bootstrap intervals
+    over prompts; rollouts are drawn with lambda of Eq. 1. The weight that tokens give themselves, at distance 0, has no
+    place on a logarithmic axis and is not drawn.
     """
     figure, rows = plt.subplots(
-        len(models), 3, figsize=(PAGE, 0.55 + 1.9 * len(models)), squeeze=False, width_ratios=[1, 1.7, 1]
+        len(models),
+        3,
+        figsize=(PAGE, 1.0 + 1.95 * len(models)),
+        squeeze=False,
+        sharey="col",
+        width_ratios=PANELS,
     )
-    figure.set_label(f"Position card of {', '.join(models)}")
+    title = f"Position card of {', '.join(models)}, on {text}"
+    figure.set_label(title)
     for row, (name, tables) in zip(rows, models.items(), strict=True):
         _lambda(row[0], tables.layers)
-        _influence(row[1], tables.profiles)
+        _influence(row[1], tables.profiles, name)
         _attention(row[2], tables.attention)
-        row[0].set_ylabel(f"{name}\nresidual mixing $\\lambda$" if len(models) > 1 else r"residual mixing $\lambda$")
-    shown = present(
-        (variant for tables in models.values() for variant in set(tables.profiles["variant"]) - {"last"}), CURVES
+        for axes in row:
+            axes.tick_params(labelleft=True)
+    _limits(rows, models)
+    rows[0, 2].legend(
+        *zip(*_of_attention(models), strict=True),
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
+        handlelength=1.8,
+        loc="lower center",
+        bbox_to_anchor=(0.4, 1.0),
     )
+    variants = {variant for tables in models.values() for variant in tables.profiles["variant"]}
+    shown = present(variants - {"last"}, CURVES)
     kinds = present((kind for tables in models.values() for kind in set(tables.layers["estimator"])), LAMBDAS)
-    legend(figure, [look.entry() for look in kinds.values()], "upper center")
+    legend(figure, [look.entry() for look in kinds.values()], "upper center", title)
     legend(figure, [look.entry() for look in shown.values()], "lower center")
     return figure
 
@@ -88,42 +117,75 @@ def _lambda(axes: Axes, layers: pd.DataFrame) -> None:
     for estimator, look in present(layers["estimator"], LAMBDAS).items():
         rows = layers[layers["estimator"] == estimator]
         axes.fill_between(rows["layer"], rows["low"], rows["high"], color=look.colour, alpha=0.2, linewidth=0)
-        mark = "." if len(rows) == 1 else None  # a line of one point does not show
-        axes.plot(rows["layer"], rows["value"], look.line, color=look.colour, marker=mark)
-    axes.set_ylim(0, 1.05 * layers["high"].max())
+        axes.plot(
+            rows["layer"],
+            rows["value"],
+            look.line,
+            color=look.colour,
+            linewidth=look.width,
+            marker=look.marker,
+            markersize=3,
+            markerfacecolor=look.colour if look.filled else "none",
+        )
+    axes.set_ylabel(r"$\lambda$ = |a| / (|x| + |a|)")
     layer_axis(axes, layers["layer"])
 
 
-def _influence(axes: Axes, profiles: pd.DataFrame) -> None:
-    shown = profiles[profiles["estimator"].isin([ESTIMATOR, "none"]) & (profiles["variant"] != "last")]
+def _influence(axes: Axes, profiles: pd.DataFrame, name: str) -> None:
+    shown = _shown(profiles)
     for variant, look in present(shown["variant"], CURVES).items():
         rows = shown[shown["variant"] == variant]
         position = rows["position"]
         if variant not in ("half", "uniform", "a"):
             axes.fill_between(position, rows["low"], rows["high"], color=look.colour, alpha=0.2, linewidth=0)
-        front = {"d": 3.0, "c": 2.5}.get(variant, 2.0)
+        front = {"influence": 3.0, "c": 2.5}.get(variant, 2.0)
         axes.plot(position, rows["value"], look.line, color=look.colour, linewidth=look.width, zorder=front)
-    axes.set_title(f"{int(shown['position'].max()) + 1} tokens")
-    measured = shown[shown["variant"].isin(["d", "uniform"])]
+    n, prompts = int(shown["position"].max()) + 1, int(shown["prompts"].max())
+    width = ROOM * PAGE * PANELS[1] / sum(PANELS)
+    axes.set_title("\n".join(balanced(f"{name}: {prompts} prompts of {n} tokens", width)))
     axes.set_yscale("log")
-    axes.set_ylim(measured["low"].min() / 5, 3 * measured["high"].max())  # rollouts may lie far from any measurement
     axes.set_xlabel("token position")
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_ylabel("share of influence")
+
+
+def _shown(profiles: pd.DataFrame) -> pd.DataFrame:
+    return profiles[profiles["estimator"].isin([ESTIMATOR, "none"]) & (profiles["variant"] != "last")]
 
 
 def _attention(axes: Axes, attention: pd.DataFrame) -> None:
     beyond = attention[(attention["distance"] > 0) & (attention["value"] > 0)]
     layers = sorted(beyond["layer"].unique())
     colours = shades(layers)
+    uniform = uniform_attention(int(attention["distance"].max()) + 1)
+    axes.plot(np.arange(1, len(uniform)), uniform[1:], **UNIFORM)
     for layer in layers:
         rows = beyond[beyond["layer"] == layer]
-        label = f"layer {layer}" if layer in (layers[0], layers[-1]) else None
-        axes.plot(rows["distance"], rows["value"], color=colours[layer], linewidth=0.6, label=label)
-    mean = attention[attention["distance"] > 0].groupby("distance")["value"].mean()
-    axes.plot(mean.index, np.where(mean > 0, mean, np.nan), color=BLACK, label="mean")
+        axes.plot(rows["distance"], rows["value"], color=colours[layer], linewidth=0.6)
+    if len(layers) > 1:
+        mean = attention[attention["distance"] > 0].groupby("distance")["value"].mean()
+        axes.plot(mean.index, np.where(mean > 0, mean, np.nan), **MEAN)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("distance (tokens)")
     axes.set_ylabel("mean attention")
-    axes.legend(handlelength=1.2, loc="lower left")
+
+
+def _of_attention(models: Mapping[str, Tables]) -> list[tuple[Any, str]]:
+    """Handles and names of the lines of attention, those of layers in three of their shades."""
+    deepest = max(int(tables.attention["layer"].max()) for tables in models.values())
+    same = all(int(tables.attention["layer"].max()) == deepest for tables in models.values())
+    named = f"layers 1 to {deepest}" if same else "first to last layer"
+    few = tuple(Line2D([], [], color=colour, linewidth=0.9) for colour in shades(range(3)).values())
+    of_layers = (few, f"{named}, light to dark") if deepest > 1 else (few[1], "layer 1")
+    mean = [(Line2D([], [], **MEAN), "mean of layers")] if deepest > 1 else []
+    return [of_layers, *mean, (Line2D([], [], **UNIFORM), "uniform attention")]
+
+
+def _limits(rows: Any, models: Mapping[str, Tables]) -> None:
+    """One scale for each column. Rollouts may lie far from any measurement: influence has the room."""
+    top = max(tables.layers["high"].max() for tables in models.values())
+    rows[0, 0].set_ylim(0, 1.08 * top)
+    shown = pd.concat([_shown(tables.profiles) for tables in models.values()])
+    measured = shown[shown["variant"].isin(["influence", "uniform"])]
+    rows[0, 1].set_ylim(measured["low"].min() / 5, 3 * measured["high"].max())

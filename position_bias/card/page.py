@@ -1,7 +1,7 @@
-"""The page of a card in Markdown: its figure with a caption, three sentences, distances of rollouts, what made it."""
+"""The page of a card in Markdown: figure and caption, three sentences, definitions, distances, and what made it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,34 +14,76 @@ from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.rollout.kernels import agreement
 
 LAMBDAS = {
-    "frobenius": "lambda of Eq. 1",
-    "token": "mean of its tokens' ratios",
-    "backward": "lambda of the backward pass (our addition, no prediction)",
+    "frobenius": "lambda, whole prompt",
+    "token": "lambda, mean over tokens",
+    "backward": "lambda from gradients (for comparison)",
 }
 PERCENT = 100
 
+INFLUENCE = (
+    "**Influence** of a token: the norm of the gradient of the probability of the most likely next token with respect "
+    "to the embedding of that token. Shares add up to 1 over the prompt."
+)
+LAMBDA = (
+    "**Lambda** of a layer: |a| / (|x| + |a|), where x is the residual stream that enters the layer and a what "
+    "attention adds to it. 0: attention adds nothing; 1/2: as much as was there. *Whole prompt*: norms over all tokens "
+    "of a prompt, Eq. 1 of Herasimchyk et al. 2026. *Mean over tokens*: the same ratio token by token, then the mean."
+)
+OF_GRADIENTS = (
+    " *From gradients*, our addition: the same ratio of the two parts of the gradient, that which comes back through "
+    "attention and that which passes it by."
+)
+ROLLOUT = (
+    "**Attention rollout**: a prediction of influence from attention alone. Each layer mixes a token's own vector, "
+    "with weight 1 - lambda, with those that it attends to, with weight lambda; multiplied over the layers this says "
+    "how much of each input token arrives at the last one. Rollouts differ in the attention that they take:"
+)
+KINDS = {  # of rollouts, and the baselines
+    "a": "*attention alone (a)*: every token attends to all earlier ones alike but for the ALiBi bias, and lambda is 1",
+    "b": "*with lambda (b)*: the same attention, with the measured lambda",
+    "c": "*with lambda and content (c)*: besides, each token attends to itself more or less than to others, by as much "
+    "as was measured",
+    "content-free": "*without content*: every token attends to itself and to all earlier ones alike, as far back as "
+    "the layer reads",
+    "logit-by-distance": "*logit by distance*: logits are the mean of those measured at each distance",
+    "mean-query-key": "*mean query and key*: logits are those of the mean query and the mean key, turned by the rotary "
+    "positions",
+    "mean-attention": "*mean attention*: the measured attention, as a mean over prompts and heads",
+    "uniform": "*baselines* know nothing of the model, but for its ALiBi bias or how far back its layers read: the "
+    "same influence of every token, all influence on the last one, and the rollout without content with lambda = 1/2",
+}
+
+
+class Compared(NamedTuple):
+    """What `profiles.compare` returns for one length."""
+
+    layers: pd.DataFrame
+    profiles: pd.DataFrame
+    values: pd.DataFrame
+
 
 def page(
-    name: str,
+    card: str,
+    title: str,
     measured: Mapping[int, Measured],
-    layers: pd.DataFrame,
-    values: pd.DataFrame,
+    compared: Mapping[int, Compared],
     facts: Mapping[str, Any],
     sources: Mapping[str, str],
     level: float,
 ) -> str:
-    """The page of the model `name`, about the longest of the lengths that were `measured`.
+    """The page of a card whose files are called `card`, above all about the longest of the lengths that were measured.
 
-    `layers` and `values` are the first and third table of `profiles.compare` at that length, `facts` those that the
-    measurement noted, and `sources` says in words where the model and the text come from.
+    `title` says what it is of, `facts` are those that the measurement noted, and `sources` says in words where the
+    model and the text come from.
     """
     longest = measured[max(measured)]
+    layers, _, values = compared[longest.n]
     before = facts["before"]
-    first = f"the tokenizer's own {before[0]}" if before else "the first of a passage"
+    first = f"the tokenizer's own {code(before[0])}" if before else "the first of a passage"
     lines = [
-        f"# The position card of {name}",
+        f"# The position card of {title}",
         "",
-        f"![Lambda, influence and attention of {name}](../../../figures/card/{name}.png)",
+        f"![Lambda, influence and attention of {title}](../../../figures/card/{card}.png)",
         "",
         f"*{caption(longest.n, longest.prompts, level)}*",
         "",
@@ -51,16 +93,22 @@ def page(
         "",
         sentences.on_rollouts(values, level),
         "",
+        *_other_lengths(measured, compared, level),
+        "## What the words mean",
+        "",
+        *_definitions(values),
+        "",
         "## How far rollouts are from the measured influence",
         "",
         "W is the Wasserstein distance between two profiles over positions, divided by the number of tokens less one: "
-        f"0 means that they are the same. In brackets: {PERCENT * level:g} % bootstrap intervals over prompts, which "
-        "say nothing of other training runs of the model. That one rollout is closer than another here does not mean "
-        "that it predicts influence better.",
+        f"0 means that they are the same. In brackets: {PERCENT * level:g} % bootstrap intervals over prompts of this "
+        "text, which say nothing of other texts or of other training runs of the model. Do not read small differences "
+        "between rollouts as a ranking: another training run of the same model may reverse them.",
         "",
         _distances(values, level),
-        *_kernels(longest),
         "",
+        *_of_gradients(values),
+        *_kernels(longest),
         "## What made it",
         "",
         _table(("what", "value"), _made_of(measured, facts, sources)),
@@ -73,9 +121,11 @@ def caption(n: int, prompts: int, level: float) -> str:
     return (
         f"From {prompts} prompts of {n} tokens. Left: the share of attention in the residual stream, layer by layer. "
         "Middle: the share of each token in the influence on the prediction after the last one, on a logarithmic "
-        "scale, beside what rollouts with the lambda of Eq. 1 predict, and two profiles that know nothing of the "
-        "model. Right: the mean weight that tokens give to the one so many tokens before, a line a layer; the weight "
-        f"that they give to themselves is not drawn. Bands are {PERCENT * level:g} % bootstrap intervals over prompts."
+        "scale, beside what rollouts predict with lambda of the whole prompt, and two baselines. Right: the mean "
+        "attention weight on the token at each distance, one line per layer; the weight that tokens give to themselves "
+        "is not drawn. Uniform attention, which gives all earlier tokens the same weight, also falls with distance, "
+        "because only late tokens have others far behind them. So a fall like that is no sign of recency. Bands are "
+        f"{PERCENT * level:g} % bootstrap intervals over prompts of this text."
     )
 
 
@@ -85,12 +135,36 @@ def origin(record: Mapping[str, Any]) -> str:
     commit = f" at {record['revision']}" if record.get("revision") else ""
     splits = record.get("splits", {})
     kept = splits.get("test")
-    digest = f", {kept['documents']} documents, sha256 {kept['sha256'][:12]}" if kept else ""
+    digest = f", {_counted(kept['documents'], 'document')}, sha256 {kept['sha256'][:12]}" if kept else ""
     return f"{source}{commit}{digest}"
 
 
+def code(token: str) -> str:
+    """A token as Markdown shows it whole: HTML would swallow `<s>`."""
+    return f"`` {token} ``" if "`" in token else f"`{token}`"
+
+
+def _other_lengths(measured: Mapping[int, Measured], compared: Mapping[int, Compared], level: float) -> Iterator[str]:
+    """A line for each length but the longest, where there are any."""
+    others = sorted(measured)[:-1]
+    for n in others:
+        layers, _, values = compared[n]
+        prompts = _counted(measured[n].prompts, "prompt")
+        yield f"- In prompts of {n} tokens ({prompts}): {sentences.in_short(layers, values, level)}."
+    if others:
+        yield ""
+
+
+def _definitions(values: pd.DataFrame) -> Iterator[str]:
+    yield f"- {INFLUENCE}"
+    yield f"- {LAMBDA}{OF_GRADIENTS if 'backward' in set(values['estimator']) else ''}"
+    yield f"- {ROLLOUT}"
+    there = set(values["variant"])
+    yield from (f"  - {said}." for variant, said in KINDS.items() if variant in there)
+
+
 def _distances(values: pd.DataFrame, level: float) -> str:
-    """A row a rollout or null, a column a lambda."""
+    """A row a rollout or baseline, a column a lambda."""
     table = comparison.summary(values[values["statistic"] == "wasserstein"], level)
     bounds = table[["value", "low", "high"]].to_numpy()
     names = zip(table["variant"], table["estimator"], strict=True)
@@ -105,8 +179,17 @@ def _distances(values: pd.DataFrame, level: float) -> str:
     return _table(("W of", *(LAMBDAS[name] for name in estimators)), rows)
 
 
+def _of_gradients(values: pd.DataFrame) -> Iterator[str]:
+    if "backward" in set(values["estimator"]):
+        yield (
+            "The last column is computed from the gradient that it is compared with. It shows how good a rollout could "
+            "be, and predicts nothing."
+        )
+        yield ""
+
+
 def _kernels(measured: Measured) -> Iterator[str]:
-    """A sentence on how much of the mean logits by distance the mean query and key explain, where both are known."""
+    """How much of the mean logits by distance the mean query and key explain, where both are known."""
     if set(measured.kernels) != {"toeplitz", "rotary"}:
         return
     pairs = zip(measured.kernels["toeplitz"], measured.kernels["rotary"], measured.windows, strict=True)
@@ -115,11 +198,14 @@ def _kernels(measured: Measured) -> Iterator[str]:
     if not len(found):
         return
     low, middle, high = np.quantile(found, (0.25, 0.5, 0.75))
-    yield ""
+    explained = f"{PERCENT * middle:.3g} %" if middle > 0 else "nothing"
+    of = "R^2" if middle > 0 else f"R^2 = {middle:.3g}"
     yield (
-        "How mean logits vary with distance is predicted by the rotation of the mean query and the mean key with an "
-        f"R^2 of {middle:.3g} for the median head (quartiles {low:.3g} and {high:.3g}, of {len(found)} heads)."
+        "Do rotary positions alone explain how logits change with distance? In the median of "
+        f"{_counted(len(found), 'head')} they explain {explained} of it, by turning the mean query and the mean key "
+        f"({of}; quartiles {PERCENT * low:.3g} % and {PERCENT * high:.3g} %)."
     )
+    yield ""
 
 
 def _made_of(measured: Mapping[int, Measured], facts: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[Any]:
@@ -127,13 +213,19 @@ def _made_of(measured: Mapping[int, Measured], facts: Mapping[str, Any], sources
     yield from sources.items()
     yield (
         "architecture",
-        f"{model['type']}: {model['layers']} layers of {model['heads']} heads, {model['parameters']:,} parameters",
+        f"{model['type']}: {_counted(model['layers'], 'layer')} of {_counted(model['heads'], 'head')}, "
+        f"{model['parameters']:,} parameters",
     )
     yield "lengths", "; ".join(_lengths(measured, facts))
+    yield (
+        "prompts",
+        "windows of one document each, side by side from its start, the tail that fills none left out; drawn at random "
+        "from all of the text, none twice",
+    )
     before = facts["before"]
     yield (
         "special tokens",
-        f"each prompt begins with {' '.join(before)}, as the tokenizer puts it" if before else "none",
+        f"each prompt begins with {' '.join(map(code, before))}, as the tokenizer puts it" if before else "none",
     )
     windows = {window for window in measured[max(measured)].windows if window is not None}
     yield "attention reads", f"the latest {_either(windows)} tokens in some layers" if windows else "all earlier tokens"
@@ -144,7 +236,7 @@ def _made_of(measured: Mapping[int, Measured], facts: Mapping[str, Any], sources
 def _lengths(measured: Mapping[int, Measured], facts: Mapping[str, Any]) -> Iterator[str]:
     """What was measured of the lengths that were asked for, and why it is not all of them."""
     for n, found in measured.items():
-        yield f"{n} tokens, {found.prompts} prompts"
+        yield f"{n} tokens, {_counted(found.prompts, 'prompt')}"
     for n in facts["asked"]:
         if facts["longest"] is not None and n > facts["longest"]:
             yield f"not {n}, since the model takes {facts['longest']}"
@@ -152,10 +244,15 @@ def _lengths(measured: Mapping[int, Measured], facts: Mapping[str, Any]) -> Iter
             yield f"not {n}, since the text has too few prompts of it"
 
 
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def _either(numbers: set[int]) -> str:
     return " or ".join(map(str, sorted(numbers)))
 
 
 def _table(header: Sequence[str], rows: Any) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+    """A table; a bar within a cell, as in the names of some tokens, is no border."""
+    lines = [[str(cell).replace("|", r"\|") for cell in line] for line in (header, ["---"] * len(header), *rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

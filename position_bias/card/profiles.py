@@ -1,9 +1,10 @@
-"""The rollouts that apply to a decoder, beside its measured influence and profiles that know nothing of it.
+"""The rollouts that apply to a decoder, beside its measured influence and baselines that know nothing of it.
 
 Of a model with ALiBi, the variants (a), (b), (c) of the paper. Of any other, `content-free`: uniform attention, in the
-windows of the model; `toeplitz`: the mean logit by distance; `rotary`: the kernel of the mean query and key before they
-are turned. Of every model `measured`, its mean attention, where that was kept. Each is taken with every lambda that was
-measured; that of the backward pass is our addition, and no forward prediction: it reads the gradient that it predicts.
+windows of the model; `logit-by-distance`: the mean logit by distance; `mean-query-key`: the kernel of the mean query
+and key before they are turned. Of every model `mean-attention`, where that was kept. Each is taken with every lambda
+that was measured; that of the backward pass is our addition, and no forward prediction: it reads the gradient that it
+predicts. The measured influence is called `influence` here, where `structural` has the paper's letter d.
 
 Of the distances between profiles, say that a kernel is predicted, never that one rollout predicts influence better: for
 that, compare models of several training seeds.
@@ -27,7 +28,9 @@ from position_bias.rollout.last_row import attended_last_rows, last_row
 Array = NDArray[np.float64]
 Rollout = Callable[[Array], Array]  # lambda [R, L] -> last rows [R, n]
 
-NULLS = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
+MEASURED = "influence"
+BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
+KERNELS = {"toeplitz": "logit-by-distance", "rotary": "mean-query-key"}  # as they are measured, and as rollouts
 DENSE_UP_TO = 1024  # tokens; up to there, one matrix a layer serves all replicates
 
 
@@ -43,7 +46,9 @@ def compare(
     weights = comparison.prompt_weights(measured.prompts, replicates, seed)
     curves, values = comparison.tabulate(partial(profiles, measured, rollouts(measured)), weights, level)
     trends = comparison.depth_trends(measured.mixing, weights)
-    return _layers(measured, weights, level), curves, pd.concat([values, trends], ignore_index=True)
+    named = {"variant": {INFLUENCE: MEASURED}}
+    every = pd.concat([values, trends], ignore_index=True)
+    return _layers(measured, weights, level), curves.replace(named), every.replace(named)
 
 
 def profiles(measured: Measured, ways: Mapping[str, Rollout], weights: Array) -> Iterator[Profile]:
@@ -77,10 +82,10 @@ def rollouts(measured: Measured) -> dict[str, Rollout]:
         ways = {"b": _through_alibi(measured.n, measured.slopes)}
     else:
         flat = np.zeros((len(measured.windows), 1, measured.n))
-        kernels = {"content-free": flat, **measured.kernels}
+        kernels = {"content-free": flat, **{KERNELS[name]: kernel for name, kernel in measured.kernels.items()}}
         ways = {name: _through_kernels(kernel, measured.windows) for name, kernel in kernels.items()}
     if measured.attention is not None:
-        ways["measured"] = partial(attended_last_rows, measured.attention)
+        ways["mean-attention"] = partial(attended_last_rows, measured.attention)
     return ways
 
 

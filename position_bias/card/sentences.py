@@ -3,27 +3,29 @@
 An interval that holds the value which would mean nothing (no trend, no ratio, no difference) is said to mean nothing.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from position_bias.card.profiles import NULLS
-from position_bias.rollout.comparison import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
+from position_bias.card.profiles import BASELINES, MEASURED
+from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 
 ESTIMATOR = "frobenius"  # Eq. 1 of the paper; sentences are about it
+TREND_FROM = 6  # layers; of fewer, a rank correlation says little
 
 NAMES = {
     "a": "attention alone (a)",
-    "b": "the rollout without content (b)",
-    "c": "the rollout with content (c)",
+    "b": "the rollout with lambda (b)",
+    "c": "the rollout with lambda and content (c)",
     "content-free": "the rollout without content",
-    "toeplitz": "the rollout of the mean logit by distance",
-    "rotary": "the rollout of the mean query and key",
-    "measured": "the rollout of the mean attention",
-    "uniform": "the uniform profile",
-    "last": "the last token alone",
-    "half": "lambda = 1/2 without content",
+    "logit-by-distance": "the rollout of the logit by distance",
+    "mean-query-key": "the rollout of the mean query and key",
+    "mean-attention": "the rollout of the mean attention",
+    "uniform": "baseline: the same influence of every token",
+    "last": "baseline: all influence on the last token",
+    "half": "baseline: the rollout without content, with lambda = 1/2",
 }
 
 # Whether the first and the last token outweigh the middle half: +1, -1, or 0 where the interval holds 1.
@@ -59,51 +61,100 @@ class Interval:
 def on_lambda(layers: pd.DataFrame, values: pd.DataFrame, level: float) -> str:
     """How much attention adds, layer by layer, from the first and third table of `profiles.compare`."""
     of_layers = layers.loc[layers["estimator"] == ESTIMATOR, "value"].to_numpy()
-    trend = _interval(values, ESTIMATOR, "lambda", "spearman with depth", level)
     least, most = of_layers.argmin(), of_layers.argmax()
     sentence = f"Attention's share of the residual stream, lambda, is {of_layers.mean():.3g} on average over the layers"
     if len(of_layers) == 1:
         return f"{sentence}."
-    direction = {1: "rises", -1: "falls", 0: "neither rises nor falls"}[trend.side(0)]
-    return (
-        f"{sentence}, least in layer {least + 1} ({of_layers[least]:.3g}) and most in layer {most + 1} "
-        f"({of_layers[most]:.3g}); with depth it {direction} (rank correlation {trend})."
+    sentence += (
+        f", least in layer {least + 1} ({of_layers[least]:.3g}) and most in layer {most + 1} ({of_layers[most]:.3g})"
     )
+    if len(of_layers) < TREND_FROM:
+        return f"{sentence}."
+    trend = _interval(values, ESTIMATOR, "lambda", "spearman with depth", level)
+    direction = {1: "rises", -1: "falls", 0: "neither rises nor falls"}[trend.side(0)]
+    return f"{sentence}; with depth it {direction} (rank correlation {trend})."
 
 
 def on_influence(values: pd.DataFrame, n: int, first: str, level: float) -> str:
     """How influence is spread over the prompt; `first` says what the first token is."""
-    of_influence = SAME_FOR_EVERY_ESTIMATOR, INFLUENCE
-    begin = _interval(values, *of_influence, "first / middle", level)
-    end = _interval(values, *of_influence, "last / middle", level)
+    begin, end = ends(values, level)
     return (
-        f"In prompts of {n} tokens the first one ({first}) has {begin} times the influence of one in the middle half, "
-        f"and the last one {end} times: {SHAPES[begin.side(1), end.side(1)]}."
+        f"In prompts of {n} tokens the first one ({first}) has {begin} times the influence of an average token in the "
+        f"middle half of the prompt, and the last one {end} times: {SHAPES[begin.side(1), end.side(1)]}."
     )
+
+
+def ends(values: pd.DataFrame, level: float) -> tuple[Interval, Interval]:
+    """Influence of the first and of the last token, over that of an average one in the middle half of the prompt."""
+    first, last = (
+        _interval(values, SAME_FOR_EVERY_ESTIMATOR, MEASURED, f"{place} / middle", level) for place in ("first", "last")
+    )
+    return first, last
 
 
 def on_rollouts(values: pd.DataFrame, level: float) -> str:
-    """Which rollout comes closest to the measured influence, and whether closer than what knows nothing of the model.
+    """Which rollouts come closest to the measured influence, and whether closer than every baseline.
 
-    Closest by the Wasserstein distance W over all prompts, with lambda of Eq. 1; the nearest null is compared with it
-    replicate by replicate.
+    Closest by the Wasserstein distance W over all prompts, with lambda of Eq. 1. Rollouts whose W is not separable from
+    the least are equally close. The least is compared with the nearest baseline, replicate by replicate.
     """
-    distances = values[(values["statistic"] == "wasserstein") & values["estimator"].isin([ESTIMATOR, "none"])]
-    of_variant = {str(name): rows.set_index("replicate")["value"] for name, rows in distances.groupby("variant")}
-    closest, *_ = sorted(set(of_variant) - set(NULLS), key=lambda name: of_variant[name].loc[-1])
-    null, *_ = sorted(set(of_variant) & set(NULLS), key=lambda name: of_variant[name].loc[-1])
-    difference = _of_replicates(of_variant[closest] - of_variant[null], level)
-    of_null = f"{NAMES[null]} (W = {of_variant[null].loc[-1]:.3g})"
+    of_variant = _distances(values)
+    close = closest(values, level)
+    baseline, *_ = sorted(set(of_variant) & set(BASELINES), key=lambda name: of_variant[name].loc[-1])
+    difference = _of_replicates(of_variant[close[0]] - of_variant[baseline], level)
+    nearest = f"{NAMES[baseline].removeprefix('baseline: ')} (W = {of_variant[baseline].loc[-1]:.3g})"
     verdict = {
-        -1: f"closer than anything that knows nothing of the model; the nearest of that is {of_null}",
-        0: f"not separable from {of_null}, which knows nothing of the model",
-        1: f"farther than {of_null}, which knows nothing of the model",
+        -1: f"closer than every baseline; the nearest baseline is {nearest}",
+        0: f"not separable from the nearest baseline, {nearest}",
+        1: f"farther than the nearest baseline, {nearest}",
     }[difference.side(0)]
-    distance = _of_replicates(of_variant[closest], level)
+    distances = [of_variant[name] for name in close]
+    if len(close) == 1:
+        of_closest = f"W = {_of_replicates(distances[0], level)}"
+        return f"Of the rollouts, {NAMES[close[0]]} comes closest to this influence, {of_closest}: {verdict}."
+    span = f"W = {distances[0].loc[-1]:.3g} to {distances[-1].loc[-1]:.3g}"
+    if len(close) == len(set(of_variant) - set(BASELINES)):
+        return f"The rollouts are equally close to this influence ({span}): {verdict}."
     return (
-        f"Of the rollouts with that lambda, {NAMES[closest]} comes closest to this influence, "
-        f"W = {distance}: {verdict}."
+        f"Of the rollouts, {listed([NAMES[name] for name in close])} come closest to this influence, and are equally "
+        f"close ({span}): {verdict}."
     )
+
+
+def closest(values: pd.DataFrame, level: float) -> list[str]:
+    """The rollout of the least distance, and those whose distance is not separable from it, by distance."""
+    of_variant = _distances(values)
+    first, *others = sorted(set(of_variant) - set(BASELINES), key=lambda name: of_variant[name].loc[-1])
+    return [
+        first,
+        *(name for name in others if not _of_replicates(of_variant[name] - of_variant[first], level).side(0)),
+    ]
+
+
+def in_short(layers: pd.DataFrame, values: pd.DataFrame, level: float) -> str:
+    """The three sentences as numbers alone."""
+    begin, end = ends(values, level)
+    close, of_variant = closest(values, level), _distances(values)
+    mean = layers.loc[layers["estimator"] == ESTIMATOR, "value"].mean()
+    return (
+        f"lambda {mean:.3g} on average over the layers; influence of the first token {begin} and of the last {end} "
+        f"times that of an average one in the middle half; closest: {listed([NAMES[name] for name in close])} "
+        f"(W = {of_variant[close[0]].loc[-1]:.3g})"
+    )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names with commas, and `and` before the last."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _distances(values: pd.DataFrame) -> Mapping[str, pd.Series]:
+    """W of every rollout with lambda of Eq. 1, or without any, and of every baseline: by replicate."""
+    rows = values[
+        (values["statistic"] == "wasserstein") & values["estimator"].isin([ESTIMATOR, SAME_FOR_EVERY_ESTIMATOR])
+    ]
+    return {str(name): of.set_index("replicate")["value"] for name, of in rows.groupby("variant")}
 
 
 def _interval(values: pd.DataFrame, estimator: str, variant: str, statistic: str, level: float) -> Interval:

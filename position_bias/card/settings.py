@@ -3,9 +3,11 @@
 It imports no torch, since every call of the workflow reads it.
 """
 
+import json
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +16,10 @@ from position_bias.language_models.settings import is_directory
 
 Config = Mapping[str, Any]
 
+TEXT = "standard-library"  # of config.yaml: cards on it are called after their model alone
 TEXTS = (".txt", ".jsonl")  # files of text that are read by themselves
+DATA = (".parquet", ".arrow", ".csv", ".tsv", ".json", ".gz", ".bz2", ".xz", ".zst", ".zip")  # that `datasets` reads
+MODEL = ("*.json", "*.safetensors")  # files of a model: those of `hub.WANTED`
 MEASURING = (
     "lengths",
     "prompts",
@@ -24,7 +29,27 @@ MEASURING = (
     "gpus",
 )  # keys of `card`
 BESIDE = "-beside-"  # between the names of models that one figure shows
+OTHER_NAME = "rename one, or make a symbolic link to it that has another name (ln -s) and give that"
+ON = "-on-"  # between the name of a model, or of several, and that of a text which is not TEXT
 MOST_BESIDE = 4  # models in one figure: the rows of a printed page
+
+# How the classes of `transformers` are called that predict the next token, the last of them from images, too; and the
+# types of models whose classes without a head are called as those of decoders are, and are none.
+WITH_HEAD = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+ENCODERS = (
+    "albert",
+    "bert",
+    "camembert",
+    "deberta",
+    "deberta-v2",
+    "distilbert",
+    "electra",
+    "longformer",
+    "modernbert",
+    "mpnet",
+    "roberta",
+    "xlm-roberta",
+)
 
 # An id of the hub: a name, most often after that of its owner.
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
@@ -51,39 +76,80 @@ class Source:
         path = str(self.path)
         return path if is_directory(path) else f"./{path}"
 
+    @property
+    def shown(self) -> str:
+        """As a reader knows it: the name of the file or directory, or what was typed."""
+        return _whole(self.given).name if self.kind == "path" else self.given
+
 
 def models(config: Config) -> list[Source]:
     """The models that the argument `model` names, in its order; none where it is not given."""
-    given = [part.strip() for part in (config["model"] or "").split(",")]
-    return [_source(part, [*config["models"], *config["hub_models"]]) for part in given if part]
+    configured = [*config["models"], *config["hub_models"]]
+    return [_source(part, configured, _name) for part in _parts(config) if part]
 
 
 def text(config: Config) -> Source:
     """The text that the argument `text` names."""
-    return _source(config["text"].strip(), [*config["datasets"], *config["hub_datasets"]])
+    return _source(config["text"].strip(), [*config["datasets"], *config["hub_datasets"]], _name_of_text)
+
+
+def by_card(config: Config) -> dict[str, Source]:
+    """The models by the names of their cards, which also name the text where that is not TEXT."""
+    return {f"{model.name}{_on(config)}": model for model in models(config)}
 
 
 def cards(config: Config) -> dict[str, list[str]]:
-    """The figures, by name: the models that each shows. One a model, and one of all where there are several."""
-    names = [model.name for model in models(config)]
+    """The figures, by name: the cards that each shows. One a model, and one of all where there are several."""
+    names = list(by_card(config))
     alone = {name: [name] for name in names}
-    return {**alone, BESIDE.join(names): names} if len(names) > 1 else alone
+    together = BESIDE.join(model.name for model in models(config)) + _on(config)
+    return {**alone, together: names} if len(names) > 1 else alone
 
 
 def faults(config: Config) -> Iterator[str]:
-    """A line for each argument of the card that cannot be meant, or names nothing that is there."""
+    """A line for each argument of the card that cannot be meant, or names nothing that can be measured."""
     found = models(config)
     for key, sources in (("model", found), ("text", [text(config)])):
         for source in sources:
             yield from _faults_of(key, source)
     if config["model"] is not None and not found:
         yield f"model = {config['model']!r} names no model; give a directory, a name of the configuration, or a hub id"
+    elif found and not all(_parts(config)):
+        yield f"model = {config['model']!r} has nothing before or after a comma; remove the comma, and blanks beside it"
     if len(found) > MOST_BESIDE:
         yield f"model names {len(found)} models; a page has room for {MOST_BESIDE} side by side, so ask in several runs"
     for name, count in Counter(model.name for model in found).items():
         if count > 1:
             same = " and ".join(repr(model.given) for model in found if model.name == name)
-            yield f"model = {same} would share the name {name!r}; rename a directory, or draw a card of each alone"
+            yield f"model = {same} would share the name {name!r}; {OTHER_NAME}"
+    if found:
+        yield from _overwritten(config)
+
+
+def faults_of_directory(place: str | Path) -> Iterator[str]:
+    """A line for each thing for which the model in a directory cannot be measured, as far as its files tell."""
+    directory, place = Path(place), f"model directory {place}"
+    try:
+        described = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        yield f"{place} lacks config.json; save the model there with save_pretrained"
+        return
+    except ValueError as error:
+        yield f"{place} has a config.json that cannot be read ({error}); save the model there again"
+        return
+    if fault := _no_decoder(described):
+        yield f"{place} holds {fault}; the card needs a decoder that predicts the next token"
+        return
+    if not any(directory.glob("*.safetensors")):
+        yield (
+            f"{place} has no weights as *.safetensors, and no others are read; save the model there again with "
+            "save_pretrained, which writes them"
+        )
+    if not (directory / "tokenizer.json").is_file():
+        yield (
+            f"{place} lacks tokenizer.json, the file of a fast tokenizer; save that of its model there: "
+            f"AutoTokenizer.from_pretrained(...).save_pretrained({str(directory)!r})"
+        )
 
 
 def stamp(files: Iterable[Path]) -> list[tuple[str, int, int]]:
@@ -92,8 +158,8 @@ def stamp(files: Iterable[Path]) -> list[tuple[str, int, int]]:
 
 
 def files_of_model(directory: Path) -> list[Path]:
-    """The files of a model's directory; what stands in folders below it is no part of the model."""
-    return sorted(file for file in directory.iterdir() if file.is_file())
+    """The files of a model in its directory: notes beside them are no part of it, nor is what stands in folders."""
+    return sorted(file for pattern in MODEL for file in directory.glob(pattern) if file.is_file())
 
 
 def files_of_text(path: Path) -> list[Path]:
@@ -104,16 +170,36 @@ def files_of_text(path: Path) -> list[Path]:
     return [file for file in files if file.suffix in TEXTS] or files
 
 
-def _source(given: str, configured: list[str]) -> Source:
+def _parts(config: Config) -> list[str]:
+    return [part.strip() for part in (config["model"] or "").split(",")]
+
+
+def _on(config: Config) -> str:
+    on = text(config)
+    return "" if on.given == TEXT else f"{ON}{on.name}"
+
+
+def _source(given: str, configured: list[str], name: Callable[[Path], str]) -> Source:
     if given.startswith(("/", ".", "~")):
-        return Source(_name(Path(given).expanduser().resolve()), given, "path")
+        return Source(name(_whole(given)), given, "path")
     if given in configured:
         return Source(given, given, "configured")
-    return Source(_safe(given.rsplit("/", 1)[-1]), given, "hub")
+    last = _safe(given.rsplit("/", 1)[-1])
+    return Source(_safe(given) if last in configured else last, given, "hub")
+
+
+def _whole(given: str) -> Path:
+    """The path without dots, from the root on. Links are kept: the name of a link is a name that was chosen."""
+    return Path(os.path.abspath(Path(given).expanduser()))
 
 
 def _name(path: Path) -> str:
-    return _safe(path.stem if path.suffix in TEXTS else path.name)
+    return _safe(path.name)
+
+
+def _name_of_text(path: Path) -> str:
+    """With the ending of a file, since `a.txt` and `a.jsonl` are two texts."""
+    return _safe(f"{path.stem}-{path.suffix[1:]}" if path.suffix in TEXTS else path.name)
 
 
 def _safe(name: str) -> str:
@@ -121,16 +207,76 @@ def _safe(name: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "unnamed"
 
 
+def _overwritten(config: Config) -> Iterator[str]:
+    """A line for each result of another model or text that would be overwritten, since it has the same name."""
+    on = text(config)
+    named = [("model", model, f"results/card/{card}", "/model.json") for card, model in by_card(config).items()]
+    if on.kind != "configured":
+        named.append(("text", on, f"results/texts/{on.name}", ".json"))
+    for key, source, place, ending in named:
+        recorded = _recorded(Path(f"{place}{ending}"))
+        if recorded is not None and not _is(source, recorded, config):
+            yield (
+                f"{key} = {source.given!r} would take the place of {recorded!r} in {place}; {OTHER_NAME}, or remove "
+                f"{place}{'*' if ending == '.json' else ''}"
+            )
+
+
+def _recorded(record: Path) -> str | None:
+    """The source in the record of a model or text; None where there is none."""
+    try:
+        found: str | None = json.loads(record.read_text(encoding="utf-8")).get("source")
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def _is(source: Source, recorded: str, config: Config) -> bool:
+    """Whether a record is of that source; a path may have been typed in another way."""
+    if source.kind == "configured":
+        own = f"./results/models/{source.given}/"
+        return recorded.startswith(own) or (source.given in config["hub_models"] and not is_directory(recorded))
+    if source.kind == "hub" or not is_directory(recorded):
+        return recorded == source.place
+    return any(of(recorded) == of(source.place) for of in (os.path.abspath, os.path.realpath))
+
+
+def _no_decoder(described: Mapping[str, Any]) -> str:
+    """What a model is that predicts no next token, by its config.json; nothing of a decoder, or of an unnamed class."""
+    names = described.get("architectures") or []
+    kind = described.get("model_type")
+    if described.get("is_encoder_decoder"):
+        return f"{_a(names[0] if names else str(kind))}, an encoder with a decoder"
+    if not names or any(name.endswith(WITH_HEAD) for name in names):
+        return ""
+    if kind in ENCODERS or any("MaskedLM" in name for name in names):
+        return f"{_a(names[0])}, an encoder"
+    return _a(names[0]) if any(re.search(r"[a-z0-9]For[A-Z]", name) for name in names) else ""
+
+
+def _a(name: str) -> str:
+    return f"{'an' if name[:1] in 'AEIO' else 'a'} {name}"
+
+
 def _faults_of(key: str, source: Source) -> Iterator[str]:
-    """A line where an argument names something that is not there, or that is no name at all."""
+    """A line where an argument names something that is not there, that is no name at all, or that cannot be used."""
     wanted = "a directory" if key == "model" else "a directory or a file of the kinds .txt or .jsonl"
     if source.kind == "path":
         if not source.path.exists():
             yield f"{key} = {source.given!r} is not there, seen from {Path.cwd()}; give {wanted} that is"
         elif source.path.is_file() and (key == "model" or source.path.suffix not in TEXTS):
             yield f"{key} = {source.given!r} is a file; give {wanted} in its place"
+        elif key == "model":
+            yield from faults_of_directory(source.place)
+        elif source.path.is_dir() and not any(file.suffix in (*TEXTS, *DATA) for file in files_of_text(source.path)):
+            yield (
+                f"{key} = {source.given!r} holds no file of the kinds .txt or .jsonl, and no data set such as .parquet "
+                "or .csv; put the text there as such"
+            )
     elif source.kind == "hub" and Path(source.given).exists():
         yield f"{key} = {source.given!r} is here, but {wanted} starts with / or a dot; give ./{source.given}"
+    elif source.kind == "hub" and key == "text" and Path(source.given).suffix in (*TEXTS, *DATA):
+        yield f"{key} = {source.given!r} is not there; a file starts with / or a dot"
     elif source.kind == "hub" and not _HUB_ID.fullmatch(source.given):
         yield (
             f"{key} = {source.given!r} is no id of the hub, and no name of the configuration; "

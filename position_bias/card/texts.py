@@ -1,7 +1,7 @@
 """The text that a card is measured on, where it is no data set of the configuration; and the prompts cut from it."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,13 @@ def documents(path: Path) -> Iterator[str]:
     for file in files:
         yield from _of_file(file)
     if not files:
-        yield from tokens.texts(path, "train", column=COLUMN)
+        try:
+            yield from tokens.texts(path, "train", column=COLUMN)
+        except InputError as error:
+            raise InputError(
+                f"text {path} has no file of the kinds .txt or .jsonl, so that it was read as a data set, without "
+                f"success: {error}. Put the text there as .txt, or as .jsonl with the key {COLUMN!r} in every line"
+            ) from error
 
 
 def up_to(characters: int, texts: Iterable[str]) -> Iterator[str]:
@@ -66,12 +72,21 @@ def prompts(
         first = np.tile(np.asarray(before, dtype=np.int64), (len(order), 1))
         found[n] = np.hstack([first, np.stack([windows[place] for place in order])])
     if not found:
-        had = ", ".join(f"{count} of {n} tokens" for n, count in counts.items())
         raise InputError(
-            f"the text has too few prompts ({had or 'none'}), of which {LEAST} are needed; give more text or longer "
-            "documents (text=), or lower card.lengths"
+            f"the text gives {_had(counts)}; at least {LEAST} of one length are needed. Give more or longer documents "
+            "(text=), or lower card.lengths"
         )
     return found
+
+
+def _had(counts: Mapping[int, int]) -> str:
+    """For example: 1 prompt of 64 tokens and 0 of 256."""
+    if not counts:
+        return "no prompts"
+    (n, count), *others = counts.items()
+    said = [f"{count} {'prompt' if count == 1 else 'prompts'} of {n} tokens"]
+    said += [f"{count} of {n}" for n, count in others]
+    return " and ".join([", ".join(said[:-1]), said[-1]] if others else said)
 
 
 def _of_file(path: Path) -> Iterator[str]:

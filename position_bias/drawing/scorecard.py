@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from position_bias.drawing.looks import REFERENCE, legend, wrapped
 from position_bias.drawing.looks import VERDICTS as LOOKS
 from position_bias.drawing.style import PAGE
-from position_bias.verdicts.scorecard import HEADINGS, VERDICTS, as_stated
+from position_bias.verdicts.scorecard import VERDICTS, as_stated, headings
 
 LINE = 0.125  # inches from one line to the next
 COLUMNS = 4  # of the overview, at most
@@ -25,7 +25,7 @@ COUNTED = VERDICTS[:3]  # rows that hold, fail and are open
 STATED = 6.0  # inches of a column with the whole statements
 TOLD = (
     "filled: settled; hollow: seen at a smaller scale than the claim is about; "
-    "numbers: rows of checks that hold/fail/are not separable"
+    "numbers: comparisons that hold/fail/are not separable"
 )
 
 
@@ -60,17 +60,18 @@ Lines = list[tuple[str, Mapping[str, Any] | None]]  # what stands in each, and t
 
 def _lines(claims: pd.DataFrame, told: pd.Series, width: float) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
     """What stands below the name of a paper: headings, and claims wrapped to the width of their column."""
-    for whose, of_whose in claims.groupby("whose", sort=False):
-        for words in wrapped(HEADINGS[str(whose)], width):
+    for heading, below in claims.groupby(headings(claims), sort=False):
+        for words in wrapped(str(heading), width):
             yield words, None
-        for claim, text in zip(of_whose.to_dict("records"), told[of_whose.index], strict=True):
+        for claim, text in zip(below.to_dict("records"), told[below.index], strict=True):
             first, *others = wrapped(text, width - TEXT - NUMBERS)
             yield first, {str(name): value for name, value in claim.items()}
             yield from ((f"\N{EM SPACE}{words}", {}) for words in others)
 
 
 def _heading(paper: str, claims: pd.DataFrame) -> str:
-    return f"{paper}: {int(claims['settled'].astype(bool).sum())} of {len(claims)} settled"
+    counted = claims[~claims["doubted"].astype(bool)]
+    return f"{paper}: {int(counted['settled'].astype(bool).sum())} of {len(counted)} settled"
 
 
 def _height(column: Mapping[str, Lines]) -> float:

@@ -1,10 +1,11 @@
-"""This module reads tables of long trainings that evidence/ keeps, as the checks of trained networks take them."""
+"""This module reads networks as the checks take them: of this run, and of evidence/, after long training."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from position_bias.emergence import gaps
 from position_bias.emergence.checks import VALUES, Measured, checks
 from position_bias.emergence.gaps import CONFIGURATION
 from position_bias.running import artifacts
@@ -35,6 +36,15 @@ def trained(groups: Iterable[str | Path], threshold: float) -> dict[str, Measure
         str(scale): Measured.of(*(table[table["scale"] == scale].drop(columns="scale") for table in tables.values()))
         for scale in dict.fromkeys(tables["curves"]["scale"])
     }
+
+
+def of_run(curves: Sequence[str | Path], sinks: Sequence[str | Path], threshold: float) -> Measured:
+    """Return the networks that this run trained, from their tables at these paths; sinks at one threshold.
+
+    Tests are those that figures show. Raises InputError where a table cannot be used.
+    """
+    tests, found = gaps.of_training_omega(gaps.read(curves)), gaps.of_training_omega(gaps.read_sinks(sinks))
+    return Measured.of(gaps.curves(tests), gaps.by_position(tests), found[found["tau"] == threshold])
 
 
 def judged(trained: Measured, seen: pd.DataFrame, scale: str, level: float) -> pd.DataFrame:

@@ -32,8 +32,9 @@ def read_schema(folder: Path) -> dict[str, Any]:
     """Read the schema that the files of `folder` make together, one for each part of the project.
 
     Each has some of the sections (`properties`), all of which a configuration must have, and the parts that these refer
-    to (`$defs`). `moved` lists old keys with the new ones; JSON Schema itself takes no notice of it. Raises ValueError
-    where two files have the same name.
+    to (`$defs`). `moved` lists old keys with the new ones, and `elsewhere`, at a section, names that people look for
+    there with the keys that they mean; JSON Schema itself takes no notice of either. Raises ValueError where two files
+    have the same name.
     """
     schema: dict[str, Any] = {"$defs": {}, "properties": {}, "moved": {}}
     for path in sorted(folder.glob("*.yaml")):
@@ -60,7 +61,7 @@ def check(config: Config, schema: Mapping[str, Any], *faults: Callable[[Config],
         raise InputError(f"config: {'; '.join(moved)}; change what sets {'it' if len(moved) == 1 else 'them'}")
     errors = sorted(Validator(schema).iter_errors(config), key=lambda error: list(map(str, error.path)))
     for error in errors:
-        raise InputError(f"config: {_describe(error, schema)}")
+        raise InputError(f"config: {_describe(error, schema, config)}")
     for find in faults:
         for fault in find(config):
             raise InputError(f"config: {fault}")
@@ -112,14 +113,15 @@ def _number(text: str) -> int | float | str:
     return text
 
 
-def _describe(error: Fault, schema: Mapping[str, Any]) -> str:
+def _describe(error: Fault, schema: Mapping[str, Any], config: Config) -> str:
     key = ".".join(map(str, error.absolute_path))
     if error.validator == "additionalProperties":
         return _unknown_key(key, error)
     if error.validator == "required":
         missing = next(name for name in error.validator_value if name not in error.instance)
-        where = "" if _below_a_name(schema, error.absolute_path) else " (config.yaml has the default)"
-        return f"{_join(key, missing)} is missing; add it{where}"
+        named = _below_a_name(schema, error.absolute_path)
+        remedy = f"add it{_misspelt(error, config)}" if named else "add it (config.yaml has the default)"
+        return f"{_join(key, missing)} is missing; {remedy}"
     if "propertyNames" in error.absolute_schema_path:
         return f"{key or 'the configuration'} has the name {error.instance!r}, which {_fault(error)}"
     about = _description(schema, error.absolute_path)
@@ -152,6 +154,17 @@ def _below_a_name(schema: Mapping[str, Any], path: Iterable[str | int]) -> bool:
     return False
 
 
+def _misspelt(error: Fault, config: Config) -> str:
+    """A question, where the name that the user gave to something incomplete is close to another one beside it."""
+    *path, name = error.absolute_path
+    beside: Any = config
+    for key in path:
+        beside = beside[key]
+    others = [other for other in beside if other != name] if isinstance(beside, Mapping) else []
+    near = get_close_matches(str(name), others, n=1)
+    return f", or did you mean {near[0]!r}?" if near else ""
+
+
 def _description(schema: Mapping[str, Any], path: Iterable[str | int]) -> str:
     """What the schema says of the key at `path`; of an item of a list that it says nothing of, what of the list."""
     node, description = dict(schema), ""
@@ -166,6 +179,8 @@ def _unknown_key(key: str, error: Fault) -> str:
     unknown = next(name for name in error.instance if name not in known)
     near = get_close_matches(str(unknown), known, n=1)
     remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"
+    if other := error.schema.get("elsewhere", {}).get(unknown):
+        remedy = f"that is {other}"
     return f"{_join(key, unknown)} = {error.instance[unknown]!r} is not a key of the configuration; {remedy}"
 
 
@@ -183,7 +198,9 @@ def _fault(error: Fault) -> str:
                 "integer": "a whole number",
                 "number": "a finite number",
             }
-            return f"is of the wrong type; give {wanted.get(limit, f'a {limit}')}"
+            cut = limit == "object" and isinstance(error.instance, str) and error.instance.startswith("{")
+            quotes = " (put it in quotes)" if cut else ""  # without them the shell splits it
+            return f"is of the wrong type; give {wanted.get(limit, f'a {limit}')}{quotes}"
         case "enum":
             return f"is not known; use one of {', '.join(map(str, limit))}"
         case "minimum":

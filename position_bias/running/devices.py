@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -17,6 +17,12 @@ from position_bias.running import runtime
 from position_bias.running.runtime import InputError, log
 
 Request = Literal["auto", "cpu", "cuda"]  # what the configuration may say
+
+
+def requested(config: Mapping[str, Any], stage: str) -> Request:
+    """What the configuration says of a stage: its own entry of `devices`, or else `device`."""
+    found: Request = config["devices"].get(stage, config["device"])
+    return found
 
 
 def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:

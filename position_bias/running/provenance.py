@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def record(config: Mapping[str, Any], project: Path, benchmarks: Path) -> dict[s
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "code": code(project),
         "versions": versions(),
-        "machine": machine(config["device"]),
+        "machine": machine(config["device"], config["devices"].values()),
         "seeds": dict(seeds(config)),
         "float32 products": multiplied(benchmarks.parent),
         "stages": stages(benchmarks),
@@ -90,14 +90,14 @@ def _version(package: str) -> str | None:
         return None
 
 
-def machine(device: devices.Request) -> dict[str, Any]:
-    """Tell system, processor and number of cores, and the GPUs that a run with this `device` setting uses."""
+def machine(device: devices.Request, of_stages: Iterable[devices.Request] = ()) -> dict[str, Any]:
+    """Tell system, processor and number of cores, and the GPUs that a run uses by `device` or by that of a stage."""
     return {
         "system": platform.platform(),
         "processor": processor(),
         "cores": os.cpu_count(),
         "device": device,
-        "gpus": devices.gpu_names() if devices.uses_gpu(device) else [],
+        "gpus": devices.gpu_names() if any(map(devices.uses_gpu, (device, *of_stages))) else [],
     }
 
 

@@ -17,19 +17,22 @@ def job(
     threads: int,
     kind: str,
     *path: str,
+    stage: str | None = None,
     gpus: int = 1,
     granted: int | None = None,
     narrow: bool = False,
 ) -> Iterator[Place]:
     """Run one job as `runtime.job` does, computing as `devices.computing` says, with a place to go on from.
 
-    Of `config` it reads what decides no number: `device`, and the entry `kind` of `checkpoint_every`. The folder of the
-    place is checkpoints/`kind`/`path`. It goes once the job has ended well; a job that fails or is killed leaves it.
+    Of `config` it reads what decides no number: the device of `stage`, which is `kind` where none is named, and the
+    entry `kind` of `checkpoint_every`. The folder of the place is checkpoints/`kind`/`path`. It goes once the job has
+    ended well; a job that fails or is killed leaves it.
     """
     folder = Path("checkpoints", kind, *path)
+    requested = devices.requested(config, stage or kind)
     with (
         runtime.job(log_file),
-        devices.computing(config["device"], threads, gpus, granted, narrow=narrow) as device,
+        devices.computing(requested, threads, gpus, granted, narrow=narrow) as device,
     ):
         yield Place(folder, config["checkpoint_every"][kind], device)
         if folder.exists():

@@ -29,12 +29,11 @@ def similarity(measurements: Iterable[tuple[Labels, Values]]) -> pd.DataFrame:
     `value` averages the heads of a layer, or all layers and heads; `outside` is the mean share of entries out of the
     histogram's range. Region `between` is 1 - Jensen-Shannon divergence of the two regions' histograms.
     """
-    return pd.DataFrame(
-        {**_labels(labels), **row}
-        for labels, content in measurements
-        for way in WAYS
-        for row in _similarity_rows(content, way)
-    )
+    rows: list[dict[str, object]] = []
+    for labels, content in measurements:
+        rows += [{**_labels(labels), **row} for way in WAYS for row in _similarity_rows(content, way)]
+        del content  # before the next one is read: each may take gigabytes
+    return pd.DataFrame(rows)
 
 
 def _similarity_rows(content: Values, way: str) -> Iterator[dict[str, object]]:

@@ -5,6 +5,7 @@ fewer entries m than bins cannot reach 0: its similarity is at least 1 - log m /
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from scipy.special import entr, rel_entr
 from position_bias.attention import Array
 
 Counts = npt.NDArray[np.int64]
+Values = npt.NDArray[np.floating[Any]]  # in the precision in which they were measured
 
 BINS = 199
 QUANTILES = (0.005, 0.995)  # of all layers and heads together: what the bins span
@@ -58,7 +60,8 @@ def similarities(content: npt.ArrayLike, way: str = "causal") -> Similarity:
     edges = bin_edges(content, choice.causal)
     below = np.tril_indices(content.shape[-1], -1)
     layers = []
-    for heads in content:  # one layer at a time bounds the memory of the bin numbers
+    for layer in content:  # one at a time bounds the memory of what is in double precision, and of the bin numbers
+        heads = layer.astype(np.float64)
         counted = [histogram(region, edges, choice.clip) for region in (_diagonal(heads), heads[:, *below])]
         p, q = (_probabilities(counts, choice.smoothing) for counts, _ in counted)
         outside = [share for _, share in counted]
@@ -66,15 +69,26 @@ def similarities(content: npt.ArrayLike, way: str = "causal") -> Similarity:
     return Similarity(*np.array(layers).swapaxes(0, 1))
 
 
-def bin_edges(content: Array, causal: bool) -> Array:
+def bin_edges(content: Values, causal: bool) -> Array:
     """Return the BINS + 1 edges that a model's layers and heads share, from logits `[L, H, n, n]`.
 
     They are evenly spaced between QUANTILES of the entries j <= i, or of all entries where not `causal`.
     """
     n = content.shape[-1]
-    entries = content[..., *np.tril_indices(n)] if causal else content
-    low, high = np.quantile(entries, QUANTILES)
+    entries = content[..., *np.tril_indices(n)] if causal else content.copy()
+    low, high = _quantiles(entries.ravel())
     return np.linspace(low, high, BINS + 1)
+
+
+def _quantiles(entries: Values) -> Array:
+    """QUANTILES as np.quantile has them in double precision, without a copy of the entries, whose order is lost."""
+    place = np.array(QUANTILES) * (len(entries) - 1)
+    lower = np.floor(place).astype(int)
+    upper = np.minimum(lower + 1, len(entries) - 1)
+    entries.partition(np.unique([lower, upper]))
+    low, high = entries[lower].astype(np.float64), entries[upper].astype(np.float64)
+    share = place - lower
+    return np.where(share < 0.5, low + (high - low) * share, high - (high - low) * (1 - share))
 
 
 def histogram(values: Array, edges: Array, clip: bool) -> tuple[Counts, Array]:
@@ -111,8 +125,9 @@ def _diagonal(heads: Array) -> Array:
     return np.diagonal(heads, axis1=-2, axis2=-1)
 
 
-def _checked(content: npt.ArrayLike) -> Array:
-    checked = np.asarray(content, np.float64)
+def _checked(content: npt.ArrayLike) -> Values:
+    given = np.asarray(content)
+    checked = given if np.issubdtype(given.dtype, np.floating) else given.astype(np.float64)
     if checked.ndim != 4 or checked.shape[-1] != checked.shape[-2] or checked.shape[-1] < 2 or checked.size == 0:
         raise ValueError(f"content has shape {checked.shape}: expected [layers, heads, n, n] with n at least 2")
     return checked

@@ -15,6 +15,7 @@ WHOSE = (
     OURS,
 )  # read in the paper's text; known only from what others write of it; added by us
 TRUTH = {"true": True, "false": False}
+AND = " and "  # between several values of one cell
 NOTHING = "nothing"
 NEEDS = (NOTHING, "iterations", "prompts", "pretrained models", "lengths")  # what a claim can speak about
 SCALES = ("test", "laptop", "longer", "paper")  # of rows of checks, the smallest first
@@ -34,7 +35,7 @@ class Claim:
         str  # of NEEDS, joined by " and ": what of the paper's scale its statement is about; nothing: any scale will do
     )
     table: str  # of checks, below results/tables/: structural/checks
-    shown: str  # the figure or table that shows it, a target of the workflow
+    shown: str  # the figures or tables that show it, targets of the workflow, joined by " and "
     published: str = ""  # id of what the paper prints for it, in published/values.csv
     ranges: bool = False  # low and high are a range over settings or layers, and no interval: it is not widened
     doubted: bool = False  # the source that it is known from may have doubted it, so that nobody is held to it
@@ -69,6 +70,11 @@ def papers(claims: Iterable[Claim]) -> list[str]:
     return list(dict.fromkeys(claim.paper for claim in claims))
 
 
+def shows(shown: str, target: str) -> bool:
+    """Whether a figure or table is one of those that `Claim.shown` names."""
+    return target in shown.split(AND)
+
+
 def tables(claims: Iterable[Claim]) -> list[str]:
     """The tables of checks whose rows speak of the claims, each once."""
     return list(dict.fromkeys(claim.table for claim in claims))
@@ -82,7 +88,7 @@ def _claim(path: str | Path, number: int, cells: list[str]) -> Claim:
         raise InputError(f"row {number} of {path} has nothing in column {', '.join(empty)}")
     known_values = {"whose": WHOSE, "needs": NEEDS, "ranges": tuple(TRUTH), "doubted": tuple(TRUTH)}
     for column, known in known_values.items():
-        for value in row[column].split(" and "):
+        for value in row[column].split(AND):
             if value not in known:
                 raise InputError(f"claim {row['id']} in {path} has {column} {value}; use one of: {', '.join(known)}")
     return Claim(**row | {column: TRUTH[row[column]] for column in ("ranges", "doubted")})

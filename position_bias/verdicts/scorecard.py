@@ -9,7 +9,8 @@ stay visible. A verdict is settled where all rows that speak are of the scale th
 or where a row of that scale fails. Any other verdict is only seen at a smaller scale, whether it would hold or fail.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -141,6 +142,24 @@ def as_stated(table: pd.DataFrame) -> pd.Series:
 HEADINGS = dict(
     zip(WHOSE, ("claims of the papers", "claims known from secondary sources", "claims that we add"), strict=True)
 )
+NOT_COUNTED = "claims that are not counted"
+INTRODUCTION = """# Scorecard
+
+One line for each claim. *Measured* is the comparison that decides: of those with the verdict of the claim, the one that
+agrees least with what is predicted. It has the value, its interval, what is predicted of it, and n, which counts
+prompts, seeds or single comparisons. A value decides nothing while its interval reaches into the margin around the
+bound. The interval is widened for the number of comparisons that are judged together, so it is wider than in the
+replication report, which gives the interval of the single comparison.
+
+A verdict is *settled* unless it says *at a smaller scale*: then the claim is about larger models, more prompts or
+longer training than these data have. Where a claim has data at several scales, brackets give the verdict at each:
+`laptop` is the default run, `paper` has the paper's number of iterations, `longer` lies between them. The file
+`scorecard.csv` beside this page has the same as data, and how many comparisons hold, fail and are not separable."""
+
+
+def headings(table: pd.DataFrame) -> pd.Series:
+    """The heading that each claim of a scorecard stands under."""
+    return table["whose"].map(HEADINGS).where(~table["doubted"].astype(bool), NOT_COUNTED)
 
 
 def counts(table: pd.DataFrame) -> list[str]:
@@ -158,9 +177,30 @@ def counts(table: pd.DataFrame) -> list[str]:
         ]
         if len(of_whose):
             sentences.append(f"Of {len(of_whose)} {heading}, {'; '.join(parts)}.")
-    if doubted := int(table["doubted"].astype(bool).sum()):
+    if doubted := _doubted(table):
         sentences.append(f"Not counted: {doubted} whose source may not say what the paper says.")
     return sentences
+
+
+def tally(table: pd.DataFrame) -> str:
+    """The same counts as a table in Markdown, and a sentence for what is not counted."""
+    smaller = _smaller(table)
+    columns = ["", "claims", "settled: hold", "fail", "not separable", "at a smaller scale: hold", "fail"]
+    columns += ["not separable", "no data"]
+    lines = [columns, ["---"] * len(columns)]
+    for heading in HEADINGS.values():
+        of_kind = headings(table) == heading
+        settled = table["verdict"][of_kind & table["settled"].astype(bool)]
+        seen = table["verdict"][of_kind & smaller]
+        found = [int((part == verdict).sum()) for part in (settled, seen) for verdict in VERDICTS[:-1]]
+        every = int(of_kind.sum())
+        lines.append([heading, *map(str, (every, *found, every - sum(found)))])
+    written = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return f"{written}\n\nNot counted: {_doubted(table)} whose source may not say what the paper says.\n"
+
+
+def _doubted(table: pd.DataFrame) -> int:
+    return int(table["doubted"].astype(bool).sum())
 
 
 def _are(number: int) -> str:
@@ -191,35 +231,44 @@ def _smaller(table: pd.DataFrame) -> pd.Series:
 def short(table: pd.DataFrame) -> str:
     """Write the scorecard for a terminal: how many claims are settled, then a line a claim, in brackets if not."""
     lines = ["Verdicts in brackets are seen at a smaller scale than the claim is about.", "", *counts(table)]
-    for (paper, whose), claims in table.groupby(["paper", "whose"], sort=False):
+    for (paper, heading), claims in table.groupby(["paper", headings(table)], sort=False):
         marked = claims["verdict"].where(~_smaller(claims), "(" + claims["verdict"] + ")")
         width = max(map(len, marked))
         rows = zip(marked, claims["item"], as_stated(claims), strict=True)
         lines += [
             "",
-            f"{paper}: {HEADINGS[str(whose)]}",
+            f"{paper}: {heading}",
             *(f"  {verdict:{width}}  {item}: {statement}" for verdict, item, statement in rows),
         ]
     return "\n".join(lines) + "\n"
 
 
+def page(table: pd.DataFrame) -> str:
+    """The scorecard for people, in Markdown."""
+    return f"{INTRODUCTION}\n\n{readable(table).to_markdown(index=False, floatfmt='.4g')}\n"
+
+
 def readable(table: pd.DataFrame) -> pd.DataFrame:
     """Write the scorecard for people: claim, verdict, what was measured, who says so, and where the finding is told."""
     marked = table["verdict"].where(~_smaller(table), table["verdict"] + ", at a smaller scale")
-    by_scale = (" (" + table["by scale"] + ")").where(table["verdict"] != UNTESTABLE, "")
-    intervals = zip(table["measured"], table["low"], table["high"], table["n"], table["quantity"], strict=True)
+    by_scale = [f" ({scales})" if ";" in scales else "" for scales in table["by scale"]]
     return pd.DataFrame(
         {
             "claim": table["item"] + ": " + as_stated(table),
             "verdict": marked + by_scale,
-            "measured": [
-                f"{measured:.3g} [{low:.3g}, {high:.3g}], n = {n}: {quantity}"
-                for measured, low, high, n, quantity in intervals
-            ],
+            "measured": [_measured(row) for row in table.to_dict("records")],
             "source": table["paper"] + ", " + table["whose"],
             "finding": [f"[{claim}](deviations.md#{claim})" for claim in table["claim"]],
         }
     )
+
+
+def _measured(row: Mapping[Hashable, Any]) -> str:
+    """The value that decides a claim, its interval, what is predicted of it, and what it is."""
+    margin = f", margin {row['margin']:.3g}" if row["margin"] else ""
+    predicted = f"predicted {row['relation']} {row['bound']:.3g}{margin}"
+    interval = f"[{row['low']:.3g}, {row['high']:.3g}]"
+    return f"{row['measured']:.3g} {interval} ({predicted}), n = {row['n']}: {row['quantity']}"
 
 
 def _judged(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level: float) -> dict[str, object]:

@@ -1,6 +1,6 @@
 # Which files the rules of the position card read, worked out from its arguments.
 
-CARD_MODELS = {model.name: model for model in of_card.models(config)}
+CARD_MODELS = of_card.by_card(config)
 CARD_TEXT = of_card.text(config)
 CARDS = of_card.cards(config)
 CARD_GB = 1e3  # megabytes
@@ -65,6 +65,27 @@ def card_tables(table):
     """A table of every model that a figure shows."""
     return lambda wildcards: [
         f"results/card/{name}/{table}.csv" for name in CARDS[wildcards.card]
+    ]
+
+
+def card_title(wildcards):
+    """What the page of a card is of, in words."""
+    return f"{CARD_MODELS[wildcards.card].shown} on {CARD_TEXT.shown}"
+
+
+def card_models(wildcards):
+    """How a figure calls its models."""
+    return [CARD_MODELS[name].name for name in CARDS[wildcards.card]]
+
+
+def cards_made(workflow):
+    """Where to look, a line for each figure, once the run of `card` has ended."""
+    if not any(job.rule.name == "card" for job in workflow.dag.jobs):
+        return []
+    return [
+        f"Read {' and '.join(f'results/card/{name}/card.md' for name in names)}; "
+        f"the figure is figures/card/{card}.png"
+        for card, names in CARDS.items()
     ]
 
 

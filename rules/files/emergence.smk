@@ -1,5 +1,7 @@
 # Which files the rules of emergence read, worked out from the configuration.
 
+import csv
+
 from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_MAPS, OF_SINKS
 
 EMERGENCE = config["emergence"]
@@ -12,6 +14,7 @@ SHALLOW = 2  # layers of every study but those of depth
 EMERGENCE_STUDIES = dict.fromkeys(
     [*BY_DEPTH.values(), *BY_BIAS.values(), *OF_SINKS.values(), ("isotropic", "plain")]
 )
+EVIDENCE_GROUPS = sorted({str(Path(path).parent) for path in kept("emergence/*/*.csv")})
 EVIDENCE_SINKS = [  # of the studies that figures show the sinks of
     study
     for study in EVIDENCE["emergence"]
@@ -89,6 +92,46 @@ def emergence_shown(figures, files, drawn=emergence_figures):
         return files((vocabulary, study))
 
     return found
+
+
+def at_both_scales():
+    """The studies of this run, a short one, that evidence/ has networks of after the paper's training, at some depth."""
+    kept = []
+    for path in sorted((ROOT / "evidence/emergence").glob("*/runs.csv")):
+        with path.open(encoding="utf-8", newline="") as table:
+            kept += [row for row in csv.DictReader(table) if row["scale"] == "paper"]
+    if config["scale"] == "paper":
+        return []
+    return list(
+        dict.fromkeys(
+            (row["vocabulary"], row["study"])
+            for row in kept
+            if row["study"] in EMERGENCE["networks"]
+            and set(row["networks"].split()) & set(EMERGENCE["networks"][row["study"]])
+            and int(row["depth"]) in emergence_depths(row["vocabulary"], row["study"])
+        )
+    )
+
+
+def emergence_scales(files):
+    """Input of the figures of both scales. Without a network that is there at both, asking for them is an error."""
+
+    def found(_):
+        if not (studies := at_both_scales()):
+            sys.exit(
+                "error: config: emergence.networks names no network that evidence/emergence/ has after the paper's "
+                "training and this run trains for less; add one, such as causal/none of plain"
+            )
+        return files(*studies)
+
+    return found
+
+
+def emergence_sinks(*shown):
+    """The attention sinks of the shallow networks of those studies that figures show the sinks of."""
+    return emergence_shallow(
+        "sinks.parquet", *(pair for pair in shown if pair in OF_SINKS.values())
+    )
 
 
 def evidence_emergence(file, studies=EVIDENCE["emergence"]):

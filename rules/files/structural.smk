@@ -37,3 +37,8 @@ def evidence_rungs(path):
     return across_models(
         path.replace("{dataset}", PRIMARY), EVIDENCE["structural"], STEPS
     )
+
+
+def table5_memory(files):
+    """Megabytes for Table 5: twice the mean content logits of the largest measurement, and what every table takes."""
+    return 1000 + 2 * max(os.path.getsize(file) for file in files) // 10**6

@@ -3,15 +3,16 @@ from pathlib import Path
 
 import transformers
 
-from position_bias.card import size, texts
+from position_bias.card import settings, size, texts
 from position_bias.language_models import hub, measured, opening, tokens
 from position_bias.language_models.measure_decoder import measure_decoder
 from position_bias.language_models.passes import Resumption
 from position_bias.running import provenance, resumable, runtime
 
 name, params = snakemake.wildcards.card, snakemake.params
-gpus = {"gpus": params.gpus, "granted": snakemake.resources.gpu}
-with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "measure", "card", name, **gpus) as place:
+computing = {"stage": "card", "gpus": params.gpus, "granted": snakemake.resources.gpu}
+path = ("measure", "card", name)
+with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
     directory = hub.model_directory(snakemake.input.model)
     config = opening.require_decoder(directory)
     tokenizer, before = opening.open_tokenizer(directory)
@@ -33,7 +34,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "measu
     model = opening.open_decoder(directory, spread, precision)
     for n in prompts:
         opening.require_known_tokens(prompts[n], model, directory)
-    run = [hub.stamp(directory), dict(params.items()), spread, transformers.__version__]
+    run = [settings.stamp(settings.files_of_model(directory)), dict(params.items()), spread, transformers.__version__]
     measurements = {
         n: measure_decoder(
             model,

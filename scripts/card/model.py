@@ -1,3 +1,4 @@
+from position_bias.card import settings
 from position_bias.language_models import hub, opening
 from position_bias.language_models.settings import is_directory
 from position_bias.running import runtime
@@ -9,4 +10,6 @@ with runtime.job(snakemake.log[0]):
     hub.fetch_model(source, snakemake.params.revision, None, record)
     directory = hub.model_directory(record)
     opening.require_decoder(directory)
+    for fault in settings.faults_of_directory(directory):
+        raise runtime.InputError(fault)
     opening.open_tokenizer(directory)

@@ -8,19 +8,23 @@ from position_bias.language_models import measured
 from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
-    params, out, name = snakemake.params, snakemake.output, snakemake.wildcards.card
+    params, out, card = snakemake.params, snakemake.output, snakemake.wildcards.card
     lengths, facts = measured.read(snakemake.input.measured)
-    compared = {n: profiles.compare(found, params.bootstrap, params.level, params.seed) for n, found in lengths.items()}
-    of_layers, of_profiles = (
-        pd.concat([tables[place].assign(n=n) for n, tables in compared.items()], ignore_index=True) for place in (0, 1)
-    )
-    artifacts.write_table(out.layers, of_layers)
-    artifacts.write_table(out.profile, of_profiles)
-    artifacts.write_table(out.distances, pd.concat(map(measured.attention_table, lengths.values()), ignore_index=True))
-    longest = max(lengths)
-    layers, _, values = compared[longest]
+    compared = {
+        n: page.Compared(*profiles.compare(found, params.bootstrap, params.level, params.seed))
+        for n, found in lengths.items()
+    }
+
+    def together(tables):
+        counted = (table.assign(n=n, prompts=lengths[n].prompts) for n, table in tables.items())
+        return pd.concat(counted, ignore_index=True)
+
+    artifacts.write_table(out.layers, together({n: tables.layers for n, tables in compared.items()}))
+    artifacts.write_table(out.profile, together({n: tables.profiles for n, tables in compared.items()}))
+    artifacts.write_table(out.distances, together({n: measured.attention_table(found) for n, found in lengths.items()}))
     record = json.loads(Path(snakemake.input.model).read_text(encoding="utf-8"))
     text = json.loads(Path(snakemake.input.text).read_text(encoding="utf-8"))
     sources = {"model": page.origin(record), "text": page.origin(text)}
+    written = page.page(card, params.title, lengths, compared, facts, sources, params.level)
     with runtime.whole_file(out.page) as partial:
-        partial.write_text(page.page(name, lengths, layers, values, facts, sources, params.level), encoding="utf-8")
+        partial.write_text(written, encoding="utf-8")

@@ -1,15 +1,11 @@
 import pandas as pd
 
-from position_bias.emergence import checks, evidence, gaps
+from position_bias.emergence import checks, evidence
 from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     params = snakemake.params
-    tests = gaps.of_training_omega(gaps.read(snakemake.input.curves))
-    sinks = gaps.read_sinks(snakemake.input.sinks)
-    trained = checks.Measured.of(
-        gaps.curves(tests), gaps.by_position(tests), gaps.of_training_omega(sinks[sinks["tau"] == params.threshold])
-    )
+    trained = evidence.of_run(snakemake.input.curves, snakemake.input.sinks, params.threshold)
     kept = evidence.trained(params.evidence, params.threshold)
     seen = artifacts.read_table(snakemake.input.seen, evidence.SEEN)
     tables = [

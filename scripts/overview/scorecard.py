@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pandas as pd
 
 from position_bias.running import artifacts, runtime
@@ -17,6 +15,6 @@ with runtime.job(snakemake.log[0]):
     published = dict(zip(values["id"], values["value"], strict=True))
     table = scorecard.scorecard(claims, checks, published, snakemake.params.level)
     artifacts.write_table(out.csv, table)
-    artifacts.write_table(out.md, scorecard.readable(table))
-    with runtime.whole_file(out.txt) as partial:
-        Path(partial).write_text(scorecard.short(table), encoding="utf-8")
+    for path, text in ((out.md, scorecard.page(table)), (out.txt, scorecard.short(table))):
+        with runtime.whole_file(path) as partial:
+            partial.write_text(text, encoding="utf-8")

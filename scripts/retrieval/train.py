@@ -11,7 +11,7 @@ from position_bias.small_networks.ensemble import Recipe
 
 params, wildcards = snakemake.params, snakemake.wildcards
 path = ("emergence", "retrieval", wildcards.study, f"depth{wildcards.depth}")
-with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path) as place:
+with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, stage="retrieval") as place:
     task, numbers = for_vocabulary("gaussian", params.task), params.training
     setting = Setting(
         recipe=Recipe(params.iterations, numbers["learning_rate"], numbers["weight_decay"]),

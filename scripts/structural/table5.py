@@ -4,8 +4,8 @@ from position_bias.structural import content
 
 def measurements(paths):
     for path in paths:
-        content = artifacts.read_tensors(path, "mean", "diagonal")
-        yield {**artifacts.read_labels(path), "prompts": len(content["diagonal"])}, content["mean"]
+        prompts = len(artifacts.read_tensors(path, "diagonal")["diagonal"])
+        yield {**artifacts.read_labels(path), "prompts": prompts}, artifacts.read_tensors(path, "mean")["mean"]
 
 
 with runtime.job(snakemake.log[0]):

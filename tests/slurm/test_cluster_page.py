@@ -16,7 +16,7 @@ import yaml
 from position_bias.language_models import corpus, families, tokens
 
 PAGE = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
-_, FETCH, FETCH_RELEASED, RUN, _, _, RECOVER, _ = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+_, FETCH, FETCH_RELEASED, _, RUN, _, RECOVER, _ = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 PROMPTS = "results/prompts/toy/mine/n16.safetensors"
 VOCABULARY = 300
 

@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-# As a user types it, but computing on the CPU, since the GPUs are none, and asking SLURM more often
+# As a user types it, but jobs with a GPU compute on the CPU, since the GPUs are none, and SLURM is asked more often
+WITH_GPU = ("train", "measure", "measure_snapshot", "emergence_train", "layernorm_train", "postnorm_train")
 PROFILE = (
-    "--workflow-profile profiles/slurm --config device=cpu "
+    f"--workflow-profile profiles/slurm --config device=cpu --set-resources {' '.join(f'{r}:gpu=1' for r in WITH_GPU)} "
     "--slurm-init-seconds-before-status-checks 2 --seconds-between-status-checks 1 --latency-wait 10"
 )
 TARGETS = (  # every stage from text to figure for one model, and trainings of two other papers

@@ -20,7 +20,16 @@ def used_with(overlay):
 
 
 LONG_RUNS = [used_with(path) for path in sorted((ROOT / "config/evidence").glob("*.yaml"))]
-SHIPPED = [[], ["paper"], ["paper", "paper-available"], ["paper", "first-rung"], ["test"], ["published"], *LONG_RUNS]
+SHIPPED = [
+    [],
+    ["paper"],
+    ["paper", "paper-available"],
+    ["paper", "paper-one-gpu"],
+    ["paper", "first-rung"],
+    ["test"],
+    ["published"],
+    *LONG_RUNS,
+]
 
 
 def overlaid(names):

@@ -27,6 +27,7 @@ LAYERNORM, POSTNORM = (
 STABILITY = pd.read_csv(ROOT / "evidence/postnorm/stability_rates.csv")
 COMPLEMENT = CONFIG["postnorm"]["set_complement"]
 LANGUAGES = CONFIG["postnorm"]["languages"]
+PAGE = (ROOT / "evidence/README.md").read_text()
 
 
 def least(table, by, value):
@@ -74,6 +75,12 @@ def test_twice_the_iterations_fit_better_so_that_the_longer_training_was_kept():
 
 
 # Long runs
+
+
+def test_the_page_names_the_groups_that_have_been_run():
+    (sentence,) = re.findall(r"^Of the groups below, these have been run: (.*?)\. ", PAGE, re.MULTILINE | re.DOTALL)
+    groups = {path.parent.name for path in (ROOT / "evidence").glob("*/*/*runs.csv")}
+    assert set(re.findall(r"`([\w.-]+)`", sentence)) == groups
 
 
 def test_there_are_long_runs():

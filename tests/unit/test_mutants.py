@@ -15,8 +15,9 @@ def test_every_claim_of_theory_that_holds_has_mutants_and_none_that_does_not():
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.claim}: {mutant.words}")
 def test_a_mutant_is_noticed_or_known_not_to_be(mutant):
-    expected = mutant.outcome if mutant.outcome in mutants.NOTICED else "holds"
-    assert mutants.outcome(mutant) == expected
+    """Whether its claim fails or is not separable then may depend on the processor, where simulations decide."""
+    noticed = mutants.outcome(mutant) in mutants.NOTICED
+    assert noticed == (mutant.outcome in mutants.NOTICED)
 
 
 def test_a_mutant_is_listed_once_and_every_outcome_is_of_one():

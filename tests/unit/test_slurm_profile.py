@@ -21,11 +21,55 @@ def test_rules_that_use_another_are_found():
     assert {"structural_draw_fig2", "measure_snapshot", "structural_spearman", "released_draw_fig2"} <= set(JOBS)
 
 
-def test_the_rules_tagged_for_a_gpu_ask_for_one_in_the_partition_of_gpus():
+def asked(fresh, arguments):
+    """What each rule asks for in a plan under the profile: the number of GPUs, and the partition."""
+    printed = fresh.snakemake(f"-n --workflow-profile profiles/slurm {arguments}", CUDA_VISIBLE_DEVICES="")
+    found = {}
+    for rule, said in re.findall(r"^ *rule (\w+):\n(?:(?! *rule ).*\n)*? *resources: (.*)$", printed, re.MULTILINE):
+        resources = dict(part.split("=", 1) for part in said.split(", "))
+        assert not {"gpu_partition", "gpu_model"} & set(resources)
+        found.setdefault(rule, set()).add((int(resources.get("gpu", 0)), resources["slurm_partition"]))
+    return found
+
+
+def test_jobs_with_a_gpu_go_to_the_partition_of_gpus_and_all_others_do_not(fresh):
+    """The machine that plans has no GPU, and `device: auto` leaves it to the machine that computes."""
+    found = asked(fresh, "all sweeps --config devices='{emergence: cpu, retrieval: cpu}'")
     tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
-    one = {name: {"gpu": 1, "slurm_partition": "gpu"} for name in tagged}
-    as_many_as_the_model_needs = {name: {"slurm_partition": "gpu"} for name in ("measure_hub", "card_measure")}
-    assert PROFILE["set-resources"] == one | as_many_as_the_model_needs
+    on_cpus = {"emergence_train", "retrieval_train"}
+    assert tagged - set(found) == {"card_measure", "measure_hub", "structural_measure_rotary"}  # not of this plan
+    for rule, resources in found.items():
+        assert resources == {(1, "gpu") if rule in tagged - on_cpus else (0, "cpu")}, rule
+
+
+def test_a_run_on_cpus_asks_for_no_partition_of_gpus(fresh):
+    found = asked(fresh, "all --config device=cpu")
+    assert set().union(*found.values()) == {(0, "cpu")}
+
+
+def test_what_is_typed_for_a_rule_counts(fresh):
+    typed = "--config device=cpu --set-resources train:gpu=1 layernorm_train:slurm_partition=long"
+    found = asked(fresh, f"all {typed}")
+    assert (found["train"], found["layernorm_train"]) == ({(1, "gpu")}, {(0, "long")})
+
+
+def test_a_rule_that_does_not_exist_ends_the_run_with_the_one_that_is_meant(fresh):
+    ended = fresh.dry_run("all -n --set-resources emergense_train:gpu=0")
+    assert ended.returncode == 1
+    said = "error: set-resources names 'emergense_train', which is no rule; did you mean 'emergence_train'?"
+    assert ended.stdout.splitlines()[-1] == said
+
+
+@pytest.mark.parametrize("profile", ["default", "slurm"])
+def test_a_plan_ends_in_one_line_where_a_model_needs_more_gpus_than_the_limit(fresh, profile):
+    paper = f"--configfile config/paper.yaml --workflow-profile profiles/{profile}"
+    ended = fresh.dry_run(f"structural -n {paper} --resources gpu=2")
+    assert ended.returncode == 1
+    said = "error: config: hub_models.bloom-176b.gpus = 8 is more than the limit of GPUs, which is 2; raise it: "
+    assert ended.stdout.splitlines()[-1] == f"{said}--resources gpu=8"
+    fresh.snakemake(f"structural -n {paper} --resources gpu=8")
+    fresh.snakemake(f"structural --until hub_model hub_text -n {paper}")  # which need no GPU
+    fresh.snakemake(f"emergence -n {paper}")
 
 
 def test_every_small_job_is_in_a_group_and_no_job_on_a_gpu_is():
@@ -33,7 +77,7 @@ def test_every_small_job_is_in_a_group_and_no_job_on_a_gpu_is():
     released = {name for name, rule in JOBS.items() if rule.file == "rules/released.smk"}
     assert set(grouped) == {"prompts", "rollout", *released, *(name for name, rule in JOBS.items() if shown(rule))}
     assert set(grouped.values()) == set(PROFILE["group-components"])
-    assert not set(grouped) & set(PROFILE["set-resources"])
+    assert not {name for name in grouped if "gpu" in JOBS[name].resources}
 
 
 def test_the_groups_of_papers_hold_the_rules_of_their_paper():
@@ -45,7 +89,8 @@ def test_the_groups_of_papers_hold_the_rules_of_their_paper():
 
 def test_figures_and_tables_are_alike_in_what_they_ask_for():
     """Jobs of a group run one after another: the largest decides what all of them hold."""
-    assert [name for name, rule in JOBS.items() if shown(rule) and {"mem_mb", "runtime"} & set(rule.resources)] == []
+    others = [name for name, rule in JOBS.items() if shown(rule) and {"mem_mb", "runtime"} & set(rule.resources)]
+    assert others == ["structural_table5"]  # whose input may take gigabytes
 
 
 @pytest.mark.parametrize("profile", ["default", "slurm"])

@@ -1,11 +1,14 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from snakemake import cli
 
 import snakemake_command
 from snakemake_command import targets_first
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +48,8 @@ def test_every_other_call_is_untouched(typed):
 @pytest.fixture
 def called(monkeypatch):
     """Type a command line; returns what Snakemake is called with."""
-    monkeypatch.setattr(cli, "get_argument_parser", cli.get_argument_parser)  # put back when the test ends
+    for changed in ("get_argument_parser", "parse_args"):
+        monkeypatch.setattr(cli, changed, getattr(cli, changed))  # put back when the test ends
 
     def calls(*typed):
         found = []
@@ -66,6 +70,33 @@ def test_no_rate_is_kept_to_but_one_that_is_typed(called):
     assert cli.parse_args(["--cores", "1"])[1].max_jobs_per_timespan is None
     typed = cli.parse_args(["--max-jobs-per-timespan", "5/2s"])[1].max_jobs_per_timespan
     assert (typed.max_jobs, typed.timespan) == (5, 2)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("all --configfile config/paper.yaml config/papr.yaml", "config/papr.yaml does not exist"),
+        ("--configfile config/paper.yaml all", "all does not exist; .* what is to be made stands before --configfile"),
+        ("--workflow-profile profiles/slrm", "there is no profile profiles/slrm; correct its name"),
+    ],
+)
+def test_what_does_not_exist_ends_in_one_line(called, monkeypatch, typed, said):
+    monkeypatch.chdir(ROOT)
+    called()
+    with pytest.raises(SystemExit, match=f"^error: {said}"):
+        cli.parse_args(["--cores", "1", *typed.split()])
+
+
+@pytest.mark.parametrize("profile", ["profiles/slurm", "slurm", "none", str(ROOT / "profiles/slurm/config.yaml")])
+@pytest.mark.parametrize("folder", [".", "docs"])
+def test_what_exists_is_taken_as_snakemake_takes_it(called, monkeypatch, profile, folder):
+    """Seen from another folder, a profile stands beside the Snakefile that is named."""
+    monkeypatch.chdir(ROOT / folder)
+    called()
+    profile = profile.removeprefix("profiles/") if folder != "." else profile
+    typed = ["--snakefile", str(ROOT / "Snakefile"), "--cores", "1", "--workflow-profile", profile]
+    found = cli.parse_args([*typed, "--configfile", str(ROOT / "config/test.yaml")])[1]
+    assert (found.workflow_profile, found.configfile) == (profile, [ROOT / "config/test.yaml"])
 
 
 @pytest.mark.parametrize("pairs", [("--resources", "gpu=2"), ("--config", "seed=1")])

@@ -4,6 +4,7 @@ and of one in the format of another program, which a forward pass in NumPy judge
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -155,24 +156,38 @@ def arguments(written, models="llama gpt2 bloom"):
 
 @pytest.fixture(scope="module")
 def cards(fresh, written, hub_of, tmp_path_factory):
-    """A project with the cards of the three models, the hub of one of them gone since; not to be changed."""
+    """A project with the cards of the three models, the hub of one of them gone since; not to be changed.
+
+    What the run printed is in printed.txt.
+    """
     root = tmp_path_factory.mktemp("cards")
     project = fresh.copy(root / "position-bias")
     project.configure({"card": {"lengths": list(LENGTHS), "prompts": PROMPTS}, "rollout": {"bootstrap": 30}})
     with hub_of(ON_THE_HUB, COMMIT, written / "gpt2") as address:
         home = str(root / "home")
-        project.snakemake(f"card --cores 2 --config {arguments(written)}", HF_ENDPOINT=address, HF_HOME=home)
+        printed = project.snakemake(f"card --cores 2 --config {arguments(written)}", HF_ENDPOINT=address, HF_HOME=home)
+    (project.root / "printed.txt").write_text(printed)
     return project
 
 
+ON = "-on-texts-jsonl"  # ends the names of cards that are on this text
+
+
 def table(cards, name, which):
-    return pd.read_csv(cards.root / f"results/card/{name}/{which}.csv")
+    return pd.read_csv(cards.root / f"results/card/{name}{ON}/{which}.csv")
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2", "bloom", "llama-beside-gpt2-beside-bloom"])
 def test_there_is_a_figure_of_each_model_and_one_of_all(cards, name):
     for suffix, begins in (("pdf", b"%PDF-"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
-        assert (cards.root / f"figures/card/{name}.{suffix}").read_bytes().startswith(begins)
+        assert (cards.root / f"figures/card/{name}{ON}.{suffix}").read_bytes().startswith(begins)
+
+
+def test_the_run_ends_with_where_to_look(cards):
+    pages = {name: f"results/card/{name}{ON}/card.md" for name in ("llama", "gpt2", "bloom")}
+    every = pages | {"llama-beside-gpt2-beside-bloom": " and ".join(pages.values())}
+    said = [line for line in (cards.root / "printed.txt").read_text().splitlines() if line.startswith("Read ")]
+    assert said == [f"Read {page}; the figure is figures/card/{name}{ON}.png" for name, page in every.items()]
 
 
 def test_lambda_of_a_converted_llama_is_that_of_a_forward_pass_in_numpy(cards, weights, prose, own_tokenizer):
@@ -190,63 +205,68 @@ def test_lambda_of_a_converted_llama_is_that_of_a_forward_pass_in_numpy(cards, w
 @pytest.mark.parametrize(
     ("name", "longest", "variants"),
     [
-        ("llama", 24, {"content-free", "toeplitz", "rotary", "measured"}),
-        ("gpt2", 16, {"content-free", "toeplitz", "measured"}),
-        ("bloom", 24, {"a", "b", "c", "measured"}),
+        ("llama", 24, {"content-free", "logit-by-distance", "mean-query-key", "mean-attention"}),
+        ("gpt2", 16, {"content-free", "logit-by-distance", "mean-attention"}),
+        ("bloom", 24, {"a", "b", "c", "mean-attention"}),
     ],
 )
 def test_tables_have_every_rollout_that_applies_at_every_length_that_fits(cards, name, longest, variants):
     profiles = table(cards, name, "profile")
     assert set(profiles["n"]) == {12, longest}
-    assert set(profiles["variant"]) == {"d", "uniform", "last", "half"} | variants
+    assert set(profiles["variant"]) == {"influence", "uniform", "last", "half"} | variants
     assert set(profiles["estimator"]) == {"none", "frobenius", "token", "backward"}
     sums = profiles.groupby(["n", "estimator", "variant"])["value"].sum()
     np.testing.assert_allclose(sums, 1)
     distances = table(cards, name, "distances")
     assert len(distances) == LAYERS * (12 + longest)
     assert distances["value"].between(0, 1).all()
+    for which in ("layers", "profile", "distances"):
+        assert set(table(cards, name, which)["prompts"]) == {PROMPTS}
 
 
 def test_the_page_says_three_sentences_and_what_made_them(cards, written):
-    pages = {name: (cards.root / f"results/card/{name}/card.md").read_text() for name in ("llama", "gpt2", "bloom")}
+    names = ("llama", "gpt2", "bloom")
+    pages = {name: (cards.root / f"results/card/{name}{ON}/card.md").read_text() for name in names}
     for name, page in pages.items():
-        assert page.startswith(f"# The position card of {name}\n")
-        assert f"../../../figures/card/{name}.png" in page
+        called = ON_THE_HUB if name == "gpt2" else name
+        assert page.startswith(f"# The position card of {called} on texts.jsonl\n")
+        assert f"../../../figures/card/{name}{ON}.png" in page
         assert "Attention's share of the residual stream, lambda, is " in page
-        assert "times the influence of one in the middle half" in page
-        assert " comes closest to this influence, W = " in page
+        assert "times the influence of an average token in the middle half of the prompt" in page
+        assert re.search(r"^(Of the rollouts, |The rollouts are equally close )", page, re.MULTILINE)
+        assert "\n- In prompts of 12 tokens (10 prompts): lambda " in page
         assert f"| model | {source(written, name)}{f' at {COMMIT}' if name == 'gpt2' else ''} |" in page
         assert "20 documents, sha256 " in page
-    assert "the first one (the tokenizer's own <|endoftext|>)" in pages["llama"]
-    assert "each prompt begins with <|endoftext|>, as the tokenizer puts it" in pages["llama"]
+    assert "the first one (the tokenizer's own `<|endoftext|>`)" in pages["llama"]
+    assert "each prompt begins with `<\\|endoftext\\|>`, as the tokenizer puts it" in pages["llama"]
     assert "the first one (the first of a passage)" in pages["bloom"]
     assert (
         "| lengths | 12 tokens, 10 prompts; 16 tokens, 10 prompts; not 24, since the model takes 16 |" in pages["gpt2"]
     )
-    assert "is predicted by the rotation of the mean query and the mean key with an R^2 of" in pages["llama"]
+    assert "Do rotary positions alone explain how logits change with distance? In the median of 12" in pages["llama"]
 
 
 def test_what_was_measured_and_where_it_comes_from_is_kept(cards, written):
-    found, facts = measured.read(cards.root / "results/card/llama/measured.safetensors")
+    found, facts = measured.read(cards.root / f"results/card/llama{ON}/measured.safetensors")
     assert {n: of.prompts for n, of in found.items()} == dict.fromkeys(LENGTHS, PROMPTS)
     assert facts["before"] == [tokens.END_OF_TEXT]
     assert facts["model"]["parameters"] == sum(
         value.size for value in of_another_program(np.random.default_rng(1)).values()
     )
-    record = json.loads((cards.root / "results/card/llama/model.json").read_text())
+    record = json.loads((cards.root / f"results/card/llama{ON}/model.json").read_text())
     assert record["source"] == str(written / "llama")
     assert record["files"]["model.safetensors"] == (written / "llama/model.safetensors").stat().st_size
 
 
 def test_a_model_of_the_hub_is_kept_at_the_commit_that_the_hub_had(cards, written):
-    record = json.loads((cards.root / "results/card/gpt2/model.json").read_text())
+    record = json.loads((cards.root / f"results/card/gpt2{ON}/model.json").read_text())
     assert (record["source"], record["revision"]) == (ON_THE_HUB, COMMIT)
     files = {path.name: path.stat().st_size for path in (written / "gpt2").iterdir()}
     assert record["files"] == files
 
 
 def test_memory_is_told_before_the_work_and_progress_along_it(cards):
-    log = (cards.root / "logs/card/llama/measured.log").read_text()
+    log = (cards.root / f"logs/card/llama{ON}/measured.log").read_text()
     told = log.index("parameters in float32 on cpu; measuring takes about 0.5 GB of memory")
     assert told < log.index(f"measuring {PROMPTS} prompts of 12 tokens: ")
 
@@ -256,6 +276,8 @@ def test_nothing_is_made_twice_but_what_was_overwritten(cards, written, tmp_path
     everything = f"card --config {arguments(written)}"
     assert cards.planned(everything) == {}
     assert cards.planned(f"card --config {arguments(written, 'bloom')}") == {}
+    (written / "bloom/NOTES.md").write_text("of the reader's own")
+    assert cards.planned(everything) == {}
     anew = {"card_measure": 1, "card_tables": 1}
     drawn = {"card": 1, "card_draw": 2}  # by itself and beside the others
     for file, expected in {
@@ -288,6 +310,15 @@ def test_without_a_model_one_line_says_how_to_ask(fresh):
 def test_a_model_that_is_not_there_ends_the_run_before_any_job(fresh):
     assert last_line(fresh, "card --config model=./nothing").startswith(
         "error: config: model = './nothing' is not there"
+    )
+
+
+def test_an_encoder_ends_the_run_before_any_job(fresh, tmp_path):
+    (tmp_path / "my-bert").mkdir()
+    (tmp_path / "my-bert/config.json").write_text('{"model_type": "bert", "architectures": ["BertModel"]}')
+    assert last_line(fresh, f"card --config model={tmp_path}/my-bert") == (
+        f"error: config: model directory {tmp_path}/my-bert holds a BertModel, an encoder; the card needs a decoder "
+        "that predicts the next token"
     )
 
 

@@ -35,6 +35,9 @@ def everything():
     of_job = {"positions": "own", "gpus": 1, "memory": 8, "minutes": 60}
     reading = {"subset": "part", "split": "train", "column": "text", "documents": 1000}
     config["device"] = "cuda"  # so that jobs ask for GPUs wherever this runs
+    stages = SCHEMA["properties"]["devices"]["properties"]
+    config["devices"] = dict.fromkeys(stages, "cuda")
+    del config["devices"]["layernorm"]  # where every stage has its own, `device` itself decides nothing
     config["hub_datasets"] = {"web": {**of_hub, **reading}}
     config["hub_models"] = {
         "large": {**of_hub, **of_job, "family": "bloom"},
@@ -81,6 +84,8 @@ def put(config, path, value):
 
 
 OTHERS = {  # of keys whose values are names, or have to fit another key
+    "device": ["cpu"],
+    **{f"devices.{stage}": ["cpu"] for stage in SCHEMA["properties"]["devices"]["properties"]},
     "primary_dataset": ["web"],
     "emergence.sinks.threshold": [0.25],
     "postnorm.dimension.vocabulary": [32],

@@ -52,6 +52,8 @@ EMERGENCE_FIGURES = {
     **OF_EMERGENCE_TESTS,
     **OF_EMERGENCE_ATTENTION,
     "emergence_draw_long_training": 1,
+    "emergence_draw_scales": 1,
+    "emergence_draw_scales_sinks": 1,
     "emergence_draw_fig1": 1,
     "emergence_draw_theorems": 1,
 }
@@ -131,7 +133,7 @@ def test_a_clone_builds_everything(fresh):
 FIGURES = {
     "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training",
     "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig9 fig10 fig11a fig11b fig11c "
-    "fig11d fig12 fig13a fig13b fig13c learning_curves long_training theorems",
+    "fig11d fig12 fig13a fig13b fig13c learning_curves long_training scales scales_sinks theorems",
     "layernorm": "scores closed_form anisotropy depth moments random_weights trained pretrained emergence",
     "postnorm": "set_complement resharpening dimension bema formal_languages stability",
     "retrieval": "prior",
@@ -607,6 +609,8 @@ def test_an_edit_of_sinks_or_claims_of_emergence_trains_nothing(mine):
     assert mine.planned() == {
         "emergence_attention": 6,
         **OF_EMERGENCE_ATTENTION,
+        "emergence_draw_scales": 1,
+        "emergence_draw_scales_sinks": 1,
         "emergence_gaps": 1,
         "emergence_checks": 1,
     }

@@ -50,15 +50,21 @@ PLANS = [  # of pages whose other commands are run by tests/slurm and test_graph
     for command in commands(page, "")
     if command.startswith("snakemake") and command.partition("#")[0].rstrip().endswith("-n")
 ]
-ASKED = {  # what a plan must ask of the cluster
-    "--config device=cpu": "runtime=1440, slurm_partition=cpu, gpu=0",
-    "--config minutes": "runtime=720, slurm_partition=gpu, gpu=1",
-    "first-rung.yaml": "runtime=60, gpu=1",
+ASKED = {  # what a plan must ask for, by what its command has
+    "--config minutes": [
+        "runtime=720, slurm_partition=cpu, gpu=0",
+        "runtime=720, slurm_partition=gpu, gpu=1\n",
+        "runtime=720, slurm_partition=gpu, gpu=8, nodes=1",
+    ],
+    "paper.yaml --resources gpu=8 --directory /scratch": ["runtime=1440, slurm_partition=gpu, gpu=8, nodes=1"],
+    "paper-one-gpu.yaml": ["runtime=240, gpu=1, nodes=1"],
+    "first-rung.yaml --directory": ["runtime=60, gpu=1, nodes=1"],
+    "first-rung.yaml --workflow-profile": ["runtime=60, slurm_partition=gpu, gpu=1, nodes=1"],
 }
 
 
 def test_the_pages_have_plans_for_a_cluster_and_for_the_papers_scale():
-    assert len(PLANS) == 7
+    assert len(PLANS) == 8
     assert all(any(key in command for command in PLANS) for key in ASKED)
 
 
@@ -68,17 +74,20 @@ def test_a_plan_for_a_cluster_asks_for_what_the_page_says(fresh, command, tmp_pa
     ended = fresh.run(folder)
     assert ended.returncode == 0, ended.stdout
     (asked,) = (ASKED[key] for key in ASKED if key in command)
-    assert asked in ended.stdout
+    for resources in asked:
+        assert resources in ended.stdout
+    assert not re.search("runtime=1440.* gpu=", ended.stdout) or "minutes" not in command
 
 
 @pytest.mark.parametrize("command", LONG_RUNS, ids=lambda command: command.rpartition("/")[2])
 def test_every_long_run_is_planned_for_a_cpu_in_a_directory_of_its_own(project, command):
     group = command.rpartition("/")[2]
-    ended = project.run(f"{command} -n")
-    assert ended.returncode == 0, ended.stdout
-    assert "gpu=0" in ended.stdout
-    assert not re.search(r"gpu=[1-9]", ended.stdout)
-    assert re.search(rf"/{group}/(rotary_)?runs\.csv", ended.stdout)
+    nice, _, arguments = command.partition(" snakemake ")
+    assert nice == "nice -n 19"
+    printed = project.snakemake(f"{arguments} -n")
+    assert "gpu=0" in printed
+    assert not re.search(r"gpu=[1-9]", printed)
+    assert re.search(rf"/{group}/(rotary_)?runs\.csv", printed)
 
 
 def test_there_is_a_command_for_every_overlay_of_a_long_run():

@@ -5,11 +5,13 @@ from matplotlib.colors import to_rgb
 
 from position_bias.card import figures
 from position_bias.card.figures import CURVES, LAMBDAS, Tables
+from position_bias.card.uniform import uniform_attention
 from position_bias.drawing import style
 
 N, LAYERS = 32, 4
-WITHOUT_ALIBI = ("content-free", "toeplitz", "rotary", "measured")
-WITH_ALIBI = ("b", "c", "measured")
+WITHOUT_ALIBI = ("content-free", "logit-by-distance", "mean-query-key", "mean-attention")
+WITH_ALIBI = ("b", "c", "mean-attention")
+TEXT = "texts.jsonl"
 
 
 def tables(variants, estimators=tuple(LAMBDAS), layers=LAYERS, seed=0):
@@ -18,9 +20,9 @@ def tables(variants, estimators=tuple(LAMBDAS), layers=LAYERS, seed=0):
     def curve(estimator, variant):
         value = rng.uniform(0.5, 1.5, N) / N
         label = {"estimator": estimator, "variant": variant, "position": np.arange(N)}
-        return pd.DataFrame({**label, "value": value, "low": 0.8 * value, "high": 1.2 * value})
+        return pd.DataFrame({**label, "value": value, "low": 0.8 * value, "high": 1.2 * value, "prompts": 7})
 
-    alone = ["d", "uniform", "last", "half", *(["a"] if "b" in variants else [])]
+    alone = ["influence", "uniform", "last", "half", *(["a"] if "b" in variants else [])]
     curves = [curve("none", variant) for variant in alone]
     curves += [curve(estimator, variant) for estimator in estimators for variant in variants]
     mixing = [
@@ -48,22 +50,25 @@ def legends(figure):
 @pytest.mark.parametrize("variants", [WITHOUT_ALIBI, WITH_ALIBI])
 def test_a_row_shows_lambda_influence_and_attention(variants):
     of = tables(variants)
-    figure = figures.card({"mine": of})
+    figure = figures.card({"mine": of}, TEXT)
     mixing, influence, _ = figure.axes
     assert [to_rgb(line.get_color()) for line in mixing.lines] == [to_rgb(look.colour) for look in LAMBDAS.values()]
-    assert [line.get_linestyle() for line in mixing.lines] == ["-", "--", ":"]
+    assert [line.get_marker() for line in mixing.lines] == ["o", "s", "^"]
     assert len(mixing.collections) == len(LAMBDAS)
     assert mixing.get_ylim()[0] == 0
     assert mixing.get_ylim()[1] > of.layers["high"].max()
-    shown = ["d", *variants, "half", "uniform", *(["a"] if "b" in variants else [])]
+    shown = ["influence", *variants, "half", "uniform", *(["a"] if "b" in variants else [])]
     assert len(influence.lines) == len(shown)
     for variant in shown:
         rows = of.profiles[(of.profiles["variant"] == variant) & of.profiles["estimator"].isin(["none", "frobenius"])]
         (drawn,) = (line for line in influence.lines if np.array_equal(line.get_ydata(), rows["value"]))
         assert to_rgb(drawn.get_color()) == to_rgb(CURVES[variant].colour)
         np.testing.assert_array_equal(drawn.get_xdata(), np.arange(N))
-    assert max(influence.lines, key=lambda line: line.get_zorder()).get_linewidth() == CURVES["d"].width  # on top
-    assert influence.get_title() == f"{N} tokens"
+    assert (
+        max(influence.lines, key=lambda line: line.get_zorder()).get_linewidth() == CURVES["influence"].width
+    )  # on top
+    assert influence.get_title() == f"mine: 7 prompts of {N} tokens"
+    assert figure.get_label() == figure.legends[0].get_title().get_text() == "Position card of mine, on texts.jsonl"
     assert influence.get_yscale() == "log"
     assert len(influence.collections) == 1 + len(variants)
     assert [axes.get_xlabel() for axes in figure.axes] == ["layer", "token position", "distance (tokens)"]
@@ -73,11 +78,13 @@ def test_a_row_shows_lambda_influence_and_attention(variants):
     ]
 
 
-def test_attention_has_a_line_a_layer_from_distance_one_on_and_their_mean():
+def test_attention_has_a_line_a_layer_from_distance_one_on_their_mean_and_uniform_attention():
     of = tables(WITHOUT_ALIBI)
-    attention = figures.card({"mine": of}).axes[2]
-    *lines, mean = attention.lines
+    attention = figures.card({"mine": of}, TEXT).axes[2]
+    uniform, *lines, mean = attention.lines
     assert len(lines) == LAYERS
+    np.testing.assert_array_equal(uniform.get_xdata(), np.arange(1, N))
+    np.testing.assert_allclose(uniform.get_ydata(), uniform_attention(N)[1:])
     for layer, line in enumerate(lines, start=1):
         rows = of.attention[
             (of.attention["layer"] == layer) & (of.attention["distance"] > 0) & (of.attention["value"] > 0)
@@ -87,27 +94,52 @@ def test_attention_has_a_line_a_layer_from_distance_one_on_and_their_mean():
     expected = of.attention["value"].to_numpy().reshape(LAYERS, N).mean(0)[1:]
     np.testing.assert_allclose(mean.get_ydata(), expected)
     assert (attention.get_xscale(), attention.get_yscale()) == ("log", "log")
-    assert [text.get_text() for text in attention.get_legend().get_texts()] == ["layer 1", "layer 4", "mean"]
+    names = [text.get_text() for text in attention.get_legend().get_texts()]
+    assert names == ["layers 1 to 4, light to dark", "mean of layers", "uniform attention"]
 
 
-def test_models_stand_side_by_side_with_their_names():
-    figure = figures.card({"one": tables(WITHOUT_ALIBI), "two": tables(WITH_ALIBI, ("frobenius", "token"), 1)})
+def test_a_single_layer_is_its_own_mean():
+    attention = figures.card({"mine": tables(WITHOUT_ALIBI, layers=1)}, TEXT).axes[2]
+    assert len(attention.lines) == 2
+    assert [text.get_text() for text in attention.get_legend().get_texts()] == ["layer 1", "uniform attention"]
+
+
+def test_models_stand_side_by_side_with_their_names_and_one_scale_for_each_column():
+    figure = figures.card({"one": tables(WITHOUT_ALIBI), "two": tables(WITH_ALIBI, ("frobenius", "token"), 1, 5)}, TEXT)
     assert len(figure.axes) == 6
-    assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes[::3]] == ["one", "two"]
+    assert [axes.get_title().split(":")[0] for axes in figure.axes[1::3]] == ["one", "two"]
     assert legends(figure)[1] == [look.name for look in CURVES.values()]
     assert [len(axes.lines) for axes in figure.axes[::3]] == [3, 2]
-    assert figure.axes[3].lines[0].get_marker() == "."  # of one layer a line does not show
+    for above, below in zip(figure.axes[:3], figure.axes[3:], strict=True):
+        assert above.get_ylim() == below.get_ylim()
+    (of_layers, *_) = figure.axes[2].get_legend().get_texts()
+    assert of_layers.get_text() == "first to last layer, light to dark"
+
+
+def test_no_line_of_a_panel_looks_like_another_and_no_lambda_like_a_rollout():
+    looks = [(to_rgb(look.colour), look.line, look.width) for look in CURVES.values()]
+    assert len(set(looks)) == len(looks)
+    assert {to_rgb(look.colour) for look in LAMBDAS.values()}.isdisjoint(colour for colour, *_ in looks)
+    assert len({look.marker for look in LAMBDAS.values()}) == len(LAMBDAS)
+
+
+def test_cards_of_one_and_of_four_models_can_be_read(tmp_path):
+    """`save` refuses a figure whose texts meet; names of models may be long."""
+    four = {"a": 3, "a-rather-long-name-of-a-model-7b-instruct": 24, "b": 1, "another-long-name-of-a-model-1.3b": 12}
+    every = {name: tables((WITH_ALIBI, WITHOUT_ALIBI)[layers % 2], layers=layers) for name, layers in four.items()}
+    for name, shown in (("one", dict(list(every.items())[1:2])), ("four", every)):
+        style.save(figures.card(shown, "owner/some-long-name-of-a-text"), tmp_path / f"{name}.pdf")
 
 
 def test_a_curve_without_a_look_is_a_mistake():
     with pytest.raises(ValueError, match="'another' has no look"):
-        figures.card({"mine": tables((*WITHOUT_ALIBI, "another"))})
+        figures.card({"mine": tables((*WITHOUT_ALIBI, "another"))}, TEXT)
 
 
 def test_files_are_the_same_bytes_from_run_to_run(tmp_path):
     for name in ("once", "again"):
         paths = [tmp_path / name / f"card.{kind}" for kind in ("pdf", "svg", "png")]
-        style.save(figures.card({"mine": tables(WITHOUT_ALIBI)}), *paths)
+        style.save(figures.card({"mine": tables(WITHOUT_ALIBI)}, TEXT), *paths)
     for kind in ("pdf", "svg", "png"):
         once, again = ((tmp_path / name / f"card.{kind}").read_bytes() for name in ("once", "again"))
         assert once == again

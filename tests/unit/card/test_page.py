@@ -39,8 +39,9 @@ def measured(n, *, rotary=True, windows=(None, 4)):
 
 
 def written(lengths, **facts):
-    layers, _, values = profiles.compare(lengths[max(lengths)], 20, LEVEL, 0)
-    return page.page("mine", lengths, layers, values, {**FACTS, **facts}, SOURCES, LEVEL), values
+    compared = {n: page.Compared(*profiles.compare(found, 20, LEVEL, 0)) for n, found in lengths.items()}
+    text = page.page("mine-on-it", "mine on it", lengths, compared, {**FACTS, **facts}, SOURCES, LEVEL)
+    return text, compared[max(lengths)].values
 
 
 def row(text, begins):
@@ -54,13 +55,41 @@ def mine():
 
 
 def test_the_caption_has_the_prompts_and_the_kind_of_interval(mine):
+    assert mine[0].startswith("# The position card of mine on it\n")
+    assert "(../../../figures/card/mine-on-it.png)" in mine[0]
     assert f"*From {PROMPTS} prompts of 12 tokens. " in mine[0]
-    assert "Bands are 90 % bootstrap intervals over prompts.*" in mine[0]
+    assert "Uniform attention, which gives all earlier tokens the same weight, also falls with distance" in mine[0]
+    assert "Bands are 90 % bootstrap intervals over prompts of this text.*" in mine[0]
+
+
+def test_every_measured_length_but_the_longest_has_a_line(mine):
+    lines = [line for line in mine[0].splitlines() if line.startswith("- In prompts of ")]
+    (line,) = lines
+    assert line.startswith(f"- In prompts of 8 tokens ({PROMPTS} prompts): lambda 0.")
+    assert " times that of an average one in the middle half; closest: " in line
+    assert "- In prompts of " not in written({12: measured(12)})[0]
+
+
+def test_what_the_page_speaks_of_is_defined_and_nothing_else(mine):
+    text, _ = mine
+    for said in (
+        "**Influence** of a token: the norm",
+        "|a| / (|x| + |a|)",
+        "*From gradients*",
+        "**Attention rollout**",
+    ):
+        assert said in text
+    kinds = re.findall(r"^  - \*([^*]*)\*", text, re.MULTILINE)
+    assert kinds == ["without content", "logit by distance", "mean query and key", "baselines"]
+    assert set(page.KINDS) | {"last", "half"} == set(page.sentences.NAMES)
 
 
 def test_distances_have_a_row_a_rollout_and_a_column_a_lambda(mine):
     text, values = mine
-    for variant, said in (("content-free", "the rollout without content"), ("rotary", "the rollout of the mean query")):
+    for variant, said in (
+        ("content-free", "the rollout without content"),
+        ("mean-query-key", "the rollout of the mean query"),
+    ):
         cells = row(text, next(line[2:].split(" |")[0] for line in text.splitlines() if line.startswith(f"| {said}")))
         for cell, estimator in zip(cells, ("frobenius", "token", "backward"), strict=True):
             at = values[
@@ -68,12 +97,21 @@ def test_distances_have_a_row_a_rollout_and_a_column_a_lambda(mine):
             ]
             expected = at.loc[at["statistic"] == "wasserstein", "value"].item()
             assert float(cell.split(" [")[0]) == pytest.approx(expected, rel=0.01)
-    assert row(text, "the uniform profile")[1:] == ["", ""]
-    assert "| lambda of the backward pass (our addition, no prediction) |" in text
+    assert row(text, "baseline: the same influence of every token")[1:] == ["", ""]
+    assert "| lambda, whole prompt | lambda, mean over tokens | lambda from gradients (for comparison) |" in text
+    assert "\nThe last column is computed from the gradient that it is compared with." in text
+    assert "Do not read small differences between rollouts as a ranking" in text
 
 
 def test_a_kernel_that_differs_by_a_constant_is_predicted_whole(mine):
-    assert "R^2 of 1 for the median head (quartiles 1 and 1, of 4 heads)" in mine[0]
+    assert "Do rotary positions alone explain how logits change with distance? In the median of 4 heads" in mine[0]
+    assert "they explain 100 % of it, by turning the mean query and the mean key (R^2; quartiles 100 %" in mine[0]
+
+
+def test_a_kernel_that_is_not_predicted_explains_nothing():
+    found = measured(12)
+    found.kernels["rotary"][:] *= -3
+    assert "they explain nothing of it, by turning the mean query and the mean key (R^2 = -" in written({12: found})[0]
 
 
 def test_without_rotation_nothing_is_said_of_it():
@@ -94,10 +132,17 @@ def test_what_was_left_out_is_said_with_the_reason(mine):
 def test_what_made_it_is_said(mine):
     text, _ = mine
     assert row(text, "architecture") == ["llama: 2 layers of 2 heads, 1,234,567 parameters"]
-    assert row(text, "special tokens") == ["each prompt begins with <s>, as the tokenizer puts it"]
+    assert row(text, "special tokens") == ["each prompt begins with `<s>`, as the tokenizer puts it"]
+    assert "the first one (the tokenizer's own `<s>`) has " in text
     assert row(text, "attention reads") == ["the latest 4 tokens in some layers"]
     assert row(text, "computed") == ["in float32 on cpu, 1.3 GB of memory estimated"]
     assert row(written({12: measured(12, windows=(None, None))}, before=[])[0], "special tokens") == ["none"]
+
+
+def test_tokens_stand_as_they_are_in_texts_and_tables():
+    text = written({12: measured(12)}, before=["<|a|>", "`"])[0]
+    assert "the first one (the tokenizer's own `<|a|>`) has " in text
+    assert "| special tokens | each prompt begins with `<\\|a\\|>` `` ` ``, as the tokenizer puts it |" in text
 
 
 def test_the_origin_names_commit_and_text():
@@ -106,4 +151,5 @@ def test_the_origin_names_commit_and_text():
     kept = {"documents": 3, "sha256": "0123456789abcdef"}
     expected = "standard-library, 3 documents, sha256 0123456789ab"
     assert page.origin({"corpus": "standard-library", "splits": {"test": kept}}) == expected
-    assert re.fullmatch(r"[^\n]+", expected)
+    alone = {"documents": 1, "sha256": "0123456789abcdef"}
+    assert page.origin({"source": "./t", "splits": {"test": alone}}) == "./t, 1 document, sha256 0123456789ab"

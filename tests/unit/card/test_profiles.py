@@ -69,9 +69,13 @@ def test_rollouts_are_products_of_dense_matrices(without):
     rows = found(without, everything(without))
     attention = {
         name: [by_distance(kernel, window) for kernel, window in zip(kernels, WINDOWS, strict=True)]
-        for name, kernels in {**without.kernels, "content-free": np.zeros((LAYERS, 1, N))}.items()
+        for name, kernels in {
+            "logit-by-distance": without.kernels["toeplitz"],
+            "mean-query-key": without.kernels["rotary"],
+            "content-free": np.zeros((LAYERS, 1, N)),
+        }.items()
     }
-    attention["measured"] = list(without.attention)
+    attention["mean-attention"] = list(without.attention)
     assert {variant for estimator, variant in rows if estimator == "frobenius"} == set(attention)
     for estimator in ESTIMATORS:
         mixing = without.mixing[estimator].mean(0)
@@ -91,7 +95,11 @@ def test_a_model_with_alibi_has_the_variants_that_it_has_elsewhere(with_alibi):
         attention=with_alibi.attention,
     )
     rows = found(with_alibi, weights)
-    expected = {(each.estimator, each.variant): each.values for each in comparison.profiles(elsewhere, weights)}
+    names = {"measured": "mean-attention"}
+    expected = {
+        (each.estimator, names.get(each.variant, each.variant)): each.values
+        for each in comparison.profiles(elsewhere, weights)
+    }
     assert rows.keys() == expected.keys()
     for key, values in expected.items():
         np.testing.assert_allclose(rows[key], values, atol=1e-12)
@@ -110,7 +118,7 @@ def test_long_prompts_are_rolled_out_without_matrices_to_the_same_rows(alibi, mo
 def test_what_was_not_measured_is_left_out(without, with_alibi):
     bare = Measured(without.mixing, without.influence, without.by_distance, None, {}, WINDOWS, None, None)
     assert list(profiles.rollouts(bare)) == ["content-free"]
-    assert list(profiles.rollouts(with_alibi)) == ["b", "measured"]
+    assert list(profiles.rollouts(with_alibi)) == ["b", "mean-attention"]
 
 
 def test_tables_have_every_profile_every_layer_and_their_intervals(without):
@@ -124,7 +132,9 @@ def test_tables_have_every_profile_every_layer_and_their_intervals(without):
         width = (rows["high"] - rows["low"]).to_numpy()
         assert (width > spread).all()
         assert (width < 5 * spread).all()
-    of_influence = curves[curves["variant"] == "d"]
+    kinds = {"influence", "uniform", "last", "half", "content-free", "logit-by-distance", "mean-query-key"}
+    assert set(curves["variant"]) == {*kinds, "mean-attention"}
+    of_influence = curves[curves["variant"] == "influence"]
     np.testing.assert_allclose(of_influence["value"], without.influence.sum(0) / without.influence.sum())
     assert (of_influence["low"] < of_influence["value"]).all()
     assert (of_influence["value"] < of_influence["high"]).all()
@@ -139,5 +149,5 @@ def test_a_rollout_through_the_true_attention_is_the_closest():
     influence = np.tile(attention[0, -1], (2, 1))
     exact = Measured({"frobenius": np.ones((2, 1))}, influence, attention[:, -1], attention, {}, (None,), None, None)
     _, _, values = profiles.compare(exact, 5, 0.9, 0)
-    distance = values[(values["statistic"] == "wasserstein") & (values["variant"] == "measured")]["value"]
+    distance = values[(values["statistic"] == "wasserstein") & (values["variant"] == "mean-attention")]["value"]
     np.testing.assert_allclose(distance, 0, atol=1e-15)

@@ -29,10 +29,16 @@ def layers(*values):
 )
 def test_lambda_names_its_mean_its_least_and_most_layer_and_its_trend(trend, spread, said):
     values = rows("frobenius", "lambda", "spearman with depth", trend, spread)
-    sentence = sentences.on_lambda(layers(0.3, 0.1, 0.2), values, LEVEL)
+    sentence = sentences.on_lambda(layers(0.3, 0.1, 0.2, 0.2, 0.2, 0.2), values, LEVEL)
     assert "is 0.2 on average over the layers, least in layer 2 (0.1) and most in layer 1 (0.3)" in sentence
     assert f"; with depth it {said} (rank correlation {trend} [" in sentence
     assert sentence.endswith(").")
+
+
+def test_of_few_layers_no_trend_is_told():
+    values = rows("frobenius", "lambda", "spearman with depth", -0.8, 0.1)
+    sentence = sentences.on_lambda(layers(0.3, 0.1, 0.2, 0.2, 0.2), values, LEVEL)
+    assert sentence.endswith("least in layer 2 (0.1) and most in layer 1 (0.3).")
 
 
 def test_one_layer_has_no_trend():
@@ -44,49 +50,61 @@ def test_one_layer_has_no_trend():
 def test_influence_names_the_ends_that_differ_from_the_middle(sides):
     ratios = {1: (3.0, 0.5), 0: (1.1, 0.5), -1: (0.4, 0.1)}
     values = pd.concat(
-        rows("none", "d", f"{place} / middle", *ratios[side])
+        rows("none", "influence", f"{place} / middle", *ratios[side])
         for place, side in zip(("first", "last"), sides, strict=True)
     )
     sentence = sentences.on_influence(values, 256, "the tokenizer's <s>", LEVEL)
     assert sentence.startswith("In prompts of 256 tokens the first one (the tokenizer's <s>) has ")
+    assert " times the influence of an average token in the middle half of the prompt, and the last one " in sentence
     assert sentence.endswith(f" times: {sentences.SHAPES[sides]}.")
     assert len(set(sentences.SHAPES.values())) == 9
 
 
 def distances(**values):
-    nulls = {"uniform": 0.2, "last": 0.6, "half": 0.3}
-    tables = [rows("none", name, "wasserstein", value, 0.0) for name, value in nulls.items()]
+    baselines = {"uniform": 0.2, "last": 0.6, "half": 0.3}
+    tables = [rows("none", name, "wasserstein", value, 0.0) for name, value in baselines.items()]
     tables += [rows("frobenius", name, "wasserstein", *value) for name, value in values.items()]
     return pd.concat(
-        [*tables, rows("token", "rotary", "wasserstein", 0.0, 0.0), rows("backward", "b", "wasserstein", 0, 0)]
+        [*tables, rows("token", "mean-query-key", "wasserstein", 0.0, 0.0), rows("backward", "b", "wasserstein", 0, 0)]
     )
+
+
+UNIFORM = "the same influence of every token (W = 0.2)"
 
 
 @pytest.mark.parametrize(
     ("value", "spread", "said"),
     [
-        (
-            0.05,
-            0.01,
-            "W = 0.05 [0.041, 0.059]: closer than anything that knows nothing of the model; the nearest of that",
-        ),
-        (0.18, 0.05, ": not separable from the uniform profile (W = 0.2), which knows nothing of the model."),
-        (0.35, 0.05, ": farther than the uniform profile (W = 0.2), which knows nothing of the model."),
+        (0.05, 0.01, f"W = 0.05 [0.041, 0.059]: closer than every baseline; the nearest baseline is {UNIFORM}."),
+        (0.18, 0.05, f": not separable from the nearest baseline, {UNIFORM}."),
+        (0.35, 0.05, f": farther than the nearest baseline, {UNIFORM}."),
     ],
 )
-def test_rollouts_name_the_closest_and_hold_it_to_the_nearest_null(value, spread, said):
-    sentence = sentences.on_rollouts(distances(toeplitz=(value, spread), measured=(0.5, 0.0)), LEVEL)
-    assert "the rollout of the mean logit by distance comes closest to this influence, W = " in sentence
-    assert said in sentence
+def test_rollouts_name_the_closest_and_hold_it_to_the_nearest_baseline(value, spread, said):
+    sentence = sentences.on_rollouts(
+        distances(**{"logit-by-distance": (value, spread), "mean-attention": (0.5, 0.0)}), LEVEL
+    )
+    assert sentence.startswith("Of the rollouts, the rollout of the logit by distance comes closest to this influence")
+    assert sentence.endswith(said)
 
 
-def test_lambda_of_other_estimators_and_of_the_backward_pass_is_not_what_rollouts_are_judged_by():
-    assert "the rollout of the mean attention comes closest" in sentences.on_rollouts(
-        distances(measured=(0.4, 0.1)), LEVEL
+def test_rollouts_that_are_not_separable_from_the_closest_are_not_ranked():
+    close = {"logit-by-distance": (0.05, 0.04), "content-free": (0.06, 0.0)}
+    alike = sentences.on_rollouts(distances(**close), LEVEL)
+    assert alike.startswith("The rollouts are equally close to this influence (W = 0.05 to 0.06): closer than every")
+    apart = sentences.on_rollouts(distances(**close, **{"mean-attention": (0.15, 0.0)}), LEVEL)
+    assert apart.startswith(
+        "Of the rollouts, the rollout of the logit by distance and the rollout without content come closest to this "
+        "influence, and are equally close (W = 0.05 to 0.06): "
     )
 
 
-def test_every_rollout_and_null_has_a_name():
-    from position_bias.card.profiles import NULLS
+def test_lambda_of_other_estimators_and_of_the_backward_pass_is_not_what_rollouts_are_judged_by():
+    sentence = sentences.on_rollouts(distances(**{"mean-attention": (0.4, 0.1)}), LEVEL)
+    assert sentence.startswith("Of the rollouts, the rollout of the mean attention comes closest to this influence")
 
-    assert set(sentences.NAMES) == {*NULLS, "a", "b", "c", "content-free", "toeplitz", "rotary", "measured"}
+
+def test_every_rollout_and_baseline_has_a_name():
+    from position_bias.card.profiles import BASELINES, KERNELS
+
+    assert set(sentences.NAMES) == {*BASELINES, "a", "b", "c", "content-free", *KERNELS.values(), "mean-attention"}

@@ -1,10 +1,16 @@
 """What the arguments of a card mean, and what is said of those that mean nothing."""
 
+import json
 import os
+from pathlib import Path
 
 import pytest
+import yaml
 
 from position_bias.card import settings
+from position_bias.language_models import hub
+
+ROOT = Path(__file__).parents[3]
 
 
 def config(model=None, text="standard-library"):
@@ -23,11 +29,25 @@ def here(tmp_path, monkeypatch):
     """A working directory, which is the home too, with a model, a folder that has the form of a hub id, and texts."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    for folder in ("my-model", "models/m", "My Model, 2"):
+    for folder in ("my-model", "models/m", "data", "empty"):
         (tmp_path / folder).mkdir(parents=True)
-    for file in ("texts.jsonl", "a.txt", "b.pdf"):
+    for file in ("texts.jsonl", "a.txt", "b.pdf", "data/train.parquet", "empty/README.md"):
         (tmp_path / file).write_text("text")
+    model(tmp_path / "my-model")
     return tmp_path
+
+
+def model(directory, without=(), **described):
+    """What planning looks at of a model."""
+    directory.mkdir(parents=True, exist_ok=True)
+    files = {
+        "config.json": json.dumps({"model_type": "llama", "architectures": ["LlamaForCausalLM"], **described}),
+        "model.safetensors": "weights",
+        "tokenizer.json": "{}",
+    }
+    for name, content in files.items():
+        if name not in without:
+            (directory / name).write_text(content)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +61,7 @@ def here(tmp_path, monkeypatch):
         ("llama-1b", "llama-1b", "configured"),
         ("Qwen/Qwen3-0.6B", "qwen3-0.6b", "hub"),
         ("gpt2", "gpt2", "hub"),
+        ("bigscience/bloom", "bigscience-bloom", "hub"),  # `bloom` is a name of the configuration
     ],
 )
 def test_an_argument_is_a_directory_a_configured_name_or_an_id_of_the_hub(here, given, name, kind):
@@ -60,6 +81,36 @@ def test_a_home_is_a_directory_for_the_hub_module_too(here):
     assert settings.models(config("Qwen/Qwen3-0.6B"))[0].place == "Qwen/Qwen3-0.6B"
 
 
+def test_a_link_has_the_name_that_was_chosen_for_it(here):
+    (here / "chosen").symlink_to(here / "my-model")
+    assert settings.models(config("./chosen"))[0].name == "chosen"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "shown"),
+    [
+        ("./texts.jsonl", "texts-jsonl", "texts.jsonl"),
+        ("./texts.txt", "texts-txt", "texts.txt"),
+        ("./My Texts", "my-texts", "My Texts"),
+        ("dclm", "dclm", "dclm"),
+        ("owner/Data", "data", "owner/Data"),
+    ],
+)
+def test_a_text_that_is_not_the_default_is_in_the_name_of_every_card(text, name, shown):
+    assert (settings.text(config(text=text)).name, settings.text(config(text=text)).shown) == (name, shown)
+    expected = {
+        f"bloom-on-{name}": [f"bloom-on-{name}"],
+        f"gpt2-on-{name}": [f"gpt2-on-{name}"],
+        f"bloom-beside-gpt2-on-{name}": [f"bloom-on-{name}", f"gpt2-on-{name}"],
+    }
+    assert settings.cards(config("bloom,gpt2", text)) == expected
+    assert list(settings.by_card(config("bloom,gpt2", text))) == list(expected)[:2]
+
+
+def test_the_default_text_is_that_of_the_configuration():
+    assert yaml.safe_load((ROOT / "config.yaml").read_text())["text"] == settings.TEXT
+
+
 def test_several_models_have_a_figure_each_and_one_together():
     assert settings.cards(config("bloom")) == {"bloom": ["bloom"]}
     expected = {"bloom": ["bloom"], "gpt2": ["gpt2"], "bloom-beside-gpt2": ["bloom", "gpt2"]}
@@ -68,7 +119,7 @@ def test_several_models_have_a_figure_each_and_one_together():
 
 
 @pytest.mark.parametrize("given", [None, "./my-model", "bloom,gpt2", "~/my-model", "a/b"])
-@pytest.mark.parametrize("text", ["standard-library", "dclm", "./texts.jsonl", "./a.txt", "./my-model", "owner/data"])
+@pytest.mark.parametrize("text", ["standard-library", "dclm", "./texts.jsonl", "./a.txt", "./data", "owner/data"])
 def test_what_is_there_has_no_fault(here, given, text):
     assert list(settings.faults(config(given, text))) == []
 
@@ -86,9 +137,12 @@ def test_what_is_there_has_no_fault(here, given, text):
         ("my model", "model = 'my model' is no id of the hub"),
         ("a,b,c,d,e", "model names 5 models; a page has room for 4 side by side, so ask in several runs"),
         (" , ", "model = ' , ' names no model; give a directory, a name of the configuration, or a hub id"),
+        ("a,", "model = 'a,' has nothing before or after a comma; remove the comma, and blanks beside it"),
+        ("./empty", "model directory ./empty lacks config.json; save the model there with save_pretrained"),
         (
             "./my-model,owner/My-Model",
-            "model = './my-model' and 'owner/My-Model' would share the name 'my-model'; rename a directory, or draw",
+            "model = './my-model' and 'owner/My-Model' would share the name 'my-model'; rename one, or make a symbolic "
+            "link to it that has another name (ln -s) and give that",
         ),
     ],
 )
@@ -96,6 +150,81 @@ def test_a_model_that_cannot_be_meant_is_one_line(here, given, said):
     first = next(settings.faults(config(given)))
     assert first.startswith(said.format(here=here))
     assert "\n" not in first
+
+
+@pytest.mark.parametrize(
+    ("described", "said"),
+    [
+        ({"architectures": ["BertModel"], "model_type": "bert"}, "a BertModel, an encoder"),
+        ({"architectures": ["AnyForMaskedLM"], "model_type": "any"}, "an AnyForMaskedLM, an encoder"),
+        (
+            {"architectures": ["T5ForConditionalGeneration"], "is_encoder_decoder": True},
+            "a T5ForConditionalGeneration, an encoder with a decoder",
+        ),
+        ({"architectures": ["LlamaForSequenceClassification"]}, "a LlamaForSequenceClassification"),
+    ],
+)
+def test_what_predicts_no_next_token_is_refused_by_the_name_of_its_class(here, described, said):
+    model(here / "other", **described)
+    (fault,) = settings.faults(config("./other"))
+    assert fault == f"model directory ./other holds {said}; the card needs a decoder that predicts the next token"
+
+
+@pytest.mark.parametrize("name", ["GPT2LMHeadModel", "LlamaModel", "Gemma3ForConditionalGeneration", None])
+def test_decoders_are_let_pass_under_all_their_names(here, name):
+    model(here / "other", architectures=[name] if name else None)
+    assert list(settings.faults(config("./other"))) == []
+
+
+def test_files_that_a_model_lacks_are_named_before_any_job(here):
+    model(here / "bare", without=("model.safetensors", "tokenizer.json"))
+    weights, tokenizer = settings.faults(config("./bare"))
+    assert weights.startswith("model directory ./bare has no weights as *.safetensors, and no others are read; save")
+    assert tokenizer.startswith(
+        "model directory ./bare lacks tokenizer.json, the file of a fast tokenizer; save that of"
+    )
+    (here / "bare/config.json").write_text("{")
+    (broken,) = settings.faults(config("./bare"))
+    assert broken.startswith("model directory ./bare has a config.json that cannot be read (")
+
+
+def record(path, source):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"source": source}))
+
+
+def test_the_card_of_another_model_of_the_same_name_is_not_overwritten(here):
+    model(here / "one/final")
+    model(here / "two/final")
+    record(here / "results/card/final/model.json", "./one/final")
+    assert list(settings.faults(config("./one/final"))) == []
+    assert list(settings.faults(config(f"{here}/one/final"))) == []
+    (fault,) = settings.faults(config("./two/final"))
+    assert fault.startswith("model = './two/final' would take the place of './one/final' in results/card/final; rename")
+    assert fault.endswith("(ln -s) and give that, or remove results/card/final")
+    assert list(settings.faults(config("./two/final", "./a.txt"))) == []  # has another name
+    assert list(settings.faults(config("someone/final"))) != []
+    record(here / "results/card/final/model.json", "someone/final")
+    assert list(settings.faults(config("someone/final"))) == []
+
+
+def test_a_directory_and_a_model_of_the_configuration_do_not_take_each_others_place(here):
+    model(here / "bloom")
+    record(here / "results/card/bloom/model.json", "./bloom")
+    assert list(settings.faults(config("./bloom"))) == []
+    assert len(list(settings.faults(config("bloom")))) == 1
+    record(here / "results/card/bloom/model.json", "./results/models/bloom/seed0/step3")
+    assert list(settings.faults(config("bloom"))) == []
+    assert len(list(settings.faults(config("./bloom")))) == 1
+
+
+def test_another_text_of_the_same_name_is_not_overwritten(here):
+    (here / "data/a.txt").write_text("text")
+    record(here / "results/texts/a-txt.json", "./a.txt")
+    assert list(settings.faults(config("./my-model", "./a.txt"))) == []
+    (fault,) = settings.faults(config("./my-model", "./data/a.txt"))
+    assert fault.startswith("text = './data/a.txt' would take the place of './a.txt' in results/texts/a-txt; rename")
+    assert fault.endswith("or remove results/texts/a-txt*")
 
 
 def test_as_many_models_as_a_page_has_room_for_are_no_fault(here):
@@ -108,6 +237,8 @@ def test_as_many_models_as_a_page_has_room_for_are_no_fault(here):
         ("./nothing.txt", "text = './nothing.txt' is not there, seen from {here}; give a directory or a file of the"),
         ("./b.pdf", "text = './b.pdf' is a file; give a directory or a file of the kinds .txt or .jsonl in its place"),
         ("texts.jsonl", "text = 'texts.jsonl' is here, but a directory or a file of the kinds .txt or .jsonl starts"),
+        ("mytext.txt", "text = 'mytext.txt' is not there; a file starts with / or a dot"),
+        ("./empty", "text = './empty' holds no file of the kinds .txt or .jsonl, and no data set such as .parquet or "),
     ],
 )
 def test_a_text_that_cannot_be_meant_is_one_line(here, text, said):
@@ -121,16 +252,18 @@ def test_a_stamp_tells_a_file_from_its_successor_of_the_same_size(here):
     assert settings.stamp([file]) == [(str(file), 4, 1)] != before
 
 
-def test_the_files_of_a_model_are_those_of_its_directory_and_no_deeper(here):
-    (here / "my-model/config.json").write_text("{}")
-    (here / "my-model/results").mkdir()
-    (here / "my-model/results/a.json").write_text("{}")
-    assert settings.files_of_model(here / "my-model") == [here / "my-model/config.json"]
+def test_the_files_of_a_model_are_its_own_and_no_notes(here):
+    directory = here / "my-model"
+    (directory / "NOTES.md").write_text("of mine")
+    (directory / "results").mkdir()
+    (directory / "results/a.json").write_text("{}")
+    expected = [directory / name for name in ("config.json", "model.safetensors", "tokenizer.json")]
+    assert settings.files_of_model(directory) == expected
+    assert settings.MODEL == hub.WANTED
 
 
 def test_the_files_of_a_text_are_those_that_are_read(here):
     (here / "models/m/deep.txt").write_text("text")
     assert settings.files_of_text(here / "a.txt") == [here / "a.txt"]
     assert settings.files_of_text(here) == [here / "a.txt", here / "models/m/deep.txt", here / "texts.jsonl"]
-    (here / "my-model/train.parquet").write_text("table")
-    assert settings.files_of_text(here / "my-model") == [here / "my-model/train.parquet"]
+    assert settings.files_of_text(here / "data") == [here / "data/train.parquet"]

@@ -38,6 +38,16 @@ def test_a_directory_of_other_files_is_read_as_a_data_set(tmp_path):
     assert list(texts.documents(tmp_path)) == ["one", "two"]
 
 
+def test_a_directory_that_is_no_data_set_has_a_plain_remedy(tmp_path):
+    (tmp_path / "lines.json").write_text('{"words": "one"}')
+    with pytest.raises(
+        InputError,
+        match=r"^text .* has no file of the kinds \.txt or \.jsonl, so that it was read as a data set, without success"
+        r": .*no column 'text'.*\. Put the text there as \.txt, or as \.jsonl with the key 'text' in every line$",
+    ):
+        list(texts.documents(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -95,6 +105,8 @@ def test_a_short_text_gives_the_prompts_that_it_has_and_leaves_lengths_out(token
 def test_too_little_text_is_one_line(tokenizer):
     with pytest.raises(
         InputError,
-        match=r"^the text has too few prompts \(5 of 9 tokens, 1 of 30 tokens\), of which 8 are needed; give more text",
+        match=r"^the text gives 5 prompts of 9 tokens, 1 of 30 and 0 of 60; at least 8 of one length are needed\. Give",
     ):
-        texts.prompts([words(0, 50)], tokenizer, [], [9, 30], 64, chosen_by=0)
+        texts.prompts([words(0, 50)], tokenizer, [], [9, 30, 60], 64, chosen_by=0)
+    with pytest.raises(InputError, match=r"^the text gives 1 prompt of 30 tokens; at least 8"):
+        texts.prompts([words(0, 50)], tokenizer, [], [30], 64, chosen_by=0)

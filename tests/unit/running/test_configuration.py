@@ -259,6 +259,29 @@ def test_the_schema_and_the_studies_know_the_same_networks():
         ("scale", "My Laptop", "scale = 'My Laptop' is not known; use one of laptop, longer, paper, test (the size of"),
         ("scale", None, "scale = None is not known; use one of laptop, longer, paper, test"),
         ("datasets/standard-library", {}, "datasets.standard-library.corpus is missing; add it"),
+        ("models/bloomz", {"seeds": [0]}, "models.bloomz.family is missing; add it, or did you mean 'bloom'?"),
+        (
+            "minutes/measure_hub",
+            720,
+            "minutes.measure_hub = 720 is not a key of the configuration; that is hub_models.",
+        ),
+        (
+            "minutes/emergenze",
+            720,
+            "minutes.emergenze = 720 is not a key of the configuration; did you mean 'emergence'",
+        ),
+        (
+            "minutes",
+            "{emergence:",
+            "minutes = '{emergence:' is of the wrong type; give a mapping (put it in quotes) (time",
+        ),
+        ("minutes", 720, "minutes = 720 is of the wrong type; give a mapping (time that"),
+        (
+            "devices/emergenze",
+            "cpu",
+            "devices.emergenze = 'cpu' is not a key of the configuration; did you mean 'emerge",
+        ),
+        ("devices", {"measure": "gpu"}, "devices.measure = 'gpu' is not known; use one of auto, cpu, cuda (measuring"),
     ],
 )
 def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, message):
@@ -463,6 +486,19 @@ def test_all_old_keys_are_said_at_once():
         configuration.check(config, SCHEMA, *FAULTS)
     expected = "fig1 is now structural.fig1; training.checkpoint_every is now checkpoint_every.training"
     assert str(error.value) == f"config: {expected}; change what sets them"
+
+
+def test_what_is_looked_for_in_the_wrong_section_is_a_key_elsewhere():
+    """Each name leads to a key that there is, in a section that does not have the name itself."""
+    found = {name: part["elsewhere"] for name, part in SCHEMA["properties"].items() if "elsewhere" in part}
+    assert found
+    for section, names in found.items():
+        for name, meant in names.items():
+            assert name not in SCHEMA["properties"][section]["properties"]
+            node = dict(SCHEMA)
+            for key in meant.split(",")[0].split("."):
+                node = configuration.below(node, key, SCHEMA)
+            assert node["type"] == "integer"
 
 
 def test_a_key_left_out_is_named():

@@ -76,6 +76,8 @@ def test_gpus_stand_there_only_where_the_run_uses_them(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-a")
     assert provenance.machine("auto")["gpus"] == ["MIG-a"]
     assert provenance.machine("cpu")["gpus"] == []
+    assert provenance.machine("cpu", ["cpu", "cuda"])["gpus"] == ["MIG-a"]
+    assert provenance.machine("cpu", ["cpu"])["gpus"] == []
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert provenance.machine("auto")["gpus"] == []
 

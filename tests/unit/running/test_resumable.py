@@ -7,7 +7,7 @@ import torch
 
 from position_bias.running import checkpoint, products, resumable, runtime
 
-CONFIG = {"device": "cpu", "checkpoint_every": {"training": 50, "postnorm": 7}}
+CONFIG = {"device": "cpu", "devices": {}, "checkpoint_every": {"training": 50, "postnorm": 7}}
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +80,21 @@ def test_a_job_that_asks_for_gpus_asks_the_device_for_them(monkeypatch):
     several = resumable.job("job.log", CONFIG | {"device": "cuda"}, 1, "training", gpus=2, granted=2)
     with pytest.raises(SystemExit, match="this job needs 2 GPUs, but sees 1"), several:
         pass
+
+
+@pytest.mark.parametrize(
+    ("stage", "said"), [(None, "this job needs 2 GPUs"), ("card", None), ("other", "needs 2 GPUs")]
+)
+def test_a_stage_may_have_a_device_of_its_own(monkeypatch, stage, said):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    config = CONFIG | {"device": "cuda", "devices": {"card": "cpu"}}
+    job = resumable.job("job.log", config, 1, "training", "a", stage=stage, gpus=2)
+    if said is None:
+        with job as place:
+            assert (place.folder, place.device) == (Path("checkpoints/training/a"), "cpu")
+    else:
+        with pytest.raises(SystemExit, match=said), job:
+            pass
 
 
 def test_trainings_of_one_job_lie_apart():

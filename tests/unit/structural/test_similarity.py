@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -118,6 +120,30 @@ def by_hand(content, way):
             + [1 - jensenshannon(p, q, base=2 if causal else np.e) ** 2]
         )
     return np.array(found).T.reshape(3, *content.shape[:2])
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [2, 3, 24])
+def test_the_bins_are_those_of_quantiles_in_double_precision_to_the_last_bit(precision, n):
+    content = logits(2, 3, n).astype(precision)
+    kept = content.copy()
+    for causal, entries in ((True, content[..., *np.tril_indices(n)]), (False, content)):
+        low, high = np.quantile(entries.astype(np.float64), [0.005, 0.995])
+        np.testing.assert_array_equal(bin_edges(content, causal), np.linspace(low, high, BINS + 1))
+    np.testing.assert_array_equal(content, kept)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_single_precision_is_enough_to_keep_and_no_more_than_a_copy_is_made(way):
+    content = logits(24, 8, 96).astype(np.float32)
+    expected = similarities(content.astype(np.float64), way)
+    tracemalloc.start()
+    found = similarities(content, way)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    for name in ("diagonal", "below", "between", "diagonal_outside", "below_outside"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert peak < 1.2 * content.nbytes
 
 
 @pytest.mark.parametrize("way", WAYS)

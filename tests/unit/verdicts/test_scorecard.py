@@ -234,10 +234,23 @@ def test_the_terminal_shows_counts_and_a_line_a_claim():
         "",
         "emergence: claims known from secondary sources",
         "  fails  Theorem 1: a norm",
-        "  fails  Theorem 1: it falls (does the paper say so?)",
         "",
         "emergence: claims that we add",
         "  (holds)  the null: no norm",
+        "",
+        "emergence: claims that are not counted",
+        "  fails  Theorem 1: it falls (does the paper say so?)",
+    ]
+
+
+def test_the_tally_counts_every_claim_once():
+    lines = scorecard.tally(claims_of_three()).splitlines()
+    assert lines[2:] == [
+        "| claims of the papers | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 |",
+        "| claims known from secondary sources | 1 | 0 | 1 | 0 | 0 | 0 | 0 | 0 |",
+        "| claims that we add | 1 | 0 | 0 | 0 | 1 | 0 | 0 | 0 |",
+        "",
+        "Not counted: 1 whose source may not say what the paper says.",
     ]
 
 
@@ -245,6 +258,6 @@ def test_the_table_for_people_has_five_columns_and_a_link_to_the_finding():
     table = scorecard.readable(claims_of_three())
     assert list(table) == ["claim", "verdict", "measured", "source", "finding"]
     own = table.iloc[2]
-    assert own["verdict"] == "holds, at a smaller scale (test: holds)"
-    assert own["measured"] == "0.2 [0.19, 0.21], n = 5: gap"
+    assert own["verdict"] == "holds, at a smaller scale"
+    assert own["measured"] == "0.2 [0.19, 0.21] (predicted > 0, margin 0.01), n = 5: gap"
     assert own["finding"] == "[n](deviations.md#n)"

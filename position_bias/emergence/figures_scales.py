@@ -1,0 +1,162 @@
+"""Figures that show the same networks of Wu et al. 2025 after short training and after the paper's (our addition).
+
+Tables have a column `scale`, and hold every network at the two scales that it is shown at.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from position_bias.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend
+from position_bias.drawing.style import PAGE
+from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, mask_look
+from position_bias.emergence.figures_sinks import token_names
+from position_bias.emergence.gaps import summary
+
+NETWORK = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth"]
+LINE = 0.3  # inches that a network takes
+AROUND = 1.15  # inches of axes, titles and legend
+ABREAST = 3  # panels of sinks in a row
+PANEL = 1.5  # inches of one
+SHORT = Look("short training", VERMILION, "o", "--", filled=False)
+LONG = Look("the paper's training", BLUE, "s")
+UNIFORM = Look("exactly uniform attention", REFERENCE, "", ":")
+
+
+def at_both(short: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
+    """The rows of two tables of networks that both have, with a column `scale`: short or long."""
+    both = short[NETWORK].drop_duplicates().merge(long[NETWORK].drop_duplicates())
+    parts = {"short": short, "long": long}
+    return pd.concat([table.merge(both).assign(scale=name) for name, table in parts.items()], ignore_index=True)
+
+
+def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
+    """Accuracy gap of each pair, a line for each network: mean, t-interval over seeds, and every seed, at both scales.
+
+    `by_seed` has columns NETWORK, scale, seed, pair and gap. Raises ValueError where it is empty.
+    """
+    networks = _networks(by_seed)
+    figure, row = plt.subplots(
+        1,
+        len(PAIRS),
+        figsize=(PAGE, AROUND + LINE * len(networks)),
+        sharey=True,
+        label="Accuracy gaps of the same networks after short training and after that of the paper",
+    )
+    for axes, pair in zip(row, PAIRS, strict=True):
+        of_pair = by_seed[by_seed["pair"] == pair]
+        for scale, look, aside in (("short", SHORT, -0.17), ("long", LONG, 0.17)):
+            table = of_pair[of_pair["scale"] == scale]
+            means = summary(table, NETWORK, "gap", level)
+            at = _places(means, networks) + aside
+            axes.hlines(at, means["low"], means["high"], color=look.colour, linewidth=0.9, zorder=3)
+            axes.plot(table["gap"], _places(table, networks) + 1.75 * aside, "|", color=look.colour, markersize=3)
+            axes.plot(
+                means["gap"], at, look.marker, color=look.colour, markerfacecolor=look.inside, markersize=4, zorder=4
+            )
+        axes.axvline(0, color="black", linewidth=0.6, zorder=0)
+        axes.set_title(PAIRS[pair].name.replace("\n", " "))
+        axes.margins(x=0.08)
+    row[0].set_yticks(range(len(networks)), [_named(network) for network in networks])
+    row[0].set_ylim(len(networks) - 0.5, -0.5)
+    row[1].set_xlabel(f"{GAP}  (right: bias to earlier)")
+    legend(figure, [_mark(SHORT), _mark(LONG)], title=_seeds(by_seed))
+    return figure
+
+
+def sinks(by_seed: pd.DataFrame, level: float) -> Figure:
+    """The sink metric of every token at one threshold, a panel for each network, at both scales.
+
+    `by_seed` has columns NETWORK, scale, seed, state, token and value. Raises ValueError where it is empty.
+    """
+    networks = _networks(by_seed)
+    columns = min(ABREAST, len(networks))
+    rows = -(-len(networks) // columns)
+    figure, grid = plt.subplots(
+        rows,
+        columns,
+        figsize=(PAGE, AROUND + PANEL * rows),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        label="Attention sinks of the same networks after short training and after that of the paper",
+    )
+    for axes, network in zip(grid.flat, networks, strict=False):
+        _sink_panel(axes, by_seed[(by_seed[NETWORK] == list(network)).all(axis=1)], level)
+        axes.set_title(_named(network))
+    for axes in grid.flat[len(networks) :]:
+        axes.remove()
+    for axes in grid[-1]:
+        axes.set_xlabel("token read (key)")
+    for row in grid:
+        row[0].set_ylabel("attention sink\n(share of queries)")
+    legend(figure, [SHORT.entry(), LONG.entry(), UNIFORM.entry()], title=_seeds(by_seed[by_seed["state"] == "trained"]))
+    return figure
+
+
+def _sink_panel(axes: Axes, table: pd.DataFrame, level: float) -> None:
+    for scale, look, aside in (("short", SHORT, -0.15), ("long", LONG, 0.15)):
+        of_scale = table[(table["scale"] == scale) & (table["state"] == "trained")]
+        means = summary(of_scale, ["token"], "value", level).sort_values("token")
+        at = means["token"] + aside
+        axes.vlines(at, means["low"], means["high"], color=look.colour, linewidth=0.8)
+        axes.plot(
+            at,
+            means["value"],
+            look.line + look.marker,
+            color=look.colour,
+            markerfacecolor=look.inside,
+            markersize=3,
+            linewidth=0.8,
+        )
+    uniform = table[table["state"] == "uniform"].groupby("token")["value"].mean()
+    axes.plot(uniform.index, uniform, UNIFORM.line, color=UNIFORM.colour, zorder=0)
+    n = int(table["token"].max())
+    items = np.arange(1, n + 1, 2)
+    axes.set_xticks(items, token_names(n)[::2])
+    axes.set_xticks(items[:-1] + 1, minor=True)
+    axes.set_ylim(bottom=0)
+
+
+def _networks(table: pd.DataFrame) -> list[tuple[object, ...]]:
+    """The networks of a table, each once, in its order. Raises ValueError where there is none."""
+    found = list(table[NETWORK].drop_duplicates().itertuples(index=False, name=None))
+    if not found:
+        raise ValueError("no network is there at both scales; evidence/ must have one that this run trains, too")
+    return found
+
+
+def _places(table: pd.DataFrame, networks: list[tuple[object, ...]]) -> np.ndarray:
+    return np.array([networks.index(row) for row in table[NETWORK].itertuples(index=False, name=None)], dtype=float)
+
+
+def _named(network: tuple[object, ...]) -> str:
+    """What tells a network from the others: mask, encoding, depth, wiring, training data."""
+    of = dict(zip(NETWORK, network, strict=True))
+    parts = [mask_look(str(of["mask"])).name, f"{of['depth']} layers"]
+    if of["encoding"] != "none":
+        parts.insert(1, ENCODINGS[str(of["encoding"])])
+    if of["bias"] != "none":
+        parts.append(f"\ntrained on {BIASES[str(of['bias'])]}")
+    elif of["residual"]:
+        parts.append("\nresidual connections")
+    if of["vocabulary"] != "gaussian":
+        parts.append(VOCABULARIES[str(of["vocabulary"])])
+    return ", ".join(parts).replace(", \n", ",\n")
+
+
+def _seeds(table: pd.DataFrame) -> str:
+    """How many seeds the networks have at each scale."""
+    told = []
+    for scale, look in (("short", SHORT), ("long", LONG)):
+        numbers = table[table["scale"] == scale].groupby(NETWORK)["seed"].nunique()
+        low, high = numbers.min(), numbers.max()
+        told.append(f"{look.name}: {low if low == high else f'{low} to {high}'} seeds")
+    return "; ".join(told)
+
+
+def _mark(look: Look) -> Line2D:
+    return look.entry(linestyle="")

@@ -1,0 +1,100 @@
+"""Networks that are drawn at both scales: which they are, and that every number stands where it belongs."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from position_bias.drawing import style
+from position_bias.emergence import figures_scales
+from position_bias.emergence.figures_scales import NETWORK
+from position_bias.statistics import mean_and_interval
+
+PAIRS = ("first-middle", "first-last", "middle-last")
+NETWORKS = (
+    ("gaussian", "plain", "none", "causal", "none", False, 2),
+    ("gaussian", "plain", "none", "causal", "rope", False, 4),
+    ("fixed", "last", "last", "causal", "none", True, 2),
+    ("gaussian", "window", "none", "window5", "none", False, 2),
+)
+
+
+def table(seeds, networks=NETWORKS, **columns):
+    rows = [
+        (*network, seed, *levels)
+        for network, seed, levels in itertools.product(networks, range(seeds), itertools.product(*columns.values()))
+    ]
+    return pd.DataFrame(rows, columns=[*NETWORK, "seed", *columns])
+
+
+def gaps(seeds, networks=NETWORKS):
+    found = table(seeds, networks, pair=PAIRS)
+    return found.assign(gap=np.random.default_rng(seeds).uniform(-0.3, 0.3, len(found)))
+
+
+def sinks(seeds, networks=NETWORKS):
+    found = table(seeds, networks, state=("trained", "untrained", "uniform"), token=range(1, 18))
+    return found.assign(value=np.random.default_rng(seeds).uniform(0, 1, len(found)))
+
+
+@pytest.fixture(autouse=True)
+def looks():
+    with style.figure_style():
+        yield
+
+
+def saved(figure, folder):
+    """Every figure is checked for its legibility as it is saved."""
+    style.save(figure, *(folder / f"figure.{suffix}" for suffix in ("pdf", "svg", "png")))
+    return figure
+
+
+def test_networks_that_only_one_scale_has_are_left_out():
+    both = figures_scales.at_both(gaps(3, NETWORKS[:3]), gaps(5, NETWORKS[1:]))
+    assert set(both[NETWORK].itertuples(index=False, name=None)) == set(NETWORKS[1:3])
+    assert both.groupby("scale")["seed"].nunique().to_dict() == {"short": 3, "long": 5}
+
+
+@pytest.mark.parametrize("draw", [figures_scales.gaps, figures_scales.sinks])
+def test_without_a_network_at_both_scales_nothing_is_drawn(draw):
+    made = gaps if draw is figures_scales.gaps else sinks
+    with pytest.raises(ValueError, match="no network is there at both scales"):
+        draw(figures_scales.at_both(made(3, NETWORKS[:1]), made(3, NETWORKS[1:])), 0.95)
+
+
+@pytest.mark.parametrize("networks", [NETWORKS[:1], NETWORKS])
+def test_gaps_have_a_line_a_network_with_means_intervals_and_seeds(networks, tmp_path):
+    both = figures_scales.at_both(gaps(3, networks), gaps(5, networks))
+    figure = saved(figures_scales.gaps(both, 0.95), tmp_path)
+    for axes, pair in zip(figure.axes, PAIRS, strict=True):
+        for scale, seeds, means, bars in zip(
+            ("short", "long"), axes.lines[0:4:2], axes.lines[1:4:2], axes.collections, strict=True
+        ):
+            of_scale = both[(both["pair"] == pair) & (both["scale"] == scale)]
+            for line, network in enumerate(networks):
+                values = of_scale[(of_scale[NETWORK] == list(network)).all(axis=1)]["gap"].to_numpy()
+                shown = np.round(means.get_ydata()) == line
+                mean, low, high = mean_and_interval(values, 0.95)
+                np.testing.assert_allclose(means.get_xdata()[shown], mean)
+                np.testing.assert_allclose(bars.get_segments()[np.flatnonzero(shown)[0]][:, 0], (low, high))
+                np.testing.assert_allclose(seeds.get_xdata()[np.round(seeds.get_ydata()) == line], values)
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert len(set(names)) == len(networks)
+    assert names[0] == "causal mask, 2 layers"
+    assert "short training: 3 seeds; the paper's training: 5 seeds" in figure.legends[0].get_title().get_text()
+
+
+@pytest.mark.parametrize("networks", [NETWORKS[:1], NETWORKS])
+def test_sinks_have_a_panel_a_network_with_both_scales_and_the_null(networks, tmp_path):
+    both = figures_scales.at_both(sinks(3, networks), sinks(5, networks))
+    figure = saved(figures_scales.sinks(both, 0.95), tmp_path)
+    assert len(figure.axes) == len(networks)
+    for axes, network in zip(figure.axes, networks, strict=True):
+        mine = both[(both[NETWORK] == list(network)).all(axis=1)]
+        trained = mine[mine["state"] == "trained"]
+        for line, scale in zip(axes.lines[:2], ("short", "long"), strict=True):
+            expected = trained[trained["scale"] == scale].groupby("token")["value"].mean()
+            np.testing.assert_allclose(line.get_ydata(), expected)
+        uniform = mine[mine["state"] == "uniform"].groupby("token")["value"].mean()
+        np.testing.assert_allclose(axes.lines[2].get_ydata(), uniform)
