@@ -9,10 +9,10 @@ all: .venv/installed  ## the default run: every figure and table, offline
 	@cat results/tables/scorecard.txt
 
 test: check  ## style, types, and every test but the slow ones
-	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test-all: check  ## the same, and thirty more interruptions of each kind of job
-	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m "slow or not slow"
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "slow or not slow"
 
 check: .venv/installed
 	$(BIN)/ruff check .

@@ -30,7 +30,7 @@ if os.environ.get("CI"):
     settings.load_profile("ci")
 
 
-LONGEST_FIRST = (  # so that processes end together; one more of them than cores, since some wait for SLURM or the graph
+LONGEST_FIRST = (  # so that two processes end together, and what waits for SLURM waits while the graph is built
     "test_graph.py",
     "test_slurm.py",
     "test_cluster_page.py",
