@@ -13,10 +13,10 @@ from matplotlib.lines import Line2D
 from position_bias.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend
 from position_bias.drawing.style import PAGE
 from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, mask_look
-from position_bias.emergence.figures_sinks import token_names
-from position_bias.emergence.gaps import summary
+from position_bias.emergence.figures_sinks import token_axis
+from position_bias.emergence.gaps import CONFIGURATION, summary
 
-NETWORK = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth"]
+NETWORK = [name for name in CONFIGURATION if name != "omega"]  # which says how it is tested
 LINE = 0.3  # inches that a network takes
 AROUND = 1.15  # inches of axes, titles and legend
 ABREAST = 3  # panels of sinks in a row
@@ -114,10 +114,7 @@ def _sink_panel(axes: Axes, table: pd.DataFrame, level: float) -> None:
         )
     uniform = table[table["state"] == "uniform"].groupby("token")["value"].mean()
     axes.plot(uniform.index, uniform, UNIFORM.line, color=UNIFORM.colour, zorder=0)
-    n = int(table["token"].max())
-    items = np.arange(1, n + 1, 2)
-    axes.set_xticks(items, token_names(n)[::2])
-    axes.set_xticks(items[:-1] + 1, minor=True)
+    token_axis(axes, int(table["token"].max()))
     axes.set_ylim(bottom=0)
 
 

@@ -117,6 +117,13 @@ def token_names(n: int) -> list[str]:
     return [f"${'xy'[index % 2]}_{index // 2 + 1}$" for index in range(n - 1)] + ["$x_q$"]
 
 
+def token_axis(axes: Axes, n: int) -> None:
+    """Name the items below the horizontal axis of tokens 1 to n; labels, which stand between them, have minor ticks."""
+    items = np.arange(1, n + 1, 2)
+    axes.set_xticks(items, token_names(n)[::2])
+    axes.set_xticks(items[:-1] + 1, minor=True)
+
+
 def sinks(sinks: pd.DataFrame, masks: Sequence[str], tau: float) -> Figure:
     """Figures 8a-c and 13a-c: share of the queries whose weight on a token exceeds `tau`, a column a mask.
 
@@ -168,9 +175,7 @@ def _sink_panel(axes: Axes, sinks: pd.DataFrame, colour: Colour, strength: float
         baseline = sinks[sinks["state"] == state]
         axes.plot(baseline["token"], baseline["value"], linestyle="", clip_on=False, **looks)
     n = int(sinks["token"].max())
-    items = np.arange(1, n + 1, 2)
-    axes.set_xticks(items, token_names(n)[::2])
-    axes.set_xticks(items[:-1] + 1, minor=True)  # labels, which stand between the items
+    token_axis(axes, n)
     axes.set_xlim(0.3, n + 0.7)
 
 

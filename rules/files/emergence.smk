@@ -96,16 +96,16 @@ def emergence_shown(figures, files, drawn=emergence_figures):
 
 def at_both_scales():
     """The studies of this run, a short one, that evidence/ has networks of after the paper's training, at some depth."""
-    kept = []
-    for path in sorted((ROOT / "evidence/emergence").glob("*/runs.csv")):
-        with path.open(encoding="utf-8", newline="") as table:
-            kept += [row for row in csv.DictReader(table) if row["scale"] == "paper"]
     if config["scale"] == "paper":
         return []
+    long = []
+    for path in kept("emergence/*/runs.csv"):
+        with open(path, encoding="utf-8", newline="") as table:
+            long += [row for row in csv.DictReader(table) if row["scale"] == "paper"]
     return list(
         dict.fromkeys(
             (row["vocabulary"], row["study"])
-            for row in kept
+            for row in long
             if row["study"] in EMERGENCE["networks"]
             and set(row["networks"].split()) & set(EMERGENCE["networks"][row["study"]])
             and int(row["depth"]) in emergence_depths(row["vocabulary"], row["study"])
