@@ -60,6 +60,7 @@ def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
         axes.axvline(0, color="black", linewidth=0.6, zorder=0)
         axes.set_title(PAIRS[pair].name.replace("\n", " "))
         axes.margins(x=0.08)
+        axes.locator_params(axis="x", nbins=4)  # so that their numbers do not touch
     row[0].set_yticks(range(len(networks)), [_named(network) for network in networks])
     row[0].set_ylim(len(networks) - 0.5, -0.5)
     row[1].set_xlabel(f"{GAP}  (right: bias to earlier)")
