@@ -1,6 +1,8 @@
 # `make all` and `make test` set up everything on a fresh machine with Python 3.11 to 3.13.
 PYTHON ?= python3
 BIN := .venv/bin
+# two processes of one thread each: threads of both would wait for each other on two cores
+TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: all test test-all check docs keep manifest benchmark clean help
 
@@ -9,10 +11,10 @@ all: .venv/installed  ## the default run: every figure and table, offline
 	@cat results/tables/scorecard.txt
 
 test: check  ## style, types, and every test but the slow ones
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(TESTS)
 
 test-all: check  ## the same, and thirty more interruptions of each kind of job
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "slow or not slow"
+	$(TESTS) -m "slow or not slow"
 
 check: .venv/installed
 	$(BIN)/ruff check .
