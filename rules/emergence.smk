@@ -162,7 +162,10 @@ rule emergence_draw_learning_curves:
 rule emergence_draw_long_training:
     """Gaps over the whole length of the paper's training (our addition), from evidence/."""
     input:
-        evidence=project("evidence/emergence/depth.csv"),
+        evidence=[
+            project("evidence/emergence/mask-by-depth/curves.csv"),
+            project("evidence/emergence/depth.csv"),  # depths that the first lacks
+        ],
         curves=emergence_curves(("gaussian", "plain")),
     output:
         **drawn("emergence/long_training"),

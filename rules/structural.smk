@@ -269,6 +269,7 @@ rule structural_checks:
         shift="results/tables/structural/shift.csv",
         published=project("published/structural_distances.csv"),
         rotary=kept("structural/*/rotary.csv"),
+        long_training=kept("structural/*/compared.csv"),
         similarity="results/tables/structural/table5.csv",
         monotonicity="results/tables/structural/monotonicity.csv",
     output:
@@ -286,6 +287,7 @@ rule structural_evidence:
     input:
         profiles=evidence_rungs(rollouts("profiles.parquet", PRIMARY, STANDARD)),
         statistics=evidence_rungs(rollouts("statistics.parquet", PRIMARY, STANDARD)),
+        replicates=evidence_rungs(rollouts("replicates.parquet", PRIMARY, STANDARD)),
         mixing=evidence_rungs(*measured("lambda", [STANDARD])),
         content=evidence_rungs(*measured("content", [STANDARD])),
         losses=evidence_models("loss.csv", EVIDENCE["structural"]),
@@ -293,6 +295,7 @@ rule structural_evidence:
     output:
         profiles="results/evidence/structural/{group}/profiles.csv",
         statistics="results/evidence/structural/{group}/statistics.csv",
+        compared="results/evidence/structural/{group}/compared.csv",
         mixing="results/evidence/structural/{group}/lambda.csv",
         content="results/evidence/structural/{group}/content.csv",
         losses="results/evidence/structural/{group}/losses.csv",
@@ -301,6 +304,7 @@ rule structural_evidence:
         "logs/evidence/structural/{group}.log",
     params:
         scale=config["scale"],
+        level=config["rollout"]["level"],
     script:
         "../scripts/structural/evidence.py"
 

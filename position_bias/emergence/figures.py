@@ -81,17 +81,24 @@ def setting(table: pd.DataFrame) -> str:
 
     Columns vocabulary, omega, residual, depth and seeds.
     """
+    return "; ".join([_of_all(table), *_seeds_by_depth(table)])
+
+
+def _of_all(table: pd.DataFrame) -> str:
     (vocabulary,), (omega,) = table["vocabulary"].unique(), table["omega"].unique()
-    parts = [networks(vocabulary, omega, *map(bool, table["residual"].unique()))]
+    return networks(vocabulary, omega, *map(bool, table["residual"].unique()))
+
+
+def _seeds_by_depth(table: pd.DataFrame) -> list[str]:
+    """How many seeds networks have, for each number of layers; columns depth and seeds."""
     layers: dict[str, list[int]] = {}
     for depth in _depths(table):
         seeds = table.loc[table["depth"] == depth, "seeds"]
         low, high = seeds.min(), seeds.max()
         layers.setdefault(f"{low}" if low == high else f"{low} to {high}", []).append(depth)
-    parts += [
+    return [
         f"{seeds} seed{'' if seeds == '1' else 's'} of {_listed(depths)} layers" for seeds, depths in layers.items()
     ]
-    return "; ".join(parts)
 
 
 def depth_overview(
@@ -228,7 +235,7 @@ def learning_curves(curves: pd.DataFrame, chance: float | None = None, in_contex
 def long_training(
     curves: pd.DataFrame, laptop: pd.DataFrame | None = None, last: int = 5, level: float = 0.95
 ) -> Figure:
-    """What is left of the bias after long training (ours): gaps against iterations, one colour a depth.
+    """What is left of the bias after long training (our addition): gaps against iterations, one colour a depth.
 
     `curves` has a gap a row, by depth, seed, iteration and pair: thin lines are seeds, bold ones their means. The right
     panel has the first-last gap over the `last` checkpoints (shaded), mean with t-interval beside every seed; and, as
@@ -248,10 +255,11 @@ def long_training(
     panels["first-last"].set_ylabel(f"{GAP}\n{DIRECTION}")
     panels["first-middle"].set_xlabel("")
     others = [] if laptop is None else [laptop]
-    marks = [_mark(f"{late['iteration'].max():,} iterations", "o"), *(_mark("laptop scale", "D") for _ in others)]
-    seeds = sorted(curves.groupby("depth")["seed"].nunique().unique())
-    told = f"thin: {' or '.join(map(str, seeds))} seeds a depth; bold: their mean; shaded: the last {last} tests"
-    told = told if laptop is None else f"{setting(laptop)} at laptop scale; {told}"
+    marks = [_mark(f"{late['iteration'].max():,} iterations", "o"), *(_mark("short training", "D") for _ in others)]
+    seeds = curves.groupby("depth")["seed"].nunique().rename("seeds").reset_index()
+    told = f"{', '.join(_seeds_by_depth(seeds))} (thin; bold: their mean; shaded: the last {last} tests)"
+    if laptop is not None:
+        told = f"{_of_all(laptop)}; {told}; short training: {', '.join(_seeds_by_depth(laptop))}"
     legend(figure, [*_depth_lines(curves, *others), *marks], title=told)
     return figure
 

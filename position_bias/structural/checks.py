@@ -11,7 +11,10 @@ from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 from position_bias.verdicts.verdict import Prediction, row, table
 
-LABELS = ("model", "checkpoint", "dataset", "n", "prompts")  # what a comparison was made on
+LABELS = ["model", "checkpoint", "dataset", "n", "prompts"]  # what a comparison was made on
+REPLICATES = [*LABELS, "estimator", "variant", "statistic", "replicate", "value"]  # columns of the replicates of one
+COMPARED = ["statistic", "variant", "minus", "estimator"]  # what was compared there
+NOTHING = "none"  # which a statistic is taken from alone
 OURS = "null profile, not in the paper"
 PAPERS_ESTIMATOR = "frobenius"  # of lambda, in the text of the paper: rows of the other one speak of no claim
 
@@ -27,6 +30,10 @@ class Check:
     prediction: Prediction
     source: str
     minus: str | None = None
+
+    @property
+    def compares(self) -> tuple[str, str, str]:
+        return self.statistic, self.variant, self.minus or NOTHING
 
     @property
     def quantity(self) -> str:
@@ -115,11 +122,34 @@ def checks(values: pd.DataFrame, scale: str, level: float, of: Sequence[Check] =
     `values` holds the replicates of `comparison.compare` under the columns LABELS; a check that does not involve
     lambda has one row. Returns a table in the schema of `verdict.COLUMNS`.
     """
+    return judged(compared(values, level, of), scale, of)
+
+
+def compared(values: pd.DataFrame, level: float, of: Sequence[Check] = CHECKS) -> pd.DataFrame:
+    """What checks compare, with percentile intervals over prompts: columns LABELS, COMPARED, value, low and high.
+
+    `values` as for `checks`.
+    """
+    rows: list[dict[str, Any]] = []
+    for labels, statistics in _by_comparison(values):
+        for statistic, variant, minus in dict.fromkeys(check.compares for check in of):
+            for estimator in _estimators(statistic, variant, minus, statistics):
+                measured = _of(statistic, variant, estimator, statistics)
+                if minus != NOTHING:
+                    measured = measured - _of(statistic, minus, estimator, statistics)
+                low, high = map(float, percentile_interval(measured[measured.index >= 0], level))
+                what = dict(zip(COMPARED, (statistic, variant, minus, estimator), strict=True))
+                rows.append({**labels, **what, "value": float(measured.loc[-1]), "low": low, "high": high})
+    return pd.DataFrame(rows, columns=[*LABELS, *COMPARED, "value", "low", "high"])
+
+
+def judged(compared: pd.DataFrame, scale: str, of: Sequence[Check]) -> pd.DataFrame:
+    """Verdicts in the schema of `verdict.COLUMNS` on a table of `compared`, which has all that checks `of` compare."""
     rows = [
-        _row(check, estimator, labels, statistics, level)
-        for labels, statistics in _by_comparison(values)
+        _row(check, found)
+        for _, comparison in compared.groupby(LABELS, sort=False)
         for check in of
-        for estimator in _estimators(check, statistics)
+        for found in _found(check, comparison)
     ]
     return table("structural", scale, rows)
 
@@ -151,31 +181,32 @@ def _closer(statistics: pd.DataFrame) -> pd.Series:
 
 def _by_comparison(values: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Labels of each comparison, and its statistics: replicates down, (statistic, variant, estimator) across."""
-    for key, group in values.groupby(list(LABELS), sort=False):
+    for key, group in values.groupby(LABELS, sort=False):
         wide = group.pivot(index="replicate", columns=["statistic", "variant", "estimator"], values="value")
         yield dict(zip(LABELS, key, strict=True)), wide
 
 
-def _estimators(check: Check, statistics: pd.DataFrame) -> list[str]:
-    """The estimators of lambda that a check is made under; one, where neither of its profiles depends on lambda."""
-    variants = [check.variant] + ([check.minus] if check.minus else [])
-    found = {name for variant in variants for name in statistics[check.statistic][variant].columns}
+def _estimators(statistic: str, variant: str, minus: str, statistics: pd.DataFrame) -> list[str]:
+    """The estimators of lambda that this is compared under; one, where neither profile depends on lambda."""
+    variants = [variant] if minus == NOTHING else [variant, minus]
+    found = {name for each in variants for name in statistics[statistic][each].columns}
     return sorted(found - {SAME_FOR_EVERY_ESTIMATOR}) or [SAME_FOR_EVERY_ESTIMATOR]
 
 
-def _row(
-    check: Check, estimator: str, labels: dict[str, Any], statistics: pd.DataFrame, level: float
-) -> dict[str, object]:
-    measured = _of(check.statistic, check.variant, estimator, statistics)
-    if check.minus:
-        measured = measured - _of(check.statistic, check.minus, estimator, statistics)
-    low, high = map(float, percentile_interval(measured[measured.index >= 0], level))
-    where = f"{labels['model']} {labels['checkpoint']}, {labels['dataset']}, {labels['n']} tokens"
+def _found(check: Check, comparison: pd.DataFrame) -> list[dict[str, Any]]:
+    """What a check compares, under each estimator."""
+    of_check = (comparison[COMPARED[:3]] == list(check.compares)).all(axis=1)
+    return [{str(name): value for name, value in row.items()} for row in comparison[of_check].to_dict("records")]
+
+
+def _row(check: Check, found: dict[str, Any]) -> dict[str, object]:
+    estimator = found["estimator"]
+    where = f"{found['model']} {found['checkpoint']}, {found['dataset']}, {found['n']} tokens"
     how = "" if estimator == SAME_FOR_EVERY_ESTIMATOR else f", lambda by {estimator}"
     quantity = f"{check.quantity}; {where}{how}"
-    value = float(measured.loc[-1])
+    interval = found["low"], found["high"]
     claim = check.claim if estimator in (PAPERS_ESTIMATOR, SAME_FOR_EVERY_ESTIMATOR) else ""
-    return row(claim, check.item, quantity, check.prediction, value, (low, high), labels["prompts"], check.source)
+    return row(claim, check.item, quantity, check.prediction, found["value"], interval, found["prompts"], check.source)
 
 
 def _of(statistic: str, variant: str, estimator: str, statistics: pd.DataFrame) -> pd.Series:

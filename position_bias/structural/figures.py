@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import REFERENCE, VARIANTS, Look, legend, model_looks, shades
 from position_bias.drawing.style import COLUMN, PAGE, TALLEST
+from position_bias.structural import tables
 
 SHARE = "share of influence"
 UNIFORM: dict[str, Any] = {"color": REFERENCE, "linestyle": ":", "linewidth": 0.7}
@@ -127,13 +128,14 @@ def fig3(profiles: pd.DataFrame) -> Figure:
 
 
 def training(profiles: pd.DataFrame) -> Figure:
-    """What training does to the profile (ours): measured influence, and (b) dashed, before, during and after training.
+    """Our addition: measured influence, and (b) dashed, before, during and after training.
 
     `profiles` as for `fig1`, one panel a model, first training seed; the later, the darker.
     """
     shown = profiles[profiles["estimator"].isin(["frobenius", "none"]) & profiles["variant"].isin(["b", "d"])]
-    shown = shown[shown["checkpoint"].map(_seed) == shown.groupby("model")["checkpoint"].transform("first").map(_seed)]
-    colours = shades(shown["checkpoint"].map(_step))
+    first = shown.groupby("model")["checkpoint"].transform("first")
+    shown = shown[shown["checkpoint"].map(tables.training) == first.map(tables.training)]
+    colours = shades(shown["checkpoint"].map(tables.step))
     marks = itertools.cycle(STEP_MARKS)
     looks = {step: Look(f"step {step}", colour, next(marks)) for step, colour in colours.items()}
     panels = _by(shown, "model")
@@ -149,7 +151,7 @@ def training(profiles: pd.DataFrame) -> Figure:
     for axes, (model, of_model) in zip(row[0], panels.items(), strict=True):
         _uniform(axes, of_model["position"].max() + 1)
         for place, (checkpoint, curves) in enumerate(_by(of_model, "checkpoint").items(), 1):
-            look = looks[_step(checkpoint)]
+            look = looks[tables.step(checkpoint)]
             measured = curves[curves["variant"] == "d"]
             _curves(axes, measured, look.colour)
             _few_marks(axes, measured, look, place)
@@ -221,14 +223,6 @@ def _by(table: pd.DataFrame, column: str, order: Iterable[str] | None = None) ->
     return parts if order is None else {value: parts[value] for value in order}
 
 
-def _seed(checkpoint: str) -> str:
-    return checkpoint.split("/")[0]
-
-
-def _step(checkpoint: str) -> int:
-    return int(checkpoint.split("/step")[1])
-
-
 def _curves(
     axes: Axes, profiles: pd.DataFrame, colour: Colour, widths: tuple[float, float] = (BOLD, THIN), bands: bool = True
 ) -> None:
@@ -272,7 +266,7 @@ def _numbers(profiles: pd.DataFrame) -> str:
 
 
 def _training_seeds(profiles: pd.DataFrame) -> str:
-    return _a_model(profiles["checkpoint"].map(_seed).groupby(profiles["model"]).nunique())
+    return _a_model(profiles["checkpoint"].map(tables.training).groupby(profiles["model"]).nunique())
 
 
 def _a_model(seeds: Iterable[int]) -> str:

@@ -18,6 +18,16 @@ KEYS = ["dataset", "n", "model", "checkpoint", "estimator"]
 PUBLISHED = "published"  # the checkpoint of a row that the paper prints
 
 
+def training(checkpoint: str) -> str:
+    """The training that a checkpoint such as seed0/step300 is of: seed0; and hub of the checkpoint hub."""
+    return checkpoint.split("/")[0]
+
+
+def step(checkpoint: str) -> int:
+    """The training step of a checkpoint, such as seed0/step300."""
+    return int(checkpoint.split("/")[1].removeprefix("step"))
+
+
 def distances(statistics: pd.DataFrame, names: Sequence[str], published: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return statistics `names` of every variant against the measured influence (d), tidy, printed values below.
 

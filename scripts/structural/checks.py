@@ -1,12 +1,11 @@
 import pandas as pd
 
 from position_bias.running import artifacts, runtime
-from position_bias.structural import checks, checks_content, checks_printed, checks_rotary, rotary
+from position_bias.structural import checks, checks_content, checks_long_training, checks_printed, checks_rotary, rotary
 
 
 def replicates(paths):
-    columns = [*checks.LABELS, "estimator", "variant", "statistic", "replicate", "value"]
-    return [artifacts.read_table(path, columns, undefined=True) for path in paths]
+    return [artifacts.read_table(path, checks.REPLICATES, undefined=True) for path in paths]
 
 
 with runtime.job(snakemake.log[0]):
@@ -15,6 +14,8 @@ with runtime.job(snakemake.log[0]):
     monotonicity = artifacts.read_table(snakemake.input.monotonicity, ["kernel", "layer", "violations", "shortfall"])
     shift = artifacts.read_table(snakemake.input.shift, [*checks.LABELS, "share", "low", "high"])
     kernels = [artifacts.read_table(path, [*checks_rotary.LABELS, *rotary.COLUMNS]) for path in snakemake.input.rotary]
+    compared = [*checks.LABELS, *checks.COMPARED, "value", "low", "high"]
+    long_training = [artifacts.read_table(path, [*compared, "scale"]) for path in snakemake.input.long_training]
     printed = artifacts.read_table(snakemake.input.published, ["table", "dataset", "model", "variant", "value"])
     at_standard = pd.concat(replicates(snakemake.input.at_standard))
     primary = at_standard[at_standard["dataset"] == snakemake.params.primary]
@@ -33,6 +34,7 @@ with runtime.job(snakemake.log[0]):
         checks_content.checks(similarity, monotonicity, shift, scale),
         checks_printed.checks(printed, scale),
         checks_rotary.checks(kernels, level),
+        *checks_long_training.checks(long_training),
     ]
     for path in snakemake.output:
         artifacts.write_table(path, pd.concat(tables))

@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 
 from position_bias.running import artifacts, runtime
+from position_bias.structural import checks
 
 
 def means(paths, names, axes):
@@ -19,6 +20,10 @@ with runtime.job(snakemake.log[0]):
     tables = {
         out.profiles: artifacts.read_tables(given.profiles, ["estimator", "variant", "position", "value"]),
         out.statistics: artifacts.read_tables(given.statistics, ["variant", "statistic", "value"], undefined=True),
+        out.compared: pd.concat(
+            checks.compared(artifacts.read_table(path, checks.REPLICATES, undefined=True), snakemake.params.level)
+            for path in given.replicates
+        ),
         out.mixing: pd.concat(means(given.mixing, ("frobenius", "token"), ("layer",))),
         out.content: pd.concat(means(given.content, ("diagonal", "below"), ("layer", "head"))),
         out.losses: artifacts.read_tables(given.losses, ["model", "seed", "step", "split", "loss"]),

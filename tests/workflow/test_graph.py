@@ -568,7 +568,8 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
         *(f"emergence/toy/{name}.csv" for name in ("accuracy", "curves", "runs", "sinks")),
         *(f"postnorm/toy/{name}.csv" for name in ("runs", "tests")),
         *(f"retrieval/toy/{name}.csv" for name in ("profiles", "runs")),
-        *(f"structural/toy/{name}.csv" for name in ("content", "lambda", "losses", "profiles", "runs", "statistics")),
+        *(f"structural/toy/{name}.csv" for name in ("compared", "content", "lambda", "losses", "profiles")),
+        *(f"structural/toy/{name}.csv" for name in ("runs", "statistics")),
     ]
     for name, table in tables.items():
         assert set(table["scale"]) == {"test"}, name
@@ -587,6 +588,11 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     )
     assert set(tables["emergence/toy/sinks.csv"]["study"]) == {"plain"}
     assert set(tables["structural/toy/profiles.csv"]["checkpoint"]) == {"seed0/step0", "seed0/step12"}
+    shutil.copytree(folder / "structural/toy", mine.root / "evidence/structural/language-model", dirs_exist_ok=True)
+    assert mine.planned("results/tables/structural/checks.csv") == {"structural_checks": 1}
+    mine.snakemake("results/tables/structural/checks.csv --cores 2")
+    of_training = pd.read_csv(mine.root / "results/tables/structural/checks.csv").query("item == 'training'")
+    assert of_training["quantity"].str.startswith("wasserstein of (b) - (c); bloom seed0/step0").any()
 
 
 def test_evidence_of_no_group_says_what_to_add(fresh):

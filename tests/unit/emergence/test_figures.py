@@ -299,13 +299,15 @@ def test_long_training_has_seeds_and_means_and_what_is_left_at_the_end(depths, s
     assert (shade.get_x(), shade.get_x() + shade.get_width()) == (2000, 4000)
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     layers = [f"{depth} layers" for depth in sorted({*depths, 2, 3})]
-    assert legends(figure) == [[*layers, "4,000 iterations", "laptop scale"]]
+    assert legends(figure) == [[*layers, "4,000 iterations", "short training"]]
     assert_legible(figure)
 
 
 def test_long_training_stands_without_a_laptop():
     figure = figures.long_training(long_curves())
     assert legends(figure) == [["2 layers", "4 layers", "4,000 iterations"]]
+    told = figure.legends[0].get_title().get_text().replace("\n", " ")
+    assert told == "3 seeds of 2 and 4 layers (thin; bold: their mean; shaded: the last 5 tests)"
 
 
 def test_deeper_is_darker_and_masks_of_a_family_share_a_colour():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from position_bias.rollout.comparison import DISTANCE, SAME_FOR_EVERY_ESTIMATOR, SHAPE
-from position_bias.structural import checks
+from position_bias.structural import checks, checks_long_training
 
 N, REPLICATES, LEVEL = 64, 60, 0.95
 LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": 40}
@@ -112,6 +112,38 @@ def test_what_is_seen_during_training_speaks_of_no_claim():
     found = checks.checks(replicates(papers_world()), "test", LEVEL, checks.DURING_TRAINING)
     assert len(found) == 3  # (b) under two estimators, and (d)
     assert set(found["claim"]) == {""}
+
+
+def kept_steps(worlds):
+    """What evidence/ keeps of one model that lives in these worlds, by step."""
+    tables = [
+        checks.compared(replicates(world).assign(checkpoint=f"seed0/step{step}"), LEVEL)
+        for step, world in worlds.items()
+    ]
+    return pd.concat(tables).assign(scale="longer")
+
+
+@pytest.mark.parametrize(("last", "verdict"), [(papers_world(), "holds"), (opposite_world(), "fails")])
+def test_the_last_step_of_a_long_training_speaks_of_claims_and_earlier_ones_of_none(last, verdict):
+    """Before, the model lived in the other world."""
+    first = opposite_world() if verdict == "holds" else papers_world()
+    evidence = kept_steps({0: first, 90: first, 1000: last})
+    found = pd.concat(checks_long_training.checks([evidence]))
+    assert set(found["scale"]) == {"longer"}
+    ended = found["quantity"].str.contains("step1000")
+    spoken_of = found[ended & ~found["quantity"].str.endswith("lambda by token")]
+    of_lambda = spoken_of["item"] == "Figure 4"  # whose trend no world changes
+    assert set(spoken_of.loc[~of_lambda, "verdict"]) == {verdict}
+    assert set(spoken_of["claim"]) == {check.claim for check in checks.CHECKS}
+    assert len(found[~ended]) == 2 * (
+        2 + 2 * 4
+    )  # at two steps: two of (d) alone, and four under two estimators of lambda
+    assert set(found.loc[~ended, "claim"]) == {""}
+    assert verdict not in set(found.loc[~ended, "verdict"])
+
+
+def test_without_a_long_training_there_are_no_rows_of_one():
+    assert list(checks_long_training.checks([])) == []
 
 
 def test_a_claim_is_named_once_and_by_statistics_that_exist():
