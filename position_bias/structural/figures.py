@@ -25,6 +25,7 @@ MARKS = 5  # of a line, about
 STEP_MARKS = "osD^v"  # of the steps of a training
 FIRST = 16  # tokens that have a panel of their own
 BOLD, THIN = 1.0, 0.5  # lines of the first training seed, and of further ones
+REPEATED = (0, (4, 2))  # dashes of a measurement that is shown again beside its predictions
 
 
 def fig1(profiles: pd.DataFrame) -> Figure:
@@ -32,8 +33,8 @@ def fig1(profiles: pd.DataFrame) -> Figure:
 
     `profiles` joins the tables of `comparison.compare`; lambda is that of Eq. 1 (Frobenius norms). The first row is
     linear, each panel with limits of its own, as the paper draws it; the second has one logarithmic scale, and repeats
-    (d), thin, in every panel. One line a training seed, the first one bold; bands are bootstrap intervals over prompts.
-    Every panel has the uniform profile as a dotted line.
+    (d), dashed, in every panel. One line a training seed, the first one bold; bands are bootstrap intervals over
+    prompts. Every panel has the uniform profile as a dotted line.
     """
     shown = profiles[profiles["estimator"].isin(["frobenius", "none"])]
     models = _by(shown, "model")
@@ -55,7 +56,7 @@ def fig1(profiles: pd.DataFrame) -> Figure:
             for axes in (linear, log):
                 _uniform(axes, of_variant["position"].max() + 1)
                 if variant != "d" and axes is log:
-                    _curves(axes, measured, VARIANTS["d"].colour, (THIN, THIN), bands=False)
+                    _curves(axes, measured, VARIANTS["d"].colour, bands=False, dashes=REPEATED)
                 _curves(axes, of_variant, VARIANTS[variant].colour)
             linear.set_ylim(bottom=0)
             linear.yaxis.set_major_locator(MaxNLocator(3))
@@ -69,9 +70,7 @@ def fig1(profiles: pd.DataFrame) -> Figure:
         axes.set_xlabel("token position")
     figure.supylabel(SHARE)
     entries = [
-        Line2D(
-            [], [], color=VARIANTS["d"].colour, linewidth=THIN, label="measured influence (d), repeated in (a) to (c)"
-        ),
+        Line2D([], [], color=VARIANTS["d"].colour, linestyle=REPEATED, label="measured influence (d), repeated"),
         Line2D([], [], label="uniform", **UNIFORM),
     ]
     legend(figure, entries, title=_setting(shown))
@@ -224,13 +223,18 @@ def _by(table: pd.DataFrame, column: str, order: Iterable[str] | None = None) ->
 
 
 def _curves(
-    axes: Axes, profiles: pd.DataFrame, colour: Colour, widths: tuple[float, float] = (BOLD, THIN), bands: bool = True
+    axes: Axes,
+    profiles: pd.DataFrame,
+    colour: Colour,
+    widths: tuple[float, float] = (BOLD, THIN),
+    bands: bool = True,
+    dashes: Any = "-",
 ) -> None:
     """One curve with its band for each checkpoint; `widths` are those of the first one and of the others."""
     for index, curve in enumerate(_by(profiles, "checkpoint").values()):
         if bands:
             axes.fill_between(curve["position"], curve["low"], curve["high"], color=colour, alpha=0.25, linewidth=0)
-        axes.plot(curve["position"], curve["value"], color=colour, linewidth=widths[min(index, 1)])
+        axes.plot(curve["position"], curve["value"], color=colour, linewidth=widths[min(index, 1)], linestyle=dashes)
 
 
 def _mark(look: Look) -> dict[str, Any]:

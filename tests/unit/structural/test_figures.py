@@ -117,7 +117,7 @@ def test_fig1_has_two_rows_a_model_and_a_panel_a_variant_with_every_seed(trained
         assert len({axes.get_ylim() for axes in linear}) > 1  # limits of their own, as in the paper
         assert len({axes.get_ylim() for axes in log}) == 1
     assert {axes.get_xlabel() for axes in rows[-1, -1]} == {"token position"}
-    assert entries(figure) == ["measured influence (d), repeated in (a) to (c)", "uniform"]
+    assert entries(figure) == ["measured influence (d), repeated", "uniform"]
     assert title(figure) == f"prose, {N} tokens, {PROMPTS} prompts, {len(SEEDS)} training seeds a model"
     assert_legible(figure, tmp_path)
 
