@@ -1,8 +1,10 @@
 """The project's `snakemake` command: Snakemake's own, once `--resources gpu=2 all` means what it says.
 
-Snakemake's `--resources` and `--config` take every word up to the next option, a target behind them included, and then
-die on "all is not NAME=INT". Words without `=` behind them can only be targets: they move to the front, where Snakemake
-takes them as such. Every other call passes through untouched.
+Snakemake's `--resources`, `--config` and others take every word up to the next option, a target behind them included,
+and then die on "all is not NAME=INT". Words without `=` behind them can only be targets: they move to the front, where
+Snakemake takes them as such. Every other call passes through untouched.
+
+A second `--configfile` takes the place of the first one, without a word; it ends the command in one line.
 
 It also turns Snakemake's job-rate limiter off, which by default allows 100 jobs a second. The limiter sets a timer
 after every job, and another one whenever a timer ends: after a hundred jobs it looks for work a hundred times a second,
@@ -17,7 +19,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-PAIRS = ("--resources", "--res", "--config", "-C")  # options that take words of the form NAME=VALUE
+PAIRS = (  # options that take words of the form NAME=VALUE
+    *("--resources", "--res", "--config", "-C"),
+    *("--set-resources", "--default-resources", "--default-res", "--set-threads", "--set-resource-scopes"),
+)
 
 
 def targets_first(arguments: Sequence[str]) -> list[str]:
@@ -58,6 +63,8 @@ def main() -> None:
 
     def checked(arguments: Sequence[str]) -> Any:
         parser, found = parse(arguments)
+        if sum(word.split("=")[0] in ("--configfile", "--configfiles") for word in arguments) > 1:
+            sys.exit("error: --configfile stands twice, and the last one alone would count; name all files after one")
         snakefile = cli.resolve_snakefile(found.snakefile, allow_missing=True)
         beside = [Path(snakefile).parent / "profiles"] if snakefile else []
         if fault := missing(found.configfile or [], found.workflow_profile, [Path(), Path("profiles"), *beside]):

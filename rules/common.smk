@@ -5,7 +5,6 @@ import json
 import os
 import re
 import sys
-from difflib import get_close_matches
 from functools import cache, partial
 from pathlib import Path
 
@@ -17,7 +16,14 @@ from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
 from position_bias.postnorm import settings as of_postnorm
 from position_bias.retrieval import settings as of_retrieval
-from position_bias.running import configuration, devices, imports, runtime, terminal
+from position_bias.running import (
+    configuration,
+    devices,
+    imports,
+    profile,
+    runtime,
+    terminal,
+)
 from position_bias.verdicts import claim as of_claims
 
 ROOT = Path(workflow.basedir)

@@ -8,15 +8,8 @@
 # Partition:  of a cluster, that of jobs with a GPU stands in a profile for SLURM as gpu_partition, which SLURM does not know.
 # Memory and minutes of a rule that names none stand in the profiles.
 
-NAMES = [rule.name for rule in workflow.rules]
-for name in filter(
-    lambda name: name not in NAMES, workflow.resource_settings.overwrite_resources
-):
-    near = get_close_matches(name, NAMES, n=1)
-    sys.exit(
-        f"error: set-resources names {name!r}, which is no rule; "
-        + (f"did you mean {near[0]!r}?" if near else "snakemake --list has them all")
-    )
+if fault := profile.misspelt(workflow):
+    sys.exit(f"error: {fault}")
 
 for job in filter(lambda rule: "gpu_partition" in rule.resources, workflow.rules):
     gpu, named = (

@@ -16,7 +16,7 @@ import yaml
 from position_bias.language_models import corpus, families, tokens
 
 PAGE = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
-_, FETCH, FETCH_RELEASED, _, RUN, _, RECOVER, _ = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+_, COPY, FETCH, FETCH_RELEASED, _, RUN, _, RECOVER, _ = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 PROMPTS = "results/prompts/toy/mine/n16.safetensors"
 VOCABULARY = 300
 
@@ -57,18 +57,20 @@ def test_the_page_holds_from_fetching_to_the_recovery_of_a_killed_run(project, s
         return wanted.replace("/scratch/$USER", str(tmp_path)).replace("RUN_ID", run_id)
 
     def run(block, **filled):
-        ended = project.run(f"set -e\n{typed(block, **filled)}", **slurm.environment)
+        ended = project.run(f"set -e\n{typed(block, **filled)}", **slurm.environment, HOME=str(tmp_path))
         assert ended.returncode == 0, ended.stdout
         return ended.stdout
 
     assert "cpu* infinite" in run(re.search(r"`(sinfo [^`]+)`", PAGE)[1])
+    run(COPY)
     run(FETCH)
     fetched = {path: path.stat().st_mtime_ns for path in (paper / "results").rglob("*.json")}
     assert {path.name for path in fetched} == {"toy.json", "mine.json"}
     run(FETCH_RELEASED)
-    plan, start = RUN.splitlines()
+    plan, start, asked = RUN.splitlines()
     before = len(slurm.submissions())
     assert re.search(r"^prompts +1$", run(plan), re.MULTILINE)
+    assert re.search(r"^ +1 mem_mb=\d+, runtime=\d+, slurm_partition=cpu", run(asked), re.MULTILINE)
     until = time.monotonic() + 120
     command = ["bash", "-c", f"exec {typed(start)}"]
     with subprocess.Popen(command, cwd=project.root, env={**os.environ, **slurm.environment}) as killed:

@@ -17,6 +17,7 @@ BY_OTHERS = (  # messages of the shell, of Snakemake, of SLURM and of pip
     "Requested time limit is invalid",
     "Directory cannot be locked",
     "Nothing to be done",
+    "unrecognized arguments",
 )
 MESSAGES = re.findall(r"^\| `([^`]+)`", (ROOT / "docs/troubleshooting.md").read_text(), re.MULTILINE)
 

@@ -60,6 +60,30 @@ def test_a_rule_that_does_not_exist_ends_the_run_with_the_one_that_is_meant(fres
     assert ended.stdout.splitlines()[-1] == said
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--resources gpus=8", "resources names 'gpus', which no job asks for; did you mean 'gpu'?"),
+        (
+            "--set-resources measure:runtme=10",
+            "set-resources of measure names 'runtme', which no job asks for; did you mean 'runtime'?",
+        ),
+        (
+            "--default-resources gpu_partiton=a100",
+            "default-resources names 'gpu_partiton', which no job asks for; did you mean 'gpu_partition'?",
+        ),
+    ],
+)
+def test_a_misspelt_resource_ends_the_run_with_the_one_that_is_meant(fresh, typed, said):
+    ended = fresh.dry_run(f"all -n {typed}")
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[-1] == f"error: {said}"
+
+
+def test_a_resource_of_the_cluster_alone_passes(fresh):
+    assert fresh.dry_run("figures/structural/forces.pdf -n --default-resources licences=1").returncode == 0
+
+
 @pytest.mark.parametrize("profile", ["default", "slurm"])
 def test_a_plan_ends_in_one_line_where_a_model_needs_more_gpus_than_the_limit(fresh, profile):
     paper = f"--configfile config/paper.yaml --workflow-profile profiles/{profile}"

@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
         ("--resources gpu=2 mem_mb=100 all figures/a.pdf -n", "all figures/a.pdf --resources gpu=2 mem_mb=100 -n"),
         ("--res gpu=2 all", "all --res gpu=2"),
         ("--config model=bloom card", "card --config model=bloom"),
+        ("--set-resources train:gpu=1 all -n", "all --set-resources train:gpu=1 -n"),
+        ("--default-resources qos=long all", "all --default-resources qos=long"),
         ("--cores 2 -C model=a,b text=./t.txt card -n", "card --cores 2 -C model=a,b text=./t.txt -n"),
         (
             "-n one --resources gpu=2 two --resources mem_mb=1 three",
@@ -63,6 +65,13 @@ def called(monkeypatch):
 
 def test_snakemake_is_called_with_what_was_typed(called):
     assert called("--cores", "1", "--resources", "gpu=1", "all") == [["all", "--cores", "1", "--resources", "gpu=1"]]
+
+
+def test_a_second_configfile_ends_the_command(called):
+    called()
+    with pytest.raises(SystemExit, match="--configfile stands twice"):
+        cli.parse_args(["all", "--configfile", "config/paper.yaml", "--configfile=config/first-rung.yaml"])
+    cli.parse_args(["all", "--configfile", "config/paper.yaml", "config/first-rung.yaml"])
 
 
 def test_no_rate_is_kept_to_but_one_that_is_typed(called):

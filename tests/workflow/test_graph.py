@@ -595,6 +595,14 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     assert of_training["quantity"].str.startswith("wasserstein of (b) - (c); bloom seed0/step0").any()
 
 
+def test_evidence_of_a_short_training_says_what_to_add(fresh):
+    ended = fresh.dry_run("evidence -n --configfile config/evidence/mask-by-depth.yaml --config scale=laptop")
+    assert ended.returncode != 0
+    assert (
+        "error: config: scale = 'laptop' trains no longer than the default run; name config/paper.yaml" in ended.stdout
+    )
+
+
 def test_evidence_of_no_group_says_what_to_add(fresh):
     ended = fresh.dry_run("evidence -n")
     assert ended.returncode != 0

@@ -51,7 +51,7 @@ PLANS = [  # of pages whose other commands are run by tests/slurm and test_graph
     if command.startswith("snakemake") and command.partition("#")[0].rstrip().endswith("-n")
 ]
 ASKED = {  # what a plan must ask for, by what its command has
-    "--config minutes": [
+    "limits.yaml": [
         "runtime=720, slurm_partition=cpu, gpu=0",
         "runtime=720, slurm_partition=gpu, gpu=1\n",
         "runtime=720, slurm_partition=gpu, gpu=8, nodes=1",
@@ -70,13 +70,14 @@ def test_the_pages_have_plans_for_a_cluster_and_for_the_papers_scale():
 
 @pytest.mark.parametrize("command", [plan for plan in PLANS if any(key in plan for key in ASKED)])
 def test_a_plan_for_a_cluster_asks_for_what_the_page_says(fresh, command, tmp_path):
+    (limits,) = (line for line in commands("docs/cluster.md", "") if "> ~/limits.yaml" in line)
     folder = re.sub(r"--directory \S+", f"--directory {tmp_path}", command)
-    ended = fresh.run(folder)
+    ended = fresh.run(f"{limits} && {folder}", HOME=str(tmp_path))
     assert ended.returncode == 0, ended.stdout
     (asked,) = (ASKED[key] for key in ASKED if key in command)
     for resources in asked:
         assert resources in ended.stdout
-    assert not re.search("runtime=1440.* gpu=", ended.stdout) or "minutes" not in command
+    assert not re.search("runtime=1440.* gpu=", ended.stdout) or "limits" not in command
 
 
 @pytest.mark.parametrize("command", LONG_RUNS, ids=lambda command: command.rpartition("/")[2])
