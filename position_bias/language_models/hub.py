@@ -10,7 +10,7 @@ from pathlib import Path
 
 import datasets
 import huggingface_hub
-from huggingface_hub import errors
+from huggingface_hub import constants, errors
 
 from position_bias.language_models.settings import is_directory
 from position_bias.running.runtime import InputError, log, whole_file
@@ -97,7 +97,7 @@ def model_directory(place: str | Path) -> Path:
     place = Path(place)
     if place.is_dir():
         return place
-    again = f"fetch it again: snakemake --cores 1 --force {place}"
+    again = f"fetch it again: add --force {place} to your command, on a machine with a network"
     try:
         described = json.loads(place.read_text(encoding="utf-8"))
         source, sizes = described["source"], described["files"]
@@ -161,7 +161,8 @@ def _snapshot(source: str, revision: str | None, local_files_only: bool) -> Path
         )
     except errors.GatedRepoError as error:
         raise InputError(
-            f"{place} is gated: accept its licence on its page, then log in with: hf auth login"
+            f"{place} is gated: accept its licence on https://huggingface.co/{source}, then log in where HF_HOME is "
+            "set: hf auth login"
         ) from error
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
         remedy = (
@@ -172,7 +173,8 @@ def _snapshot(source: str, revision: str | None, local_files_only: bool) -> Path
         raise InputError(f"{place} does not exist; {remedy}") from error
     except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled) as error:
         raise InputError(
-            f"{place} is not in the cache, and the hub does not answer; fetch it with a network"
+            f"{place} is not in the cache {constants.HF_HUB_CACHE}, and the hub does not answer; fetch it on a machine "
+            "with a network and the same HF_HOME"
         ) from error
     except (OSError, ValueError) as error:
         raise InputError(f"{place} cannot be fetched: {' '.join(str(error).split())}") from error

@@ -193,7 +193,7 @@ def _fault(error: Fault) -> str:
     match error.validator:
         case "type":
             wanted = {
-                "object": "a mapping",
+                "object": "names with values, as in {name: value}",
                 "array": "a list",
                 "integer": "a whole number",
                 "number": "a finite number",

@@ -394,7 +394,7 @@ def errors_of(printed):
     [
         r"data set .*/web, split 'train', cannot be read: BuilderConfig '20231101\.en' not found\. .*",
         r"4 windows of 32 tokens are asked for, but the text has 1; .*documents.*",
-        r"hub model 'bigscience/bloom' at 0{40} is not in the cache, and the hub does not answer; fetch it .*",
+        r"hub model 'bigscience/bloom' at 0{40} is not in the cache .*, and the hub does not answer; fetch it .*",
         r"model .*/pickled has no safetensors weights; name a revision or a copy of it that has",
         r"model .*/other is of type 'bloom', not 'mpt'; correct hub_models\.\*\.family",
         r"model \./nowhere is not a directory; correct hub_models\.\*\.source",

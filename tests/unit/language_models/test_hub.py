@@ -80,9 +80,9 @@ def raising(error):
             r"does not exist; correct hub_models\.\*\.source",
         ),
         (errors.RevisionNotFoundError("404", response=answer(404)), r"does not exist; correct .* and \.revision"),
-        (errors.LocalEntryNotFoundError("no"), "is not in the cache, and the hub does not answer; fetch it with"),
-        (errors.IncompleteSnapshotError("no", "/cache"), "is not in the cache, and the hub does not answer"),
-        (errors.OfflineModeIsEnabled("no"), "is not in the cache, and the hub does not answer; fetch it with"),
+        (errors.LocalEntryNotFoundError("no"), "is not in the cache .*, and the hub does not answer; fetch it on"),
+        (errors.IncompleteSnapshotError("no", "/cache"), "is not in the cache .*, and the hub does not answer"),
+        (errors.OfflineModeIsEnabled("no"), "is not in the cache .*, and the hub does not answer; fetch it on"),
         (errors.HfHubHTTPError("500 Server\n Error", response=answer(500)), "cannot be fetched: 500 Server Error"),
         (errors.HFValidationError("Repo id must\nbe so"), "cannot be fetched: Repo id must be so"),
         (OSError(28, "No space left on device"), r"cannot be fetched: .*No space left on device"),
@@ -207,7 +207,7 @@ def test_a_file_that_is_gone_or_cut_short_is_named(model, tmp_path, file, kept, 
     (model / file).unlink()
     if kept is not None:
         (model / file).write_bytes(whole[:kept])
-    remedy = f"fetch it again: snakemake --cores 1 --force {record}"
+    remedy = f"fetch it again: add --force {record} to your command, on a machine with a network"
     with pytest.raises(InputError, match=rf"is not whole: {message}; {remedy}$"):
         hub.model_directory(record)
 
@@ -217,7 +217,9 @@ def test_a_model_that_left_the_cache_says_how_to_fetch_it(answering, model, tmp_
     record = tmp_path / "record.json"
     hub.fetch_model("someone/some-model", REVISION, "bloom", record)
     answering(raising(errors.LocalEntryNotFoundError("no")))
-    with pytest.raises(InputError, match=rf"is not in the cache[^\n]*; fetch it again: [^\n]* --force {record}$"):
+    with pytest.raises(
+        InputError, match=rf"is not in the cache[^\n]*; fetch it again: add --force {record} to your command"
+    ):
         hub.model_directory(record)
 
 
@@ -260,7 +262,7 @@ def test_what_was_cut_short_in_the_cache_is_removed_so_that_it_is_fetched_again(
         (snapshot / name).symlink_to(repository / "blobs" / f"of-{name}")
     files = {name: {"size": size, "blob_id": name} for name, size in sizes.items()}
     (repository / "trees" / f"{REVISION}.json").write_text(json.dumps({"format_version": 1, "files": files}))
-    with pytest.raises(InputError, match="is not in the cache, and the hub does not answer"):
+    with pytest.raises(InputError, match=r"is not in the cache .*, and the hub does not answer"):
         hub.fetch_model("someone/some-model", REVISION, "bloom", tmp_path / "record.json")
     assert [path.name for path in (repository / "blobs").iterdir()] == ["of-config.json"]
 
@@ -281,6 +283,6 @@ def test_a_record_that_was_cut_short_names_itself_and_the_remedy(tmp_path, text)
     record = tmp_path / "model.json"
     record.write_text(text)
     with pytest.raises(
-        InputError, match=rf"^record {record} cannot be read: .*; fetch it again: snakemake .*{record}$"
+        InputError, match=rf"^record {record} cannot be read: .*; fetch it again: add --force {record} to"
     ):
         hub.model_directory(record)

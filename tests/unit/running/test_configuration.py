@@ -157,7 +157,7 @@ def test_the_schema_and_the_studies_know_the_same_networks():
         ("training/steps", True, "training.steps = True is of the wrong type; give a whole number"),
         ("training/learning_rate", math.nan, "training.learning_rate = nan is of the wrong type; give a finite number"),
         ("training/clip", math.inf, "training.clip = inf is of the wrong type; give a finite number"),
-        ("training", [1], "training = [1] is of the wrong type; give a mapping"),
+        ("training", [1], "training = [1] is of the wrong type; give names with values, as in {name: value}"),
         ("rollout/bootstrap", 10**9, "rollout.bootstrap = 1000000000 is too large; give at most 100000"),
         ("models/bloom/seeds", [2**64], "models.bloom.seeds.0 = 18446744073709551616 is too large; give at most"),
         ("models/a_b", {}, "models has the name 'a_b', which is not a name; use lower-case letters"),
@@ -273,9 +273,9 @@ def test_the_schema_and_the_studies_know_the_same_networks():
         (
             "minutes",
             "{emergence:",
-            "minutes = '{emergence:' is of the wrong type; give a mapping (put it in quotes) (time",
+            "minutes = '{emergence:' is of the wrong type; give names with values, as in {name: value} (put it in quotes)",
         ),
-        ("minutes", 720, "minutes = 720 is of the wrong type; give a mapping (time that"),
+        ("minutes", 720, "minutes = 720 is of the wrong type; give names with values, as in {name: value} (time that"),
         (
             "devices/emergenze",
             "cpu",
@@ -347,7 +347,11 @@ def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, message):
             "networks.ends = window5/none has a mask that this study does not compare; use none or causal",
         ),
         ("networks/plan", [], "networks.plan = [] is not a key of the configuration; did you mean 'plain'?"),
-        ("networks", ["causal/none"], "networks = ['causal/none'] is of the wrong type; give a mapping"),
+        (
+            "networks",
+            ["causal/none"],
+            "networks = ['causal/none'] is of the wrong type; give names with values, as in {name: value}",
+        ),
         ("networks", {}, "networks.plain is missing; add it (config.yaml has the default)"),
         *(
             (key, [5], f"{key} = [5] is not a key of the configuration; ")
@@ -360,7 +364,11 @@ def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, message):
         ("training/iterations/unbiased", 0, "training.iterations.unbiased = 0 is too small; give at least 1"),
         ("training/iterations/ends", 0, "training.iterations.ends = 0 is too small; give at least 1"),
         ("training/iterations/position", 0, "training.iterations.position = 0 is too small; give at least 1"),
-        ("training/iterations", 2000, "training.iterations = 2000 is of the wrong type; give a mapping"),
+        (
+            "training/iterations",
+            2000,
+            "training.iterations = 2000 is of the wrong type; give names with values, as in {name: value}",
+        ),
         ("training/bach", 64, "training.bach = 64 is not a key of the configuration; did you mean 'batch'?"),
         ("training/learning_rate", 0, "training.learning_rate = 0 is too small; give more than 0"),
         ("testing/every", 0, "testing.every = 0 is too small; give at least 1 (iterations between two tests)"),
