@@ -273,7 +273,7 @@ def test_the_schema_and_the_studies_know_the_same_networks():
         (
             "minutes",
             "{emergence:",
-            "minutes = '{emergence:' is of the wrong type; give names with values, as in {name: value} (put it in quotes)",
+            "minutes = '{emergence:' is of the wrong type; give names with values, as in {name: value} (put it in",
         ),
         ("minutes", 720, "minutes = 720 is of the wrong type; give names with values, as in {name: value} (time that"),
         (
