@@ -1,6 +1,6 @@
 """Write docs/gallery/ from a finished default run: every figure with what it shows, its verdicts and its command.
 
-The tables of checks of the run go to docs/tables/, and numbers of verdicts into the pages that count them.
+The comparisons behind the verdicts go to docs/tables/, and numbers of verdicts into the pages that count them.
 
     python docs/gallery.py [RESULTS]        (make keep)
 
@@ -25,7 +25,7 @@ from workflow import Job, Rule
 
 from position_bias.running.runtime import InputError, whole_file
 from position_bias.verdicts.claim import shows
-from position_bias.verdicts.scorecard import UNTESTABLE, as_stated, tally
+from position_bias.verdicts.scorecard import UNTESTABLE, as_stated, compared, tally
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 760  # pixels
@@ -38,10 +38,24 @@ PAPERS = {
 }
 COUNTED = (ROOT / "README.md", ROOT / "docs/deviations.md")  # pages that say how many claims hold and fail
 FROM, TO = "<!-- written by make keep -->", "<!-- up to here -->"
-INTRODUCTION = """Every figure of the default run on one subject, with the claims that point to it. `make keep` writes
-this page from a finished run. All images are drawn by this workflow; none is the paper's. *At a smaller scale* means
-that the claim is about larger models, more prompts or longer training than this run has. The times are CPU time of this
-run: first of all jobs that the figure needs when nothing is built, then of drawing it. Two cores take half as long."""
+INTRODUCTION = """Every figure of the default run on one subject, with the claims that point to it. `make keep`
+writes this page from a finished run. All images are drawn by this workflow; none is the paper's. *At a smaller
+scale* means that the claim is about larger models, more prompts or longer training than this run has. The times are
+CPU time of this run: first of all jobs that the figure needs when nothing is built, then of drawing it. Two cores
+take about half as long where there are many jobs; starting Snakemake adds some seconds. Intervals beside verdicts
+are those of the scorecard, widened for the number of comparisons; [the report](../deviations.md) also has the
+narrower ones of single rows."""
+WORDS = {  # that only the claims and figures of one paper use
+    "layernorm": """*Recency* is the mean score of the latest quarter of the keys less that of the earliest quarter; the
+*Gram matrix* holds the cosines between the inputs of attention; *rho* is the strength of the residual connection. The
+paper is known here from a review page: *reply*, *referee report* and *what settles it* are parts of that page, and
+*first version* is what public descriptions say of the paper's first version."""
+}
+COMPARISONS = """Every comparison that decides a claim in the default run, written by `make keep`. *Measured* has
+the interval of the comparison alone. *Judged by* is the interval that decides, which is wider where several
+comparisons speak of one claim (Bonferroni); the verdict is under this one. A claim holds where all its comparisons
+hold, fails where one of them does, and is not separable otherwise. [The report](../deviations.md) explains the
+margin and the scales."""
 
 
 def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rule], scores: pd.DataFrame) -> str:
@@ -49,6 +63,7 @@ def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rul
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     maker = {output: job for job in jobs for output in job.output}
     lines = [f"# `{paper}`: {PAPERS[paper]}", "", INTRODUCTION]
+    lines += ["", WORDS[paper]] if paper in WORDS else []
     for figure in figures(paper, jobs):
         job = maker[figure]
         name = Path(figure).stem
@@ -169,12 +184,11 @@ def tallied(text: str, tally: str) -> str:
     return f"{before}{FROM}\n\n{tally}\n{end}{after}"
 
 
-def tables(results: Path, names: Iterable[str]) -> None:
-    """Copy the tables of checks of the run to docs/tables/, which the pages of verdicts link to."""
-    for name in names:
-        kept = ROOT / f"docs/tables/{name}.md"
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes((results / f"results/tables/{name}.md").read_bytes())
+def tables(comparisons: pd.DataFrame) -> None:
+    """Write docs/tables/, a page a paper: every comparison that decides a claim of it."""
+    for paper, of_paper in comparisons.groupby("paper"):
+        table = compared(of_paper).to_markdown(index=False)
+        (ROOT / f"docs/tables/{paper}.md").write_text(f"# Comparisons of `{paper}`\n\n{COMPARISONS}\n\n{table}\n")
 
 
 def main(results: Path) -> None:
@@ -192,7 +206,7 @@ def main(results: Path) -> None:
     for path in COUNTED:
         path.write_text(tallied(path.read_text(), tally(scores)))
     readme_images(results)
-    tables(results, sorted(set(scores["table"])))
+    tables(pd.read_csv(results / "results/tables/comparisons.csv"))
 
 
 if __name__ == "__main__":

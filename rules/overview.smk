@@ -7,7 +7,7 @@ include: "files/overview.smk"
 
 
 rule scorecard:
-    """One verdict for each claim of the papers, from the tables of checks; the text is what `make all` prints."""
+    """One verdict for each claim of the papers, and every comparison behind it; the text is what `make all` prints."""
     input:
         checks=expand("results/tables/{table}.csv", table=of_claims.tables(CLAIMS)),
         claims=project("published/claims.csv"),
@@ -15,6 +15,10 @@ rule scorecard:
     output:
         **tabled("scorecard", "overview/scorecard"),
         txt="results/tables/scorecard.txt",
+        comparisons="results/tables/comparisons.csv",
+        comparisons_md=in_report(
+            "results/tables/comparisons.md", "overview/comparisons", "Tables"
+        ),
     group:
         "scorecard"
     params:

@@ -97,7 +97,7 @@ VERDICTS = {
     "holds": Look("holds", BLUE, "o"),
     "fails": Look("fails", VERMILION, "X"),
     "not separable": Look("not separable", GREY, "s"),
-    "not testable here": Look("no data at any scale", "0.75", "D", filled=False),
+    "not testable here": Look("not testable here", "0.75", "D", filled=False),
 }
 
 

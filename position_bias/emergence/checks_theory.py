@@ -56,10 +56,12 @@ CLOSE = 0.1  # relative: of a count of layers, where the rest is of the order of
 # Ids of claims that rows of several items speak of
 CONSTANTS = "emergence-appendix-a-e"  # the constants that the proofs print
 STEPS = "emergence-appendix-f-i"  # the steps of the proofs for RoPE as printed
-WINDOW, WINDOW_RATE, WINDOW_LAYERS = (f"emergence-theorem-4-2{part}" for part in ("", "-rate", "-layers"))
+WINDOW = "emergence-theorem-4-2"
+WINDOW_RATE, WINDOW_LAYERS = "emergence-theorem-4-2-rate", "emergence-theorem-4-2-layers"
 DECAY, DECAY_PEAK = "emergence-theorem-4-5", "emergence-theorem-4-5-peak"
 GAUSSIAN = "emergence-lemma-4-6"
-ROPE, ROPE_BOUNDS, ROPE_PEAK = (f"emergence-theorem-4-7{part}" for part in ("", "-bounds", "-peak"))
+ROPE = "emergence-theorem-4-7"
+ROPE_BOUNDS, ROPE_PEAK = "emergence-theorem-4-7-bounds", "emergence-theorem-4-7-peak"
 
 
 def table(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int, scale: str) -> pd.DataFrame:

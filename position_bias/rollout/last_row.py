@@ -1,8 +1,8 @@
-"""Residual-aware attention rollout tells how much of each input token reaches the last one (section 3 of the paper).
+"""Residual-aware attention rollout tells how much of each input token reaches the last one.
 
-One layer moves information by R = (1 - lambda) I + lambda A, and T of them by P = R_T ... R_1. The profile is the last
-row of P. `dense_last_row` multiplies it out and is the one to read. `last_row` gives the same numbers without building
-a matrix, in time proportional to layers x heads x n:
+It is that of Herasimchyk et al. 2026, Section 3. One layer moves information by R = (1 - lambda) I + lambda A, and T of
+them by P = R_T ... R_1. The profile is the last row of P. `dense_last_row` multiplies it out and is the one to read.
+`last_row` gives the same numbers without building a matrix, in time proportional to layers x heads x n:
 
 With ALiBi slope a and w = e^-a, row i of a head gives weight on[h] to itself and off[h] w^(i-j-1) to each j < i, over
 their sum Z_i. So a row vector p meets the head's attention A as one first-order recurrence from the last token back,

@@ -14,6 +14,7 @@ from position_bias.verdicts.verdict import Prediction, row, table
 LABELS = ["model", "checkpoint", "dataset", "n", "prompts"]  # what a comparison was made on
 REPLICATES = [*LABELS, "estimator", "variant", "statistic", "replicate", "value"]  # columns of the replicates of one
 COMPARED = ["statistic", "variant", "minus", "estimator"]  # what was compared there
+MEANS = {"first": "share of the first token"}  # what statistics with short names are
 NOTHING = "none"  # which a statistic is taken from alone
 OURS = "null profile, not in the paper"
 PAPERS_ESTIMATOR = "frobenius"  # of lambda, in the text of the paper: rows of the other one speak of no claim
@@ -37,8 +38,8 @@ class Check:
 
     @property
     def quantity(self) -> str:
-        one = f"{self.statistic} of ({self.variant})"
-        return f"{one} - ({self.minus})" if self.minus else one
+        one = f"{MEANS.get(self.statistic, self.statistic)} of ({self.variant})"
+        return f"{one}, less that of ({self.minus})" if self.minus else one
 
 
 # Half of the last digit that the paper prints of a distance, also a share of the mass or of the sequence length. Chosen

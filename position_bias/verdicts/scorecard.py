@@ -49,6 +49,11 @@ SCORECARD_COLUMNS = (
     "shown",  # what to look at
     "table",  # whose rows these are
 )
+COMPARISON_COLUMNS = (
+    *("claim", "paper", "item", "quantity", *PREDICTION, "measured", "low", "high"),
+    *("low, judged", "high, judged"),  # of the widened interval
+    *("n", "left_out", "seen_before", "scale", "verdict"),  # under the widened interval
+)
 
 
 def scorecard(
@@ -61,7 +66,7 @@ def scorecard(
     that is not registered for its table, a claim has no row, or a row that is tested has no finite interval.
     """
     claims = tuple(claims)
-    rows = {name: _by_claim(name, checks[name], claims) for name in tables(claims)}
+    rows = _by_table(claims, checks)
     if silent := next((claim for claim in claims if claim.id not in rows[claim.table]), None):
         raise InputError(
             f"claim {silent.id} has no row in table {silent.table}; configure what it speaks of, give its id to rows "
@@ -69,6 +74,28 @@ def scorecard(
         )
     found = [_judged(claim, rows[claim.table][claim.id], published, level) for claim in claims]
     return pd.DataFrame(found, columns=list(SCORECARD_COLUMNS))
+
+
+def comparisons(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], level: float) -> pd.DataFrame:
+    """Every row that decides a claim, with its own interval and the one it is judged by: columns COMPARISON_COLUMNS.
+
+    Arguments and errors as for `scorecard`.
+    """
+    claims = tuple(claims)
+    rows = _by_table(claims, checks)
+    found = [_compared(claim, rows[claim.table][claim.id], level) for claim in claims]
+    return pd.concat(found, ignore_index=True)[list(COMPARISON_COLUMNS)]
+
+
+def _compared(claim: Claim, rows: pd.DataFrame, level: float) -> pd.DataFrame:
+    heard = speaking(rows)
+    judged = _together_at(claim, heard, level)
+    widened = {"low, judged": judged["low"], "high, judged": judged["high"], "verdict": judged["verdict"]}
+    return heard.assign(claim=claim.id, paper=claim.paper, **widened)
+
+
+def _by_table(claims: tuple[Claim, ...], checks: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, pd.DataFrame]]:
+    return {name: _by_claim(name, checks[name], claims) for name in tables(claims)}
 
 
 def _by_claim(name: str, table: pd.DataFrame, claims: Iterable[Claim]) -> dict[str, pd.DataFrame]:
@@ -173,7 +200,7 @@ def counts(table: pd.DataFrame) -> list[str]:
         parts = [
             f"{_are(len(settled))} settled{_numbers(settled)}",
             f"{_are(len(smaller))} seen at a smaller scale only{_numbers(smaller)}",
-            *([f"{without} {'has' if without == 1 else 'have'} no data"] if without else []),
+            *([f"{without} {'is' if without == 1 else 'are'} not testable here"] if without else []),
         ]
         if len(of_whose):
             sentences.append(f"Of {len(of_whose)} {heading}, {'; '.join(parts)}.")
@@ -186,7 +213,7 @@ def tally(table: pd.DataFrame) -> str:
     """The same counts as a table in Markdown, and a sentence for what is not counted."""
     smaller = _smaller(table)
     columns = ["", "claims", "settled: hold", "fail", "not separable", "at a smaller scale: hold", "fail"]
-    columns += ["not separable", "no data"]
+    columns += ["not separable", "not testable here"]
     lines = [columns, ["---"] * len(columns)]
     for heading in HEADINGS.values():
         of_kind = headings(table) == heading
@@ -248,6 +275,23 @@ def page(table: pd.DataFrame) -> str:
     return f"{INTRODUCTION}\n\n{readable(table).to_markdown(index=False, floatfmt='.4g')}\n"
 
 
+def compared(table: pd.DataFrame) -> pd.DataFrame:
+    """Write comparisons for people: a line each, in the order of the claims."""
+    rows = table.to_dict("records")
+    return pd.DataFrame(
+        {
+            "claim": table["claim"],
+            "quantity": table["quantity"],
+            "predicted": [_predicted(row) for row in rows],
+            "measured": [f"{row['measured']:.3g} {_interval(row['low'], row['high'])}" for row in rows],
+            "judged by": [_interval(row["low, judged"], row["high, judged"]) for row in rows],
+            "n": table["n"],
+            "scale": table["scale"],
+            "verdict": table["verdict"],
+        }
+    )
+
+
 def readable(table: pd.DataFrame) -> pd.DataFrame:
     """Write the scorecard for people: claim, verdict, what was measured, who says so, and where the finding is told."""
     marked = table["verdict"].where(~_smaller(table), table["verdict"] + ", at a smaller scale")
@@ -265,10 +309,21 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
 
 def _measured(row: Mapping[Hashable, Any]) -> str:
     """The value that decides a claim, its interval, what is predicted of it, and what it is."""
+    measured = f"{row['measured']:.3g} {_interval(row['low'], row['high'])}"
+    return f"{measured} (predicted {_predicted(row)}), n = {row['n']}: {row['quantity']}"
+
+
+def _interval(low: float, high: float) -> str:
+    return f"[{low:.3g}, {high:.3g}]"
+
+
+def _predicted(row: Mapping[Hashable, Any]) -> str:
+    """The relation, bound and margin of a row, and a word where no printed digit tells its value from the bound."""
     margin = f", margin {row['margin']:.3g}" if row["margin"] else ""
-    predicted = f"predicted {row['relation']} {row['bound']:.3g}{margin}"
-    interval = f"[{row['low']:.3g}, {row['high']:.3g}]"
-    return f"{row['measured']:.3g} {interval} ({predicted}), n = {row['n']}: {row['quantity']}"
+    alike = row["relation"] != "=" and f"{row['measured']:.3g}" == f"{row['bound']:.3g}"
+    side = "larger" if row["measured"] > row["bound"] else "smaller"
+    close = f"; {side} by less than these digits show" if alike and row["measured"] != row["bound"] else ""
+    return f"{row['relation']} {row['bound']:.3g}{margin}{close}"
 
 
 def _judged(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level: float) -> dict[str, object]:

@@ -15,6 +15,10 @@ with runtime.job(snakemake.log[0]):
     published = dict(zip(values["id"], values["value"], strict=True))
     table = scorecard.scorecard(claims, checks, published, snakemake.params.level)
     artifacts.write_table(out.csv, table)
-    for path, text in ((out.md, scorecard.page(table)), (out.txt, scorecard.short(table))):
+    compared = scorecard.comparisons(claims, checks, snakemake.params.level)
+    artifacts.write_table(out.comparisons, compared)
+    readable = scorecard.compared(compared).to_markdown(index=False)
+    pages = {out.md: scorecard.page(table), out.txt: scorecard.short(table), out.comparisons_md: f"{readable}\n"}
+    for path, text in pages.items():
         with runtime.whole_file(path) as partial:
             partial.write_text(text, encoding="utf-8")

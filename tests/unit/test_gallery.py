@@ -10,6 +10,8 @@ import pytest
 from PIL import Image
 from workflow import jobs
 
+from position_bias.verdicts.scorecard import VERDICTS
+
 ROOT = Path(__file__).parents[2]
 KEPT = pd.read_csv(ROOT / "docs/scorecard.csv")
 
@@ -41,6 +43,15 @@ def test_every_claim_that_a_figure_shows_has_its_verdict_there(paper):
         assert f"Here: **{row['verdict']}**" in lines[row["claim"]]
         smaller = not row["settled"] and row["verdict"] != "not testable here"
         assert ("at a smaller scale" in lines[row["claim"]]) == smaller
+
+
+@pytest.mark.parametrize("paper", gallery.PAPERS)
+def test_the_comparisons_that_are_kept_are_those_that_the_scorecard_counts(paper):
+    lines = [line.strip("| ").split(" | ") for line in (ROOT / f"docs/tables/{paper}.md").read_text().splitlines()]
+    cells = [(cell[0].strip(), cell[-1].strip()) for cell in lines if len(cell) == 8]
+    for row in KEPT[KEPT["paper"] == paper].to_dict("records"):
+        for verdict in VERDICTS:
+            assert cells.count((row["claim"], verdict)) == row[f"rows: {verdict}"]
 
 
 def test_an_image_shrinks_to_the_same_bytes_and_keeps_its_picture(tmp_path):

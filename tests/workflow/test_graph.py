@@ -592,7 +592,7 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     assert mine.planned("results/tables/structural/checks.csv") == {"structural_checks": 1}
     mine.snakemake("results/tables/structural/checks.csv --cores 2")
     of_training = pd.read_csv(mine.root / "results/tables/structural/checks.csv").query("item == 'training'")
-    assert of_training["quantity"].str.startswith("wasserstein of (b) - (c); bloom seed0/step0").any()
+    assert of_training["quantity"].str.startswith("wasserstein of (b), less that of (c); bloom seed0/step0").any()
 
 
 def test_evidence_of_a_short_training_says_what_to_add(fresh):

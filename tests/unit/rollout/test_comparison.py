@@ -129,7 +129,7 @@ def test_every_claim_is_checked_with_its_contrast_taken_replicate_by_replicate(c
     table = checks.checks(values, "test", 0.9)
     assert list(table.columns) == list(COLUMNS)
     assert len(table) == 2 * len(checks.CHECKS) - 3  # three of them do not involve lambda
-    row = table[table["quantity"].str.startswith("wasserstein of (a) - (b)")].iloc[0]
+    row = table[table["quantity"].str.startswith("wasserstein of (a), less that of (b)")].iloc[0]
     a, b = (
         np.array([value(values, "wasserstein", variant, estimator, r) for r in range(-1, 40)])
         for variant, estimator in (("a", "none"), ("b", "frobenius"))

@@ -261,3 +261,29 @@ def test_the_table_for_people_has_five_columns_and_a_link_to_the_finding():
     assert own["verdict"] == "holds, at a smaller scale"
     assert own["measured"] == "0.2 [0.19, 0.21] (predicted > 0, margin 0.01), n = 5: gap"
     assert own["finding"] == "[n](deviations.md#n)"
+
+
+def test_every_comparison_has_its_own_interval_and_the_one_it_is_judged_by():
+    rows = [{**UP, "quantity": name} for name in ("one", "two", "three")]
+    low, high = UP["low"], UP["high"]
+    found = scorecard.comparisons([CLAIM], {TABLE: table("emergence", "paper", rows)}, 0.95)
+    assert list(found) == list(scorecard.COMPARISON_COLUMNS)
+    assert found["claim"].tolist() == [CLAIM.id] * 3
+    assert (found[["low", "high"]] == [low, high]).all(axis=None)
+    assert (found["low, judged"] < low).all()
+    assert (found["high, judged"] > high).all()
+    counted = scorecard.scorecard([CLAIM], {TABLE: table("emergence", "paper", rows)}, {"a": ".17"}, 0.95).iloc[0]
+    assert [(found["verdict"] == verdict).sum() for verdict in scorecard.VERDICTS] == [
+        counted[f"rows: {verdict}"] for verdict in scorecard.VERDICTS
+    ]
+    assert counted["low"] in set(found["low, judged"])
+    readable = scorecard.compared(found)
+    assert readable["measured"].iloc[0] == f"{UP['measured']:.3g} [{low:.3g}, {high:.3g}]"
+    assert readable["judged by"].iloc[0] != f"[{low:.3g}, {high:.3g}]"
+
+
+def test_a_value_that_prints_as_its_bound_is_told_to_be_larger():
+    near = {**UP, "bound": 1.0, "margin": 0.0, "measured": 1 + 1e-9, "low": 1 + 1e-9, "high": 1 + 1e-9}
+    found = scorecard.comparisons([CLAIM], {TABLE: table("emergence", "paper", [near])}, 0.95)
+    (predicted,) = scorecard.compared(found)["predicted"]
+    assert predicted == "> 1; larger by less than these digits show"
