@@ -16,14 +16,8 @@ from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
 from position_bias.postnorm import settings as of_postnorm
 from position_bias.retrieval import settings as of_retrieval
-from position_bias.running import (
-    configuration,
-    devices,
-    imports,
-    profile,
-    runtime,
-    terminal,
-)
+from position_bias.running import configuration, devices, imports
+from position_bias.running import profile, runtime, terminal
 from position_bias.verdicts import claim as of_claims
 
 ROOT = Path(workflow.basedir)

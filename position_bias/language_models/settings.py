@@ -80,6 +80,12 @@ def _sources(config: Config) -> Iterator[str]:
                 f"measure.models = {name!r} is of family {family}, which has no ALiBi: rollouts (a) to (c) do not "
                 "apply to it; name it in layernorm.pretrained alone, or ask for its card"
             )
+    if config["evidence"]["group"] and config["scale"] == "laptop":
+        group = config["evidence"]["group"]
+        yield (
+            f"scale = 'laptop' trains no longer than the default run, and evidence.group = {group!r} keeps long runs; "
+            "name config/paper.yaml before the overlay"
+        )
     for name in config["evidence"]["rotary"]:
         if name in models and (family := models[name]["family"]) in WITH_ALIBI:
             yield (

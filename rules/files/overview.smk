@@ -16,11 +16,6 @@ def evidence_tables(_):
             "error: config: evidence names no group, or nothing to keep of it; add an overlay of config/evidence/ to "
             "--configfile"
         )
-    if config["scale"] == "laptop":
-        sys.exit(
-            "error: config: scale = 'laptop' trains no longer than the default run; name config/paper.yaml before the "
-            "overlay of config/evidence/"
-        )
     return expand(kept, group=EVIDENCE["group"])
 
 

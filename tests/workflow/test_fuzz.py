@@ -50,6 +50,7 @@ def everything():
     config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}
     config |= {"model": "bloom", "text": "someone/texts"}
     config["card"] |= {"tokens_per_batch": 512, "memory": 8}
+    config["scale"] = "longer"  # of the tables of evidence/
     config["evidence"] = {
         "group": "long",
         "emergence": ["gaussian/plain/depth2", "fixed/ends/depth3"],

@@ -331,7 +331,7 @@ def test_every_id_in_rows_is_registered_and_every_registered_claim_has_a_row(bui
 def test_no_other_table_has_rows_of_claims(built):
     files = (built.root / "results/tables").rglob("*.csv")
     having = {file for file in files if "claim" in pd.read_csv(file, nrows=0)}
-    expected = {built.root / f"results/tables/{name}.csv" for name in (*tables(CLAIMS), "scorecard")}
+    expected = {built.root / f"results/tables/{name}.csv" for name in (*tables(CLAIMS), "scorecard", "comparisons")}
     assert having == expected
 
 
@@ -598,9 +598,7 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
 def test_evidence_of_a_short_training_says_what_to_add(fresh):
     ended = fresh.dry_run("evidence -n --configfile config/evidence/mask-by-depth.yaml --config scale=laptop")
     assert ended.returncode != 0
-    assert (
-        "error: config: scale = 'laptop' trains no longer than the default run; name config/paper.yaml" in ended.stdout
-    )
+    assert "error: config: scale = 'laptop' trains no longer than the default run, and evidence.group" in ended.stdout
 
 
 def test_evidence_of_no_group_says_what_to_add(fresh):
