@@ -35,7 +35,7 @@ include: "rules/every_job.smk"
 
 onerror:
     print(
-        "A job failed; its log is shown above, if it has begun. Fix the cause and type the same command again: finished files stay,",
-        "training resumes from its last checkpoint.",
+        "A job failed; its log is shown above, if the job has begun. Fix the cause and type the same command again:",
+        "finished files stay, training resumes from its last checkpoint.",
         file=sys.stderr,
     )

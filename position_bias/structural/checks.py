@@ -9,11 +9,13 @@ import pandas as pd
 
 from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
+from position_bias.structural.content import LABELS
 from position_bias.verdicts.verdict import Prediction, row, table
 
-LABELS = ["model", "checkpoint", "dataset", "n", "prompts"]  # what a comparison was made on
-REPLICATES = [*LABELS, "estimator", "variant", "statistic", "replicate", "value"]  # columns of the replicates of one
-COMPARED = ["statistic", "variant", "minus", "estimator"]  # what was compared there
+# Columns: of the replicates of comparisons; of what one check compares; and of the tables of these
+REPLICATES = [*LABELS, "estimator", "variant", "statistic", "replicate", "value"]
+COMPARES = ["statistic", "variant", "minus"]
+COMPARED = [*LABELS, *COMPARES, "estimator", "value", "low", "high"]
 MEANS = {"first": "share of the first token"}  # what statistics with short names are
 NOTHING = "none"  # which a statistic is taken from alone
 OURS = "null profile, not in the paper"
@@ -127,7 +129,7 @@ def checks(values: pd.DataFrame, scale: str, level: float, of: Sequence[Check] =
 
 
 def compared(values: pd.DataFrame, level: float, of: Sequence[Check] = CHECKS) -> pd.DataFrame:
-    """What checks compare, with percentile intervals over prompts: columns LABELS, COMPARED, value, low and high.
+    """What checks compare, with percentile intervals over prompts: columns COMPARED.
 
     `values` as for `checks`.
     """
@@ -139,9 +141,9 @@ def compared(values: pd.DataFrame, level: float, of: Sequence[Check] = CHECKS) -
                 if minus != NOTHING:
                     measured = measured - _of(statistic, minus, estimator, statistics)
                 low, high = map(float, percentile_interval(measured[measured.index >= 0], level))
-                what = dict(zip(COMPARED, (statistic, variant, minus, estimator), strict=True))
+                what = {"statistic": statistic, "variant": variant, "minus": minus, "estimator": estimator}
                 rows.append({**labels, **what, "value": float(measured.loc[-1]), "low": low, "high": high})
-    return pd.DataFrame(rows, columns=[*LABELS, *COMPARED, "value", "low", "high"])
+    return pd.DataFrame(rows, columns=COMPARED)
 
 
 def judged(compared: pd.DataFrame, scale: str, of: Sequence[Check]) -> pd.DataFrame:
@@ -196,7 +198,7 @@ def _estimators(statistic: str, variant: str, minus: str, statistics: pd.DataFra
 
 def _found(check: Check, comparison: pd.DataFrame) -> list[dict[str, Any]]:
     """What a check compares, under each estimator."""
-    of_check = (comparison[COMPARED[:3]] == list(check.compares)).all(axis=1)
+    of_check = (comparison[COMPARES] == list(check.compares)).all(axis=1)
     return [{str(name): value for name, value in row.items()} for row in comparison[of_check].to_dict("records")]
 
 

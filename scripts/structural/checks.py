@@ -1,7 +1,15 @@
 import pandas as pd
 
 from position_bias.running import artifacts, runtime
-from position_bias.structural import checks, checks_content, checks_long_training, checks_printed, checks_rotary, rotary
+from position_bias.structural import (
+    checks,
+    checks_content,
+    checks_long_training,
+    checks_printed,
+    checks_rotary,
+    content,
+    rotary,
+)
 
 
 def replicates(paths):
@@ -12,10 +20,9 @@ with runtime.job(snakemake.log[0]):
     scale, level = snakemake.params.scale, snakemake.params.level
     similarity = artifacts.read_table(snakemake.input.similarity, ["way", "region", "layer", "value"])
     monotonicity = artifacts.read_table(snakemake.input.monotonicity, ["kernel", "layer", "violations", "shortfall"])
-    shift = artifacts.read_table(snakemake.input.shift, [*checks.LABELS, "share", "low", "high"])
+    shift = artifacts.read_table(snakemake.input.shift, [*content.LABELS, "share", "low", "high"])
     kernels = [artifacts.read_table(path, [*checks_rotary.LABELS, *rotary.COLUMNS]) for path in snakemake.input.rotary]
-    compared = [*checks.LABELS, *checks.COMPARED, "value", "low", "high"]
-    long_training = [artifacts.read_table(path, [*compared, "scale"]) for path in snakemake.input.long_training]
+    long_training = [artifacts.read_table(path, [*checks.COMPARED, "scale"]) for path in snakemake.input.long_training]
     printed = artifacts.read_table(snakemake.input.published, ["table", "dataset", "model", "variant", "value"])
     at_standard = pd.concat(replicates(snakemake.input.at_standard))
     primary = at_standard[at_standard["dataset"] == snakemake.params.primary]

@@ -365,6 +365,7 @@ DAMAGED = {
         "/quantised holds a 'llama' model with quantised weights (gptq); use a copy in float32",
         "encoder holds a 't5' model, which is no decoder; use a causal language model",
         "hub model 'someone/some-model' is not in the cache",
+        ", and the hub does not answer; fetch",
     ],
 )
 def test_a_model_that_cannot_be_measured_ends_its_first_job(refused, said):

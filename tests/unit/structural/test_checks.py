@@ -135,9 +135,8 @@ def test_the_last_step_of_a_long_training_speaks_of_claims_and_earlier_ones_of_n
     of_lambda = spoken_of["item"] == "Figure 4"  # whose trend no world changes
     assert set(spoken_of.loc[~of_lambda, "verdict"]) == {verdict}
     assert set(spoken_of["claim"]) == {check.claim for check in checks.CHECKS}
-    assert len(found[~ended]) == 2 * (
-        2 + 2 * 4
-    )  # at two steps: two of (d) alone, and four under two estimators of lambda
+    alone, twice = 2, 4  # rows at each of two steps: of (d) by itself, and of what has two estimators of lambda
+    assert len(found[~ended]) == 2 * (alone + 2 * twice)
     assert set(found.loc[~ended, "claim"]) == {""}
     assert verdict not in set(found.loc[~ended, "verdict"])
 
