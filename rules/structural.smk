@@ -109,6 +109,20 @@ rule structural_draw_training:
         "../scripts/structural/draw_training.py"
 
 
+rule structural_draw_long_training:
+    """Influence, residual mixing, content and distances at steps of a longer training, from evidence/ (our addition)."""
+    input:
+        profiles=project("evidence/structural/language-model/profiles.csv"),
+        statistics=project("evidence/structural/language-model/statistics.csv"),
+        mixing=project("evidence/structural/language-model/lambda.csv"),
+        content=project("evidence/structural/language-model/content.csv"),
+        losses=project("evidence/structural/language-model/losses.csv"),
+    output:
+        **drawn("structural/long_training"),
+    script:
+        "../scripts/structural/draw_long_training.py"
+
+
 rule structural_draw_forces:
     """Propositions 4.2-4.5: what depth, mixing, positional bias and diagonal content do to early tokens' share."""
     input:
@@ -373,6 +387,7 @@ rule structural:
         rules.structural_draw_forces.output,
         rules.structural_draw_dichotomy.output,
         rules.structural_draw_training.output if TRAINED else [],
+        rules.structural_draw_long_training.output,
         rules.structural_table1.output if TRAINED else [],
         rules.structural_table2.output,
         rules.structural_table3.output,

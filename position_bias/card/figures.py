@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from position_bias.card.uniform import uniform_attention
 from position_bias.drawing.layers import layer_axis
+from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import (
     BLACK,
     BLUE,
@@ -189,3 +190,7 @@ def _limits(rows: Any, models: Mapping[str, Tables]) -> None:
     shown = pd.concat([_shown(tables.profiles) for tables in models.values()])
     measured = shown[shown["variant"].isin(["influence", "uniform"])]
     rows[0, 1].set_ylim(measured["low"].min() / 5, 3 * measured["high"].max())
+    for axes in rows[:, 1:].flat:
+        log_ticks(axes.yaxis)
+    for axes in rows[:, 2]:
+        log_ticks(axes.xaxis)

@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from position_bias.drawing.intervals import counted, dots, marked, marks
+from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
 from position_bias.drawing.style import PAGE, TALLEST
 from position_bias.postnorm.figures import LOOKS, TVD
@@ -216,9 +217,7 @@ def _suited_scale(axes: Axes) -> None:
         return
     axes.set_yscale("log")
     if high < 100 * low:
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axes.yaxis.set_minor_locator(NullLocator())
+        log_ticks(axes.yaxis)
     else:
         axes.yaxis.set_major_locator(LogLocator(numticks=6))
 

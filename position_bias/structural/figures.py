@@ -10,11 +10,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType as Colour
 from numpy.typing import NDArray
 
 from position_bias.drawing.layers import layer_axis
+from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import REFERENCE, VARIANTS, Look, legend, model_looks, shades
 from position_bias.drawing.style import COLUMN, PAGE, TALLEST
 from position_bias.structural import tables
@@ -116,8 +117,6 @@ def fig3(profiles: pd.DataFrame) -> Figure:
     grid[0][0].set_ylim(bottom=0)
     for axes in grid[2]:
         _logarithmic(axes, early.min() / 1.2, early.max() * 1.2)
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter("{x:g}")
     for axes, scale in zip(grid[:, 0], ("linear", "log scale", "the first tokens,\nlog scale"), strict=True):
         axes.set_ylabel(scale)
     figure.supylabel(SHARE)
@@ -204,9 +203,7 @@ def fig4(panels: Mapping[str, Mapping[str, Sequence[Mapping[str, NDArray[np.floa
     )
     row[0][0].set_ylim(bottom=float(lowest) / 2)  # a band may reach below 0
     row[0][0].set_ylabel(r"residual mixing $\lambda$, log scale")
-    row[0][0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    row[0][0].yaxis.set_major_formatter("{x:g}")
-    row[0][0].yaxis.set_minor_formatter(NullFormatter())
+    log_ticks(row[0][0].yaxis)
     estimators = [
         Line2D([], [], color=REFERENCE, label="Frobenius ± 2 sd"),
         Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="per token"),
@@ -256,7 +253,7 @@ def _uniform(axes: Axes, n: int) -> None:
 def _logarithmic(axes: Axes, lowest: float, highest: float | None = None) -> None:
     axes.set_yscale("log")
     axes.set_ylim(lowest, highest)
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    log_ticks(axes.yaxis)
 
 
 def _setting(profiles: pd.DataFrame) -> str:

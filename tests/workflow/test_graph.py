@@ -33,6 +33,7 @@ ONCE = (
     "tokenizer",
     *AFTER_ROLLOUTS,
     *OF_THEORY,
+    "structural_draw_long_training",
     "structural_draw_fig4",
     "structural_draw_fig5",
     "structural_table1",
@@ -131,7 +132,7 @@ def test_a_clone_builds_everything(fresh):
 
 
 FIGURES = {
-    "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training",
+    "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training long_training",
     "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig9 fig10 fig11a fig11b fig11c "
     "fig11d fig12 fig13a fig13b fig13c learning_curves long_training scales scales_sinks theorems",
     "layernorm": "scores closed_form anisotropy depth moments random_weights trained pretrained emergence",
@@ -589,8 +590,9 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     assert set(tables["emergence/toy/sinks.csv"]["study"]) == {"plain"}
     assert set(tables["structural/toy/profiles.csv"]["checkpoint"]) == {"seed0/step0", "seed0/step12"}
     shutil.copytree(folder / "structural/toy", mine.root / "evidence/structural/language-model", dirs_exist_ok=True)
-    assert mine.planned("results/tables/structural/checks.csv") == {"structural_checks": 1}
-    mine.snakemake("results/tables/structural/checks.csv --cores 2")
+    targets = "figures/structural/long_training.pdf results/tables/structural/checks.csv"
+    assert mine.planned(targets) == {"structural_draw_long_training": 1, "structural_checks": 1}
+    mine.snakemake(f"{targets} --cores 2")
     of_training = pd.read_csv(mine.root / "results/tables/structural/checks.csv").query("item == 'training'")
     assert of_training["quantity"].str.startswith("wasserstein of (b), less that of (c); bloom seed0/step0").any()
 

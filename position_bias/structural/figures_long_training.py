@@ -1,0 +1,192 @@
+"""What longer training does to a language model: influence, residual mixing, content and rollout, step by step.
+
+Our addition to Herasimchyk et al. 2026, from tables of evidence/: the shade tells the kept step, the later, the darker.
+The first training seed has bold lines, marks and intervals; further seeds have thin lines. Positions count from 0,
+layers from 1.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from position_bias.drawing.layers import layer_axis
+from position_bias.drawing.logarithmic import log_ticks
+from position_bias.drawing.looks import GREY, REFERENCE, VARIANTS, Look, legend, shades, side_by_side
+from position_bias.drawing.style import PAGE
+from position_bias.structural.tables import step, training
+
+BOLD, THIN = 1.0, 0.5  # lines of the first training seed, and of further ones
+STEP_MARKS = "osD^vP"
+ESTIMATORS = ("frobenius", "none")  # the paper's, and that of what does not depend on lambda
+INFLUENCE = VARIANTS["d"]
+SHAPES = {  # statistics of the measured influence, by variant and name
+    ("d", "first / middle"): INFLUENCE._replace(name="(d) first / middle", marker="o"),
+    ("d", "last / middle"): INFLUENCE._replace(name="(d) last / middle", marker="s", line="--"),
+    ("b", "influence, first / predicted minimum"): INFLUENCE._replace(
+        name="(d) first / where (b) is lowest", marker="^", line=":", filled=False
+    ),
+}
+DISTANCES = {
+    ("a", "wasserstein"): VARIANTS["a"]._replace(marker="D"),
+    ("half", "wasserstein"): Look(r"$\lambda$ = 1/2", GREY, "v"),
+    ("b", "wasserstein"): VARIANTS["b"]._replace(marker="o"),
+    ("c", "wasserstein"): VARIANTS["c"]._replace(marker="s"),
+}
+
+
+class Tables(NamedTuple):
+    """Tables of one model in evidence/structural/, each with columns `checkpoint` and `prompts` where it has any."""
+
+    profiles: pd.DataFrame
+    statistics: pd.DataFrame
+    mixing: pd.DataFrame
+    content: pd.DataFrame
+    losses: pd.DataFrame
+
+
+def long_training(tables: Tables) -> Figure:
+    """Six panels of one model: above, by position and layer, a line for each kept step; below, along the steps.
+
+    Above: measured influence (d) and rollout (b), dashed; residual mixing (Eq. 1) of every layer; mean content logit on
+    the diagonal less that below it, the mean over heads, and every head as a dot. Below: ratios of measured influence,
+    above 1 where it is U-shaped; Wasserstein distance of rollouts to it; held-out loss. Bands and bars are the
+    intervals of the tables.
+    """
+    figure, grid = plt.subplots(
+        2,
+        3,
+        figsize=(PAGE, 4.4),
+        label="Influence, residual mixing, content and distances of a model at steps of a longer training",
+    )
+    kept = sorted(set(tables.profiles["checkpoint"].map(step)))
+    colours = shades(kept)
+    looks = {
+        at: Look(f"step {at:,}", colours[at], STEP_MARKS[place % len(STEP_MARKS)]) for place, at in enumerate(kept)
+    }
+    _influence(grid[0, 0], tables.profiles, looks)
+    _mixing(grid[0, 1], tables.mixing, looks)
+    _content(grid[0, 2], tables.content, looks)
+    _along(grid[1, 0], tables.statistics, SHAPES, kept, "ratio of measured\ninfluence, log scale")
+    grid[1, 0].axhline(1, color=REFERENCE, linestyle=":", linewidth=0.7, zorder=0)
+    _along(grid[1, 1], tables.statistics, DISTANCES, kept, "Wasserstein distance\nto (d), log scale")
+    _loss(grid[1, 2], tables.losses, kept)
+    kinds = [
+        Line2D([], [], color=REFERENCE, label="measured (d)"),
+        Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="predicted (b)"),
+        Line2D([], [], color=REFERENCE, linestyle=":", linewidth=0.7, label="uniform influence"),
+    ]
+    legend(figure, [*(look.entry() for look in looks.values()), *kinds], title=_setting(tables.profiles))
+    legend(figure, [look.entry() for look in {**SHAPES, **DISTANCES}.values()], where="lower center")
+    return figure
+
+
+def _seeds(table: pd.DataFrame) -> list[tuple[float, pd.DataFrame]]:
+    """The rows of each training seed, with the width of their lines."""
+    parts = [part for _, part in table.groupby(table["checkpoint"].map(training), sort=True)]
+    return list(zip([BOLD, *[THIN] * len(parts)], parts, strict=False))
+
+
+def _influence(axes: Axes, profiles: pd.DataFrame, looks: Mapping[int, Look]) -> None:
+    shown = profiles[profiles["estimator"].isin(ESTIMATORS) & profiles["variant"].isin(["b", "d"])]
+    n = int(shown["position"].max()) + 1
+    axes.axhline(1 / n, color=REFERENCE, linestyle=":", linewidth=0.7, zorder=0)
+    for width, of_seed in _seeds(shown):
+        for place, (at, look) in enumerate(looks.items(), 1):
+            of_step = of_seed[of_seed["checkpoint"].map(step) == at]
+            predicted, measured = (of_step[of_step["variant"] == variant] for variant in "bd")
+            axes.plot(predicted["position"], predicted["value"], "--", color=look.colour, linewidth=0.9 * width)
+            axes.plot(measured["position"], measured["value"], color=look.colour, linewidth=width)
+            if width == BOLD:
+                low, high = measured["low"], measured["high"]
+                axes.fill_between(measured["position"], low, high, color=look.colour, alpha=0.25, linewidth=0)
+                some = measured.iloc[place * n // 20 :: max(1, n // 5)]
+                axes.plot(some["position"], some["value"], look.marker, color=look.colour, markersize=2.5)
+    axes.set_yscale("log")
+    axes.set_ylim(shown["value"].min() / 1.5)
+    log_ticks(axes.yaxis)
+    axes.set_xticks([0, n // 2, n - 1])
+    axes.set_xlabel("token position")
+    axes.set_ylabel("share of influence,\nlog scale")
+
+
+def _mixing(axes: Axes, mixing: pd.DataFrame, looks: Mapping[int, Look]) -> None:
+    shown = mixing[mixing["quantity"] == "frobenius"]
+    for width, of_seed in _seeds(shown):
+        for at, look in looks.items():
+            of_step = of_seed[of_seed["checkpoint"].map(step) == at].sort_values("layer")
+            _line(axes, of_step["layer"] + 1, of_step["value"], look, width)
+    layer_axis(axes, shown["layer"] + 1)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel(r"residual mixing $\lambda$")
+
+
+def _content(axes: Axes, content: pd.DataFrame, looks: Mapping[int, Look]) -> None:
+    keys = ["checkpoint", "layer", "head"]
+    wide = content.pivot(index=keys, columns="quantity", values="value")
+    shift = (wide["diagonal"] - wide["below"]).rename("value").reset_index()
+    axes.axhline(0, color=REFERENCE, linewidth=0.6, zorder=0)
+    middle = (len(looks) - 1) / 2
+    for width, of_seed in _seeds(shift):
+        for place, (at, look) in enumerate(looks.items()):
+            of_step = of_seed[of_seed["checkpoint"].map(step) == at]
+            means = of_step.groupby("layer")["value"].mean()
+            aside = 1 + 0.12 * (place - middle)
+            _line(axes, means.index.to_series() + aside, means, look, width)
+            if width == BOLD:
+                axes.plot(of_step["layer"] + aside, of_step["value"], ".", color=look.colour, markersize=1.5, alpha=0.7)
+    layer_axis(axes, content["layer"] + 1)
+    axes.set_ylabel("content logit, diagonal\nless below it")
+
+
+def _along(
+    axes: Axes, statistics: pd.DataFrame, looks: Mapping[tuple[str, str], Look], kept: Sequence[int], label: str
+) -> None:
+    """Statistics of variants at every kept step, with their intervals, on a logarithmic scale."""
+    shown = statistics[statistics["estimator"].isin(ESTIMATORS)]
+    named = {f"{variant} {statistic}": look for (variant, statistic), look in looks.items()}
+    for (variant, statistic), (_, look, aside) in zip(looks, side_by_side(named, 0.08), strict=True):
+        of_look = shown[(shown["variant"] == variant) & (shown["statistic"] == statistic)]
+        for width, of_seed in _seeds(of_look):
+            at = of_seed["checkpoint"].map(step).map(kept.index) + aside
+            ordered = of_seed.assign(at=at).sort_values("at")
+            _line(axes, ordered["at"], ordered["value"], look, width)
+            if width == BOLD:
+                axes.vlines(ordered["at"], ordered["low"], ordered["high"], color=look.colour, linewidth=0.8)
+    axes.set_yscale("log")
+    log_ticks(axes.yaxis)
+    axes.set_ylabel(label)
+    _step_axis(axes, kept)
+
+
+def _loss(axes: Axes, losses: pd.DataFrame, kept: Sequence[int]) -> None:
+    held_out = losses[losses["split"] == "test"]
+    for place, (_, of_seed) in enumerate(held_out.groupby("seed", sort=True)):
+        at = of_seed["step"].map(kept.index)
+        _line(axes, at, of_seed["loss"], Look("", "black", "o"), THIN if place else BOLD)
+    axes.set_ylabel("held-out loss (nats)")
+    _step_axis(axes, kept)
+
+
+def _line(axes: Axes, at: pd.Series, values: pd.Series, look: Look, width: float) -> None:
+    (line,) = axes.plot(at, values, look.line, color=look.colour, linewidth=width)
+    if width == BOLD:
+        line.set(marker=look.marker, markersize=3, markerfacecolor=look.inside)
+
+
+def _step_axis(axes: Axes, kept: Sequence[int]) -> None:
+    axes.set_xticks(np.arange(len(kept)), [f"{at:,}" for at in kept])
+    axes.set_xlim(-0.4, len(kept) - 0.6)
+    axes.set_xlabel("kept training step")
+
+
+def _setting(profiles: pd.DataFrame) -> str:
+    first = profiles.iloc[0]
+    seeds = profiles["checkpoint"].map(training).nunique()
+    told = f"{seeds} training seed{'' if seeds == 1 else 's'}"
+    return f"{first['model']}, {first['dataset']}, {first['n']} tokens, {first['prompts']} prompts, {told}"

@@ -1,0 +1,23 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from position_bias.drawing.logarithmic import log_ticks
+from position_bias.drawing.style import PAGE, figure_style, save
+
+
+@pytest.mark.parametrize("low", [1e-4, 2.3e-3, 0.9, 7.0])
+def test_labels_of_any_range_keep_apart_and_are_two_or_more(low, tmp_path):
+    with figure_style():
+        figure, rows = plt.subplots(3, 3, figsize=(PAGE, 4.5), label="Diagonals")
+        for axes, decades in zip(rows.flat, np.linspace(0.2, 3.4, 9), strict=True):
+            ends = [low, low * 10**decades]
+            axes.loglog(ends, ends)
+            axes.set(xlabel="distance", ylabel="weight")
+            for axis in (axes.xaxis, axes.yaxis):
+                log_ticks(axis)
+                low_end, high_end = axis.get_view_interval()
+                shown = [place for place in axis.get_majorticklocs() if low_end <= place <= high_end]
+                assert len(shown) >= 2
+                assert not any(label.get_text() for label in axis.get_minorticklabels())
+        save(figure, tmp_path / "axes.svg")

@@ -1,0 +1,144 @@
+"""The figure of a longer training shows every number of its tables, and makes two seeds and four steps out."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+
+from position_bias.drawing import style
+from position_bias.structural.figures_long_training import DISTANCES, SHAPES, Tables, long_training
+
+N, LAYERS, HEADS, STEPS, SEEDS = 24, 3, 2, (0, 30, 100, 3000), (0, 1)
+LABELS = {"model": "bloom", "dataset": "prose", "n": N, "prompts": 7}
+
+
+def by_checkpoint(made):
+    """One table of what `made` returns for every checkpoint, with its labels."""
+    rng = np.random.default_rng(0)
+    parts = [
+        made(rng, seed, step).assign(checkpoint=f"seed{seed}/step{step}", **LABELS) for seed in SEEDS for step in STEPS
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def interval(values):
+    return {"value": values, "low": 0.8 * values, "high": 1.2 * values}
+
+
+def profiles(rng, seed, step):
+    def of(variant, estimator):
+        values = rng.uniform(0.5, 1.5, N) / N
+        return pd.DataFrame({"variant": variant, "estimator": estimator, "position": np.arange(N), **interval(values)})
+
+    return pd.concat([of("d", "none"), of("b", "frobenius"), of("b", "token"), of("a", "none")])
+
+
+def statistics(rng, seed, step):
+    names = list({**SHAPES, **DISTANCES})
+    values = rng.uniform(0.5, 2, len(names))
+    table = pd.DataFrame(names, columns=["variant", "statistic"]).assign(**interval(values))
+    once = table["variant"].isin(["a", "half", "d"])
+    of_lambda = [table[~once].assign(estimator=name) for name in ("frobenius", "token")]
+    return pd.concat([table[once].assign(estimator="none"), *of_lambda])
+
+
+def mixing(rng, seed, step):
+    quantities = np.repeat(["frobenius", "token"], LAYERS)
+    values = rng.uniform(0.1, 0.3, 2 * LAYERS)
+    return pd.DataFrame({"quantity": quantities, "layer": np.tile(range(LAYERS), 2), "value": values})
+
+
+def content(rng, seed, step):
+    layer, head = (part.ravel() for part in np.indices((LAYERS, HEADS)))
+    parts = [
+        pd.DataFrame({"quantity": name, "layer": layer, "head": head, "value": rng.normal(0, 1, LAYERS * HEADS)})
+        for name in ("diagonal", "below")
+    ]
+    return pd.concat(parts)
+
+
+def losses():
+    rows = [
+        {"seed": seed, "split": split, "step": step, "loss": 6 - step / 1000 + seed / 10}
+        for seed in SEEDS
+        for step in STEPS
+        for split in ("train", "test")
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    made = (by_checkpoint(of) for of in (profiles, statistics, mixing, content))
+    return Tables(*made, losses=losses())
+
+
+@pytest.fixture
+def figure(tables):
+    with style.figure_style():
+        yield long_training(tables)
+
+
+def drawn(axes):
+    """Values of the lines of data, apart from levels and marks."""
+    return [
+        np.asarray(line.get_ydata(), float)
+        for line in axes.lines
+        if line.get_linestyle() != "None" and len(line.get_xdata()) > 2
+    ]
+
+
+def assert_drawn(axes, expected):
+    found = drawn(axes)
+    assert len(found) == len(expected)
+    for values in expected:
+        assert any(len(line) == len(values) and np.allclose(line, values) for line in found)
+
+
+def checkpoints():
+    return [f"seed{seed}/step{step}" for seed in SEEDS for step in STEPS]
+
+
+def test_every_checkpoint_has_its_influence_its_prediction_its_mixing_and_its_content(figure, tables):
+    influence, mixed, logits, *_ = figure.axes
+    shown = tables.profiles[tables.profiles["estimator"] != "token"].query("variant in ['b', 'd']")
+    assert_drawn(influence, [part["value"] for _, part in shown.groupby(["checkpoint", "variant"])])
+    frobenius = tables.mixing.query("quantity == 'frobenius'")
+    assert_drawn(mixed, [part["value"] for _, part in frobenius.groupby("checkpoint")])
+    wide = tables.content.pivot(index=["checkpoint", "layer", "head"], columns="quantity", values="value")
+    shift = wide["diagonal"] - wide["below"]
+    means = [shift[checkpoint].groupby("layer").mean() for checkpoint in checkpoints()]
+    assert_drawn(logits, means)
+    dots = [line.get_ydata() for line in logits.lines if line.get_linestyle() == "None"]
+    np.testing.assert_allclose(dots, [shift[f"seed0/step{step}"] for step in STEPS])
+
+
+def test_statistics_and_losses_stand_at_their_steps_with_intervals_of_the_first_seed(figure, tables):
+    *_, ratios, distances, loss = figure.axes
+    shown = tables.statistics[tables.statistics["estimator"] != "token"]
+    for axes, looks in ((ratios, SHAPES), (distances, DISTANCES)):
+        of_panel = [
+            part["value"]
+            for names, part in shown.groupby(["variant", "statistic", shown["checkpoint"].str.split("/").str[0]])
+            if names[:2] in looks
+        ]
+        assert_drawn(axes, of_panel)
+        assert [len(bars.get_segments()) for bars in axes.collections] == [len(STEPS)] * len(looks)
+    assert_drawn(loss, [[6 - step / 1000 + seed / 10 for step in STEPS] for seed in SEEDS])
+    for axes in (ratios, distances, loss):
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "30", "100", "3,000"]
+
+
+def test_the_first_seed_is_bold_and_later_steps_are_darker(figure):
+    mixed = figure.axes[1]
+    widths = [line.get_linewidth() for line in mixed.lines]
+    assert min(widths[: len(STEPS)]) > max(widths[len(STEPS) :])
+    lightness = [sum(to_rgb(line.get_color())) for line in mixed.lines[: len(STEPS)]]
+    assert lightness == sorted(lightness, reverse=True)
+
+
+def test_it_can_be_read_with_one_seed_and_with_two(tables, tmp_path):
+    one = Tables(*(table[table["checkpoint"].str.startswith("seed0/")] for table in tables[:-1]), tables.losses)
+    with style.figure_style():
+        for name, of in (("one", one), ("two", tables)):
+            style.save(long_training(of), tmp_path / f"{name}.png")
