@@ -12,8 +12,8 @@ from matplotlib.lines import Line2D
 
 from position_bias.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend
 from position_bias.drawing.style import PAGE
-from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, mask_look
-from position_bias.emergence.figures_sinks import token_axis
+from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, mask_look, window_size
+from position_bias.emergence.figures_sinks import ROUNDED, token_axis
 from position_bias.emergence.gaps import CONFIGURATION, summary
 
 NETWORK = [name for name in CONFIGURATION if name != "omega"]  # which says how it is tested
@@ -71,7 +71,7 @@ def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
 def sinks(by_seed: pd.DataFrame, level: float) -> Figure:
     """The sink metric of every token at one threshold, a panel for each network, at both scales.
 
-    `by_seed` has columns NETWORK, scale, seed, state, token and value. Raises ValueError where it is empty.
+    `by_seed` has columns NETWORK, scale, seed, state, tau, token and value. Raises ValueError where it is empty.
     """
     networks = _networks(by_seed)
     columns = min(ABREAST, len(networks))
@@ -88,9 +88,13 @@ def sinks(by_seed: pd.DataFrame, level: float) -> Figure:
     for axes, network in zip(grid.flat, networks, strict=False):
         _sink_panel(axes, by_seed[(by_seed[NETWORK] == list(network)).all(axis=1)], level)
         axes.set_title(_named(network))
+        if np.isclose(window_size(str(network[NETWORK.index("mask")])) * by_seed["tau"].iloc[0], 1):
+            axes.text(0.55, 0.04, ROUNDED, transform=axes.transAxes, ha="center", va="bottom")
+    grid[0, 0].set_ylim(bottom=0)
     for axes in grid.flat[len(networks) :]:
         axes.remove()
-    for axes in grid[-1]:
+    for axes in grid.flat[max(0, len(networks) - columns) : len(networks)]:  # below which there is none
+        axes.tick_params(labelbottom=True)
         axes.set_xlabel("token read (key)")
     for row in grid:
         row[0].set_ylabel("attention sink\n(share of queries)")
@@ -116,7 +120,6 @@ def _sink_panel(axes: Axes, table: pd.DataFrame, level: float) -> None:
     uniform = table[table["state"] == "uniform"].groupby("token")["value"].mean()
     axes.plot(uniform.index, uniform, UNIFORM.line, color=UNIFORM.colour, zorder=0)
     token_axis(axes, int(table["token"].max()))
-    axes.set_ylim(bottom=0)
 
 
 def _networks(table: pd.DataFrame) -> list[tuple[object, ...]]:

@@ -9,6 +9,7 @@ import pytest
 from position_bias.drawing import style
 from position_bias.emergence import figures_scales
 from position_bias.emergence.figures_scales import NETWORK
+from position_bias.emergence.figures_sinks import ROUNDED
 from position_bias.statistics import mean_and_interval
 
 PAIRS = ("first-middle", "first-last", "middle-last")
@@ -35,7 +36,7 @@ def gaps(seeds, networks=NETWORKS):
 
 def sinks(seeds, networks=NETWORKS):
     found = table(seeds, networks, state=("trained", "untrained", "uniform"), token=range(1, 18))
-    return found.assign(value=np.random.default_rng(seeds).uniform(0, 1, len(found)))
+    return found.assign(tau=0.2, value=np.random.default_rng(seeds).uniform(0, 1, len(found)))
 
 
 @pytest.fixture(autouse=True)
@@ -98,3 +99,6 @@ def test_sinks_have_a_panel_a_network_with_both_scales_and_the_null(networks, tm
             np.testing.assert_allclose(line.get_ydata(), expected)
         uniform = mine[mine["state"] == "uniform"].groupby("token")["value"].mean()
         np.testing.assert_allclose(axes.lines[2].get_ydata(), uniform)
+        assert axes.get_ylim()[0] == 0
+        assert axes.get_ylim()[1] >= max(line.get_ydata().max() for line in axes.lines)
+        assert [text.get_text() for text in axes.texts] == ([ROUNDED] if "window5" in network else [])
