@@ -35,7 +35,9 @@ include: "rules/every_job.smk"
 
 onerror:
     print(
-        "A job failed; its log is shown above, if the job has begun. Fix the cause and type the same command again:",
-        "finished files stay, training resumes from its last checkpoint.",
+        "A job failed; its log is shown above, if the job has begun. Fix the cause and type the same command again: "
+        "finished files stay, and a long job goes on from its last checkpoint.",
+        *runtime.errors(log),
+        sep="\n",
         file=sys.stderr,
     )

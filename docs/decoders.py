@@ -65,6 +65,7 @@ SMALL: dict[str, tuple[str, Mapping[str, Any]]] = {
     "codegen": ("codegen", {**GPT, "rotary_dim": 4}),
     "cohere": ("cohere", COMMON),
     "cohere2": ("cohere2", {**COMMON, "sliding_window": WINDOW}),
+    "ctrl": ("ctrl", {**GPT, "dff": 48}),
     "exaone4": ("exaone4", {**COMMON, "sliding_window": WINDOW}),
     "falcon, ALiBi": ("falcon", {**FALCON, "alibi": True, "multi_query": False, "parallel_attn": False}),
     "falcon, rotary": ("falcon", {**FALCON, "alibi": False, "multi_query": True, "parallel_attn": True}),
@@ -155,8 +156,12 @@ INTRODUCTION = """# Decoders
 This table lists architectures for which a test compares the position card with the model's own attention, on small
 models with random weights. `make docs` writes the page from these models. Any other decoder is checked when you use it,
 on the first prompt. First, what attention adds to the residual stream must reproduce the output of every block; if it
-does not, the model is refused. Second, queries, keys and mask must reproduce the attention weights; if they do not,
-or if the architecture does not show its queries and keys, the card leaves out the rollouts that need them.
+does not, the model is refused. Second, queries, keys and mask must reproduce the attention weights. If they do not (as
+with the logits of Gemma 2, which are capped), or if the code of the architecture does not show its queries and keys to
+others, the card leaves out *logit-by-distance* and *mean-query-key*, the rollouts that are computed from them.
+
+To put an architecture into this table, add its small configuration to `SMALL` in `docs/decoders.py`, run
+`.venv/bin/pytest tests/unit/test_decoders.py`, then `make docs`.
 
 A model directory must hold `config.json`, weights as `*.safetensors` and `tokenizer.json`, as `save_pretrained` of the
 model and of its fast tokenizer write them. Refused, with one line, are encoders, models of an encoder with a decoder,
@@ -169,8 +174,9 @@ models that need code of their own, and weights that are pickled or quantised.
 - **Windows**: how many tokens each layer reads, if not all. Windows of 5 tokens are those of these small models.
 - **Rollouts**: *a*, *b* and *c* are the rollouts of Herasimchyk et al. for models with ALiBi: attention alone; with
   lambda; with lambda and content. For other models, *content-free* is uniform attention within the model's own windows;
-  *logit-by-distance* takes the mean logit by distance; *mean-query-key* takes the kernel of the mean query and key.
-  *mean-attention* takes the mean attention itself. These are the names in the tables of a card, too.
+  *logit-by-distance* takes the mean logit at each distance; *mean-query-key* takes the product of the mean query and
+  the mean key, as rotary positions turn them for each distance. *mean-attention* takes the mean attention itself.
+  These are the names in the tables of a card, too.
 """
 
 

@@ -13,6 +13,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from position_bias.card.profiles import MEASURED
 from position_bias.card.uniform import uniform_attention
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.logarithmic import log_ticks
@@ -26,7 +27,6 @@ from position_bias.drawing.looks import (
     ORANGE,
     PINK,
     REFERENCE,
-    SKY,
     TEAL,
     VARIANTS,
     Look,
@@ -36,18 +36,19 @@ from position_bias.drawing.looks import (
     shades,
 )
 from position_bias.drawing.style import PAGE
+from position_bias.rollout.comparison import middle_half
 
 LAMBDAS = {  # told apart by marks, and by colours that no rollout has
     "frobenius": Look(r"$\lambda$, whole prompt", INDIGO, "o", width=1.0),
     "token": Look(r"$\lambda$, mean over tokens", TEAL, "s", width=1.0, filled=False),
     "backward": Look(r"$\lambda$ from gradients (for comparison)", OLIVE, "^", width=1.0, filled=False),
 }
-CURVES = {  # in the order of the legend, and but for (c) and influence from back to front; dashes differ, or widths
-    "influence": Look("measured influence", VARIANTS["d"].colour, "", width=1.6),
+CURVES = {  # in the order of the legend, and but for (c) from back to front; dashes differ, or widths
+    "influence": Look("measured influence", VARIANTS["d"].colour, "", width=2.0),
     "a": Look("attention alone (a)", BLACK, "", "--", width=0.9),
-    "b": Look(r"with $\lambda$ (b)", BLUE, "", width=2.0),
+    "b": Look(r"with $\lambda$ (b)", BLUE, "", width=1.4),
     "c": Look(r"with $\lambda$ and content (c)", GREEN, "", ":"),
-    "content-free": Look("without content", SKY, "", width=1.0),
+    "content-free": Look("without content", BLUE, "", width=1.0),
     "logit-by-distance": Look("logit by distance", ORANGE, "", "--", width=0.9),
     "mean-query-key": Look("mean query and key", BROWN, "", ":"),
     "mean-attention": Look("mean attention", PINK, "", width=0.6),
@@ -55,6 +56,7 @@ CURVES = {  # in the order of the legend, and but for (c) and influence from bac
     "uniform": Look("baseline: uniform", REFERENCE, "", width=0.6),
 }
 UNIFORM: dict[str, Any] = {"color": "0.65", "linestyle": "--", "linewidth": 1.2, "zorder": 3}  # in front
+MIDDLE: dict[str, Any] = {"color": "0.94", "linewidth": 0, "zorder": 0}  # the half that the ends are compared with
 MEAN: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 1.2}
 ESTIMATOR = "frobenius"  # of the lambda that the rollouts are drawn with
 PANELS = (1.0, 1.6, 1.1)  # how wide they are, relative to each other
@@ -139,9 +141,13 @@ def _influence(axes: Axes, profiles: pd.DataFrame, name: str) -> None:
         position = rows["position"]
         if variant not in ("half", "uniform", "a"):
             axes.fill_between(position, rows["low"], rows["high"], color=look.colour, alpha=0.2, linewidth=0)
-        front = {"influence": 3.0, "c": 2.5}.get(variant, 2.0)
+        front = {MEASURED: 1.5, "c": 2.5}.get(variant, 2.0)
         axes.plot(position, rows["value"], look.line, color=look.colour, linewidth=look.width, zorder=front)
     n, prompts = int(shown["position"].max()) + 1, int(shown["prompts"].max())
+    of_middle = middle_half(n)
+    axes.axvspan(of_middle.start - 0.5, of_middle.stop - 0.5, **MIDDLE)
+    measured = shown[shown["variant"] == MEASURED].set_index("position")["value"]
+    axes.plot([0, n - 1], measured[[0, n - 1]], "o", color=CURVES[MEASURED].colour, markersize=3.5, zorder=1.5)
     width = ROOM * PAGE * PANELS[1] / sum(PANELS)
     axes.set_title("\n".join(balanced(f"{name}: {prompts} prompts of {n} tokens", width)))
     axes.set_yscale("log")

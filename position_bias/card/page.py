@@ -22,16 +22,22 @@ PERCENT = 100
 
 INFLUENCE = (
     "**Influence** of a token: the norm of the gradient of the probability of the most likely next token with respect "
-    "to the embedding of that token. Shares add up to 1 over the prompt."
+    "to the embedding of that token. The norms are averaged over prompts, and their mean is divided by its sum: shares "
+    "add up to 1, and a prompt with larger gradients counts for more. The *middle half* of a prompt is what stays "
+    "without its first and its last quarter."
 )
 LAMBDA = (
-    "**Lambda** of a layer: |a| / (|x| + |a|), where x is the residual stream that enters the layer and a what "
-    "attention adds to it. 0: attention adds nothing; 1/2: as much as was there. *Whole prompt*: norms over all tokens "
-    "of a prompt, Eq. 1 of Herasimchyk et al. 2026. *Mean over tokens*: the same ratio token by token, then the mean."
+    "**Lambda** of a layer: |a| / (|x| + |a|), where x is the residual stream, the vector of a token that every layer "
+    "adds to, as it enters the layer, and a what attention adds to it. 0: attention adds nothing; 1/2: as much as was "
+    "there. *Whole prompt*: norms over all tokens of a prompt, Eq. 1 of Herasimchyk et al. 2026. *Mean over tokens*: "
+    "the same ratio token by token, then the mean."
 )
 OF_GRADIENTS = (
     " *From gradients*, our addition: the same ratio of the two parts of the gradient, that which comes back through "
     "attention and that which passes it by."
+)
+NOT_SEPARABLE = (
+    "**Not separable**: the interval holds the value that would mean no difference, so these prompts cannot tell."
 )
 ROLLOUT = (
     "**Attention rollout**: a prediction of influence from attention alone. Each layer mixes a token's own vector, "
@@ -52,6 +58,26 @@ KINDS = {  # of rollouts, and the baselines
     "uniform": "*baselines* know nothing of the model, but for its ALiBi bias or how far back its layers read: the "
     "same influence of every token, all influence on the last one, and the rollout without content with lambda = 1/2",
 }
+
+
+UNTRAINED = (
+    "## Is this bias strong?",
+    "",
+    "An untrained model has position bias, too. The residual connection passes every token on to itself, which gives "
+    "the last token many times the influence of others, and a causal mask gives the first tokens more than later ones. "
+    "So compare your model with an untrained copy of it, which this writes:",
+    "",
+    "```python",
+    "from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer",
+    "",
+    'AutoTokenizer.from_pretrained("./my-model").save_pretrained("./my-model-untrained")',
+    'config = AutoConfig.from_pretrained("./my-model")',
+    'AutoModelForCausalLM.from_config(config).save_pretrained("./my-model-untrained")',
+    "```",
+    "",
+    "Then `snakemake card --config model=./my-model,./my-model-untrained` draws both, one below the other.",
+    "",
+)
 
 
 class Compared(NamedTuple):
@@ -79,7 +105,7 @@ def page(
     longest = measured[max(measured)]
     layers, _, values = compared[longest.n]
     before = facts["before"]
-    first = f"the tokenizer's own {code(before[0])}" if before else "the first of a passage"
+    first = f"{code(before[0])}, which the tokenizer adds" if before else "where a passage of the text begins"
     lines = [
         f"# The position card of {title}",
         "",
@@ -102,13 +128,16 @@ def page(
         "",
         "W is the Wasserstein distance between two profiles over positions, divided by the number of tokens less one: "
         f"0 means that they are the same. In brackets: {PERCENT * level:g} % bootstrap intervals over prompts of this "
-        "text, which say nothing of other texts or of other training runs of the model. Do not read small differences "
-        "between rollouts as a ranking: another training run of the same model may reverse them.",
+        "text, which say nothing of other texts or of other training runs of the model. Two rollouts are compared on "
+        "the same drawn prompts, so one may be closer than the other although their intervals overlap; differences of "
+        f"up to {sentences.SAME:g}, half of the last digit that the paper prints, count as none. Do not read small "
+        "differences between rollouts as a ranking: another training run of the same model may reverse them.",
         "",
         _distances(values, level),
         "",
         *_of_gradients(values),
         *_kernels(longest),
+        *UNTRAINED,
         "## What made it",
         "",
         _table(("what", "value"), _made_of(measured, facts, sources)),
@@ -120,12 +149,14 @@ def caption(n: int, prompts: int, level: float) -> str:
     """What the figure of a card shows, with the number of prompts and the kind of its intervals."""
     return (
         f"From {prompts} prompts of {n} tokens. Left: the share of attention in the residual stream, layer by layer. "
-        "Middle: the share of each token in the influence on the prediction after the last one, on a logarithmic "
-        "scale, beside what rollouts predict with lambda of the whole prompt, and two baselines. Right: the mean "
-        "attention weight on the token at each distance, one line per layer; the weight that tokens give to themselves "
-        "is not drawn. Uniform attention, which gives all earlier tokens the same weight, also falls with distance, "
-        "because only late tokens have others far behind them. So a fall like that is no sign of recency. Bands are "
-        f"{PERCENT * level:g} % bootstrap intervals over prompts of this text."
+        "Middle: the share of each token in the influence on the prediction of the next token, on a logarithmic scale, "
+        "beside what rollouts predict with lambda of the whole prompt, and two of the baselines; dots mark the first "
+        "and the last token, grey the middle half, which they are compared with. Right: the mean attention weight on "
+        "the token at each distance, one line per layer; the weight that tokens give to themselves is not drawn, and "
+        "the right end is noisy, since few tokens have others so far behind them. Uniform attention, which gives all "
+        "earlier tokens the same weight, also falls with distance, because only late tokens have others far behind "
+        f"them. So a fall like that is no sign of recency. Bands are {PERCENT * level:g} % bootstrap intervals over "
+        "prompts of this text."
     )
 
 
@@ -158,6 +189,7 @@ def _other_lengths(measured: Mapping[int, Measured], compared: Mapping[int, Comp
 def _definitions(values: pd.DataFrame) -> Iterator[str]:
     yield f"- {INFLUENCE}"
     yield f"- {LAMBDA}{OF_GRADIENTS if 'backward' in set(values['estimator']) else ''}"
+    yield f"- {NOT_SEPARABLE}"
     yield f"- {ROLLOUT}"
     there = set(values["variant"])
     yield from (f"  - {said}." for variant, said in KINDS.items() if variant in there)
@@ -182,8 +214,9 @@ def _distances(values: pd.DataFrame, level: float) -> str:
 def _of_gradients(values: pd.DataFrame) -> Iterator[str]:
     if "backward" in set(values["estimator"]):
         yield (
-            "The last column is computed from the gradient that it is compared with. It shows how good a rollout could "
-            "be, and predicts nothing."
+            "The last column takes lambda from the gradient that it is compared with, so it predicts nothing. It shows "
+            "whether attention's share of the gradient, in place of that of the residual stream, brings rollouts "
+            "nearer."
         )
         yield ""
 
@@ -199,7 +232,7 @@ def _kernels(measured: Measured) -> Iterator[str]:
         return
     low, middle, high = np.quantile(found, (0.25, 0.5, 0.75))
     explained = f"{PERCENT * middle:.3g} %" if middle > 0 else "nothing"
-    of = "R^2" if middle > 0 else f"R^2 = {middle:.3g}"
+    of = "R^2" if middle > 0 else f"R^2 = {middle:.3g}, worse than a constant"
     yield (
         "Do rotary positions alone explain how logits change with distance? In the median of "
         f"{_counted(len(found), 'head')} they explain {explained} of it, by turning the mean query and the mean key "
@@ -220,7 +253,7 @@ def _made_of(measured: Mapping[int, Measured], facts: Mapping[str, Any], sources
     yield (
         "prompts",
         "windows of one document each, side by side from its start, the tail that fills none left out; drawn at random "
-        "from all of the text, none twice",
+        "from all of the text, none twice. Intervals take them as independent, though several may be of one document",
     )
     before = facts["before"]
     yield (

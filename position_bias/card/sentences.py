@@ -13,6 +13,7 @@ from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 
 ESTIMATOR = "frobenius"  # Eq. 1 of the paper; sentences are about it
+SAME = 0.005  # of W, up to which rollouts are equally close: half of the last digit that the paper prints of it
 TREND_FROM = 6  # layers; of fewer, a rank correlation says little
 
 NAMES = {
@@ -79,8 +80,8 @@ def on_influence(values: pd.DataFrame, n: int, first: str, level: float) -> str:
     """How influence is spread over the prompt; `first` says what the first token is."""
     begin, end = ends(values, level)
     return (
-        f"In prompts of {n} tokens the first one ({first}) has {begin} times the influence of an average token in the "
-        f"middle half of the prompt, and the last one {end} times: {SHAPES[begin.side(1), end.side(1)]}."
+        f"In prompts of {n} tokens, the first token ({first}) has {begin} times the influence of an average token in "
+        f"the middle half of the prompt, and the last token {end} times: {SHAPES[begin.side(1), end.side(1)]}."
     )
 
 
@@ -96,18 +97,20 @@ def on_rollouts(values: pd.DataFrame, level: float) -> str:
     """Which rollouts come closest to the measured influence, and whether closer than every baseline.
 
     Closest by the Wasserstein distance W over all prompts, with lambda of Eq. 1. Rollouts whose W is not separable from
-    the least are equally close. The least is compared with the nearest baseline, replicate by replicate.
+    one within SAME of the least are equally close. The least is compared with the nearest baseline in the same way,
+    replicate by replicate.
     """
     of_variant = _distances(values)
     close = closest(values, level)
     baseline, *_ = sorted(set(of_variant) & set(BASELINES), key=lambda name: of_variant[name].loc[-1])
     difference = _of_replicates(of_variant[close[0]] - of_variant[baseline], level)
     nearest = f"{NAMES[baseline].removeprefix('baseline: ')} (W = {of_variant[baseline].loc[-1]:.3g})"
-    verdict = {
-        -1: f"closer than every baseline; the nearest baseline is {nearest}",
-        0: f"not separable from the nearest baseline, {nearest}",
-        1: f"farther than the nearest baseline, {nearest}",
-    }[difference.side(0)]
+    if difference.side(-SAME) < 0:
+        verdict = f"closer than every baseline; the nearest baseline is {nearest}"
+    elif difference.side(SAME) > 0:
+        verdict = f"farther than the nearest baseline, {nearest}"
+    else:
+        verdict = f"not separable from the nearest baseline, {nearest}"
     distances = [of_variant[name] for name in close]
     if len(close) == 1:
         of_closest = f"W = {_of_replicates(distances[0], level)}"
@@ -122,12 +125,12 @@ def on_rollouts(values: pd.DataFrame, level: float) -> str:
 
 
 def closest(values: pd.DataFrame, level: float) -> list[str]:
-    """The rollout of the least distance, and those whose distance is not separable from it, by distance."""
+    """The rollout of the least distance, and those of which no greater one than by SAME is separable, by distance."""
     of_variant = _distances(values)
     first, *others = sorted(set(of_variant) - set(BASELINES), key=lambda name: of_variant[name].loc[-1])
     return [
         first,
-        *(name for name in others if not _of_replicates(of_variant[name] - of_variant[first], level).side(0)),
+        *(name for name in others if _of_replicates(of_variant[name] - of_variant[first], level).side(SAME) < 1),
     ]
 
 

@@ -28,6 +28,7 @@ MEASURING = (
     "activation_checkpointing",
     "gpus",
 )  # keys of `card`
+STARTS = "starts with /, . or ~"  # every path; other names are ids of the hub
 BESIDE = "-beside-"  # between the names of models that one figure shows
 OTHER_NAME = "rename one, or make a symbolic link to it that has another name (ln -s) and give that"
 ON = "-on-"  # between the name of a model, or of several, and that of a text which is not TEXT
@@ -132,7 +133,7 @@ def faults_of_directory(place: str | Path) -> Iterator[str]:
     try:
         described = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        yield f"{place} lacks config.json; save the model there with save_pretrained"
+        yield f"{place} {_without_config(directory)}"
         return
     except ValueError as error:
         yield f"{place} has a config.json that cannot be read ({error}); save the model there again"
@@ -140,6 +141,8 @@ def faults_of_directory(place: str | Path) -> Iterator[str]:
     if fault := _no_decoder(described):
         yield f"{place} holds {fault}; the card needs a decoder that predicts the next token"
         return
+    if "quantization_config" in described:
+        yield f"{place} has quantised weights; use a copy in float32 or bfloat16"
     if not any(directory.glob("*.safetensors")):
         yield (
             f"{place} has no weights as *.safetensors, and no others are read; save the model there again with "
@@ -241,6 +244,15 @@ def _is(source: Source, recorded: str, config: Config) -> bool:
     return any(of(recorded) == of(source.place) for of in (os.path.abspath, os.path.realpath))
 
 
+def _without_config(directory: Path) -> str:
+    if (directory / "adapter_config.json").is_file():
+        return (
+            "holds an adapter, as of LoRA, without its model; merge the two (merge_and_unload of peft), then save the "
+            "whole model with save_pretrained"
+        )
+    return "lacks config.json; save the model there with save_pretrained"
+
+
 def _no_decoder(described: Mapping[str, Any]) -> str:
     """What a model is that predicts no next token, by its config.json; nothing of a decoder, or of an unnamed class."""
     names = described.get("architectures") or []
@@ -274,11 +286,11 @@ def _faults_of(key: str, source: Source) -> Iterator[str]:
                 "or .csv; put the text there as such"
             )
     elif source.kind == "hub" and Path(source.given).exists():
-        yield f"{key} = {source.given!r} is here, but {wanted} starts with / or a dot; give ./{source.given}"
+        yield f"{key} = {source.given!r} is here, but the path of {wanted} {STARTS}; write {key}=./{source.given}"
     elif source.kind == "hub" and key == "text" and Path(source.given).suffix in (*TEXTS, *DATA):
-        yield f"{key} = {source.given!r} is not there; a file starts with / or a dot"
+        yield f"{key} = {source.given!r} is not there; the path of a file {STARTS}, as in text=./{source.given}"
     elif source.kind == "hub" and not _HUB_ID.fullmatch(source.given):
         yield (
             f"{key} = {source.given!r} is no id of the hub, and no name of the configuration; "
-            f"{wanted} starts with / or a dot"
+            f"the path of {wanted} {STARTS}"
         )

@@ -72,9 +72,10 @@ def prompts(
         first = np.tile(np.asarray(before, dtype=np.int64), (len(order), 1))
         found[n] = np.hstack([first, np.stack([windows[place] for place in order])])
     if not found:
+        longest = max((len(tokenizer.encode(text, add_special_tokens=False).ids) for text in texts), default=0)
         raise InputError(
-            f"the text gives {_had(counts)}; at least {LEAST} of one length are needed. Give more or longer documents "
-            "(text=), or lower card.lengths"
+            f"the text gives {_had(counts)}; at least {LEAST} of one length are needed, and its longest document has "
+            f"{longest} tokens. Give more or longer documents (text=), or lower card.lengths"
         )
     return found
 

@@ -12,7 +12,8 @@ def influence(model: PreTrainedModel, tokens: Tensor) -> Tensor:
     The parameters of `model` should not require gradients: only the activations' are needed.
     """
     embeddings = model.get_input_embeddings()(tokens).detach().requires_grad_()
-    logits = model(inputs_embeds=embeddings, use_cache=False, logits_to_keep=1).logits[:, -1]
+    given = embeddings.clone()  # some models scale what they are given in place, which no leaf allows
+    logits = model(inputs_embeds=given, use_cache=False, logits_to_keep=1).logits[:, -1]
     most_likely = logits.float().softmax(-1).amax(-1)
     (gradient,) = torch.autograd.grad(most_likely.sum(), embeddings)  # prompts do not interact: one backward pass
     return gradient.float().norm(dim=-1)

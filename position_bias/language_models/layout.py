@@ -61,6 +61,8 @@ def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
     """
     model.eval()
     attentions, expected = _attentions(model, tokens)
+    if not expected.isfinite().all():
+        raise _refusal(model, _not_finite(model))
     blocks = _blocks(model, attentions)
     proof = _Proof(model, tokens.shape[1])
     embeddings = model.get_input_embeddings()(tokens)
@@ -232,6 +234,15 @@ class _Proof:
                 "what it adds to the residual stream",
             )
         block.calls.clear()
+
+
+def _not_finite(model: PreTrainedModel) -> str:
+    """Why the logits of a model are not finite, with the remedy."""
+    weights = (name for name, weight in model.named_parameters() if not weight.isfinite().all())
+    if name := next(weights, None):
+        return f"its weight {name} has values that are not finite (NaN or infinity); use a copy without them"
+    remedy = "use another copy" if model.dtype == torch.float32 else "measure it with card='{precision: float32}'"
+    return f"its logits are not finite (NaN or infinity), though all of its weights are; {remedy}"
 
 
 def _window(reads: Tensor) -> int | None:

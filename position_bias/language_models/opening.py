@@ -55,6 +55,8 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
         config = AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     if config.is_encoder_decoder or type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         raise InputError(f"{place}, which is no decoder; use a causal language model")
+    if getattr(config.get_text_config(), "num_attention_heads", None) is None:
+        raise InputError(f"{place}, which has no attention heads; use a decoder with softmax attention")
     if getattr(config, "slow_but_exact", False) and getattr(config, "pretraining_tp", 1) > 1:
         raise InputError(
             f"{place} with slow_but_exact, which hides what attention adds; set slow_but_exact to false in config.json"

@@ -86,10 +86,14 @@ def profiles(measured: Measured, weights: Array) -> Iterator[Profile]:
             yield Profile(estimator, "measured", attended_last_rows(measured.attention, mixings))
 
 
+def middle_half(n: int) -> slice:
+    """The middle half of n positions: what stays where the first and the last quarter are left out."""
+    return slice(n // 4, n - n // 4)
+
+
 def middle(profile: Array) -> Array:
     """Mean of the middle half of the positions, [..., n] -> [...]."""
-    n = profile.shape[-1]
-    return np.asarray(profile[..., n // 4 : n - n // 4].mean(-1))
+    return np.asarray(profile[..., middle_half(profile.shape[-1])].mean(-1))
 
 
 def argmin_position(profile: Array) -> Array:

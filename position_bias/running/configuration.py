@@ -179,6 +179,8 @@ def _unknown_key(key: str, error: Fault) -> str:
     unknown = next(name for name in error.instance if name not in known)
     near = get_close_matches(str(unknown), known, n=1)
     remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"
+    if ":" in str(unknown):
+        remedy = "write a blank after the colon"
     if other := error.schema.get("elsewhere", {}).get(unknown):
         remedy = f"that is {other}"
     return f"{_join(key, unknown)} = {error.instance[unknown]!r} is not a key of the configuration; {remedy}"

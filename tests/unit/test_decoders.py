@@ -125,7 +125,7 @@ def updates_by_hand(case):
 
 def test_influence_is_the_gradient_of_the_likeliest_token(case, prompts):
     embeddings = case.model.get_input_embeddings()(torch.from_numpy(prompts)).requires_grad_()
-    likeliest = case.model(inputs_embeds=embeddings, use_cache=False).logits[:, -1].softmax(-1).amax(-1)
+    likeliest = case.model(inputs_embeds=embeddings.clone(), use_cache=False).logits[:, -1].softmax(-1).amax(-1)
     (gradient,) = torch.autograd.grad(likeliest.sum(), embeddings)
     np.testing.assert_allclose(case.measured.influence, gradient.norm(dim=-1).numpy(), rtol=1e-4, atol=1e-7)
 
@@ -143,7 +143,7 @@ def gradients_at_blocks(case, prompts, cut=None):
         inner = [part for path, part in case.blocks[cut].named_modules() if path.endswith(QUERIES)]
         handles += [part.register_forward_hook(lambda _module, _args, out: out.detach()) for part in inner]
     embeddings = case.model.get_input_embeddings()(torch.from_numpy(prompts)).requires_grad_()
-    likeliest = case.model(inputs_embeds=embeddings, use_cache=False).logits[:, -1].softmax(-1).amax(-1)
+    likeliest = case.model(inputs_embeds=embeddings.clone(), use_cache=False).logits[:, -1].softmax(-1).amax(-1)
     found = torch.autograd.grad(likeliest.sum(), streams)
     for handle in handles:
         handle.remove()
@@ -151,7 +151,7 @@ def gradients_at_blocks(case, prompts, cut=None):
 
 
 # All projections through which attention reads the stream: where none passes a gradient on, attention does not.
-QUERIES = ("q_proj", "k_proj", "v_proj", "qkv_proj", "query_key_value", "c_attn", "Wqkv")
+QUERIES = ("q_proj", "k_proj", "v_proj", "qkv_proj", "query_key_value", "c_attn", "Wqkv", "Wq", "Wk", "Wv")
 
 
 def test_backward_lambda_is_the_share_of_the_gradient_that_comes_through_attention(case, prompts):

@@ -58,15 +58,25 @@ def test_a_row_shows_lambda_influence_and_attention(variants):
     assert mixing.get_ylim()[0] == 0
     assert mixing.get_ylim()[1] > of.layers["high"].max()
     shown = ["influence", *variants, "half", "uniform", *(["a"] if "b" in variants else [])]
-    assert len(influence.lines) == len(shown)
+    assert len(influence.lines) == len(shown) + 1
+    measured = to_rgb(CURVES["influence"].colour)
     for variant in shown:
         rows = of.profiles[(of.profiles["variant"] == variant) & of.profiles["estimator"].isin(["none", "frobenius"])]
         (drawn,) = (line for line in influence.lines if np.array_equal(line.get_ydata(), rows["value"]))
         assert to_rgb(drawn.get_color()) == to_rgb(CURVES[variant].colour)
         np.testing.assert_array_equal(drawn.get_xdata(), np.arange(N))
-    assert (
-        max(influence.lines, key=lambda line: line.get_zorder()).get_linewidth() == CURVES["influence"].width
-    )  # on top
+    ends, (line, *_) = [
+        [
+            line
+            for line in influence.lines
+            if (line.get_marker() == "o") == marked and to_rgb(line.get_color()) == measured
+        ]
+        for marked in (True, False)
+    ]
+    assert line.get_zorder() < min(other.get_zorder() for other in influence.lines if other not in (line, *ends))
+    assert [list(end.get_xdata()) for end in ends] == [[0, N - 1]]
+    (half,) = influence.patches
+    assert (half.get_x() + 0.5, half.get_width()) == (N // 4, N - 2 * (N // 4))
     assert influence.get_title() == f"mine: 7 prompts of {N} tokens"
     assert figure.get_label() == figure.legends[0].get_title().get_text() == "Position card of mine, on texts.jsonl"
     assert influence.get_yscale() == "log"

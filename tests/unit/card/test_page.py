@@ -2,10 +2,15 @@
 
 import re
 
+import decoders  # docs/decoders.py: small models of many architectures
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer, models
+from transformers import PreTrainedTokenizerFast
 
-from position_bias.card import page, profiles
+from position_bias.card import page, profiles, settings
 from position_bias.language_models.measured import Measured
 
 LAYERS, HEADS, PROMPTS, LEVEL = 2, 2, 6, 0.9
@@ -99,7 +104,8 @@ def test_distances_have_a_row_a_rollout_and_a_column_a_lambda(mine):
             assert float(cell.split(" [")[0]) == pytest.approx(expected, rel=0.01)
     assert row(text, "baseline: the same influence of every token")[1:] == ["", ""]
     assert "| lambda, whole prompt | lambda, mean over tokens | lambda from gradients (for comparison) |" in text
-    assert "\nThe last column is computed from the gradient that it is compared with." in text
+    assert "\nThe last column takes lambda from the gradient that it is compared with, so it predicts nothing." in text
+    assert "differences of up to 0.005, half of the last digit that the paper prints, count as none." in text
     assert "Do not read small differences between rollouts as a ranking" in text
 
 
@@ -133,7 +139,7 @@ def test_what_made_it_is_said(mine):
     text, _ = mine
     assert row(text, "architecture") == ["llama: 2 layers of 2 heads, 1,234,567 parameters"]
     assert row(text, "special tokens") == ["each prompt begins with `<s>`, as the tokenizer puts it"]
-    assert "the first one (the tokenizer's own `<s>`) has " in text
+    assert "the first token (`<s>`, which the tokenizer adds) has " in text
     assert row(text, "attention reads") == ["the latest 4 tokens in some layers"]
     assert row(text, "computed") == ["in float32 on cpu, 1.3 GB of memory estimated"]
     assert row(written({12: measured(12, windows=(None, None))}, before=[])[0], "special tokens") == ["none"]
@@ -141,8 +147,23 @@ def test_what_made_it_is_said(mine):
 
 def test_tokens_stand_as_they_are_in_texts_and_tables():
     text = written({12: measured(12)}, before=["<|a|>", "`"])[0]
-    assert "the first one (the tokenizer's own `<|a|>`) has " in text
+    assert "the first token (`<|a|>`, which the tokenizer adds) has " in text
     assert "| special tokens | each prompt begins with `<\\|a\\|>` `` ` ``, as the tokenizer puts it |" in text
+
+
+def test_the_recipe_writes_an_untrained_copy_that_a_card_can_be_made_of(mine, tmp_path, monkeypatch):
+    directory = tmp_path / "my-model"
+    decoders.small("llama").save_pretrained(directory)
+    words = Tokenizer(models.WordLevel({"a": 0, "?": 1}, unk_token="?"))
+    PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(directory)
+    (recipe,) = re.findall(r"^```python\n(.*?)^```$", mine[0], re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(recipe, {})
+    copy = tmp_path / "my-model-untrained"
+    assert list(settings.faults_of_directory(copy)) == []
+    trained, fresh = (load_file(folder / "model.safetensors") for folder in (directory, copy))
+    assert {key: value.shape for key, value in trained.items()} == {key: value.shape for key, value in fresh.items()}
+    assert not torch.equal(trained["model.embed_tokens.weight"], fresh["model.embed_tokens.weight"])
 
 
 def test_the_origin_names_commit_and_text():

@@ -54,8 +54,8 @@ def test_influence_names_the_ends_that_differ_from_the_middle(sides):
         for place, side in zip(("first", "last"), sides, strict=True)
     )
     sentence = sentences.on_influence(values, 256, "the tokenizer's <s>", LEVEL)
-    assert sentence.startswith("In prompts of 256 tokens the first one (the tokenizer's <s>) has ")
-    assert " times the influence of an average token in the middle half of the prompt, and the last one " in sentence
+    assert sentence.startswith("In prompts of 256 tokens, the first token (the tokenizer's <s>) has ")
+    assert " times the influence of an average token in the middle half of the prompt, and the last token " in sentence
     assert sentence.endswith(f" times: {sentences.SHAPES[sides]}.")
     assert len(set(sentences.SHAPES.values())) == 9
 
@@ -97,6 +97,17 @@ def test_rollouts_that_are_not_separable_from_the_closest_are_not_ranked():
         "Of the rollouts, the rollout of the logit by distance and the rollout without content come closest to this "
         "influence, and are equally close (W = 0.05 to 0.06): "
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "alike", "said"),
+    [(0.053, True, "closer"), (0.057, False, "closer"), (0.196, False, "not separable"), (0.207, False, "farther")],
+)
+def test_differences_below_the_last_printed_digit_count_as_none(value, alike, said):
+    other = 0.05 if said == "closer" else 0.5
+    sentence = sentences.on_rollouts(distances(**{"b": (value, 0.0), "c": (other, 0.0)}), LEVEL)
+    assert ("equally close" in sentence) == alike
+    assert f": {said} " in sentence
 
 
 def test_lambda_of_other_estimators_and_of_the_backward_pass_is_not_what_rollouts_are_judged_by():

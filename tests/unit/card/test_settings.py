@@ -129,10 +129,13 @@ def test_what_is_there_has_no_fault(here, given, text):
     [
         ("./nothing", "model = './nothing' is not there, seen from {here}; give a directory that is"),
         ("./a.txt", "model = './a.txt' is a file; give a directory in its place"),
-        ("models/m", "model = 'models/m' is here, but a directory starts with / or a dot; give ./models/m"),
+        (
+            "models/m",
+            "model = 'models/m' is here, but the path of a directory starts with /, . or ~; write model=./models/m",
+        ),
         (
             "a/b/c",
-            "model = 'a/b/c' is no id of the hub, and no name of the configuration; a directory starts with / or",
+            "model = 'a/b/c' is no id of the hub, and no name of the configuration; the path of a directory starts",
         ),
         ("my model", "model = 'my model' is no id of the hub"),
         ("a,b,c,d,e", "model names 5 models; a page has room for 4 side by side, so ask in several runs"),
@@ -183,9 +186,18 @@ def test_files_that_a_model_lacks_are_named_before_any_job(here):
     assert tokenizer.startswith(
         "model directory ./bare lacks tokenizer.json, the file of a fast tokenizer; save that of"
     )
+    model(here / "small", quantization_config={"quant_method": "gptq"})
+    expected = "model directory ./small has quantised weights; use a copy in float32 or bfloat16"
+    assert list(settings.faults(config("./small"))) == [expected]
     (here / "bare/config.json").write_text("{")
     (broken,) = settings.faults(config("./bare"))
     assert broken.startswith("model directory ./bare has a config.json that cannot be read (")
+
+
+def test_an_adapter_without_its_model_says_how_to_merge_it(here):
+    (here / "empty/adapter_config.json").write_text("{}")
+    (fault,) = settings.faults(config("./empty"))
+    assert fault.startswith("model directory ./empty holds an adapter, as of LoRA, without its model; merge the two (")
 
 
 def record(path, source):
@@ -236,8 +248,14 @@ def test_as_many_models_as_a_page_has_room_for_are_no_fault(here):
     [
         ("./nothing.txt", "text = './nothing.txt' is not there, seen from {here}; give a directory or a file of the"),
         ("./b.pdf", "text = './b.pdf' is a file; give a directory or a file of the kinds .txt or .jsonl in its place"),
-        ("texts.jsonl", "text = 'texts.jsonl' is here, but a directory or a file of the kinds .txt or .jsonl starts"),
-        ("mytext.txt", "text = 'mytext.txt' is not there; a file starts with / or a dot"),
+        (
+            "texts.jsonl",
+            "text = 'texts.jsonl' is here, but the path of a directory or a file of the kinds .txt or .jsonl",
+        ),
+        (
+            "mytext.txt",
+            "text = 'mytext.txt' is not there; the path of a file starts with /, . or ~, as in text=./mytext.txt",
+        ),
         ("./empty", "text = './empty' holds no file of the kinds .txt or .jsonl, and no data set such as .parquet or "),
     ],
 )

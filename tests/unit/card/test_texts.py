@@ -105,7 +105,8 @@ def test_a_short_text_gives_the_prompts_that_it_has_and_leaves_lengths_out(token
 def test_too_little_text_is_one_line(tokenizer):
     with pytest.raises(
         InputError,
-        match=r"^the text gives 5 prompts of 9 tokens, 1 of 30 and 0 of 60; at least 8 of one length are needed\. Give",
+        match=r"^the text gives 5 prompts of 9 tokens, 1 of 30 and 0 of 60; at least 8 of one length are needed, and "
+        r"its longest document has 50 tokens\. Give",
     ):
         texts.prompts([words(0, 50)], tokenizer, [], [9, 30, 60], 64, chosen_by=0)
     with pytest.raises(InputError, match=r"^the text gives 1 prompt of 30 tokens; at least 8"):

@@ -36,6 +36,20 @@ def test_a_state_space_model_has_no_attention():
     refused(model, "none of its modules returns weights of softmax attention$")
 
 
+def test_a_weight_that_is_not_finite_is_named():
+    model = decoders.small("llama")
+    model.model.layers[1].mlp.up_proj.weight[0, 0] = float("nan")
+    refused(model, r"its weight model\.layers\.1\.mlp\.up_proj\.weight has values that are not finite")
+
+
+def test_logits_beyond_a_coarse_precision_say_which_one_to_ask_for():
+    model = decoders.small("gpt2")
+    model.transformer.ln_f.weight.fill_(3e38)
+    said = r"its logits are not finite \(NaN or infinity\), though all of its weights are; "
+    refused(model, f"{said}use another copy$")
+    refused(model.bfloat16(), rf"{said}measure it with card='\{{precision: float32\}}'$")
+
+
 def test_tokens_that_read_later_ones_are_no_decoder():
     config = BertConfig(vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48)
     refused(built(config), "it is no causal decoder: its tokens read later ones$")

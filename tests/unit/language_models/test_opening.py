@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import BertConfig, BertModel, T5Config, T5ForConditionalGeneration
+from transformers import BertConfig, BertModel, MambaConfig, MambaForCausalLM, T5Config, T5ForConditionalGeneration
 
 from position_bias.language_models import opening
 from position_bias.language_models.measure_decoder import measure_decoder
@@ -72,6 +72,12 @@ def test_pickled_weights_are_refused_unread(tmp_path):
 def test_quantised_weights_are_refused(tmp_path):
     written(tmp_path, quantization_config={"quant_method": "gptq", "bits": 4})
     refused(tmp_path, r"holds a 'llama' model with quantised weights \(gptq\); use a copy in float32 or bfloat16$")
+
+
+def test_a_model_without_heads_of_attention_is_refused_before_its_weights_are_read(tmp_path):
+    size = {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 4}
+    MambaForCausalLM(MambaConfig(vocab_size=64, **size)).save_pretrained(tmp_path)
+    refused(tmp_path, r"holds a 'mamba' model, which has no attention heads; use a decoder with softmax attention$")
 
 
 def test_bloom_that_slices_its_projections_is_refused(tmp_path):
