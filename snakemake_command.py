@@ -11,13 +11,16 @@ after every job, and another one whenever a timer ends: after a hundred jobs it 
 which uses a full core. A rate that is typed, `--max-jobs-per-timespan`, is kept.
 
 And a file of the configuration or a profile that does not exist ends it in one line. Snakemake itself shows where in
-its code the file was opened, and goes on without the profile.
+its code the file was opened, and goes on without the profile. So does a file that is no YAML, of which Snakemake does
+not say the name.
 """
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 PAIRS = (  # options that take words of the form NAME=VALUE
     *("--resources", "--res", "--config", "-C"),
@@ -50,6 +53,21 @@ def missing(files: Sequence[Path], profile: str | None, folders: Sequence[Path])
     return None
 
 
+def unreadable(files: Sequence[Path]) -> str | None:
+    """What to say of `files` where one is no YAML: which, and the line."""
+    for file in files:
+        try:
+            yaml.safe_load(file.read_text(encoding="utf-8"))
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else 1
+            return (
+                f"{file}, line {line}, is no YAML ({error.problem}); look at the brackets, blanks and quotes above it"
+            )
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            return f"{file} is no YAML ({' '.join(str(error).split())}); correct it"
+    return None
+
+
 def main() -> None:
     """Run Snakemake with the arguments of this process."""
     from snakemake import cli
@@ -68,6 +86,9 @@ def main() -> None:
         snakefile = cli.resolve_snakefile(found.snakefile, allow_missing=True)
         beside = [Path(snakefile).parent / "profiles"] if snakefile else []
         if fault := missing(found.configfile or [], found.workflow_profile, [Path(), Path("profiles"), *beside]):
+            sys.exit(f"error: {fault}")
+        of_project = [Path(snakefile).parent / "config.yaml"] if snakefile else []
+        if fault := unreadable([*filter(Path.exists, of_project), *(found.configfile or [])]):
             sys.exit(f"error: {fault}")
         return parser, found
 

@@ -74,6 +74,24 @@ def test_a_second_configfile_ends_the_command(called):
     cli.parse_args(["all", "--configfile", "config/paper.yaml", "config/first-rung.yaml"])
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("card:\n  lengths: [64\n", "line 3, is no YAML (expected ',' or ']', but got"),
+        ("seed: 1\ncard:\n\tlengths: [64]\n", "line 3, is no YAML (found character "),
+        ("seed: \x00", "is no YAML (unacceptable character #x0000"),
+    ],
+)
+def test_a_file_that_is_no_yaml_ends_the_command_with_its_name_and_line(called, tmp_path, text, said):
+    called()
+    slip = tmp_path / "slip.yaml"
+    slip.write_text(text)
+    with pytest.raises(SystemExit) as ended:
+        cli.parse_args(["all", "--configfile", "config/paper.yaml", str(slip)])
+    assert str(ended.value).startswith(f"error: {slip}")
+    assert said in str(ended.value)
+
+
 def test_no_rate_is_kept_to_but_one_that_is_typed(called):
     called()
     assert cli.parse_args(["--cores", "1"])[1].max_jobs_per_timespan is None
