@@ -26,11 +26,11 @@ DRAWN_AS_PRINTED = (
 def trained(groups: Iterable[str | Path], threshold: float) -> dict[str, Measured]:
     """Return the networks of the groups, folders of evidence/emergence/, at each scale; sinks at one threshold.
 
-    Groups whose tokens are not drawn as the paper's text says are left out. Raises InputError where a table cannot
+    Tests are those that figures show. Groups whose tokens are not drawn as the paper's text says are left out. Raises InputError where a table cannot
     be used.
     """
     folders = [Path(group) for group in groups if _as_printed(Path(group))]
-    tables = {name: _joined(folders, name) for name in COLUMNS}
+    tables = {name: gaps.of_training_omega(_joined(folders, name)) for name in COLUMNS}
     tables["sinks"] = tables["sinks"][tables["sinks"]["tau"] == threshold]
     return {
         str(scale): Measured.of(*(table[table["scale"] == scale].drop(columns="scale") for table in tables.values()))

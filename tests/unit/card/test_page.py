@@ -105,7 +105,7 @@ def test_distances_have_a_row_a_rollout_and_a_column_a_lambda(mine):
     assert row(text, "baseline: the same influence of every token")[1:] == ["", ""]
     assert "| lambda, whole prompt | lambda, mean over tokens | lambda from gradients (for comparison) |" in text
     assert "\nThe last column takes lambda from the gradient that it is compared with, so it predicts nothing." in text
-    assert "differences of up to 0.005, half of the last digit that the paper prints, count as none." in text
+    assert "differences of up to 0.005, half of the last digit that Herasimchyk et al. print, count as none." in text
     assert "Do not read small differences between rollouts as a ranking" in text
 
 

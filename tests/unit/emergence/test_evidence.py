@@ -68,6 +68,18 @@ def test_tokens_drawn_as_in_the_authors_code_are_not_judged_with_those_of_the_te
     assert evidence.trained([keep(tmp_path, "other", coordinates="released")], 0.2) == {}
 
 
+def test_tests_in_fresh_directions_are_not_judged_as_further_seeds(tmp_path):
+    group = keep(tmp_path, "fixed")
+    for name in ("curves", "accuracy", "sinks"):
+        kept = pd.read_csv(group / f"{name}.csv").assign(vocabulary="fixed")
+        both = pd.concat([kept.assign(omega="training"), kept.assign(omega="fresh")])
+        artifacts.write_table(group / f"{name}.csv", both)
+    found = evidence.trained([group], 0.2)["paper"]
+    for table in (found.gaps, found.accuracy, found.sinks):
+        assert set(table["omega"]) == {"training"}
+    assert (found.gaps.groupby("pair")["seed"].count() == 3).all()
+
+
 def test_a_damaged_table_is_named(tmp_path):
     group = keep(tmp_path, "damaged")
     (group / "accuracy.csv").write_text("seed\n0\n")
