@@ -130,8 +130,8 @@ def page(
         f"0 means that they are the same. In brackets: {PERCENT * level:g} % bootstrap intervals over prompts of this "
         "text, which say nothing of other texts or of other training runs of the model. Two rollouts are compared on "
         "the same drawn prompts, so one may be closer than the other although their intervals overlap; differences of "
-        f"up to {sentences.SAME:g}, half of the last digit that Herasimchyk et al. print, count as none. Do not read small "
-        "differences between rollouts as a ranking: another training run of the same model may reverse them.",
+        f"up to {sentences.SAME:g}, half of the last digit that Herasimchyk et al. print, count as none. Do not read "
+        "small differences between rollouts as a ranking: another training run of the same model may reverse them.",
         "",
         _distances(values, level),
         "",

@@ -26,8 +26,8 @@ DRAWN_AS_PRINTED = (
 def trained(groups: Iterable[str | Path], threshold: float) -> dict[str, Measured]:
     """Return the networks of the groups, folders of evidence/emergence/, at each scale; sinks at one threshold.
 
-    Tests are those that figures show. Groups whose tokens are not drawn as the paper's text says are left out. Raises InputError where a table cannot
-    be used.
+    Tests are those that figures show. Groups whose tokens are not drawn as the paper's text says are left out. Raises
+    InputError where a table cannot be used.
     """
     folders = [Path(group) for group in groups if _as_printed(Path(group))]
     tables = {name: gaps.of_training_omega(_joined(folders, name)) for name in COLUMNS}
