@@ -157,8 +157,8 @@ This table lists architectures for which a test compares the position card with 
 models with random weights. `make docs` writes the page from these models. Any other decoder is checked when you use it,
 on the first prompt. First, what attention adds to the residual stream must reproduce the output of every block; if it
 does not, the model is refused. Second, queries, keys and mask must reproduce the attention weights. If they do not (as
-with the logits of Gemma 2, which are capped), or if the code of the architecture does not show its queries and keys to
-others, the card leaves out *logit-by-distance* and *mean-query-key*, the rollouts that are computed from them.
+with the logits of Gemma 2, which are capped), or if the code of the architecture gives us no access to its queries and
+keys, the card leaves out *logit-by-distance* and *mean-query-key*, the rollouts that are computed from them.
 
 To put an architecture into this table, add its small configuration to `SMALL` in `docs/decoders.py`, run
 `.venv/bin/pytest tests/unit/test_decoders.py`, then `make docs`.

@@ -68,14 +68,19 @@ UNTRAINED = (
     "So compare your model with an untrained copy of it, which this writes:",
     "",
     "```python",
+    "import torch",
     "from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer",
     "",
+    "torch.manual_seed(0)",
     'AutoTokenizer.from_pretrained("./my-model").save_pretrained("./my-model-untrained")',
     'config = AutoConfig.from_pretrained("./my-model")',
     'AutoModelForCausalLM.from_config(config).save_pretrained("./my-model-untrained")',
     "```",
     "",
-    "Then `snakemake card --config model=./my-model,./my-model-untrained` draws both, one below the other.",
+    "Then `snakemake card --config model=./my-model,./my-model-untrained` draws both, one below the other; add the "
+    "`text=` and `card=` of this card. Compare the ratios and their intervals, not the sentences: where one is "
+    "separable from the middle and the other is not, they need not differ. Copies of other seeds differ, too, and "
+    "ratios grow with the length of prompts.",
     "",
 )
 
@@ -105,7 +110,7 @@ def page(
     longest = measured[max(measured)]
     layers, _, values = compared[longest.n]
     before = facts["before"]
-    first = f"{code(before[0])}, which the tokenizer adds" if before else "where a passage of the text begins"
+    first = f"{code(before[0])}, which the tokenizer adds" if before else "the first of a window of the text"
     lines = [
         f"# The position card of {title}",
         "",
@@ -271,8 +276,10 @@ def _lengths(measured: Mapping[int, Measured], facts: Mapping[str, Any]) -> Iter
     for n, found in measured.items():
         yield f"{n} tokens, {_counted(found.prompts, 'prompt')}"
     for n in facts["asked"]:
-        if facts["longest"] is not None and n > facts["longest"]:
-            yield f"not {n}, since the model takes {facts['longest']}"
+        most = facts["longest"]
+        if most is not None and n > most:
+            few = "" if most in measured else ", of which the text has too few"
+            yield f"not {n}, since the model takes {most}{few}"
         elif n not in measured:
             yield f"not {n}, since the text has too few prompts of it"
 

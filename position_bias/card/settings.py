@@ -218,7 +218,14 @@ def _overwritten(config: Config) -> Iterator[str]:
         named.append(("text", on, f"results/texts/{on.name}", ".json"))
     for key, source, place, ending in named:
         recorded = _recorded(Path(f"{place}{ending}"))
-        if recorded is not None and not _is(source, recorded, config):
+        if recorded is None or _is(source, recorded, config):
+            continue
+        if source.kind == "hub" and is_directory(recorded):
+            yield (
+                f"{key} = {source.given!r} is read as an id of the hub, but {place} is of {recorded!r}; the path of a "
+                f"file or directory {STARTS}. If you mean the hub, remove {place}{'*' if ending == '.json' else ''}"
+            )
+        else:
             yield (
                 f"{key} = {source.given!r} would take the place of {recorded!r} in {place}; {OTHER_NAME}, or remove "
                 f"{place}{'*' if ending == '.json' else ''}"

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 from position_bias.card.settings import TEXTS, files_of_text
 from position_bias.language_models import tokens
 from position_bias.language_models.tokens import TokenIds
-from position_bias.running.runtime import InputError, log, seed
+from position_bias.running.runtime import InputError, announce, seed
 
 COLUMN = "text"  # of lines of JSON and of data sets
 LEAST = 8  # prompts; intervals over fewer mean nothing
@@ -66,7 +66,7 @@ def prompts(
         windows = list(tokens.windows(texts, tokenizer, n - len(before), "every"))
         counts[n] = len(windows)
         if len(windows) < LEAST:
-            log.warning("length %d is left out: the text has %d prompts of it, fewer than %d", n, len(windows), LEAST)
+            announce(f"length {n} is left out: the text has {len(windows)} prompts of it, fewer than {LEAST}")
             continue
         order = np.random.default_rng(seed(chosen_by, "card", n)).permutation(len(windows))[:most]
         first = np.tile(np.asarray(before, dtype=np.int64), (len(order), 1))

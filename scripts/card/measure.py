@@ -18,10 +18,9 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
     tokenizer, before = opening.open_tokenizer(directory)
     with closing(tokens.texts(Path(snakemake.input.texts).parent, "test")) as documents:
         lengths = opening.lengths(config, params.lengths)
+        for n in sorted(set(params.lengths) - set(lengths)):
+            runtime.announce(f"{name}: the model takes {max(lengths)} tokens, so prompts of {n} are cut to that")
         prompts = texts.prompts(list(documents), tokenizer, before, lengths, params.prompts, params.seed)
-    if beyond := [n for n in params.lengths if n not in lengths]:
-        longest = max(lengths)
-        runtime.announce(f"{name}: the model takes {longest} tokens, which are measured in place of {beyond}")
     found = size.size(directory, config)
     precision = found.precision if params.precision == "auto" else params.precision
     recomputed = params.activation_checkpointing

@@ -239,7 +239,7 @@ def test_the_page_says_three_sentences_and_what_made_them(cards, written):
         assert "20 documents, sha256 " in page
     assert "the first token (`<|endoftext|>`, which the tokenizer adds) has " in pages["llama"]
     assert "each prompt begins with `<\\|endoftext\\|>`, as the tokenizer puts it" in pages["llama"]
-    assert "the first token (where a passage of the text begins) has " in pages["bloom"]
+    assert "the first token (the first of a window of the text) has " in pages["bloom"]
     assert (
         "| lengths | 12 tokens, 10 prompts; 16 tokens, 10 prompts; not 24, since the model takes 16 |" in pages["gpt2"]
     )

@@ -512,7 +512,8 @@ def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
     assert mine.planned() == only(*OF_PROFILES, "structural_draw_fig4")
     mine.append("position_bias/drawing/style.py", "\nEDITED = True\n")
     of_theory = ("structural_draw_forces", "structural_draw_dichotomy")
-    of_structural = only(*OF_PROFILES, *of_theory, "structural_draw_fig4", "structural_draw_fig5")
+    further = ("structural_draw_long_training", "structural_draw_fig4", "structural_draw_fig5")
+    of_structural = only(*OF_PROFILES, *of_theory, *further)
     assert mine.planned() == {**of_structural, **EMERGENCE_FIGURES, **LAYERNORM_FIGURES, **POSTNORM_FIGURES} | only(
         "retrieval_draw_prior"
     )
@@ -540,7 +541,8 @@ def test_a_new_window_trains_the_windows_again_and_nothing_else(mine):
     mine.configure({"emergence": {"networks": {"window": [f"window{width}/none" for width in (5, 9, 13, 17)]}}})
     planned = mine.planned()
     assert planned.pop("emergence_train") == 2  # gaussian and fixed
-    assert planned == {"emergence_attention": 2, "emergence_draw_sinks": 2, "emergence_gaps": 1, "emergence_checks": 1}
+    shown = {"emergence_draw_sinks": 2, **only("emergence_draw_scales", "emergence_draw_scales_sinks")}
+    assert planned == {"emergence_attention": 2, **shown, **only("emergence_gaps", "emergence_checks")}
 
 
 def test_a_study_may_leave_networks_out_and_figures_that_show_them_say_so(fresh):

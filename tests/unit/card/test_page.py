@@ -126,7 +126,7 @@ def test_without_rotation_nothing_is_said_of_it():
 
 def test_what_was_left_out_is_said_with_the_reason(mine):
     assert row(mine[0], "lengths") == [
-        "8 tokens, 6 prompts; 12 tokens, 6 prompts; not 64, since the model takes 16",
+        "8 tokens, 6 prompts; 12 tokens, 6 prompts; not 64, since the model takes 16, of which the text has too few",
     ]
     few = written({8: measured(8)}, longest=None)[0]
     assert row(few, "lengths") == [

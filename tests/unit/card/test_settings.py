@@ -215,7 +215,9 @@ def test_the_card_of_another_model_of_the_same_name_is_not_overwritten(here):
     assert fault.startswith("model = './two/final' would take the place of './one/final' in results/card/final; rename")
     assert fault.endswith("(ln -s) and give that, or remove results/card/final")
     assert list(settings.faults(config("./two/final", "./a.txt"))) == []  # has another name
-    assert list(settings.faults(config("someone/final"))) != []
+    (fault,) = settings.faults(config("someone/final"))
+    assert fault.startswith("model = 'someone/final' is read as an id of the hub, but results/card/final is of './one/")
+    assert fault.endswith("If you mean the hub, remove results/card/final")
     record(here / "results/card/final/model.json", "someone/final")
     assert list(settings.faults(config("someone/final"))) == []
 

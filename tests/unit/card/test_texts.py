@@ -96,10 +96,10 @@ def test_prompts_are_windows_of_one_document_behind_what_the_tokenizer_puts_firs
     assert not np.array_equal(other[12], found[12])
 
 
-def test_a_short_text_gives_the_prompts_that_it_has_and_leaves_lengths_out(tokenizer, caplog):
+def test_a_short_text_gives_the_prompts_that_it_has_and_leaves_lengths_out(tokenizer, capsys):
     found = texts.prompts([words(0, 90)], tokenizer, [], [9, 30], 64, chosen_by=0)
     assert {n: prompts.shape for n, prompts in found.items()} == {9: (10, 9)}
-    assert "length 30 is left out: the text has 3 prompts of it, fewer than 8" in caplog.text
+    assert "length 30 is left out: the text has 3 prompts of it, fewer than 8" in capsys.readouterr().err
 
 
 def test_too_little_text_is_one_line(tokenizer):
