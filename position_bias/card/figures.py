@@ -13,7 +13,6 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from position_bias.card.profiles import MEASURED
 from position_bias.card.uniform import uniform_attention
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.logarithmic import log_ticks
@@ -36,7 +35,7 @@ from position_bias.drawing.looks import (
     shades,
 )
 from position_bias.drawing.style import PAGE
-from position_bias.rollout.comparison import middle_half
+from position_bias.rollout.middle import middle_half
 
 LAMBDAS = {  # told apart by marks, and by colours that no rollout has
     "frobenius": Look(r"$\lambda$, whole prompt", INDIGO, "o", width=1.0),
@@ -58,6 +57,7 @@ CURVES = {  # in the order of the legend, and but for (c) from back to front; da
 UNIFORM: dict[str, Any] = {"color": "0.65", "linestyle": "--", "linewidth": 1.2, "zorder": 3}  # in front
 MIDDLE: dict[str, Any] = {"color": "0.94", "linewidth": 0, "zorder": 0}  # the half that the ends are compared with
 MEAN: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 1.2}
+MEASURED = "influence"  # the variant of `profiles` that was measured
 ESTIMATOR = "frobenius"  # of the lambda that the rollouts are drawn with
 PANELS = (1.0, 1.6, 1.1)  # how wide they are, relative to each other
 ROOM = 0.75  # of the width of a panel and its share of the margins, for a title

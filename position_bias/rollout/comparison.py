@@ -15,6 +15,7 @@ import pandas as pd
 from position_bias import statistics
 from position_bias.attention import Array
 from position_bias.rollout.last_row import attended_last_rows, last_row
+from position_bias.rollout.middle import middle_half
 from position_bias.running.runtime import InputError
 
 INFLUENCE = "d"
@@ -84,11 +85,6 @@ def profiles(measured: Measured, weights: Array) -> Iterator[Profile]:
         yield Profile(estimator, "c", np.stack(with_content))
         if measured.attention is not None:
             yield Profile(estimator, "measured", attended_last_rows(measured.attention, mixings))
-
-
-def middle_half(n: int) -> slice:
-    """The middle half of n positions: what stays where the first and the last quarter are left out."""
-    return slice(n // 4, n - n // 4)
 
 
 def middle(profile: Array) -> Array:
