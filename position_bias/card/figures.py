@@ -194,7 +194,7 @@ def _limits(rows: Any, models: Mapping[str, Tables]) -> None:
     top = max(tables.layers["high"].max() for tables in models.values())
     rows[0, 0].set_ylim(0, 1.08 * top)
     shown = pd.concat([_shown(tables.profiles) for tables in models.values()])
-    measured = shown[shown["variant"].isin(["influence", "uniform"])]
+    measured = shown[shown["variant"].isin([MEASURED, "uniform"])]
     rows[0, 1].set_ylim(measured["low"].min() / 5, 3 * measured["high"].max())
     for axes in rows[:, 1:].flat:
         log_ticks(axes.yaxis)

@@ -96,8 +96,8 @@ def ends(values: pd.DataFrame, level: float) -> tuple[Interval, Interval]:
 def on_rollouts(values: pd.DataFrame, level: float) -> str:
     """Which rollouts come closest to the measured influence, and whether closer than every baseline.
 
-    Closest by the Wasserstein distance W over all prompts, with lambda of Eq. 1. Rollouts whose W is not separable from
-    one within SAME of the least are equally close. The least is compared with the nearest baseline in the same way,
+    Closest by the Wasserstein distance W over all prompts, with lambda of Eq. 1. Rollouts whose W is not separably
+    more than SAME above the least are equally close. The least is compared with the nearest baseline in the same way,
     replicate by replicate.
     """
     of_variant = _distances(values)
@@ -125,7 +125,7 @@ def on_rollouts(values: pd.DataFrame, level: float) -> str:
 
 
 def closest(values: pd.DataFrame, level: float) -> list[str]:
-    """The rollout of the least distance, and those of which no greater one than by SAME is separable, by distance."""
+    """The rollout of the least distance, and those that are not separably more than SAME farther, by distance."""
     of_variant = _distances(values)
     first, *others = sorted(set(of_variant) - set(BASELINES), key=lambda name: of_variant[name].loc[-1])
     return [

@@ -220,15 +220,16 @@ def _overwritten(config: Config) -> Iterator[str]:
         recorded = _recorded(Path(f"{place}{ending}"))
         if recorded is None or _is(source, recorded, config):
             continue
+        files = f"{place}*" if ending == ".json" else place
         if source.kind == "hub" and is_directory(recorded):
             yield (
                 f"{key} = {source.given!r} is read as an id of the hub, but {place} is of {recorded!r}; the path of a "
-                f"file or directory {STARTS}. If you mean the hub, remove {place}{'*' if ending == '.json' else ''}"
+                f"file or directory {STARTS}. If you mean the hub, remove {files}"
             )
         else:
             yield (
                 f"{key} = {source.given!r} would take the place of {recorded!r} in {place}; {OTHER_NAME}, or remove "
-                f"{place}{'*' if ending == '.json' else ''}"
+                f"{files}"
             )
 
 
