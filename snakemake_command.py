@@ -4,7 +4,8 @@ Snakemake's `--resources`, `--config` and others take every word up to the next 
 and then die on "all is not NAME=INT". Words without `=` behind them can only be targets: they move to the front, where
 Snakemake takes them as such. Every other call passes through untouched.
 
-A second `--configfile` takes the place of the first one, without a word; it ends the command in one line.
+A second `--configfile` takes the place of the first one, without a word, and so does a second `--config` or
+`--resources`; it ends the command in one line.
 
 It also turns Snakemake's job-rate limiter off, which by default allows 100 jobs a second. The limiter sets a timer
 after every job, and another one whenever a timer ends: after a hundred jobs it looks for work a hundred times a second,
@@ -22,10 +23,16 @@ from typing import Any
 
 import yaml
 
-PAIRS = (  # options that take words of the form NAME=VALUE
-    *("--resources", "--res", "--config", "-C"),
-    *("--set-resources", "--default-resources", "--default-res", "--set-threads", "--set-resource-scopes"),
+OF_PAIRS = (  # options that take words of the form NAME=VALUE, each with its other names
+    ("--config", "-C"),
+    ("--resources", "--res"),
+    ("--default-resources", "--default-res"),
+    ("--set-resources",),
+    ("--set-threads",),
+    ("--set-resource-scopes",),
 )
+PAIRS = [name for names in OF_PAIRS for name in names]
+ONCE = (("--configfile", "--configfiles"), *OF_PAIRS)  # of two, Snakemake takes the last
 
 
 def targets_first(arguments: Sequence[str]) -> list[str]:
@@ -41,6 +48,14 @@ def targets_first(arguments: Sequence[str]) -> list[str]:
         else:
             others.append(word)
     return targets + others
+
+
+def twice(arguments: Sequence[str]) -> str | None:
+    """What to say of `arguments` where an option of `ONCE` stands twice, which Snakemake would take one of."""
+    for names in ONCE:
+        if sum(word.split("=")[0] in names for word in arguments) > 1:
+            return f"{names[0]} stands twice, and the last one alone would count; put everything after one"
+    return None
 
 
 def missing(files: Sequence[Path], profile: str | None, folders: Sequence[Path]) -> str | None:
@@ -81,8 +96,8 @@ def main() -> None:
 
     def checked(arguments: Sequence[str]) -> Any:
         parser, found = parse(arguments)
-        if sum(word.split("=")[0] in ("--configfile", "--configfiles") for word in arguments) > 1:
-            sys.exit("error: --configfile stands twice, and the last one alone would count; name all files after one")
+        if fault := twice(arguments):
+            sys.exit(f"error: {fault}")
         snakefile = cli.resolve_snakefile(found.snakefile, allow_missing=True)
         beside = [Path(snakefile).parent / "profiles"] if snakefile else []
         if fault := missing(found.configfile or [], found.workflow_profile, [Path(), Path("profiles"), *beside]):

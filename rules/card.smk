@@ -1,14 +1,14 @@
 # The position card of any decoder, asked for by `card` alone: snakemake card --config model=./my-model text=./texts.jsonl.
 # Out: results/card/{card}/model.json, which says what files the model has and, of one of the hub, at which commit;
 # results/texts/{text}/test.parquet, a text that is no data set of the configuration; results/card/{card}/, what was measured
-# and its tables; figures/card/{card}. A killed measurement goes on from checkpoints/measure/card/.
+# and its tables, or of several models their ratios; figures/card/{card}. A killed measurement goes on from checkpoints/measure/card/.
 
 
 include: "files/card.smk"
 
 
 wildcard_constraints:
-    card=card_names(),
+    card=any_of(CARDS),
 
 
 rule card_model:
@@ -78,6 +78,28 @@ rule card_measure:
         "../scripts/card/measure.py"
 
 
+rule card_beside:
+    """How much the ends of a prompt weigh in each of several models, and the quotients of the first by the others."""
+    input:
+        measured=card_measured,
+    output:
+        ratios="results/card/{card}/ratios.csv",
+        page="results/card/{card}/card.md",
+    wildcard_constraints:
+        card=any_of(name for name, of in CARDS.items() if len(of) > 1),
+    resources:
+        mem_mb=memory(2000),
+        runtime=60,
+    params:
+        bootstrap=config["rollout"]["bootstrap"],
+        level=config["rollout"]["level"],
+        seed=config["seed"],
+        titles=card_shown,
+        text=CARD_TEXT.shown,
+    script:
+        "../scripts/card/beside.py"
+
+
 rule card_tables:
     """Roll attention out in every way that applies, compare with the measured influence, and say so in three sentences."""
     input:
@@ -88,7 +110,10 @@ rule card_tables:
         layers="results/card/{card}/layers.csv",
         profile="results/card/{card}/profile.csv",
         distances="results/card/{card}/distances.csv",
+        statistics="results/card/{card}/statistics.csv",
         page="results/card/{card}/card.md",
+    wildcard_constraints:
+        card=any_of(CARD_MODELS),
     resources:
         mem_mb=memory(2000),
         runtime=60,

@@ -11,7 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from position_bias.card.uniform import uniform_attention
 from position_bias.drawing.layers import layer_axis
@@ -19,11 +21,9 @@ from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import (
     BLACK,
     BLUE,
-    BROWN,
     GREEN,
     INDIGO,
     OLIVE,
-    ORANGE,
     PINK,
     REFERENCE,
     TEAL,
@@ -48,8 +48,8 @@ CURVES = {  # in the order of the legend, and but for (c) from back to front; da
     "b": Look(r"with $\lambda$ (b)", BLUE, "", width=1.4),
     "c": Look(r"with $\lambda$ and content (c)", GREEN, "", ":"),
     "content-free": Look("without content", BLUE, "", width=1.0),
-    "logit-by-distance": Look("logit by distance", ORANGE, "", "--", width=0.9),
-    "mean-query-key": Look("mean query and key", BROWN, "", ":"),
+    "logit-by-distance": Look("logit by distance", GREEN, "", "--", width=0.9),
+    "mean-query-key": Look("mean query and key", BLACK, "", ":"),
     "mean-attention": Look("mean attention", PINK, "", width=0.6),
     "half": Look(r"baseline: $\lambda$ = 1/2", REFERENCE, "", "-.", width=0.8),
     "uniform": Look("baseline: uniform", REFERENCE, "", width=0.6),
@@ -58,6 +58,7 @@ UNIFORM: dict[str, Any] = {"color": "0.65", "linestyle": "--", "linewidth": 1.2,
 MIDDLE: dict[str, Any] = {"color": "0.94", "linewidth": 0, "zorder": 0}  # the half that the ends are compared with
 MEAN: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 1.2}
 MEASURED = "influence"  # the variant of `profiles` that was measured
+TIMES = "\N{MULTIPLICATION SIGN}"
 ESTIMATOR = "frobenius"  # of the lambda that the rollouts are drawn with
 PANELS = (1.0, 1.6, 1.1)  # how wide they are, relative to each other
 ROOM = 0.75  # of the width of a panel and its share of the margins, for a title
@@ -146,14 +147,32 @@ def _influence(axes: Axes, profiles: pd.DataFrame, name: str) -> None:
     n, prompts = int(shown["position"].max()) + 1, int(shown["prompts"].max())
     of_middle = middle_half(n)
     axes.axvspan(of_middle.start - 0.5, of_middle.stop - 0.5, **MIDDLE)
-    measured = shown[shown["variant"] == MEASURED].set_index("position")["value"]
-    axes.plot([0, n - 1], measured[[0, n - 1]], "o", color=CURVES[MEASURED].colour, markersize=3.5, zorder=1.5)
+    _ends(axes, shown[shown["variant"] == MEASURED].set_index("position")["value"].to_numpy())
     width = ROOM * PAGE * PANELS[1] / sum(PANELS)
     axes.set_title("\n".join(balanced(f"{name}: {prompts} prompts of {n} tokens", width)))
     axes.set_yscale("log")
     axes.set_xlabel("token position")
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.set_ylabel("share of influence")
+
+
+def _ends(axes: Axes, measured: NDArray[np.float64]) -> None:
+    """Mark the first and the last token, with their influence over the mean of the middle half, and that mean."""
+    of_middle, last = middle_half(len(measured)), len(measured) - 1
+    mean = measured[of_middle].mean()
+    axes.hlines(mean, of_middle.start, of_middle.stop - 1, color=BLACK, linewidth=0.8, zorder=3)
+    axes.plot([0, last], measured[[0, last]], "o", color=CURVES[MEASURED].colour, markersize=3.5, zorder=1.5)
+    for place, side, aside in ((0, "left", (3, -11)), (last, "right", (-5, 3))):
+        said = axes.annotate(
+            f"{TIMES}{measured[place] / mean:.3g}",
+            (place, measured[place]),
+            xytext=aside,
+            textcoords="offset points",
+            ha=side,
+            va="bottom",
+            zorder=4,
+        )
+        said.set_path_effects([withStroke(linewidth=2, foreground="white")])
 
 
 def _shown(profiles: pd.DataFrame) -> pd.DataFrame:

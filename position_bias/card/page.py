@@ -1,15 +1,15 @@
 """The page of a card in Markdown: figure and caption, three sentences, definitions, distances, and what made it."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from position_bias.card import sentences
-from position_bias.card.sentences import Interval
+from position_bias.card import definitions, sentences
+from position_bias.card.profiles import LOSS, MEASURED
 from position_bias.language_models.measured import Measured
-from position_bias.rollout import comparison
 from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.rollout.kernels import agreement
 
@@ -18,69 +18,38 @@ LAMBDAS = {
     "token": "lambda, mean over tokens",
     "backward": "lambda from gradients (for comparison)",
 }
+ENDS = ("first / middle", "last / middle")  # of `comparison.SHAPE`
 PERCENT = 100
-
-INFLUENCE = (
-    "**Influence** of a token: the norm of the gradient of the probability of the most likely next token with respect "
-    "to the embedding of that token. The norms are averaged over prompts, and their mean is divided by its sum: shares "
-    "add up to 1, and a prompt with larger gradients counts for more. The *middle half* of a prompt is what stays "
-    "without its first and its last quarter."
-)
-LAMBDA = (
-    "**Lambda** of a layer: |a| / (|x| + |a|), where x is the residual stream, the vector of a token that every layer "
-    "adds to, as it enters the layer, and a what attention adds to it. 0: attention adds nothing; 1/2: as much as was "
-    "there. *Whole prompt*: norms over all tokens of a prompt, Eq. 1 of Herasimchyk et al. 2026. *Mean over tokens*: "
-    "the same ratio token by token, then the mean."
-)
-OF_GRADIENTS = (
-    " *From gradients*, our addition: the same ratio of the two parts of the gradient, that which comes back through "
-    "attention and that which passes it by."
-)
-NOT_SEPARABLE = (
-    "**Not separable**: the interval holds the value that would mean no difference, so these prompts cannot tell."
-)
-ROLLOUT = (
-    "**Attention rollout**: a prediction of influence from attention alone. Each layer mixes a token's own vector, "
-    "with weight 1 - lambda, with those that it attends to, with weight lambda; multiplied over the layers this says "
-    "how much of each input token arrives at the last one. Rollouts differ in the attention that they take:"
-)
-KINDS = {  # of rollouts, and the baselines
-    "a": "*attention alone (a)*: every token attends to all earlier ones alike but for the ALiBi bias, and lambda is 1",
-    "b": "*with lambda (b)*: the same attention, with the measured lambda",
-    "c": "*with lambda and content (c)*: besides, each token attends to itself more or less than to others, by as much "
-    "as was measured",
-    "content-free": "*without content*: every token attends to itself and to all earlier ones alike, as far back as "
-    "the layer reads",
-    "logit-by-distance": "*logit by distance*: logits are the mean of those measured at each distance",
-    "mean-query-key": "*mean query and key*: logits are those of the mean query and the mean key, turned by the rotary "
-    "positions",
-    "mean-attention": "*mean attention*: the measured attention, as a mean over prompts and heads",
-    "uniform": "*baselines* know nothing of the model, but for its ALiBi bias or how far back its layers read: the "
-    "same influence of every token, all influence on the last one, and the rollout without content with lambda = 1/2",
-}
-
 
 UNTRAINED = (
     "## Is this bias strong?",
     "",
     "An untrained model has position bias, too. The residual connection passes every token on to itself, which gives "
     "the last token many times the influence of others, and a causal mask gives the first tokens more than later ones. "
-    "So compare your model with an untrained copy of it, which this writes:",
+    "So compare your model with untrained copies of it, each as large as the model, which this writes:",
     "",
     "```python",
     "import torch",
     "from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer",
     "",
-    "torch.manual_seed(0)",
-    'AutoTokenizer.from_pretrained("./my-model").save_pretrained("./my-model-untrained")',
     'config = AutoConfig.from_pretrained("./my-model")',
-    'AutoModelForCausalLM.from_config(config).save_pretrained("./my-model-untrained")',
+    'tokenizer = AutoTokenizer.from_pretrained("./my-model")',
+    "for seed in range(3):",
+    "    torch.manual_seed(seed)",
+    '    copy = f"./my-model-untrained-{seed}"',
+    "    AutoModelForCausalLM.from_config(config).save_pretrained(copy)",
+    "    tokenizer.save_pretrained(copy)",
     "```",
     "",
-    "Then `snakemake card --config model=./my-model,./my-model-untrained` draws both, one below the other; add the "
-    "`text=` and `card=` of this card. Compare the ratios and their intervals, not the sentences: where one is "
-    "separable from the middle and the other is not, they need not differ. Copies of other seeds differ, too, and "
-    "ratios grow with the length of prompts.",
+    "Then type this, with the `text=` and `card=` of this card, if it has any:",
+    "",
+    "```bash",
+    "snakemake card --config model=./my-model,./my-model-untrained-0,./my-model-untrained-1,./my-model-untrained-2",
+    "```",
+    "",
+    "It draws the four in one figure. The page beside it, whose path the run prints last, divides the ratios of your "
+    "model by those of each copy, with intervals. A quotient whose interval holds 1 is no sign that training changed "
+    "the bias; quotients that lie on one side of 1 for every copy are.",
     "",
 )
 
@@ -116,7 +85,7 @@ def page(
         "",
         f"![Lambda, influence and attention of {title}](../../../figures/card/{card}.png)",
         "",
-        f"*{caption(longest.n, longest.prompts, level)}*",
+        f"*From {_drawn(longest.n, longest.prompts, facts)}. {caption(level)}*",
         "",
         sentences.on_lambda(layers, values, level),
         "",
@@ -124,39 +93,47 @@ def page(
         "",
         sentences.on_rollouts(values, level),
         "",
-        *_other_lengths(measured, compared, level),
+        "## At every length",
+        "",
+        _by_length(measured, compared, facts, level),
+        "",
         "## What the words mean",
         "",
-        *_definitions(values),
+        *definitions.definitions(values, facts["model"]["vocabulary"], facts["predicted"]),
         "",
-        "## How far rollouts are from the measured influence",
+        "## What rollouts predict",
         "",
-        "W is the Wasserstein distance between two profiles over positions, divided by the number of tokens less one: "
-        f"0 means that they are the same. In brackets: {PERCENT * level:g} % bootstrap intervals over prompts of this "
-        "text, which say nothing of other texts or of other training runs of the model. Two rollouts are compared on "
-        "the same drawn prompts, so one may be closer than the other although their intervals overlap; differences of "
-        f"up to {sentences.SAME:g}, half of the last digit that Herasimchyk et al. print, count as none. Do not read "
-        "small differences between rollouts as a ranking: another training run of the same model may reverse them.",
+        "W is the Wasserstein distance between two profiles over positions, divided by the number of tokens less one. "
+        "It says how far influence has to be moved to turn one profile into the other, on average over all of it and "
+        "in lengths of the prompt: 0 means that they are the same, and 0.1 a tenth of the prompt. A rollout of small W "
+        "can still be wrong about a few tokens, such as the first, which *first / middle* and *last / middle* tell; "
+        f"both are of the rollout with lambda of the whole prompt. In brackets: {PERCENT * level:g} % bootstrap "
+        "intervals over prompts of this text, which say nothing of other texts or of other training runs of the model. "
+        "Two rollouts are compared on the same drawn prompts, so one may be closer than the other although their "
+        f"intervals overlap; differences of up to {sentences.SAME:g}, half of the last digit that Herasimchyk et al. "
+        "print, count as none. Do not read small differences between rollouts as a ranking: another training run of "
+        "the same model may reverse them.",
         "",
-        _distances(values, level),
+        _rollouts(values, level),
         "",
         *_of_gradients(values),
         *_kernels(longest),
         *UNTRAINED,
         "## What made it",
         "",
-        _table(("what", "value"), _made_of(measured, facts, sources)),
+        table(("what", "value"), _made_of(measured, facts, sources)),
     ]
     return "\n".join(lines) + "\n"
 
 
-def caption(n: int, prompts: int, level: float) -> str:
-    """What the figure of a card shows, with the number of prompts and the kind of its intervals."""
+def caption(level: float) -> str:
+    """What the figure of a card shows, with the kind of its intervals."""
     return (
-        f"From {prompts} prompts of {n} tokens. Left: the share of attention in the residual stream, layer by layer. "
+        "Left: the share of attention in the residual stream, layer by layer. "
         "Middle: the share of each token in the influence on the prediction of the next token, on a logarithmic scale, "
-        "beside what rollouts predict with lambda of the whole prompt, and two of the baselines; dots mark the first "
-        "and the last token, grey the middle half, which they are compared with. Right: the mean attention weight on "
+        "beside what rollouts predict with lambda of the whole prompt, and two of the baselines. Dots mark the first "
+        "and the last token; numbers beside them are their influence over the mean of the middle half (grey, with a "
+        "black line at that mean). Right: the mean attention weight on "
         "the token at each distance, one line per layer; the weight that tokens give to themselves is not drawn, and "
         "the right end is noisy, since few tokens have others so far behind them. Uniform attention, which gives all "
         "earlier tokens the same weight, also falls with distance, because only late tokens have others far behind "
@@ -180,40 +157,49 @@ def code(token: str) -> str:
     return f"`` {token} ``" if "`" in token else f"`{token}`"
 
 
-def _other_lengths(measured: Mapping[int, Measured], compared: Mapping[int, Compared], level: float) -> Iterator[str]:
-    """A line for each length but the longest, where there are any."""
-    others = sorted(measured)[:-1]
-    for n in others:
-        layers, _, values = compared[n]
-        prompts = _counted(measured[n].prompts, "prompt")
-        yield f"- In prompts of {n} tokens ({prompts}): {sentences.in_short(layers, values, level)}."
-    if others:
-        yield ""
-
-
-def _definitions(values: pd.DataFrame) -> Iterator[str]:
-    yield f"- {INFLUENCE}"
-    yield f"- {LAMBDA}{OF_GRADIENTS if 'backward' in set(values['estimator']) else ''}"
-    yield f"- {NOT_SEPARABLE}"
-    yield f"- {ROLLOUT}"
-    there = set(values["variant"])
-    yield from (f"  - {said}." for variant, said in KINDS.items() if variant in there)
-
-
-def _distances(values: pd.DataFrame, level: float) -> str:
-    """A row a rollout or baseline, a column a lambda."""
-    table = comparison.summary(values[values["statistic"] == "wasserstein"], level)
-    bounds = table[["value", "low", "high"]].to_numpy()
-    names = zip(table["variant"], table["estimator"], strict=True)
-    shown = {name: str(Interval(*map(float, found))) for name, found in zip(names, bounds, strict=True)}
-    estimators = [name for name in LAMBDAS if name in set(table["estimator"])]
+def _by_length(
+    measured: Mapping[int, Measured], compared: Mapping[int, Compared], facts: Mapping[str, Any], level: float
+) -> str:
+    """The numbers of the sentences, a row a length."""
     rows = []
-    for variant, said in sentences.NAMES.items():
-        if fixed := shown.get((variant, SAME_FOR_EVERY_ESTIMATOR)):
-            rows.append((said, fixed, *[""] * (len(estimators) - 1)))
-        elif any((variant, estimator) in shown for estimator in estimators):
-            rows.append((said, *(shown[variant, estimator] for estimator in estimators)))
-    return _table(("W of", *(LAMBDAS[name] for name in estimators)), rows)
+    for n, found in measured.items():
+        layers, _, values = compared[n]
+        begin, end = sentences.ends(values, level)
+        mean = layers.loc[layers["estimator"] == sentences.ESTIMATOR, "value"].mean()
+        loss = sentences.statistics(values, level)[SAME_FOR_EVERY_ESTIMATOR, LOSS, "mean"]
+        documents = facts["prompts"][str(n)]["documents"]
+        rows.append((n, found.prompts, documents, loss, f"{mean:.3g}", begin, end, _closest(values, level)))
+    ratios = ("influence, first / middle", "influence, last / middle")
+    return table(
+        ("tokens", "prompts", "of documents", "loss, nats a token", "lambda, mean of layers", *ratios, "closest"), rows
+    )
+
+
+def _closest(values: pd.DataFrame, level: float) -> str:
+    close = sentences.listed([sentences.NAMES[name].removeprefix("the ") for name in sentences.closest(values, level)])
+    least = min(of.loc[-1] for of in sentences.distances(values, baselines=False).values())
+    return f"{close} (W = {least:.3g})"
+
+
+def _rollouts(values: pd.DataFrame, level: float) -> str:
+    """A row for the measured influence, each rollout and each baseline; W has a column a lambda."""
+    found = sentences.statistics(values, level)
+    estimators = [name for name in LAMBDAS if name in set(values["estimator"])]
+
+    def cells(variant: str, by: Sequence[str]) -> list[str]:
+        said = {name: {key: found.get((name, variant, key)) for key in ("wasserstein", *ENDS)} for name in by}
+        plain, *others = said.values()
+        shown = [plain["wasserstein"], *(plain[end] for end in ENDS), *(other["wasserstein"] for other in others)]
+        return ["" if cell is None or math.isnan(cell.value) else str(cell) for cell in shown]
+
+    rows = []
+    for variant, said in {MEASURED: "measured influence", **sentences.NAMES}.items():
+        fixed = (SAME_FOR_EVERY_ESTIMATOR, variant, ENDS[0]) in found
+        if fixed or any((name, variant, ENDS[0]) in found for name in estimators):
+            of = cells(variant, [SAME_FOR_EVERY_ESTIMATOR] if fixed else estimators)
+            rows.append((said, *of, *[""] * (2 + len(estimators) - len(of))))
+    others = [f"W, {LAMBDAS[name]}" for name in estimators[1:]]
+    return table(("", f"W, {LAMBDAS[estimators[0]]}", *ENDS, *others), rows)
 
 
 def _of_gradients(values: pd.DataFrame) -> Iterator[str]:
@@ -236,12 +222,12 @@ def _kernels(measured: Measured) -> Iterator[str]:
     if not len(found):
         return
     low, middle, high = np.quantile(found, (0.25, 0.5, 0.75))
-    explained = f"{PERCENT * middle:.3g} %" if middle > 0 else "nothing"
-    of = "R^2" if middle > 0 else f"R^2 = {middle:.3g}, worse than a constant"
+    explained = f"{PERCENT * middle:.0f} %" if middle > 0 else "nothing"
     yield (
-        "Do rotary positions alone explain how logits change with distance? In the median of "
-        f"{_counted(len(found), 'head')} they explain {explained} of it, by turning the mean query and the mean key "
-        f"({of}; quartiles {PERCENT * low:.3g} % and {PERCENT * high:.3g} %)."
+        "Do rotary positions alone explain how the mean logit changes with distance? In the median of "
+        f"{_counted(len(found), 'head')} they explain {explained} of its variance over distances, by turning the mean "
+        f"query and the mean key (R^2 = {middle:.2g}; half of the heads lie between {low:.2g} and {high:.2g}; below 0, "
+        "a constant would do better)."
     )
     yield ""
 
@@ -274,7 +260,7 @@ def _made_of(measured: Mapping[int, Measured], facts: Mapping[str, Any], sources
 def _lengths(measured: Mapping[int, Measured], facts: Mapping[str, Any]) -> Iterator[str]:
     """What was measured of the lengths that were asked for, and why it is not all of them."""
     for n, found in measured.items():
-        yield f"{n} tokens, {_counted(found.prompts, 'prompt')}"
+        yield _drawn(n, found.prompts, facts)
     for n in facts["asked"]:
         most = facts["longest"]
         if most is not None and n > most:
@@ -282,6 +268,11 @@ def _lengths(measured: Mapping[int, Measured], facts: Mapping[str, Any]) -> Iter
             yield f"not {n}, since the model takes {most}{few}"
         elif n not in measured:
             yield f"not {n}, since the text has too few prompts of it"
+
+
+def _drawn(n: int, prompts: int, facts: Mapping[str, Any]) -> str:
+    documents = facts["prompts"][str(n)]["documents"]
+    return f"{_counted(prompts, 'prompt')} of {n} tokens of {_counted(documents, 'document')}"
 
 
 def _counted(count: int, what: str) -> str:
@@ -292,7 +283,7 @@ def _either(numbers: set[int]) -> str:
     return " or ".join(map(str, sorted(numbers)))
 
 
-def _table(header: Sequence[str], rows: Any) -> str:
+def table(header: Sequence[str], rows: Any) -> str:
     """A table; a bar within a cell, as in the names of some tokens, is no border."""
     lines = [[str(cell).replace("|", r"\|") for cell in line] for line in (header, ["---"] * len(header), *rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

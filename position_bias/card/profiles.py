@@ -28,7 +28,7 @@ from position_bias.rollout.last_row import attended_last_rows, last_row
 Array = NDArray[np.float64]
 Rollout = Callable[[Array], Array]  # lambda [R, L] -> last rows [R, n]
 
-MEASURED = "influence"
+MEASURED, LOSS = "influence", "loss"
 BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
 KERNELS = {"toeplitz": "logit-by-distance", "rotary": "mean-query-key"}  # as they are measured, and as rollouts
 DENSE_UP_TO = 1024  # tokens; up to there, one matrix a layer serves all replicates
@@ -41,13 +41,13 @@ def compare(
 
     Prompts are resampled jointly; kernels and mean attention are those of all prompts. Returns tidy tables: (estimator,
     layer, value, low, high), layer 1 the first; and those of `comparison.tabulate`, the second with the trends of
-    lambda over depth.
+    lambda over depth and the loss, in nats a token.
     """
     weights = comparison.prompt_weights(measured.prompts, replicates, seed)
     curves, values = comparison.tabulate(partial(profiles, measured, rollouts(measured)), weights, level)
     trends = comparison.depth_trends(measured.mixing, weights)
     named = {"variant": {INFLUENCE: MEASURED}}
-    every = pd.concat([values, trends], ignore_index=True)
+    every = pd.concat([values, trends, _loss(measured, weights)], ignore_index=True)
     return _layers(measured, weights, level), curves.replace(named), every.replace(named)
 
 
@@ -101,6 +101,15 @@ def _through_kernels(kernels: Array, windows: tuple[int | None, ...]) -> Rollout
         return partial(kernel_last_rows, kernels, windows)
     attention = [kernel_attention(kernel, window) for kernel, window in zip(kernels, windows, strict=True)]
     return partial(attended_last_rows, np.stack(attention))
+
+
+def _loss(measured: Measured, weights: Mapping[int, Array]) -> pd.DataFrame:
+    label = {"estimator": SAME_FOR_EVERY_ESTIMATOR, "variant": LOSS, "statistic": "mean"}
+    tables = []
+    for first_replicate, of_prompts in weights.items():
+        replicate = np.arange(first_replicate, first_replicate + len(of_prompts))
+        tables.append(pd.DataFrame({**label, "replicate": replicate, "value": of_prompts @ measured.loss}))
+    return pd.concat(tables)
 
 
 def _layers(measured: Measured, weights: Mapping[int, Array], level: float) -> pd.DataFrame:

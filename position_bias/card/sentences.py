@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from position_bias.card.profiles import BASELINES, MEASURED
+from position_bias.rollout import comparison
 from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 
@@ -100,7 +101,7 @@ def on_rollouts(values: pd.DataFrame, level: float) -> str:
     more than SAME above the least are equally close. The least is compared with the nearest baseline in the same way,
     replicate by replicate.
     """
-    of_variant = _distances(values)
+    of_variant = distances(values)
     close = closest(values, level)
     baseline, *_ = sorted(set(of_variant) & set(BASELINES), key=lambda name: of_variant[name].loc[-1])
     difference = _of_replicates(of_variant[close[0]] - of_variant[baseline], level)
@@ -111,11 +112,11 @@ def on_rollouts(values: pd.DataFrame, level: float) -> str:
         verdict = f"farther than the nearest baseline, {nearest}"
     else:
         verdict = f"not separable from the nearest baseline, {nearest}"
-    distances = [of_variant[name] for name in close]
+    of_close = [of_variant[name] for name in close]
     if len(close) == 1:
-        of_closest = f"W = {_of_replicates(distances[0], level)}"
+        of_closest = f"W = {_of_replicates(of_close[0], level)}"
         return f"Of the rollouts, {NAMES[close[0]]} comes closest to this influence, {of_closest}: {verdict}."
-    span = f"W = {distances[0].loc[-1]:.3g} to {distances[-1].loc[-1]:.3g}"
+    span = f"W = {of_close[0].loc[-1]:.3g} to {of_close[-1].loc[-1]:.3g}"
     if len(close) == len(set(of_variant) - set(BASELINES)):
         return f"The rollouts are equally close to this influence ({span}): {verdict}."
     return (
@@ -126,24 +127,20 @@ def on_rollouts(values: pd.DataFrame, level: float) -> str:
 
 def closest(values: pd.DataFrame, level: float) -> list[str]:
     """The rollout of the least distance, and those that are not separably more than SAME farther, by distance."""
-    of_variant = _distances(values)
-    first, *others = sorted(set(of_variant) - set(BASELINES), key=lambda name: of_variant[name].loc[-1])
+    of_variant = distances(values, baselines=False)
+    first, *others = sorted(of_variant, key=lambda name: of_variant[name].loc[-1])
     return [
         first,
         *(name for name in others if _of_replicates(of_variant[name] - of_variant[first], level).side(SAME) < 1),
     ]
 
 
-def in_short(layers: pd.DataFrame, values: pd.DataFrame, level: float) -> str:
-    """The three sentences as numbers alone."""
-    begin, end = ends(values, level)
-    close, of_variant = closest(values, level), _distances(values)
-    mean = layers.loc[layers["estimator"] == ESTIMATOR, "value"].mean()
-    return (
-        f"lambda {mean:.3g} on average over the layers; influence of the first token {begin} and of the last {end} "
-        f"times that of an average one in the middle half; closest: {listed([NAMES[name] for name in close])} "
-        f"(W = {of_variant[close[0]].loc[-1]:.3g})"
-    )
+def statistics(values: pd.DataFrame, level: float) -> dict[tuple[str, str, str], Interval]:
+    """Every statistic with its interval, by estimator, variant and name, from the third table of `profiles.compare`."""
+    table = comparison.summary(values, level)
+    keys = zip(table["estimator"], table["variant"], table["statistic"], strict=True)
+    bounds = table[["value", "low", "high"]].to_numpy()
+    return {key: Interval(*map(float, found)) for key, found in zip(keys, bounds, strict=True)}
 
 
 def listed(names: Sequence[str]) -> str:
@@ -152,12 +149,13 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _distances(values: pd.DataFrame) -> Mapping[str, pd.Series]:
-    """W of every rollout with lambda of Eq. 1, or without any, and of every baseline: by replicate."""
+def distances(values: pd.DataFrame, *, baselines: bool = True) -> Mapping[str, pd.Series]:
+    """W of every rollout with lambda of Eq. 1, or without any, and of the `baselines`: by replicate."""
     rows = values[
         (values["statistic"] == "wasserstein") & values["estimator"].isin([ESTIMATOR, SAME_FOR_EVERY_ESTIMATOR])
     ]
-    return {str(name): of.set_index("replicate")["value"] for name, of in rows.groupby("variant")}
+    found = {str(name): of.set_index("replicate")["value"] for name, of in rows.groupby("variant")}
+    return {name: of for name, of in found.items() if baselines or name not in BASELINES}
 
 
 def _interval(values: pd.DataFrame, estimator: str, variant: str, statistic: str, level: float) -> Interval:

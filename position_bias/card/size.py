@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from position_bias.language_models.measure_decoder import PREDICTED
+
 LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for
 BYTES = {"float32": 4, "bfloat16": 2}
 PROCESS = 0.5e9  # bytes that Python takes with the libraries, before it opens a model
@@ -17,13 +19,14 @@ ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of 
 
 @dataclass(frozen=True)
 class Size:
-    """A decoder's numbers: parameters, layers, heads, width of the residual stream and of the MLP."""
+    """A decoder's numbers: parameters, layers, heads, width of the residual stream and of the MLP, tokens it knows."""
 
     parameters: int
     layers: int
     heads: int
     width: int
     inner: int
+    vocabulary: int
 
     @property
     def precision(self) -> str:
@@ -34,11 +37,12 @@ class Size:
         """Bytes that the backward pass needs of one prompt of n tokens, about.
 
         Of a layer, twelve streams of its width, four of the MLP's, and three matrices of attention; where layers are
-        computed again (`recomputed`), of one layer alone, and the stream that enters each of the others.
+        computed again (`recomputed`), of one layer alone, and the stream that enters each of the others. Besides, the
+        logits of the tokens that are predicted, their gradients and a copy.
         """
         layer = n * (12 * self.width + 4 * self.inner) + 3 * self.heads * n**2
         streams = layer + self.layers * n * self.width if recomputed else self.layers * layer
-        return float(BYTES[precision] * streams)
+        return float(BYTES[precision] * (streams + 3 * (PREDICTED + 1) * self.vocabulary))
 
     def batch(self, n: int, precision: str, device: str, *, recomputed: bool) -> int:
         """Tokens that pass through the model at once, where nothing else is asked for: at least one prompt."""
@@ -67,7 +71,12 @@ def size(directory: Path, config: Any) -> Size:
         4 * width,
     )
     return Size(
-        parameters(directory.glob("*.safetensors")), text.num_hidden_layers, text.num_attention_heads, width, inner
+        parameters=parameters(directory.glob("*.safetensors")),
+        layers=text.num_hidden_layers,
+        heads=text.num_attention_heads,
+        width=width,
+        inner=inner,
+        vocabulary=text.vocab_size,
     )
 
 

@@ -1,8 +1,10 @@
 """The text that a card is measured on, where it is no data set of the configuration; and the prompts cut from it."""
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -46,6 +48,17 @@ def up_to(characters: int, texts: Iterable[str]) -> Iterator[str]:
             return
 
 
+class Prompts(NamedTuple):
+    """Prompts of one length n."""
+
+    tokens: TokenIds  # [N, n]
+    documents: int  # that they are of
+
+    def noted(self) -> dict[str, Any]:
+        """What tells them from others: how many documents they are of, and a digest of their tokens."""
+        return {"documents": self.documents, "sha256": hashlib.sha256(self.tokens.tobytes()).hexdigest()}
+
+
 def prompts(
     texts: Sequence[str],
     tokenizer: Tokenizer,
@@ -53,8 +66,8 @@ def prompts(
     lengths: Sequence[int],
     most: int,
     chosen_by: int,
-) -> dict[int, TokenIds]:
-    """Up to `most` prompts [N, n] of each length n that the text has at least LEAST of, drawn by the seed `chosen_by`.
+) -> dict[int, Prompts]:
+    """Up to `most` prompts of each length n that the text has at least LEAST of, drawn by the seed `chosen_by`.
 
     A prompt is the tokens `before`, which the tokenizer puts first by itself, and a window of one document; none twice.
     Raises InputError where the text has too few of every length.
@@ -63,14 +76,19 @@ def prompts(
     for n in lengths:
         if n <= len(before) + 1:
             continue
-        windows = list(tokens.windows(texts, tokenizer, n - len(before), "every"))
+        windows = [
+            (document, window)
+            for document, text in enumerate(texts)
+            for window in tokens.windows([text], tokenizer, n - len(before), "every")
+        ]
         counts[n] = len(windows)
         if len(windows) < LEAST:
             announce(f"length {n} is left out: the text has {len(windows)} prompts of it, fewer than {LEAST}")
             continue
         order = np.random.default_rng(seed(chosen_by, "card", n)).permutation(len(windows))[:most]
+        of, drawn = zip(*(windows[place] for place in order), strict=True)
         first = np.tile(np.asarray(before, dtype=np.int64), (len(order), 1))
-        found[n] = np.hstack([first, np.stack([windows[place] for place in order])])
+        found[n] = Prompts(np.hstack([first, np.stack(drawn)]), len(set(of)))
     if not found:
         longest = max((len(tokenizer.encode(text, add_special_tokens=False).ids) for text in texts), default=0)
         raise InputError(

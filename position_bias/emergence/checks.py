@@ -14,7 +14,7 @@ import pandas as pd
 
 from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES, summary
 from position_bias.emergence.gaps import trained as at_end
-from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_SINKS, printed
+from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_SINKS, printed, rounding_decides
 from position_bias.verdicts.verdict import Prediction, mean_row, table
 
 NO_CLAIM = "no claim"
@@ -370,13 +370,17 @@ def _vocabularies(trained: Measured) -> Iterator[Finding]:
 
 
 def _sinks(trained: Measured) -> Iterator[Finding]:
-    """Sinks lie on the first token, the more the wider a window, and on all prefix tokens (K.4); then our nulls."""
+    """Sinks lie on the first token, the more the wider a window, and on all prefix tokens (K.4); then our nulls.
+
+    Where rounding decides whether uniform attention has a sink, no row that compares with it speaks of a claim.
+    """
     for (vocabulary, study), sinks in _networks(trained.sinks, ["vocabulary", "study"], encoding="none", depth=2):
         item = SINK_FIGURES[vocabulary, study]
         claim = SINK_CLAIMS[study] if vocabulary == "gaussian" else "emergence-figure-13"
         of_null = "emergence-sinks-null" if vocabulary == "gaussian" else ""
         metric, untrained, uniform = (_per_token(sinks, state) for state in ("trained", "untrained", "uniform"))
         masks = sorted(metric.index.unique("mask"), key=lambda mask: int("0" + mask.lstrip(ascii_lowercase)))
+        rounded = {mask for mask in masks if rounding_decides(mask, sinks["tau"].iloc[0])}
         for mask in masks:
             tokens = metric.loc[mask]
             centres = int(mask.removeprefix("prefix")) if mask.startswith("prefix") else 1
@@ -388,15 +392,18 @@ def _sinks(trained: Measured) -> Iterator[Finding]:
                 source = "K.4: sinks at the centre nodes"
                 yield Finding(claim, item, f"{where} - any other, {name}", MORE, beyond, source)
             null = least - uniform.loc[mask].iloc[0].loc[:centres].min()
-            yield Finding(of_null, item, f"{where} - uniform attention, {name}", MORE, null, NULL)
+            of_mask = "" if mask in rounded else of_null
+            yield Finding(of_mask, item, f"{where} - uniform attention, {name}", MORE, null, NULL)
             start = least - untrained.loc[mask].loc[:, :centres].min(axis=1)
             yield Finding("", item, f"{where} - untrained, {name}", MORE, start, NULL)
-        if study == "window" and len(masks) > 1:
-            wide, narrow = (metric.loc[masks[end]][1] for end in (-1, 0))
-            quantity = f"sink metric of the first token, {masks[-1]} - {masks[0]}; {vocabulary}"
+        compared = [mask for mask in masks if mask not in rounded]
+        if study == "window" and len(compared) > 1:
+            narrowest, *_, widest = compared
+            wide, narrow = metric.loc[widest][1], metric.loc[narrowest][1]
+            quantity = f"sink metric of the first token, {widest} - {narrowest}; {vocabulary}"
             source = "K.4: on the first token where windows are wide"
             yield Finding("", item, quantity, MORE, wide - narrow, source)
-            null_wide, null_narrow = (float(uniform.loc[masks[end]][1].iloc[0]) for end in (-1, 0))
+            null_wide, null_narrow = (float(uniform.loc[mask][1].iloc[0]) for mask in (widest, narrowest))
             beyond_null = (wide - narrow) - (null_wide - null_narrow)
             yield Finding(claim, item, f"{quantity}, beyond that of uniform attention", MORE, beyond_null, source)
 

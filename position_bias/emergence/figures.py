@@ -64,12 +64,6 @@ def mask_look(mask: str) -> Look:
     return look._replace(name=f"{look.name}, ${PARAMETERS[family]} = {size}$") if size else look
 
 
-def window_size(mask: str) -> int:
-    """Tokens that a sliding window has, 5 of `window5`; 0 of another mask."""
-    family, size = _family(mask)
-    return int(size) if family == "window" else 0
-
-
 def networks(vocabulary: str, omega: str, *residual: bool) -> str:
     """What networks are trained and tested on, and how they are wired; no word of the wiring where there are both."""
     wiring = f"; {'with' if residual[0] else 'without'} residual connections" if len(residual) == 1 else ""

@@ -12,9 +12,10 @@ from matplotlib.lines import Line2D
 
 from position_bias.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend
 from position_bias.drawing.style import PAGE
-from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, mask_look, window_size
+from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, mask_look
 from position_bias.emergence.figures_sinks import ROUNDED, token_axis
 from position_bias.emergence.gaps import CONFIGURATION, summary
+from position_bias.emergence.studies import rounding_decides
 
 NETWORK = [name for name in CONFIGURATION if name != "omega"]  # which says how it is tested
 LINE = 0.3  # inches that a network takes
@@ -88,7 +89,7 @@ def sinks(by_seed: pd.DataFrame, level: float) -> Figure:
     for axes, network in zip(grid.flat, networks, strict=False):
         _sink_panel(axes, by_seed[(by_seed[NETWORK] == list(network)).all(axis=1)], level)
         axes.set_title(_named(network))
-        if np.isclose(window_size(str(network[NETWORK.index("mask")])) * by_seed["tau"].iloc[0], 1):
+        if rounding_decides(str(network[NETWORK.index("mask")]), by_seed["tau"].iloc[0]):
             axes.text(0.55, 0.04, ROUNDED, transform=axes.transAxes, ha="center", va="bottom")
     grid[0, 0].set_ylim(bottom=0)
     for axes in grid.flat[len(networks) :]:

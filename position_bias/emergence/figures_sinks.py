@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from position_bias.attention import Array, Mask, causal_mask, prefix_mask, sliding_window_mask
 from position_bias.drawing.looks import CENTRE, DIVERGING, REFERENCE, UNREAD, legend
 from position_bias.drawing.style import COLUMN, PAGE
-from position_bias.emergence.figures import mask_look, setting, window_size
+from position_bias.emergence.figures import mask_look, setting
+from position_bias.emergence.studies import rounding_decides
 
 NODE = 13.0  # diameter in points
 ARC = 0.5  # height of an edge over half its length
@@ -147,7 +148,7 @@ def sinks(sinks: pd.DataFrame, masks: Sequence[str], tau: float) -> Figure:
     for row, threshold in zip(rows, [tau, *others], strict=True):
         for axes, mask in zip(row, masks, strict=True):
             chosen = (sinks["mask"] == mask) & np.isclose(sinks["tau"], threshold)
-            rounded = bool(np.isclose(window_size(mask) * threshold, 1))
+            rounded = rounding_decides(mask, threshold)
             _sink_panel(axes, sinks[chosen], mask_look(mask).colour, 0.4 if rounded else 1)
             if rounded:
                 axes.text(1, 1, ROUNDED, transform=axes.transAxes, ha="right", va="top")

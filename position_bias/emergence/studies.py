@@ -4,6 +4,7 @@ Two studies are our addition: a causal mask alone, with residual connections, wh
 `layernorm`. The configuration says which networks of a study are trained.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,15 @@ def network(name: str) -> Network:
         raise ValueError(f"{name!r} is not a network; write MASK/ENCODING, as in causal/rope or window5/none")
     mask, with_reach, reach, encoding = cast(tuple[Any, Any, str | None, Any], named.groups())
     return Network(mask or with_reach, encoding, int(reach or 0))
+
+
+def rounding_decides(mask: str, tau: float) -> bool:
+    """Whether a token that is read uniformly, by a mask such as window5, has a weight that is `tau` but for rounding.
+
+    Whether it counts as a sink, and how much more than uniform attention another network has, says nothing then.
+    """
+    size = mask.removeprefix("window")
+    return size != mask and math.isclose(int(size) * tau, 1)
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,12 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from position_bias.language_models import capture, content, families, kernels, mixing, passes
-from position_bias.language_models.influence import influence
+from position_bias.language_models.influence import influence_and_loss
 from position_bias.language_models.layout import Layout, find_layout, first_of, stream_of, weights_of
 from position_bias.language_models.passes import Floats, Resumption, Tally
 
 MATRICES_UP_TO = 1024  # tokens; beyond, mean attention is kept by distance only
+PREDICTED = 4  # tokens at the end of each prompt, whose loss says whether the model can predict the text
 BACKWARD = "backward"  # the third lambda, beside the estimators of `mixing`
 
 
@@ -35,6 +36,7 @@ class DecoderMeasurement:
 
     mixing: dict[str, Floats]  # estimator -> lambda [N, L]; `backward` where attention and MLP follow one another
     influence: Floats  # [N, n]
+    loss: Floats  # nats a token, of the last PREDICTED tokens of each prompt [N]
     by_distance: Floats  # mean weight that tokens give to the one k before, over prompts, heads and tokens [L, n]
     attention: Floats | None  # mean attention weights, over prompts and heads [L, n, n], for n <= MATRICES_UP_TO
     kernels: dict[str, Floats]  # g [L, H, n]
@@ -89,7 +91,9 @@ class _Record:
 
     def see(self, model: PreTrainedModel, tokens: Tensor) -> None:
         self.hears = True
-        self.tally.keep("influence", influence(model, tokens))
+        found = influence_and_loss(model, tokens, min(PREDICTED, self.n - 1))
+        self.tally.keep("influence", found.influence)
+        self.tally.keep("loss", found.loss)
         self.tally.put_away()
 
     @contextmanager
@@ -178,7 +182,7 @@ class _Record:
         layers, heads = self.layout.layers, self.layout.heads
         estimators = [*mixing.ESTIMATORS, *([BACKWARD] if self.backward else [])]
         kept = {f"lambda ({name})": self.tally.of_prompts(name) for name in estimators}
-        kept["influence"] = self.tally.of_prompts("influence")
+        kept |= {name: self.tally.of_prompts(name) for name in ("influence", "loss")}
         if self.alibi:
             kept |= {name: self.tally.of_prompts(name) for name in ("diagonal", "below")}
         passes.require_finite(kept)
@@ -191,6 +195,7 @@ class _Record:
         return DecoderMeasurement(
             mixing={name: kept[f"lambda ({name})"] for name in estimators},
             influence=kept["influence"],
+            loss=kept["loss"],
             by_distance=(sums / np.arange(self.n, 0, -1)).astype(np.float32),
             attention=attention,
             kernels=self._kernels(prompts),

@@ -22,6 +22,7 @@ class Measured:
 
     mixing: Mapping[str, Array]  # estimator -> lambda [N, L]
     influence: Array  # [N, n]
+    loss: Array  # nats a token, of the last tokens of each prompt [N]
     by_distance: Array  # mean weight that tokens give to the one k before [L, n]
     attention: Array | None  # mean attention [L, n, n], where it was kept
     kernels: Mapping[str, Array]  # name -> g [L, H, n]
@@ -45,7 +46,7 @@ def write(path: str | Path, lengths: Mapping[int, Any], **facts: object) -> None
     """
     tensors: dict[str, NDArray[Any] | None] = {}
     for n, found in lengths.items():
-        for name in ("influence", "by_distance", "attention", "offset", "slopes"):
+        for name in ("influence", "loss", "by_distance", "attention", "offset", "slopes"):
             tensors[f"{n}/{name}"] = getattr(found, name)
         for kind in ("mixing", "kernels"):
             tensors |= {f"{n}/{kind}/{name}": values for name, values in getattr(found, kind).items()}
@@ -67,6 +68,7 @@ def read(path: str | Path) -> tuple[dict[int, Measured], dict[str, Any]]:
         found[n] = Measured(
             mixing=_ordered(under(f"{n}/mixing/"), MIXINGS),
             influence=values[f"{n}/influence"],
+            loss=values[f"{n}/loss"],
             by_distance=values[f"{n}/by_distance"],
             attention=values.get(f"{n}/attention"),
             kernels=_ordered(under(f"{n}/kernels/"), KERNELS),

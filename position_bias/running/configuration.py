@@ -116,7 +116,7 @@ def _number(text: str) -> int | float | str:
 def _describe(error: Fault, schema: Mapping[str, Any], config: Config) -> str:
     key = ".".join(map(str, error.absolute_path))
     if error.validator == "additionalProperties":
-        return _unknown_key(key, error)
+        return _unknown_key(key, error, schema)
     if error.validator == "required":
         missing = next(name for name in error.validator_value if name not in error.instance)
         named = _below_a_name(schema, error.absolute_path)
@@ -174,11 +174,13 @@ def _description(schema: Mapping[str, Any], path: Iterable[str | int]) -> str:
     return description
 
 
-def _unknown_key(key: str, error: Fault) -> str:
-    known = list(error.schema["properties"])
+def _unknown_key(key: str, error: Fault, schema: Mapping[str, Any]) -> str:
+    known = error.schema["properties"]
     unknown = next(name for name in error.instance if name not in known)
     near = get_close_matches(str(unknown), known, n=1)
     remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"
+    if homes := [name for name, part in known.items() if unknown in resolve(part, schema).get("properties", {})]:
+        remedy = f"it stands below {' and '.join(homes)}: {homes[0]}='{{{unknown}: {error.instance[unknown]}}}'"
     if ":" in str(unknown):
         remedy = "write a blank after the colon"
     if other := error.schema.get("elsewhere", {}).get(unknown):

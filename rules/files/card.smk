@@ -6,9 +6,9 @@ CARDS = of_card.cards(config)
 CARD_GB = 1e3  # megabytes
 
 
-def card_names():
-    """A pattern of the names of models and of the figures that show several."""
-    return "|".join(map(re.escape, CARDS)) or "(?!)"
+def any_of(names):
+    """A pattern of names; one that nothing matches where there are none."""
+    return "|".join(map(re.escape, names)) or "(?!)"
 
 
 def card_trained(wildcards):
@@ -73,19 +73,32 @@ def card_title(wildcards):
     return f"{CARD_MODELS[wildcards.card].shown} on {CARD_TEXT.shown}"
 
 
+def card_measured(wildcards):
+    """What was measured of every model that a figure shows."""
+    return [
+        f"results/card/{name}/measured.safetensors" for name in CARDS[wildcards.card]
+    ]
+
+
+def card_shown(wildcards):
+    """What a reader calls the models that a figure shows, by the names of their cards."""
+    return {name: CARD_MODELS[name].shown for name in CARDS[wildcards.card]}
+
+
 def card_models(wildcards):
     """How a figure calls its models."""
     return [CARD_MODELS[name].name for name in CARDS[wildcards.card]]
 
 
 def cards_made(workflow):
-    """Where to look, a line for each figure, once the run of `card` has ended."""
+    """Where to look, a line for each figure, once the run of `card` has ended; the whole path in another directory."""
     if not any(job.rule.name == "card" for job in workflow.dag.jobs):
         return []
+    here = Path() if Path.cwd() == Path(workflow.basedir) else Path.cwd()
     return [
-        f"Read {' and '.join(f'results/card/{name}/card.md' for name in names)}; "
-        f"the figure is figures/card/{card}.png"
-        for card, names in CARDS.items()
+        f"Read {here / 'results/card' / card / 'card.md'}; "
+        f"the figure is {here / 'figures/card' / card}.png"
+        for card in CARDS
     ]
 
 
@@ -117,7 +130,9 @@ def all_cards(_):
         for card in CARDS
         for suffix in ("pdf", "svg", "png")
     ]
-    files = ("layers.csv", "profile.csv", "distances.csv", "card.md")
-    return made + [
-        f"results/card/{name}/{file}" for name in CARD_MODELS for file in files
-    ]
+    files = ("layers.csv", "profile.csv", "distances.csv", "statistics.csv")
+    return (
+        made
+        + [f"results/card/{card}/card.md" for card in CARDS]
+        + [f"results/card/{name}/{file}" for name in CARD_MODELS for file in files]
+    )

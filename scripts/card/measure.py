@@ -5,7 +5,7 @@ import transformers
 
 from position_bias.card import settings, size, texts
 from position_bias.language_models import hub, measured, opening, tokens
-from position_bias.language_models.measure_decoder import measure_decoder
+from position_bias.language_models.measure_decoder import PREDICTED, measure_decoder
 from position_bias.language_models.passes import Resumption
 from position_bias.running import provenance, resumable, runtime
 
@@ -35,12 +35,13 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
     spread = "balanced" if params.gpus > 1 and place.device == "cuda" else place.device
     model = opening.open_decoder(directory, spread, precision)
     for n in prompts:
-        opening.require_known_tokens(prompts[n], model, directory)
-    run = [settings.stamp(settings.files_of_model(directory)), dict(params.items()), spread, transformers.__version__]
+        opening.require_known_tokens(prompts[n].tokens, model, directory)
+    files = settings.stamp(settings.files_of_model(directory))
+    run = [files, dict(params.items()), spread, transformers.__version__, PREDICTED]
     measurements = {
         n: measure_decoder(
             model,
-            prompts[n],
+            prompts[n].tokens,
             at_once[n],
             activation_checkpointing=recomputed,
             resumption=Resumption(place.folder / f"n{n}.safetensors", [*run, n], place.checkpoint_every),
@@ -50,7 +51,9 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
     measured.write(
         snakemake.output[0],
         measurements,
-        model={"type": config.model_type, "parameters": found.parameters, "layers": found.layers, "heads": found.heads},
+        model={"type": config.model_type, **vars(found)},
+        prompts={str(n): of.noted() for n, of in prompts.items()},
+        predicted=PREDICTED,
         before=[tokenizer.id_to_token(token) for token in before],
         asked=list(params.lengths),
         longest=opening.longest(config),

@@ -5,6 +5,7 @@ import pandas as pd
 
 from position_bias.card import page, profiles
 from position_bias.language_models import measured
+from position_bias.rollout import comparison
 from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
@@ -22,6 +23,8 @@ with runtime.job(snakemake.log[0]):
     artifacts.write_table(out.layers, together({n: tables.layers for n, tables in compared.items()}))
     artifacts.write_table(out.profile, together({n: tables.profiles for n, tables in compared.items()}))
     artifacts.write_table(out.distances, together({n: measured.attention_table(found) for n, found in lengths.items()}))
+    statistics = {n: comparison.summary(tables.values, params.level) for n, tables in compared.items()}
+    artifacts.write_table(out.statistics, together(statistics))
     record = json.loads(Path(snakemake.input.model).read_text(encoding="utf-8"))
     text = json.loads(Path(snakemake.input.text).read_text(encoding="utf-8"))
     sources = {"model": page.origin(record), "text": page.origin(text)}

@@ -14,7 +14,7 @@ import torch
 
 from position_bias.language_models import families
 from position_bias.language_models.layout import find_layout
-from position_bias.language_models.measure_decoder import BACKWARD, measure_decoder
+from position_bias.language_models.measure_decoder import BACKWARD, PREDICTED, measure_decoder
 
 N, PROMPTS = decoders.TOKENS, 3
 NORMS_AFTER_SUMS = "opt, norms after sums"
@@ -128,6 +128,14 @@ def test_influence_is_the_gradient_of_the_likeliest_token(case, prompts):
     likeliest = case.model(inputs_embeds=embeddings.clone(), use_cache=False).logits[:, -1].softmax(-1).amax(-1)
     (gradient,) = torch.autograd.grad(likeliest.sum(), embeddings)
     np.testing.assert_allclose(case.measured.influence, gradient.norm(dim=-1).numpy(), rtol=1e-4, atol=1e-7)
+
+
+def test_the_loss_is_that_of_the_last_tokens_given_those_before_them(case, prompts):
+    with torch.no_grad():
+        said = case.model(torch.from_numpy(prompts), use_cache=False).logits.double().log_softmax(-1).numpy()
+    rows, last = np.arange(len(prompts))[:, None], np.arange(N - PREDICTED, N)
+    expected = -said[rows, last - 1, prompts[:, last]].mean(-1)
+    np.testing.assert_allclose(case.measured.loss, expected, rtol=1e-4)
 
 
 def gradients_at_blocks(case, prompts, cut=None):

@@ -75,6 +75,16 @@ def test_a_second_configfile_ends_the_command(called):
 
 
 @pytest.mark.parametrize(
+    "typed", [["--config", "model=./a", "--config", "text=./b"], ["-C", "seed=1", "--config", "seed=2"]]
+)
+def test_a_second_config_ends_the_command(called, typed):
+    called()
+    with pytest.raises(SystemExit, match="--config stands twice, and the last one alone would count; put everything"):
+        cli.parse_args(["card", *typed])
+    cli.parse_args(["card", "--config", "model=./a", "text=./b", "--set-resources", "card_measure:gpu=1"])
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("card:\n  lengths: [64\n", "line 3, is no YAML (expected ',' or ']', but got"),

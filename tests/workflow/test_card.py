@@ -184,10 +184,11 @@ def test_there_is_a_figure_of_each_model_and_one_of_all(cards, name):
 
 
 def test_the_run_ends_with_where_to_look(cards):
-    pages = {name: f"results/card/{name}{ON}/card.md" for name in ("llama", "gpt2", "bloom")}
-    every = pages | {"llama-beside-gpt2-beside-bloom": " and ".join(pages.values())}
+    every = ("llama", "gpt2", "bloom", "llama-beside-gpt2-beside-bloom")
     said = [line for line in (cards.root / "printed.txt").read_text().splitlines() if line.startswith("Read ")]
-    assert said == [f"Read {page}; the figure is figures/card/{name}{ON}.png" for name, page in every.items()]
+    assert said == [
+        f"Read results/card/{name}{ON}/card.md; the figure is figures/card/{name}{ON}.png" for name in every
+    ]
 
 
 def test_lambda_of_a_converted_llama_is_that_of_a_forward_pass_in_numpy(cards, weights, prose, own_tokenizer):
@@ -196,7 +197,7 @@ def test_lambda_of_a_converted_llama_is_that_of_a_forward_pass_in_numpy(cards, w
     )  # its tokenizer begins with 0
     of = table(cards, "llama", "layers")
     for n in LENGTHS:
-        expected = np.mean([lambda_of(weights, prompt) for prompt in prompts[n]], axis=0)
+        expected = np.mean([lambda_of(weights, prompt) for prompt in prompts[n].tokens], axis=0)
         rows = of[(of["n"] == n) & (of["estimator"] == "frobenius")]
         np.testing.assert_allclose(rows["value"], expected, rtol=1e-5)
         assert (rows["low"] < rows["value"]).all()
@@ -220,7 +221,7 @@ def test_tables_have_every_rollout_that_applies_at_every_length_that_fits(cards,
     distances = table(cards, name, "distances")
     assert len(distances) == LAYERS * (12 + longest)
     assert distances["value"].between(0, 1).all()
-    for which in ("layers", "profile", "distances"):
+    for which in ("layers", "profile", "distances", "statistics"):
         assert set(table(cards, name, which)["prompts"]) == {PROMPTS}
 
 
@@ -234,16 +235,45 @@ def test_the_page_says_three_sentences_and_what_made_them(cards, written):
         assert "Attention's share of the residual stream, lambda, is " in page
         assert "times the influence of an average token in the middle half of the prompt" in page
         assert re.search(r"^(Of the rollouts, |The rollouts are equally close )", page, re.MULTILINE)
-        assert "\n- In prompts of 12 tokens (10 prompts): lambda " in page
+        assert "\n| 12 | 10 | " in page
         assert f"| model | {source(written, name)}{f' at {COMMIT}' if name == 'gpt2' else ''} |" in page
         assert "20 documents, sha256 " in page
     assert "the first token (`<|endoftext|>`, which the tokenizer adds) has " in pages["llama"]
     assert "each prompt begins with `<\\|endoftext\\|>`, as the tokenizer puts it" in pages["llama"]
     assert "the first token (the first of a window of the text) has " in pages["bloom"]
-    assert (
-        "| lengths | 12 tokens, 10 prompts; 16 tokens, 10 prompts; not 24, since the model takes 16 |" in pages["gpt2"]
+    assert re.search(
+        r"^\| lengths \| 10 prompts of 12 tokens of \d+ documents; 10 prompts of 16 tokens of \d+ documents; "
+        r"not 24, since the model takes 16 \|$",
+        pages["gpt2"],
+        re.MULTILINE,
     )
-    assert "Do rotary positions alone explain how logits change with distance? In the median of 12" in pages["llama"]
+    assert (
+        "Do rotary positions alone explain how the mean logit changes with distance? In the median of 12"
+        in pages["llama"]
+    )
+
+
+def test_several_models_have_a_page_of_their_own_with_quotients_where_the_prompts_are_the_same(cards, written):
+    folder = cards.root / f"results/card/llama-beside-gpt2-beside-bloom{ON}"
+    page = (folder / "card.md").read_text()
+    assert page.startswith(f"# llama beside {ON_THE_HUB} beside bloom, on texts.jsonl\n")
+    ratios = pd.read_csv(folder / "ratios.csv")
+    of_model = ratios[ratios["quantity"] == "first / middle"].set_index(["model", "n"])
+    gpt2, bloom = f"gpt2{ON}", f"bloom{ON}"
+    assert set(of_model.index) == {
+        *((f"llama{ON}", n) for n in LENGTHS),
+        (gpt2, 12),
+        (gpt2, 16),
+        *((bloom, n) for n in LENGTHS),
+    }
+    statistics = table(cards, "bloom", "statistics")
+    for n in LENGTHS:
+        rows = statistics[(statistics["variant"] == "influence") & (statistics["n"] == n)].set_index("statistic")
+        for bound in ("value", "low", "high"):
+            assert rows.loc["first / middle", bound] == pytest.approx(of_model.loc[(bloom, n), bound])
+    assert not of_model.loc[(bloom, 12), "paired"]  # the tokenizer of llama puts a token first
+    assert of_model.loc[(bloom, 12), "quotient value"] > 0
+    assert np.isnan(of_model.loc[(gpt2, 16), "quotient value"])  # llama was not measured at 16
 
 
 def test_what_was_measured_and_where_it_comes_from_is_kept(cards, written):
@@ -278,11 +308,18 @@ def test_nothing_is_made_twice_but_what_was_overwritten(cards, written, tmp_path
     assert cards.planned(f"card --config {arguments(written, 'bloom')}") == {}
     (written / "bloom/NOTES.md").write_text("of the reader's own")
     assert cards.planned(everything) == {}
-    anew = {"card_measure": 1, "card_tables": 1}
+    anew = {"card_measure": 1, "card_tables": 1, "card_beside": 1}
     drawn = {"card": 1, "card_draw": 2}  # by itself and beside the others
     for file, expected in {
         "llama/model.safetensors": {"card_model": 1, **anew, **drawn},
-        "texts.jsonl": {"card_text": 1, "card_measure": 3, "card_tables": 3, "card": 1, "card_draw": 4},
+        "texts.jsonl": {
+            "card_text": 1,
+            "card_measure": 3,
+            "card_tables": 3,
+            "card_beside": 1,
+            "card": 1,
+            "card_draw": 4,
+        },
     }.items():
         status = (written / file).stat()
         os.utime(written / file, ns=(1, 1))

@@ -80,7 +80,14 @@ def test_a_row_shows_lambda_influence_and_attention(variants):
     assert influence.get_title() == f"mine: 7 prompts of {N} tokens"
     assert figure.get_label() == figure.legends[0].get_title().get_text() == "Position card of mine, on texts.jsonl"
     assert influence.get_yscale() == "log"
-    assert len(influence.collections) == 1 + len(variants)
+    *_, mean = influence.collections
+    assert len(influence.collections) == 2 + len(variants)
+    of = of.profiles[of.profiles["variant"] == "influence"]["value"].to_numpy()
+    middle = of[N // 4 : N - N // 4].mean()
+    np.testing.assert_allclose(mean.get_segments(), [[[N // 4, middle], [N - N // 4 - 1, middle]]])
+    assert [text.get_text() for text in influence.texts] == [
+        f"{figures.TIMES}{of[place] / middle:.3g}" for place in (0, N - 1)
+    ]
     assert [axes.get_xlabel() for axes in figure.axes] == ["layer", "token position", "distance (tokens)"]
     assert legends(figure) == [
         [look.name for look in LAMBDAS.values()],

@@ -1,6 +1,7 @@
 """The page of a card: what it says follows from what was measured."""
 
 import re
+from itertools import combinations
 
 import decoders  # docs/decoders.py: small models of many architectures
 import numpy as np
@@ -10,12 +11,14 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from position_bias.card import page, profiles, settings
+from position_bias.card import definitions, page, profiles, sentences, settings
 from position_bias.language_models.measured import Measured
 
 LAYERS, HEADS, PROMPTS, LEVEL = 2, 2, 6, 0.9
 FACTS = {
-    "model": {"type": "llama", "parameters": 1234567, "layers": LAYERS, "heads": HEADS},
+    "model": {"type": "llama", "parameters": 1234567, "layers": LAYERS, "heads": HEADS, "vocabulary": 1000},
+    "prompts": {"8": {"documents": 1, "sha256": "ab"}, "12": {"documents": 5, "sha256": "cd"}},
+    "predicted": 4,
     "before": ["<s>"],
     "asked": [8, 12, 64],
     "longest": 16,
@@ -34,6 +37,7 @@ def measured(n, *, rotary=True, windows=(None, 4)):
     return Measured(
         mixing={name: rng.uniform(0, 1, (PROMPTS, LAYERS)) for name in ("frobenius", "token", "backward")},
         influence=rng.uniform(0.1, 1, (PROMPTS, n)),
+        loss=rng.uniform(3, 6, PROMPTS),
         by_distance=rng.uniform(0, 1, (LAYERS, n)),
         attention=None,
         kernels=kernels,
@@ -62,17 +66,26 @@ def mine():
 def test_the_caption_has_the_prompts_and_the_kind_of_interval(mine):
     assert mine[0].startswith("# The position card of mine on it\n")
     assert "(../../../figures/card/mine-on-it.png)" in mine[0]
-    assert f"*From {PROMPTS} prompts of 12 tokens. " in mine[0]
+    assert f"*From {PROMPTS} prompts of 12 tokens of 5 documents. Left: " in mine[0]
     assert "Uniform attention, which gives all earlier tokens the same weight, also falls with distance" in mine[0]
     assert "Bands are 90 % bootstrap intervals over prompts of this text.*" in mine[0]
 
 
-def test_every_measured_length_but_the_longest_has_a_line(mine):
-    lines = [line for line in mine[0].splitlines() if line.startswith("- In prompts of ")]
-    (line,) = lines
-    assert line.startswith(f"- In prompts of 8 tokens ({PROMPTS} prompts): lambda 0.")
-    assert " times that of an average one in the middle half; closest: " in line
-    assert "- In prompts of " not in written({12: measured(12)})[0]
+def test_every_length_has_a_row_with_the_numbers_of_the_sentences(mine):
+    text, _ = mine
+    for n, documents in ((8, "1"), (12, "5")):
+        prompts, of, loss, mean, begin, end, closest = row(text, str(n))
+        found = measured(n)
+        assert (prompts, of) == (str(PROMPTS), documents)
+        assert loss.startswith(f"{found.loss.mean():.3g} [")
+        assert mean == f"{found.mixing['frobenius'].mean():.3g}"
+        total = found.influence.sum(0)
+        assert begin.startswith(f"{total[0] / total[n // 4 : n - n // 4].mean():.3g} [")
+        assert end.startswith(f"{total[-1] / total[n // 4 : n - n // 4].mean():.3g} [")
+        assert re.fullmatch(r"rollout .* \(W = [\d.]+\)", closest)
+        if n == 12:
+            assert f"the first token (`<s>`, which the tokenizer adds) has {begin} times the influence" in text
+    assert "the same probability, its loss is ln 1,000 = 6.91 nats a token. " in text
 
 
 def test_what_the_page_speaks_of_is_defined_and_nothing_else(mine):
@@ -86,38 +99,51 @@ def test_what_the_page_speaks_of_is_defined_and_nothing_else(mine):
         assert said in text
     kinds = re.findall(r"^  - \*([^*]*)\*", text, re.MULTILINE)
     assert kinds == ["without content", "logit by distance", "mean query and key", "baselines"]
-    assert set(page.KINDS) | {"last", "half"} == set(page.sentences.NAMES)
+    assert set(definitions.KINDS) | {"last", "half"} == set(sentences.NAMES)
 
 
-def test_distances_have_a_row_a_rollout_and_a_column_a_lambda(mine):
+def test_rollouts_have_a_row_each_with_their_ends_and_a_distance_a_lambda(mine):
     text, values = mine
     for variant, said in (
         ("content-free", "the rollout without content"),
         ("mean-query-key", "the rollout of the mean query"),
     ):
         cells = row(text, next(line[2:].split(" |")[0] for line in text.splitlines() if line.startswith(f"| {said}")))
-        for cell, estimator in zip(cells, ("frobenius", "token", "backward"), strict=True):
+        columns = [("frobenius", name) for name in ("wasserstein", "first / middle", "last / middle")]
+        columns += [("token", "wasserstein"), ("backward", "wasserstein")]
+        for cell, (estimator, statistic) in zip(cells, columns, strict=True):
             at = values[
                 (values["variant"] == variant) & (values["estimator"] == estimator) & (values["replicate"] == -1)
             ]
-            expected = at.loc[at["statistic"] == "wasserstein", "value"].item()
+            expected = at.loc[at["statistic"] == statistic, "value"].item()
             assert float(cell.split(" [")[0]) == pytest.approx(expected, rel=0.01)
-    assert row(text, "baseline: the same influence of every token")[1:] == ["", ""]
-    assert "| lambda, whole prompt | lambda, mean over tokens | lambda from gradients (for comparison) |" in text
+    uniform = row(text, "baseline: the same influence of every token")
+    assert uniform[1:] == ["1 [1, 1]", "1 [1, 1]", "", ""]
+    assert row(text, "baseline: all influence on the last token")[1:] == ["", "", "", ""]  # its middle half has none
+    assert row(text, "measured influence") == ["", *row(text, "12")[4:6], "", ""]
+    header = (
+        "| W, lambda, whole prompt | first / middle | last / middle | W, lambda, mean over tokens | W, lambda from "
+    )
+    assert header in text
     assert "\nThe last column takes lambda from the gradient that it is compared with, so it predicts nothing." in text
     assert "differences of up to 0.005, half of the last digit that Herasimchyk et al. print, count as none." in text
     assert "Do not read small differences between rollouts as a ranking" in text
 
 
 def test_a_kernel_that_differs_by_a_constant_is_predicted_whole(mine):
-    assert "Do rotary positions alone explain how logits change with distance? In the median of 4 heads" in mine[0]
-    assert "they explain 100 % of it, by turning the mean query and the mean key (R^2; quartiles 100 %" in mine[0]
+    assert (
+        "Do rotary positions alone explain how the mean logit changes with distance? In the median of 4 heads"
+        in mine[0]
+    )
+    said = "they explain 100 % of its variance over distances, by turning the mean query and the mean key (R^2 = 1;"
+    assert said in mine[0]
 
 
 def test_a_kernel_that_is_not_predicted_explains_nothing():
     found = measured(12)
     found.kernels["rotary"][:] *= -3
-    assert "they explain nothing of it, by turning the mean query and the mean key (R^2 = -" in written({12: found})[0]
+    text, _ = written({12: found})
+    assert "they explain nothing of its variance over distances, by turning the mean query and the mean key" in text
 
 
 def test_without_rotation_nothing_is_said_of_it():
@@ -126,11 +152,12 @@ def test_without_rotation_nothing_is_said_of_it():
 
 def test_what_was_left_out_is_said_with_the_reason(mine):
     assert row(mine[0], "lengths") == [
-        "8 tokens, 6 prompts; 12 tokens, 6 prompts; not 64, since the model takes 16, of which the text has too few",
+        "6 prompts of 8 tokens of 1 document; 6 prompts of 12 tokens of 5 documents; "
+        "not 64, since the model takes 16, of which the text has too few",
     ]
     few = written({8: measured(8)}, longest=None)[0]
     assert row(few, "lengths") == [
-        "8 tokens, 6 prompts; not 12, since the text has too few prompts of it; "
+        "6 prompts of 8 tokens of 1 document; not 12, since the text has too few prompts of it; "
         "not 64, since the text has too few prompts of it"
     ]
 
@@ -151,7 +178,7 @@ def test_tokens_stand_as_they_are_in_texts_and_tables():
     assert "| special tokens | each prompt begins with `<\\|a\\|>` `` ` ``, as the tokenizer puts it |" in text
 
 
-def test_the_recipe_writes_an_untrained_copy_that_a_card_can_be_made_of(mine, tmp_path, monkeypatch):
+def test_the_recipe_writes_untrained_copies_that_cards_can_be_made_of(mine, tmp_path, monkeypatch):
     directory = tmp_path / "my-model"
     decoders.small("llama").save_pretrained(directory)
     words = Tokenizer(models.WordLevel({"a": 0, "?": 1}, unk_token="?"))
@@ -159,11 +186,14 @@ def test_the_recipe_writes_an_untrained_copy_that_a_card_can_be_made_of(mine, tm
     (recipe,) = re.findall(r"^```python\n(.*?)^```$", mine[0], re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
     exec(recipe, {})
-    copy = tmp_path / "my-model-untrained"
-    assert list(settings.faults_of_directory(copy)) == []
-    trained, fresh = (load_file(folder / "model.safetensors") for folder in (directory, copy))
-    assert {key: value.shape for key, value in trained.items()} == {key: value.shape for key, value in fresh.items()}
-    assert not torch.equal(trained["model.embed_tokens.weight"], fresh["model.embed_tokens.weight"])
+    (command,) = re.findall(r"^snakemake card --config model=(.*)$", mine[0], re.MULTILINE)
+    folders = [tmp_path / name for name in command.split(",")]
+    assert folders[0] == directory
+    assert all(list(settings.faults_of_directory(folder)) == [] for folder in folders)
+    every = [load_file(folder / "model.safetensors") for folder in folders]
+    assert len({str({key: value.shape for key, value in of.items()}) for of in every}) == 1
+    for one, other in combinations(every, 2):
+        assert not torch.equal(one["model.embed_tokens.weight"], other["model.embed_tokens.weight"])
 
 
 def test_the_origin_names_commit_and_text():

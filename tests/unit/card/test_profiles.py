@@ -1,5 +1,7 @@
 """The rollouts of a card: against dense matrices, and against the variants of models with ALiBi."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,6 +26,7 @@ def measured(rng, *, alibi):
     common = {
         "mixing": {name: rng.uniform(0, 1, (PROMPTS, LAYERS)) for name in ESTIMATORS},
         "influence": rng.uniform(0.1, 1, (PROMPTS, N)),
+        "loss": rng.uniform(3, 6, PROMPTS),
         "by_distance": rng.uniform(0, 1, (LAYERS, N)),
         "attention": causal(rng.normal(0, 1, (LAYERS, N, N))),
     }
@@ -116,7 +119,7 @@ def test_long_prompts_are_rolled_out_without_matrices_to_the_same_rows(alibi, mo
 
 
 def test_what_was_not_measured_is_left_out(without, with_alibi):
-    bare = Measured(without.mixing, without.influence, without.by_distance, None, {}, WINDOWS, None, None)
+    bare = replace(without, attention=None, kernels={})
     assert list(profiles.rollouts(bare)) == ["content-free"]
     assert list(profiles.rollouts(with_alibi)) == ["b", "mean-attention"]
 
@@ -147,7 +150,8 @@ def test_a_rollout_through_the_true_attention_is_the_closest():
     """One layer, all of it attention, whose last row is the influence: W is 0."""
     attention = causal(np.random.default_rng(0).normal(0, 1, (1, N, N)))
     influence = np.tile(attention[0, -1], (2, 1))
-    exact = Measured({"frobenius": np.ones((2, 1))}, influence, attention[:, -1], attention, {}, (None,), None, None)
+    lambdas = {"frobenius": np.ones((2, 1))}
+    exact = Measured(lambdas, influence, np.ones(2), attention[:, -1], attention, {}, (None,), None, None)
     _, _, values = profiles.compare(exact, 5, 0.9, 0)
     distance = values[(values["statistic"] == "wasserstein") & (values["variant"] == "mean-attention")]["value"]
     np.testing.assert_allclose(distance, 0, atol=1e-15)

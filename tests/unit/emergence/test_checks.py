@@ -452,16 +452,22 @@ def test_one_prefix_token_that_is_no_sink_fails_its_mask_and_no_other():
 
 
 @pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
-def test_the_widest_window_is_compared_with_the_narrowest_and_beyond_uniform_attention(vocabulary):
+def test_the_widest_window_is_compared_with_the_narrowest_that_rounding_leaves_and_beyond_uniform_attention(vocabulary):
+    """Weights of a window of 5 equal the threshold, .2: whether they exceed it, rounding decides."""
     world = sinks_of()
-    for mask, of_null in (("window5", 0.3), ("window13", 0.35)):
+    for mask, of_null in (("window9", 0.3), ("window13", 0.35)):
         world[vocabulary, "window", mask, "uniform", 0][0] = of_null
     found = judged(sinks=world)
     wide, narrow = (
         {seed: world[vocabulary, "window", mask, "trained", seed][0] for seed in range(5)}
-        for mask in ("window13", "window5")
+        for mask in ("window13", "window9")
     )
-    rows = found[found["quantity"].str.contains(f"sink metric .* window13 - window5; {vocabulary}")]
+    rows = found[found["quantity"].str.contains(f"sink metric .* window13 - window9; {vocabulary}")]
+    assert not found["quantity"].str.contains("of the first token, window.* - window5; ").any()
+    of_null = found[found["quantity"].str.contains(f"uniform attention, sink metric; {vocabulary}, window")]
+    claims = of_null.set_index(of_null["quantity"].str.extract(r"(window\d+)", expand=False))["claim"].fillna("")
+    assert claims["window5"] == ""
+    assert claims["window9"] == claims["window13"] == ("emergence-sinks-null" if vocabulary == "gaussian" else "")
     plain, beyond = (find(rows[rows["quantity"].str.contains("beyond") == is_null], "") for is_null in (False, True))
     assert_paired(plain, wide, narrow)
     assert_paired(beyond, {seed: value - 0.35 for seed, value in wide.items()}, {s: v - 0.3 for s, v in narrow.items()})

@@ -257,3 +257,19 @@ def test_a_text_is_refused_or_is_the_very_name_of_a_network(text):
         assert named(network) == text
         assert (network.reach > 0) == (network.mask in ("window", "prefix"))
         assert network.encoding in ENCODINGS
+
+
+@pytest.mark.parametrize(
+    ("mask", "tau", "expected"),
+    [
+        ("window5", 0.2, True),
+        ("window5", 0.4, False),
+        ("window9", 0.2, False),
+        ("window10", 0.1, True),
+        ("causal", 0.2, False),
+        ("prefix5", 0.2, False),
+        ("none", 1.0, False),
+    ],
+)
+def test_rounding_decides_where_a_full_window_has_the_weight_of_the_threshold(mask, tau, expected):
+    assert studies.rounding_decides(mask, tau) is expected

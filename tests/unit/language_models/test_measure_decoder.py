@@ -56,7 +56,7 @@ def bits(measurement):
 def test_batches_do_not_change_what_is_measured(name, prompts):
     model = decoders.small(name)
     one, all_at_once = (measure_decoder(model, prompts, tokens) for tokens in (1, PROMPTS * N))
-    for quantity in ("influence", "by_distance", "attention"):
+    for quantity in ("influence", "loss", "by_distance", "attention"):
         np.testing.assert_allclose(getattr(one, quantity), getattr(all_at_once, quantity), rtol=1e-4, atol=1e-6)
     for quantity in ("mixing", "kernels"):
         for key, values in getattr(one, quantity).items():
@@ -69,7 +69,7 @@ def test_blocks_that_are_computed_again_are_heard_once(name, prompts):
     expected = measure_decoder(model, prompts, BATCH)
     found = measure_decoder(model, prompts, BATCH, activation_checkpointing=True)
     assert bits(found).keys() == bits(expected).keys()
-    for quantity in ("influence", "by_distance"):
+    for quantity in ("influence", "loss", "by_distance"):
         np.testing.assert_allclose(getattr(found, quantity), getattr(expected, quantity), rtol=1e-5)
     for key, values in expected.mixing.items():
         np.testing.assert_allclose(found.mixing[key], values, rtol=1e-5)
@@ -81,16 +81,16 @@ def test_blocks_that_are_computed_again_are_heard_once(name, prompts):
 def test_an_interrupted_measurement_ends_with_the_same_bits(name, prompts, tmp_path, monkeypatch):
     model, kept = decoders.small(name), Resumption(tmp_path / "n12.safetensors", ["a run"], every=2)
     expected = bits(measure_decoder(model, prompts, BATCH))
-    real, passes = measuring.influence, []
+    real, passes = measuring.influence_and_loss, []
 
-    def influence(model, tokens):
+    def influence_and_loss(model, tokens, latest):
         passes.append(1)
-        found = real(model, tokens)
+        found = real(model, tokens, latest)
         if len(passes) == 3:
             raise Interruption
         return found
 
-    monkeypatch.setattr(measuring, "influence", influence)
+    monkeypatch.setattr(measuring, "influence_and_loss", influence_and_loss)
     with pytest.raises(Interruption):
         measure_decoder(model, prompts, BATCH, resumption=kept)
     assert bits(measure_decoder(decoders.small(name), prompts, BATCH, resumption=kept)) == expected
@@ -130,7 +130,7 @@ def test_a_gpu_that_is_too_small_is_one_line(prompts, monkeypatch):
     def exhausted(*_):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(measuring, "influence", exhausted)
+    monkeypatch.setattr(measuring, "influence_and_loss", exhausted)
     with pytest.raises(InputError, match=r"^out of GPU memory on batch 1, 2 x 12 tokens; lower [^\n]*$"):
         measure_decoder(decoders.small("llama"), prompts, BATCH)
 

@@ -16,6 +16,7 @@ def of(n, *, alibi):
     return Measured(
         mixing={name: rng.uniform(0, 1, (5, 3)) for name in ("frobenius", "token", "backward")},
         influence=rng.uniform(0, 1, (5, n)),
+        loss=rng.uniform(0, 9, 5),
         by_distance=rng.uniform(0, 1, (3, n)),
         attention=rng.uniform(0, 1, (3, n, n)) if n < 20 else None,
         kernels=kernels,

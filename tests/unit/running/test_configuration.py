@@ -111,6 +111,7 @@ def test_the_schema_and_the_studies_know_the_same_networks():
         ("sed", 0, "sed = 0 is not a key of the configuration; did you mean 'seed'?"),
         ("card/gpus:2", None, "card.gpus:2 = None is not a key of the configuration; write a blank after the colon"),
         ("training/stepz", 9, "training.stepz = 9 is not a key of the configuration; did you mean 'steps'?"),
+        ("prompts", 16, "prompts = 16 is not a key of the configuration; it stands below card: card='{prompts: 16}'"),
         ("banana", 1, "banana = 1 is not a key of the configuration; use one of model, text, card, scale"),
         ("seed", "seven", "seed = 'seven' is of the wrong type; give a whole number (seed of sampled prompts"),
         ("seed", -1, "seed = -1 is too small; give at least 0"),

@@ -1,0 +1,137 @@
+"""Several models side by side: how much the first and the last token weigh in each, and the quotients of two models.
+
+Models that were measured on the same prompts are compared on the same drawn prompts, replicate by replicate, so that
+what a prompt does to both cancels. Others are resampled independently.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from position_bias import statistics
+from position_bias.card.page import ENDS, PERCENT, caption, table
+from position_bias.card.sentences import Interval, listed
+from position_bias.language_models.measured import Array, Measured
+from position_bias.rollout import comparison
+from position_bias.running.runtime import seed
+
+QUANTITIES = ("loss", *ENDS)
+
+
+class Model(NamedTuple):
+    """What was measured of one of the models, by length, and the facts that the measurement noted."""
+
+    measured: Mapping[int, Measured]
+    facts: Mapping[str, Any]
+
+
+def ratios(models: Mapping[str, Model], replicates: int, level: float, chosen_by: int) -> pd.DataFrame:
+    """Each quantity of each model at each length: value, low, high, and the same of the first model divided by this.
+
+    Columns: model, n, prompts, quantity, value, low, high, quotient, quotient low, quotient high, paired. Quotients of
+    the first model by itself are missing, and so are those of losses and of lengths that one of the two lacks. `paired`
+    says whether both were measured on the same prompts.
+    """
+    (first, of_first), *_ = models.items()
+    rows = []
+    for name, model in models.items():
+        for n, found in model.measured.items():
+            alike = n in of_first.measured and _prompts(model, n) == _prompts(of_first, n)
+            values = _quantities(found, replicates, chosen_by)  # the intervals of its own card
+            quotients = {}
+            if name != first and n in of_first.measured:
+                above = _quantities(of_first.measured[n], replicates, chosen_by)
+                below = values if alike else _quantities(found, replicates, seed(chosen_by, "beside", name, n))
+                quotients = {end: above[end] / below[end] for end in ENDS}
+            for quantity in QUANTITIES:
+                row = {"model": name, "n": n, "prompts": found.prompts, "quantity": quantity, "paired": alike}
+                row |= _bounds(values[quantity], level, "")
+                if quantity in quotients:
+                    row |= _bounds(quotients[quantity], level, "quotient ")
+                rows.append(row)
+    columns = ["model", "n", "prompts", "quantity", "value", "low", "high"]
+    of_quotients = ["quotient value", "quotient low", "quotient high"]
+    return pd.DataFrame(rows).reindex(columns=[*columns, *of_quotients, "paired"])
+
+
+def page(card: str, titles: Mapping[str, str], text: str, found: pd.DataFrame, level: float) -> str:
+    """The page of a figure of several models on a text: figure, ratios, quotients, and where the card of each is.
+
+    `card` names the figure, `titles` are what the models are called by the names of their cards, and `found` are
+    `ratios` with those names in the column `model`.
+    """
+    first, *_ = titles.values()
+    every = " beside ".join(titles.values())
+    lines = [
+        f"# {every}, on {text}",
+        "",
+        f"![Lambda, influence and attention of {every}](../../../figures/card/{card}.png)",
+        "",
+        f"*A row a model. {caption(level)}*",
+        "",
+        f"## Is the bias of {first} stronger?",
+        "",
+        "*First / middle* and *last / middle*: influence of the first and of the last token, over that of an average "
+        "token in the middle half of the prompt. The columns behind them divide that ratio of "
+        f"{first} by the one in the row. A quotient above 1 says that the token weighs more in {first}, below 1 that "
+        f"it weighs less; if its interval holds 1, these prompts cannot tell. Brackets are {PERCENT * level:g} % "
+        "bootstrap intervals over prompts. Both models are resampled on the same drawn prompts where they were "
+        "measured on the same ones, so a quotient can differ from 1 although the intervals of the ratios overlap. "
+        "*Loss*: cross entropy of the last tokens of each prompt, in nats a token.",
+        "",
+        table(
+            ("tokens", "model", "prompts", "loss", ENDS[0], f"{first} / this", ENDS[1], f"{first} / this"),
+            _rows(found, titles),
+        ),
+        "",
+        *_unpaired(found, titles),
+        "## The card of each model",
+        "",
+        *(f"- [{title}](../{name}/card.md)" for name, title in titles.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(found: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[list[str]]:
+    for n in sorted(found["n"].unique()):
+        for name, title in titles.items():
+            rows = found[(found["n"] == n) & (found["model"] == name)].set_index("quantity")
+            if len(rows):
+                loss, begin, end = (rows.loc[quantity] for quantity in QUANTITIES)
+                ends = [cell for row in (begin, end) for cell in (_shown(row), _shown(row, "quotient "))]
+                yield [str(n), title, str(loss["prompts"]), _shown(loss), *ends]
+
+
+def _shown(row: pd.Series, prefix: str = "") -> str:
+    value, low, high = (float(row[f"{prefix}{bound}"]) for bound in ("value", "low", "high"))
+    return "" if np.isnan(value) else str(Interval(value, low, high))
+
+
+def _unpaired(found: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[str]:
+    apart = found[~found["paired"] & found["quotient value"].notna()]
+    if len(apart):
+        names = [titles[name] for name in apart["model"].unique()]
+        first, *_ = titles.values()
+        yield (
+            f"{listed([first, *names])} were not measured on the same prompts, as when their tokenizers differ; the "
+            "prompts of their quotients are drawn independently."
+        )
+        yield ""
+
+
+def _quantities(found: Measured, replicates: int, drawn_by: int) -> dict[str, Array]:
+    """Every quantity for all prompts, then for each bootstrap replicate, [1 + replicates]."""
+    weights = np.concatenate(list(comparison.prompt_weights(found.prompts, replicates, drawn_by).values()))
+    influence = weights @ found.influence
+    return {"loss": weights @ found.loss, **{end: comparison.SHAPE[end](influence) for end in ENDS}}
+
+
+def _bounds(values: Array, level: float, prefix: str) -> dict[str, float]:
+    low, high = statistics.percentile_interval(values[1:], level)
+    return {f"{prefix}value": float(values[0]), f"{prefix}low": float(low), f"{prefix}high": float(high)}
+
+
+def _prompts(model: Model, n: int) -> str:
+    return str(model.facts["prompts"][str(n)]["sha256"])
