@@ -24,7 +24,7 @@ from PIL import Image
 from workflow import Job, Rule
 
 from position_bias.running.runtime import InputError, whole_file
-from position_bias.verdicts.claim import shows
+from position_bias.verdicts.claim import SCALES, shows
 from position_bias.verdicts.scorecard import UNTESTABLE, as_stated, compared, tally
 
 ROOT = Path(__file__).parents[1]
@@ -54,8 +54,9 @@ paper is known here from a review page: *reply*, *referee report* and *what sett
 COMPARISONS = """Every comparison that decides a claim in the default run, written by `make keep`. *Measured* has
 the interval of the comparison alone. *Judged by* is the interval that decides, which is wider where several
 comparisons speak of one claim (Bonferroni); the verdict is under this one. A claim holds where all its comparisons
-hold, fails where one of them does, and is not separable otherwise. [The report](../deviations.md) explains the
-margin and the scales."""
+hold, fails where one of them does, and is not separable otherwise. An *overruled* comparison was also made after longer
+training, in the row that decides; it would have the verdict in brackets by itself. [The report](../deviations.md)
+explains the margin and the scales."""
 
 
 def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rule], scores: pd.DataFrame) -> str:
@@ -72,7 +73,8 @@ def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rul
             raise InputError(f"{image} is not there; build it first: snakemake {figure}")
         lines += ["", f"## {_heading(name)}", "", f"![{_title(image)}]({paper}/{name}.png)", ""]
         lines += [_caption(rules[job.rule], job, config), ""]
-        lines += _claims(scores[[shows(shown, figure) for shown in scores["shown"]]])
+        long = any("evidence/" in path for path in job.input)
+        lines += _claims(scores[[shows(shown, figure) for shown in scores["shown"]]], long)
         lines += ["", f"Build it: `snakemake {figure}` ({_minutes(figure, maker, results)})"]
     return "\n".join(lines) + "\n"
 
@@ -120,8 +122,11 @@ def _caption(rule: Rule, made: Job, config: Mapping[str, object]) -> str:
     return " ".join(text.replace("``", "`").split())
 
 
-def _claims(scores: pd.DataFrame) -> Iterator[str]:
-    """A line for each claim: what it says, what the paper prints, and what this run found."""
+def _claims(scores: pd.DataFrame, long: bool) -> Iterator[str]:
+    """A line for each claim: what it says, what the paper prints, and what this run found.
+
+    `long` tells whether the figure shows the long runs, whose numbers decide wherever there are any.
+    """
     if not len(scores):
         yield "No claim of the scorecard points to this figure."
     for statement, row in zip(as_stated(scores), scores.to_dict("records"), strict=True):
@@ -131,7 +136,8 @@ def _claims(scores: pd.DataFrame) -> Iterator[str]:
         printed = f" The paper prints {row['published']}." if isinstance(row["published"], str) else ""
         smaller = "" if row["settled"] or row["verdict"] == UNTESTABLE else ", at a smaller scale"
         number = f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
-        found = f" ({row['quantity']}: {number})" if row["verdict"] != UNTESTABLE else ""
+        longer = "" if long or row["scale"] in SCALES[:2] else ", after longer training than this figure shows"
+        found = f" ({row['quantity']}: {number}{longer})" if row["verdict"] != UNTESTABLE else ""
         link = f"[why](../deviations.md#{row['claim']})"
         yield f"{said}{printed} Here: **{row['verdict']}**{smaller}{found}, {link}."
 

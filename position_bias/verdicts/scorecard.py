@@ -52,7 +52,9 @@ SCORECARD_COLUMNS = (
 COMPARISON_COLUMNS = (
     *("claim", "paper", "item", "quantity", *PREDICTION, "measured", "low", "high"),
     *("low, judged", "high, judged"),  # of the widened interval
-    *("n", "left_out", "seen_before", "scale", "verdict"),  # under the widened interval
+    *("n", "left_out", "seen_before", "scale"),
+    "decides",  # false where the same quantity was measured at a larger scale, too, which overrules this row
+    "verdict",  # under the interval it is judged by, or its own where it is overruled
 )
 
 
@@ -77,7 +79,9 @@ def scorecard(
 
 
 def comparisons(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], level: float) -> pd.DataFrame:
-    """Every row that decides a claim, with its own interval and the one it is judged by: columns COMPARISON_COLUMNS.
+    """Every row that speaks of a claim, with its own interval and the one it is judged by: columns COMPARISON_COLUMNS.
+
+    Those that a larger scale overrules follow those that decide, and are judged by none.
 
     Arguments and errors as for `scorecard`.
     """
@@ -91,7 +95,10 @@ def _compared(claim: Claim, rows: pd.DataFrame, level: float) -> pd.DataFrame:
     heard = speaking(rows)
     judged = _together_at(claim, heard, level)
     widened = {"low, judged": judged["low"], "high, judged": judged["high"], "verdict": judged["verdict"]}
-    return heard.assign(claim=claim.id, paper=claim.paper, **widened)
+    overruled = rows[~rows.index.isin(heard.index) & ~rows["identity"].astype(bool) & (rows["verdict"] != UNTESTABLE)]
+    unjudged = {"low, judged": np.nan, "high, judged": np.nan, "decides": False}
+    both = pd.concat([heard.assign(decides=True, **widened), overruled.assign(**unjudged)])
+    return both.assign(claim=claim.id, paper=claim.paper)
 
 
 def _by_table(claims: tuple[Claim, ...], checks: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, pd.DataFrame]]:
@@ -284,10 +291,10 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
             "quantity": table["quantity"],
             "predicted": [_predicted(row) for row in rows],
             "measured": [f"{row['measured']:.3g} {_interval(row['low'], row['high'])}" for row in rows],
-            "judged by": [_interval(row["low, judged"], row["high, judged"]) for row in rows],
+            "judged by": [_interval(row["low, judged"], row["high, judged"]) if row["decides"] else "" for row in rows],
             "n": table["n"],
             "scale": table["scale"],
-            "verdict": table["verdict"],
+            "verdict": table["verdict"].where(table["decides"], "overruled (" + table["verdict"] + ")"),
         }
     )
 

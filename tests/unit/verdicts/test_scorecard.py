@@ -282,6 +282,15 @@ def test_every_comparison_has_its_own_interval_and_the_one_it_is_judged_by():
     assert readable["judged by"].iloc[0] != f"[{low:.3g}, {high:.3g}]"
 
 
+def test_a_comparison_that_a_larger_scale_overrules_is_kept_and_judged_by_none():
+    rows = [UP, {**UP, "scale": "laptop", "measured": -1, "low": -1.1, "high": -0.9, "verdict": "fails"}]
+    found = scorecard.comparisons([CLAIM], {TABLE: table("emergence", "paper", rows)}, 0.95)
+    assert found["decides"].tolist() == [True, False]
+    assert found["low, judged"].notna().tolist() == [True, False]
+    assert scorecard.compared(found)["verdict"].tolist() == ["holds", "overruled (fails)"]
+    assert scorecard.compared(found)["judged by"].tolist()[1] == ""
+
+
 def test_a_value_that_prints_as_its_bound_is_told_to_be_larger():
     near = {**UP, "bound": 1.0, "margin": 0.0, "measured": 1 + 1e-9, "low": 1 + 1e-9, "high": 1 + 1e-9}
     found = scorecard.comparisons([CLAIM], {TABLE: table("emergence", "paper", [near])}, 0.95)
