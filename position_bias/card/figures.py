@@ -162,7 +162,7 @@ def _ends(axes: Axes, measured: NDArray[np.float64]) -> None:
     mean = measured[of_middle].mean()
     axes.hlines(mean, of_middle.start, of_middle.stop - 1, color=BLACK, linewidth=0.8, zorder=3)
     axes.plot([0, last], measured[[0, last]], "o", color=CURVES[MEASURED].colour, markersize=3.5, zorder=1.5)
-    for place, side, aside in ((0, "left", (3, -11)), (last, "right", (-5, 3))):
+    for place, side, aside in ((0, "left", (3, -14)), (last, "right", (-5, 3))):
         said = axes.annotate(
             f"{TIMES}{measured[place] / mean:.3g}",
             (place, measured[place]),

@@ -98,7 +98,7 @@ def sinks(by_seed: pd.DataFrame, level: float) -> Figure:
         axes.tick_params(labelbottom=True)
         axes.set_xlabel("token read (key)")
     for row in grid:
-        row[0].set_ylabel("attention sink\n(share of queries)")
+        row[0].set_ylabel(f"attention sink, $\\tau = {by_seed['tau'].iloc[0]:g}$\n(share of queries)")
     legend(figure, [SHORT.entry(), LONG.entry(), UNIFORM.entry()], title=_seeds(by_seed[by_seed["state"] == "trained"]))
     return figure
 

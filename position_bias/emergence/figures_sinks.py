@@ -26,7 +26,7 @@ ARC = 0.5  # height of an edge over half its length
 WEIGHT = "attention weight \N{MULTIPLICATION SIGN} readable tokens (1: uniform)"
 DOUBLINGS = 3  # above and below uniform attention, that colours of maps span
 EDGE = "0.25"
-ROUNDED = "rounding decides: uniform\nweights equal $\\tau$"  # in a panel of a threshold and a window to match
+ROUNDED = "rounding decides:\n$1/w = \\tau$"  # in a panel of a threshold and a window to match
 BASELINES: dict[str, tuple[str, dict[str, Any]]] = {  # states beside the trained one: what they are, their looks
     "untrained": ("untrained", {"marker": "o", "markersize": 3, "color": "white", "markeredgecolor": "black"}),
     "uniform": ("exactly uniform attention", {"marker": "_", "markersize": 5, "color": "black"}),

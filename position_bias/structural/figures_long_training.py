@@ -23,6 +23,7 @@ from position_bias.structural.tables import step, training
 
 BOLD, THIN = 1.0, 0.5  # lines of the first training seed, and of further ones
 STEP_MARKS = "osD^vP"
+FIRST_TOKENS = 12  # that the small panel shows
 ESTIMATORS = ("frobenius", "none")  # the paper's, and that of what does not depend on lambda
 INFLUENCE = VARIANTS["d"]
 SHAPES = {  # statistics of the measured influence, by variant and name
@@ -113,6 +114,21 @@ def _influence(axes: Axes, profiles: pd.DataFrame, looks: Mapping[int, Look]) ->
     axes.set_xticks([0, n // 2, n - 1])
     axes.set_xlabel("token position")
     axes.set_ylabel("share of influence,\nlog scale")
+    _, first_seed = _seeds(shown)[0]
+    _beginning(axes.inset_axes((0.27, 0.6, 0.45, 0.4)), first_seed[first_seed["variant"] == "d"], looks)
+
+
+def _beginning(axes: Axes, measured: pd.DataFrame, looks: Mapping[int, Look]) -> None:
+    """The measured influence of the first tokens, which the whole prompt leaves no room for."""
+    for at, look in looks.items():
+        of_step = measured[(measured["checkpoint"].map(step) == at) & (measured["position"] < FIRST_TOKENS)]
+        axes.plot(of_step["position"], of_step["value"], look.marker + "-", color=look.colour, linewidth=0.8, ms=2)
+    axes.set_yscale("log")
+    axes.set_yticks([], minor=True)
+    axes.set_yticks([])
+    axes.set_xticks([0, FIRST_TOKENS - 1])
+    axes.tick_params(pad=1)
+    axes.set_title("first tokens of (d)", pad=2)
 
 
 def _mixing(axes: Axes, mixing: pd.DataFrame, looks: Mapping[int, Look]) -> None:

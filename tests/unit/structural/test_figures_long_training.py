@@ -103,6 +103,10 @@ def test_every_checkpoint_has_its_influence_its_prediction_its_mixing_and_its_co
     influence, mixed, logits, *_ = figure.axes
     shown = tables.profiles[tables.profiles["estimator"] != "token"].query("variant in ['b', 'd']")
     assert_drawn(influence, [part["value"] for _, part in shown.groupby(["checkpoint", "variant"])])
+    (first_tokens,) = influence.child_axes
+    lines = {line.get_color(): line for line in first_tokens.lines}
+    assert len(lines) == len(STEPS)
+    assert all(list(line.get_xdata()) == list(range(12)) for line in lines.values())
     frobenius = tables.mixing.query("quantity == 'frobenius'")
     assert_drawn(mixed, [part["value"] for _, part in frobenius.groupby("checkpoint")])
     wide = tables.content.pivot(index=["checkpoint", "layer", "head"], columns="quantity", values="value")

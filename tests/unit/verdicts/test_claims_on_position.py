@@ -179,7 +179,9 @@ def emergence_checks(config):
             {**of, "seed": seed, "answer": 1, "accuracy": 0.4 if of["vocabulary"] == "fixed" else 0.5}
             for of, seed in product(every, seeds)
         ),
-        sinks=pd.DataFrame({**of, "seed": seed, **at} for of, seed in product(shown, seeds) for at in sinks(of)),
+        sinks=pd.DataFrame(
+            {**of, "seed": seed, "tau": 0.2, **at} for of, seed in product(shown, seeds) for at in sinks(of)
+        ),
     )
     return emergence.checks(trained, config["scale"], LEVEL)
 
