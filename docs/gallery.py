@@ -25,7 +25,7 @@ from workflow import Job, Rule
 
 from position_bias.running.runtime import InputError, whole_file
 from position_bias.verdicts.claim import SCALES, shows
-from position_bias.verdicts.scorecard import UNTESTABLE, as_stated, compared, tally
+from position_bias.verdicts.scorecard import UNTESTABLE, as_stated, by_training, compared, tally
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 760  # pixels
@@ -36,8 +36,10 @@ PAPERS = {
     "postnorm": "Zsamboki et al. 2025: norms after attention",
     "retrieval": "our addition: does rollout tell what is copied?",
 }
-COUNTED = (ROOT / "README.md", ROOT / "docs/deviations.md")  # pages that say how many claims hold and fail
+REPORT = ROOT / "docs/deviations.md"
+COUNTED = (ROOT / "README.md", REPORT)  # pages that say how many claims hold and fail
 FROM, TO = "<!-- written by make keep -->", "<!-- up to here -->"
+TRAINING = "<!-- written by make keep: training -->"  # likewise, in the report
 INTRODUCTION = """Every figure of the default run on one subject, with the claims that point to it. `make keep`
 writes this page from a finished run. All images are drawn by this workflow; none is the paper's. *At a smaller
 scale* means that the claim is about larger models, more prompts or longer training than this run has. The times are
@@ -181,13 +183,13 @@ def readme_images(results: Path) -> None:
             print(f"docs/images/{image.name} stays as it is, since {built} is not built")
 
 
-def tallied(text: str, tally: str) -> str:
-    """The text of a page with the numbers of verdicts between its two marks. Raises ValueError where it has none."""
-    before, _, rest = text.partition(FROM)
+def tallied(text: str, tally: str, mark: str = FROM) -> str:
+    """The text of a page with `tally` between a mark and the next TO. Raises ValueError where it has none."""
+    before, _, rest = text.partition(mark)
     _, end, after = rest.partition(TO)
     if not end:
-        raise ValueError(f"a page has no {FROM} or no {TO}")
-    return f"{before}{FROM}\n\n{tally}\n{end}{after}"
+        raise ValueError(f"a page has no {mark} or no {TO}")
+    return f"{before}{mark}\n\n{tally}\n{end}{after}"
 
 
 def tables(comparisons: pd.DataFrame) -> None:
@@ -211,6 +213,7 @@ def main(results: Path) -> None:
         (folder / f"{paper}.md").write_text(text)
     for path in COUNTED:
         path.write_text(tallied(path.read_text(), tally(scores)))
+    REPORT.write_text(tallied(REPORT.read_text(), by_training(scores), TRAINING))
     readme_images(results)
     tables(pd.read_csv(results / "results/tables/comparisons.csv"))
 

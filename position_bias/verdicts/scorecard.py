@@ -233,6 +233,23 @@ def tally(table: pd.DataFrame) -> str:
     return f"{written}\n\nNot counted: {_doubted(table)} whose source may not say what the paper says.\n"
 
 
+def by_training(table: pd.DataFrame) -> str:
+    """The claims that were judged at several scales, in Markdown: the verdict at each, those that differ first."""
+    scales = SCALES[1:]
+    several = table[table["by scale"].str.contains(";")]
+    found = [dict(part.split(": ") for part in each.split("; ")) for each in several["by scale"]]
+    rows = [
+        (f"[{row['item']}](#{row['claim']}): {said}", *(at.get(scale, "") for scale in scales), row["verdict"])
+        for row, said, at in zip(several.to_dict("records"), as_stated(several), found, strict=True)
+    ]
+    changed = [len(set(at.values())) > 1 for at in found]
+    ordered = [row for wanted in (True, False) for row, differs in zip(rows, changed, strict=True) if differs == wanted]
+    header = ("claim", "default run", "longer training", "the paper's training", "verdict")
+    lines = (header, ["---"] * len(header), *ordered)
+    written = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return f"Of {len(rows)} claims, {sum(changed)} got different verdicts from different trainings.\n\n{written}\n"
+
+
 def _doubted(table: pd.DataFrame) -> int:
     return int(table["doubted"].astype(bool).sum())
 

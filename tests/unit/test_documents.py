@@ -12,7 +12,7 @@ import pytest
 from workflow import rules
 
 from position_bias.verdicts.claim import registry
-from position_bias.verdicts.scorecard import INTRODUCTION, as_stated, readable, short, tally
+from position_bias.verdicts.scorecard import INTRODUCTION, as_stated, by_training, readable, short, tally
 
 ROOT = Path(__file__).parents[2]
 READMES = (
@@ -133,6 +133,9 @@ def test_readme_and_report_have_the_counts_of_the_scorecard_that_is_kept(kept):
     for page in gallery.COUNTED:
         assert gallery.tallied(page.read_text(), tally(kept)) == page.read_text()
         assert tally(kept) in page.read_text()
+    report = gallery.REPORT.read_text()
+    assert gallery.tallied(report, by_training(kept), gallery.TRAINING) == report
+    assert by_training(kept) in report
 
 
 def test_a_page_without_a_place_for_counts_is_an_error():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -241,6 +242,18 @@ def test_the_terminal_shows_counts_and_a_line_a_claim():
         "emergence: claims that are not counted",
         "  fails  Theorem 1: it falls (does the paper say so?)",
     ]
+
+
+def test_what_training_changed_names_the_claims_that_have_several_scales_those_that_differ_first():
+    scales = ["paper: holds; laptop: holds", "laptop: holds", "longer: fails; laptop: holds", "laptop: fails"]
+    table = claims_of_three().assign(**{"by scale": scales})
+    said, _, header, _, *rows = scorecard.by_training(table).splitlines()
+    assert said == "Of 2 claims, 1 got different verdicts from different trainings."
+    assert header == "| claim | default run | longer training | the paper's training | verdict |"
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    claims = table["claim"].tolist()
+    assert [re.search(r"#(.*)\)", row[0])[1] for row in cells] == [claims[2], claims[0]]
+    assert [row[1:4] for row in cells] == [["holds", "fails", ""], ["holds", "", "holds"]]
 
 
 def test_the_tally_counts_every_claim_once():
