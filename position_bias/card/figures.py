@@ -162,14 +162,18 @@ def _ends(axes: Axes, measured: NDArray[np.float64]) -> None:
     mean = measured[of_middle].mean()
     axes.hlines(mean, of_middle.start, of_middle.stop - 1, color=BLACK, linewidth=0.8, zorder=3)
     axes.plot([0, last], measured[[0, last]], "o", color=CURVES[MEASURED].colour, markersize=3.5, zorder=1.5)
-    for place, side, aside in ((0, "left", (3, -14)), (last, "right", (-5, 3))):
+    below_all = measured[: of_middle.start].min()  # of the line near the first token
+    for place, height, aside, (side, edge) in (
+        (0, below_all, (3, -5), ("left", "top")),
+        (last, measured[last], (-5, 3), ("right", "bottom")),
+    ):
         said = axes.annotate(
             f"{TIMES}{measured[place] / mean:.3g}",
-            (place, measured[place]),
+            (place, height),
             xytext=aside,
             textcoords="offset points",
             ha=side,
-            va="bottom",
+            va=edge,
             zorder=4,
         )
         said.set_path_effects([withStroke(linewidth=2, foreground="white")])
