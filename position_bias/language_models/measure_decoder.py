@@ -1,7 +1,8 @@
 """The measuring pass for a decoder of any architecture: one forward and backward pass a batch.
 
-It measures what `measure` does of the families that it knows, with the same numbers, and besides them what rollouts of
-models without ALiBi need: mean attention by distance, kernels of the logits, and lambda of the backward pass.
+It measures what `measure` does of the families that it knows, with the same numbers but for the rounding of influence.
+Besides, it measures the loss, and what rollouts of models without ALiBi need: mean attention by distance, kernels of
+the logits, and lambda of the backward pass.
 """
 
 from collections.abc import Iterator

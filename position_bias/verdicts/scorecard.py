@@ -236,7 +236,7 @@ def tally(table: pd.DataFrame) -> str:
 def by_training(table: pd.DataFrame) -> str:
     """The claims that were judged at several scales, in Markdown: the verdict at each, those that differ first."""
     scales = SCALES[1:]
-    several = table[table["by scale"].str.contains(";")]
+    several = table[[";" in each for each in table["by scale"].fillna("")]]
     found = [dict(part.split(": ") for part in each.split("; ")) for each in several["by scale"]]
     rows = [
         (f"[{row['item']}](#{row['claim']}): {said}", *(at.get(scale, "") for scale in scales), row["verdict"])

@@ -35,7 +35,7 @@ def test_the_seven_families_have_the_numbers_that_they_have(name, prompts):
     expected, found = measure(model, prompts, BATCH), measure_decoder(model, prompts, BATCH)
     for estimator, values in expected.mixing.items():
         np.testing.assert_array_equal(found.mixing[estimator], values)
-    np.testing.assert_array_equal(found.influence, expected.influence)
+    np.testing.assert_allclose(found.influence, expected.influence, rtol=1e-5)  # its logits are of more positions
     np.testing.assert_array_equal(found.attention, expected.attention)
     if name not in WITH_ALIBI:
         assert found.slopes is found.offset is None
