@@ -9,7 +9,8 @@ stay visible. A verdict is settled where all rows that speak are of the scale th
 or where a row of that scale fails. Any other verdict is only seen at a smaller scale, whether it would hold or fail.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pandas as pd
 
 from position_bias.running.runtime import InputError
 from position_bias.statistics import t_quantile
-from position_bias.verdicts.claim import SCALES, WHOSE, Claim, tables
+from position_bias.verdicts.claim import AND, SCALES, WHOSE, Claim, tables
 from position_bias.verdicts.verdict import COLUMNS, PREDICTION, Prediction, Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "not separable", "not testable here")
@@ -326,9 +327,22 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
             "verdict": marked + by_scale,
             "measured": [_measured(row) for row in table.to_dict("records")],
             "source": table["paper"] + ", " + table["whose"],
-            "finding": [f"[{claim}](deviations.md#{claim})" for claim in table["claim"]],
+            "finding": [
+                ", ".join([f"[{claim}](deviations.md#{claim})", *_figures(shown)])
+                for claim, shown in zip(table["claim"], table["shown"], strict=True)
+            ],
         }
     )
+
+
+def _figures(shown: str) -> Iterator[str]:
+    """A link into the gallery for each figure among what shows a claim; its heading there is the name of its file."""
+    for path in map(Path, shown.split(AND)):
+        if path.parts[0] == "figures":
+            heading = path.stem.replace("_", "-")
+            if heading[:3] == "fig" and heading[3:4].isdigit():
+                heading = f"figure-{heading[3:]}"
+            yield f"[{path.stem}](gallery/{path.parts[1]}.md#{heading})"
 
 
 def _measured(row: Mapping[Hashable, Any]) -> str:

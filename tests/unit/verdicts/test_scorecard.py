@@ -268,12 +268,14 @@ def test_the_tally_counts_every_claim_once():
 
 
 def test_the_table_for_people_has_five_columns_and_a_link_to_the_finding():
-    table = scorecard.readable(claims_of_three())
+    shown = "figures/emergence/fig2.pdf and results/tables/emergence/gaps.md and figures/emergence/long_training.pdf"
+    table = scorecard.readable(claims_of_three().assign(shown=shown))
     assert list(table) == ["claim", "verdict", "measured", "source", "finding"]
     own = table.iloc[2]
     assert own["verdict"] == "holds, at a smaller scale"
     assert own["measured"] == "0.2 [0.19, 0.21] (predicted > 0, margin 0.01), n = 5: gap"
-    assert own["finding"] == "[n](deviations.md#n)"
+    figures = "[fig2](gallery/emergence.md#figure-2), [long_training](gallery/emergence.md#long-training)"
+    assert own["finding"] == f"[n](deviations.md#n), {figures}"
 
 
 def test_every_comparison_has_its_own_interval_and_the_one_it_is_judged_by():
