@@ -71,15 +71,18 @@ def page(card: str, titles: Mapping[str, str], text: str, found: pd.DataFrame, l
         "",
         f"*A row a model. {caption(level)}*",
         "",
-        f"## Is the bias of {first} stronger?",
+        f"## How does {first} differ?",
         "",
         "*First / middle* and *last / middle*: influence of the first and of the last token, over that of an average "
         "token in the middle half of the prompt. The columns behind them divide that ratio of "
         f"{first} by the one in the row. A quotient above 1 says that the token weighs more in {first}, below 1 that "
         f"it weighs less; if its interval holds 1, these prompts cannot tell. Brackets are {PERCENT * level:g} % "
-        "bootstrap intervals over prompts. Both models are resampled on the same drawn prompts where they were "
-        "measured on the same ones, so a quotient can differ from 1 although the intervals of the ratios overlap. "
-        "*Loss*: cross entropy of the last tokens of each prompt, in nats a token.",
+        "bootstrap intervals over prompts. Models that were measured on the same prompts are resampled together, so "
+        "a quotient can differ from 1 although the intervals of the ratios overlap. Read a quotient with its two "
+        "ratios: a ratio of 1 means that the token weighs as much as an average one in the middle half, so a quotient "
+        f"below 1 says that a bias vanished where the ratio of {first} is about 1, and that the opposite bias arose "
+        "where it is below 1. *Loss*: cross entropy of the last tokens of each prompt, in nats a token; each card says "
+        "how large it is for a model that gives all tokens the same probability.",
         "",
         table(
             ("tokens", "model", "prompts", "loss", ENDS[0], f"{first} / this", ENDS[1], f"{first} / this"),

@@ -10,7 +10,7 @@ INFLUENCE = (
     "to the embedding of that token. The norms are averaged over prompts, and their mean is divided by its sum: shares "
     "add up to 1, and a prompt with larger gradients counts for more. The *middle half* of a prompt is what stays "
     "without its first and its last quarter; *first / middle* and *last / middle* divide the influence of the first "
-    "and of the last token by that of an average one there."
+    "and of the last token by that of an average one there. *Beginning* and *end* mean these two tokens alone."
 )
 LAMBDA = (
     "**Lambda** of a layer: |a| / (|x| + |a|), where x is the residual stream, the vector of a token that every layer "

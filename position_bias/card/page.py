@@ -48,8 +48,8 @@ UNTRAINED = (
     "```",
     "",
     "It draws the four in one figure. The page beside it, whose path the run prints last, divides the ratios of your "
-    "model by those of each copy, with intervals. A quotient whose interval holds 1 is no sign that training changed "
-    "the bias; quotients that lie on one side of 1 for every copy are.",
+    "model by those of each copy, with intervals. An interval that holds 1 is no sign that training changed the bias; "
+    "intervals that lie on one side of 1 for all three copies are. One copy alone says nothing of other seeds.",
     "",
 )
 
@@ -243,8 +243,9 @@ def _made_of(measured: Mapping[int, Measured], facts: Mapping[str, Any], sources
     yield "lengths", "; ".join(_lengths(measured, facts))
     yield (
         "prompts",
-        "windows of one document each, side by side from its start, the tail that fills none left out; drawn at random "
-        "from all of the text, none twice. Intervals take them as independent, though several may be of one document",
+        "each is a window of one document; a document is cut into windows from its start, and what is left at its end "
+        "is not used. They are drawn at random from all windows of the text, none twice. Intervals take them as "
+        "independent, though several may be of one document",
     )
     before = facts["before"]
     yield (

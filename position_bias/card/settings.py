@@ -116,7 +116,7 @@ def faults(config: Config) -> Iterator[str]:
     if config["model"] is not None and not found:
         yield f"model = {config['model']!r} names no model; give a directory, a name of the configuration, or a hub id"
     elif found and not all(_parts(config)):
-        yield f"model = {config['model']!r} has nothing before or after a comma; remove the comma, and blanks beside it"
+        yield f"model = {config['model']!r} has nothing before or after a comma; write model=./a,./b, without blanks"
     if len(found) > MOST_BESIDE:
         yield f"model names {len(found)} models; a page has room for {MOST_BESIDE} side by side, so ask in several runs"
     for name, count in Counter(model.name for model in found).items():

@@ -96,7 +96,7 @@ def test_the_page_has_a_row_a_model_and_length_and_where_each_card_is(two):
     page = beside.page("a-beside-b", {"mine": "./mine", "copy": "./copy"}, "it", table, LEVEL)
     assert page.startswith("# ./mine beside ./copy, on it\n")
     assert "(../../../figures/card/a-beside-b.png)" in page
-    assert "## Is the bias of ./mine stronger?" in page
+    assert "## How does ./mine differ?" in page
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:4] == "| 12"]
     assert [row[1] for row in rows] == ["./mine", "./copy"]
     assert [bool(cell) for cell in rows[0]] == [True, True, True, True, True, False, True, False]

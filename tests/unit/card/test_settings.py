@@ -140,7 +140,7 @@ def test_what_is_there_has_no_fault(here, given, text):
         ("my model", "model = 'my model' is no id of the hub"),
         ("a,b,c,d,e", "model names 5 models; a page has room for 4 side by side, so ask in several runs"),
         (" , ", "model = ' , ' names no model; give a directory, a name of the configuration, or a hub id"),
-        ("a,", "model = 'a,' has nothing before or after a comma; remove the comma, and blanks beside it"),
+        ("a,", "model = 'a,' has nothing before or after a comma; write model=./a,./b, without blanks"),
         ("./empty", "model directory ./empty lacks config.json; save the model there with save_pretrained"),
         (
             "./my-model,owner/My-Model",
