@@ -11,13 +11,15 @@ It also turns Snakemake's job-rate limiter off, which by default allows 100 jobs
 after every job, and another one whenever a timer ends: after a hundred jobs it looks for work a hundred times a second,
 which uses a full core. A rate that is typed, `--max-jobs-per-timespan`, is kept.
 
+A key of the configuration that is typed as an option, such as `--card=...`, ends it in one line, too.
+
 And a file of the configuration or a profile that does not exist ends it in one line. Snakemake itself shows where in
 its code the file was opened, and goes on without the profile. So does a file that is no YAML, of which Snakemake does
 not say the name.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,14 @@ def twice(arguments: Sequence[str]) -> str | None:
     return None
 
 
+def undashed(arguments: Sequence[str], keys: Iterable[str]) -> str | None:
+    """What to say of `arguments` where one of the `keys` of the configuration is typed as an option."""
+    for word in arguments:
+        if word.startswith("--") and (key := word[2:].split("=")[0]) in keys:
+            return f"--{key} is no option; {key} is a key of the configuration: --config {key}=... sets it"
+    return None
+
+
 def missing(files: Sequence[Path], profile: str | None, folders: Sequence[Path]) -> str | None:
     """What to say of `files` and a profile where one does not exist; Snakemake looks for a profile in all `folders`."""
     for file in files:
@@ -66,6 +76,13 @@ def missing(files: Sequence[Path], profile: str | None, folders: Sequence[Path])
     if profile not in (None, "none") and not any((folder / str(profile)).exists() for folder in folders):
         return f"there is no profile {profile}; correct its name after --workflow-profile"
     return None
+
+
+def keys_of(file: Path) -> list[str]:
+    """The keys of a configuration; none where it cannot be read, of which `unreadable` speaks."""
+    if not file.exists() or unreadable([file]):
+        return []
+    return list(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
 
 
 def unreadable(files: Sequence[Path]) -> str | None:
@@ -95,6 +112,8 @@ def main() -> None:
         return parser
 
     def checked(arguments: Sequence[str]) -> Any:
+        if fault := undashed(arguments, keys_of(Path("config.yaml"))):
+            sys.exit(f"error: {fault}")
         parser, found = parse(arguments)
         if fault := twice(arguments):
             sys.exit(f"error: {fault}")

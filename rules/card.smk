@@ -17,6 +17,8 @@ rule card_model:
         trained=card_trained,
     output:
         "results/card/{card}/model.json",
+    wildcard_constraints:
+        card=any_of(name for name, of in CARD_MODELS.items() if of.untrained is None),
     localrule: True
     conda:
         "../envs/language-models.yaml"
@@ -56,9 +58,9 @@ rule card_text:
 
 
 rule card_measure:
-    """Measure lambda, influence, attention and kernels of any decoder at every length that fits it and the text."""
+    """Measure lambda, influence, attention and kernels of any decoder, or of an untrained copy, at every length that fits."""
     input:
-        model="results/card/{card}/model.json",
+        model=card_record,
         texts=card_text("texts"),
     output:
         "results/card/{card}/measured.safetensors",
@@ -74,6 +76,7 @@ rule card_measure:
         **{key: config["card"][key] for key in of_card.MEASURING},
         seed=config["seed"],
         files=card_files,
+        untrained=card_untrained,
     script:
         "../scripts/card/measure.py"
 
@@ -104,7 +107,7 @@ rule card_tables:
     """Roll attention out in every way that applies, compare with the measured influence, and say so in three sentences."""
     input:
         measured="results/card/{card}/measured.safetensors",
-        model="results/card/{card}/model.json",
+        model=card_record,
         text=card_text("manifest"),
     output:
         layers="results/card/{card}/layers.csv",
@@ -122,6 +125,7 @@ rule card_tables:
         level=config["rollout"]["level"],
         seed=config["seed"],
         title=card_title,
+        untrained=lambda wildcards: of_card.with_copies(wildcards.card, config),
     script:
         "../scripts/card/tables.py"
 

@@ -4,6 +4,7 @@ Models that were measured on the same prompts are compared on the same drawn pro
 what a prompt does to both cancels. Others are resampled independently.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -18,6 +19,9 @@ from position_bias.rollout import comparison
 from position_bias.running.runtime import seed
 
 QUANTITIES = ("loss", *ENDS)
+QUOTIENT = ["quotient value", "quotient low", "quotient high"]
+LOSSES = ("loss", "by frequency", "uniform")
+CHANGED = {1: "more", -1: "less", 0: "neither separably less nor separably more"}  # by the side of 1
 
 
 class Model(NamedTuple):
@@ -52,15 +56,16 @@ def ratios(models: Mapping[str, Model], replicates: int, level: float, chosen_by
                     row |= _bounds(quotients[quantity], level, "quotient ")
                 rows.append(row)
     columns = ["model", "n", "prompts", "quantity", "value", "low", "high"]
-    of_quotients = ["quotient value", "quotient low", "quotient high"]
-    return pd.DataFrame(rows).reindex(columns=[*columns, *of_quotients, "paired"])
+    return pd.DataFrame(rows).reindex(columns=[*columns, *QUOTIENT, "paired"])
 
 
-def page(card: str, titles: Mapping[str, str], text: str, found: pd.DataFrame, level: float) -> str:
+def page(
+    card: str, titles: Mapping[str, str], text: str, models: Mapping[str, Model], found: pd.DataFrame, level: float
+) -> str:
     """The page of a figure of several models on a text: figure, ratios, quotients, and where the card of each is.
 
-    `card` names the figure, `titles` are what the models are called by the names of their cards, and `found` are
-    `ratios` with those names in the column `model`.
+    `card` names the figure, `titles` are what the models are called by the names of their cards, and `found` are the
+    `ratios` of these `models`.
     """
     first, *_ = titles.values()
     every = " beside ".join(titles.values())
@@ -73,6 +78,7 @@ def page(card: str, titles: Mapping[str, str], text: str, found: pd.DataFrame, l
         "",
         f"## How does {first} differ?",
         "",
+        *_on_training(found, models, first, level),
         "*First / middle* and *last / middle*: influence of the first and of the last token, over that of an average "
         "token in the middle half of the prompt. The columns behind them divide that ratio of "
         f"{first} by the one in the row. A quotient above 1 says that the token weighs more in {first}, below 1 that "
@@ -81,12 +87,17 @@ def page(card: str, titles: Mapping[str, str], text: str, found: pd.DataFrame, l
         "a quotient can differ from 1 although the intervals of the ratios overlap. Read a quotient with its two "
         "ratios: a ratio of 1 means that the token weighs as much as an average one in the middle half, so a quotient "
         f"below 1 says that a bias vanished where the ratio of {first} is about 1, and that the opposite bias arose "
-        "where it is below 1. *Loss*: cross entropy of the last tokens of each prompt, in nats a token; each card says "
-        "how large it is for a model that gives all tokens the same probability.",
+        "where it is below 1.",
+        "",
+        "*Loss*: cross entropy of the last tokens of each prompt, in nats a token. *By frequency*: about the loss of a "
+        "model that knows only how often each token occurs in this text; a model whose loss is not below it cannot "
+        "predict this text. *Uniform*: the loss where all tokens of the vocabulary have the same probability. An "
+        "untrained model has somewhat more, since its probabilities are random. Losses of models with other "
+        "tokenizers cannot be compared: their tokens are others.",
         "",
         table(
-            ("tokens", "model", "prompts", "loss", ENDS[0], f"{first} / this", ENDS[1], f"{first} / this"),
-            _rows(found, titles),
+            ("tokens", "model", "prompts", ENDS[0], f"{first} / this", ENDS[1], f"{first} / this", *LOSSES),
+            _rows(found, titles, models),
         ),
         "",
         *_unpaired(found, titles),
@@ -97,14 +108,42 @@ def page(card: str, titles: Mapping[str, str], text: str, found: pd.DataFrame, l
     return "\n".join(lines) + "\n"
 
 
-def _rows(found: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[list[str]]:
+def _on_training(found: pd.DataFrame, models: Mapping[str, Model], title: str, level: float) -> Iterator[str]:
+    """What training changed, where the others are untrained copies of the first model: a sentence on each end."""
+    copies = [name for name, model in models.items() if model.facts["model"]["untrained"] is not None]
+    if not copies:
+        return
+    n = found["n"].max()
+    of_copies = found[found["model"].isin(copies) & (found["n"] == n)]
+    said = []
+    for end, token in zip(ENDS, ("first", "last"), strict=True):
+        rows = of_copies[of_copies["quantity"] == end]
+        quotients = [Interval(*row) for row in rows[QUOTIENT].itertuples(index=False)]
+        side, *others = {quotient.side(1) for quotient in quotients}
+        values = sorted({f"{quotient.value:.3g}" for quotient in quotients}, key=float)
+        span = f"{' to '.join([values[0], *values[1:][-1:]])} times as much"
+        said.append(f"the {token} token weighs {CHANGED[0 if others else side]} ({span})")
+    yield (
+        f"In prompts of {n} tokens, compared with {_every(len(copies))} of {title}, {said[0]}, and {said[1]}. "
+        f"Less and more are said where every {PERCENT * level:g} % interval lies on that side of 1."
+    )
+    yield ""
+
+
+def _every(copies: int) -> str:
+    return "the untrained copy" if copies == 1 else f"each of the {copies} untrained copies"
+
+
+def _rows(found: pd.DataFrame, titles: Mapping[str, str], models: Mapping[str, Model]) -> Iterator[list[str]]:
     for n in sorted(found["n"].unique()):
         for name, title in titles.items():
             rows = found[(found["n"] == n) & (found["model"] == name)].set_index("quantity")
             if len(rows):
                 loss, begin, end = (rows.loc[quantity] for quantity in QUANTITIES)
                 ends = [cell for row in (begin, end) for cell in (_shown(row), _shown(row, "quotient "))]
-                yield [str(n), title, str(loss["prompts"]), _shown(loss), *ends]
+                facts = models[name].facts
+                scale = (facts["prompts"][str(n)]["entropy"], math.log(facts["model"]["vocabulary"]))
+                yield [str(n), title, str(loss["prompts"]), *ends, _shown(loss), *(f"{of:.3g}" for of in scale)]
 
 
 def _shown(row: pd.Series, prefix: str = "") -> str:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from position_bias.card.sentences import TREND_FROM
+
 INFLUENCE = (
     "**Influence** of a token: the norm of the gradient of the probability of the most likely next token with respect "
     "to the embedding of that token. The norms are averaged over prompts, and their mean is divided by its sum: shares "
@@ -16,7 +18,9 @@ LAMBDA = (
     "**Lambda** of a layer: |a| / (|x| + |a|), where x is the residual stream, the vector of a token that every layer "
     "adds to, as it enters the layer, and a what attention adds to it. 0: attention adds nothing; 1/2: as much as was "
     "there. *Whole prompt*: norms over all tokens of a prompt, Eq. 1 of Herasimchyk et al. 2026. *Mean over tokens*: "
-    "the same ratio token by token, then the mean."
+    "the same ratio token by token, then the mean. Whether lambda rises or falls with depth is said of models with at "
+    "least {layers} layers, by Spearman's rank correlation. It depends on the order of the layers alone, so a bound of "
+    "its interval can equal the value."
 )
 OF_GRADIENTS = (
     " *From gradients*, our addition: the same ratio of the two parts of the gradient, that which comes back through "
@@ -47,21 +51,24 @@ KINDS = {  # of rollouts, and the baselines
 
 
 LOSS = (
-    "**Loss**: the cross entropy of the last {last} tokens of each prompt, given all tokens before them. If a model "
-    "gives all {vocabulary:,} tokens of its vocabulary the same probability, its loss is ln {vocabulary:,} = "
-    "{nothing:.3g} nats a token. A model whose loss is not well below that cannot predict this text, and its card "
-    "says little of how it reads texts that it can predict."
+    "**Loss**: the cross entropy of the last {last} tokens of each prompt, given all tokens before them. Two numbers "
+    "give it a scale. A model that gives all {vocabulary:,} tokens of its vocabulary the same probability has a loss "
+    "of ln {vocabulary:,} = {uniform:.3g} nats a token; an untrained model has somewhat more, since its probabilities "
+    "are random. A model that knows only how often each token occurs in this text has about {entropy:.3g}. If the loss "
+    "is not below the second number, the model cannot predict this text, and the card says little of how it reads "
+    "texts that it can predict."
 )
 
 
-def definitions(values: pd.DataFrame, vocabulary: int, predicted: int) -> Iterator[str]:
+def definitions(values: pd.DataFrame, vocabulary: int, entropy: float, predicted: int) -> Iterator[str]:
     """A line for each word of a page whose numbers are in `values`, the third table of `profiles.compare`.
 
-    `vocabulary` counts the tokens that the model knows, `predicted` those of a prompt whose loss was measured.
+    `vocabulary` counts the tokens that the model knows, `entropy` is that of their frequencies in the text, in nats,
+    and `predicted` counts the tokens of a prompt whose loss was measured.
     """
     yield f"- {INFLUENCE}"
-    yield f"- {LAMBDA}{OF_GRADIENTS if 'backward' in set(values['estimator']) else ''}"
-    yield f"- {LOSS.format(last=predicted, vocabulary=vocabulary, nothing=math.log(vocabulary))}"
+    yield f"- {LAMBDA.format(layers=TREND_FROM)}{OF_GRADIENTS if 'backward' in set(values['estimator']) else ''}"
+    yield f"- {LOSS.format(last=predicted, vocabulary=vocabulary, uniform=math.log(vocabulary), entropy=entropy)}"
     yield f"- {NOT_SEPARABLE}"
     yield f"- {ROLLOUT}"
     there = set(values["variant"])

@@ -21,37 +21,23 @@ LAMBDAS = {
 ENDS = ("first / middle", "last / middle")  # of `comparison.SHAPE`
 PERCENT = 100
 
-UNTRAINED = (
-    "## Is this bias strong?",
-    "",
-    "An untrained model has position bias, too. The residual connection passes every token on to itself, which gives "
-    "the last token many times the influence of others, and a causal mask gives the first tokens more than later ones. "
-    "So compare your model with untrained copies of it, each as large as the model, which this writes:",
-    "",
-    "```python",
-    "import torch",
-    "from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer",
-    "",
-    'config = AutoConfig.from_pretrained("./my-model")',
-    'tokenizer = AutoTokenizer.from_pretrained("./my-model")',
-    "for seed in range(3):",
-    "    torch.manual_seed(seed)",
-    '    copy = f"./my-model-untrained-{seed}"',
-    "    AutoModelForCausalLM.from_config(config).save_pretrained(copy)",
-    "    tokenizer.save_pretrained(copy)",
-    "```",
-    "",
-    "Then type this, with the `text=` and `card=` of this card, if it has any:",
-    "",
-    "```bash",
-    "snakemake card --config model=./my-model,./my-model-untrained-0,./my-model-untrained-1,./my-model-untrained-2",
-    "```",
-    "",
-    "It draws the four in one figure. The page beside it, whose path the run prints last, divides the ratios of your "
-    "model by those of each copy, with intervals. An interval that holds 1 is no sign that training changed the bias; "
-    "intervals that lie on one side of 1 for all three copies are. One copy alone says nothing of other seeds.",
-    "",
-)
+UNTRAINED = """\
+## Is this bias strong?
+
+An untrained model has position bias, too. The residual connection passes every token on to itself, which gives the last
+token many times the influence of others, and a causal mask gives the first tokens more than later ones. So compare this
+model with untrained copies of it, which have the same shape and random weights. This command measures some beside it;
+each takes as long as the model itself:
+
+```bash
+{command}
+```
+
+(Add the other options that this card was made with, if there were any.) The page [{together}](../{together}/card.md),
+which it makes, divides the ratios of this model by those of each copy, with intervals. An interval that holds 1 is no
+sign that training changed the bias; intervals that lie on one side of 1 for all of the copies are. One copy alone says
+nothing of other seeds.
+"""
 
 
 class Compared(NamedTuple):
@@ -69,12 +55,14 @@ def page(
     compared: Mapping[int, Compared],
     facts: Mapping[str, Any],
     sources: Mapping[str, str],
+    untrained: Mapping[str, str],
     level: float,
 ) -> str:
     """The page of a card whose files are called `card`, above all about the longest of the lengths that were measured.
 
     `title` says what it is of, `facts` are those that the measurement noted, and `sources` says in words where the
-    model and the text come from.
+    model and the text come from. `untrained` has the `command` that measures untrained copies beside the model, and
+    what the files of that are called (`together`).
     """
     longest = measured[max(measured)]
     layers, _, values = compared[longest.n]
@@ -99,7 +87,9 @@ def page(
         "",
         "## What the words mean",
         "",
-        *definitions.definitions(values, facts["model"]["vocabulary"], facts["predicted"]),
+        *definitions.definitions(
+            values, facts["model"]["vocabulary"], facts["prompts"][str(longest.n)]["entropy"], facts["predicted"]
+        ),
         "",
         "## What rollouts predict",
         "",
@@ -118,7 +108,7 @@ def page(
         "",
         *_of_gradients(values),
         *_kernels(longest),
-        *UNTRAINED,
+        *([] if _is_copy(facts) else [UNTRAINED.format(**untrained)]),
         "## What made it",
         "",
         table(("what", "value"), _made_of(measured, facts, sources)),
@@ -137,8 +127,8 @@ def caption(level: float) -> str:
         "the token at each distance, one line per layer; the weight that tokens give to themselves is not drawn, and "
         "the right end is noisy, since few tokens have others so far behind them. Uniform attention, which gives all "
         "earlier tokens the same weight, also falls with distance, because only late tokens have others far behind "
-        f"them. So a fall like that is no sign of recency. Bands are {PERCENT * level:g} % bootstrap intervals over "
-        "prompts of this text."
+        "them. So a fall like that is no sign of recency. Where fewer lines are seen than the legend names, some lie "
+        f"on each other. Bands are {PERCENT * level:g} % bootstrap intervals over prompts of this text."
     )
 
 
@@ -177,8 +167,7 @@ def _by_length(
 
 def _closest(values: pd.DataFrame, level: float) -> str:
     close = sentences.listed([sentences.NAMES[name].removeprefix("the ") for name in sentences.closest(values, level)])
-    least = min(of.loc[-1] for of in sentences.distances(values, baselines=False).values())
-    return f"{close} (W = {least:.3g})"
+    return f"{close} ({sentences.span_of_closest(values, level)})"
 
 
 def _rollouts(values: pd.DataFrame, level: float) -> str:
@@ -235,6 +224,8 @@ def _kernels(measured: Measured) -> Iterator[str]:
 def _made_of(measured: Mapping[int, Measured], facts: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[Any]:
     model, versions = facts["model"], facts["versions"]
     yield from sources.items()
+    if _is_copy(facts):
+        yield "weights", f"random, not trained, drawn by seed {model['untrained']}"
     yield (
         "architecture",
         f"{model['type']}: {_counted(model['layers'], 'layer')} of {_counted(model['heads'], 'head')}, "
@@ -256,6 +247,11 @@ def _made_of(measured: Mapping[int, Measured], facts: Mapping[str, Any], sources
     yield "attention reads", f"the latest {_either(windows)} tokens in some layers" if windows else "all earlier tokens"
     yield "computed", f"in {facts['precision']} on {facts['device']}, {facts['bytes'] / 1e9:.1f} GB of memory estimated"
     yield "versions", ", ".join(f"{name} {versions[name]}" for name in ("python", "torch", "transformers"))
+
+
+def _is_copy(facts: Mapping[str, Any]) -> bool:
+    """Whether a card is of an untrained copy."""
+    return facts["model"]["untrained"] is not None
 
 
 def _lengths(measured: Mapping[int, Measured], facts: Mapping[str, Any]) -> Iterator[str]:

@@ -6,6 +6,7 @@ An interval that holds the value which would mean nothing (no trend, no ratio, n
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from position_bias.card.profiles import BASELINES, MEASURED
@@ -53,7 +54,10 @@ class Interval:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
+        """All three with as many decimals as give three digits of the value, or of the width where that is larger."""
+        largest = max(abs(self.value), self.high - self.low)
+        decimals = max(0, 2 - int(np.floor(np.log10(largest)))) if largest else 2
+        return f"{self.value:.{decimals}f} [{self.low:.{decimals}f}, {self.high:.{decimals}f}]"
 
     def side(self, of: float) -> int:
         """+1 where all of it is above a number, -1 where all is below, else 0."""
@@ -112,11 +116,9 @@ def on_rollouts(values: pd.DataFrame, level: float) -> str:
         verdict = f"farther than the nearest baseline, {nearest}"
     else:
         verdict = f"not separable from the nearest baseline, {nearest}"
-    of_close = [of_variant[name] for name in close]
+    span = span_of_closest(values, level)
     if len(close) == 1:
-        of_closest = f"W = {_of_replicates(of_close[0], level)}"
-        return f"Of the rollouts, {NAMES[close[0]]} comes closest to this influence, {of_closest}: {verdict}."
-    span = f"W = {of_close[0].loc[-1]:.3g} to {of_close[-1].loc[-1]:.3g}"
+        return f"Of the rollouts, {NAMES[close[0]]} comes closest to this influence, {span}: {verdict}."
     if len(close) == len(set(of_variant) - set(BASELINES)):
         return f"The rollouts are equally close to this influence ({span}): {verdict}."
     return (
@@ -133,6 +135,15 @@ def closest(values: pd.DataFrame, level: float) -> list[str]:
         first,
         *(name for name in others if _of_replicates(of_variant[name] - of_variant[first], level).side(SAME) < 1),
     ]
+
+
+def span_of_closest(values: pd.DataFrame, level: float) -> str:
+    """W of the closest rollout with its interval, or from the least to the greatest of those that are equally close."""
+    of_variant = distances(values)
+    first, *others = (of_variant[name] for name in closest(values, level))
+    if not others:
+        return f"W = {_of_replicates(first, level)}"
+    return f"W = {first.loc[-1]:.3g} to {others[-1].loc[-1]:.3g}"
 
 
 def statistics(values: pd.DataFrame, level: float) -> dict[tuple[str, str, str], Interval]:

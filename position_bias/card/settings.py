@@ -6,9 +6,10 @@ It imports no torch, since every call of the workflow reads it.
 import json
 import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,11 +29,13 @@ MEASURING = (
     "activation_checkpointing",
     "gpus",
 )  # keys of `card`
+DECIDING = ("lengths", "prompts", "precision")  # those that decide numbers
+COPIES = 3  # untrained, which a card suggests
 STARTS = "starts with /, . or ~"  # every path; other names are ids of the hub
 BESIDE = "-beside-"  # between the names of models that one figure shows
 OTHER_NAME = "rename one, or make a symbolic link to it that has another name (ln -s) and give that"
 ON = "-on-"  # between the name of a model, or of several, and that of a text which is not TEXT
-MOST_BESIDE = 4  # models in one figure: the rows of a printed page
+MOST_BESIDE = 4  # models in one figure, untrained copies included: the rows of a printed page
 
 # How the classes of `transformers` are called that predict the next token, the last of them from images, too; and the
 # types of models whose classes without a head are called as those of decoders are, and are none.
@@ -63,6 +66,7 @@ class Source:
     name: str  # of its files: lower-case letters, digits, dots and dashes
     given: str  # as it was typed
     kind: Literal["path", "configured", "hub"]
+    untrained: int | None = None  # the seed that draws the weights of an untrained copy; None of the model itself
 
     @property
     def path(self) -> Path:
@@ -80,7 +84,15 @@ class Source:
     @property
     def shown(self) -> str:
         """As a reader knows it: the name of the file or directory, or what was typed."""
-        return _whole(self.given).name if self.kind == "path" else self.given
+        return self._of_copy(_whole(self.given).name if self.kind == "path" else self.given)
+
+    @property
+    def called(self) -> str:
+        """As its files are called: the name of a model, and of an untrained copy its seed besides."""
+        return self._of_copy(self.name)
+
+    def _of_copy(self, name: str) -> str:
+        return name if self.untrained is None else f"{name}-untrained-{self.untrained}"
 
 
 def models(config: Config) -> list[Source]:
@@ -95,16 +107,36 @@ def text(config: Config) -> Source:
 
 
 def by_card(config: Config) -> dict[str, Source]:
-    """The models by the names of their cards, which also name the text where that is not TEXT."""
-    return {f"{model.name}{_on(config)}": model for model in models(config)}
+    """The models by the names of their cards, which also name the text where that is not TEXT; then their copies."""
+    named, seeds = models(config), range(config["card"]["untrained"])
+    copies = [replace(model, untrained=seed) for model in named for seed in seeds]
+    return {f"{model.called}{_on(config)}": model for model in [*named, *copies]}
+
+
+def of_origin(card: str, config: Config) -> str:
+    """The card of the model that `card` is of an untrained copy of; of any other model, `card` itself."""
+    return f"{by_card(config)[card].name}{_on(config)}"
 
 
 def cards(config: Config) -> dict[str, list[str]]:
     """The figures, by name: the cards that each shows. One a model, and one of all where there are several."""
     names = list(by_card(config))
     alone = {name: [name] for name in names}
-    together = BESIDE.join(model.name for model in models(config)) + _on(config)
+    copies = [f"{count}-untrained"] if (count := config["card"]["untrained"]) else []
+    together = BESIDE.join([*(model.name for model in models(config)), *copies]) + _on(config)
     return {**alone, together: names} if len(names) > 1 else alone
+
+
+def with_copies(card: str, config: Config) -> dict[str, str]:
+    """The `command` that measures untrained copies beside the model of a card, and what its figure is called."""
+    model, on = by_card(config)[card], text(config)
+    named = [f"model={model.given}", *([] if on.given == TEXT else [f"text={on.given}"])]
+    numbers = ", ".join(f"{key}: {config['card'][key]}" for key in DECIDING)
+    words = [*named, f"card={{{numbers}, untrained: {COPIES}}}"]
+    return {
+        "command": " ".join(["snakemake card --config", *map(shlex.quote, words)]),
+        "together": f"{model.name}{BESIDE}{COPIES}-untrained{_on(config)}",
+    }
 
 
 def faults(config: Config) -> Iterator[str]:
@@ -117,6 +149,8 @@ def faults(config: Config) -> Iterator[str]:
         yield f"model = {config['model']!r} names no model; give a directory, a name of the configuration, or a hub id"
     elif found and not all(_parts(config)):
         yield f"model = {config['model']!r} has nothing before or after a comma; write model=./a,./b, without blanks"
+    if len(found) > 1 and config["card"]["untrained"]:
+        yield f"card.untrained = {config['card']['untrained']} copies one model, but model names {len(found)}; name one"
     if len(found) > MOST_BESIDE:
         yield f"model names {len(found)} models; a page has room for {MOST_BESIDE} side by side, so ask in several runs"
     for name, count in Counter(model.name for model in found).items():
@@ -218,7 +252,7 @@ def _overwritten(config: Config) -> Iterator[str]:
         named.append(("text", on, f"results/texts/{on.name}", ".json"))
     for key, source, place, ending in named:
         recorded = _recorded(Path(f"{place}{ending}"))
-        if recorded is None or _is(source, recorded, config):
+        if recorded is None or (source.untrained is None and _is(source, recorded, config)):
             continue
         files = f"{place}*" if ending == ".json" else place
         if source.kind == "hub" and is_directory(recorded):

@@ -53,10 +53,12 @@ class Prompts(NamedTuple):
 
     tokens: TokenIds  # [N, n]
     documents: int  # that they are of
+    entropy: float  # of the frequencies of tokens in all windows of this length, in nats
 
     def noted(self) -> dict[str, Any]:
-        """What tells them from others: how many documents they are of, and a digest of their tokens."""
-        return {"documents": self.documents, "sha256": hashlib.sha256(self.tokens.tobytes()).hexdigest()}
+        """What a card says of them, and a digest of their tokens, which tells them from others."""
+        digest = hashlib.sha256(self.tokens.tobytes()).hexdigest()
+        return {"documents": self.documents, "entropy": self.entropy, "sha256": digest}
 
 
 def prompts(
@@ -88,7 +90,8 @@ def prompts(
         order = np.random.default_rng(seed(chosen_by, "card", n)).permutation(len(windows))[:most]
         of, drawn = zip(*(windows[place] for place in order), strict=True)
         first = np.tile(np.asarray(before, dtype=np.int64), (len(order), 1))
-        found[n] = Prompts(np.hstack([first, np.stack(drawn)]), len(set(of)))
+        every = np.concatenate([window for _, window in windows])
+        found[n] = Prompts(np.hstack([first, np.stack(drawn)]), len(set(of)), _entropy(every))
     if not found:
         longest = max((len(tokenizer.encode(text, add_special_tokens=False).ids) for text in texts), default=0)
         raise InputError(
@@ -96,6 +99,13 @@ def prompts(
             f"{longest} tokens. Give more or longer documents (text=), or lower card.lengths"
         )
     return found
+
+
+def _entropy(of: TokenIds) -> float:
+    """The entropy of the frequencies of token ids, in nats."""
+    _, counts = np.unique(of, return_counts=True)
+    shares = counts / counts.sum()
+    return float(-(shares * np.log(shares)).sum())
 
 
 def _had(counts: Mapping[int, int]) -> str:

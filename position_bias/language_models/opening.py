@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
 from tokenizers import Tokenizer
-from transformers import AutoConfig, AutoTokenizer, PretrainedConfig, PreTrainedModel
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PretrainedConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
@@ -27,6 +29,22 @@ def open_decoder(directory: str | Path, device: str = "cpu", precision: str = "f
     """
     require_decoder(directory)
     return families.without_double_alibi(families.load(Path(directory), device, precision)).eval()
+
+
+def open_untrained(
+    directory: str | Path, seed: int, folder: Path, device: str = "cpu", precision: str = "float32"
+) -> PreTrainedModel:
+    """Open a copy of the model in a directory whose weights are drawn by `seed`, as the library does before training.
+
+    It is opened like the model itself, from a directory in `folder` that goes afterwards. Raises InputError as
+    `open_decoder` does.
+    """
+    config = require_decoder(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    with families.opening(Path(directory)), torch.random.fork_rng(), TemporaryDirectory(dir=folder) as copy:
+        torch.manual_seed(seed)
+        AutoModelForCausalLM.from_config(config, dtype=getattr(torch, precision)).save_pretrained(copy)
+        return open_decoder(copy, device, precision)
 
 
 def require_decoder(directory: str | Path) -> PretrainedConfig:

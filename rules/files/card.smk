@@ -61,6 +61,16 @@ def card_text(file):
     }[file]
 
 
+def card_record(wildcards):
+    """What was noted of a model, or of the model that an untrained copy is of."""
+    return f"results/card/{of_card.of_origin(wildcards.card, config)}/model.json"
+
+
+def card_untrained(wildcards):
+    """The seed of an untrained copy; none of a model that was trained."""
+    return CARD_MODELS[wildcards.card].untrained
+
+
 def card_tables(table):
     """A table of every model that a figure shows."""
     return lambda wildcards: [
@@ -87,7 +97,7 @@ def card_shown(wildcards):
 
 def card_models(wildcards):
     """How a figure calls its models."""
-    return [CARD_MODELS[name].name for name in CARDS[wildcards.card]]
+    return [CARD_MODELS[name].called for name in CARDS[wildcards.card]]
 
 
 def cards_made(workflow):

@@ -8,6 +8,6 @@ with runtime.job(snakemake.log[0]):
     models = {name: beside.Model(*measured.read(path)) for name, path in measurements}
     ratios = beside.ratios(models, params.bootstrap, params.level, params.seed)
     artifacts.write_table(out.ratios, ratios)
-    page = beside.page(snakemake.wildcards.card, params.titles, params.text, ratios, params.level)
+    page = beside.page(snakemake.wildcards.card, params.titles, params.text, models, ratios, params.level)
     with runtime.whole_file(out.page) as partial:
         partial.write_text(page, encoding="utf-8")

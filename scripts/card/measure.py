@@ -33,7 +33,11 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
         f"{needed / 1e9:.1f} GB of memory"
     )
     spread = "balanced" if params.gpus > 1 and place.device == "cuda" else place.device
-    model = opening.open_decoder(directory, spread, precision)
+    if params.untrained is None:
+        model = opening.open_decoder(directory, spread, precision)
+    else:
+        drawn_by = runtime.seed(params.seed, "card", "untrained", params.untrained)
+        model = opening.open_untrained(directory, drawn_by, place.folder, spread, precision)
     for n in prompts:
         opening.require_known_tokens(prompts[n].tokens, model, directory)
     files = settings.stamp(settings.files_of_model(directory))
@@ -51,7 +55,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
     measured.write(
         snakemake.output[0],
         measurements,
-        model={"type": config.model_type, **vars(found)},
+        model={"type": config.model_type, "untrained": params.untrained, **vars(found)},
         prompts={str(n): of.noted() for n, of in prompts.items()},
         predicted=PREDICTED,
         before=[tokenizer.id_to_token(token) for token in before],

@@ -28,6 +28,6 @@ with runtime.job(snakemake.log[0]):
     record = json.loads(Path(snakemake.input.model).read_text(encoding="utf-8"))
     text = json.loads(Path(snakemake.input.text).read_text(encoding="utf-8"))
     sources = {"model": page.origin(record), "text": page.origin(text)}
-    written = page.page(card, params.title, lengths, compared, facts, sources, params.level)
+    written = page.page(card, params.title, lengths, compared, facts, sources, params.untrained, params.level)
     with runtime.whole_file(out.page) as partial:
         partial.write_text(written, encoding="utf-8")

@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from snakemake import cli
 
 import snakemake_command
@@ -122,6 +123,27 @@ def test_what_does_not_exist_ends_in_one_line(called, monkeypatch, typed, said):
     called()
     with pytest.raises(SystemExit, match=f"^error: {said}"):
         cli.parse_args(["--cores", "1", *typed.split()])
+
+
+@pytest.mark.parametrize(
+    ("typed", "key"),
+    [
+        (["--config", "model=bloom", "--card={prompts: 8}"], "card"),  # plain argparse takes this for a word
+        (["--config", "model=bloom", "--text=./a.txt"], "text"),
+        (["--model", "bloom"], "model"),
+    ],
+)
+def test_a_key_of_the_configuration_is_no_option(called, monkeypatch, typed, key):
+    monkeypatch.chdir(ROOT)
+    called()
+    said = f"^error: --{key} is no option; {key} is a key of the configuration: --config {key}=... sets it$"
+    with pytest.raises(SystemExit, match=said):
+        cli.parse_args(["card", "--cores", "1", *typed])
+
+
+def test_no_option_of_snakemake_is_a_key_of_the_configuration():
+    keys = {f"--{key}" for key in yaml.safe_load((ROOT / "config.yaml").read_text())}
+    assert not keys & set(cli.get_argument_parser()._option_string_actions)
 
 
 @pytest.mark.parametrize("profile", ["profiles/slurm", "slurm", "none", str(ROOT / "profiles/slurm/config.yaml")])

@@ -328,6 +328,30 @@ def test_nothing_is_made_twice_but_what_was_overwritten(cards, written, tmp_path
     assert cards.planned(everything) == {}
 
 
+def test_untrained_copies_are_measured_beside_their_model_on_the_same_prompts(fresh, written, tmp_path):
+    """The command is the one that the card of the model shows, with fewer copies."""
+    project = fresh.copy(tmp_path / "position-bias")
+    project.configure({"card": {"lengths": [12], "prompts": PROMPTS}, "rollout": {"bootstrap": 30}})
+    asked = f"card --config {arguments(written, 'bloom')}"
+    project.snakemake(f"{asked} --cores 2")
+    shown = re.search(r"^snakemake (card .*)$", (project.root / f"results/card/bloom{ON}/card.md").read_text(), re.M)
+    copies = shown[1].replace("untrained: 3", "untrained: 2")
+    added = {"card_measure": 2, "card_tables": 2, "card_beside": 1, "card_draw": 3, "card": 1}
+    assert project.planned(copies) == added
+    printed = project.snakemake(f"{copies} --cores 2")
+    together = f"bloom-beside-2-untrained{ON}"
+    assert f"Read results/card/{together}/card.md; the figure is figures/card/{together}.png" in printed
+    page = (project.root / f"results/card/{together}/card.md").read_text()
+    assert "compared with each of the 2 untrained copies of bloom, the first token weighs " in page
+    ratios = pd.read_csv(project.root / f"results/card/{together}/ratios.csv")
+    assert ratios["paired"].all()
+    losses = ratios[ratios["quantity"] == "loss"].set_index("model")["value"]
+    assert len(set(losses)) == 3  # the weights of each are its own
+    of_copy = (project.root / f"results/card/bloom-untrained-1{ON}/card.md").read_text()
+    assert "| weights | random, not trained, drawn by seed 1 |" in of_copy
+    assert not list((project.root / "checkpoints").rglob("*.safetensors"))
+
+
 # What cannot be used
 
 

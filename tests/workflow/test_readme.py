@@ -30,10 +30,11 @@ ELSEWHERE = {  # commands that a test cannot run here, and why
 
 @pytest.fixture(scope="module")
 def project(built, tmp_path_factory):
-    """With a model and a text of the reader's."""
+    """With two models and a text of the reader's."""
     mine = built.copy(tmp_path_factory.mktemp("readme") / "position-bias")
     (trained,) = (mine.root / "results/models/mpt").glob("seed0/step12")
-    shutil.copytree(trained, mine.root / "my-model")
+    for name in ("my-model", "another-model"):
+        shutil.copytree(trained, mine.root / name)
     (mine.root / "texts.jsonl").write_text(json.dumps({"text": (ROOT / "README.md").read_text()}) + "\n")
     return mine
 

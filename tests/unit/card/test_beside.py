@@ -30,8 +30,9 @@ def measured(seed=0, n=N, prompts=PROMPTS):
     )
 
 
-def model(found, drawn="the same"):
-    return Model({of.n: of for of in found}, {"prompts": {str(of.n): {"sha256": drawn} for of in found}})
+def model(found, drawn="the same", untrained=None):
+    prompts = {str(of.n): {"sha256": drawn, "entropy": 4.0} for of in found}
+    return Model({of.n: of for of in found}, {"prompts": prompts, "model": {"untrained": untrained, "vocabulary": 256}})
 
 
 def with_ends(of, first, last):
@@ -80,7 +81,7 @@ def test_other_prompts_are_drawn_independently(two):
     low, high = (value(table, "copy", "first / middle", f"quotient {bound}") for bound in ("low", "high"))
     assert low < 0.5 < high
     assert set(table.loc[table["model"] == "copy", "paired"]) == {False}
-    page = beside.page("a-beside-b", {"mine": "mine", "copy": "copy"}, "it", table, LEVEL)
+    page = beside.page("a-beside-b", {"mine": "mine", "copy": "copy"}, "it", two, table, LEVEL)
     assert "mine and copy were not measured on the same prompts, as when their tokenizers differ" in page
 
 
@@ -93,17 +94,37 @@ def test_a_length_that_the_first_model_lacks_has_no_quotient(two):
 
 def test_the_page_has_a_row_a_model_and_length_and_where_each_card_is(two):
     table = beside.ratios(two, 20, LEVEL, 0)
-    page = beside.page("a-beside-b", {"mine": "./mine", "copy": "./copy"}, "it", table, LEVEL)
+    page = beside.page("a-beside-b", {"mine": "./mine", "copy": "./copy"}, "it", two, table, LEVEL)
     assert page.startswith("# ./mine beside ./copy, on it\n")
     assert "(../../../figures/card/a-beside-b.png)" in page
     assert "## How does ./mine differ?" in page
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:4] == "| 12"]
     assert [row[1] for row in rows] == ["./mine", "./copy"]
-    assert [bool(cell) for cell in rows[0]] == [True, True, True, True, True, False, True, False]
-    assert rows[1][5] == "0.5 [0.5, 0.5]"
-    assert rows[1][7] == "4 [4, 4]"
+    assert [bool(cell) for cell in rows[0]] == [True, True, True, True, False, True, False, True, True, True]
+    assert rows[1][4] == "0.500 [0.500, 0.500]"
+    assert rows[1][6] == "4.00 [4.00, 4.00]"
+    assert rows[1][8:] == ["4", "5.55"]  # ln 256
     assert re.findall(r"^- \[(.*)\]\((.*)\)$", page, re.MULTILINE) == [
         ("./mine", "../mine/card.md"),
         ("./copy", "../copy/card.md"),
     ]
     assert "measured on the same prompts, as when" not in page
+    assert "untrained copies" not in page
+
+
+def test_the_page_says_what_training_changed_only_where_every_copy_agrees(two):
+    """The ends of the copies are multiplied: the first token weighs 1/2 and 1/3 as much, the last 4 and 1 times."""
+    mine = measured()
+    two["copy"] = model([with_ends(mine, 2, 0.25)], untrained=0)
+    two["other"] = model([with_ends(mine, 3, 1)], untrained=1)
+    titles = {"mine": "mine", "copy": "mine-untrained-0", "other": "mine-untrained-1"}
+    page = beside.page("a-beside-2-untrained", titles, "it", two, beside.ratios(two, 20, LEVEL, 0), LEVEL)
+    assert (
+        "In prompts of 12 tokens, compared with each of the 2 untrained copies of mine, the first token weighs less "
+        "(0.333 to 0.5 times as much), and the last token weighs neither separably less nor separably more "
+        "(1 to 4 times as much). "
+    ) in page
+    del two["other"], titles["other"]
+    page = beside.page("a-beside-1-untrained", titles, "it", two, beside.ratios(two, 20, LEVEL, 0), LEVEL)
+    assert "the untrained copy of mine, the first token weighs less (0.5 times as much), and the last token" in page
+    assert "the last token weighs more (4 times as much). Less and more are said where every 90 % interval" in page

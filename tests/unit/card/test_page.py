@@ -1,23 +1,27 @@
 """The page of a card: what it says follows from what was measured."""
 
 import re
-from itertools import combinations
 
-import decoders  # docs/decoders.py: small models of many architectures
 import numpy as np
 import pytest
-import torch
-from safetensors.torch import load_file
-from tokenizers import Tokenizer, models
-from transformers import PreTrainedTokenizerFast
 
-from position_bias.card import definitions, page, profiles, sentences, settings
+from position_bias.card import definitions, page, profiles, sentences
 from position_bias.language_models.measured import Measured
 
 LAYERS, HEADS, PROMPTS, LEVEL = 2, 2, 6, 0.9
 FACTS = {
-    "model": {"type": "llama", "parameters": 1234567, "layers": LAYERS, "heads": HEADS, "vocabulary": 1000},
-    "prompts": {"8": {"documents": 1, "sha256": "ab"}, "12": {"documents": 5, "sha256": "cd"}},
+    "model": {
+        "type": "llama",
+        "untrained": None,
+        "parameters": 1234567,
+        "layers": LAYERS,
+        "heads": HEADS,
+        "vocabulary": 1000,
+    },
+    "prompts": {
+        "8": {"documents": 1, "entropy": 4.5, "sha256": "ab"},
+        "12": {"documents": 5, "entropy": 4.25, "sha256": "cd"},
+    },
     "predicted": 4,
     "before": ["<s>"],
     "asked": [8, 12, 64],
@@ -28,6 +32,7 @@ FACTS = {
     "versions": {"python": "3", "torch": "2", "transformers": "5"},
 }
 SOURCES = {"model": "./mine", "text": "./texts.jsonl"}
+COPIES = {"command": "snakemake card --config model=./mine", "together": "mine-beside-3-untrained"}
 
 
 def measured(n, *, rotary=True, windows=(None, 4)):
@@ -49,7 +54,7 @@ def measured(n, *, rotary=True, windows=(None, 4)):
 
 def written(lengths, **facts):
     compared = {n: page.Compared(*profiles.compare(found, 20, LEVEL, 0)) for n, found in lengths.items()}
-    text = page.page("mine-on-it", "mine on it", lengths, compared, {**FACTS, **facts}, SOURCES, LEVEL)
+    text = page.page("mine-on-it", "mine on it", lengths, compared, {**FACTS, **facts}, SOURCES, COPIES, LEVEL)
     return text, compared[max(lengths)].values
 
 
@@ -82,10 +87,11 @@ def test_every_length_has_a_row_with_the_numbers_of_the_sentences(mine):
         total = found.influence.sum(0)
         assert begin.startswith(f"{total[0] / total[n // 4 : n - n // 4].mean():.3g} [")
         assert end.startswith(f"{total[-1] / total[n // 4 : n - n // 4].mean():.3g} [")
-        assert re.fullmatch(r"rollout .* \(W = [\d.]+\)", closest)
+        assert re.fullmatch(r"rollout .* \(W = [\d.]+( to [\d.]+| \[[\d.]+, [\d.]+\])\)", closest)
         if n == 12:
             assert f"the first token (`<s>`, which the tokenizer adds) has {begin} times the influence" in text
-    assert "the same probability, its loss is ln 1,000 = 6.91 nats a token. " in text
+    assert "the same probability has a loss of ln 1,000 = 6.91 nats a token; " in text
+    assert "how often each token occurs in this text has about 4.25. " in text
 
 
 def test_what_the_page_speaks_of_is_defined_and_nothing_else(mine):
@@ -118,7 +124,7 @@ def test_rollouts_have_a_row_each_with_their_ends_and_a_distance_a_lambda(mine):
             expected = at.loc[at["statistic"] == statistic, "value"].item()
             assert float(cell.split(" [")[0]) == pytest.approx(expected, rel=0.01)
     uniform = row(text, "baseline: the same influence of every token")
-    assert uniform[1:] == ["1 [1, 1]", "1 [1, 1]", "", ""]
+    assert uniform[1:] == ["1.00 [1.00, 1.00]", "1.00 [1.00, 1.00]", "", ""]
     assert row(text, "baseline: all influence on the last token")[1:] == ["", "", "", ""]  # its middle half has none
     assert row(text, "measured influence") == ["", *row(text, "12")[4:6], "", ""]
     header = (
@@ -178,22 +184,16 @@ def test_tokens_stand_as_they_are_in_texts_and_tables():
     assert "| special tokens | each prompt begins with `<\\|a\\|>` `` ` ``, as the tokenizer puts it |" in text
 
 
-def test_the_recipe_writes_untrained_copies_that_cards_can_be_made_of(mine, tmp_path, monkeypatch):
-    directory = tmp_path / "my-model"
-    decoders.small("llama").save_pretrained(directory)
-    words = Tokenizer(models.WordLevel({"a": 0, "?": 1}, unk_token="?"))
-    PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(directory)
-    (recipe,) = re.findall(r"^```python\n(.*?)^```$", mine[0], re.MULTILINE | re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    exec(recipe, {})
-    (command,) = re.findall(r"^snakemake card --config model=(.*)$", mine[0], re.MULTILINE)
-    folders = [tmp_path / name for name in command.split(",")]
-    assert folders[0] == directory
-    assert all(list(settings.faults_of_directory(folder)) == [] for folder in folders)
-    every = [load_file(folder / "model.safetensors") for folder in folders]
-    assert len({str({key: value.shape for key, value in of.items()}) for of in every}) == 1
-    for one, other in combinations(every, 2):
-        assert not torch.equal(one["model.embed_tokens.weight"], other["model.embed_tokens.weight"])
+def test_the_page_shows_how_to_compare_with_untrained_copies(mine):
+    text, _ = mine
+    assert "```bash\nsnakemake card --config model=./mine\n```" in text
+    assert "[mine-beside-3-untrained](../mine-beside-3-untrained/card.md)" in text
+
+
+def test_the_page_of_an_untrained_copy_says_so_and_asks_for_no_more():
+    text, _ = written({12: measured(12)}, model={**FACTS["model"], "untrained": 2})
+    assert row(text, "weights") == ["random, not trained, drawn by seed 2"]
+    assert "Is this bias strong?" not in text
 
 
 def test_the_origin_names_commit_and_text():

@@ -31,7 +31,7 @@ def test_lambda_names_its_mean_its_least_and_most_layer_and_its_trend(trend, spr
     values = rows("frobenius", "lambda", "spearman with depth", trend, spread)
     sentence = sentences.on_lambda(layers(0.3, 0.1, 0.2, 0.2, 0.2, 0.2), values, LEVEL)
     assert "is 0.2 on average over the layers, least in layer 2 (0.1) and most in layer 1 (0.3)" in sentence
-    assert f"; with depth it {said} (rank correlation {trend} [" in sentence
+    assert f"; with depth it {said} (rank correlation {trend:.3f} [" in sentence
     assert sentence.endswith(").")
 
 
@@ -44,6 +44,21 @@ def test_of_few_layers_no_trend_is_told():
 def test_one_layer_has_no_trend():
     values = rows("frobenius", "lambda", "spearman with depth", np.nan, 0)
     assert sentences.on_lambda(layers(0.3), values, LEVEL).endswith("lambda, is 0.3 on average over the layers.")
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [
+        ((0.928, 0.869, 1.0031), "0.928 [0.869, 1.003]"),  # which side of 1 a bound lies on can be read
+        ((463.2, 434.1, 493.4), "463 [434, 493]"),
+        ((2.3, 2.1, 2.5), "2.30 [2.10, 2.50]"),
+        ((0.00123, -0.5, 0.7), "0.00 [-0.50, 0.70]"),
+        ((-0.958, -0.965, -0.958), "-0.958 [-0.965, -0.958]"),
+        ((0.0, 0.0, 0.0), "0.00 [0.00, 0.00]"),
+    ],
+)
+def test_the_bounds_of_an_interval_have_the_decimals_of_its_value(interval, said):
+    assert str(sentences.Interval(*interval)) == said
 
 
 @pytest.mark.parametrize("sides", list(itertools.product((1, 0, -1), repeat=2)))
@@ -75,7 +90,7 @@ UNIFORM = "the same influence of every token (W = 0.2)"
 @pytest.mark.parametrize(
     ("value", "spread", "said"),
     [
-        (0.05, 0.01, f"W = 0.05 [0.041, 0.059]: closer than every baseline; the nearest baseline is {UNIFORM}."),
+        (0.05, 0.01, f"W = 0.0500 [0.0410, 0.0590]: closer than every baseline; the nearest baseline is {UNIFORM}."),
         (0.18, 0.05, f": not separable from the nearest baseline, {UNIFORM}."),
         (0.35, 0.05, f": farther than the nearest baseline, {UNIFORM}."),
     ],

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from position_bias.language_models import hub
 ROOT = Path(__file__).parents[3]
 
 
-def config(model=None, text="standard-library"):
+def config(model=None, text="standard-library", untrained=0):
     return {
+        "card": {"lengths": [8, 64], "prompts": 9, "precision": "auto", "untrained": untrained},
         "model": model,
         "text": text,
         "models": {"bloom": {}},
@@ -116,6 +118,39 @@ def test_several_models_have_a_figure_each_and_one_together():
     expected = {"bloom": ["bloom"], "gpt2": ["gpt2"], "bloom-beside-gpt2": ["bloom", "gpt2"]}
     assert settings.cards(config("bloom, gpt2")) == expected
     assert settings.cards(config()) == {}
+
+
+def test_untrained_copies_have_cards_of_their_own_and_share_the_record_of_their_model(here):
+    asked = config("./my-model", "./a.txt", untrained=2)
+    names = ["my-model-on-a-txt", "my-model-untrained-0-on-a-txt", "my-model-untrained-1-on-a-txt"]
+    together = "my-model-beside-2-untrained-on-a-txt"
+    assert settings.cards(asked) == {**{name: [name] for name in names}, together: names}
+    models = settings.by_card(asked)
+    assert [model.shown for model in models.values()] == ["my-model", "my-model-untrained-0", "my-model-untrained-1"]
+    assert {settings.of_origin(name, asked) for name in names} == {names[0]}
+    assert list(settings.faults(asked)) == []
+
+
+def test_the_command_for_copies_measures_what_the_card_did_and_names_the_figure_that_it_makes(here):
+    asked = config("./my model", "./a.txt")
+    model(here / "my model")
+    said = settings.with_copies("my-model-on-a-txt", asked)
+    words = shlex.split(said["command"])
+    assert words[:3] == ["snakemake", "card", "--config"]
+    typed = {key: yaml.safe_load(value) for key, value in (word.split("=", 1) for word in words[3:])}
+    copies = {**asked["card"], "untrained": settings.COPIES}
+    assert typed == {"model": "./my model", "text": "./a.txt", "card": copies}
+    assert said["together"] in settings.cards({**asked, **typed})
+    assert "text=" not in settings.with_copies("bloom", config("bloom"))["command"]
+
+
+def test_copies_of_several_models_and_copies_that_take_anothers_place_are_faults(here):
+    (fault,) = settings.faults(config("bloom,gpt2", untrained=2))
+    assert fault == "card.untrained = 2 copies one model, but model names 2; name one"
+    record(here / "results/card/my-model-untrained-0/model.json", "./my-model-untrained-0")
+    assert list(settings.faults(config("./my-model"))) == []
+    (fault,) = settings.faults(config("./my-model", untrained=1))
+    assert "would take the place of './my-model-untrained-0' in results/card/my-model-untrained-0; rename" in fault
 
 
 @pytest.mark.parametrize("given", [None, "./my-model", "bloom,gpt2", "~/my-model", "a/b"])

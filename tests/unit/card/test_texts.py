@@ -82,8 +82,8 @@ def test_reading_ends_with_the_last_character_that_is_wanted():
 def test_prompts_are_windows_of_one_document_behind_what_the_tokenizer_puts_first(tokenizer):
     documents = [words(first, 60) for first in range(10)]
     found = texts.prompts(documents, tokenizer, [3, 5], [12, 22], 8, chosen_by=0)
-    assert {n: prompts.shape for n, (prompts, _) in found.items()} == {12: (8, 12), 22: (8, 22)}
-    for n, (prompts, count) in found.items():
+    assert {n: of.tokens.shape for n, of in found.items()} == {12: (8, 12), 22: (8, 22)}
+    for n, (prompts, count, _) in found.items():
         assert count == len(set(prompts[:, 2] % 10))  # windows of ten or twenty words begin alike in a document
         assert (prompts[:, :2] == [3, 5]).all()
         assert (np.diff(prompts[:, 2:], axis=1) % WORDS == 1).all()  # in the order of a document
@@ -99,8 +99,15 @@ def test_prompts_are_windows_of_one_document_behind_what_the_tokenizer_puts_firs
 
 def test_a_short_text_gives_the_prompts_that_it_has_and_leaves_lengths_out(tokenizer, capsys):
     found = texts.prompts([words(0, 90)], tokenizer, [], [9, 30], 64, chosen_by=0)
-    assert {n: (prompts.shape, documents) for n, (prompts, documents) in found.items()} == {9: ((10, 9), 1)}
+    assert {n: (of.tokens.shape, of.documents) for n, of in found.items()} == {9: ((10, 9), 1)}
     assert "length 30 is left out: the text has 3 prompts of it, fewer than 8" in capsys.readouterr().err
+
+
+def test_the_entropy_is_that_of_all_windows_and_not_of_what_the_tokenizer_puts_first(tokenizer):
+    """Every word stands twice in the windows of this text, so all have the same frequency; few of them are drawn."""
+    found = texts.prompts([words(0, 2 * WORDS)] * 2, tokenizer, [3], [WORDS // 4 + 1], 8, chosen_by=0)
+    assert found[WORDS // 4 + 1].entropy == pytest.approx(np.log(WORDS))
+    assert found[WORDS // 4 + 1].noted()["entropy"] == found[WORDS // 4 + 1].entropy
 
 
 def test_too_little_text_is_one_line(tokenizer):

@@ -37,6 +37,23 @@ def test_a_directory_is_opened_and_measured_as_the_model_that_was_written(name, 
     np.testing.assert_allclose(found.mixing["frobenius"], expected.mixing["frobenius"], rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["llama", "gpt2", "bloom"])
+def test_an_untrained_copy_has_the_shape_of_its_model_and_weights_of_its_seed_alone(name, tmp_path):
+    directory = written(tmp_path / "model", name)
+    trained = opening.open_decoder(directory).state_dict()
+    before = torch.random.get_rng_state()
+    one, again, other = (
+        opening.open_untrained(directory, seed, tmp_path / "folder").state_dict() for seed in (0, 0, 1)
+    )
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert {key: value.shape for key, value in one.items()} == {key: value.shape for key, value in trained.items()}
+    assert all(torch.equal(value, again[key]) for key, value in one.items())
+    drawn = [key for key, value in one.items() if value.dim() == 2]
+    assert drawn
+    assert not any(torch.equal(one[key], model[key]) for key in drawn for model in (other, trained))
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
 def test_rotary_falcon_is_opened_though_no_family_describes_it(tmp_path):
     assert not opening.open_decoder(written(tmp_path, "falcon, rotary")).config.alibi
 
