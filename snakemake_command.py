@@ -2,24 +2,34 @@
 
 Snakemake's `--resources`, `--config` and others take every word up to the next option, a target behind them included,
 and then die on "all is not NAME=INT". Words without `=` behind them can only be targets: they move to the front, where
-Snakemake takes them as such. Every other call passes through untouched.
+Snakemake takes them as such. So do the words behind `--quiet` and `--rerun-triggers` that are none of theirs. Every
+other call passes through untouched.
 
 A second `--configfile` takes the place of the first one, without a word, and so does a second `--config` or
-`--resources`; it ends the command in one line.
+`--resources`; it ends the command in one line. So does a file of the configuration that changes nothing, because files
+behind it set all that it sets: it stands before the file that it was to change.
 
 It also turns Snakemake's job-rate limiter off, which by default allows 100 jobs a second. The limiter sets a timer
 after every job, and another one whenever a timer ends: after a hundred jobs it looks for work a hundred times a second,
 which uses a full core. A rate that is typed, `--max-jobs-per-timespan`, is kept.
 
+With `--directory`, relative paths of a model and a text are those of the folder where the command is typed, as those of
+files behind `--configfile` are; Snakemake would look for them in the folder of the results.
+
 A key of the configuration that is typed as an option, such as `--card=...`, ends it in one line, too.
 
 And a file of the configuration or a profile that does not exist ends it in one line. Snakemake itself shows where in
 its code the file was opened, and goes on without the profile. So does a file that is no YAML, of which Snakemake does
-not say the name.
+not say the name; a key with a dot, which Snakemake answers with a place in its code; an option that there is not,
+which it answers with a hundred lines; and a target that nothing makes, each with the name that is like it.
 """
 
+import os.path
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -33,31 +43,58 @@ OF_PAIRS = (  # options that take words of the form NAME=VALUE, each with its ot
     ("--set-threads",),
     ("--set-resource-scopes",),
 )
+OF_PATHS = ("model", "text")  # keys of the configuration whose values are paths where they begin with a dot
 PAIRS = [name for names in OF_PAIRS for name in names]
+CHOICES = {  # options that take words of a list
+    **dict.fromkeys(("--quiet", "-q"), ("rules", "reason", "progress", "host", "all")),
+    "--rerun-triggers": ("code", "input", "mtime", "params", "software-env"),
+}
 ONCE = (("--configfile", "--configfiles"), *OF_PAIRS)  # of two, Snakemake takes the last
 
 
+def takes(option: str, words: Sequence[str], word: str) -> bool:
+    """Whether `word` belongs to `option`, which has taken `words`: `all` behind `--quiet rules` is the target."""
+    if option in PAIRS:
+        return "=" in word
+    return option not in CHOICES or (word in CHOICES[option] and not (words and word == "all"))
+
+
 def targets_first(arguments: Sequence[str]) -> list[str]:
-    """`arguments` with the targets that stand among the words of an option of `PAIRS` moved to the front."""
+    """`arguments` with the targets from among the words of options of `PAIRS` and `CHOICES` at the front."""
     targets: list[str] = []
     others: list[str] = []
-    among_pairs = False
+    option, words = "", list[str]()
     for word in arguments:
         if word.startswith("-"):
-            among_pairs = word in PAIRS
-        if among_pairs and not word.startswith("-") and "=" not in word:
-            targets.append(word)
-        else:
+            option, words = word, []
             others.append(word)
+        elif takes(option, words, word):
+            words.append(word)
+            others.append(word)
+        else:
+            targets.append(word)
     return targets + others
 
 
 def twice(arguments: Sequence[str]) -> str | None:
-    """What to say of `arguments` where an option of `ONCE` stands twice, which Snakemake would take one of."""
+    """What to say of `arguments` where an option of `ONCE` or a key stands twice; Snakemake would take one."""
     for names in ONCE:
         if sum(word.split("=")[0] in names for word in arguments) > 1:
             return f"{names[0]} stands twice, and the last one alone would count; put everything after one"
+    for key, count in Counter(word.split("=")[0] for word in _of_config(arguments)).items():
+        if count > 1:
+            return f"{key} stands twice after --config, and the last one alone would count; write it once"
     return None
+
+
+def _of_config(arguments: Sequence[str]) -> Iterator[str]:
+    """The words NAME=VALUE behind --config."""
+    option = ""
+    for word in arguments:
+        if word.startswith("-"):
+            option = word
+        elif option in OF_PAIRS[0] and "=" in word:
+            yield word
 
 
 def undashed(arguments: Sequence[str], keys: Iterable[str]) -> str | None:
@@ -66,6 +103,55 @@ def undashed(arguments: Sequence[str], keys: Iterable[str]) -> str | None:
         if word.startswith("--") and (key := word[2:].split("=")[0]) in keys:
             return f"--{key} is no option; {key} is a key of the configuration: --config {key}=... sets it"
     return None
+
+
+def dotted(arguments: Sequence[str]) -> str | None:
+    """What to say of `arguments` where a key of the configuration is typed with the section that it stands in."""
+    for word in _of_config(arguments):
+        key, _, value = word.partition("=")
+        if "." in key:
+            section, _, rest = key.partition(".")
+            inner = value
+            for name in reversed(rest.split(".")):
+                inner = f"{{{name}: {inner}}}"
+            return f"{key} stands in a section; type it as --config {section}='{inner}'"
+    return None
+
+
+def unknown_option(message: str, options: Sequence[str]) -> str:
+    """What to say where Snakemake's parser says `message`, with the option that is like the first one it names."""
+    wrong = re.search(r"unrecognized arguments: (--[\w-]+)", message)
+    near = get_close_matches(wrong[1], options, n=1, cutoff=0.75) if wrong else []
+    return f"{message}; " + (f"did you mean {near[0]}?" if near else "snakemake --help lists the options")
+
+
+def unmade(workflow: Any) -> str | None:
+    """What to say of a target that is no rule and no file that a rule makes."""
+    rules = list(workflow.rules)
+    aims = [rule for rule in rules if not rule.has_wildcards()]
+    files = {str(file) for rule in aims for file in (*rule.products(include_logfiles=False), *rule.input)}
+    known = [*(rule.name for rule in aims), *sorted(file for file in files if "{" not in file)]
+    for target in sorted(workflow.dag_settings.targets):
+        path = os.path.normpath(target)
+        if any(rule.name == target or rule.is_producer(path) for rule in rules):
+            continue
+        near = get_close_matches(target, known, n=1)
+        remedy = f"did you mean {near[0]!r}?" if near else "docs/map.md lists every figure and table, by its path"
+        return f"nothing makes {target!r}; {remedy}"
+    return None
+
+
+def from_here(pairs: Sequence[str]) -> list[str]:
+    """The words behind --config, with relative paths of a model or a text seen from the folder of the shell."""
+    return [_paths_from_here(pair) for pair in pairs]
+
+
+def _paths_from_here(pair: str) -> str:
+    key, equals, value = pair.partition("=")
+    if key not in OF_PATHS or not equals:
+        return pair
+    parts = [os.path.abspath(part) if part.startswith(".") else part for part in value.split(",")]
+    return f"{key}={','.join(parts)}"
 
 
 def missing(files: Sequence[Path], profile: str | None, folders: Sequence[Path]) -> str | None:
@@ -100,19 +186,48 @@ def unreadable(files: Sequence[Path]) -> str | None:
     return None
 
 
+def overruled(files: Sequence[Path]) -> str | None:
+    """What to say of `files` of the configuration, read in this order, where later ones undo all that one sets."""
+    read = [yaml.safe_load(file.read_text(encoding="utf-8")) or {} for file in files]
+    for at, file in enumerate(files[:-1]):
+        if merged(read) == merged([*read[:at], *read[at + 1 :]]):
+            return f"{file} changes nothing, because the files after it set the same keys; name it after them"
+    return None
+
+
+def merged(configurations: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The `configurations` in one, as Snakemake merges them: of a value that two have, the later one's."""
+    from snakemake.utils import update_config
+
+    result: dict[str, Any] = {}
+    for configuration in configurations:
+        update_config(result, configuration)
+    return result
+
+
 def main() -> None:
     """Run Snakemake with the arguments of this process."""
-    from snakemake import cli
+    from snakemake import api, cli
 
     make_parser, parse = cli.get_argument_parser, cli.parse_args
 
     def without_a_rate(*arguments: Any, **options: Any) -> Any:
         parser = make_parser(*arguments, **options)
         parser.set_defaults(max_jobs_per_timespan=None)
+        known = re.findall(r"--[\w-]+", parser.format_usage())
+        parser.error = lambda message: parser.exit(2, f"error: {unknown_option(message, known)}\n")
         return parser
 
+    class Checked(api.DAGApi):
+        """Snakemake's own, which ends in one line where a target is misspelt."""
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if fault := unmade(self.workflow_api._workflow):
+                sys.exit(f"error: {fault}")
+
     def checked(arguments: Sequence[str]) -> Any:
-        if fault := undashed(arguments, keys_of(Path("config.yaml"))):
+        if fault := undashed(arguments, keys_of(Path("config.yaml"))) or dotted(arguments):
             sys.exit(f"error: {fault}")
         parser, found = parse(arguments)
         if fault := twice(arguments):
@@ -124,8 +239,12 @@ def main() -> None:
         of_project = [Path(snakefile).parent / "config.yaml"] if snakefile else []
         if fault := unreadable([*filter(Path.exists, of_project), *(found.configfile or [])]):
             sys.exit(f"error: {fault}")
+        if found.directory and found.config:
+            found.config = from_here(found.config)
+        if fault := overruled(found.configfile or []):
+            sys.exit(f"error: {fault}")
         return parser, found
 
-    cli.get_argument_parser, cli.parse_args = without_a_rate, checked
+    cli.get_argument_parser, cli.parse_args, api.DAGApi = without_a_rate, checked, Checked
     sys.argv[0] = "snakemake"
     cli.main(targets_first(sys.argv[1:]))

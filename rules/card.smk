@@ -104,7 +104,7 @@ rule card_beside:
 
 
 rule card_tables:
-    """Roll attention out in every way that applies, compare with the measured influence, and say so in three sentences."""
+    """Roll attention out in every way that applies, compare with the measured influence, and say so in words."""
     input:
         measured="results/card/{card}/measured.safetensors",
         model=card_record,

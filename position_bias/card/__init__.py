@@ -1,1 +1,1 @@
-"""The position card of a decoder: lambda, influence and what rollouts predict, in one figure and three sentences."""
+"""The position card of a decoder: lambda, influence and what rollouts predict, in one figure and in words."""

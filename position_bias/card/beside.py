@@ -5,7 +5,7 @@ what a prompt does to both cancels. Others are resampled independently.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,14 +14,15 @@ import pandas as pd
 from position_bias import statistics
 from position_bias.card.page import ENDS, PERCENT, caption, table
 from position_bias.card.sentences import Interval, listed
+from position_bias.card.settings import COPIES
 from position_bias.language_models.measured import Array, Measured
 from position_bias.rollout import comparison
 from position_bias.running.runtime import seed
 
 QUANTITIES = ("loss", *ENDS)
+BOUNDS = ["value", "low", "high"]
 QUOTIENT = ["quotient value", "quotient low", "quotient high"]
 LOSSES = ("loss", "by frequency", "uniform")
-CHANGED = {1: "more", -1: "less", 0: "neither separably less nor separably more"}  # by the side of 1
 
 
 class Model(NamedTuple):
@@ -78,22 +79,21 @@ def page(
         "",
         f"## How does {first} differ?",
         "",
-        *_on_training(found, models, first, level),
+        *_on_training(found, models),
         "*First / middle* and *last / middle*: influence of the first and of the last token, over that of an average "
         "token in the middle half of the prompt. The columns behind them divide that ratio of "
         f"{first} by the one in the row. A quotient above 1 says that the token weighs more in {first}, below 1 that "
         f"it weighs less; if its interval holds 1, these prompts cannot tell. Brackets are {PERCENT * level:g} % "
         "bootstrap intervals over prompts. Models that were measured on the same prompts are resampled together, so "
-        "a quotient can differ from 1 although the intervals of the ratios overlap. Read a quotient with its two "
-        "ratios: a ratio of 1 means that the token weighs as much as an average one in the middle half, so a quotient "
-        f"below 1 says that a bias vanished where the ratio of {first} is about 1, and that the opposite bias arose "
-        "where it is below 1.",
+        "a quotient can differ from 1 although the intervals of the ratios overlap. A quotient says in which model the "
+        "token weighs more. How strong the bias is in each of them, its own ratio says: 1 is no bias.",
         "",
         "*Loss*: cross entropy of the last tokens of each prompt, in nats a token. *By frequency*: about the loss of a "
         "model that knows only how often each token occurs in this text; a model whose loss is not below it cannot "
         "predict this text. *Uniform*: the loss where all tokens of the vocabulary have the same probability. An "
         "untrained model has somewhat more, since its probabilities are random. Losses of models with other "
-        "tokenizers cannot be compared: their tokens are others.",
+        "tokenizers cannot be compared, since their tokens are others. Ratios can, since each divides influence by "
+        "influence in the same model; but the same number of tokens is then more text in one model than in another.",
         "",
         table(
             ("tokens", "model", "prompts", ENDS[0], f"{first} / this", ENDS[1], f"{first} / this", *LOSSES),
@@ -108,30 +108,67 @@ def page(
     return "\n".join(lines) + "\n"
 
 
-def _on_training(found: pd.DataFrame, models: Mapping[str, Model], title: str, level: float) -> Iterator[str]:
-    """What training changed, where the others are untrained copies of the first model: a sentence on each end."""
+def _on_training(found: pd.DataFrame, models: Mapping[str, Model]) -> Iterator[str]:
+    """What training changed, where the others are untrained copies of the first model: a line on each end."""
     copies = [name for name, model in models.items() if model.facts["model"]["untrained"] is not None]
     if not copies:
         return
     n = found["n"].max()
     of_copies = found[found["model"].isin(copies) & (found["n"] == n)]
-    said = []
+    theirs = "the untrained copy" if len(copies) == 1 else f"the {len(copies)} untrained copies"
+    yield f"What training changed, in prompts of {n} tokens:"
+    yield ""
+    first, *_ = models
+    of_model = found[(found["model"] == first) & (found["n"] == n)].set_index("quantity")
     for end, token in zip(ENDS, ("first", "last"), strict=True):
         rows = of_copies[of_copies["quantity"] == end]
-        quotients = [Interval(*row) for row in rows[QUOTIENT].itertuples(index=False)]
-        side, *others = {quotient.side(1) for quotient in quotients}
-        values = sorted({f"{quotient.value:.3g}" for quotient in quotients}, key=float)
-        span = f"{' to '.join([values[0], *values[1:][-1:]])} times as much"
-        said.append(f"the {token} token weighs {CHANGED[0 if others else side]} ({span})")
-    yield (
-        f"In prompts of {n} tokens, compared with {_every(len(copies))} of {title}, {said[0]}, and {said[1]}. "
-        f"Less and more are said where every {PERCENT * level:g} % interval lies on that side of 1."
-    )
+        trained, *untrained = _intervals(of_model.loc[[end]], BOUNDS) + _intervals(rows, BOUNDS)
+        quotients = _intervals(rows, QUOTIENT)
+        yield (
+            f"- The {token} token has {trained} times the influence of an average token in the middle half, and "
+            f"{_span(untrained)} times in {theirs}: {_span(quotients)} times as much. "
+            f"{changed(trained.side(1), common_side(untrained), common_side(quotients), theirs)}"
+        )
     yield ""
+    if len(copies) == 1:
+        yield f"One copy says nothing of other random weights; card='{{untrained: {COPIES}}}' measures {COPIES}."
+        yield ""
 
 
-def _every(copies: int) -> str:
-    return "the untrained copy" if copies == 1 else f"each of the {copies} untrained copies"
+def changed(trained: int, untrained: int, quotient: int, theirs: str) -> str:
+    """What training did to the weight of a token, by the sides of 1 on which three intervals lie.
+
+    They are those of the ratio in the trained model, of the ratio in all copies, and of the quotient by all copies; 0
+    where an interval holds 1, or where copies differ. `theirs` is what the copies are called.
+    """
+    outweighs = {1: "It outweighs the middle", -1: "The middle outweighs it", 0: "It is not separable from the middle"}
+    if not quotient:
+        return f"{outweighs[trained]} after training, and training changed this by nothing that is separable."
+    if not untrained:
+        what = "more" if quotient > 0 else "less"
+        return f"{outweighs[trained]} after training, which gave it {what} weight; {theirs} had no separable bias."
+    before = f"{outweighs[untrained]} in {theirs}"
+    if trained == untrained:
+        return f"{before} already; training made this {'stronger' if quotient == untrained else 'weaker'}."
+    return f"{before}; after training {'nothing separable of this is left' if not trained else 'it is the reverse'}."
+
+
+def common_side(intervals: Sequence[Interval]) -> int:
+    """The side of 1 on which all `intervals` lie; 0 where one holds 1, or two differ."""
+    side, *others = {interval.side(1) for interval in intervals}
+    return 0 if others else side
+
+
+def _intervals(rows: pd.DataFrame, bounds: Sequence[str]) -> list[Interval]:
+    return [Interval(*row) for row in rows[list(bounds)].itertuples(index=False)]
+
+
+def _span(intervals: Sequence[Interval]) -> str:
+    """One value with its interval, or from the least to the greatest of several values."""
+    if len(intervals) == 1:
+        return str(intervals[0])
+    values = sorted({f"{interval.value:.3g}" for interval in intervals}, key=float)
+    return " to ".join([values[0], *values[1:][-1:]])
 
 
 def _rows(found: pd.DataFrame, titles: Mapping[str, str], models: Mapping[str, Model]) -> Iterator[list[str]]:

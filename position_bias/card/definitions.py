@@ -12,7 +12,8 @@ INFLUENCE = (
     "to the embedding of that token. The norms are averaged over prompts, and their mean is divided by its sum: shares "
     "add up to 1, and a prompt with larger gradients counts for more. The *middle half* of a prompt is what stays "
     "without its first and its last quarter; *first / middle* and *last / middle* divide the influence of the first "
-    "and of the last token by that of an average one there. *Beginning* and *end* mean these two tokens alone."
+    "and of the last token by that of an average one there. The residual connection passes the last token on to the "
+    "prediction, which gives it much of the influence in nearly every model; compare with an untrained copy."
 )
 LAMBDA = (
     "**Lambda** of a layer: |a| / (|x| + |a|), where x is the residual stream, the vector of a token that every layer "

@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
-from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
@@ -50,7 +49,7 @@ CURVES = {  # in the order of the legend, and but for (c) from back to front; da
     "content-free": Look("without content", BLUE, "", width=1.0),
     "logit-by-distance": Look("logit by distance", GREEN, "", "--", width=0.9),
     "mean-query-key": Look("mean query and key", BLACK, "", ":"),
-    "mean-attention": Look("mean attention", PINK, "", width=0.6),
+    "mean-attention": Look("rollout of mean attention", PINK, "", width=0.6),
     "half": Look(r"baseline: $\lambda$ = 1/2", REFERENCE, "", "-.", width=0.8),
     "uniform": Look("baseline: uniform", REFERENCE, "", width=0.6),
 }
@@ -112,7 +111,13 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     variants = {variant for tables in models.values() for variant in tables.profiles["variant"]}
     shown = present(variants - {"last"}, CURVES)
     kinds = present((kind for tables in models.values() for kind in set(tables.layers["estimator"])), LAMBDAS)
-    legend(figure, [look.entry() for look in kinds.values()], "upper center", title)
+    legend(figure, [], "upper center", title)
+    rows[0, 0].legend(
+        handles=[look.entry() for look in kinds.values()],
+        handlelength=1.8,
+        loc="lower center",
+        bbox_to_anchor=(0.4, 1.0),
+    )
     legend(figure, [look.entry() for look in shown.values()], "lower center")
     return figure
 
@@ -176,7 +181,7 @@ def _ends(axes: Axes, measured: NDArray[np.float64]) -> None:
             va=edge,
             zorder=4,
         )
-        said.set_path_effects([withStroke(linewidth=2, foreground="white")])
+        said.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})
 
 
 def _shown(profiles: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The page of a card in Markdown: figure and caption, three sentences, definitions, distances, and what made it."""
+"""The page of a card in Markdown: figure and caption, findings in words, definitions, distances, and what made it."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,10 +33,8 @@ each takes as long as the model itself:
 {command}
 ```
 
-(Add the other options that this card was made with, if there were any.) The page [{together}](../{together}/card.md),
-which it makes, divides the ratios of this model by those of each copy, with intervals. An interval that holds 1 is no
-sign that training changed the bias; intervals that lie on one side of 1 for all of the copies are. One copy alone says
-nothing of other seeds.
+The page `results/card/{together}/card.md`, which it makes, says what training changed. One copy alone says nothing of
+other seeds.
 """
 
 

@@ -24,11 +24,13 @@ from position_bias.rollout import comparison
 from position_bias.rollout.comparison import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, Profile
 from position_bias.rollout.kernels import kernel_attention, kernel_last_rows
 from position_bias.rollout.last_row import attended_last_rows, last_row
+from position_bias.rollout.middle import middle_half
 
 Array = NDArray[np.float64]
 Rollout = Callable[[Array], Array]  # lambda [R, L] -> last rows [R, n]
 
 MEASURED, LOSS = "influence", "loss"
+QUARTERS = ("first quarter / middle", "last quarter / middle")  # without the first and the last token
 BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
 KERNELS = {"toeplitz": "logit-by-distance", "rotary": "mean-query-key"}  # as they are measured, and as rollouts
 DENSE_UP_TO = 1024  # tokens; up to there, one matrix a layer serves all replicates
@@ -41,13 +43,13 @@ def compare(
 
     Prompts are resampled jointly; kernels and mean attention are those of all prompts. Returns tidy tables: (estimator,
     layer, value, low, high), layer 1 the first; and those of `comparison.tabulate`, the second with the trends of
-    lambda over depth and the loss, in nats a token.
+    lambda over depth, the quarters of measured influence, and the loss, in nats a token.
     """
     weights = comparison.prompt_weights(measured.prompts, replicates, seed)
     curves, values = comparison.tabulate(partial(profiles, measured, rollouts(measured)), weights, level)
     trends = comparison.depth_trends(measured.mixing, weights)
     named = {"variant": {INFLUENCE: MEASURED}}
-    every = pd.concat([values, trends, _loss(measured, weights)], ignore_index=True)
+    every = pd.concat([values, _quarters(measured, weights), trends, _loss(measured, weights)], ignore_index=True)
     return _layers(measured, weights, level), curves.replace(named), every.replace(named)
 
 
@@ -103,13 +105,29 @@ def _through_kernels(kernels: Array, windows: tuple[int | None, ...]) -> Rollout
     return partial(attended_last_rows, np.stack(attention))
 
 
+def _quarters(measured: Measured, weights: Mapping[int, Array]) -> pd.DataFrame:
+    """Influence of an average token of the first and of the last quarter, but for the first and the last token."""
+    middle = middle_half(measured.n)
+    tokens = (slice(1, middle.start), slice(middle.stop, -1))
+    means = {name: measured.influence[:, of].mean(1) for name, of in zip(QUARTERS, tokens, strict=True)}
+    of_middle = measured.influence[:, middle].mean(1)
+    return pd.concat(
+        _replicates(MEASURED, name, {start: (of @ by_prompt) / (of @ of_middle) for start, of in weights.items()})
+        for name, by_prompt in means.items()
+    )
+
+
 def _loss(measured: Measured, weights: Mapping[int, Array]) -> pd.DataFrame:
-    label = {"estimator": SAME_FOR_EVERY_ESTIMATOR, "variant": LOSS, "statistic": "mean"}
-    tables = []
-    for first_replicate, of_prompts in weights.items():
-        replicate = np.arange(first_replicate, first_replicate + len(of_prompts))
-        tables.append(pd.DataFrame({**label, "replicate": replicate, "value": of_prompts @ measured.loss}))
-    return pd.concat(tables)
+    return _replicates(LOSS, "mean", {start: of_prompts @ measured.loss for start, of_prompts in weights.items()})
+
+
+def _replicates(variant: str, statistic: str, values: Mapping[int, Array]) -> pd.DataFrame:
+    """A statistic that no rollout has; `values` by the replicate of their first, -1 for all prompts."""
+    label = {"estimator": SAME_FOR_EVERY_ESTIMATOR, "variant": variant, "statistic": statistic}
+    return pd.concat(
+        pd.DataFrame({**label, "replicate": np.arange(start, start + len(found)), "value": found})
+        for start, found in values.items()
+    )
 
 
 def _layers(measured: Measured, weights: Mapping[int, Array], level: float) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Three sentences on a card, from its numbers by stated rules: on lambda, on influence, on rollouts.
+"""What a card says in words, from its numbers by stated rules: on lambda, on influence, on rollouts.
 
 An interval that holds the value which would mean nothing (no trend, no ratio, no difference) is said to mean nothing.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from position_bias.card.profiles import BASELINES, MEASURED
+from position_bias.card.profiles import BASELINES, MEASURED, QUARTERS
 from position_bias.rollout import comparison
 from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
@@ -33,15 +33,15 @@ NAMES = {
 
 # Whether the first and the last token outweigh the middle half: +1, -1, or 0 where the interval holds 1.
 SHAPES = {
-    (1, 1): "both ends outweigh the middle",
-    (1, 0): "the beginning outweighs the middle, and the end is not separable from it",
-    (1, -1): "influence falls from the first token on: the beginning outweighs the middle, and the middle the end",
-    (0, 1): "the end outweighs the middle, and the beginning is not separable from it",
-    (0, 0): "neither end is separable from the middle",
-    (0, -1): "the middle outweighs the end, and the beginning is not separable from it",
-    (-1, 1): "influence rises towards the last token: the end outweighs the middle, and the middle the beginning",
-    (-1, 0): "the middle outweighs the beginning, and the end is not separable from it",
-    (-1, -1): "the middle outweighs both ends",
+    (1, 1): "both outweigh the middle",
+    (1, 0): "the first token outweighs the middle, and the last is not separable from it",
+    (1, -1): "the first token outweighs the middle, and the middle outweighs the last token",
+    (0, 1): "the last token outweighs the middle, and the first is not separable from it",
+    (0, 0): "neither is separable from the middle",
+    (0, -1): "the middle outweighs the last token, and the first is not separable from it",
+    (-1, 1): "the last token outweighs the middle, and the middle outweighs the first token",
+    (-1, 0): "the middle outweighs the first token, and the last is not separable from it",
+    (-1, -1): "the middle outweighs both",
 }
 
 
@@ -84,9 +84,14 @@ def on_lambda(layers: pd.DataFrame, values: pd.DataFrame, level: float) -> str:
 def on_influence(values: pd.DataFrame, n: int, first: str, level: float) -> str:
     """How influence is spread over the prompt; `first` says what the first token is."""
     begin, end = ends(values, level)
+    share = _interval(values, SAME_FOR_EVERY_ESTIMATOR, MEASURED, "last", level)
+    early, late = (_interval(values, SAME_FOR_EVERY_ESTIMATOR, MEASURED, quarter, level) for quarter in QUARTERS)
     return (
         f"In prompts of {n} tokens, the first token ({first}) has {begin} times the influence of an average token in "
-        f"the middle half of the prompt, and the last token {end} times: {SHAPES[begin.side(1), end.side(1)]}."
+        f"the middle half of the prompt, and the last token {end} times: {SHAPES[begin.side(1), end.side(1)]}. "
+        f"The share of the last token in all influence is {share}. Without these two tokens, an average token of the "
+        f"first quarter has {early} times, and one of the last quarter {late} times, the influence of one in the "
+        "middle half."
     )
 
 

@@ -131,11 +131,12 @@ def with_copies(card: str, config: Config) -> dict[str, str]:
     """The `command` that measures untrained copies beside the model of a card, and what its figure is called."""
     model, on = by_card(config)[card], text(config)
     named = [f"model={model.given}", *([] if on.given == TEXT else [f"text={on.given}"])]
-    numbers = ", ".join(f"{key}: {config['card'][key]}" for key in DECIDING)
-    words = [*named, f"card={{{numbers}, untrained: {COPIES}}}"]
+    copies = config["card"]["untrained"] or COPIES
+    numbers = [f"{key}: {config['card'][key]}" for key in DECIDING if config["card"][key] != "auto"]
+    words = [*named, f"card={{{', '.join([*numbers, f'untrained: {copies}'])}}}"]
     return {
         "command": " ".join(["snakemake card --config", *map(shlex.quote, words)]),
-        "together": f"{model.name}{BESIDE}{COPIES}-untrained{_on(config)}",
+        "together": f"{model.name}{BESIDE}{copies}-untrained{_on(config)}",
     }
 
 
@@ -317,7 +318,7 @@ def _faults_of(key: str, source: Source) -> Iterator[str]:
     wanted = "a directory" if key == "model" else "a directory or a file of the kinds .txt or .jsonl"
     if source.kind == "path":
         if not source.path.exists():
-            yield f"{key} = {source.given!r} is not there, seen from {Path.cwd()}; give {wanted} that is"
+            yield f"{key} = {source.given!r} is not there, seen from {Path.cwd()}; give {wanted} that exists"
         elif source.path.is_file() and (key == "model" or source.path.suffix not in TEXTS):
             yield f"{key} = {source.given!r} is a file; give {wanted} in its place"
         elif key == "model":

@@ -183,6 +183,8 @@ def _unknown_key(key: str, error: Fault, schema: Mapping[str, Any]) -> str:
         remedy = f"it stands below {' and '.join(homes)}: {homes[0]}='{{{unknown}: {error.instance[unknown]}}}'"
     if ":" in str(unknown):
         remedy = "write a blank after the colon"
+    elif str(unknown).partition(" ")[0] in known and " " in str(unknown):
+        remedy = f"write a colon after {str(unknown).partition(' ')[0]!r}"
     if other := error.schema.get("elsewhere", {}).get(unknown):
         remedy = f"that is {other}"
     return f"{_join(key, unknown)} = {error.instance[unknown]!r} is not a key of the configuration; {remedy}"
@@ -203,7 +205,8 @@ def _fault(error: Fault) -> str:
                 "number": "a finite number",
             }
             cut = limit == "object" and isinstance(error.instance, str) and error.instance.startswith("{")
-            quotes = " (put it in quotes)" if cut else ""  # without them the shell splits it
+            # without quotes the shell splits it
+            quotes = " (close every bracket, and put all of it in quotes)" if cut else ""
             return f"is of the wrong type; give {wanted.get(limit, f'a {limit}')}{quotes}"
         case "enum":
             return f"is not known; use one of {', '.join(map(str, limit))}"

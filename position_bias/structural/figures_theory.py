@@ -38,7 +38,7 @@ def forces(table: pd.DataFrame) -> Figure:
         len(FORCES),
         figsize=(PAGE, 2.1),
         sharey=True,
-        label="Share of influence on the first quarter of the tokens against depth, residual mixing, slope and content",
+        label="Share of rollout on the first quarter of the tokens against depth, residual mixing, slope and content",
     )
     colour = VARIANTS["b"].colour
     for axes, (varied, (title, label)) in zip(row, FORCES.items(), strict=True):
@@ -49,7 +49,7 @@ def forces(table: pd.DataFrame) -> Figure:
             axes.plot(shared["at"], shared["value"], "o", color=colour, markersize=3)
         axes.set_title(title)
         axes.set_xlabel(label)
-    row[0].set_ylabel("share of influence on the\nfirst quarter of the tokens")
+    row[0].set_ylabel("share of rollout on the\nfirst quarter of the tokens")
     row[0].set_ylim(0, 1)
     row[2].set_xscale("log", base=2)
     row[2].set_xticks([2**-8, 2**-4, 1], ["1/256", "1/16", "1"])

@@ -101,14 +101,17 @@ def card_models(wildcards):
 
 
 def cards_made(workflow):
-    """Where to look, a line for each figure, once the run of `card` has ended; the whole path in another directory."""
+    """Where to look, a line for each figure, once the run of `card` has ended; the whole path in another directory.
+
+    The page that compares several models comes first.
+    """
     if not any(job.rule.name == "card" for job in workflow.dag.jobs):
         return []
     here = Path() if Path.cwd() == Path(workflow.basedir) else Path.cwd()
     return [
         f"Read {here / 'results/card' / card / 'card.md'}; "
         f"the figure is {here / 'figures/card' / card}.png"
-        for card in CARDS
+        for card in sorted(CARDS, key=lambda card: -len(CARDS[card]))
     ]
 
 

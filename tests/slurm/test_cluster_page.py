@@ -16,7 +16,9 @@ import yaml
 from position_bias.language_models import corpus, families, tokens
 
 PAGE = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
-_, COPY, FETCH, FETCH_RELEASED, _, RUN, _, RECOVER, _ = re.findall(r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+_, COPY, FETCH, FETCH_RELEASED, LIMITS, RUN, _, RECOVER, _ = re.findall(
+    r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL
+)
 PROMPTS = "results/prompts/toy/mine/n16.safetensors"
 VOCABULARY = 300
 
@@ -43,6 +45,7 @@ def project(fresh, released_sample, tmp_path_factory):
         ),
     }
     (project.root / "config/paper.yaml").write_text(yaml.safe_dump(paper))
+    (project.root / "config/paper-available.yaml").write_text("checkpoint_every: {measure: 2}\n")
     released = {"released": {"source": str(released_sample.tables), "sha256": None}}
     (project.root / "config/published.yaml").write_text(yaml.safe_dump(released))
     return project
@@ -67,13 +70,16 @@ def test_the_page_holds_from_fetching_to_the_recovery_of_a_killed_run(project, s
     fetched = {path: path.stat().st_mtime_ns for path in (paper / "results").rglob("*.json")}
     assert {path.name for path in fetched} == {"toy.json", "mine.json"}
     run(FETCH_RELEASED)
+    run(LIMITS.replace("bloom-176b", "toy"))
     plan, start, asked = RUN.splitlines()
     before = len(slurm.submissions())
     assert re.search(r"^prompts +1$", run(plan), re.MULTILINE)
     assert re.search(r"^ +1 mem_mb=\d+, runtime=\d+, slurm_partition=cpu", run(asked), re.MULTILINE)
     until = time.monotonic() + 120
     command = ["bash", "-c", f"exec {typed(start)}"]
-    with subprocess.Popen(command, cwd=project.root, env={**os.environ, **slurm.environment}) as killed:
+    with subprocess.Popen(
+        command, cwd=project.root, env={**os.environ, **slurm.environment, "HOME": str(tmp_path)}
+    ) as killed:
         try:
             while [job.state for job in slurm.submissions()[before:]] != ["RUNNING"] and time.monotonic() < until:
                 time.sleep(0.1)

@@ -11,9 +11,10 @@ ROOT = Path(__file__).parents[2]
 BY_OTHERS = (  # messages of the shell, of Snakemake, of SLURM and of pip
     "snakemake: command not found",
     "building 'immutables._map' extension",
-    "MissingRuleException: No rule to produce",
     "cores have to be specified",
     "Error in group",
+    "unexpected EOF",
+    "Error running conda info",
     "Requested time limit is invalid",
     "Directory cannot be locked",
     "Nothing to be done",

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from snakemake import cli
+from snakemake import api, cli
+from snakemake.settings.enums import Quietness, RerunTrigger
 
 import snakemake_command
-from snakemake_command import targets_first
+from snakemake_command import CHOICES, targets_first
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,6 +27,10 @@ ROOT = Path(__file__).parents[2]
             "-n one --resources gpu=2 two --resources mem_mb=1 three",
             "two three -n one --resources gpu=2 --resources mem_mb=1",
         ),
+        ("-n --quiet rules figures/a.pdf", "figures/a.pdf -n --quiet rules"),
+        ("-n --quiet rules reason all", "all -n --quiet rules reason"),
+        ("-q a.pdf -n b.pdf", "a.pdf -q -n b.pdf"),
+        ("--rerun-triggers mtime code a.pdf -n", "a.pdf --rerun-triggers mtime code -n"),
     ],
 )
 def test_targets_among_resources_move_to_the_front(typed, passed):
@@ -42,17 +47,24 @@ def test_targets_among_resources_move_to_the_front(typed, passed):
         "--cores 8 --config seed=1 -n all",
         "--set-threads a=1 --resources gpu=2 --until train",
         "--lint",
+        "--quiet all",
+        "a.pdf -n --quiet rules progress",
     ],
 )
 def test_every_other_call_is_untouched(typed):
     assert targets_first(typed.split()) == typed.split()
 
 
+def test_the_words_of_a_list_are_those_of_snakemake():
+    assert set(CHOICES["--quiet"]) == set(CHOICES["-q"]) == set(Quietness.choices())
+    assert set(CHOICES["--rerun-triggers"]) == set(RerunTrigger.choices())
+
+
 @pytest.fixture
 def called(monkeypatch):
     """Type a command line; returns what Snakemake is called with."""
-    for changed in ("get_argument_parser", "parse_args"):
-        monkeypatch.setattr(cli, changed, getattr(cli, changed))  # put back when the test ends
+    for module, changed in ((cli, "get_argument_parser"), (cli, "parse_args"), (api, "DAGApi")):
+        monkeypatch.setattr(module, changed, getattr(module, changed))  # put back when the test ends
 
     def calls(*typed):
         found = []
@@ -83,6 +95,33 @@ def test_a_second_config_ends_the_command(called, typed):
     with pytest.raises(SystemExit, match="--config stands twice, and the last one alone would count; put everything"):
         cli.parse_args(["card", *typed])
     cli.parse_args(["card", "--config", "model=./a", "text=./b", "--set-resources", "card_measure:gpu=1"])
+
+
+def test_a_key_that_stands_twice_ends_the_command(called):
+    called()
+    with pytest.raises(
+        SystemExit, match=r"^error: model stands twice after --config, and the last one alone would count"
+    ):
+        cli.parse_args(["card", "--config", "model=./a", "text=./b", "model=./c"])
+
+
+@pytest.mark.parametrize(
+    ("typed", "seen"),
+    [
+        ("model=../a,./b,bloom", "model={up}/a,{here}/b,bloom"),
+        ("text=./t.txt", "text={here}/t.txt"),
+        ("model=/a,~/b,Qwen/Qwen3-0.6B", "model=/a,~/b,Qwen/Qwen3-0.6B"),
+        ("seed=1", "seed=1"),
+    ],
+)
+def test_paths_are_seen_from_the_shell_where_the_results_stand_elsewhere(called, monkeypatch, tmp_path, typed, seen):
+    monkeypatch.chdir(tmp_path)
+    called()
+    seen = seen.format(here=tmp_path, up=tmp_path.parent)
+    snakefile = ["--snakefile", str(ROOT / "Snakefile"), "--cores", "1"]
+    for elsewhere, expected in ((["--directory", "d"], seen), ([], typed)):
+        found = cli.parse_args(["card", *snakefile, *elsewhere, "--config", typed])[1]
+        assert found.config == [expected]
 
 
 @pytest.mark.parametrize(
@@ -144,6 +183,59 @@ def test_a_key_of_the_configuration_is_no_option(called, monkeypatch, typed, key
 def test_no_option_of_snakemake_is_a_key_of_the_configuration():
     keys = {f"--{key}" for key in yaml.safe_load((ROOT / "config.yaml").read_text())}
     assert not keys & set(cli.get_argument_parser()._option_string_actions)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("rollout.bootstrap=200", "rollout='{bootstrap: 200}'"), ("a.b.c=[1]", "a='{b: {c: [1]}}'")],
+)
+@pytest.mark.parametrize("option", ["--config", "-C"])
+def test_a_key_with_its_section_is_shown_as_it_is_typed(called, typed, meant, option):
+    called()
+    with pytest.raises(SystemExit) as ended:
+        cli.parse_args(["all", option, "seed=1", typed])
+    key = typed.partition("=")[0]
+    assert ended.value.code == f"error: {key} stands in a section; type it as --config {meant}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--dryrunn", "unrecognized arguments: --dryrunn; did you mean --dry-run?"),
+        ("--directroy x", "unrecognized arguments: --directroy x; did you mean --directory?"),
+        ("--bootstrap 200", "unrecognized arguments: --bootstrap 200; snakemake --help lists the options"),
+    ],
+)
+def test_an_option_that_there_is_not_ends_in_one_line(called, capsys, typed, said):
+    called()
+    with pytest.raises(SystemExit):
+        cli.parse_args(["all", *typed.split()])
+    assert capsys.readouterr().err == f"error: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("strutural", "did you mean 'structural'?"),
+        ("figures/emergence/fig6.pdf", "did you mean 'figures/emergence/fig6c.pdf'?"),
+        ("results/models/blom/seed0/step12", "did you mean 'results/models/bloom/seed0/step12'?"),
+        ("README.md", "docs/map.md lists every figure and table, by its path"),
+    ],
+)
+def test_a_target_that_nothing_makes_ends_in_one_line(fresh, target, said):
+    ended = fresh.dry_run(f"-n {target}")
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[-1] == f"error: nothing makes {target!r}; {said}"
+
+
+def test_a_file_that_later_ones_undo_ends_the_command(called):
+    called()
+    paper, available = str(ROOT / "config/paper.yaml"), str(ROOT / "config/paper-available.yaml")
+    cli.parse_args(["all", "--configfile", paper, available])
+    with pytest.raises(SystemExit) as ended:
+        cli.parse_args(["all", "--configfile", available, paper])
+    said = "changes nothing, because the files after it set the same keys; name it after them"
+    assert ended.value.code == f"error: {available} {said}"
 
 
 @pytest.mark.parametrize("profile", ["profiles/slurm", "slurm", "none", str(ROOT / "profiles/slurm/config.yaml")])

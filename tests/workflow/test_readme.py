@@ -42,7 +42,14 @@ def project(built, tmp_path_factory):
 @pytest.mark.parametrize("command", [c for c in COMMANDS if not c.startswith(tuple(ELSEWHERE))])
 def test_every_command_of_the_readme_works(project, command):
     ended = project.run(command)
-    assert ended.returncode == 0, ended.stdout
+    assert ended.returncode == (1 if command.startswith("diff ") else 0), ended.stdout  # diff says what differs
+
+
+def test_the_comparison_of_two_runs_lists_what_a_changed_number_changes_and_nothing_else(project):
+    """After the commands of the README that change a number of one figure in a copy of the results."""
+    (compare,) = (command for command in COMMANDS if command.startswith("diff "))
+    changed = {line.split()[-1] for line in project.run(compare).stdout.splitlines() if line[:1] in "<>"}
+    assert {Path(name).stem for name in changed} == {"random_weights"}
 
 
 PLANS = [  # of pages whose other commands are run by tests/slurm and test_graph.py
@@ -57,7 +64,8 @@ ASKED = {  # what a plan must ask for, by what its command has
         "runtime=720, slurm_partition=gpu, gpu=1\n",
         "runtime=720, slurm_partition=gpu, gpu=8, nodes=1",
     ],
-    "paper.yaml --resources gpu=8 --directory /scratch": ["runtime=1440, slurm_partition=gpu, gpu=8, nodes=1"],
+    "paper-available.yaml --resources gpu=8": ["runtime=1440, gpu=8, nodes=1"],
+    "sweeps --workflow-profile": ["runtime=1440, slurm_partition=gpu, gpu=1"],
     "paper-one-gpu.yaml": ["runtime=240, gpu=1, nodes=1"],
     "first-rung.yaml --directory": ["runtime=60, gpu=1, nodes=1"],
     "first-rung.yaml --workflow-profile": ["runtime=60, slurm_partition=gpu, gpu=1, nodes=1"],
@@ -65,7 +73,7 @@ ASKED = {  # what a plan must ask for, by what its command has
 
 
 def test_the_pages_have_plans_for_a_cluster_and_for_the_papers_scale():
-    assert len(PLANS) == 8
+    assert len(PLANS) == 9
     assert all(any(key in command for command in PLANS) for key in ASKED)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from position_bias.card import beside
 from position_bias.card.beside import Model
+from position_bias.card.sentences import Interval
 from position_bias.language_models.measured import Measured
 
 N, PROMPTS, LEVEL = 12, 40, 0.9
@@ -119,12 +120,38 @@ def test_the_page_says_what_training_changed_only_where_every_copy_agrees(two):
     two["other"] = model([with_ends(mine, 3, 1)], untrained=1)
     titles = {"mine": "mine", "copy": "mine-untrained-0", "other": "mine-untrained-1"}
     page = beside.page("a-beside-2-untrained", titles, "it", two, beside.ratios(two, 20, LEVEL, 0), LEVEL)
-    assert (
-        "In prompts of 12 tokens, compared with each of the 2 untrained copies of mine, the first token weighs less "
-        "(0.333 to 0.5 times as much), and the last token weighs neither separably less nor separably more "
-        "(1 to 4 times as much). "
-    ) in page
+    first, last = (line for line in page.splitlines() if line.startswith("- The "))
+    assert "What training changed, in prompts of 12 tokens:" in page
+    assert " times in the 2 untrained copies: 0.333 to 0.5 times as much. " in first
+    assert ": 1 to 4 times as much. " in last
+    assert last.endswith(" after training, and training changed this by nothing that is separable.")
+    assert "One copy says nothing" not in page
     del two["other"], titles["other"]
     page = beside.page("a-beside-1-untrained", titles, "it", two, beside.ratios(two, 20, LEVEL, 0), LEVEL)
-    assert "the untrained copy of mine, the first token weighs less (0.5 times as much), and the last token" in page
-    assert "the last token weighs more (4 times as much). Less and more are said where every 90 % interval" in page
+    assert " times in the untrained copy: 0.5" in page
+    assert "One copy says nothing of other random weights; card='{untrained: 3}' measures 3." in page
+
+
+@pytest.mark.parametrize(
+    ("trained", "untrained", "quotient", "said"),
+    [
+        (1, 1, 1, "It outweighs the middle in X already; training made this stronger."),
+        (1, 1, -1, "It outweighs the middle in X already; training made this weaker."),
+        (0, 1, -1, "It outweighs the middle in X; after training nothing separable of this is left."),
+        (-1, 1, -1, "It outweighs the middle in X; after training it is the reverse."),
+        (-1, -1, -1, "The middle outweighs it in X already; training made this stronger."),
+        (-1, -1, 1, "The middle outweighs it in X already; training made this weaker."),
+        (1, 0, 1, "It outweighs the middle after training, which gave it more weight; X had no separable bias."),
+        (0, 0, -1, "It is not separable from the middle after training, which gave it less weight; X had no "),
+        (1, 1, 0, "It outweighs the middle after training, and training changed this by nothing that is separable."),
+    ],
+)
+def test_what_training_did_to_a_token_follows_from_three_sides(trained, untrained, quotient, said):
+    assert beside.changed(trained, untrained, quotient, "X").startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "side"), [([(1.1, 2), (3, 4)], 1), ([(0.1, 0.2), (0.8, 0.9)], -1), ([(1.1, 2), (0.9, 2)], 0)]
+)
+def test_copies_share_a_side_where_all_of_their_intervals_do(bounds, side):
+    assert beside.common_side([Interval(1.0, low, high) for low, high in bounds]) == side

@@ -187,7 +187,7 @@ def test_tokens_stand_as_they_are_in_texts_and_tables():
 def test_the_page_shows_how_to_compare_with_untrained_copies(mine):
     text, _ = mine
     assert "```bash\nsnakemake card --config model=./mine\n```" in text
-    assert "[mine-beside-3-untrained](../mine-beside-3-untrained/card.md)" in text
+    assert "The page `results/card/mine-beside-3-untrained/card.md`, which it makes, says what training changed" in text
 
 
 def test_the_page_of_an_untrained_copy_says_so_and_asks_for_no_more():

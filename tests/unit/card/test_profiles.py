@@ -155,3 +155,15 @@ def test_a_rollout_through_the_true_attention_is_the_closest():
     _, _, values = profiles.compare(exact, 5, 0.9, 0)
     distance = values[(values["statistic"] == "wasserstein") & (values["variant"] == "mean-attention")]["value"]
     np.testing.assert_allclose(distance, 0, atol=1e-15)
+
+
+def test_quarters_leave_the_first_and_the_last_token_out(without):
+    """Of 20 tokens, the middle half has those from 5 to 14; influence is their number, but for the ends."""
+    influence = np.tile([1e6, *range(1, N - 1), 1e6], (PROMPTS, 1))
+    _, _, values = profiles.compare(replace(without, influence=influence), 5, 0.9, 0)
+    rows = values[values["statistic"].isin(profiles.QUARTERS)]
+    assert set(rows["variant"]) == {"influence"}
+    expected = {"first quarter / middle": 2.5 / 9.5, "last quarter / middle": 16.5 / 9.5}
+    for name, of in rows.groupby("statistic"):
+        assert list(of["replicate"]) == list(range(-1, 5))
+        assert of["value"].to_numpy() == pytest.approx(expected[name])

@@ -61,6 +61,9 @@ def test_the_bounds_of_an_interval_have_the_decimals_of_its_value(interval, said
     assert str(sentences.Interval(*interval)) == said
 
 
+SHARES = {"last": 0.4, "first quarter / middle": 0.7, "last quarter / middle": 1.3}
+
+
 @pytest.mark.parametrize("sides", list(itertools.product((1, 0, -1), repeat=2)))
 def test_influence_names_the_ends_that_differ_from_the_middle(sides):
     ratios = {1: (3.0, 0.5), 0: (1.1, 0.5), -1: (0.4, 0.1)}
@@ -68,10 +71,14 @@ def test_influence_names_the_ends_that_differ_from_the_middle(sides):
         rows("none", "influence", f"{place} / middle", *ratios[side])
         for place, side in zip(("first", "last"), sides, strict=True)
     )
+    shares = [rows("none", "influence", name, value, 0.02) for name, value in SHARES.items()]
+    values = pd.concat([values, *shares])
     sentence = sentences.on_influence(values, 256, "the tokenizer's <s>", LEVEL)
     assert sentence.startswith("In prompts of 256 tokens, the first token (the tokenizer's <s>) has ")
     assert " times the influence of an average token in the middle half of the prompt, and the last token " in sentence
-    assert sentence.endswith(f" times: {sentences.SHAPES[sides]}.")
+    assert f" times: {sentences.SHAPES[sides]}. The share of the last token in all influence is 0.400 [" in sentence
+    assert " of the first quarter has 0.700 [" in sentence
+    assert ", and one of the last quarter 1.30 [" in sentence
     assert len(set(sentences.SHAPES.values())) == 9
 
 

@@ -14,9 +14,9 @@ from position_bias.language_models import hub
 ROOT = Path(__file__).parents[3]
 
 
-def config(model=None, text="standard-library", untrained=0):
+def config(model=None, text="standard-library", untrained=0, precision="auto"):
     return {
-        "card": {"lengths": [8, 64], "prompts": 9, "precision": "auto", "untrained": untrained},
+        "card": {"lengths": [8, 64], "prompts": 9, "precision": precision, "untrained": untrained},
         "model": model,
         "text": text,
         "models": {"bloom": {}},
@@ -138,10 +138,15 @@ def test_the_command_for_copies_measures_what_the_card_did_and_names_the_figure_
     words = shlex.split(said["command"])
     assert words[:3] == ["snakemake", "card", "--config"]
     typed = {key: yaml.safe_load(value) for key, value in (word.split("=", 1) for word in words[3:])}
-    copies = {**asked["card"], "untrained": settings.COPIES}
+    decided = {key: asked["card"][key] for key in ("lengths", "prompts")}
+    assert asked["card"]["precision"] == "auto"
+    copies = {**decided, "untrained": settings.COPIES}
     assert typed == {"model": "./my model", "text": "./a.txt", "card": copies}
     assert said["together"] in settings.cards({**asked, **typed})
     assert "text=" not in settings.with_copies("bloom", config("bloom"))["command"]
+    one = settings.with_copies("bloom", config("bloom", untrained=1, precision="float32"))
+    assert one["command"].endswith("precision: float32, untrained: 1}'")
+    assert one["together"] in settings.cards(config("bloom", untrained=1))
 
 
 def test_copies_of_several_models_and_copies_that_take_anothers_place_are_faults(here):
@@ -162,7 +167,7 @@ def test_what_is_there_has_no_fault(here, given, text):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("./nothing", "model = './nothing' is not there, seen from {here}; give a directory that is"),
+        ("./nothing", "model = './nothing' is not there, seen from {here}; give a directory that exists"),
         ("./a.txt", "model = './a.txt' is a file; give a directory in its place"),
         (
             "models/m",

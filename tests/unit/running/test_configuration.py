@@ -275,7 +275,12 @@ def test_the_schema_and_the_studies_know_the_same_networks():
         (
             "minutes",
             "{emergence:",
-            "minutes = '{emergence:' is of the wrong type; give names with values, as in {name: value} (put it in",
+            "minutes = '{emergence:' is of the wrong type; give names with values, as in {name: value} (close every",
+        ),
+        (
+            "minutes/emergence 720",
+            None,
+            "minutes.emergence 720 = None is not a key of the configuration; write a colon after",
         ),
         ("minutes", 720, "minutes = 720 is of the wrong type; give names with values, as in {name: value} (time that"),
         (
