@@ -44,6 +44,7 @@ OF_PAIRS = (  # options that take words of the form NAME=VALUE, each with its ot
     ("--set-resource-scopes",),
 )
 OF_PATHS = ("model", "text")  # keys of the configuration whose values are paths where they begin with a dot
+DESCRIBING = ("hub_models", "hub_datasets")  # keys that say what there is, not what is to be done
 PAIRS = [name for names in OF_PAIRS for name in names]
 CHOICES = {  # options that take words of a list
     **dict.fromkeys(("--quiet", "-q"), ("rules", "reason", "progress", "host", "all")),
@@ -122,7 +123,8 @@ def unknown_option(message: str, options: Sequence[str]) -> str:
     """What to say where Snakemake's parser says `message`, with the option that is like the first one it names."""
     wrong = re.search(r"unrecognized arguments: (--[\w-]+)", message)
     near = get_close_matches(wrong[1], options, n=1, cutoff=0.75) if wrong else []
-    return f"{message}; " + (f"did you mean {near[0]}?" if near else "snakemake --help lists the options")
+    listed = "snakemake --help lists the options, and keys of the configuration stand after --config"
+    return f"{message}; " + (f"did you mean {near[0]}?" if near else listed)
 
 
 def unmade(workflow: Any) -> str | None:
@@ -135,6 +137,8 @@ def unmade(workflow: Any) -> str | None:
         path = os.path.normpath(target)
         if any(rule.name == target or rule.is_producer(path) for rule in rules):
             continue
+        if inside := [file for file in known if file.startswith(f"{path}/")]:
+            return f"{target} is a folder; name a file in it, such as {inside[0]}"
         near = get_close_matches(target, known, n=1)
         remedy = f"did you mean {near[0]!r}?" if near else "docs/map.md lists every figure and table, by its path"
         return f"nothing makes {target!r}; {remedy}"
@@ -164,6 +168,14 @@ def missing(files: Sequence[Path], profile: str | None, folders: Sequence[Path])
     return None
 
 
+def of_project(profiles: Iterable[str], folders: Sequence[Path]) -> str | None:
+    """What to say of a profile in `folders`, those of the project, after --profile; profiles/default overrules it."""
+    for profile in profiles:
+        if Path(profile).resolve().parent in [folder.resolve() for folder in folders]:
+            return f"profiles/default would overrule {profile} after --profile; type --workflow-profile {profile}"
+    return None
+
+
 def keys_of(file: Path) -> list[str]:
     """The keys of a configuration; none where it cannot be read, of which `unreadable` speaks."""
     if not file.exists() or unreadable([file]):
@@ -187,10 +199,14 @@ def unreadable(files: Sequence[Path]) -> str | None:
 
 
 def overruled(files: Sequence[Path]) -> str | None:
-    """What to say of `files` of the configuration, read in this order, where later ones undo all that one sets."""
+    """What to say of `files` of the configuration, read in this order, where later ones undo all that one sets.
+
+    What a file says of models and texts of the hub counts for nothing where it sets anything else: what uses them does.
+    """
     read = [yaml.safe_load(file.read_text(encoding="utf-8")) or {} for file in files]
+    using = [{key: value for key, value in of.items() if key not in DESCRIBING} or of for of in read]
     for at, file in enumerate(files[:-1]):
-        if merged(read) == merged([*read[:at], *read[at + 1 :]]):
+        if merged(using) == merged([*using[:at], *using[at + 1 :]]):
             return f"{file} changes nothing, because the files after it set the same keys; name it after them"
     return None
 
@@ -236,8 +252,10 @@ def main() -> None:
         beside = [Path(snakefile).parent / "profiles"] if snakefile else []
         if fault := missing(found.configfile or [], found.workflow_profile, [Path(), Path("profiles"), *beside]):
             sys.exit(f"error: {fault}")
-        of_project = [Path(snakefile).parent / "config.yaml"] if snakefile else []
-        if fault := unreadable([*filter(Path.exists, of_project), *(found.configfile or [])]):
+        if fault := of_project(found.profile or [], beside):
+            sys.exit(f"error: {fault}")
+        defaults = [Path(snakefile).parent / "config.yaml"] if snakefile else []
+        if fault := unreadable([*filter(Path.exists, defaults), *(found.configfile or [])]):
             sys.exit(f"error: {fault}")
         if found.directory and found.config:
             found.config = from_here(found.config)

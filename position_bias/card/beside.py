@@ -13,13 +13,20 @@ import pandas as pd
 
 from position_bias import statistics
 from position_bias.card.page import ENDS, PERCENT, caption, table
+from position_bias.card.profiles import QUARTERS, quarters
 from position_bias.card.sentences import Interval, listed
 from position_bias.card.settings import COPIES
 from position_bias.language_models.measured import Array, Measured
 from position_bias.rollout import comparison
 from position_bias.running.runtime import seed
 
-QUANTITIES = ("loss", *ENDS)
+RATIOS = {  # what a reader calls the tokens, by the quantity
+    ENDS[0]: "The first token",
+    ENDS[1]: "The last token",
+    QUARTERS[0]: "An average token of the first quarter, without the first token,",
+    QUARTERS[1]: "An average token of the last quarter, without the last token,",
+}
+QUANTITIES = ("loss", *RATIOS)
 BOUNDS = ["value", "low", "high"]
 QUOTIENT = ["quotient value", "quotient low", "quotient high"]
 LOSSES = ("loss", "by frequency", "uniform")
@@ -49,7 +56,7 @@ def ratios(models: Mapping[str, Model], replicates: int, level: float, chosen_by
             if name != first and n in of_first.measured:
                 above = _quantities(of_first.measured[n], replicates, chosen_by)
                 below = values if alike else _quantities(found, replicates, seed(chosen_by, "beside", name, n))
-                quotients = {end: above[end] / below[end] for end in ENDS}
+                quotients = {name: above[name] / below[name] for name in RATIOS}
             for quantity in QUANTITIES:
                 row = {"model": name, "n": n, "prompts": found.prompts, "quantity": quantity, "paired": alike}
                 row |= _bounds(values[quantity], level, "")
@@ -86,7 +93,8 @@ def page(
         f"it weighs less; if its interval holds 1, these prompts cannot tell. Brackets are {PERCENT * level:g} % "
         "bootstrap intervals over prompts. Models that were measured on the same prompts are resampled together, so "
         "a quotient can differ from 1 although the intervals of the ratios overlap. A quotient says in which model the "
-        "token weighs more. How strong the bias is in each of them, its own ratio says: 1 is no bias.",
+        "token weighs more. How strong the bias is in each of them, its own ratio says: 1 is no bias. `ratios.csv` "
+        "beside this page has the same of an average token of the first and of the last quarter.",
         "",
         "*Loss*: cross entropy of the last tokens of each prompt, in nats a token. *By frequency*: about the loss of a "
         "model that knows only how often each token occurs in this text; a model whose loss is not below it cannot "
@@ -109,7 +117,7 @@ def page(
 
 
 def _on_training(found: pd.DataFrame, models: Mapping[str, Model]) -> Iterator[str]:
-    """What training changed, where the others are untrained copies of the first model: a line on each end."""
+    """What training changed, where the others are untrained copies of the first model: a line a quantity."""
     copies = [name for name, model in models.items() if model.facts["model"]["untrained"] is not None]
     if not copies:
         return
@@ -120,12 +128,12 @@ def _on_training(found: pd.DataFrame, models: Mapping[str, Model]) -> Iterator[s
     yield ""
     first, *_ = models
     of_model = found[(found["model"] == first) & (found["n"] == n)].set_index("quantity")
-    for end, token in zip(ENDS, ("first", "last"), strict=True):
-        rows = of_copies[of_copies["quantity"] == end]
-        trained, *untrained = _intervals(of_model.loc[[end]], BOUNDS) + _intervals(rows, BOUNDS)
+    for quantity, tokens in RATIOS.items():
+        rows = of_copies[of_copies["quantity"] == quantity]
+        trained, *untrained = _intervals(of_model.loc[[quantity]], BOUNDS) + _intervals(rows, BOUNDS)
         quotients = _intervals(rows, QUOTIENT)
         yield (
-            f"- The {token} token has {trained} times the influence of an average token in the middle half, and "
+            f"- {tokens} has {trained} times the influence of an average token in the middle half, and "
             f"{_span(untrained)} times in {theirs}: {_span(quotients)} times as much. "
             f"{changed(trained.side(1), common_side(untrained), common_side(quotients), theirs)}"
         )
@@ -176,7 +184,7 @@ def _rows(found: pd.DataFrame, titles: Mapping[str, str], models: Mapping[str, M
         for name, title in titles.items():
             rows = found[(found["n"] == n) & (found["model"] == name)].set_index("quantity")
             if len(rows):
-                loss, begin, end = (rows.loc[quantity] for quantity in QUANTITIES)
+                loss, begin, end = (rows.loc[quantity] for quantity in ("loss", *ENDS))
                 ends = [cell for row in (begin, end) for cell in (_shown(row), _shown(row, "quotient "))]
                 facts = models[name].facts
                 scale = (facts["prompts"][str(n)]["entropy"], math.log(facts["model"]["vocabulary"]))
@@ -204,7 +212,8 @@ def _quantities(found: Measured, replicates: int, drawn_by: int) -> dict[str, Ar
     """Every quantity for all prompts, then for each bootstrap replicate, [1 + replicates]."""
     weights = np.concatenate(list(comparison.prompt_weights(found.prompts, replicates, drawn_by).values()))
     influence = weights @ found.influence
-    return {"loss": weights @ found.loss, **{end: comparison.SHAPE[end](influence) for end in ENDS}}
+    ends = {end: comparison.SHAPE[end](influence) for end in ENDS}
+    return {"loss": weights @ found.loss, **ends, **quarters(influence)}
 
 
 def _bounds(values: Array, level: float, prefix: str) -> dict[str, float]:

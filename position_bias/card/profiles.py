@@ -105,16 +105,20 @@ def _through_kernels(kernels: Array, windows: tuple[int | None, ...]) -> Rollout
     return partial(attended_last_rows, np.stack(attention))
 
 
-def _quarters(measured: Measured, weights: Mapping[int, Array]) -> pd.DataFrame:
-    """Influence of an average token of the first and of the last quarter, but for the first and the last token."""
-    middle = middle_half(measured.n)
+def quarters(influence: Array) -> dict[str, Array]:
+    """Influence [..., n] of an average token of the first and of the last quarter, over that of one in the middle half.
+
+    Without the first and the last token, which stand for themselves.
+    """
+    middle = middle_half(influence.shape[-1])
+    of_middle = influence[..., middle].mean(-1)
     tokens = (slice(1, middle.start), slice(middle.stop, -1))
-    means = {name: measured.influence[:, of].mean(1) for name, of in zip(QUARTERS, tokens, strict=True)}
-    of_middle = measured.influence[:, middle].mean(1)
-    return pd.concat(
-        _replicates(MEASURED, name, {start: (of @ by_prompt) / (of @ of_middle) for start, of in weights.items()})
-        for name, by_prompt in means.items()
-    )
+    return {name: influence[..., of].mean(-1) / of_middle for name, of in zip(QUARTERS, tokens, strict=True)}
+
+
+def _quarters(measured: Measured, weights: Mapping[int, Array]) -> pd.DataFrame:
+    found = {start: quarters(of_prompts @ measured.influence) for start, of_prompts in weights.items()}
+    return pd.concat(_replicates(MEASURED, name, {start: of[name] for start, of in found.items()}) for name in QUARTERS)
 
 
 def _loss(measured: Measured, weights: Mapping[int, Array]) -> pd.DataFrame:

@@ -194,12 +194,18 @@ def _join(*parts: object) -> str:
     return ".".join(str(part) for part in parts if part != "")
 
 
+def _names(schema: Mapping[str, Any]) -> str:
+    """The first names that a mapping may have, each with a value to be filled in."""
+    known = list(schema.get("properties", {}))
+    return ", ".join([*(f"{name}: value" for name in known[:3] or ["name"]), *(["..."] if known[3:] else [])])
+
+
 def _fault(error: Fault) -> str:
     limit = error.validator_value
     match error.validator:
         case "type":
             wanted = {
-                "object": "names with values, as in {name: value}",
+                "object": f"names with values, as in {{{_names(error.schema)}}}",
                 "array": "a list",
                 "integer": "a whole number",
                 "number": "a finite number",

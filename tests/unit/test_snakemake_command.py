@@ -203,7 +203,11 @@ def test_a_key_with_its_section_is_shown_as_it_is_typed(called, typed, meant, op
     [
         ("--dryrunn", "unrecognized arguments: --dryrunn; did you mean --dry-run?"),
         ("--directroy x", "unrecognized arguments: --directroy x; did you mean --directory?"),
-        ("--bootstrap 200", "unrecognized arguments: --bootstrap 200; snakemake --help lists the options"),
+        (
+            "--bootstrap 200",
+            "unrecognized arguments: --bootstrap 200; snakemake --help lists the options, and keys of the "
+            "configuration stand after --config",
+        ),
     ],
 )
 def test_an_option_that_there_is_not_ends_in_one_line(called, capsys, typed, said):
@@ -228,7 +232,13 @@ def test_a_target_that_nothing_makes_ends_in_one_line(fresh, target, said):
     assert ended.stdout.splitlines()[-1] == f"error: nothing makes {target!r}; {said}"
 
 
-def test_a_file_that_later_ones_undo_ends_the_command(called):
+def test_a_folder_is_answered_with_a_file_in_it(fresh):
+    ended = fresh.dry_run("-n figures/structural/")
+    said = "error: figures/structural/ is a folder; name a file in it, such as figures/structural/"
+    assert ended.stdout.splitlines()[-1].startswith(said)
+
+
+def test_a_file_that_later_ones_undo_ends_the_command(called, tmp_path):
     called()
     paper, available = str(ROOT / "config/paper.yaml"), str(ROOT / "config/paper-available.yaml")
     cli.parse_args(["all", "--configfile", paper, available])
@@ -236,6 +246,21 @@ def test_a_file_that_later_ones_undo_ends_the_command(called):
         cli.parse_args(["all", "--configfile", available, paper])
     said = "changes nothing, because the files after it set the same keys; name it after them"
     assert ended.value.code == f"error: {available} {said}"
+    first_rung = str(ROOT / "config/first-rung.yaml")  # which also describes a model, of no use by itself
+    cli.parse_args(["all", "--configfile", paper, first_rung])
+    with pytest.raises(SystemExit, match=r"first-rung\.yaml changes nothing"):
+        cli.parse_args(["all", "--configfile", first_rung, paper])
+    hub = tmp_path / "hub.yaml"
+    hub.write_text("hub_models: {mine: {source: a/b}}\n")
+    cli.parse_args(["all", "--configfile", str(hub), paper])
+
+
+def test_a_profile_of_the_project_stands_after_workflow_profile(called, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    called()
+    said = "profiles/default would overrule profiles/slurm after --profile; type --workflow-profile profiles/slurm"
+    with pytest.raises(SystemExit, match=f"^error: {said}$"):
+        cli.parse_args(["all", "--profile", "profiles/slurm"])
 
 
 @pytest.mark.parametrize("profile", ["profiles/slurm", "slurm", "none", str(ROOT / "profiles/slurm/config.yaml")])

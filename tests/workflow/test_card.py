@@ -184,7 +184,7 @@ def test_there_is_a_figure_of_each_model_and_one_of_all(cards, name):
 
 
 def test_the_run_ends_with_where_to_look(cards):
-    every = ("llama", "gpt2", "bloom", "llama-beside-gpt2-beside-bloom")
+    every = ("llama-beside-gpt2-beside-bloom", "llama", "gpt2", "bloom")
     said = [line for line in (cards.root / "printed.txt").read_text().splitlines() if line.startswith("Read ")]
     assert said == [
         f"Read results/card/{name}{ON}/card.md; the figure is figures/card/{name}{ON}.png" for name in every
@@ -342,7 +342,11 @@ def test_untrained_copies_are_measured_beside_their_model_on_the_same_prompts(fr
     together = f"bloom-beside-2-untrained{ON}"
     assert f"Read results/card/{together}/card.md; the figure is figures/card/{together}.png" in printed
     page = (project.root / f"results/card/{together}/card.md").read_text()
-    assert "compared with each of the 2 untrained copies of bloom, the first token weighs " in page
+    assert "What training changed, in prompts of " in page
+    lines = [
+        line for line in page.splitlines() if line.startswith("- ") and " times in the 2 untrained copies: " in line
+    ]
+    assert len(lines) == 4
     ratios = pd.read_csv(project.root / f"results/card/{together}/ratios.csv")
     assert ratios["paired"].all()
     losses = ratios[ratios["quantity"] == "loss"].set_index("model")["value"]

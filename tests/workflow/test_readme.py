@@ -59,13 +59,13 @@ PLANS = [  # of pages whose other commands are run by tests/slurm and test_graph
     if command.startswith("snakemake") and command.partition("#")[0].rstrip().endswith("-n")
 ]
 ASKED = {  # what a plan must ask for, by what its command has
-    "limits.yaml": [
+    "available.yaml ~/limits.yaml": [
         "runtime=720, slurm_partition=cpu, gpu=0",
         "runtime=720, slurm_partition=gpu, gpu=1\n",
         "runtime=720, slurm_partition=gpu, gpu=8, nodes=1",
     ],
     "paper-available.yaml --resources gpu=8": ["runtime=1440, gpu=8, nodes=1"],
-    "sweeps --workflow-profile": ["runtime=1440, slurm_partition=gpu, gpu=1"],
+    "sweeps --workflow-profile": ["runtime=720, slurm_partition=gpu, gpu=1"],
     "paper-one-gpu.yaml": ["runtime=240, gpu=1, nodes=1"],
     "first-rung.yaml --directory": ["runtime=60, gpu=1, nodes=1"],
     "first-rung.yaml --workflow-profile": ["runtime=60, slurm_partition=gpu, gpu=1, nodes=1"],
