@@ -187,7 +187,7 @@ def unreadable(files: Sequence[Path]) -> str | None:
     """What to say of `files` where one is no YAML: which, and the line."""
     for file in files:
         try:
-            yaml.safe_load(file.read_text(encoding="utf-8"))
+            read = yaml.safe_load(file.read_text(encoding="utf-8"))
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             return (
@@ -195,6 +195,8 @@ def unreadable(files: Sequence[Path]) -> str | None:
             )
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             return f"{file} is no YAML ({' '.join(str(error).split())}); correct it"
+        if not isinstance(read, dict | None):
+            return f"{file} has no keys at its top; write it as key: value"
     return None
 
 

@@ -56,7 +56,7 @@ def ratios(models: Mapping[str, Model], replicates: int, level: float, chosen_by
             if name != first and n in of_first.measured:
                 above = _quantities(of_first.measured[n], replicates, chosen_by)
                 below = values if alike else _quantities(found, replicates, seed(chosen_by, "beside", name, n))
-                quotients = {name: above[name] / below[name] for name in RATIOS}
+                quotients = {ratio: above[ratio] / below[ratio] for ratio in RATIOS}
             for quantity in QUANTITIES:
                 row = {"model": name, "n": n, "prompts": found.prompts, "quantity": quantity, "paired": alike}
                 row |= _bounds(values[quantity], level, "")

@@ -130,6 +130,8 @@ def test_paths_are_seen_from_the_shell_where_the_results_stand_elsewhere(called,
         ("card:\n  lengths: [64\n", "line 3, is no YAML (expected ',' or ']', but got"),
         ("seed: 1\ncard:\n\tlengths: [64]\n", "line 3, is no YAML (found character "),
         ("seed: \x00", "is no YAML (unacceptable character #x0000"),
+        ("- seed\n", "has no keys at its top; write it as key: value"),
+        ("seed", "has no keys at its top"),
     ],
 )
 def test_a_file_that_is_no_yaml_ends_the_command_with_its_name_and_line(called, tmp_path, text, said):
