@@ -30,6 +30,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -145,12 +146,8 @@ def unmade(workflow: Any) -> str | None:
     return None
 
 
-def from_here(pairs: Sequence[str]) -> list[str]:
-    """The words behind --config, with relative paths of a model or a text seen from the folder of the shell."""
-    return [_paths_from_here(pair) for pair in pairs]
-
-
-def _paths_from_here(pair: str) -> str:
+def from_here(pair: str) -> str:
+    """A word behind --config, with relative paths of a model or a text seen from the folder of the shell."""
     key, equals, value = pair.partition("=")
     if key not in OF_PATHS or not equals:
         return pair
@@ -176,18 +173,24 @@ def of_project(profiles: Iterable[str], folders: Sequence[Path]) -> str | None:
     return None
 
 
+@cache
+def read(file: Path) -> Any:
+    """What a file of the configuration holds; it is read once. Raises yaml.YAMLError where it is no YAML."""
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
 def keys_of(file: Path) -> list[str]:
     """The keys of a configuration; none where it cannot be read, of which `unreadable` speaks."""
     if not file.exists() or unreadable([file]):
         return []
-    return list(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+    return list(read(file.resolve()) or {})
 
 
 def unreadable(files: Sequence[Path]) -> str | None:
     """What to say of `files` where one is no YAML: which, and the line."""
     for file in files:
         try:
-            read = yaml.safe_load(file.read_text(encoding="utf-8"))
+            found = read(file.resolve())
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else 1
             return (
@@ -195,7 +198,7 @@ def unreadable(files: Sequence[Path]) -> str | None:
             )
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             return f"{file} is no YAML ({' '.join(str(error).split())}); correct it"
-        if not isinstance(read, dict | None):
+        if not isinstance(found, dict | None):
             return f"{file} has no keys at its top; write it as key: value"
     return None
 
@@ -205,8 +208,8 @@ def overruled(files: Sequence[Path]) -> str | None:
 
     What a file says of models and texts of the hub counts for nothing where it sets anything else: what uses them does.
     """
-    read = [yaml.safe_load(file.read_text(encoding="utf-8")) or {} for file in files]
-    using = [{key: value for key, value in of.items() if key not in DESCRIBING} or of for of in read]
+    every = [read(file.resolve()) or {} for file in files]
+    using = [{key: value for key, value in of.items() if key not in DESCRIBING} or of for of in every]
     for at, file in enumerate(files[:-1]):
         if merged(using) == merged([*using[:at], *using[at + 1 :]]):
             return f"{file} changes nothing, because the files after it set the same keys; name it after them"
@@ -248,21 +251,22 @@ def main() -> None:
         if fault := undashed(arguments, keys_of(Path("config.yaml"))) or dotted(arguments):
             sys.exit(f"error: {fault}")
         parser, found = parse(arguments)
-        if fault := twice(arguments):
-            sys.exit(f"error: {fault}")
         snakefile = cli.resolve_snakefile(found.snakefile, allow_missing=True)
-        beside = [Path(snakefile).parent / "profiles"] if snakefile else []
-        if fault := missing(found.configfile or [], found.workflow_profile, [Path(), Path("profiles"), *beside]):
-            sys.exit(f"error: {fault}")
-        if fault := of_project(found.profile or [], beside):
-            sys.exit(f"error: {fault}")
-        defaults = [Path(snakefile).parent / "config.yaml"] if snakefile else []
-        if fault := unreadable([*filter(Path.exists, defaults), *(found.configfile or [])]):
+        project = [Path(snakefile).parent] if snakefile else []
+        profiles = [folder / "profiles" for folder in project]
+        defaults = filter(Path.exists, (folder / "config.yaml" for folder in project))
+        files = found.configfile or []
+        fault = (
+            twice(arguments)
+            or missing(files, found.workflow_profile, [Path(), Path("profiles"), *profiles])
+            or of_project(found.profile or [], profiles)
+            or unreadable([*defaults, *files])
+            or overruled(files)
+        )
+        if fault:
             sys.exit(f"error: {fault}")
         if found.directory and found.config:
-            found.config = from_here(found.config)
-        if fault := overruled(found.configfile or []):
-            sys.exit(f"error: {fault}")
+            found.config = [from_here(pair) for pair in found.config]
         return parser, found
 
     cli.get_argument_parser, cli.parse_args, api.DAGApi = without_a_rate, checked, Checked

@@ -28,7 +28,7 @@ RATIOS = {  # what a reader calls the tokens, by the quantity
 }
 QUANTITIES = ("loss", *RATIOS)
 BOUNDS = ["value", "low", "high"]
-QUOTIENT = ["quotient value", "quotient low", "quotient high"]
+QUOTIENT = [f"quotient {bound}" for bound in BOUNDS]
 LOSSES = ("loss", "by frequency", "uniform")
 
 
@@ -154,7 +154,7 @@ def changed(trained: int, untrained: int, quotient: int, theirs: str) -> str:
         return f"{outweighs[trained]} after training, and training changed this by nothing that is separable."
     if not untrained:
         what = "more" if quotient > 0 else "less"
-        return f"{outweighs[trained]} after training, which gave it {what} weight; {theirs} had no separable bias."
+        return f"{outweighs[trained]} after training, which gave it {what} weight; no bias is certain in {theirs}."
     before = f"{outweighs[untrained]} in {theirs}"
     if trained == untrained:
         return f"{before} already; training made this {'stronger' if quotient == untrained else 'weaker'}."
@@ -167,8 +167,8 @@ def common_side(intervals: Sequence[Interval]) -> int:
     return 0 if others else side
 
 
-def _intervals(rows: pd.DataFrame, bounds: Sequence[str]) -> list[Interval]:
-    return [Interval(*row) for row in rows[list(bounds)].itertuples(index=False)]
+def _intervals(rows: pd.DataFrame, bounds: list[str]) -> list[Interval]:
+    return [Interval(*row) for row in rows[bounds].itertuples(index=False)]
 
 
 def _span(intervals: Sequence[Interval]) -> str:

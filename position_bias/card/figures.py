@@ -56,6 +56,7 @@ CURVES = {  # in the order of the legend, and but for (c) from back to front; da
 UNIFORM: dict[str, Any] = {"color": "0.65", "linestyle": "--", "linewidth": 1.2, "zorder": 3}  # in front
 MIDDLE: dict[str, Any] = {"color": "0.94", "linewidth": 0, "zorder": 0}  # the half that the ends are compared with
 MEAN: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 1.2}
+ABOVE: dict[str, Any] = {"handlelength": 1.8, "loc": "lower center", "bbox_to_anchor": (0.4, 1.0)}  # a panel's legend
 MEASURED = "influence"  # the variant of `profiles` that was measured
 TIMES = "\N{MULTIPLICATION SIGN}"
 ESTIMATOR = "frobenius"  # of the lambda that the rollouts are drawn with
@@ -104,20 +105,13 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     rows[0, 2].legend(
         *zip(*_of_attention(models), strict=True),
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
-        handlelength=1.8,
-        loc="lower center",
-        bbox_to_anchor=(0.4, 1.0),
+        **ABOVE,
     )
     variants = {variant for tables in models.values() for variant in tables.profiles["variant"]}
     shown = present(variants - {"last"}, CURVES)
     kinds = present((kind for tables in models.values() for kind in set(tables.layers["estimator"])), LAMBDAS)
     legend(figure, [], "upper center", title)
-    rows[0, 0].legend(
-        handles=[look.entry() for look in kinds.values()],
-        handlelength=1.8,
-        loc="lower center",
-        bbox_to_anchor=(0.4, 1.0),
-    )
+    rows[0, 0].legend(handles=[look.entry() for look in kinds.values()], **ABOVE)
     legend(figure, [look.entry() for look in shown.values()], "lower center")
     return figure
 

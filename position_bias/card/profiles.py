@@ -110,10 +110,10 @@ def quarters(influence: Array) -> dict[str, Array]:
 
     Without the first and the last token, which stand for themselves.
     """
-    middle = middle_half(influence.shape[-1])
-    of_middle = influence[..., middle].mean(-1)
-    tokens = (slice(1, middle.start), slice(middle.stop, -1))
-    return {name: influence[..., of].mean(-1) / of_middle for name, of in zip(QUARTERS, tokens, strict=True)}
+    between = middle_half(influence.shape[-1])
+    tokens = zip(QUARTERS, (slice(1, between.start), slice(between.stop, -1)), strict=True)
+    of_middle = comparison.middle(influence)
+    return {name: comparison.ratio(influence[..., of].mean(-1), of_middle) for name, of in tokens}
 
 
 def _quarters(measured: Measured, weights: Mapping[int, Array]) -> pd.DataFrame:

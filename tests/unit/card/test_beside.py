@@ -128,7 +128,9 @@ def test_the_page_says_what_training_changed_only_where_every_copy_agrees(two):
     assert "One copy says nothing" not in page
     del two["other"], titles["other"]
     page = beside.page("a-beside-1-untrained", titles, "it", two, beside.ratios(two, 20, LEVEL, 0), LEVEL)
-    assert " times in the untrained copy: 0.5" in page
+    first, last = (line for line in page.splitlines() if line.startswith("- The "))
+    assert " times in the untrained copy: 0.500 [0.500, 0.500] times as much. " in first
+    assert " times in the untrained copy: 4.00 [4.00, 4.00] times as much. " in last
     assert "One copy says nothing of other random weights; card='{untrained: 3}' measures 3." in page
 
 
@@ -141,8 +143,8 @@ def test_the_page_says_what_training_changed_only_where_every_copy_agrees(two):
         (-1, 1, -1, "It outweighs the middle in X; after training it is the reverse."),
         (-1, -1, -1, "The middle outweighs it in X already; training made this stronger."),
         (-1, -1, 1, "The middle outweighs it in X already; training made this weaker."),
-        (1, 0, 1, "It outweighs the middle after training, which gave it more weight; X had no separable bias."),
-        (0, 0, -1, "It is not separable from the middle after training, which gave it less weight; X had no "),
+        (1, 0, 1, "It outweighs the middle after training, which gave it more weight; no bias is certain in X."),
+        (0, 0, -1, "It is not separable from the middle after training, which gave it less weight; no bias is "),
         (1, 1, 0, "It outweighs the middle after training, and training changed this by nothing that is separable."),
     ],
 )
@@ -151,7 +153,8 @@ def test_what_training_did_to_a_token_follows_from_three_sides(trained, untraine
 
 
 @pytest.mark.parametrize(
-    ("bounds", "side"), [([(1.1, 2), (3, 4)], 1), ([(0.1, 0.2), (0.8, 0.9)], -1), ([(1.1, 2), (0.9, 2)], 0)]
+    ("bounds", "side"),
+    [([(1.1, 2), (3, 4)], 1), ([(0.1, 0.2), (0.8, 0.9)], -1), ([(1.1, 2), (0.9, 2)], 0), ([(1.1, 2), (0.1, 0.9)], 0)],
 )
 def test_copies_share_a_side_where_all_of_their_intervals_do(bounds, side):
     assert beside.common_side([Interval(1.0, low, high) for low, high in bounds]) == side

@@ -159,7 +159,12 @@ def test_the_schema_and_the_studies_know_the_same_networks():
         ("training/steps", True, "training.steps = True is of the wrong type; give a whole number"),
         ("training/learning_rate", math.nan, "training.learning_rate = nan is of the wrong type; give a finite number"),
         ("training/clip", math.inf, "training.clip = inf is of the wrong type; give a finite number"),
-        ("training", [1], "training = [1] is of the wrong type; give names with values, as in {"),
+        (
+            "training",
+            [1],
+            "training = [1] is of the wrong type; give names with values, as in {datasets: value, "
+            "context: value, batch: value, ...}",
+        ),
         ("rollout/bootstrap", 10**9, "rollout.bootstrap = 1000000000 is too large; give at most 100000"),
         ("models/bloom/seeds", [2**64], "models.bloom.seeds.0 = 18446744073709551616 is too large; give at most"),
         ("models/a_b", {}, "models has the name 'a_b', which is not a name; use lower-case letters"),
@@ -275,14 +280,20 @@ def test_the_schema_and_the_studies_know_the_same_networks():
         (
             "minutes",
             "{emergence:",
-            "minutes = '{emergence:' is of the wrong type; give names with values, as in {",
+            "minutes = '{emergence:' is of the wrong type; give names with values, as in {train: value, "
+            "measure: value, emergence: value, ...} (close every",
         ),
         (
             "minutes/emergence 720",
             None,
             "minutes.emergence 720 = None is not a key of the configuration; write a colon after",
         ),
-        ("minutes", 720, "minutes = 720 is of the wrong type; give names with values, as in {"),
+        (
+            "minutes",
+            720,
+            "minutes = 720 is of the wrong type; give names with values, as in {train: value, "
+            "measure: value, emergence: value, ...} (time that",
+        ),
         (
             "devices/emergenze",
             "cpu",
@@ -357,7 +368,8 @@ def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, message):
         (
             "networks",
             ["causal/none"],
-            "networks = ['causal/none'] is of the wrong type; give names with values, as in {",
+            "networks = ['causal/none'] is of the wrong type; give names with values, as in {plain: value, "
+            "residual: value, ends: value, ...}",
         ),
         ("networks", {}, "networks.plain is missing; add it (config.yaml has the default)"),
         *(
@@ -374,7 +386,8 @@ def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, message):
         (
             "training/iterations",
             2000,
-            "training.iterations = 2000 is of the wrong type; give names with values, as in {unbiased: value, ",
+            "training.iterations = 2000 is of the wrong type; give names with values, as in {unbiased: value, "
+            "ends: value, position: value}",
         ),
         ("training/bach", 64, "training.bach = 64 is not a key of the configuration; did you mean 'batch'?"),
         ("training/learning_rate", 0, "training.learning_rate = 0 is too small; give more than 0"),
