@@ -42,7 +42,7 @@ KERNELS = ("structural-smooth-kernels", "structural-assumption-needed")  # on As
 PRINTED = ("structural-printed-content", "structural-printed-size", "structural-printed-long")  # on printed tables
 
 HEADER = ",".join(COLUMNS)
-LINE = "a-1,emergence,Figure 2,Section 5,it rises,paper,iterations,emergence/checks,figures/x.pdf,,true,false"
+LINE = "a-1,emergence,Figure 2,Section 5,it rises,paper,iterations,emergence/checks,figures/x.pdf,,true,false,,,,"
 
 
 def read(folder, *lines, header=HEADER):
@@ -62,10 +62,13 @@ def test_a_line_is_a_claim(tmp_path):
         "figures/x.pdf",
     )
     second = LINE.replace("a-1", "a-2").replace("it rises", '"falls, a little"').replace("paper,", "ours,")
-    first, second = read(tmp_path, LINE, second.replace(",,true,false", ",value_1,false,true"))
+    first, second = read(
+        tmp_path, LINE, second.replace(",,true,false,,,,", ",value_1,false,true,most,seed,network,it falls")
+    )
     assert first == Claim("a-1", *paper, published="", ranges=True, doubted=False)
     assert (second.id, second.statement, second.whose) == ("a-2", "falls, a little", "ours")
     assert (second.published, second.ranges, second.doubted) == ("value_1", False, True)
+    assert (second.form, second.unit, second.kind, second.rows) == ("most", "seed", "network", "it falls")
 
 
 def test_every_claim_is_read_in_the_order_of_the_file():
@@ -79,9 +82,11 @@ def test_every_claim_is_read_in_the_order_of_the_file():
         ([LINE.replace("true", "yes")], "claim a-1 in .* has ranges yes; use one of: true, false"),
         ([LINE.replace("iterations", "prompts and luck")], "claim a-1 in .* has needs luck; use one of: nothing, iter"),
         ([LINE.replace("paper,", "theirs,")], "claim a-1 in .* has whose theirs; use one of: paper, secondary source"),
+        ([LINE + "it rises"], "claim a-1 in .* has some of form, unit, kind, rows; write all of them, or none"),
+        ([LINE.replace(",,,,", ",few,seed,network,it rises")], "claim a-1 in .* has form few; use one of: all, most"),
         ([LINE.replace("it rises", "")], "row 2 of .* has nothing in column statement"),
-        ([LINE, "a-2,emergence"], "row 3 of .* has 2 cells, not 12"),
-        ([LINE, ""], "row 3 of .* has 0 cells, not 12"),
+        ([LINE, "a-2,emergence"], "row 3 of .* has 2 cells, not 16"),
+        ([LINE, ""], "row 3 of .* has 0 cells, not 16"),
     ],
 )
 def test_a_registry_that_cannot_be_used_ends_in_one_line(tmp_path, lines, message):
