@@ -19,7 +19,7 @@ import pandas as pd
 from position_bias.running.runtime import InputError
 from position_bias.statistics import t_quantile
 from position_bias.verdicts.claim import AND, SCALES, WHOSE, Claim, tables
-from position_bias.verdicts.verdict import COLUMNS, PREDICTION, Prediction, Verdict
+from position_bias.verdicts.verdict import COLUMNS, KEYS, PREDICTION, Prediction, Verdict
 
 VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "not separable", "not testable here")
 UNTESTABLE = VERDICTS[-1]
@@ -132,8 +132,15 @@ def speaking(rows: pd.DataFrame) -> pd.DataFrame:
     telling = rows[~rows["identity"].astype(bool)]
     rows = telling if len(telling) else rows.assign(verdict=UNTESTABLE)
     rank = rows["scale"].map(SCALES.index).where(rows["verdict"] != UNTESTABLE, -1)
-    largest = rank.groupby([rows["item"], rows["quantity"]], sort=False).transform("max")
+    largest = rank.groupby(_keys(rows), sort=False).transform("max")
     return rows[rank == largest]
+
+
+def _keys(rows: pd.DataFrame) -> pd.Series:
+    """What tells the quantities of rows apart: their keys; a row without a statistic has its sentence."""
+    keys = rows.reindex(columns=list(KEYS)).astype(object).fillna("")
+    named = pd.Series(["\n".join(row) for row in keys.itertuples(index=False, name=None)], index=rows.index)
+    return named.where(keys["statistic"] != "", rows["item"] + rows["quantity"])
 
 
 def widened(rows: pd.DataFrame, level: float) -> pd.DataFrame:

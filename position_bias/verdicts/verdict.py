@@ -38,6 +38,14 @@ COLUMNS = (
     "seen_before",  # seeds behind the interval whose results we knew before the rules of verdicts were fixed
     "source",  # who predicts it, and where
 )
+# What tells rows apart, in tables that the judge makes: rows of two trainings that are alike in these four are of the
+# same quantity. A row without a statistic is like no other.
+KEYS = (
+    "statistic",  # its name in published/predictions.csv
+    "network",
+    "other",  # network that is subtracted, or ""
+    "setting",  # what else tells it apart
+)
 
 
 @dataclass(frozen=True)
@@ -162,9 +170,15 @@ def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataF
     """Make verdict rows on one paper a table in the common schema. Raises ValueError where one does not fit it."""
     complete = [{"paper": paper, "scale": scale, **row} for row in rows]
     for found in complete:
-        if set(found) != set(COLUMNS):
+        if set(found) - set(KEYS) != set(COLUMNS):
             raise ValueError(f"a verdict row has columns {sorted(found)}, not {sorted(COLUMNS)}")
-    return pd.DataFrame(complete, columns=list(COLUMNS))
+    keys = [name for name in KEYS if any(name in found for found in complete)]
+    return pd.DataFrame(complete, columns=[*COLUMNS, *keys])
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of checks for people: without the keys, which its sentences say."""
+    return table.drop(columns=list(KEYS), errors="ignore")
 
 
 def tested(table: pd.DataFrame) -> pd.DataFrame:
