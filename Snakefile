@@ -21,6 +21,7 @@ include: "rules/retrieval.smk"
 include: "rules/released.smk"
 include: "rules/card.smk"
 include: "rules/overview.smk"
+include: "rules/made.smk"
 
 
 rule all:

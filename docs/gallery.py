@@ -25,7 +25,8 @@ from workflow import Job, Rule
 
 from position_bias.running.runtime import InputError, whole_file
 from position_bias.verdicts.claim import SCALES, shows
-from position_bias.verdicts.scorecard import UNTESTABLE, as_stated, by_training, compared, tally
+from position_bias.verdicts.pages import as_stated, by_training, compared, tally
+from position_bias.verdicts.scorecard import UNTESTABLE
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 760  # pixels

@@ -68,8 +68,14 @@ def written() -> dict[str, Rule]:
     return {rule.name: rule for rule in rules if rule.file.startswith("rules/")}
 
 
-def modules(script: str | None) -> list[str]:
-    """Library modules that a script imports, but those that every script does."""
+def modules(rule: Rule) -> list[str]:
+    """Library modules that a rule's row names, or that its script imports, but those that every script does."""
+    if rule.functions:
+        named = [
+            Path("position_bias", *makes.partition(":")[0].split(".")).with_suffix(".py") for makes in rule.functions
+        ]
+        return list(dict.fromkeys(map(Path.as_posix, named)))
+    script = rule.script
     if script is None:
         return []
     found = []
@@ -96,7 +102,7 @@ def page() -> str:
             shown = sorted({path for path in made if SHOWN.fullmatch(path) and within.fullmatch(path)}, key=_natural)
             if shown:
                 upstream = dict.fromkeys(maker[path] for name in names for path in jobs[name].inputs if path in maker)
-                code = _code(rules[name].script for name in (*names, *upstream))
+                code = _code(rules[name] for name in (*names, *upstream))
                 data = _quoted(_data(path for name in names for path in jobs[name].inputs))
                 told = [any(shows(named, path) for path in shown) for named in scores["shown"]]
                 verdicts = _verdicts(scores[told])
@@ -106,7 +112,7 @@ def page() -> str:
         made = [path for name in names if name in jobs for path in jobs[name].outputs]
         if made and not any(SHOWN.fullmatch(path) for path in made):
             folders = dict.fromkeys(Path(*Path(path).parts[:2]).as_posix() + "/" for path in made)
-            code = _code(rules[name].script for name in names)
+            code = _code(rules[name] for name in names)
             lines.append(f"| {item} | {_quoted(folders)} | {_rules(names, rules)} | {code} |")
     return "\n".join(lines) + "\n"
 
@@ -141,8 +147,8 @@ def _rules(names: list[str], rules: dict[str, Rule]) -> str:
     return f"{_quoted(names)} in [{file}](../{file})"
 
 
-def _code(scripts: Iterable[str | None]) -> str:
-    found = dict.fromkeys(module for script in scripts for module in modules(script))
+def _code(rules: Iterable[Rule]) -> str:
+    found = dict.fromkeys(module for rule in rules for module in modules(rule))
     return ", ".join(f"[{module.removeprefix('position_bias/')}](../{module})" for module in found)
 
 

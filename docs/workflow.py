@@ -23,6 +23,8 @@ from snakemake.iocontainers import Wildcards
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
 
 ROOT = Path(__file__).resolve().parents[1]
+ROWS = "rules/made.smk"  # where rules are made of the rows that stand in the files of the wings
+WRITTEN = {"rollout": "structural", "drawing": "overview", "verdicts": "overview"}  # rows whose function no wing has
 
 
 @dataclass(frozen=True)
@@ -32,11 +34,16 @@ class Rule:
     name: str
     file: str
     uses: str | None  # the rule that this one was made from with `use rule`
+    functions: tuple[
+        str, ...
+    ]  # MODULE:FUNCTION of the library that its row names; of a rule with a script of its own, none
+    values: tuple[str, ...]  # names of the params that this function takes
     docstring: str
     script: str | None
     conda: str | None  # the file of its environment
     group: str | None  # of jobs that go to a cluster in one submission
     input: dict[str, tuple[str, ...]]  # patterns by name, without those that a function works out for each job
+    computed: tuple[str, ...]  # names of the input that a function works out for each job
     output: tuple[str, ...]  # patterns; constraints of wildcards stand in `patterns` and `constraints`
     patterns: tuple[re.Pattern[str], ...]  # the same as regular expressions
     constraints: dict[str, str]  # of the wildcards, where the rule has its own
@@ -119,7 +126,11 @@ def _opened(config: dict[str, Any]) -> Iterator[Any]:
 
 
 def _read(rule: Any, first: str) -> Rule:
-    info, folder = rule.ruleinfo, os.path.dirname(rule.snakefile)
+    info, folder, file = rule.ruleinfo, os.path.dirname(rule.snakefile), _path(rule.snakefile)
+    functions = tuple(filter(None, (rule.params.get(name) for name in ("makes", "readable"))))
+    if file == ROWS:
+        package = functions[0].partition(".")[0]
+        file = f"rules/{WRITTEN.get(package, package)}.smk"
     named: defaultdict[str, list[str]] = defaultdict(list)
     for name, found in rule.input._allitems():
         files = [found] if isinstance(found, str) or callable(found) else found
@@ -127,13 +138,16 @@ def _read(rule: Any, first: str) -> Rule:
     reports = [file.flags["report"] for file in rule.output if file.flags.get("report")]
     return Rule(
         name=rule.name,
-        file=_path(rule.snakefile),
+        file=file,
         uses=None if first == rule.name else first,
+        functions=functions,
+        values=tuple(name for name, _ in rule.params.items() if name not in ("makes", "readable")) if functions else (),
         docstring=rule.docstring or "",
         script=_path(os.path.join(folder, rule.script)) if rule.script else None,
         conda=_path(os.path.join(folder, rule.conda_env)) if rule.conda_env else None,
         group=rule._group,
         input={name: _paths(files) for name, files in named.items()},
+        computed=tuple(name for name, files in rule.input._allitems() if name and callable(files)),
         output=_paths(rule.output),
         patterns=tuple(file.regex() for file in rule.output),
         constraints=dict(rule.wildcard_constraints),

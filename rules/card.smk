@@ -81,68 +81,70 @@ rule card_measure:
         "../scripts/card/measure.py"
 
 
-rule card_beside:
-    """How much the ends of a prompt weigh in each of several models, and the quotients of the first by the others."""
-    input:
-        measured=card_measured,
-    output:
-        ratios="results/card/{card}/ratios.csv",
-        page="results/card/{card}/card.md",
-    wildcard_constraints:
-        card=any_of(name for name, of in CARDS.items() if len(of) > 1),
-    resources:
-        mem_mb=memory(2000),
-        runtime=60,
-    params:
-        bootstrap=config["rollout"]["bootstrap"],
-        level=config["rollout"]["level"],
-        seed=config["seed"],
-        titles=card_shown,
-        text=CARD_TEXT.shown,
-    script:
-        "../scripts/card/beside.py"
+# Tables, pages and the figure: a row each, see rules/made.smk.
 
+CARD_INTERVALS = {
+    "replicates": config["rollout"]["bootstrap"],
+    "level": config["rollout"]["level"],
+    "seed": config["seed"],
+}
+CARD_NEEDS = {"mem_mb": memory(2000), "runtime": 60}
 
-rule card_tables:
-    """Roll attention out in every way that applies, compare with the measured influence, and say so in words."""
-    input:
-        measured="results/card/{card}/measured.safetensors",
-        model=card_record,
-        text=card_text("manifest"),
-    output:
-        layers="results/card/{card}/layers.csv",
-        profile="results/card/{card}/profile.csv",
-        distances="results/card/{card}/distances.csv",
-        statistics="results/card/{card}/statistics.csv",
-        page="results/card/{card}/card.md",
-    wildcard_constraints:
-        card=any_of(CARD_MODELS),
-    resources:
-        mem_mb=memory(2000),
-        runtime=60,
-    params:
-        bootstrap=config["rollout"]["bootstrap"],
-        level=config["rollout"]["level"],
-        seed=config["seed"],
-        title=card_title,
-        untrained=lambda wildcards: of_card.with_copies(wildcards.card, config),
-    script:
-        "../scripts/card/tables.py"
-
-
-rule card_draw:
-    """The position card: lambda by layer, influence beside rollouts and baselines, attention by distance, a row a model."""
-    input:
-        layers=card_tables("layers"),
-        profiles=card_tables("profile"),
-        distances=card_tables("distances"),
-    output:
-        **drawn("card/{card}", "card/draw"),
-    params:
-        models=card_models,
-        text=CARD_TEXT.shown,
-    script:
-        "../scripts/card/draw.py"
+FILES |= {
+    "card_beside": made.Made(
+        "How much the ends of a prompt weigh in each of several models, and the quotients of the first by the others.",
+        "card.beside:made",
+        {"measured": card_measured},
+        CARD_INTERVALS
+        | {
+            "card": lambda wildcards: wildcards.card,
+            "titles": card_shown,
+            "text": CARD_TEXT.shown,
+        },
+        outputs={
+            "ratios": "results/card/{card}/ratios.csv",
+            "page": "results/card/{card}/card.md",
+        },
+        wildcards={"card": any_of(name for name, of in CARDS.items() if len(of) > 1)},
+        needs=CARD_NEEDS,
+    ),
+    "card_tables": made.Made(
+        "Roll attention out in every way that applies, compare with the measured influence, and say so in words.",
+        "card.page:made",
+        {
+            "measurements": "results/card/{card}/measured.safetensors",
+            "model": card_record,
+            "text": card_text("manifest"),
+        },
+        CARD_INTERVALS
+        | {
+            "card": lambda wildcards: wildcards.card,
+            "title": card_title,
+            "untrained": lambda wildcards: of_card.with_copies(wildcards.card, config),
+        },
+        outputs={
+            **{
+                name: f"results/card/{{card}}/{name}.csv"
+                for name in ("layers", "profile", "distances", "statistics")
+            },
+            "page": "results/card/{card}/card.md",
+        },
+        wildcards={"card": any_of(CARD_MODELS)},
+        needs=CARD_NEEDS,
+    ),
+}
+FIGURES["card/{card}"] = made.Made(
+    "The position card: lambda by layer, influence beside rollouts and baselines, attention by distance, a row a model.",
+    "card.figures:card_of_models",
+    {
+        "layers": card_tables("layers"),
+        "profiles": card_tables("profile"),
+        "distances": card_tables("distances"),
+    },
+    {"models": card_models, "text": CARD_TEXT.shown},
+    name="card_draw",
+    caption="card/draw",
+)
 
 
 rule card:

@@ -16,7 +16,7 @@ from position_bias.language_models import settings as of_language_models
 from position_bias.layernorm import settings as of_layernorm
 from position_bias.postnorm import settings as of_postnorm
 from position_bias.retrieval import settings as of_retrieval
-from position_bias.running import configuration, devices, imports
+from position_bias.running import configuration, devices, imports, made
 from position_bias.running import profile, runtime, terminal
 from position_bias.verdicts import claim as of_claims
 
@@ -68,6 +68,9 @@ ELSEWHERE = workflow.resource_scopes.is_local("gpu")
 uses_gpu = cache(devices.uses_gpu)
 
 EVIDENCE = config["evidence"]
+
+# What is made from files, said in rows by the wings: WING/NAME -> the figure or table; name of a rule -> other files.
+FIGURES, TABLES, FILES = {}, {}, {}
 
 
 def named(*parts):
@@ -146,9 +149,23 @@ def kept(pattern):
     return [project(path) for path in sorted((ROOT / "evidence").glob(pattern))]
 
 
-def library(script):
-    """The library files that a script runs: editing one rebuilds what was computed with it."""
-    return [project(path) for path in imports.closure(script, ROOT)]
+def library(script, *functions):
+    """The library files that run: those that a script imports, and those of the functions that a row names."""
+    files = {*imports.closure(script, ROOT), *made.library(functions, ROOT)}
+    return [project(path) for path in sorted(files)]
+
+
+def of_wing(wing):
+    """Every figure and table of a wing, and what is made together with them."""
+    figures, tables = (
+        {item: row for item, row in rows.items() if item.split("/")[0] == wing}
+        for rows in (FIGURES, TABLES)
+    )
+    return [
+        *expand("figures/{item}.{suffix}", item=figures, suffix=["pdf", "svg", "png"]),
+        *expand("results/tables/{item}.{suffix}", item=tables, suffix=["csv", "md"]),
+        *(path for row in tables.values() for path in row.outputs.values()),
+    ]
 
 
 # What the report calls a paper, such that names sort.

@@ -61,121 +61,6 @@ rule emergence_attention:
         "../scripts/emergence/attention.py"
 
 
-rule emergence_draw_fig1:
-    """Figure 1: masks as matrices and as graphs, with their centre nodes."""
-    output:
-        **drawn("emergence/fig1"),
-    script:
-        "../scripts/emergence/draw_fig1.py"
-
-
-rule emergence_draw_fig2:
-    """Figure 2: gaps without bias in the training data, by encoding and depth."""
-    input:
-        curves=emergence_curves(("gaussian", "plain"), ("gaussian", "residual")),
-    output:
-        **drawn("emergence/fig2"),
-    params:
-        level=config["emergence"]["level"],
-    script:
-        "../scripts/emergence/draw_fig2.py"
-
-
-rule emergence_draw_by_depth:
-    """Figures 4, 5, 9, 10: what depth does without bias in the training data."""
-    input:
-        curves=emergence_shown(BY_DEPTH, emergence_curves),
-    output:
-        **drawn("emergence/{figure}", "emergence/draw_by_depth"),
-    wildcard_constraints:
-        figure="|".join(BY_DEPTH),
-    params:
-        level=config["emergence"]["level"],
-        task=config["emergence"]["task"],
-    script:
-        "../scripts/emergence/draw_by_depth.py"
-
-
-rule emergence_draw_by_bias:
-    """Figures 3, 6, 11: gaps after training on answers at certain positions."""
-    input:
-        curves=emergence_shown(BY_BIAS, emergence_curves),
-    output:
-        **drawn("emergence/{figure}", "emergence/draw_by_bias"),
-    wildcard_constraints:
-        figure="|".join(BY_BIAS),
-    params:
-        level=config["emergence"]["level"],
-        task=config["emergence"]["task"],
-    script:
-        "../scripts/emergence/draw_by_bias.py"
-
-
-rule emergence_draw_maps:
-    """Figures 7, 12: attention of a network under the causal mask alone."""
-    input:
-        maps=emergence_shown(
-            OF_MAPS,
-            partial(emergence_shallow, "attention.safetensors"),
-            emergence_without_encoding,
-        ),
-    output:
-        **drawn("emergence/{figure}", "emergence/draw_maps"),
-    wildcard_constraints:
-        figure="|".join(OF_MAPS),
-    script:
-        "../scripts/emergence/draw_maps.py"
-
-
-rule emergence_draw_sinks:
-    """Figures 8, 13: attention sinks, beside untrained networks and uniform attention."""
-    input:
-        sinks=emergence_shown(
-            OF_SINKS,
-            partial(emergence_shallow, "sinks.parquet"),
-            emergence_without_encoding,
-        ),
-    output:
-        **drawn("emergence/{figure}", "emergence/draw_sinks"),
-    wildcard_constraints:
-        figure="|".join(OF_SINKS),
-    params:
-        level=config["emergence"]["level"],
-        threshold=config["emergence"]["sinks"]["threshold"],
-    script:
-        "../scripts/emergence/draw_sinks.py"
-
-
-rule emergence_draw_learning_curves:
-    """Loss, accuracy and gaps while networks without residual connections learn (our addition)."""
-    input:
-        curves=emergence_curves(("gaussian", "plain")),
-    output:
-        **drawn("emergence/learning_curves"),
-    params:
-        level=config["emergence"]["level"],
-        task=config["emergence"]["task"],
-    script:
-        "../scripts/emergence/draw_learning_curves.py"
-
-
-rule emergence_draw_long_training:
-    """Gaps over the whole length of the paper's training (our addition), from evidence/."""
-    input:
-        evidence=[
-            project("evidence/emergence/mask-by-depth/curves.csv"),
-            project("evidence/emergence/depth.csv"),  # depths that the first lacks
-        ],
-        curves=emergence_curves(("gaussian", "plain")),
-    output:
-        **drawn("emergence/long_training"),
-    params:
-        level=config["emergence"]["level"],
-        last=config["emergence"]["testing"]["last_kept"],
-    script:
-        "../scripts/emergence/draw_long_training.py"
-
-
 rule emergence_draw_scales:
     """Figures 2, 4, 6, 11: gaps after short training and after that of the paper, from evidence/ (our addition)."""
     input:
@@ -208,19 +93,6 @@ rule emergence_draw_scales_sinks:
         "../scripts/emergence/draw_scales_sinks.py"
 
 
-rule emergence_draw_theorems:
-    """Theorems 4.1-4.3, 4.5 and 4.7: where multi-layer attention goes without learning."""
-    input:
-        convergence="results/theory/emergence/convergence.csv",
-        decay="results/theory/emergence/decay.csv",
-        rope="results/theory/emergence/rope.csv",
-        peaks="results/theory/emergence/peaks.csv",
-    output:
-        **drawn("emergence/theorems"),
-    script:
-        "../scripts/emergence/draw_theorems.py"
-
-
 rule emergence_gaps:
     """Every accuracy gap with its interval over seeds, its prediction and its verdict."""
     input:
@@ -232,21 +104,6 @@ rule emergence_gaps:
         settled=config["emergence"]["testing"]["settled"],
     script:
         "../scripts/emergence/gaps.py"
-
-
-rule emergence_theorems:
-    """Verdicts on the theorems, as printed and with corrected constants, and the curves of their figure."""
-    output:
-        **tabled("emergence/theorems"),
-        convergence="results/theory/emergence/convergence.csv",
-        decay="results/theory/emergence/decay.csv",
-        rope="results/theory/emergence/rope.csv",
-        peaks="results/theory/emergence/peaks.csv",
-    params:
-        numbers=config["emergence"]["theory"],
-        scale=config["scale"],
-    script:
-        "../scripts/emergence/theorems.py"
 
 
 rule emergence_checks:
@@ -267,54 +124,129 @@ rule emergence_checks:
         "../scripts/emergence/checks.py"
 
 
-rule emergence_evidence:
-    """Gaps, accuracy and loss at every test of long trainings, and the accuracy by position at their end."""
-    input:
-        curves=evidence_emergence("curves.parquet"),
-        runs=evidence_emergence("run.csv"),
-    output:
-        curves="results/evidence/emergence/{group}/curves.csv",
-        accuracy="results/evidence/emergence/{group}/accuracy.csv",
-        runs="results/evidence/emergence/{group}/runs.csv",
-    log:
-        "logs/evidence/emergence/{group}.log",
-    params:
-        scale=config["scale"],
-    script:
-        "../scripts/emergence/evidence.py"
+# Figures, tables and what is kept of long runs: a row each, see rules/made.smk.
 
+EMERGENCE_LEVEL = {"level": EMERGENCE["level"]}
+EMERGENCE_TASK = {"task": EMERGENCE["task"]}
 
-rule emergence_evidence_sinks:
-    """Attention sinks of the networks of long trainings, at every threshold."""
-    input:
-        sinks=evidence_emergence("sinks.parquet", EVIDENCE_SINKS),
-    output:
-        "results/evidence/emergence/{group}/sinks.csv",
-    log:
-        "logs/evidence/emergence/{group}_sinks.log",
-    params:
-        scale=config["scale"],
-    script:
-        "../scripts/emergence/evidence_sinks.py"
+FIGURES |= {
+    f"emergence/{figure}": made.Made(
+        "Figures 4, 5, 9, 10: what depth does without bias in the training data.",
+        "emergence.figures:by_depth",
+        {"tests": emergence_curves(shown)},
+        EMERGENCE_LEVEL | EMERGENCE_TASK,
+        caption="emergence/draw_by_depth",
+    )
+    for figure, shown in emergence_shown(BY_DEPTH)
+}
+FIGURES |= {
+    f"emergence/{figure}": made.Made(
+        "Figures 3, 6, 11: gaps after training on answers at certain positions.",
+        "emergence.figures:by_bias",
+        {"tests": emergence_curves(shown)},
+        EMERGENCE_LEVEL | EMERGENCE_TASK,
+        caption="emergence/draw_by_bias",
+    )
+    for figure, shown in emergence_shown(BY_BIAS)
+}
+FIGURES |= {
+    f"emergence/{figure}": made.Made(
+        "Figures 7, 12: attention of a network under the causal mask alone.",
+        "emergence.figures_sinks:maps",
+        {"maps": emergence_shallow("attention.safetensors", shown)[0]},
+        caption="emergence/draw_maps",
+    )
+    for figure, shown in emergence_without_encoding(OF_MAPS)
+}
+FIGURES |= {
+    f"emergence/{figure}": made.Made(
+        "Figures 8, 13: attention sinks, beside untrained networks and uniform attention.",
+        "emergence.figures_sinks:sinks_of_networks",
+        {"sinks": emergence_shallow("sinks.parquet", shown)},
+        EMERGENCE_LEVEL | {"threshold": EMERGENCE["sinks"]["threshold"]},
+        caption="emergence/draw_sinks",
+    )
+    for figure, shown in emergence_without_encoding(OF_SINKS)
+}
+FIGURES |= {
+    "emergence/fig1": made.Made(
+        "Figure 1: masks as matrices and as graphs, with their centre nodes.",
+        "emergence.figures_sinks:masks_and_graphs",
+    ),
+    "emergence/fig2": made.Made(
+        "Figure 2: gaps without bias in the training data, by encoding and depth.",
+        "emergence.figures:fig2",
+        {"tests": emergence_curves(("gaussian", "plain"), ("gaussian", "residual"))},
+        EMERGENCE_LEVEL,
+    ),
+    "emergence/learning_curves": made.Made(
+        "Loss, accuracy and gaps while networks without residual connections learn (our addition).",
+        "emergence.figures:along_training",
+        {"tests": emergence_curves(("gaussian", "plain"))},
+        EMERGENCE_LEVEL | EMERGENCE_TASK,
+    ),
+    "emergence/long_training": made.Made(
+        "Gaps over the whole length of the paper's training (our addition), from evidence/.",
+        "emergence.figures:long_and_short_training",
+        {
+            "long": project("evidence/emergence/mask-by-depth/curves.csv"),
+            "older": project(
+                "evidence/emergence/depth.csv"
+            ),  # depths that the first lacks
+            "tests": emergence_curves(("gaussian", "plain")),
+        },
+        EMERGENCE_LEVEL | {"last": EMERGENCE["testing"]["last_kept"]},
+    ),
+    "emergence/theorems": made.Made(
+        "Theorems 4.1-4.3, 4.5 and 4.7: where multi-layer attention goes without learning.",
+        "emergence.figures_theory:theorems",
+        {name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY},
+    ),
+}
+TABLES |= {
+    "emergence/theorems": made.Made(
+        "Verdicts on the theorems, as printed and with corrected constants, and the curves of their figure.",
+        "emergence.checks_theory:tables",
+        values={"numbers": EMERGENCE["theory"], "scale": config["scale"]},
+        outputs={
+            name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY
+        },
+    ),
+}
+FILES |= {
+    "emergence_evidence": made.Made(
+        "Gaps, accuracy and loss at every test of long trainings, and the accuracy by position at their end.",
+        "emergence.gaps:evidence",
+        {
+            "tests": evidence_emergence("curves.parquet"),
+            "runs": evidence_emergence("run.csv"),
+        },
+        {"scale": config["scale"]},
+        outputs={
+            name: f"results/evidence/emergence/{{group}}/{name}.csv"
+            for name in ("curves", "accuracy", "runs")
+        },
+        log="logs/evidence/emergence/{group}.log",
+    ),
+    "emergence_evidence_sinks": made.Made(
+        "Attention sinks of the networks of long trainings, at every threshold.",
+        "emergence.gaps:evidence_of_sinks",
+        {"sinks": evidence_emergence("sinks.parquet", EVIDENCE_SINKS)},
+        {"scale": config["scale"]},
+        outputs={"sinks": "results/evidence/emergence/{group}/sinks.csv"},
+        log="logs/evidence/emergence/{group}_sinks.log",
+    ),
+}
 
 
 rule emergence:
     """Every figure and table of Wu et al. 2025."""
     input:
-        rules.emergence_draw_fig1.output,
-        rules.emergence_draw_fig2.output,
-        rules.emergence_draw_learning_curves.output,
-        rules.emergence_draw_long_training.output,
-        rules.emergence_draw_theorems.output,
+        of_wing("emergence"),
         rules.emergence_gaps.output,
         rules.emergence_checks.output,
-        rules.emergence_theorems.output,
         expand(
             "figures/emergence/{figure}.{suffix}",
-            figure=[
-                *emergence_figures(BY_DEPTH | BY_BIAS),
-                *emergence_without_encoding(OF_MAPS | OF_SINKS),
-                *(["scales", "scales_sinks"] if at_both_scales() else []),
-            ],
+            figure=["scales", "scales_sinks"] if at_both_scales() else [],
             suffix=["pdf", "svg", "png"],
         ),

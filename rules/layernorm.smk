@@ -90,106 +90,63 @@ rule layernorm_sweep:
         "../scripts/layernorm/sweep.py"
 
 
-rule layernorm_draw_scores:
-    """Theory: mean scores of the decoder without parameters, layer by layer, by norm and anisotropy."""
-    input:
-        scores="results/layernorm/simulation/scores.safetensors",
-    output:
-        **drawn("layernorm/scores"),
-    params:
-        alphas=config["layernorm"]["simulation"]["anisotropy"],
-    script:
-        "../scripts/layernorm/draw_scores.py"
+# Figures and tables: a row each, see rules/made.smk.
 
+SIMULATED = "results/layernorm/simulation"
+LEVEL = {"level": config["layernorm"]["level"]}
 
-rule layernorm_draw_closed_form:
-    """Theory: scores of layer 2, the closed form over Monte Carlo."""
-    input:
-        table="results/layernorm/simulation/closed_form.csv",
-    output:
-        **drawn("layernorm/closed_form"),
-    script:
-        "../scripts/layernorm/draw_closed_form.py"
-
-
-rule layernorm_draw_anisotropy:
-    """Embeddings and residual connections: recency against anisotropy, by strength of the residual connection."""
-    input:
-        table="results/layernorm/simulation/anisotropy.csv",
-    output:
-        **drawn("layernorm/anisotropy"),
-    script:
-        "../scripts/layernorm/draw_anisotropy.py"
-
-
-rule layernorm_draw_depth:
-    """Depth (our addition): recency against it, the recursion over Monte Carlo."""
-    input:
-        table="results/layernorm/simulation/depth.csv",
-    output:
-        **drawn("layernorm/depth"),
-    script:
-        "../scripts/layernorm/draw_depth.py"
-
-
-rule layernorm_draw_moments:
-    """Embeddings and mask: recency by layer where moments depend on the position, and with a full mask."""
-    input:
-        table="results/layernorm/simulation/moments.csv",
-    output:
-        **drawn("layernorm/moments"),
-    script:
-        "../scripts/layernorm/draw_moments.py"
-
-
-rule layernorm_draw_random_weights:
-    """Random weights (our addition): recency of decoders with heads."""
-    input:
-        table="results/layernorm/random_weights.parquet",
-    output:
-        **drawn("layernorm/random_weights"),
-    params:
-        level=config["layernorm"]["level"],
-    script:
-        "../scripts/layernorm/draw_random_weights.py"
-
-
-rule layernorm_draw_trained:
-    """Trained decoders (our addition): where they attend without positional encoding, by norm."""
-    input:
-        tables=expand(
-            "results/layernorm/trained/{norm}.parquet", norm=LAYERNORM_NETWORKS
-        ),
-    output:
-        **drawn("layernorm/trained"),
-    params:
-        level=config["layernorm"]["level"],
-    script:
-        "../scripts/layernorm/draw_trained.py"
-
-
-rule layernorm_draw_pretrained:
-    """Language models: recency of their Gram, trained and untrained."""
-    input:
-        grams=GRAMS,
-    output:
-        **drawn("layernorm/pretrained"),
-    params:
-        level=config["layernorm"]["level"],
-    script:
-        "../scripts/layernorm/draw_pretrained.py"
-
-
-rule layernorm_draw_emergence:
-    """Retrieval (our addition): position gaps without norm, with pre-LN and with post-LN."""
-    input:
-        curves=emergence_shallow("curves.parquet", *NORMALISED.values()),
-    output:
-        **drawn("layernorm/emergence"),
-    params:
-        level=config["layernorm"]["level"],
-    script:
-        "../scripts/layernorm/draw_emergence.py"
+FIGURES |= {
+    "layernorm/scores": made.Made(
+        "Theory: mean scores of the decoder without parameters, layer by layer, by norm and anisotropy.",
+        "layernorm.figures:scores",
+        {"maps": f"{SIMULATED}/scores.safetensors"},
+        {"alphas": config["layernorm"]["simulation"]["anisotropy"]},
+    ),
+    "layernorm/closed_form": made.Made(
+        "Theory: scores of layer 2, the closed form over Monte Carlo.",
+        "layernorm.figures:closed_form",
+        {"table": f"{SIMULATED}/closed_form.csv"},
+    ),
+    "layernorm/anisotropy": made.Made(
+        "Embeddings and residual connections: recency against anisotropy, by strength of the residual connection.",
+        "layernorm.figures:anisotropy",
+        {"table": f"{SIMULATED}/anisotropy.csv"},
+    ),
+    "layernorm/depth": made.Made(
+        "Depth (our addition): recency against it, the recursion over Monte Carlo.",
+        "layernorm.figures:depth",
+        {"table": f"{SIMULATED}/depth.csv"},
+    ),
+    "layernorm/moments": made.Made(
+        "Embeddings and mask: recency by layer where moments depend on the position, and with a full mask.",
+        "layernorm.figures:moments",
+        {"table": f"{SIMULATED}/moments.csv"},
+    ),
+    "layernorm/random_weights": made.Made(
+        "Random weights (our addition): recency of decoders with heads.",
+        "layernorm.figures_networks:random_weights",
+        {"table": "results/layernorm/random_weights.parquet"},
+        LEVEL,
+    ),
+    "layernorm/trained": made.Made(
+        "Trained decoders (our addition): where they attend without positional encoding, by norm.",
+        "layernorm.figures_networks:trained",
+        {"table": LAYERNORM_TABLES},
+        LEVEL,
+    ),
+    "layernorm/pretrained": made.Made(
+        "Language models: recency of their Gram, trained and untrained.",
+        "layernorm.figures_networks:pretrained",
+        {"grams": GRAMS},
+        LEVEL,
+    ),
+    "layernorm/emergence": made.Made(
+        "Retrieval (our addition): position gaps without norm, with pre-LN and with post-LN.",
+        "layernorm.figures_networks:emergence",
+        {"tests": emergence_shallow("curves.parquet", *NORMALISED.values())},
+        LEVEL,
+    ),
+}
 
 
 rule layernorm_checks:
@@ -214,13 +171,4 @@ rule layernorm_checks:
 rule layernorm:
     """Every figure and table of Kim et al. 2026."""
     input:
-        rules.layernorm_checks.output,
-        rules.layernorm_draw_scores.output,
-        rules.layernorm_draw_closed_form.output,
-        rules.layernorm_draw_anisotropy.output,
-        rules.layernorm_draw_depth.output,
-        rules.layernorm_draw_moments.output,
-        rules.layernorm_draw_random_weights.output,
-        rules.layernorm_draw_trained.output,
-        rules.layernorm_draw_pretrained.output,
-        rules.layernorm_draw_emergence.output,
+        of_wing("layernorm"),

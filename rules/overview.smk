@@ -6,45 +6,44 @@
 include: "files/overview.smk"
 
 
-rule scorecard:
-    """One verdict for each claim of the papers, and every comparison behind it; the text is what `make all` prints."""
-    input:
-        checks=expand("results/tables/{table}.csv", table=of_claims.tables(CLAIMS)),
-        claims=project("published/claims.csv"),
-        published=project("published/values.csv"),
-    output:
-        **tabled("scorecard", "overview/scorecard"),
-        txt="results/tables/scorecard.txt",
-        comparisons="results/tables/comparisons.csv",
-        comparisons_md=in_report(
+TABLES["scorecard"] = made.Made(
+    "One verdict for each claim of the papers, and every comparison behind it; the text is what `make all` prints.",
+    "verdicts.pages:made",
+    {
+        "checks": expand("results/tables/{table}.csv", table=of_claims.tables(CLAIMS)),
+        "claims": project("published/claims.csv"),
+        "published": project("published/values.csv"),
+    },
+    {"level": config["rollout"]["level"]},
+    outputs={
+        "txt": "results/tables/scorecard.txt",
+        "comparisons": "results/tables/comparisons.csv",
+        "comparisons_md": in_report(
             "results/tables/comparisons.md", "overview/comparisons", "Tables"
         ),
-    group:
-        "scorecard"
-    params:
-        level=config["rollout"]["level"],
-    script:
-        "../scripts/overview/scorecard.py"
-
-
-rule draw_scorecard:
-    """Every claim of the papers with its verdict: all of them on one page, and in full on a page for each paper."""
-    input:
-        scorecard="results/tables/scorecard.csv",
-    output:
-        **drawn("scorecard", "overview/draw_scorecard"),
-        **{
-            f"{paper}_{suffix}": page
-            for paper in of_claims.papers(CLAIMS)
-            for suffix, page in drawn(
-                f"scorecard/{paper}", "overview/draw_scorecard_of_paper"
-            ).items()
-        },
-    group:
-        "scorecard"
-    script:
-        "../scripts/overview/draw_scorecard.py"
-
+    },
+    caption="overview/scorecard",
+    group="scorecard",
+)
+FIGURES["scorecard"] = made.Made(
+    "Every claim of the papers with its verdict, all of them on one page.",
+    "drawing.scorecard:overview",
+    {"table": "results/tables/scorecard.csv"},
+    name="draw_scorecard",
+    caption="overview/draw_scorecard",
+    group="scorecard",
+)
+FIGURES |= {
+    f"scorecard/{paper}": made.Made(
+        "Every claim of one paper with its verdict, in full.",
+        "drawing.scorecard:of_paper",
+        {"table": "results/tables/scorecard.csv"},
+        {"paper": paper},
+        caption="overview/draw_scorecard_of_paper",
+        group="scorecard",
+    )
+    for paper in of_claims.papers(CLAIMS)
+}
 
 RESULTS = [
     rules.structural.input,
@@ -52,8 +51,7 @@ RESULTS = [
     rules.layernorm.input,
     rules.postnorm.input,
     rules.retrieval.input,
-    rules.scorecard.output,
-    rules.draw_scorecard.output,
+    of_wing("scorecard"),
 ]
 
 

@@ -160,74 +160,63 @@ rule postnorm_sweep_stability:
         "../scripts/postnorm/sweep_stability.py"
 
 
-rule postnorm_draw_set_complement:
-    """Set Complement Task: distance to the target against the tokens present, for every scheme, with the laws."""
-    input:
-        tests=postnorm_tests("tests.parquet", "set_complement"),
-    output:
-        **drawn("postnorm/set_complement"),
-    params:
-        level=config["postnorm"]["level"],
-    script:
-        "../scripts/postnorm/draw_set_complement.py"
+# Figures and tables: a row each, see rules/made.smk.
 
+POSTNORM_LEVEL = {"level": config["postnorm"]["level"]}
 
-rule postnorm_draw_resharpening:
-    """Resharpening, Section 4.3: logit gaps by the law that they follow, and dispersion of attention."""
-    input:
-        tests=postnorm_tests("tests.parquet", "set_complement"),
-    output:
-        **drawn("postnorm/resharpening"),
-    params:
-        level=config["postnorm"]["level"],
-    script:
-        "../scripts/postnorm/draw_resharpening.py"
-
-
-rule postnorm_draw_dimension:
-    """Width d >= v - 1, Section 4.2: distance against the width of the minimal transformer."""
-    input:
-        table="results/postnorm/dimension.parquet",
-    output:
-        **drawn("postnorm/dimension"),
-    params:
-        level=config["postnorm"]["level"],
-    script:
-        "../scripts/postnorm/draw_dimension.py"
-
-
-rule postnorm_draw_bema:
-    """Averages, Section 4.5: last weights, EMA and BEMA."""
-    input:
-        table="results/postnorm/averaging/tests.parquet",
-    output:
-        **drawn("postnorm/bema"),
-    params:
-        level=config["postnorm"]["level"],
-    script:
-        "../scripts/postnorm/draw_bema.py"
-
-
-rule postnorm_draw_formal_languages:
-    """Maximum retrieval, Dyck and Tomita languages: distance and ROC AUC by length."""
-    input:
-        tests=postnorm_tests("tests.parquet", "languages"),
-    output:
-        **drawn("postnorm/formal_languages"),
-    params:
-        level=config["postnorm"]["level"],
-    script:
-        "../scripts/postnorm/draw_formal_languages.py"
-
-
-rule postnorm_draw_stability:
-    """Stability (our addition): losses and gradients of every scheme without warmup."""
-    input:
-        table="results/postnorm/stability.parquet",
-    output:
-        **drawn("postnorm/stability"),
-    script:
-        "../scripts/postnorm/draw_stability.py"
+FIGURES |= {
+    "postnorm/set_complement": made.Made(
+        "Set Complement Task: distance to the target against the tokens present, for every scheme, with the laws.",
+        "postnorm.figures:set_complement",
+        {"tests": postnorm_tests("tests.parquet", "set_complement")},
+        POSTNORM_LEVEL,
+    ),
+    "postnorm/resharpening": made.Made(
+        "Resharpening, Section 4.3: logit gaps by the law that they follow, and dispersion of attention.",
+        "postnorm.figures:resharpening",
+        {"tests": postnorm_tests("tests.parquet", "set_complement")},
+        POSTNORM_LEVEL,
+    ),
+    "postnorm/dimension": made.Made(
+        "Width d >= v - 1, Section 4.2: distance against the width of the minimal transformer.",
+        "postnorm.figures:dimension",
+        {"table": "results/postnorm/dimension.parquet"},
+        POSTNORM_LEVEL,
+    ),
+    "postnorm/bema": made.Made(
+        "Averages, Section 4.5: last weights, EMA and BEMA.",
+        "postnorm.figures_training:bema",
+        {"table": "results/postnorm/averaging/tests.parquet"},
+        POSTNORM_LEVEL,
+    ),
+    "postnorm/formal_languages": made.Made(
+        "Maximum retrieval, Dyck and Tomita languages: distance and ROC AUC by length.",
+        "postnorm.figures_training:formal_languages",
+        {"tests": postnorm_tests("tests.parquet", "languages")},
+        POSTNORM_LEVEL,
+    ),
+    "postnorm/stability": made.Made(
+        "Stability (our addition): losses and gradients of every scheme without warmup.",
+        "postnorm.figures_training:stability",
+        {"table": "results/postnorm/stability.parquet"},
+    ),
+}
+FILES |= {
+    "postnorm_evidence": made.Made(
+        "Tests by length of the networks of long trainings.",
+        "postnorm.tables:evidence",
+        {
+            "tests": evidence_postnorm("tests.parquet"),
+            "runs": evidence_postnorm("run.csv"),
+        },
+        {"scale": config["scale"]},
+        outputs={
+            "tests": "results/evidence/postnorm/{group}/tests.csv",
+            "runs": "results/evidence/postnorm/{group}/runs.csv",
+        },
+        log="logs/evidence/postnorm/{group}.log",
+    ),
+}
 
 
 rule postnorm_checks:
@@ -251,29 +240,7 @@ rule postnorm_checks:
         "../scripts/postnorm/checks.py"
 
 
-rule postnorm_evidence:
-    """Tests by length of the networks of long trainings."""
-    input:
-        tests=evidence_postnorm("tests.parquet"),
-        runs=evidence_postnorm("run.csv"),
-    output:
-        tests="results/evidence/postnorm/{group}/tests.csv",
-        runs="results/evidence/postnorm/{group}/runs.csv",
-    log:
-        "logs/evidence/postnorm/{group}.log",
-    params:
-        scale=config["scale"],
-    script:
-        "../scripts/postnorm/evidence.py"
-
-
 rule postnorm:
     """Every figure and table of Zsamboki et al. 2025."""
     input:
-        rules.postnorm_checks.output,
-        rules.postnorm_draw_set_complement.output,
-        rules.postnorm_draw_resharpening.output,
-        rules.postnorm_draw_dimension.output,
-        rules.postnorm_draw_bema.output,
-        rules.postnorm_draw_formal_languages.output,
-        rules.postnorm_draw_stability.output,
+        of_wing("postnorm"),

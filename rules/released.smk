@@ -31,125 +31,118 @@ rule released_schedules:
         "../scripts/released/schedules.py"
 
 
-rule released_rollout:
-    """Roll attention out under every variant, by released and faithful slopes and content, at every length."""
-    input:
-        mixing="results/published/schedules/{model}/{dataset}/lambda.csv",
-        content="results/published/schedules/{model}/{dataset}/content.csv",
-        slopes="results/published/schedules/{model}/slopes.csv",
-    output:
-        released_profiles(RELEASED_LENGTHS),
-    log:
-        "logs/published/rollout/{model}/{dataset}.log",
-    wildcard_constraints:
-        model="|".join(map(re.escape, released.MODELS)),
-        dataset="|".join(released.DATASETS),
-    group:
-        "released"
-    conda:
-        "../envs/published.yaml"
-    resources:
-        runtime=20,
-    params:
-        lengths=RELEASED_LENGTHS,
-    script:
-        "../scripts/released/rollout.py"
+# Profiles, tables and figures: a row each, see rules/made.smk.
 
+RELEASED = {"environment": "published", "group": "released"}
 
-rule released_lengths:
-    """Follow the profiles of every model on the primary data set from a few tokens to very many."""
-    input:
-        mixing=released_schedules("lambda.csv", released.MODELS, released.PRIMARY),
-        content=released_schedules("content.csv", released.MODELS, released.PRIMARY),
-        slopes=released_slopes(released.MODELS),
-    output:
-        samples="results/published/lengths/samples.csv",
-        sums="results/published/lengths/sums.csv",
-    log:
-        "logs/published/lengths.log",
-    group:
-        "released"
-    conda:
-        "../envs/published.yaml"
-    resources:
-        runtime=20,
-    params:
-        lengths=config["released"]["sampled_lengths"],
-    script:
-        "../scripts/released/lengths.py"
-
-
-rule released_variants:
-    """What the profiles look like, beside the distances that the paper prints, and whether these can be theirs."""
-    input:
-        profiles=released_profiles(
-            RELEASED_STANDARD, released.MODELS, released.DATASETS
-        ),
-        published=project("published/structural_distances.csv"),
-    output:
-        **tabled("structural/published_variants", "released/variants"),
-    group:
-        "released"
-    conda:
-        "../envs/published.yaml"
-    params:
-        n=RELEASED_STANDARD,
-    script:
-        "../scripts/released/variants.py"
-
-
-rule released_draw_fig1:
-    """Figures 1, 2 of the big models: rollout variants (a), (b), (c), and where (d) may lie."""
-    input:
-        profiles=released_profiles(RELEASED_STANDARD, RELEASED_FIG1, released.PRIMARY),
-        table="results/tables/structural/published_variants.csv",
-    output:
-        **drawn("structural/published_fig1", "released/draw_fig1"),
-    group:
-        "released"
-    script:
-        "../scripts/released/draw_fig1.py"
-
-
-use rule released_draw_fig1 as released_draw_fig2 with:
-    input:
-        profiles=released_profiles(RELEASED_STANDARD, RELEASED_FIG2, released.PRIMARY),
-        table="results/tables/structural/published_variants.csv",
-    output:
-        **drawn("structural/published_fig2", "released/draw_fig1"),
-
-
-rule released_draw_fig4:
-    """Figure 4 of the big models: residual mixing across layers, one panel a data set."""
-    input:
-        mixing=released_schedules("lambda.csv", released.MODELS, released.DATASETS),
-    output:
-        **drawn("structural/published_fig4", "released/draw_fig4"),
-    group:
-        "released"
-    script:
-        "../scripts/released/draw_fig4.py"
-
-
-rule released_draw_long:
-    """How the predicted profile changes from a few tokens to very many (our addition)."""
-    input:
-        samples="results/published/lengths/samples.csv",
-        sums="results/published/lengths/sums.csv",
-    output:
-        **drawn("structural/published_long", "released/draw_long"),
-    group:
-        "released"
-    script:
-        "../scripts/released/draw_long.py"
+FILES |= {
+    "released_rollout": made.Made(
+        "Roll attention out under every variant, by released and faithful slopes and content, at every length.",
+        "released.profiles:of_model",
+        {
+            "mixing": "results/published/schedules/{model}/{dataset}/lambda.csv",
+            "content": "results/published/schedules/{model}/{dataset}/content.csv",
+            "slopes": "results/published/schedules/{model}/slopes.csv",
+        },
+        {"model": lambda wildcards: wildcards.model, "lengths": RELEASED_LENGTHS},
+        outputs={"profiles": released_profiles(RELEASED_LENGTHS)},
+        log="logs/published/rollout/{model}/{dataset}.log",
+        wildcards={
+            "model": "|".join(map(re.escape, released.MODELS)),
+            "dataset": "|".join(released.DATASETS),
+        },
+        needs={"runtime": 20},
+        **RELEASED,
+    ),
+    "released_lengths": made.Made(
+        "Follow the profiles of every model on the primary data set from a few tokens to very many.",
+        "released.profiles:of_models_along_lengths",
+        {
+            "mixing": released_schedules(
+                "lambda.csv", released.MODELS, released.PRIMARY
+            ),
+            "content": released_schedules(
+                "content.csv", released.MODELS, released.PRIMARY
+            ),
+            "slopes": released_slopes(released.MODELS),
+        },
+        {"lengths": config["released"]["sampled_lengths"]},
+        outputs={
+            name: f"results/published/lengths/{name}.csv"
+            for name in ("samples", "sums")
+        },
+        log="logs/published/lengths.log",
+        needs={"runtime": 20},
+        **RELEASED,
+    ),
+}
+RELEASED_TABLES = {
+    "structural/published_variants": made.Made(
+        "What the profiles look like, beside the distances that the paper prints, and whether these can be theirs.",
+        "released.variants:of_profiles",
+        {
+            "profiles": released_profiles(
+                RELEASED_STANDARD, released.MODELS, released.DATASETS
+            ),
+            "printed": project("published/structural_distances.csv"),
+        },
+        {"n": RELEASED_STANDARD},
+        readable="released.variants:readable",
+        name="released_variants",
+        caption="released/variants",
+        **RELEASED,
+    ),
+}
+RELEASED_FIGURES = {
+    f"structural/published_{figure}": made.Made(
+        "Figures 1, 2 of the big models: rollout variants (a), (b), (c), and where (d) may lie.",
+        "released.figures:fig1",
+        {
+            "profiles": released_profiles(RELEASED_STANDARD, models, released.PRIMARY),
+            "table": "results/tables/structural/published_variants.csv",
+        },
+        name=f"released_draw_{figure}",
+        caption="released/draw_fig1",
+        group="released",
+    )
+    for figure, models in {"fig1": RELEASED_FIG1, "fig2": RELEASED_FIG2}.items()
+} | {
+    "structural/published_fig4": made.Made(
+        "Figure 4 of the big models: residual mixing across layers, one panel a data set.",
+        "released.figures:fig4",
+        {
+            "mixing": released_schedules(
+                "lambda.csv", released.MODELS, released.DATASETS
+            )
+        },
+        name="released_draw_fig4",
+        caption="released/draw_fig4",
+        group="released",
+    ),
+    "structural/published_long": made.Made(
+        "How the predicted profile changes from a few tokens to very many (our addition).",
+        "released.figures:lengths",
+        {name: f"results/published/lengths/{name}.csv" for name in ("samples", "sums")},
+        name="released_draw_long",
+        caption="released/draw_long",
+        group="released",
+    ),
+}
+TABLES |= RELEASED_TABLES
+FIGURES |= RELEASED_FIGURES
 
 
 rule all_published:
     """Every profile, figure and table of the released numbers."""
     input:
         released_profiles(RELEASED_LENGTHS, released.MODELS, released.DATASETS),
-        rules.released_variants.output,
-        rules.released_draw_fig1.output,
-        rules.released_draw_fig2.output,
-        rules.released_draw_fig4.output,
-        rules.released_draw_long.output,
+        expand(
+            "results/tables/{item}.{suffix}",
+            item=RELEASED_TABLES,
+            suffix=["csv", "md"],
+        ),
+        expand(
+            "figures/{item}.{suffix}",
+            item=RELEASED_FIGURES,
+            suffix=["pdf", "svg", "png"],
+        ),

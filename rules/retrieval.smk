@@ -48,28 +48,41 @@ rule retrieval_profiles:
         "../scripts/retrieval/profiles.py"
 
 
-rule retrieval_draw_prior:
-    """Gaps and profiles that rollout predicts, beside the labels that networks name (our addition)."""
-    input:
-        profiles="results/retrieval/profiles.parquet",
-    output:
-        **drawn("retrieval/prior"),
-    params:
-        level=RETRIEVAL["level"],
-    script:
-        "../scripts/retrieval/draw_prior.py"
+# Figures and tables: a row each, see rules/made.smk.
 
-
-rule retrieval_predictors:
-    """Every predictor of the label that is named: order, distance, sign, and the slope at which the gap changes sign."""
-    input:
-        profiles="results/retrieval/profiles.parquet",
-    output:
-        **tabled("retrieval/predictors"),
-    params:
-        level=RETRIEVAL["level"],
-    script:
-        "../scripts/retrieval/predictors.py"
+FIGURES |= {
+    "retrieval/prior": made.Made(
+        "Gaps and profiles that rollout predicts, beside the labels that networks name (our addition).",
+        "retrieval.figures:prior",
+        {"table": "results/retrieval/profiles.parquet"},
+        {"level": RETRIEVAL["level"]},
+    ),
+}
+TABLES |= {
+    "retrieval/predictors": made.Made(
+        "Every predictor of the label that is named: order, distance, sign, and the slope at which the gap changes sign.",
+        "retrieval.tables:predictors",
+        {"profiles": "results/retrieval/profiles.parquet"},
+        {"level": RETRIEVAL["level"]},
+        readable="retrieval.tables:readable",
+    ),
+}
+FILES |= {
+    "retrieval_evidence": made.Made(
+        "Profiles of networks that are trained for long.",
+        "retrieval.tables:evidence",
+        {
+            "profiles": "results/retrieval/profiles.parquet",
+            "runs": retrieval_trained("run.csv", EVIDENCE["retrieval"]),
+        },
+        {"studies": EVIDENCE["retrieval"], "scale": config["scale"]},
+        outputs={
+            "profiles": "results/evidence/retrieval/{group}/profiles.csv",
+            "runs": "results/evidence/retrieval/{group}/runs.csv",
+        },
+        log="logs/evidence/retrieval/{group}.log",
+    ),
+}
 
 
 rule retrieval_checks:
@@ -86,26 +99,7 @@ rule retrieval_checks:
         "../scripts/retrieval/checks.py"
 
 
-rule retrieval_evidence:
-    """Profiles of networks that are trained for long."""
-    input:
-        profiles="results/retrieval/profiles.parquet",
-        runs=retrieval_trained("run.csv", EVIDENCE["retrieval"]),
-    output:
-        profiles="results/evidence/retrieval/{group}/profiles.csv",
-        runs="results/evidence/retrieval/{group}/runs.csv",
-    log:
-        "logs/evidence/retrieval/{group}.log",
-    params:
-        studies=EVIDENCE["retrieval"],
-        scale=config["scale"],
-    script:
-        "../scripts/retrieval/evidence.py"
-
-
 rule retrieval:
     """Every figure and table on retrieval (our addition)."""
     input:
-        rules.retrieval_draw_prior.output,
-        rules.retrieval_predictors.output,
-        rules.retrieval_checks.output,
+        of_wing("retrieval"),

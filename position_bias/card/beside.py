@@ -6,6 +6,7 @@ what a prompt does to both cancels. Others are resampled independently.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from position_bias.card.page import ENDS, PERCENT, caption, table
 from position_bias.card.profiles import QUARTERS, quarters
 from position_bias.card.sentences import Interval, listed
 from position_bias.card.settings import COPIES
-from position_bias.language_models.measured import Array, Measured
+from position_bias.language_models.measured import Array, Measured, read
 from position_bias.rollout import comparison
 from position_bias.running.runtime import seed
 
@@ -37,6 +38,21 @@ class Model(NamedTuple):
 
     measured: Mapping[int, Measured]
     facts: Mapping[str, Any]
+
+
+def made(
+    measured: list[Path],
+    card: str,
+    titles: Mapping[str, str],
+    text: str,
+    replicates: int,
+    level: float,
+    seed: int,
+) -> dict[str, pd.DataFrame | str]:
+    """The table of `ratios` and the `page` of the models that `titles` names in the order of the files."""
+    models = {name: Model(*read(path)) for name, path in zip(titles, measured, strict=True)}
+    found = ratios(models, replicates, level, seed)
+    return {"ratios": found, "page": page(card, titles, text, models, found, level)}
 
 
 def ratios(models: Mapping[str, Model], replicates: int, level: float, chosen_by: int) -> pd.DataFrame:

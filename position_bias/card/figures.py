@@ -1,6 +1,6 @@
 """The figure of a position card: a row a model, with lambda, influence beside what rollouts predict, and attention."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,19 @@ class Tables:
 def longest(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of a table with a column n that are about the longest prompts."""
     return table[table["n"] == table["n"].max()]
+
+
+def card_of_models(
+    layers: list[pd.DataFrame],
+    profiles: list[pd.DataFrame],
+    distances: list[pd.DataFrame],
+    models: Sequence[str],
+    text: str,
+) -> Figure:
+    """Draw the `card` of models by their names, of the longest prompts in each of their tables."""
+    tables = zip(layers, profiles, distances, strict=True)
+    shown = {name: Tables(*map(longest, of_model)) for name, of_model in zip(models, tables, strict=True)}
+    return card(shown, text)
 
 
 def card(models: Mapping[str, Tables], text: str) -> Figure:

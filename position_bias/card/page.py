@@ -1,16 +1,18 @@
 """The page of a card in Markdown: figure and caption, findings in words, definitions, distances, and what made it."""
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from position_bias.card import definitions, sentences
+from position_bias.card import definitions, profiles, sentences
 from position_bias.card.profiles import LOSS, MEASURED
-from position_bias.language_models.measured import Measured
-from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
+from position_bias.language_models.measured import Measured, attention_table, read
+from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR, summary
 from position_bias.rollout.kernels import agreement
 
 LAMBDAS = {
@@ -44,6 +46,37 @@ class Compared(NamedTuple):
     layers: pd.DataFrame
     profiles: pd.DataFrame
     values: pd.DataFrame
+
+
+def made(
+    measurements: Path,
+    model: Path,
+    text: Path,
+    card: str,
+    title: str,
+    untrained: Mapping[str, str],
+    replicates: int,
+    level: float,
+    seed: int,
+) -> dict[str, pd.DataFrame | str]:
+    """The tables of a card, lengths below each other, and its `page`; `model` and `text` are files on their origin."""
+    lengths, facts = read(measurements)
+    compared = {n: Compared(*profiles.compare(found, replicates, level, seed)) for n, found in lengths.items()}
+
+    def together(tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+        counted = [table.assign(n=n, prompts=lengths[n].prompts) for n, table in tables.items()]
+        return pd.concat(counted, ignore_index=True)
+
+    sources = {
+        name: origin(json.loads(path.read_text(encoding="utf-8"))) for name, path in (("model", model), ("text", text))
+    }
+    return {
+        "layers": together({n: tables.layers for n, tables in compared.items()}),
+        "profile": together({n: tables.profiles for n, tables in compared.items()}),
+        "distances": together({n: attention_table(found) for n, found in lengths.items()}),
+        "statistics": together({n: summary(tables.values, level) for n, tables in compared.items()}),
+        "page": page(card, title, lengths, compared, facts, sources, untrained, level),
+    }
 
 
 def page(

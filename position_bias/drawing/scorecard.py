@@ -12,7 +12,8 @@ from matplotlib.lines import Line2D
 from position_bias.drawing.looks import REFERENCE, legend, wrapped
 from position_bias.drawing.looks import VERDICTS as LOOKS
 from position_bias.drawing.style import PAGE
-from position_bias.verdicts.scorecard import VERDICTS, as_stated, headings
+from position_bias.verdicts.pages import as_stated, headings
+from position_bias.verdicts.scorecard import VERDICTS
 
 LINE = 0.125  # inches from one line to the next
 COLUMNS = 4  # of the overview, at most
@@ -44,15 +45,15 @@ def overview(table: pd.DataFrame) -> Figure:
     return _drawn(columns, width, "The claims of every paper, by their place in it, each with its verdict")
 
 
-def of_paper(table: pd.DataFrame) -> Figure:
+def of_paper(table: pd.DataFrame, paper: str) -> Figure:
     """The claims of one paper in full, and their verdicts as in `overview`: the paper's own, those of others, and ours.
 
-    `table` holds the rows of a scorecard that are of that paper.
+    `table` is a scorecard.
     """
-    (paper,) = table["paper"].unique()
-    told = table["item"] + ": " + as_stated(table)
+    claims = table[table["paper"] == paper]
+    told = claims["item"] + ": " + as_stated(claims)
     label = f"The claims of {paper}, each with its verdict"
-    return _drawn([{_heading(str(paper), table): list(_lines(table, told, STATED))}], STATED, label)
+    return _drawn([{_heading(paper, claims): list(_lines(claims, told, STATED))}], STATED, label)
 
 
 Lines = list[tuple[str, Mapping[str, Any] | None]]  # what stands in each, and the claim whose mark stands beside it

@@ -14,9 +14,10 @@ weights satisfy Theorem 4.7, with any c. It is therefore judged by what the pape
 one c must do for every depth. What bounds the weights from both sides, below 1/2, has a claim that we add.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain, product
 from math import pi, sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +63,20 @@ DECAY, DECAY_PEAK = "emergence-theorem-4-5", "emergence-theorem-4-5-peak"
 GAUSSIAN = "emergence-lemma-4-6"
 ROPE = "emergence-theorem-4-7"
 ROPE_BOUNDS, ROPE_PEAK = "emergence-theorem-4-7-bounds", "emergence-theorem-4-7-peak"
+
+
+def tables(numbers: Mapping[str, Any], scale: str) -> dict[str, pd.DataFrame]:
+    """The verdicts, twice, and the curves of the figure `theorems`; `numbers` is the configuration of theory."""
+    verdicts = table(**numbers, scale=scale)
+    run = {name: numbers[name] for name in ("tokens", "layers", "draws", "seed")}
+    return {
+        "csv": verdicts,
+        "md": verdicts,
+        "convergence": theory.convergence(**run),
+        "decay": theory.decay_profiles(numbers["peak_tokens"]),
+        "rope": theory.rope_profiles(numbers["peak_tokens"]),
+        "peaks": theory.decay_peaks(numbers["peak_tokens"]),
+    }
 
 
 def table(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int, scale: str) -> pd.DataFrame:

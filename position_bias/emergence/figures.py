@@ -22,6 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from position_bias.drawing.intervals import marked
 from position_bias.drawing.looks import ENCODINGS, MASKS, PAIRS, REFERENCE, Look, depth_colour, depth_look, legend
 from position_bias.drawing.style import PAGE
+from position_bias.emergence import gaps as accuracy_gaps
+from position_bias.emergence.task import for_vocabulary
 from position_bias.statistics import mean_and_interval
 
 PARAMETERS = {"window": "w", "prefix": "K"}  # of families of masks
@@ -93,6 +95,57 @@ def _seeds_by_depth(table: pd.DataFrame) -> list[str]:
     return [
         f"{seeds} seed{'' if seeds == '1' else 's'} of {_listed(depths)} layers" for seeds, depths in layers.items()
     ]
+
+
+def fig2(tests: pd.DataFrame, level: float) -> Figure:
+    """Draw `depth_overview` of the networks without bias; `tests` joins the tables of their training, as below."""
+    by_seed, summary = _of_networks(tests, level)
+    without, with_residual = (summary[summary["residual"] == residual] for residual in (False, True))
+    return depth_overview(without, with_residual, by_seed)
+
+
+def by_depth(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figure:
+    """Draw `depth` of the networks of a study, with what chance has in the `task` of the configuration."""
+    by_seed, summary = _of_networks(tests, level)
+    accuracy = accuracy_gaps.by_position(accuracy_gaps.of_training_omega(tests))
+    over_seeds = accuracy_gaps.summary(accuracy, [*accuracy_gaps.CONFIGURATION, "answer"], "accuracy", level)
+    alike = for_vocabulary("gaussian", task)  # chance is that of any vocabulary
+    return depth(summary, by_seed, over_seeds, alike.chance, alike.copying_chance)
+
+
+def by_bias(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figure:
+    """Draw `trained_with_bias` of the networks of a study, with the largest gap that the `task` allows."""
+    by_seed, summary = _of_networks(tests, level)
+    return trained_with_bias(summary, by_seed, for_vocabulary("gaussian", task).largest_gap)
+
+
+def along_training(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figure:
+    """Draw `learning_curves` of the networks of a study, with what chance has in the `task`."""
+    curves = accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests))
+    over_seeds = accuracy_gaps.summary(curves, [*accuracy_gaps.CONFIGURATION, "iteration", "quantity"], "value", level)
+    alike = for_vocabulary("gaussian", task)
+    return learning_curves(over_seeds, alike.chance, alike.copying_chance)
+
+
+def long_and_short_training(
+    long: pd.DataFrame, older: pd.DataFrame, tests: pd.DataFrame, level: float, last: int
+) -> Figure:
+    """Draw `long_training` of tables in evidence/, `older` at depths that the other lacks, beside a short training."""
+    kept = pd.concat([long, older[~older["depth"].isin(long["depth"])]])
+    of_pairs = kept[kept["quantity"].isin(accuracy_gaps.PAIR_NAMES)].rename(
+        columns={"quantity": "pair", "value": "gap"}
+    )
+    by_seed = accuracy_gaps.trained(accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests)))
+    alike = by_seed[by_seed["encoding"] == "none"]
+    return long_training(
+        of_pairs, accuracy_gaps.summary(alike, [*accuracy_gaps.CONFIGURATION, "pair"], "gap", level), last, level
+    )
+
+
+def _of_networks(tests: pd.DataFrame, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The gaps of trained networks by seed, and their means over seeds with intervals."""
+    by_seed = accuracy_gaps.trained(accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests)))
+    return by_seed, accuracy_gaps.summary(by_seed, [*accuracy_gaps.CONFIGURATION, "pair"], "gap", level)
 
 
 def depth_overview(

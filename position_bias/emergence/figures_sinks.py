@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from position_bias.attention import Array, Mask, causal_mask, prefix_mask, sliding_window_mask
 from position_bias.drawing.looks import CENTRE, DIVERGING, REFERENCE, UNREAD, legend
 from position_bias.drawing.style import COLUMN, PAGE
-from position_bias.emergence.figures import mask_look, setting
+from position_bias.emergence import gaps
+from position_bias.emergence.figures import mask_look, networks, setting
 from position_bias.emergence.studies import rounding_decides
+from position_bias.running.artifacts import TensorFile
 
 NODE = 13.0  # diameter in points
 ARC = 0.5  # height of an edge over half its length
@@ -68,6 +70,16 @@ def centre_nodes(mask: Mask) -> NDArray[np.int64]:
     for _ in range(len(mask).bit_length()):  # each time over paths of twice the length
         reached = reached @ reached
     return np.flatnonzero(reached.all(axis=0))
+
+
+def maps(maps: TensorFile) -> Figure:
+    """Draw `attention_maps` of the network without positional encoding, among those that the file has maps of."""
+    labels = maps.labels
+    index = next(index for index, member in enumerate(labels["members"]) if member["encoding"] == "none")
+    found = maps.read("mean", "example")
+    omega = "training" if labels["vocabulary"] == "fixed" else "none"  # the first of the task's
+    title = networks(labels["vocabulary"], omega, labels["residual"])
+    return attention_maps(found["mean"][index], found["example"][index], title)
 
 
 def attention_maps(mean: Array, example: Array, title: str = "") -> Figure:
@@ -125,7 +137,15 @@ def token_axis(axes: Axes, n: int) -> None:
     axes.set_xticks(items[:-1] + 1, minor=True)
 
 
-def sinks(sinks: pd.DataFrame, masks: Sequence[str], tau: float) -> Figure:
+def sinks_of_networks(sinks: pd.DataFrame, level: float, threshold: float) -> Figure:
+    """Draw `sink_metric` of networks without positional encoding, the mean over seeds; `sinks` joins their tables."""
+    shown = gaps.of_training_omega(sinks)
+    keys = [*gaps.CONFIGURATION, "state", "tau", "token"]
+    summary = gaps.summary(shown[shown["encoding"] == "none"], keys, "value", level)
+    return sink_metric(summary, list(summary["mask"].unique()), threshold)
+
+
+def sink_metric(sinks: pd.DataFrame, masks: Sequence[str], tau: float) -> Figure:
     """Figures 8a-c and 13a-c: share of the queries whose weight on a token exceeds `tau`, a column a mask.
 
     Bars are trained networks, with t-intervals over seeds. Untrained ones and exactly uniform attention show what is

@@ -91,3 +91,14 @@ def _last(table: pd.DataFrame) -> pd.DataFrame:
 def _named(by_seed: pd.DataFrame) -> pd.DataFrame:
     gaps = by_seed[by_seed["quantity"].isin(PAIR_NAMES)].rename(columns={"quantity": "pair", "value": "gap"})
     return gaps[[*CONFIGURATION, "seed", "pair", "gap"]]
+
+
+def evidence(tests: pd.DataFrame, runs: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:
+    """The `curves` and accuracies of long trainings and what made them, for evidence/; `tests` joins their tables."""
+    found = {"curves": curves(tests), "accuracy": by_position(tests), "runs": runs}
+    return {name: table.round({"value": 5, "accuracy": 5}).assign(scale=scale) for name, table in found.items()}
+
+
+def evidence_of_sinks(sinks: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:
+    """The sinks of the networks of long trainings, for evidence/."""
+    return {"sinks": sinks[SINKS].round({"value": 5}).assign(scale=scale)}

@@ -3,7 +3,7 @@
 Tables are those of `layernorm.tables`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -33,6 +33,7 @@ from position_bias.drawing.looks import (
     shades,
 )
 from position_bias.drawing.style import COLUMN, PAGE
+from position_bias.running.artifacts import Tensors
 
 DEPTH = {
     "none": NORMS["none"]._replace(name="no norm (over mean size)", width=1.0),
@@ -55,9 +56,7 @@ OPEN: dict[str, Any] = {"markersize": 4, "markerfacecolor": "none", "markeredgew
 KEYS_APART = 4  # between two Monte Carlo points along the keys
 
 
-def scores(
-    maps: Mapping[str, Array], alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequence[str] = ("none", "layer")
-) -> Figure:
+def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequence[str] = ("none", "layer")) -> Figure:
     """Which keys of a row score higher: mean scores by norm, layer (columns) and anisotropy (rows).
 
     `maps` are `tables.score_maps`, named norm/anisotropy. Colours are scores less the mean of their row over earlier

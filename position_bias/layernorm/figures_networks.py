@@ -28,8 +28,11 @@ from position_bias.drawing.looks import (
     side_by_side,
 )
 from position_bias.drawing.style import PAGE, TALLEST
+from position_bias.emergence import gaps
+from position_bias.emergence.figures import networks
 from position_bias.layernorm.figures import DIRECTION, residual_name
-from position_bias.layernorm.pretrained import UNTRAINED
+from position_bias.layernorm.pretrained import UNTRAINED, recency_of_models
+from position_bias.running.artifacts import TensorFile
 
 UNIFORM = 0.5  # mean relative position of attention that is
 APART = 0.15  # layers, between the marks of two norms
@@ -131,7 +134,15 @@ def trained(table: pd.DataFrame, level: float) -> Figure:
     return figure
 
 
-def pretrained(recency: pd.DataFrame, grams: Mapping[str, Array], level: float, shown: str | None = None) -> Figure:
+def pretrained(grams: list[TensorFile], level: float) -> Figure:
+    """Draw `recency_and_cosines` of the Grams of language models, of each model those of its last seed and step."""
+    cosines = {file.labels["model"]: file.read("mean")["mean"] for file in grams}
+    return recency_and_cosines(recency_of_models(grams), cosines, level)
+
+
+def recency_and_cosines(
+    recency: pd.DataFrame, grams: Mapping[str, Array], level: float, shown: str | None = None
+) -> Figure:
     """Language models: recency of the cosines that attention reads by layer, and those of one model as heatmaps.
 
     `recency` is `pretrained.recency_table` of each, trained (solid) and untrained (dashed). Lines are seeds, bands
@@ -167,14 +178,22 @@ def pretrained(recency: pd.DataFrame, grams: Mapping[str, Array], level: float, 
     return figure
 
 
-def emergence(gaps: pd.DataFrame, level: float, networks: str = "") -> Figure:
+def emergence(tests: pd.DataFrame, level: float) -> Figure:
+    """Draw `gaps_by_norm` of networks without encoding; `tests` joins the tables of their training."""
+    curves = gaps.curves(tests[tests["encoding"] == "none"])
+    (vocabulary,), (depth,) = curves["vocabulary"].unique(), curves["depth"].unique()
+    alike = f"causal mask, no encoding; {networks(vocabulary, 'none', True)}; {depth} layers"
+    return gaps_by_norm(curves, level, alike)
+
+
+def gaps_by_norm(curves: pd.DataFrame, level: float, alike: str = "") -> Figure:
     """Does a norm change the bias that retrieval networks learn? Gaps of every pair at the end, and one along training.
 
-    `gaps` is `emergence.gaps.curves` of the studies in `RETRIEVAL`, one network each. Above 0 the earlier of two equal
-    items is preferred. Marks and lines are means over seeds with t-intervals, dots are seeds. `networks` says what all
-    of them have in common.
+    `curves` are those of `emergence.gaps`, of the studies in `RETRIEVAL`, one network each. Above 0 the earlier of two
+    equal items is preferred. Marks and lines are means over seeds with t-intervals, dots are seeds. `alike` says what
+    all of them have in common.
     """
-    looks = present(gaps["study"], RETRIEVAL)
+    looks = present(curves["study"], RETRIEVAL)
     figure, (ends, along) = plt.subplots(
         1,
         2,
@@ -183,7 +202,7 @@ def emergence(gaps: pd.DataFrame, level: float, networks: str = "") -> Figure:
         label="Accuracy gaps of retrieval networks by norm, for every pair at the end of training, and one along it",
     )
     for study, look, aside in side_by_side(looks, APART):
-        of_study = gaps[gaps["study"] == study]
+        of_study = curves[curves["study"] == study]
         last = of_study[of_study["iteration"] == of_study["iteration"].max()]
         last = last[last["quantity"].isin(PAIRS)]
         last = last.assign(place=last["quantity"].map(list(PAIRS).index))
@@ -198,11 +217,11 @@ def emergence(gaps: pd.DataFrame, level: float, networks: str = "") -> Figure:
     ends.set_title("at the end of training")
     ends.set_ylabel("accuracy gap\n← bias to later | to earlier →")
     along.set_title("first vs. last, along training")
-    along.set_xlim(0, gaps["iteration"].max())
+    along.set_xlim(0, curves["iteration"].max())
     along.xaxis.set_major_locator(MaxNLocator(4))
     along.xaxis.set_major_formatter(EngFormatter(sep=""))
     along.set_xlabel("iteration")
-    legend(figure, [look.entry() for look in looks.values()], title="; ".join(filter(None, (networks, counted(gaps)))))
+    legend(figure, [look.entry() for look in looks.values()], title="; ".join(filter(None, (alike, counted(curves)))))
     return figure
 
 

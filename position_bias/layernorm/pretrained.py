@@ -1,14 +1,21 @@
 """What the measuring pass found of the Gram in language models, as a table."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from position_bias.running.artifacts import TensorFile
+
 UNTRAINED, OF_HUB = "untrained (step 0)", "of the hub"
+
+
+def recency_of_models(grams: Iterable[TensorFile]) -> pd.DataFrame:
+    """The rows of `recency_table` of every measured Gram."""
+    return pd.concat([recency_table(file.labels, file.read("recency")["recency"]) for file in grams], ignore_index=True)
 
 
 def recency_table(labels: Mapping[str, Any], recency: npt.NDArray[np.float32]) -> pd.DataFrame:

@@ -1,8 +1,9 @@
-"""These are the columns of the tables that trainings and the construction write, as checks and figures read them."""
+"""What is kept of the long trainings of `postnorm`."""
 
-TESTS = ["task", "scheme", "seed", "length", "quantity", "value", "trained"]  # trained: the length in training
-DIMENSION = [*TESTS, "width"]
-AVERAGING = [*TESTS, "decay", "weights", "eta"]
-DEPTH = ["scheme", "seed", "deeper", "quantity", "value"]
-STABILITY = ["scheme", "layers", "learning_rate", "seed", "iteration", "loss", "gradient_norm"]
-CONSTRUCTION = ["scheme", "v", "length", "predicted", "measured", "low", "high"]
+import pandas as pd
+
+
+def evidence(tests: pd.DataFrame, runs: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:
+    """Tests by length of the trained networks, and what made them, for evidence/."""
+    kept = tests.drop(columns=["device", "torch"]).round({"value": 6})
+    return {"tests": kept.assign(scale=scale), "runs": runs.round({"value": 6}).assign(scale=scale)}

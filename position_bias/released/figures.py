@@ -3,6 +3,7 @@
 Positions count from 0, as in the paper.
 """
 
+from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,9 @@ from position_bias.drawing.intervals import marked
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import GREEN, ORANGE, REFERENCE, VARIANTS, Look, legend, model_looks, shades
 from position_bias.drawing.style import PAGE, TALLEST
+from position_bias.released import written
 from position_bias.released.variants import ROUNDING
+from position_bias.running import artifacts
 
 PANELS = {"a": "(a) attention only, log scale", **{variant: VARIANTS[variant].name for variant in "bc"}}
 SLOPES: dict[str, Literal["-", "--"]] = {"released": "-", "faithful": "--"}  # rule -> line
@@ -32,7 +35,12 @@ LEAST = 1e-12  # share of influence below which a long profile is not followed
 UNIFORM: dict[str, Any] = {"color": REFERENCE, "linestyle": ":", "linewidth": 0.7, "zorder": 0}
 
 
-def fig1(profiles: pd.DataFrame, table: pd.DataFrame) -> Figure:
+def fig1(profiles: list[Path], table: pd.DataFrame) -> Figure:
+    """Draw `variants_and_bounds` of the profiles in these files; `table` is that of `variants.table`."""
+    return variants_and_bounds(written.read_profiles(profiles), table)
+
+
+def variants_and_bounds(profiles: pd.DataFrame, table: pd.DataFrame) -> Figure:
     """Figures 1 and 2: the three rollout variants, a row of panels a model, and what printed distances say of (d).
 
     `profiles` is that of `released.written.read_profiles`, at one length on one data set; `table` that of
@@ -131,7 +139,16 @@ def _entries() -> list[Line2D]:
     return [*(look.entry(marker="", linewidth=1) for look in CONTENT.values()), *styles, uniform]
 
 
-def fig4(mixing: pd.DataFrame) -> Figure:
+def fig4(mixing: list[Path]) -> Figure:
+    """Draw `residual_mixing` of the schedules in these files, MODEL/DATASET/lambda.csv."""
+    tables = [
+        artifacts.read_table(path, ["layer", "lambda"]).assign(model=path.parts[-3], dataset=path.parts[-2])
+        for path in mixing
+    ]
+    return residual_mixing(pd.concat(tables))
+
+
+def residual_mixing(mixing: pd.DataFrame) -> Figure:
     """Figure 4: residual mixing lambda of every layer, one panel a data set, one colour and mark a model.
 
     `mixing` has columns model, dataset, layer (from 0) and lambda.

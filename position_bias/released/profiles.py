@@ -4,18 +4,50 @@ Lambda and content were measured at 256 tokens; at another length they are taken
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from position_bias import statistics
 from position_bias.attention import Array
-from position_bias.released.models import Rule, Variant
+from position_bias.released import written
+from position_bias.released.models import ALONG_LENGTHS, MODELS, VARIANTS, Rule, Variant
 from position_bias.released.schedules import Schedule
 from position_bias.rollout.last_row import last_row
 
 SAMPLED = 200  # points of a long profile that are kept, evenly spaced by the logarithm of their distance
+
+
+def of_model(mixing: Path, content: Path, slopes: Path, model: str, lengths: Sequence[int]) -> dict[str, Any]:
+    """The profiles of a model under every variant, length by length: tables of position (0 the first token), value."""
+    schedule, by_rule = written.read_schedule(mixing, content), written.read_slopes(slopes)
+    rows = (profile(n, variant, schedule, by_rule, MODELS[model].head_dim) for n, variant in product(lengths, VARIANTS))
+    return {"profiles": [pd.DataFrame({"position": range(len(row)), "value": row}) for row in rows]}
+
+
+def of_models_along_lengths(
+    mixing: list[Path], content: list[Path], slopes: list[Path], lengths: Sequence[int]
+) -> dict[str, pd.DataFrame]:
+    """The samples and sums of `along_lengths` of every model, whose files come in the order of `MODELS`."""
+    found = [
+        [
+            table.assign(model=model)
+            for table in along_lengths(
+                lengths,
+                ALONG_LENGTHS,
+                written.read_schedule(of_layers, of_heads),
+                written.read_slopes(by_rule),
+                MODELS[model].head_dim,
+            )
+        ]
+        for model, of_layers, of_heads, by_rule in zip(MODELS, mixing, content, slopes, strict=True)
+    ]
+    samples, sums = zip(*found, strict=True)
+    return {"samples": pd.concat(samples), "sums": pd.concat(sums)}
 
 
 def profile(n: int, variant: Variant, schedule: Schedule, slopes: Mapping[Rule, Array], head_dim: int) -> Array:

@@ -6,6 +6,7 @@ W moves its mean by at most W. So each printed distance W(x, d) bounds what any 
 
 from collections.abc import Mapping
 from itertools import combinations, product
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 
 from position_bias import statistics
 from position_bias.attention import Array
+from position_bias.released import written
 from position_bias.released.models import CONTENTS, DATASETS, MODELS, PRIMARY, Variant
 
 ROUNDING = 0.005  # half of the last digit that the paper prints
@@ -46,6 +48,11 @@ def bounds(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> Bound
         together, apart = printed[one] + printed[other], abs(printed[one] - printed[other])
         broken += [between - together - 2 * ROUNDING, apart - between - 2 * ROUNDING]
     return Bounds(low, high, low - high, float(max(broken)))
+
+
+def of_profiles(profiles: list[Path], printed: pd.DataFrame, n: int) -> pd.DataFrame:
+    """The `table` of the profiles in these files, beside what the paper prints at n tokens."""
+    return table(written.by_variant(written.read_profiles(profiles)), printed_at(n, printed))
 
 
 def table(profiles: Mapping[tuple[str, str], Mapping[Variant, Array]], printed: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """The table of predictors: how each does over the networks of a study without bias, with intervals over seeds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -80,3 +80,10 @@ def _cell(value: float, low: float, high: float) -> str:
     if pd.isna(value):
         return "-"  # the gap of no seed changes sign
     return f"{value:.3f}" if pd.isna(low) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def evidence(profiles: pd.DataFrame, runs: pd.DataFrame, studies: Sequence[str], scale: str) -> dict[str, pd.DataFrame]:
+    """What is kept of long trainings: the profiles of these studies, STUDY/depthLAYERS, and what made them."""
+    of_study = profiles["study"] + "/depth" + profiles["depth"].astype(str)
+    kept = profiles.round({"value": 5})[of_study.isin(studies)]
+    return {"profiles": kept.assign(scale=scale), "runs": runs.assign(scale=scale)}

@@ -16,6 +16,8 @@ from position_bias import statistics
 from position_bias.attention import Array
 from position_bias.rollout.last_row import attended_last_rows, last_row
 from position_bias.rollout.middle import middle_half
+from position_bias.running import runtime
+from position_bias.running.artifacts import TensorFile
 from position_bias.running.runtime import InputError
 
 INFLUENCE = "d"
@@ -39,6 +41,35 @@ class Measured:
     @property
     def prompts(self) -> int:
         return self.influence.shape[0]
+
+
+def tables(
+    mixing: TensorFile,
+    content: TensorFile,
+    attention: TensorFile,
+    influence: TensorFile,
+    slopes: TensorFile,
+    replicates: int,
+    level: float,
+    seed: int,
+) -> dict[str, pd.DataFrame]:
+    """Compare the files of one measurement: the tables of `compare` and `summary`, with the labels of the measurement.
+
+    Prompts are resampled alike on one data set at one length. Raises InputError where the model has no ALiBi.
+    """
+    labels, logits = mixing.labels, content.read("diagonal", "below")
+    mean_attention = attention.read().get("mean")
+    measured = Measured(
+        mixing={name: values.astype(float) for name, values in mixing.read().items()},
+        offset=logits["diagonal"].astype(float) - logits["below"],
+        influence=influence.read("influence")["influence"].astype(float),
+        slopes=alibi_slopes(slopes.read(), labels["model"]),
+        attention=None if mean_attention is None else mean_attention.astype(float),
+    )
+    drawn_by = runtime.seed(seed, "bootstrap", labels["dataset"], labels["n"])
+    shown, values = compare(measured, replicates, level, drawn_by)
+    found = {"profiles": shown, "statistics": summary(values, level), "replicates": values}
+    return {name: table.assign(**labels, prompts=measured.prompts) for name, table in found.items()}
 
 
 def alibi_slopes(measured: Mapping[str, Array], model: str) -> Array:

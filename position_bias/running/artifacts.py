@@ -9,6 +9,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from position_bias.running.runtime import InputError, whole_file
 
 Tensors = dict[str, np.ndarray]
 
+STATISTIC = "statistic"  # the column that names what a value is; some statistics are undefined
 # Columns that hold finite numbers in every table that has them; those of `low`, `high` and `measured` may be missing.
 NUMBERS = frozenset(
     {"value", "low", "high", "measured", "position", "n", "head", "seed", "step", "iteration", "lambda"}
@@ -68,6 +70,22 @@ def read_labels(path: str | Path) -> dict[str, Any]:
     return labels
 
 
+@dataclass(frozen=True)
+class TensorFile:
+    """A file of `write_tensors`, read as far as it is asked for. Reading raises InputError as `read_tensors` does."""
+
+    path: str
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What its tensors were measured on."""
+        return read_labels(self.path)
+
+    def read(self, *names: str) -> Tensors:
+        """The arrays of these names, or all where none is named."""
+        return read_tensors(self.path, *names)
+
+
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Any]:
     try:
@@ -113,11 +131,11 @@ def write_table(path: str | Path, table: pd.DataFrame) -> None:
                 raise ValueError(f"no table format for suffix {suffix!r}: use .csv, .parquet or .md")
 
 
-def read_table(path: str | Path, columns: Sequence[str], *, undefined: bool = False) -> pd.DataFrame:
-    """Read a .csv or .parquet table that has `columns`; those of NUMBERS hold numbers.
+def read_table(path: str | Path, columns: Sequence[str] = ()) -> pd.DataFrame:
+    """Read a .csv or .parquet table that has `columns`; its columns in NUMBERS hold numbers.
 
-    `undefined`: the column value may have no value in some rows, as ratios to 0 have none. Raises InputError if the
-    table cannot be read, is empty, lacks a column, or has text, an infinity or nothing where a number belongs.
+    A statistic may have no value, as ratios to 0 have none; any other row has one. Raises InputError if the table
+    cannot be read, is empty, lacks a column, or has text, an infinity or nothing where a number belongs.
     """
     try:
         table = _parsed(Path(path))
@@ -127,12 +145,12 @@ def read_table(path: str | Path, columns: Sequence[str], *, undefined: bool = Fa
         raise _unreadable(path, f"it lacks column {', '.join(missing)}")
     if table.empty:
         raise _unreadable(path, "it has no rows")
-    for column in NUMBERS.intersection(columns):
+    for column in NUMBERS.intersection(table):
         if not pd.api.types.is_numeric_dtype(table[column]):
             raise _unreadable(path, f"column {column} holds something other than numbers")
         if np.isinf(table[column]).any():
             raise _unreadable(path, f"column {column} holds an infinity")
-    if "value" in columns and not undefined and (rows := int(table["value"].isna().sum())):
+    if "value" in table and STATISTIC not in table and (rows := int(table["value"].isna().sum())):
         raise _unreadable(path, f"column value is empty in {rows} rows")
     return table
 
@@ -146,9 +164,9 @@ def _parsed(path: Path) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(text))
 
 
-def read_tables(paths: Sequence[str | Path], columns: Sequence[str], *, undefined: bool = False) -> pd.DataFrame:
+def read_tables(paths: Sequence[str | Path], columns: Sequence[str] = ()) -> pd.DataFrame:
     """Read the rows of several tables, in order; each is read as by `read_table`."""
-    return pd.concat([read_table(path, columns, undefined=undefined) for path in paths], ignore_index=True)
+    return pd.concat([read_table(path, columns) for path in paths], ignore_index=True)
 
 
 def _not_finite(tensors: Mapping[str, np.ndarray]) -> str:

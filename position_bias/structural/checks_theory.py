@@ -148,6 +148,12 @@ def _pattern(slopes: tuple[float, ...]) -> Array:
     return (1 + np.add.outer(np.arange(DEPTH), np.arange(len(slopes))) % 3) / 3
 
 
+def tables(scale: str) -> dict[str, pd.DataFrame]:
+    """The verdicts, twice, and the curves of the figures `forces` and `dichotomy`."""
+    verdicts = checks(scale)
+    return {"csv": verdicts, "md": verdicts, "forces": forces(), "dichotomy": dichotomy()}
+
+
 def checks(scale: str) -> pd.DataFrame:
     """Return a verdict on every statement, and on whether its hypotheses hold and are needed; as `verdict.COLUMNS`."""
     return table("structural", scale, chain.from_iterable(statements()))

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from position_bias.running import runtime
+from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import bootstrap_weights, percentile_interval
 from position_bias.structural.monotonicity import Monotonicity, monotonicity, pooled, released_kernel
 from position_bias.structural.similarity import WAYS, similarities
@@ -21,6 +23,43 @@ ALL = "all"  # the layer of a row that summarises every layer
 
 Labels = Mapping[str, Any]
 Values = npt.NDArray[Any]
+
+
+def table5(content: list[TensorFile]) -> pd.DataFrame:
+    """Table 5: `similarity` of the mean content logits in the files, one file in memory at a time."""
+    return similarity((_with_prompts(file, "diagonal"), file.read("mean")["mean"]) for file in content)
+
+
+def shift(content: list[TensorFile], replicates: int, level: float, seed: int) -> pd.DataFrame:
+    """The `shifts` of content logits in the files."""
+    measurements = (
+        (_with_prompts(file, "diagonal"), file.read("diagonal")["diagonal"], file.read("below")["below"])
+        for file in content
+    )
+    return shifts(measurements, replicates, level, runtime.seed(seed, "shift"))
+
+
+def monotonicity_of_layers(
+    attention: list[TensorFile], slopes: list[TensorFile], mixing: list[TensorFile]
+) -> pd.DataFrame:
+    """The `kernels` of the mean attention in the files, with the slopes and the lambda of the same measurements."""
+    return kernels(
+        (
+            {**of_layers.labels, "prompts": _prompts(of_prompts, "frobenius")},
+            of_layers.read("mean")["mean"],
+            of_heads.read("slopes")["slopes"],
+        )
+        for of_layers, of_heads, of_prompts in zip(attention, slopes, mixing, strict=True)
+    )
+
+
+def _with_prompts(file: TensorFile, name: str) -> dict[str, Any]:
+    return {**file.labels, "prompts": _prompts(file, name)}
+
+
+def _prompts(file: TensorFile, name: str) -> int:
+    """How many prompts the array of this name was measured on."""
+    return len(file.read(name)[name])
 
 
 def similarity(measurements: Iterable[tuple[Labels, Values]]) -> pd.DataFrame:

@@ -18,6 +18,7 @@ from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import REFERENCE, VARIANTS, Look, legend, model_looks, shades
 from position_bias.drawing.style import COLUMN, PAGE, TALLEST
+from position_bias.running.artifacts import TensorFile, Tensors
 from position_bias.structural import tables
 
 SHARE = "share of influence"
@@ -169,7 +170,16 @@ def training(profiles: pd.DataFrame) -> Figure:
     return figure
 
 
-def fig4(panels: Mapping[str, Mapping[str, Sequence[Mapping[str, NDArray[np.float32]]]]]) -> Figure:
+def fig4(mixing: list[TensorFile]) -> Figure:
+    """Draw `residual_mixing` of the files of lambda, by the data set and the model that their labels name."""
+    panels: dict[str, dict[str, list[Tensors]]] = {}
+    for file in mixing:
+        of_dataset = panels.setdefault(file.labels["dataset"], {})
+        of_dataset.setdefault(file.labels["model"], []).append(file.read())
+    return residual_mixing(panels)
+
+
+def residual_mixing(panels: Mapping[str, Mapping[str, Sequence[Mapping[str, NDArray[np.float32]]]]]) -> Figure:
     """Figure 4: residual mixing lambda of every layer, one panel a data set, on a logarithmic scale.
 
     `panels` maps data set and model to one mapping for each training seed, from estimator to lambda [prompts,

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from position_bias.drawing.looks import DIVERGING, UNREAD
 from position_bias.drawing.style import COLUMN, PAGE
+from position_bias.running.artifacts import TensorFile
+from position_bias.structural.tables import training
 
 SHOWN = 0.99  # share of the deviations that the colours of a model span
 MODELS_ACROSS = 3
@@ -19,7 +21,18 @@ MODELS_ACROSS = 3
 Content = NDArray[np.float32]
 
 
-def fig5(models: Mapping[str, Content]) -> Figure:
+def fig5(content: list[TensorFile]) -> Figure:
+    """Draw `content_logits` of the files, each one training of a model."""
+    names = [f"{file.labels['model']}, {training_of(file.labels['checkpoint'])}" for file in content]
+    return content_logits({name: file.read("mean")["mean"] for name, file in zip(names, content, strict=True)})
+
+
+def training_of(checkpoint: str) -> str:
+    """What a reader calls the training of a checkpoint such as seed0/step300: training seed 0."""
+    return training(checkpoint).replace("seed", "training seed ")
+
+
+def content_logits(models: Mapping[str, Content]) -> Figure:
     """Figure 5: mean content logits of the first, middle and last layer (down) and head (across) of each model.
 
     `models` maps a name to logits [L, H, n, n]. Each panel shows the deviation from its head's mean below the diagonal,

@@ -51,7 +51,18 @@ class Tables(NamedTuple):
     losses: pd.DataFrame
 
 
-def long_training(tables: Tables) -> Figure:
+def long_training(
+    profiles: pd.DataFrame,
+    statistics: pd.DataFrame,
+    mixing: pd.DataFrame,
+    content: pd.DataFrame,
+    losses: pd.DataFrame,
+) -> Figure:
+    """Draw `six_panels` of the tables of one model in evidence/structural/."""
+    return six_panels(Tables(profiles, statistics, mixing, content, losses))
+
+
+def six_panels(tables: Tables) -> Figure:
     """Six panels of one model: above, by position and layer, a line for each kept step; below, along the steps.
 
     Above: measured influence (d) and rollout (b), dashed; residual mixing (Eq. 1) of every layer; mean content logit on

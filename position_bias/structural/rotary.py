@@ -7,21 +7,37 @@ kernel, are the rows of a kernel near those of mean attention, and is its rollou
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from position_bias import statistics
 from position_bias.attention import Array
+from position_bias.language_models import measured
 from position_bias.language_models.measured import Measured
 from position_bias.rollout.kernels import agreement, kernel_attention, kernel_last_rows
 from position_bias.rollout.last_row import attended_last_rows
+from position_bias.structural import tables
 
 CONTENT_FREE = "content-free"  # uniform rows, in the windows of the model where it has them
 R_SQUARED, ROWS, DISTANCE = "R^2 of the kernel", "total variation of rows", "W to influence"
 NONE = "none"  # lambda of a profile that has none
 ALL = 0  # layer of a value that speaks of all of them
 COLUMNS = ("quantity", "kernel", "mixing", "layer", "value")
+
+
+def of_checkpoint(measurement: Path, model: str, checkpoint: str) -> pd.DataFrame:
+    """What is `described` of the one length that was measured of a checkpoint, with columns model, seed, step."""
+    ((_, found),) = measured.read(measurement)[0].items()
+    seed = int(tables.training(checkpoint).removeprefix("seed"))
+    return described(found).assign(model=model, seed=seed, step=tables.step(checkpoint))
+
+
+def evidence(rotary: pd.DataFrame, losses: pd.DataFrame, runs: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:
+    """The tables of checkpoints, losses and runs of long trainings, for evidence/."""
+    kept = {"rotary": rotary, "losses": losses, "runs": runs}
+    return {name: table.round({"value": 7, "loss": 6}).assign(scale=scale) for name, table in kept.items()}
 
 
 def described(measured: Measured) -> pd.DataFrame:

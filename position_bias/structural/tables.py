@@ -28,23 +28,28 @@ def step(checkpoint: str) -> int:
     return int(checkpoint.split("/")[1].removeprefix("step"))
 
 
-def distances(statistics: pd.DataFrame, names: Sequence[str], published: pd.DataFrame | None = None) -> pd.DataFrame:
+def distances(statistics: pd.DataFrame, published: pd.DataFrame, names: Sequence[str], table: str) -> pd.DataFrame:
     """Return statistics `names` of every variant against the measured influence (d), tidy, printed values below.
 
     `statistics` joins the tables of `comparison.summary`. A variant that does not depend on lambda stands once, with
-    estimator `none`. `published` has columns dataset, n, model, variant, value.
+    estimator `none`. `published` has columns table, dataset, n, model, variant, value; those of `table` are printed.
     """
     tidy = statistics[statistics["statistic"].isin(names) & statistics["variant"].isin(VARIANTS)]
     columns = [*KEYS, "prompts", "variant", "statistic", "value", "low", "high"]
-    if published is None:
+    printed = published[published["table"] == table]
+    printed = printed.assign(checkpoint=PUBLISHED, estimator=PUBLISHED, statistic=names[0])
+    if printed.empty:
         return tidy[columns].reset_index(drop=True)
-    printed = published.assign(checkpoint=PUBLISHED, estimator=PUBLISHED, statistic=names[0])
     return pd.concat([tidy, printed], ignore_index=True)[columns]
 
 
-def readable(distances: pd.DataFrame, statistic: str) -> pd.DataFrame:
-    """One row a data set, model and estimator of lambda, one column a variant: `value [low, high]`."""
-    chosen = distances[distances["statistic"] == statistic]
+def readable(distances: pd.DataFrame) -> pd.DataFrame:
+    """One row a statistic, data set, model and estimator of lambda, one column a variant: `value [low, high]`."""
+    by_statistic = distances.groupby("statistic", sort=False)
+    return pd.concat([_readable(chosen).assign(statistic=name) for name, chosen in by_statistic])
+
+
+def _readable(chosen: pd.DataFrame) -> pd.DataFrame:
     cells = chosen.assign(cell=list(_cells(chosen)))
     shared = cells[cells["estimator"] == "none"].set_index(KEYS[:-1])
     rows = []
@@ -65,10 +70,24 @@ def _cells(table: pd.DataFrame) -> Iterator[str]:
             yield f"{value:.2f}" if pd.isna(low) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def models(
+def table1(
+    losses: pd.DataFrame, models: list[Path], published: pd.DataFrame, architectures: dict[str, dict[str, int]]
+) -> pd.DataFrame:
+    """Table 1: `sizes` of the models trained here, in their directories, and those that the paper prints below."""
+    trained = losses[["model", "seed"]].drop_duplicates().itertuples(index=False)
+    folders = {(model, seed): path for (model, seed), path in zip(trained, models, strict=True)}
+    return pd.concat([sizes(architectures, folders, losses), published.assign(seed=PUBLISHED)])
+
+
+def licences(published: pd.DataFrame) -> pd.DataFrame:
+    """Table 6, as published/structural_licences.csv has it."""
+    return published
+
+
+def sizes(
     architectures: dict[str, dict[str, int]], folders: dict[tuple[str, int], Path], losses: pd.DataFrame
 ) -> pd.DataFrame:
-    """Make Table 1: size of every trained model, and the held-out loss that it reached, in nats a token.
+    """Return the size of every trained model, and the held-out loss that it reached, in nats a token.
 
     `architectures` maps a model to its layers, heads and hidden width, `folders` a model and seed to its Hugging Face
     directory; `losses` joins the loss tables of training (columns model, seed, step, split, loss).

@@ -9,6 +9,7 @@ EMERGENCE_TESTS = {  # that training makes; tables and figures choose among them
     name: EMERGENCE["testing"][name]
     for name in ("every", "sequences_along", "sequences")
 }
+EMERGENCE_THEORY = ("convergence", "decay", "rope", "peaks")  # curves of theorems
 SHALLOW = 2  # layers of every study but those of depth
 
 EMERGENCE_STUDIES = dict.fromkeys(
@@ -62,36 +63,23 @@ def emergence_shallow(file, *shown):
     ]
 
 
-def emergence_figures(figures):
-    """Which of the figures show something: a configuration may train no network of a study."""
-    return [name for name, shown in figures.items() if emergence_depths(*shown)]
-
-
-def emergence_without_encoding(figures):
-    """As `emergence_figures`, of figures that show networks without positional encoding alone."""
+def emergence_shown(figures):
+    """Those of the figures that show something, with what: a configuration may train no network of a study."""
     return [
-        name
-        for name in emergence_figures(figures)
-        if any(
-            Path(network).name == "none"  # MASK/ENCODING
-            for network in EMERGENCE["networks"][figures[name][1]]
-        )
+        (name, shown) for name, shown in figures.items() if emergence_depths(*shown)
     ]
 
 
-def emergence_shown(figures, files, drawn=emergence_figures):
-    """Input of the `drawn` ones among the figures: the files of what each shows. Another is an error, and says why."""
-
-    def found(wildcards):
-        vocabulary, study = figures[wildcards.figure]
-        if wildcards.figure not in drawn(figures):
-            sys.exit(
-                f"error: config: emergence.networks.{study} names no network that {wildcards.figure} shows; add one, "
-                f"and depths of {vocabulary} {study}"
-            )
-        return files((vocabulary, study))
-
-    return found
+def emergence_without_encoding(figures):
+    """As `emergence_shown`, of figures that show shallow networks without positional encoding alone."""
+    return [
+        (name, (vocabulary, study))
+        for name, (vocabulary, study) in emergence_shown(figures)
+        if SHALLOW in emergence_depths(vocabulary, study)
+        and any(
+            Path(network).name == "none" for network in EMERGENCE["networks"][study]
+        )  # MASK/ENCODING
+    ]
 
 
 def at_both_scales():

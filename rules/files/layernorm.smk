@@ -6,6 +6,9 @@ LAYERNORM_TRAINED = {  # what networks of every norm have alike
     if name != "learning_rate"
 }
 LAYERNORM_NETWORKS = list(config["layernorm"]["trained"]["learning_rate"])
+LAYERNORM_TABLES = [
+    f"results/layernorm/trained/{norm}.parquet" for norm in LAYERNORM_NETWORKS
+]
 NORMALISED = {  # norm -> vocabulary and study of emergence with a causal mask alone and residual connections
     "none": ("gaussian", "residual"),
     "pre": ("gaussian", "pre-norm"),

@@ -4,23 +4,27 @@ FIG1 = [model for model in config["structural"]["fig1"] if model in MODELS]
 FIG2 = [model for model in MODELS if model not in FIG1]
 
 
+# What the figure of a longer training shows -> its file below evidence/structural/
+STRUCTURAL_EVIDENCE = {
+    "profiles": "profiles",
+    "statistics": "statistics",
+    "mixing": "lambda",
+    "content": "content",
+    "losses": "losses",
+}
+
+
 def rollouts(file, dataset, n):
     """A file of the rollouts on one data set at one length."""
     return f"results/rollout/{{model}}/{{checkpoint}}/{dataset}/n{n}/{file}"
 
 
-def structural_profiles(models, missing):
-    """Input of the figure that shows these models; where there is none, asking for it is an error, and says why."""
-
-    def found(_):
-        if not models:
-            sys.exit(
-                f"error: config: structural.fig1 = {config['structural']['fig1']} leaves this figure without a model; "
-                f"name {missing} of measure.models: {', '.join(MODELS)}"
-            )
-        return across_models(rollouts("profiles.parquet", PRIMARY, STANDARD), models)
-
-    return found
+def structural_first_seeds(file):
+    """A file of the last checkpoint of the first seed of every model, on the primary data set."""
+    return [
+        f"results/measure/{model}/{checkpoints(model, [LAST])[0]}/{PRIMARY}/{file}"
+        for model in MODELS
+    ]
 
 
 def evidence_models(file, models):

@@ -12,7 +12,7 @@ import pytest
 from workflow import rules
 
 from position_bias.verdicts.claim import registry
-from position_bias.verdicts.scorecard import INTRODUCTION, as_stated, by_training, readable, short, tally
+from position_bias.verdicts.pages import INTRODUCTION, as_stated, by_training, readable, short, tally
 
 ROOT = Path(__file__).parents[2]
 READMES = (

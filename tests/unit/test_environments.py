@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 from workflow import rules
 
 from position_bias.language_models.corpus import PACKAGES
-from position_bias.running import imports
+from position_bias.running import imports, made
 
 ROOT = Path(__file__).parents[2]
 RULES = {name: rule for name, rule in rules().items() if rule.uses is None}
@@ -43,8 +43,10 @@ def rules_of(environment):
 
 def sources(environment):
     """The scripts of an environment's rules, and what of the library they reach."""
-    scripts = [ROOT / RULES[name].script for name in rules_of(environment)]
-    return scripts + sorted({path for script in scripts for path in imports.closure(script, ROOT)})
+    rules = [RULES[name] for name in rules_of(environment)]
+    scripts = sorted({ROOT / rule.script for rule in rules})
+    named = made.library([function for rule in rules for function in rule.functions], ROOT)
+    return scripts + sorted({*named, *(path for script in scripts for path in imports.closure(script, ROOT))})
 
 
 def import_statements(environment):

@@ -15,6 +15,7 @@ import yaml
 from safetensors.numpy import load_file
 
 from position_bias.emergence import gaps
+from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_MAPS, OF_SINKS
 from position_bias.rollout.last_row import dense_last_row, rollout_matrix, transition
 from position_bias.running import manifest
 from position_bias.verdicts import scorecard
@@ -42,13 +43,8 @@ ONCE = (
     "structural_monotonicity",
     "structural_licences",
 )
-OF_EMERGENCE_TESTS = {
-    "emergence_draw_by_depth": 4,
-    "emergence_draw_by_bias": 8,
-    "emergence_draw_learning_curves": 1,
-    "emergence_draw_fig2": 1,
-}
-OF_EMERGENCE_ATTENTION = {"emergence_draw_maps": 2, "emergence_draw_sinks": 6}
+OF_EMERGENCE_TESTS = {f"emergence_draw_{name}": 1 for name in (*BY_DEPTH, *BY_BIAS, "learning_curves", "fig2")}
+OF_EMERGENCE_ATTENTION = {f"emergence_draw_{name}": 1 for name in (*OF_MAPS, *OF_SINKS)}
 EMERGENCE_FIGURES = {
     **OF_EMERGENCE_TESTS,
     **OF_EMERGENCE_ATTENTION,
@@ -520,12 +516,12 @@ def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
 
 
 def test_one_figure_of_emergence_trains_just_its_networks(fresh):
-    assert fresh.planned("figures/emergence/fig3.pdf") == {"emergence_train": 1, "emergence_draw_by_bias": 1}
-    assert fresh.planned("figures/emergence/fig4.pdf") == {"emergence_train": 2, "emergence_draw_by_depth": 1}
+    assert fresh.planned("figures/emergence/fig3.pdf") == {"emergence_train": 1, "emergence_draw_fig3": 1}
+    assert fresh.planned("figures/emergence/fig4.pdf") == {"emergence_train": 2, "emergence_draw_fig4": 1}
     assert fresh.planned("figures/emergence/fig8b.pdf") == {
         "emergence_train": 1,
         "emergence_attention": 1,
-        "emergence_draw_sinks": 1,
+        "emergence_draw_fig8b": 1,
     }
     assert fresh.planned("figures/emergence/fig1.pdf") == {"emergence_draw_fig1": 1}
 
@@ -541,20 +537,20 @@ def test_a_new_window_trains_the_windows_again_and_nothing_else(mine):
     mine.configure({"emergence": {"networks": {"window": [f"window{width}/none" for width in (5, 9, 13, 17)]}}})
     planned = mine.planned()
     assert planned.pop("emergence_train") == 2  # gaussian and fixed
-    shown = {"emergence_draw_sinks": 2, **only("emergence_draw_scales", "emergence_draw_scales_sinks")}
-    assert planned == {"emergence_attention": 2, **shown, **only("emergence_gaps", "emergence_checks")}
+    shown = [f"emergence_draw_{name}" for name in ("fig8b", "fig13b", "scales", "scales_sinks")]
+    assert planned == {"emergence_attention": 2, **only(*shown, "emergence_gaps", "emergence_checks")}
 
 
-def test_a_study_may_leave_networks_out_and_figures_that_show_them_say_so(fresh):
+def test_a_study_may_leave_networks_out_and_nothing_makes_the_figures_that_show_them(fresh):
     without = "--config emergence='{networks: {plain: [causal/rope], ends: []}}'"
     assert fresh.planned(f"figures/emergence/fig4.pdf {without}") == {
         "emergence_train": 2,
-        "emergence_draw_by_depth": 1,
+        "emergence_draw_fig4": 1,
     }
-    for figure, study in (("fig7", "plain"), ("fig8a", "plain"), ("fig3", "ends")):
+    for figure in ("fig7", "fig8a", "fig3"):
         ended = fresh.dry_run(f"figures/emergence/{figure}.pdf -n {without}")
         assert ended.returncode != 0
-        assert f"error: config: emergence.networks.{study} names no network that {figure} shows" in ended.stdout
+        assert f"figures/emergence/{figure}.pdf" in ended.stdout
 
 
 def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
@@ -615,8 +611,8 @@ def test_a_new_depth_leaves_finished_ones_alone(mine):
     mine.configure({"emergence": {"depths": {"gaussian": {"plain": [2, 3, 4]}}}})
     planned = mine.planned()
     assert planned["emergence_train"] == 1
-    assert planned["emergence_draw_by_depth"] == 1
-    assert "emergence_draw_by_bias" not in planned
+    assert planned["emergence_draw_fig4"] == 1
+    assert not planned.keys() & {"emergence_draw_fig5", "emergence_draw_fig3"}
 
 
 def test_an_edit_of_sinks_or_claims_of_emergence_trains_nothing(mine):

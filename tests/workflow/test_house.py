@@ -1,24 +1,28 @@
 """The house itself: rules that carry what they must, clean style, the same pins everywhere, commands that work."""
 
 import ast
+import inspect
 import json
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args, get_origin, get_type_hints
 
+import pandas as pd
 import pytest
 import yaml
 from snakemake.iocontainers import Namedlist, Wildcards
 from workflow import rules
 
-from position_bias.running import imports
+from position_bias.running import calls, imports, made
 
 ROOT = Path(__file__).parents[2]
 RULES = {name: rule for name, rule in rules().items() if rule.uses is None}
-SCRIPTS = sorted(path.relative_to(ROOT) for path in (ROOT / "scripts").glob("*/*.py"))
+SCRIPTS = sorted(path.relative_to(ROOT) for path in (ROOT / "scripts").rglob("*.py"))
 JOBS = {name: rule for name, rule in RULES.items() if rule.script}
+ROWS = {name: rule for name, rule in JOBS.items() if rule.functions}  # made from files by a shared script
 BY_INPUT = {"structural_table5"}  # what they ask for depends on the size of their input
 
 
@@ -30,16 +34,36 @@ def test_the_rules_are_found():
 def test_a_rule_carries_all_that_a_rule_must(name):
     rule, wing = JOBS[name], Path(JOBS[name].file).stem
     script = ROOT / f"scripts/{wing}/{name.removeprefix(f'{wing}_')}.py"
-    assert rule.docstring
-    assert f'rule {name}:\n    """' in (ROOT / rule.file).read_text()  # where it stands, only the text says
+    assert rule.docstring.endswith((".", "too."))
+    if name in ROWS:
+        script = ROOT / ("scripts/draw.py" if rule.output[0].startswith("figures/") else "scripts/table.py")
+        assert rule.functions[0] in (ROOT / rule.file).read_text()  # the row stands in the file of its wing
+    else:
+        assert f'rule {name}:\n    """' in (ROOT / rule.file).read_text()
     for keyword in ("log", "benchmark", "conda", "output"):
         assert getattr(rule, keyword), f"{name} has no {keyword}"
     if "mem_mb" in rule.resources and name not in BY_INPUT:
         once = rule.asks("mem_mb")
         assert [rule.asks("mem_mb", attempt) for attempt in (2, 3)] == [2 * once, 3 * once]
-    assert [ROOT / path for path in rule.input["library"]] == imports.closure(script, ROOT)
+    files = {*imports.closure(script, ROOT), *made.library(rule.functions, ROOT)}
+    assert [ROOT / path for path in rule.input["library"]] == sorted(files)
     assert ROOT / rule.script == script
     assert script.is_file()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_function_of_a_row_takes_its_files_and_values_and_can_read_them(name):
+    rule = ROWS[name]
+    given = [*(set(rule.input) | set(rule.computed)) - {"library"}, *rule.values]
+    function = calls.named(rule.functions[0])
+    parameters = inspect.signature(function).parameters
+    assert set(given) <= set(parameters)
+    needed = {name for name, parameter in parameters.items() if parameter.default is parameter.empty}
+    assert needed <= set(given)
+    types = get_type_hints(function)
+    for file in set(given) - set(rule.values):
+        (kind,) = get_args(types[file]) if get_origin(types[file]) is list else (types[file],)
+        assert kind is pd.DataFrame or kind in calls.READERS, f"{file}: {kind}"
 
 
 def test_table5_asks_for_twice_the_largest_measurement_and_for_more_each_time(tmp_path):
@@ -83,6 +107,7 @@ def test_rules_that_run_models_are_tagged_for_a_gpu():
 def test_every_script_belongs_to_a_rule_and_is_thin():
     scripts = {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "scripts").glob("**/*.py")}
     assert set(scripts) == {rule.script for rule in JOBS.values()}
+    assert len(scripts) < 45
     for path in scripts.values():
         assert len(path.read_text().splitlines()) < 80
 

@@ -5,7 +5,8 @@ from matplotlib.colors import to_rgb
 from position_bias.drawing import scorecard
 from position_bias.drawing.style import figure_style, save
 from position_bias.verdicts.claim import WHOSE
-from position_bias.verdicts.scorecard import HEADINGS, VERDICTS
+from position_bias.verdicts.pages import HEADINGS
+from position_bias.verdicts.scorecard import VERDICTS
 
 LONGEST = "with a norm after attention the distance beyond trained lengths does not grow."
 
@@ -78,7 +79,7 @@ def test_the_overview_has_a_column_a_paper_with_every_claim_by_its_item(papers):
 
 def test_the_page_of_a_paper_has_every_claim_in_full():
     claims = table(("a", 12))
-    (axes,) = scorecard.of_paper(claims).axes
+    (axes,) = scorecard.of_paper(claims, claims["paper"].iloc[0]).axes
     check_column(axes, claims, lambda claim: f"{claim.item}: {claim.statement}")
 
 
@@ -92,7 +93,7 @@ def test_a_hollow_mark_keeps_the_colour_of_its_verdict():
 @pytest.mark.parametrize("number", [1, 30])
 def test_long_statements_are_wrapped_and_the_page_can_be_read(tmp_path, number):
     claims = table(("a", number)).assign(statement=f"{LONGEST} {LONGEST}", item="Theorems 4.1-4.7")
-    figure = scorecard.of_paper(claims)
+    figure = scorecard.of_paper(claims, claims["paper"].iloc[0])
     told = " ".join(line.strip() for line in written(figure.axes[0]) if not line[0].isdigit())
     assert told.count(f"Theorems 4.1-4.7: {LONGEST} {LONGEST}") == number
     save(figure, tmp_path / "scorecard.png")

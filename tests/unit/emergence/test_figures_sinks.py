@@ -112,7 +112,7 @@ def table(masks, taus=TAUS, seeds=3):
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_sinks_have_a_column_a_mask_and_a_row_a_threshold_the_main_one_first(tmp_path, masks, taus, seeds):
     sinks = table(masks, taus, seeds)
-    figure = figures_sinks.sinks(sinks, masks, 0.2)
+    figure = figures_sinks.sink_metric(sinks, masks, 0.2)
     rows = np.reshape(figure.axes, (len(taus), len(masks)))
     order = [0.2, *(tau for tau in taus if tau != 0.2)]
     for row, tau in zip(rows, order, strict=True):
@@ -140,7 +140,7 @@ def test_sinks_have_a_column_a_mask_and_a_row_a_threshold_the_main_one_first(tmp
 
 def test_a_panel_that_rounding_decides_says_so_and_is_pale():
     masks = ("window5", "window9")
-    panels = np.reshape(figures_sinks.sinks(table(masks, (0.2, 0.3)), masks, 0.2).axes, (2, 2))
+    panels = np.reshape(figures_sinks.sink_metric(table(masks, (0.2, 0.3)), masks, 0.2).axes, (2, 2))
     told = [[figures_sinks.ROUNDED in [text.get_text() for text in axes.texts] for axes in row] for row in panels]
     assert told == [[True, False], [False, False]]
     assert panels[0, 0].patches[0].get_alpha() < panels[0, 1].patches[0].get_alpha()

@@ -263,7 +263,7 @@ BIG = ("falcon-rw-7b", "mpt-7b", "mpt-30b", "bloom-7b1", "bloom-176b")
 def test_language_models_have_a_panel_each_and_one_has_heatmaps(models, seeds, prompts):
     table = recency(models, seeds, prompts=prompts)
     grams = {model: np.random.default_rng(3).uniform(size=(3, 10, 10)) for model in models}
-    figure = figures_networks.pretrained(table, grams, 0.95, shown=models[-1])
+    figure = figures_networks.recency_and_cosines(table, grams, 0.95, shown=models[-1])
     panels = [axes for axes in figure.axes if axes.get_title()]
     assert [axes.get_title() for axes in panels] == [*models, f"{models[-1]}, layer 2", f"{models[-1]}, layer 3"]
     of_models = looks.model_looks(models)
@@ -286,7 +286,7 @@ def test_language_models_have_a_panel_each_and_one_has_heatmaps(models, seeds, p
 
 def test_models_that_have_no_untrained_state_are_not_said_to_have_one():
     grams = {"bloom": np.random.default_rng(3).uniform(size=(3, 10, 10))}
-    figure = figures_networks.pretrained(recency(("bloom",), states=("trained",)), grams, 0.95)
+    figure = figures_networks.recency_and_cosines(recency(("bloom",), states=("trained",)), grams, 0.95)
     assert texts(figure.legends[0]) == ["trained"]
 
 
@@ -301,7 +301,7 @@ def test_heatmaps_show_means_of_blocks_of_what_the_mask_lets_through():
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_gaps_at_the_end_and_one_along_training(seeds):
     table = gaps(seeds)
-    figure = figures_networks.emergence(table, 0.95)
+    figure = figures_networks.gaps_by_norm(table, 0.95)
     ends, along = figure.axes
     for study, look in figures_networks.RETRIEVAL.items():
         of_study = table[table["study"] == study]
@@ -323,7 +323,7 @@ def test_gaps_at_the_end_and_one_along_training(seeds):
 
 
 def test_a_missing_study_leaves_the_others():
-    figure = figures_networks.emergence(gaps(studies=("pre-norm",)), 0.95)
+    figure = figures_networks.gaps_by_norm(gaps(studies=("pre-norm",)), 0.95)
     assert texts(figure.legends[0]) == ["pre-LayerNorm"]
 
 

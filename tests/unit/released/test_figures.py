@@ -40,7 +40,7 @@ def shown():
 
 def test_figure_1_shows_every_variant_and_where_the_influence_may_lie(shown, tmp_path):
     profiles, table_of_profiles, table = shown
-    figure = figures.fig1(table_of_profiles, table)
+    figure = figures.variants_and_bounds(table_of_profiles, table)
     axes = np.reshape(figure.axes, (2, 4))
     for row, model in zip(axes, ("bloom-176b", "mpt-7b"), strict=True):
         for panel, variant in zip(row[:3], "abc", strict=True):
@@ -64,7 +64,7 @@ def test_figure_4_has_a_panel_a_data_set_and_a_line_a_model():
         pd.DataFrame({"model": model, "dataset": dataset, "layer": range(5), "lambda": rng.uniform(size=5)})
         for model, dataset in keys
     )
-    figure = figures.fig4(mixing)
+    figure = figures.residual_mixing(mixing)
     assert [axes.get_title() for axes in figure.axes] == ["fineweb-edu", "dclm"]
     line = figure.axes[1].lines[0]
     expected = mixing.query("model == 'falcon-rw-7b' and dataset == 'dclm'")["lambda"]

@@ -168,7 +168,7 @@ def mixing(rng):
 def test_fig4_has_a_panel_a_dataset_with_both_estimators_of_every_seed(tmp_path):
     rng = np.random.default_rng(0)
     panels = {dataset: {model: [mixing(rng) for _ in SEEDS] for model in MODELS} for dataset in DATASETS}
-    figure = figures.fig4(panels)
+    figure = figures.residual_mixing(panels)
     assert [axes.get_title() for axes in figure.axes] == [f"{dataset}\n{PROMPTS} prompts" for dataset in DATASETS]
     for axes, models in zip(figure.axes, panels.values(), strict=True):
         measured = [seed[name] for seeds in models.values() for seed in seeds for name in ("frobenius", "token")]
@@ -193,7 +193,7 @@ def test_fig4_has_a_panel_a_dataset_with_both_estimators_of_every_seed(tmp_path)
 
 def test_a_band_that_reaches_below_0_leaves_the_means_in_sight():
     spread = np.tile([[0.01], [0.01], [0.9]], (1, LAYERS)).astype(np.float32)
-    (axes,) = figures.fig4({"prose": {"bloom": [{"frobenius": spread, "token": spread}]}}).axes
+    (axes,) = figures.residual_mixing({"prose": {"bloom": [{"frobenius": spread, "token": spread}]}}).axes
     assert 0.1 < axes.get_ylim()[0] < 0.3
 
 

@@ -18,7 +18,7 @@ def drawn():
     with style.figure_style():
 
         def draw(models):
-            figure = figures_content.fig5(models)
+            figure = figures_content.content_logits(models)
             return figure, [[axes for axes in part.axes if axes.images] for part in figure.subfigs]
 
         yield draw

@@ -76,7 +76,7 @@ def tables():
 @pytest.fixture
 def figure(tables):
     with style.figure_style():
-        yield long_training(tables)
+        yield long_training(*tables)
 
 
 def drawn(axes):
@@ -145,4 +145,4 @@ def test_it_can_be_read_with_one_seed_and_with_two(tables, tmp_path):
     one = Tables(*(table[table["checkpoint"].str.startswith("seed0/")] for table in tables[:-1]), tables.losses)
     with style.figure_style():
         for name, of in (("one", one), ("two", tables)):
-            style.save(long_training(of), tmp_path / f"{name}.png")
+            style.save(long_training(*of), tmp_path / f"{name}.png")

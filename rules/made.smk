@@ -1,0 +1,61 @@
+# Every figure, table and other file that is made from files in seconds is a rule of its own, from a row of FIGURES, TABLES or
+# FILES that a wing wrote (position_bias/running/made.py says what a row holds). What the rows do not name, every_job.smk adds.
+
+
+def in_a_row(name, row):
+    """Give a rule what Snakemake takes from no expression in a loop: its docstring, environment, group and log."""
+    created = workflow.get_rule(name)
+    created.docstring = row.says
+    if row.environment:
+        created.conda_env = f"../envs/{row.environment}.yaml"
+    if row.group:
+        created.ruleinfo.group = created.group = row.group
+    if row.log:
+        created.log_modifier = created.output_modifier
+        created.set_log(row.log)
+
+
+for item, row in FIGURES.items():
+
+    rule:
+        name:
+            made.rule_of(item, row, "draw_")
+        input:
+            **row.files,
+        output:
+            **drawn(item, row.caption),
+        wildcard_constraints:
+            **row.wildcards,
+        resources:
+            **row.needs,
+        params:
+            **row.values,
+            makes=row.makes,
+        script:
+            "../scripts/draw.py"
+
+    in_a_row(made.rule_of(item, row, "draw_"), row)
+
+
+for item, row in (TABLES | FILES).items():
+
+    rule:
+        name:
+            made.rule_of(item, row)
+        input:
+            **row.files,
+        output:
+            **(tabled(item, row.caption) if item in TABLES else {}),
+            **row.outputs,
+        wildcard_constraints:
+            **row.wildcards,
+        resources:
+            **row.needs,
+        params:
+            **row.values,
+            makes=row.makes,
+            readable=row.readable,
+        script:
+            "../scripts/table.py"
+
+    in_a_row(made.rule_of(item, row), row)

@@ -1,8 +1,0 @@
-from position_bias.drawing import style
-from position_bias.layernorm import figures
-from position_bias.running import artifacts, runtime
-
-with runtime.job(snakemake.log[0]), style.figure_style():
-    columns = ["norm", "residual", "anisotropy", "position", "predicted", "measured", "low", "high"]
-    table = artifacts.read_table(snakemake.input.table, columns)
-    style.save(figures.closed_form(table), *snakemake.output)
