@@ -291,3 +291,10 @@ def test_heads_that_share_the_sign_hold_and_heads_of_both_signs_fail():
         table = content.shifts([shifted(shift)], 20, 0.95, 0)
         rows = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTIONS, "test")
         assert rows[["claim", "verdict", "n"]].to_numpy().tolist() == [["structural-shift", verdict, 40]]
+
+
+def test_a_share_of_heads_is_judged_with_its_interval():
+    table = pd.DataFrame([{**LABELS, "share": 0.5, "low": 0.25, "high": 0.95}])
+    (row,) = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTIONS, "test").to_dict("records")
+    assert (row["measured"], row["low"], row["high"], row["n"]) == (0.5, 0.25, 0.95, 1000)
+    assert row["setting"] == "model = m; checkpoint = seed0/step9; dataset = d; n = 24"
