@@ -46,6 +46,7 @@ rule structural_checks:
         long_training=kept("structural/*/compared.csv"),
         similarity="results/tables/structural/table5.csv",
         monotonicity="results/tables/structural/monotonicity.csv",
+        predictions=project("published/predictions.csv"),
     output:
         **tabled("structural/checks"),
     params:

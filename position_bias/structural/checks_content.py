@@ -4,116 +4,72 @@ The paper's numbers are lost from the text at hand, so we chose the bounds. An i
 layer to the highest: these are all layers, not a sample, and the means over prompts carry no interval of their own. A
 check thus holds where it holds in every layer, and fails where it fails in every layer.
 
+Networks are the ways of Table 5 and the kernels; what the paper means is the way `causal` and the `measured` kernel.
+
 What single prompts leave in a mean hides the structure of content: similarity grows with the number of prompts. With
 fewer than the paper averages over, its claim about similarity is not testable. Assumption 4.1 is: a mean over few
 prompts has more violations, not fewer.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from position_bias.structural.content import ALL, LABELS
-from position_bias.verdicts.verdict import Prediction, row, table
+from position_bias.verdicts.judge import GIVEN, Estimate, Statistic, given, judge
+from position_bias.verdicts.predictions import Predicted
+from position_bias.verdicts.verdict import Prediction, table
+
+PAPERS_PROMPTS = 1000  # least number that the claim about similarity is about
 
 
-@dataclass(frozen=True)
-class Check:
-    """`column` of a table, of one region where the table has several, lies where `prediction` says in every layer."""
-
-    claim: str  # id of the claim that it speaks of, in the variant that the paper means
-    item: str
-    quantity: str
-    column: str
-    prediction: Prediction
-    source: str
-    region: str | None = None
-    prompts: int = 0  # least number that the claim is about
-
-
-PAPERS_WAY, PAPERS_KERNEL = "causal", "measured"  # those that the claims are about; rows of others speak of none
-PAPERS_PROMPTS = 1000
-ALIKE = Prediction(">", 0.5)
-MOST = Prediction(">", 0.9)
-SIMILAR = "Appendix E: similarity is moderate to high (0.5 is our addition)"
-
-SIMILARITY = tuple(
-    Check("structural-table-5", "Table 5", quantity, "value", ALIKE, SIMILAR, region, PAPERS_PROMPTS)
-    for quantity, region in (
-        ("similarity within the diagonal", "diagonal"),
-        ("similarity below the diagonal", "below"),
-    )
-)
-KERNELS = (
-    Check(
-        "structural-assumption-4-1",
-        "Assumption 4.1",
-        "share of triples violated",
-        "violations",
-        Prediction("<", 0.05),
-        "Section 4: violations are rare (0.05 is our addition)",
-    ),
-    Check(
-        "structural-assumption-4-1",
-        "Assumption 4.1",
-        "prefix mass missing over all triples",
-        "shortfall",
-        Prediction("<", 1e-3),
-        "Section 4: violations are small (1e-3 is our addition)",
-    ),
-)
-
-
-def checks(similarity: pd.DataFrame, kernels: pd.DataFrame, shifts: pd.DataFrame, scale: str) -> pd.DataFrame:
+def checks(
+    similarity: pd.DataFrame,
+    kernels: pd.DataFrame,
+    shifts: pd.DataFrame,
+    predictions: Mapping[str, list[Predicted]],
+    scale: str,
+) -> pd.DataFrame:
     """Return verdicts on `content.similarity`, `kernels` and `shifts`, in the schema of `verdict.COLUMNS`.
 
     Each way of Table 5 and each kernel has its own; `measured` is the value of all layers together, `n` their number.
     The share of heads that shift the diagonal the same way has an interval over prompts, and `n` is their number.
     """
-    rows = [
-        *_rows(SIMILARITY, similarity, "way", PAPERS_WAY),
-        *_rows(KERNELS, kernels, "kernel", PAPERS_KERNEL),
-        *_shift_rows(shifts),
-    ]
-    return table("structural", scale, rows)
+    found = [*_similarity(similarity), *_monotonicity(kernels), *_shift(shifts)]
+    return table("structural", scale, judge(found, predictions))
 
 
-def _shift_rows(shifts: pd.DataFrame) -> Iterator[dict[str, object]]:
-    source = "Section 6.1: the diagonal has one global shift (0.9 is our addition)"
+def over_layers(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+    """The value of ALL layers together, from the lowest layer to the highest."""
+    layers = values.drop(ALL)
+    return Estimate(float(values[ALL]), float(layers.min()), float(layers.max()), len(layers))
+
+
+def _similarity(similarity: pd.DataFrame) -> Iterator[Statistic]:
+    for labels, of_measurement in _by_measurement(similarity):
+        enough = labels["prompts"] >= PAPERS_PROMPTS
+        for region in ("diagonal", "below"):
+            of_region = of_measurement[of_measurement["region"] == region]
+            layers = of_region.pivot(index="layer", columns="way", values="value")
+            yield Statistic(f"similarity, {region}", layers, labels, over_layers, testable=enough)
+
+
+def _monotonicity(kernels: pd.DataFrame) -> Iterator[Statistic]:
+    for labels, of_measurement in _by_measurement(kernels):
+        for name in ("violations", "shortfall"):
+            layers = of_measurement.pivot(index="layer", columns="kernel", values=name)
+            yield Statistic(name, layers, labels, over_layers)
+
+
+def _shift(shifts: pd.DataFrame) -> Iterator[Statistic]:
     for found in shifts.to_dict("records"):
-        where = f"{found['model']} {found['checkpoint']}, {found['dataset']}, {found['n']} tokens"
-        quantity = f"share of heads whose content shifts the diagonal the same way; {where}"
-        interval = (found["low"], found["high"])
-        yield row("structural-shift", "Section 6.1", quantity, MOST, found["share"], interval, found["prompts"], source)
+        setting = {str(name): found[name] for name in LABELS if name != "prompts"}
+        share = pd.DataFrame({"heads": [found["share"], found["low"], found["high"]]}, index=GIVEN)
+        yield Statistic("shift", share, setting, given(found["prompts"]))
 
 
-def _rows(of: tuple[Check, ...], values: pd.DataFrame, variants: str, papers: str) -> Iterator[dict[str, object]]:
-    """Rows of every variant in the column `variants`; the claims are about the variant that is named `papers`."""
-    for (*labels, variant), rows in values.groupby([*LABELS, variants], sort=False):
-        for check in of:
-            claim = check.claim if variant == papers else ""
-            of_region, where = _of_region(rows, check.region), dict(zip(LABELS, labels, strict=True))
-            yield _row(claim, check, of_region, f"{variants} {variant}", where)
-
-
-def _of_region(rows: pd.DataFrame, region: str | None) -> pd.DataFrame:
-    return rows if region is None else rows[rows["region"] == region]
-
-
-def _row(claim: str, check: Check, rows: pd.DataFrame, variant: str, labels: dict[str, Any]) -> dict[str, object]:
-    overall = rows["layer"] == ALL
-    layers = rows.loc[~overall, check.column]
-    where = f"{labels['model']} {labels['checkpoint']}, {labels['dataset']}, {labels['n']} tokens"
-    return row(
-        claim,
-        check.item,
-        f"{check.quantity}; {where}, {labels['prompts']} prompts, {variant}; range over layers",
-        check.prediction,
-        float(rows.loc[overall, check.column].iloc[0]),
-        (float(layers.min()), float(layers.max())),
-        len(layers),
-        check.source,
-        testable=labels["prompts"] >= check.prompts,
-    )
+def _by_measurement(layers: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Labels of each measurement, and its rows."""
+    for key, rows in layers.groupby(LABELS, sort=False):
+        yield dict(zip(LABELS, key, strict=True)), rows

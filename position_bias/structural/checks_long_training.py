@@ -4,22 +4,19 @@ What the paper says of trained models is asked of the last kept step. Rows of ea
 influence was U-shaped then, and whether content mattered; the paper does not say when, so they speak of no claim.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 
 import pandas as pd
 
-from position_bias.structural.checks import CHECKS, judged
+from position_bias.structural.checks import EARLIER, STANDARD, judged
 from position_bias.structural.tables import step
-
-U_AND_CONTENT = ("structural-figure-1-d", "structural-figure-1-content", "structural-table-2-content")
-EARLIER = tuple(replace(check, claim="", item="training") for check in CHECKS if check.claim in U_AND_CONTENT)
+from position_bias.verdicts.predictions import Predicted
 
 
-def checks(evidence: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    """Verdicts in the schema of `verdict.COLUMNS` on tables of `checks.compared` with a column `scale`."""
+def checks(evidence: Iterable[pd.DataFrame], predictions: Mapping[str, list[Predicted]]) -> Iterator[pd.DataFrame]:
+    """Judge tables of `checks.compared` with a column `scale`; yields tables in the schema of `verdict.COLUMNS`."""
     for found in evidence:
         for (_, scale), of_model in found.groupby(["model", "scale"]):
             steps = of_model["checkpoint"].map(step)
-            yield judged(of_model[steps < steps.max()], str(scale), EARLIER)
-            yield judged(of_model[steps == steps.max()], str(scale), CHECKS)
+            yield judged(of_model[steps < steps.max()], predictions, str(scale), EARLIER)
+            yield judged(of_model[steps == steps.max()], predictions, str(scale), STANDARD)

@@ -2,60 +2,64 @@
 
 Nothing here was measured by us. The text at hand has lost the columns of (a) in Tables 3 and 4, and we read the six
 numbers of a row as (b) and (c) on the three data sets. Statistics were chosen after the tables had been typed. A
-distance is printed to .01, and intervals reach as far as this rounding allows.
+distance is printed to .01, and intervals reach as far as this rounding allows. Networks are the variants (b) and (c),
+and units cells of a table: models and data sets.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
 from position_bias.structural.checks import PRINTED
-from position_bias.verdicts.verdict import Prediction, exact_row, row, table
+from position_bias.verdicts.judge import Estimate, Statistic, judge
+from position_bias.verdicts.predictions import Predicted
+from position_bias.verdicts.verdict import Prediction, table
 
 LARGER = ("mpt-30b", "bloom-176b")  # the larger models that Appendix C.3 names
-MORE, CLOSER = Prediction(">", 0), Prediction("<", 0, PRINTED)
-READING = "Appendix C.3, against the printed tables as we read them"
 
 
-def checks(printed: pd.DataFrame, scale: str) -> pd.DataFrame:
+def checks(printed: pd.DataFrame, predictions: Mapping[str, list[Predicted]], scale: str) -> pd.DataFrame:
     """Verdicts in the schema of `verdict.COLUMNS`; `printed` has the columns table, dataset, model, variant, value."""
-    short, long = (_cells(printed[printed["table"] == name]) for name in ("table3", "table4"))
-    return table("structural", scale, [*_content(short), *_size(short), *_longer(long)])
+    return table("structural", scale, judge(statistics(printed), predictions))
 
 
-def _cells(printed: pd.DataFrame) -> pd.DataFrame:
-    """Distances of (b) and (c) to measured influence: models and data sets down."""
-    return printed.pivot(index=["model", "dataset"], columns="variant", values="value")[["b", "c"]]
+def statistics(printed: pd.DataFrame) -> Iterator[Statistic]:
+    """Distances as printed, at 256 tokens (Table 3) and at the longer length (Table 4)."""
+    short, long = (
+        printed[printed["table"] == name].pivot(index=["model", "dataset"], columns="variant", values="value")
+        for name in ("table3", "table4")
+    )
+    yield Statistic("printed: closer", short, {"cells": len(short)}, more_often_closer)
+    yield Statistic("printed: closer in larger models", short, estimate=more_often_closer_in_larger)
+    yield Statistic("printed: distance in larger models", short, estimate=distance_in_larger)
+    yield Statistic("printed: closer at the longer length", long, {"cells": len(long)}, more_often_closer)
 
 
-def _share(cells: pd.DataFrame, one: str, other: str) -> float:
-    """The share of cells where `one` is printed closer, less that where `other` is."""
-    return float((cells[one] < cells[other]).mean() - (cells[other] < cells[one]).mean())
+def more_often_closer(cells: pd.Series, prediction: Prediction, level: float) -> Estimate:
+    """The share of cells with a difference of distances below 0, less that above; a count, which has no width."""
+    return _counted(_closer(cells))
 
 
-def _content(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """At 256 tokens content refines the fit, in larger models above all."""
-    claim, item = "structural-printed-content", "Table 3, printed"
-    name = "share of cells where (c) is closer, less that where (b) is"
-    larger = cells.index.get_level_values("model").isin(LARGER)
-    advantage = _share(cells[larger], "c", "b") - _share(cells[~larger], "c", "b")
-    yield exact_row(claim, item, f"{name}; {len(cells)} cells", MORE, _share(cells, "c", "b"), READING)
-    yield exact_row(claim, item, f"{name}; larger models - the others", MORE, advantage, READING)
+def more_often_closer_in_larger(cells: pd.Series, prediction: Prediction, level: float) -> Estimate:
+    """As `more_often_closer`, in larger models less in the others."""
+    larger = _larger(cells)
+    return _counted(_closer(cells[larger]) - _closer(cells[~larger]))
 
 
-def _size(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Agreement is particularly pronounced for larger models."""
-    larger = cells.index.get_level_values("model").isin(LARGER)
-    for variant in ("b", "c"):
-        less = float(cells.loc[larger, variant].mean() - cells.loc[~larger, variant].mean())
-        quantity = f"mean printed distance of ({variant}), larger models - the others; interval of rounding"
-        interval = less - 2 * PRINTED, less + 2 * PRINTED
-        claim, item = "structural-printed-size", "Table 3, printed"
-        yield row(claim, item, quantity, CLOSER, less, interval, len(cells), READING)
+def distance_in_larger(cells: pd.Series, prediction: Prediction, level: float) -> Estimate:
+    """The mean over cells of larger models less that over the others; both may be off by their rounding."""
+    larger = _larger(cells)
+    less = float(cells[larger].mean() - cells[~larger].mean())
+    return Estimate(less, less - 2 * PRINTED, less + 2 * PRINTED, len(cells))
 
 
-def _longer(cells: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """At the longer length (b) is the closest on most models and data sets; the column of (a) is lost."""
-    quantity = f"share of cells where (b) is closer, less that where (c) is; {len(cells)} cells"
-    claim, item = "structural-printed-long", "Table 4, printed"
-    yield exact_row(claim, item, quantity, MORE, _share(cells, "b", "c"), READING)
+def _closer(cells: pd.Series) -> float:
+    return float((cells < 0).mean() - (cells > 0).mean())
+
+
+def _larger(cells: pd.Series) -> pd.Series:
+    return pd.Series(cells.index.get_level_values("model").isin(LARGER), cells.index)
+
+
+def _counted(share: float) -> Estimate:
+    return Estimate(share, share, share, 1)

@@ -17,6 +17,7 @@ from position_bias.statistics import mean_and_interval, percentile_interval
 from position_bias.verdicts.predictions import Predicted
 from position_bias.verdicts.verdict import Prediction, row
 
+GIVEN = ("value", "low", "high")  # what stands in place of units where an interval was taken before
 ESTIMATE = -1  # the unit, among replicates, that is no resample: all prompts as they are
 
 
@@ -61,6 +62,16 @@ def percentiles(n: int) -> Estimator:
     return estimate
 
 
+def given(n: int) -> Estimator:
+    """What was estimated before, over `n` units: the values are those of GIVEN."""
+
+    def estimate(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+        measured, low, high = (float(values.loc[name]) for name in GIVEN)
+        return Estimate(measured, low, high, n)
+
+    return estimate
+
+
 def worst(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """Of numbers that are worked out, one a unit, the one that keeps least to the prediction; it has no width."""
     low, high = float(values.min()), float(values.max())
@@ -73,7 +84,8 @@ def worst(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
 class Statistic:
     """A quantity of networks: `table` has units down and networks across, NaN where a unit has no value.
 
-    A network that it has no column of gets no row; a column without any value gets one that cannot be tested.
+    A network that it has no column of gets no row; a column without any value gets one that cannot be tested. Where a
+    difference was taken before, its column is named (network, other), with "" for the other of a network alone.
     """
 
     name: str  # as published/predictions.csv calls it
@@ -84,31 +96,39 @@ class Statistic:
     speaks: bool = True  # of the claims of its predictions; not where the setting is none that they are about
     identity: bool = False  # networks of any weights have this value
     testable: bool = True
+    wording: Mapping[str, object] = field(default_factory=dict)  # what the words fill in besides the setting; no key
     seen: Mapping[str, pd.Series] = field(default_factory=dict)  # network -> which of its units were seen before
 
 
 def judge(
-    statistics: Iterable[Statistic], predictions: Mapping[str, list[Predicted]], level: float
+    statistics: Iterable[Statistic], predictions: Mapping[str, list[Predicted]], level: float = np.nan
 ) -> Iterator[dict[str, object]]:
     """The row of each prediction of each statistic, in the schema of `verdict.COLUMNS`.
 
-    Raises InputError where nothing is predicted of a statistic.
+    Without `level` no estimator may need one. Raises InputError where nothing is predicted of a statistic.
     """
     for statistic in statistics:
         if statistic.name not in predictions:
             raise InputError(f"published/predictions.csv predicts nothing of the statistic {statistic.name!r}")
         for predicted in predictions[statistic.name]:
-            if {predicted.network, predicted.other} - {""} <= set(statistic.table):
-                yield _row(statistic, predicted, level)
+            values = _values(statistic.table, predicted.network, predicted.other)
+            if values is not None:
+                yield _row(statistic, predicted, values, level)
 
 
-def _row(statistic: Statistic, predicted: Predicted, level: float) -> dict[str, object]:
+def _values(table: pd.DataFrame, network: str, other: str) -> pd.Series | None:
+    """A network less the other one, unit by unit; None where the table has no column of one of them."""
+    if (network, other) in table:
+        return table[network, other]
+    if not {network, other} - {""} <= set(table):
+        return None
+    return table[network] - table[other] if other else table[network]
+
+
+def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: float) -> dict[str, object]:
     network, other = predicted.network, predicted.other
-    values = statistic.table[network]
-    if other:
-        values = values - statistic.table[other]
     found = statistic.estimate(values, predicted.prediction, level)
-    words = predicted.words.format(network=network, other=other, **statistic.setting)
+    words = predicted.words.format(network=network, other=other, **statistic.setting, **statistic.wording)
     judged = row(
         predicted.claim if statistic.speaks else "",
         statistic.item or predicted.item,

@@ -20,7 +20,7 @@ from position_bias.rollout.last_row import dense_last_row, rollout_matrix, trans
 from position_bias.running import manifest
 from position_bias.verdicts import scorecard
 from position_bias.verdicts.claim import papers, registry, tables
-from position_bias.verdicts.verdict import COLUMNS
+from position_bias.verdicts.verdict import COLUMNS, KEYS
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = registry(ROOT / "published/claims.csv")
@@ -180,7 +180,7 @@ def test_table1_counts_parameters_as_the_library_does(built):
 
 def test_verdicts_are_in_the_common_schema_and_follow_from_their_intervals(built):
     checks = pd.read_csv(built.root / "results/tables/structural/checks.csv")
-    assert list(checks.columns) == list(COLUMNS)
+    assert list(checks.columns) == [*COLUMNS, *KEYS]
     assert set(checks["scale"]) == {"test", "longer"}  # the latter of evidence/
     checks = checks[checks["scale"] == "test"]
     assert set(checks.loc[checks["verdict"] == "not testable here", "item"]) == {"Table 5"}  # with so few prompts

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,8 +10,10 @@ from position_bias.rollout.comparison import Measured, compare, profiles, summar
 from position_bias.rollout.last_row import dense_last_row, rollout_matrix, transition
 from position_bias.structural import checks
 from position_bias.structural.tables import distances, readable
-from position_bias.verdicts.verdict import COLUMNS
+from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.verdict import COLUMNS, KEYS
 
+PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "structural")
 N, LAYERS, HEADS, PROMPTS = 9, 3, 2, 6
 LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": PROMPTS}
 
@@ -126,9 +130,9 @@ def test_the_bootstrap_follows_its_seed(measured, compared):
 
 def test_every_claim_is_checked_with_its_contrast_taken_replicate_by_replicate(compared):
     values = compared[1].assign(**LABELS)
-    table = checks.checks(values, "test", 0.9)
-    assert list(table.columns) == list(COLUMNS)
-    assert len(table) == 2 * len(checks.CHECKS) - 3  # three of them do not involve lambda
+    table = checks.checks(values, PREDICTIONS, "test", 0.9)
+    assert list(table.columns) == [*COLUMNS, *KEYS]
+    assert len(table) == 2 * len(checks.KEPT) - 3  # three of them do not involve lambda
     row = table[table["quantity"].str.startswith("wasserstein of (a), less that of (b)")].iloc[0]
     a, b = (
         np.array([value(values, "wasserstein", variant, estimator, r) for r in range(-1, 40)])
@@ -141,7 +145,7 @@ def test_every_claim_is_checked_with_its_contrast_taken_replicate_by_replicate(c
 
 def test_two_models_are_judged_apart(compared):
     two = pd.concat([compared[1].assign(**LABELS), compared[1].assign(**LABELS | {"model": "mpt"})])
-    table = checks.checks(two, "test", 0.9)
+    table = checks.checks(two, PREDICTIONS, "test", 0.9)
     assert (table["quantity"].str.contains("; mpt seed0")).sum() == len(table) / 2
 
 

@@ -1,16 +1,21 @@
 """The checks of structural on worlds made by hand: one behaves as the paper says, the others contradict it."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from position_bias.rollout.comparison import DISTANCE, SAME_FOR_EVERY_ESTIMATOR, SHAPE
 from position_bias.structural import checks, checks_long_training
+from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.verdict import KEYS
 
+PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "structural")
 N, REPLICATES, LEVEL = 64, 60, 0.95
 LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": 40}
 ESTIMATORS = ("frobenius", "token")
-OF_LAMBDA = ("b", "c", "measured")  # variants that depend on the estimator
+OF_LAMBDA = ("b", "c", "measured", "lambda")  # variants that depend on the estimator
 POSITION = np.linspace(0, 1, N)
 
 
@@ -72,103 +77,86 @@ def swapped(one, other):
 
 def replicates(world, trend=-1.0):
     """The tidy table of statistics that `comparison.compare` would make of these profiles."""
-    rows = []
-
-    def add(variant, statistic, values):
-        for estimator in ESTIMATORS if variant in (*OF_LAMBDA, "lambda") else (SAME_FOR_EVERY_ESTIMATOR,):
-            label = {"estimator": estimator, "variant": variant, "statistic": statistic}
-            values = np.broadcast_to(values, 1 + REPLICATES)
-            rows.append(pd.DataFrame({**label, "replicate": np.arange(-1, REPLICATES), "value": values}))
-
-    for variant, profile in world.items():
-        for name, of in SHAPE.items():
-            add(variant, name, of(profile))
-        for name, between in DISTANCE.items() if variant != "d" else ():
-            add(variant, name, between(profile, world["d"]))
-    add("lambda", "spearman with depth", np.asarray(trend))
-    return pd.concat(rows, ignore_index=True).assign(**LABELS)
+    values = {(variant, name): shape(world[variant]) for variant in world for name, shape in SHAPE.items()}
+    others = [variant for variant in world if variant != "d"]
+    values |= {(v, name): distance(world[v], world["d"]) for v in others for name, distance in DISTANCE.items()}
+    values["lambda", "spearman with depth"] = np.asarray(trend)
+    columns = {
+        (estimator, variant, name): np.broadcast_to(value, 1 + REPLICATES)
+        for (variant, name), value in values.items()
+        for estimator in (ESTIMATORS if variant in OF_LAMBDA else (SAME_FOR_EVERY_ESTIMATOR,))
+    }
+    wide = pd.DataFrame(columns, index=pd.RangeIndex(-1, REPLICATES))
+    tidy = wide.rename_axis("replicate").rename_axis(["estimator", "variant", "statistic"], axis=1).unstack()
+    return tidy.rename("value").reset_index().assign(**LABELS)
 
 
-def judged(values):
-    """Verdicts by quantity, the same under every estimator of lambda."""
-    table = checks.checks(values, "test", LEVEL)
-    verdicts = table["verdict"].groupby(table["quantity"].str.split(";").str[0]).unique()
-    assert verdicts.map(len).max() == 1
-    assert set(verdicts.index) == {check.quantity for check in checks.CHECKS}
-    return verdicts.str[0]
+def judged(values, occasion=checks.STANDARD):
+    return checks.checks(values, PREDICTIONS, "test", LEVEL, occasion)
 
 
-def test_of_two_estimators_of_lambda_the_papers_speaks_of_claims():
-    found = checks.checks(replicates(papers_world()), "test", LEVEL)
-    by_token = found["quantity"].str.endswith("lambda by token")
-    assert by_token.any()
-    assert set(found.loc[by_token, "claim"]) == {""}
-    spoken_of = {check.quantity: check.claim for check in checks.CHECKS}
-    rest = found[~by_token]
-    assert rest["claim"].tolist() == rest["quantity"].str.split(";").str[0].map(spoken_of).tolist()
+def verdicts(values, occasion=checks.STANDARD):
+    """The verdict on each contrast, the same under every estimator of lambda: index (statistic, network, other)."""
+    found = judged(values, occasion)
+    statistic = found["statistic"].str.removeprefix(f"{occasion}: ")
+    by_contrast = found["verdict"].groupby([statistic, found["network"], found["other"]])
+    assert (by_contrast.nunique() == 1).all()
+    return by_contrast.first()
 
 
-def test_what_is_seen_during_training_speaks_of_no_claim():
-    found = checks.checks(replicates(papers_world()), "test", LEVEL, checks.DURING_TRAINING)
-    assert len(found) == 3  # (b) under two estimators, and (d)
-    assert set(found["claim"]) == {""}
+def just(one, other):
+    return lambda contrast: set(contrast[1:]) == {one, other}
 
 
-def kept_steps(worlds):
-    """What evidence/ keeps of one model that lives in these worlds, by step."""
-    tables = [
-        checks.compared(replicates(world).assign(checkpoint=f"seed0/step{step}"), LEVEL)
-        for step, world in worlds.items()
+# Measuring
+
+
+def few_replicates():
+    """(a) does not depend on lambda; (b) does: all prompts, then three replicates, in any order."""
+    values = {("none", "a"): (9, 8, 9, 13), ("frobenius", "b"): (4, 1, 4, 6), ("token", "b"): (1, 0, 0, 0)}
+    rows = [(*names, "s", at, value) for names, of_names in values.items() for at, value in enumerate(of_names, -1)]
+    table = pd.DataFrame(rows, columns=["estimator", "variant", "statistic", "replicate", "value"])
+    return table.assign(**LABELS).sample(frac=1, random_state=0)
+
+
+def test_a_difference_is_taken_replicate_by_replicate_under_each_estimator():
+    """The middle half of three values ends half way between the outer ones and the one between them."""
+    found = checks.compared(few_replicates(), 0.5, [("s", "b", "a"), ("s", "a", "none")])
+    assert list(found) == checks.COMPARED
+    assert (found[[*LABELS]] == pd.Series(LABELS)).all(axis=None)
+    measured = found[["variant", "minus", "estimator", "value", "low", "high"]]
+    assert list(measured.itertuples(index=False, name=None)) == [
+        ("b", "a", "frobenius", -5, -7, -6),  # of -7, -5, -7
+        ("b", "a", "token", -8, -11, -8.5),  # of -8, -9, -13
+        ("a", "none", "none", 9, 8.5, 11),
     ]
-    return pd.concat(tables).assign(scale="longer")
+    frobenius, token, none = made = list(checks.statistics(found, "asked"))
+    assert [(statistic.name, statistic.speaks) for statistic in made] == [
+        ("asked: s", True),
+        ("asked: s", False),
+        ("asked: s", True),
+    ]
+    assert {**token.setting, "prompts": 40} == LABELS | {"estimator": "token"}
+    assert frobenius.table["b", "a"].to_dict() == {"value": -5, "low": -7, "high": -6}
+    assert token.table["b", "a"].to_dict() == {"value": -8, "low": -11, "high": -8.5}
+    assert none.table["a", ""].to_dict() == {"value": 9, "low": 8.5, "high": 11}
 
 
-@pytest.mark.parametrize(("last", "verdict"), [(papers_world(), "holds"), (opposite_world(), "fails")])
-def test_the_last_step_of_a_long_training_speaks_of_claims_and_earlier_ones_of_none(last, verdict):
-    """Before, the model lived in the other world."""
-    first = opposite_world() if verdict == "holds" else papers_world()
-    evidence = kept_steps({0: first, 90: first, 1000: last})
-    found = pd.concat(checks_long_training.checks([evidence]))
-    assert set(found["scale"]) == {"longer"}
-    ended = found["quantity"].str.contains("step1000")
-    spoken_of = found[ended & ~found["quantity"].str.endswith("lambda by token")]
-    of_lambda = spoken_of["item"] == "Figure 4"  # whose trend no world changes
-    assert set(spoken_of.loc[~of_lambda, "verdict"]) == {verdict}
-    assert set(spoken_of["claim"]) == {check.claim for check in checks.CHECKS}
-    alone, twice = 2, 4  # rows at each of two steps: of (d) by itself, and of what has two estimators of lambda
-    assert len(found[~ended]) == 2 * (alone + 2 * twice)
-    assert set(found.loc[~ended, "claim"]) == {""}
-    assert verdict not in set(found.loc[~ended, "verdict"])
+def test_evidence_keeps_what_is_asked_at_the_standard_length():
+    assert sorted(checks.KEPT) == sorted(checks.contrasts(PREDICTIONS, checks.STANDARD))
 
 
-def test_without_a_long_training_there_are_no_rows_of_one():
-    assert list(checks_long_training.checks([])) == []
-
-
-def test_a_claim_is_named_once_and_by_statistics_that_exist():
-    quantities = [check.quantity for check in checks.CHECKS]
-    assert len(quantities) == len(set(quantities))
-    known = {*SHAPE, *DISTANCE, "spearman with depth"}
-    elsewhere = (*checks.ON_EVERY_DATASET, *checks.AT_LONG, *checks.AT_EVERY_LENGTH)
-    assert {check.statistic for check in (*checks.CHECKS, *elsewhere)} <= known
-
-
-ELSEWHERE = (checks.ON_EVERY_DATASET, checks.AT_LONG, checks.AT_EVERY_LENGTH)
-
-
-@pytest.mark.parametrize("of", ELSEWHERE)
-def test_what_is_claimed_of_every_data_set_and_length_holds_in_the_papers_world_and_fails_in_another(of):
-    falling = papers_world() | {"d": jittered(1.2 - POSITION, seed=9), "b": hump(0.97, 0.02, seed=5)}
-    rising = papers_world() | {"d": jittered(0.2 + POSITION, seed=9), "c": np.eye(N)[:1] + 0 * POSITION}
-    worlds = {name: checks.checks(replicates(world), "test", LEVEL, of) for name, world in
-              {"paper": papers_world(), "falling": falling, "rising": rising}.items()}  # fmt: skip
-    assert set(worlds["paper"]["verdict"]) == {"holds"}
-    failed = {name: set(found.loc[found["verdict"] == "fails", "claim"]) - {""} for name, found in worlds.items()}
-    assert failed["falling"] | failed["rising"] == {check.claim for check in of}
-
-
-def at(dataset, world):
-    return replicates(world).assign(dataset=dataset)
+def test_only_rows_of_the_papers_estimator_speak_of_claims_and_models_are_judged_apart():
+    found = judged(pd.concat([replicates(papers_world()), replicates(papers_world()).assign(model="mpt")]))
+    assert found["quantity"].str.contains("; mpt seed0/step9, text, 64 tokens").sum() == len(found) / 2
+    assert set(found["n"]) == {LABELS["prompts"]}
+    assert not found.duplicated(["setting", "statistic", "network", "other"]).any()
+    estimator = found["setting"].str.rpartition(" = ")[2]
+    of_influence = (found["network"] == "d") | (found["other"] == "d")
+    assert set(estimator[of_influence]) == {"none"}
+    assert set(estimator[~of_influence]) == set(ESTIMATORS)
+    assert set(found.loc[estimator == "token", "claim"]) == {""}
+    assert (found.loc[estimator == "frobenius", "claim"] != "").sum() == 2 * 15  # all but that on a uniform profile
 
 
 def test_b_is_closest_on_most_where_it_is_on_more_than_not():
@@ -178,100 +166,93 @@ def test_b_is_closest_on_most_where_it_is_on_more_than_not():
         ((closer, closer, farther), 1 / 3, "holds"),
         ((closer, farther, farther), -1 / 3, "fails"),
         ((closer, farther), 0, "not separable"),
-        ((alike, alike), 0, "not separable"),
         ((closer, alike), 1 / 2, "holds"),
     ):
-        values = pd.concat(at(f"text {index}", world) for index, world in enumerate(worlds))
-        (found,) = checks.closest(values, "test", LEVEL).to_dict("records")
+        values = pd.concat(replicates(world).assign(dataset=f"text {index}") for index, world in enumerate(worlds))
+        (found,) = checks.closest(values, PREDICTIONS, "test", LEVEL).to_dict("records")
         assert (found["claim"], found["n"], found["verdict"]) == ("structural-table-4", len(worlds), verdict)
         assert found["measured"] == pytest.approx(measured)
 
 
-def test_every_claim_holds_in_a_world_that_behaves_as_the_paper_says():
-    table = checks.checks(replicates(papers_world()), "test", LEVEL)
-    assert len(table) >= len(checks.CHECKS)
-    assert table.loc[table["verdict"] != "holds", "quantity"].to_list() == []
+# Worlds
 
 
-def test_every_claim_fails_in_a_world_that_is_the_opposite():
-    verdicts = judged(replicates(opposite_world(), trend=1.0))
-    assert verdicts[verdicts != "fails"].to_dict() == {}
+def test_every_prediction_holds_in_a_world_that_behaves_as_the_paper_says_and_fails_in_the_opposite():
+    holding, failing = verdicts(replicates(papers_world())), verdicts(replicates(opposite_world(), trend=1.0))
+    assert holding[holding != "holds"].to_dict() == {}
+    assert failing[failing != "fails"].to_dict() == {}
 
 
-def concerning(**fields):
-    """Quantities of the checks with these fields."""
-    return {
-        check.quantity
-        for check in checks.CHECKS
-        if all(getattr(check, name) == value for name, value in fields.items())
-    }
-
-
-def failing(world, trend=-1.0):
-    verdicts = judged(replicates(world, trend))
-    return set(verdicts[verdicts == "fails"].index)
-
-
-def contrasts(one, other):
-    return concerning(variant=one, minus=other) | concerning(variant=other, minus=one)
-
-
-@pytest.mark.parametrize(("one", "other"), [("b", "c"), ("half", "b")])
-def test_two_neighbours_that_swap_their_roles_fail_just_where_they_are_contrasted(one, other):
-    """(b) and (c), or (b) and the null, are alike in shape, so nothing but their contrast may change."""
-    expected = contrasts(one, other)
-    assert expected
-    assert failing(swapped(one, other)) == expected
-
-
-def test_attention_only_as_the_best_prediction_fails_wherever_another_was_to_be_closer():
-    """A rollout without residual connections closer than all others contradicts what is said of (a), and no more."""
-    world = papers_world()
-    world |= {"a": first_raised(jittered(world["d"][0], seed=8), 0.005)}
-    assert failing(world) == concerning(statistic="wasserstein", variant="a")
+@pytest.mark.parametrize(
+    ("world", "trend", "concerns"),
+    [
+        (swapped("b", "c"), -1.0, just("b", "c")),  # alike in shape, so nothing but their contrast may change
+        (swapped("half", "b"), -1.0, just("half", "b")),
+        # The rollout without residual connections closer than all others
+        (
+            papers_world() | {"a": first_raised(jittered(papers_world()["d"][0], seed=8), 0.005)},
+            -1.0,
+            lambda contrast: contrast[:2] == ("wasserstein", "a"),
+        ),
+        (papers_world() | {"a": papers_world()["a"][:, ::-1]}, -1.0, just("a", "d")),  # collapses to the last token
+        (papers_world() | {"d": papers_world()["d"][:, ::-1]}, -1.0, lambda contrast: False),  # still a U
+        (papers_world(), 1.0, just("lambda", "")),
+    ],
+)
+def test_what_differs_from_the_papers_world_fails_just_where_it_is_contrasted(world, trend, concerns):
+    found = verdicts(replicates(world, trend))
+    assert set(found[found == "fails"].index) == set(filter(concerns, found.index))
 
 
 def test_influence_without_its_end_fails_in_its_last_token_only():
-    world = papers_world()
-    falling = normalised(world["d"] * (1 - 0.9 * (POSITION > 0.95)))
-    assert concerning(statistic="last / middle", variant="d") <= failing(world | {"d": falling})
-    assert not concerning(statistic="first / middle", variant="d") & failing(world | {"d": falling})
-
-
-def test_mixing_that_rises_with_depth_fails_and_leaves_the_rest():
-    assert failing(papers_world(), trend=1.0) == concerning(variant="lambda")
-
-
-def test_mirrored_influence_is_still_a_u_with_its_minimum_where_predicted():
-    world = papers_world()
-    verdicts = judged(replicates(world | {"d": world["d"][:, ::-1]}))
-    assert set(verdicts) == {"holds"}
-
-
-def test_attention_that_collapses_to_the_last_token_fails_in_what_it_has_on_the_first():
-    world = papers_world()
-    assert failing(world | {"a": world["a"][:, ::-1]}) == contrasts("a", "d")
-
-
-def test_what_is_equal_separates_nothing_but_a_negligible_difference():
-    world = papers_world()
-    verdicts = judged(replicates(world | {"c": world["b"]}))
-    assert set(verdicts[sorted(contrasts("b", "c"))]) == {"not separable"}
+    falling = normalised(papers_world()["d"] * (1 - 0.9 * (POSITION > 0.95)))
+    found = verdicts(replicates(papers_world() | {"d": falling}))
+    assert (found["last / middle", "d", ""], found["first / middle", "d", ""]) == ("fails", "holds")
 
 
 @pytest.mark.parametrize("variant", ["b", "d", "lambda"])
-def test_where_a_statistic_is_undefined_its_claims_are_not_testable_and_the_others_are(variant):
+def test_where_a_replicate_has_no_value_its_contrasts_cannot_be_tested_and_the_others_can(variant):
     values = replicates(papers_world())
-    values.loc[values["variant"] == variant, "value"] = np.nan
-    concerned = concerning(variant=variant) | concerning(minus=variant)
-    assert concerned
-    verdicts = judged(values)
-    assert set(verdicts[sorted(concerned)]) == {"not testable here"}
-    assert set(verdicts.drop(sorted(concerned))) == {"holds"}
+    values.loc[(values["variant"] == variant) & (values["replicate"] == 3), "value"] = np.nan
+    found = verdicts(values)
+    concerned = np.array([variant in contrast[1:] for contrast in found.index])
+    assert set(found[concerned]) == {"not testable here"}
+    assert set(found[~concerned]) == {"holds"}
 
 
-def test_one_replicate_without_a_value_leaves_no_interval():
-    values = replicates(papers_world())
-    values.loc[(values["variant"] == "b") & (values["replicate"] == 3), "value"] = np.nan
-    verdicts = judged(values)
-    assert set(verdicts[sorted(concerning(variant="b") | concerning(minus="b"))]) == {"not testable here"}
+@pytest.mark.parametrize(
+    ("occasion", "rows"),
+    [(checks.EVERY_DATASET, 4), (checks.LONG, 2), (checks.EVERY_LENGTH, 2), (checks.DURING_TRAINING, 3)],
+)
+def test_what_is_asked_on_other_occasions_holds_in_the_papers_world_and_fails_in_another(occasion, rows):
+    falling = papers_world() | {"d": jittered(1.2 - POSITION, seed=9), "b": hump(0.97, 0.02, seed=5)}
+    rising = papers_world() | {"d": jittered(0.2 + POSITION, seed=9), "c": np.eye(N)[:1] + 0 * POSITION}
+    found = judged(replicates(papers_world()), occasion)
+    assert found["verdict"].to_list() == ["holds"] * rows  # of what has two estimators of lambda, twice
+    assert (set(found["claim"]) == {""}) == (occasion == checks.DURING_TRAINING)
+    others = pd.DataFrame([verdicts(replicates(world), occasion) for world in (falling, rising)])
+    assert (others == "fails").any().all()
+
+
+# Long trainings
+
+
+@pytest.mark.parametrize(("last", "verdict"), [(papers_world(), "holds"), (opposite_world(), "fails")])
+def test_of_a_long_training_the_last_step_is_judged_as_replicates_are_and_others_speak_of_no_claim(last, verdict):
+    """Before, the model lived in the other world."""
+    first = opposite_world() if verdict == "holds" else papers_world()
+    steps = {step: replicates(first).assign(checkpoint=f"seed0/step{step}") for step in (0, 90)}
+    steps[1000] = replicates(last).assign(checkpoint="seed0/step1000")
+    evidence = pd.concat(checks.compared(of_step, LEVEL) for of_step in steps.values()).assign(scale="longer")
+    found = pd.concat(checks_long_training.checks([evidence], PREDICTIONS))
+    ended = found["setting"].str.contains("step1000")
+    as_fresh = judged(steps[1000]).assign(scale="longer").sort_values([*KEYS], ignore_index=True)
+    pd.testing.assert_frame_equal(found[ended].sort_values([*KEYS], ignore_index=True), as_fresh)
+    alone, twice = 2, 4  # rows at each of two steps: of (d) by itself, and of what has two estimators of lambda
+    assert len(found[~ended]) == 2 * (alone + 2 * twice)
+    assert set(found.loc[~ended, "claim"]) == {""}
+    assert verdict not in set(found.loc[~ended, "verdict"])
+
+
+def test_without_a_long_training_there_are_no_rows_of_one():
+    assert list(checks_long_training.checks([], PREDICTIONS)) == []

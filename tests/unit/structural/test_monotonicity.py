@@ -1,5 +1,6 @@
 import math
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,11 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from position_bias.attention import causal_mask, content_free_attention
-from position_bias.structural import checks_content as claims
-from position_bias.structural import content
+from position_bias.structural import checks_content, content
 from position_bias.structural.monotonicity import TOLERANCE, Monotonicity, monotonicity, pooled, released_kernel
+from position_bias.verdicts.predictions import predictions
 
+PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "structural")
 NO_SHIFTS = pd.DataFrame()
+NO_ROWS = pd.DataFrame(columns=content.LABELS)
 LABELS = {"model": "m", "checkpoint": "seed0/step9", "dataset": "d", "n": 12, "prompts": 64}
 SLOPES = [0.5, 0.125]
 
@@ -156,12 +159,15 @@ def test_the_readable_table_shows_the_range_over_layers(table):
     assert measured["violations"] == f"{rate / 2:.2%} (0.00% to {rate:.2%})"
 
 
-def test_verdicts_ask_every_layer(table):
-    contents = content.similarity([(LABELS, np.zeros((1, 1, 4, 4)))])
-    rows = claims.checks(contents, table, NO_SHIFTS, "test").query("item == 'Assumption 4.1'")
-    measured = rows[rows["quantity"].str.contains("kernel measured")]
-    assert list(measured["verdict"]) == ["not separable"] * 2  # one layer is monotone, the other is not
-    assert (measured["n"] == 2).all()
+def test_verdicts_ask_every_layer_and_speak_of_the_claim_by_measured_attention(table):
     alone = content.kernels([(LABELS, random_kernel(12)[None], SLOPES)])
-    rows = claims.checks(contents, alone, NO_SHIFTS, "test").query("item == 'Assumption 4.1'")
-    assert rows["verdict"].tolist()[:2] == ["fails"] * 2
+    one_of_two, every = (checks_content.checks(NO_ROWS, of, NO_SHIFTS, PREDICTIONS, "test") for of in (table, alone))
+    measured, released = (one_of_two[one_of_two["network"] == kernel] for kernel in ("measured", "released"))
+    assert measured["verdict"].to_list() == ["not separable"] * 2  # one layer is monotone, the other is not
+    assert measured["low"].to_list() == [0, 0]
+    kernel = monotonicity(random_kernel(12))
+    assert measured["measured"].to_list() == pytest.approx([kernel.rate / 2, kernel.shortfall / 2])
+    assert measured["high"].to_list() == pytest.approx([kernel.rate, kernel.shortfall])
+    assert (set(measured["claim"]), set(released["claim"])) == ({"structural-assumption-4-1"}, {""})
+    assert set(one_of_two["n"]) == {2}
+    assert every.loc[every["network"] == "measured", "verdict"].to_list() == ["fails"] * 2

@@ -12,9 +12,11 @@ from position_bias.language_models.measured import Measured
 from position_bias.rollout.kernels import kernel_attention, kernel_last_rows
 from position_bias.statistics import wasserstein
 from position_bias.structural import checks_rotary, rotary
+from position_bias.verdicts.predictions import predictions
 
 N, LAYERS, HEADS = 12, 3, 2
 ROOT = Path(__file__).parents[3]
+PREDICTIONS = predictions(ROOT / "published/predictions.csv", "structural")
 
 
 def measurement(predicted=1.0, mixing=0.3, influence=None, windows=(None, 5, None)):
@@ -107,8 +109,30 @@ def evidence(seeds=3, step=1000, **changed):
 
 
 def verdicts(tables):
-    found = checks_rotary.checks(tables, 0.95)
+    found = checks_rotary.checks(tables, PREDICTIONS, 0.95)
     return found.groupby("claim")["verdict"].agg(lambda of_claim: set(of_claim)).to_dict()
+
+
+def test_statistics_are_means_over_layers_by_seed():
+    rows = [
+        *((seed, rotary.R_SQUARED, "rotary", "none", layer, value) for seed, layer, value in (
+            (0, 1, 0.2), (0, 2, 0.6), (1, 1, 1.0), (1, 2, np.nan), (2, 1, np.nan)
+        )),
+        *((0, rotary.ROWS, kernel, "none", layer, value) for kernel, layer, value in (
+            ("content-free", 1, 5), ("content-free", 2, 7), ("rotary", 1, 3), ("toeplitz", 1, 9)
+        )),
+        *((seed, rotary.DISTANCE, kernel, mixing, 0, value) for seed, kernel, mixing, value in (
+            (0, "rotary", "frobenius", 1), (0, "rotary", "half", 4), (0, "rotary", "backward", 9),
+            (0, "content-free", "frobenius", 2), (0, "measured", "frobenius", 3), (1, "measured", "frobenius", 8),
+        )),
+    ]  # fmt: skip
+    described = pd.DataFrame(rows, columns=["seed", "quantity", "kernel", "mixing", "layer", "value"])
+    agreement, apart, distance, by_lambda = checks_rotary.statistics(described, {"model": "llama"}, "llama", True)
+    assert agreement.table["rotary"].to_list() == pytest.approx([0.4, 1.0, np.nan], nan_ok=True)
+    assert apart.table.loc[0].to_dict() == {"content-free": 6, "rotary": 3}
+    assert distance.table.loc[0].to_dict() == {"content-free": 2, "rotary": 1, "measured": 3}
+    assert distance.table.loc[1].dropna().to_dict() == {"measured": 8}
+    assert by_lambda.table.loc[0].to_dict() == {"frobenius": 1, "half": 4}
 
 
 def test_claims_hold_for_decoders_that_are_nearly_their_kernel():
@@ -132,13 +156,21 @@ def test_influence_through_half_the_stream_is_farther_with_a_smaller_lambda():
 
 
 def test_earlier_steps_speak_of_no_claim():
-    found = checks_rotary.checks([pd.concat([evidence(step=300), evidence()])], 0.95)
-    assert set(found["claim"] != "") == {True, False}
-    assert (found["claim"] != "").groupby(found["quantity"].str.contains("1000 steps")).nunique().eq(1).all()
+    found = checks_rotary.checks([pd.concat([evidence(step=300), evidence()])], PREDICTIONS, 0.95)
+    assert set(found["setting"]) == {"model = llama; step = 300", "model = llama; step = 1000"}
+    assert ((found["claim"] != "") == found["quantity"].str.endswith("; llama after 1000 steps")).all()
     assert set(found["scale"]) == {"longer"}
 
 
+def test_a_seed_that_diverged_is_left_out():
+    tables = evidence()
+    tables.loc[tables["seed"] == 1, "value"] = np.nan
+    found = checks_rotary.checks([tables], PREDICTIONS, 0.95)
+    assert set(zip(found["n"], found["left_out"], strict=True)) == {(2, 1)}
+
+
 def test_without_evidence_no_claim_can_be_tested():
-    found = checks_rotary.checks([], 0.95)
+    found = checks_rotary.checks([], PREDICTIONS, 0.95)
     assert set(found["verdict"]) == {"not testable here"}
     assert set(found["claim"]) == set(verdicts([evidence()]))
+    assert found["quantity"].str.endswith("; no rotary decoder was trained").all()

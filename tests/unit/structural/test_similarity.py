@@ -1,4 +1,5 @@
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.spatial.distance import jensenshannon
 
-from position_bias.structural import checks_content as claims
-from position_bias.structural import content
+from position_bias.structural import checks_content, content
 from position_bias.structural.similarity import (
     BINS,
     WAYS,
@@ -20,10 +20,12 @@ from position_bias.structural.similarity import (
     jensen_shannon,
     similarities,
 )
-from position_bias.verdicts.verdict import COLUMNS
+from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.verdict import COLUMNS, KEYS
 
+PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "structural")
 NO_SHIFTS = pd.DataFrame()
-NO_ROWS = pd.DataFrame(columns=[*content.LABELS, "way", "kernel"])
+NO_ROWS = pd.DataFrame(columns=content.LABELS)
 LABELS = {"model": "m", "checkpoint": "seed0/step9", "dataset": "d", "n": 24, "prompts": 1000}
 
 
@@ -234,26 +236,31 @@ def test_the_readable_table_has_a_row_a_way(table):
     assert shown.iloc[2]["1 - JS"].startswith("0.00")
 
 
-def verdicts(table):
-    return claims.checks(table, content.kernels([(LABELS, np.eye(4)[None], [1.0])]), NO_SHIFTS, "test").query(
-        "item=='Table 5'"
-    )
+def judged(table):
+    return checks_content.checks(table, NO_ROWS, NO_SHIFTS, PREDICTIONS, "test")
 
 
-def test_verdicts_ask_every_layer(table):
-    rows = verdicts(table)
-    assert tuple(rows) == COLUMNS
-    ours = rows[rows["quantity"].str.contains("causal")]
+def test_verdicts_ask_every_layer_and_speak_of_the_claim_the_papers_way(table):
+    rows = judged(table)
+    assert tuple(rows) == (*COLUMNS, *KEYS)
+    ours = rows[rows["network"] == "causal"]
     assert list(ours["verdict"]) == ["fails", "fails", "holds", "holds"]
     assert (ours["n"] == 2).all()
     assert "m seed0/step9, d, 24 tokens, 1000 prompts, way causal" in ours.iloc[0]["quantity"]
+    assert (rows["claim"] == "structural-table-5").equals(rows["network"] == "causal")
     mixed = np.concatenate([logits(1), 1e-3 * logits(1)])  # one layer spreads, the other does not
-    assert list(verdicts(content.similarity([(LABELS, mixed)]))["verdict"][:2]) == ["not separable"] * 2
+    for row, values in zip(
+        judged(content.similarity([(LABELS, mixed)])).query("network == 'causal'").to_dict("records"),
+        (similarities(mixed).diagonal, similarities(mixed).below),
+        strict=True,
+    ):
+        assert row["verdict"] == "not separable"
+        assert (row["measured"], row["low"], row["high"]) == pytest.approx((values.mean(), *sorted(values.mean(1))))
 
 
 def test_few_prompts_cannot_settle_table_5():
     few = content.similarity([(LABELS | {"prompts": 999}, logits())])
-    assert set(verdicts(few)["verdict"]) == {"not testable here"}
+    assert set(judged(few)["verdict"]) == {"not testable here"}
 
 
 # The shift of the diagonal
@@ -282,5 +289,12 @@ def test_heads_that_share_the_sign_hold_and_heads_of_both_signs_fail():
     one, both = np.ones((2, 8)), np.outer([1, 1], [1, -1, 1, -1, 1, -1, 1, 1])
     for shift, verdict in ((one, "holds"), (-one, "holds"), (both, "fails")):
         table = content.shifts([shifted(shift)], 20, 0.95, 0)
-        rows = claims.checks(NO_ROWS, NO_ROWS, table, "test")
+        rows = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTIONS, "test")
         assert rows[["claim", "verdict", "n"]].to_numpy().tolist() == [["structural-shift", verdict, 40]]
+
+
+def test_a_share_of_heads_is_judged_with_its_interval():
+    table = pd.DataFrame([{**LABELS, "share": 0.5, "low": 0.25, "high": 0.95}])
+    (row,) = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTIONS, "test").to_dict("records")
+    assert (row["measured"], row["low"], row["high"], row["n"]) == (0.5, 0.25, 0.95, 1000)
+    assert row["setting"] == "model = m; checkpoint = seed0/step9; dataset = d; n = 24"

@@ -22,6 +22,7 @@ from position_bias.structural import checks as structural
 from position_bias.structural import checks_content, checks_printed, checks_rotary
 from position_bias.structural import checks_theory as propositions
 from position_bias.verdicts.claim import OURS, registry, tables
+from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.scorecard import scorecard
 
 ROOT = Path(__file__).parents[3]
@@ -109,19 +110,20 @@ def structural_checks(config):
         for labels, kernel, layer in product(everywhere, ("measured", "released"), layers)
     ]
     shifts = pd.DataFrame([{**labels, "share": 0.98, "low": 0.97, "high": 0.99} for labels in everywhere])
-    of_structure = checks_content.checks(pd.DataFrame(alike), pd.DataFrame(monotone), shifts, config["scale"])
-    before = [structural.checks(of, config["scale"], LEVEL, structural.DURING_TRAINING) for of in young]
+    predicted, scale = predictions(ROOT / "published/predictions.csv", "structural"), config["scale"]
+    of_structure = checks_content.checks(pd.DataFrame(alike), pd.DataFrame(monotone), shifts, predicted, scale)
+    before = [structural.checks(of, predicted, scale, LEVEL, structural.DURING_TRAINING) for of in young]
     elsewhere = pd.concat(map(replicates, everywhere))
     long = pd.concat(map(replicates, measurements(config, "long", config["measure"]["datasets"])))
     further = [
-        structural.checks(elsewhere, config["scale"], LEVEL, structural.ON_EVERY_DATASET),
-        structural.checks(long, config["scale"], LEVEL, structural.AT_LONG),
-        structural.closest(long.replace({"variant": {"b": "c", "c": "b"}}), config["scale"], LEVEL),
-        *(structural.checks(of, config["scale"], LEVEL, structural.AT_EVERY_LENGTH) for of in (elsewhere, long)),
-        checks_printed.checks(pd.read_csv(ROOT / "published/structural_distances.csv"), config["scale"]),
-        checks_rotary.checks([pd.read_csv(ROOT / "evidence/structural/rotary/rotary.csv")], LEVEL),
+        structural.checks(elsewhere, predicted, scale, LEVEL, structural.EVERY_DATASET),
+        structural.checks(long, predicted, scale, LEVEL, structural.LONG),
+        structural.closest(long.replace({"variant": {"b": "c", "c": "b"}}), predicted, scale, LEVEL),
+        *(structural.checks(of, predicted, scale, LEVEL, structural.EVERY_LENGTH) for of in (elsewhere, long)),
+        checks_printed.checks(pd.read_csv(ROOT / "published/structural_distances.csv"), predicted, scale),
+        checks_rotary.checks([pd.read_csv(ROOT / "evidence/structural/rotary/rotary.csv")], predicted, LEVEL),
     ]
-    of_figures = structural.checks(pd.concat(values), config["scale"], LEVEL)
+    of_figures = structural.checks(pd.concat(values), predicted, scale, LEVEL)
     return pd.concat([of_figures, *before, of_structure, *further])
 
 
