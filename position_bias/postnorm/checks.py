@@ -175,7 +175,7 @@ def _asymmetry(curves: pd.DataFrame, v: int) -> pd.DataFrame:
 
 def _construction(construction: pd.DataFrame) -> Iterator[Statistic]:
     """How far the worst sequence of the network built by hand is from its prediction: lengths down, schemes across."""
-    above, below = (construction["high"] - construction["predicted"], construction["predicted"] - construction["low"])
+    above, below = construction["high"] - construction["predicted"], construction["predicted"] - construction["low"]
     away = construction.assign(away=np.maximum(above, below))
     for v, of_task in away.groupby("v"):
         by_length = of_task.pivot(index="length", columns="scheme", values="away")
@@ -301,13 +301,12 @@ def _languages(tests: pd.DataFrame) -> Iterator[Statistic]:
         for task in tasks if each else ():
             yield Statistic(name, by_task.loc[task], {"task": task})
         if len(tasks):
-            yield Statistic(name, by_task.reindex(tasks, level="task"), {"task": "all tasks"}, _mean_over_tasks)
+            yield Statistic(name, by_task, {"task": "all tasks"}, _mean_over_tasks)
 
 
 def _mean_over_tasks(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """As `student`, of the mean over tasks of each seed; the units of `values` are task and seed."""
-    by_task = values.unstack("task")[values.index.unique("task")]
-    return student(by_task.mean(axis=1, skipna=False), prediction, level)
+    return student(values.unstack("task").mean(axis=1, skipna=False), prediction, level)
 
 
 def _depth(tests: pd.DataFrame) -> Iterator[Statistic]:

@@ -133,19 +133,18 @@ def swapped(one, other, of):
 
 def inputs(**given):
     """The tables that `checks` takes, empty where none is given; `sets` and `languages` are tests."""
-    empty = {
-        "sets": tables.TESTS,
+    others = {
         "built": tables.CONSTRUCTION,
         "widths": tables.DIMENSION,
         "brackets": tables.DEPTH,
         "averages": tables.AVERAGING,
         "trainings": tables.STABILITY,
     }
-    languages = given.pop("languages", None)
-    found = {name: pd.DataFrame(columns=columns) for name, columns in empty.items()} | given
-    if languages is not None:
-        found["sets"] = pd.concat([given["sets"], languages], ignore_index=True) if "sets" in given else languages
-    return [found[name] for name in empty]
+    tests = [given[name] for name in ("sets", "languages") if name in given] or [pd.DataFrame(columns=tables.TESTS)]
+    return [
+        pd.concat(tests, ignore_index=True),
+        *(given.get(name, pd.DataFrame(columns=columns)) for name, columns in others.items()),
+    ]
 
 
 def judged(**given):
@@ -278,10 +277,8 @@ def test_bias_among_legal_tokens_is_that_beyond_the_trained_length_where_two_are
 def test_vocabularies_come_by_size_with_their_trained_lengths():
     parts = [by_length(f"set-complement-{v}", v // 4, {("pre", 0, "tvd"): np.full(v - 1, 0.1 * v)}) for v in (32, 4)]
     found = [one for one in checks.statistics(*inputs(sets=pd.concat(parts))) if one.name == "tvd at L"]
-    assert [(one.setting, one.table["pre"].tolist()) for one in found] == [
-        ({"v": 4, "L": 1}, [0.4]),
-        ({"v": 32, "L": 8}, [3.2]),
-    ]
+    assert [one.setting for one in found] == [{"v": 4, "L": 1}, {"v": 32, "L": 8}]
+    assert [one.table["pre"].tolist() for one in found] == [[0.4], [3.2]]
 
 
 def test_attention_is_in_units_of_uniform_one_at_the_trained_length_and_has_a_slope_beyond_it():
@@ -309,26 +306,25 @@ def gaps(curves, trained=2):
 
 def test_slopes_are_those_of_plain_regressions_and_a_power_of_a_law_has_its_exponent_against_it():
     powers = {"none": ("C/s", 1), "pre": ("C/2^s", 0.5), "peri": ("C/sqrt(s(v-s))", 3)}
-    curves = {(scheme, 0): 5 * LAWS[law] ** power for scheme, (law, power) in powers.items()}
-    tests = gaps({key: np.where(S > 2, curve, 9) for key, curve in curves.items()})
+    curves = {scheme: 5 * LAWS[law] ** power for scheme, (law, power) in powers.items()}
+    tests = gaps({(scheme, 0): np.where(S > 2, curve, 9) for scheme, curve in curves.items()})
     for law, of_law in LAWS.items():
         [slopes] = measure(f"gap against {law}", sets=tests)
-        assert_columns(
-            slopes,
-            **{
-                scheme: [scipy.stats.linregress(np.log(of_law[2:]), np.log(curve[2:])).slope]
-                for (scheme, _), curve in curves.items()
-            },
-        )
-        for scheme, (own, power) in powers.items():
-            assert own != law or slopes.loc[0, scheme] == pytest.approx(power)
+        regressions = {
+            scheme: [scipy.stats.linregress(np.log(of_law[2:]), np.log(curve[2:])).slope]
+            for scheme, curve in curves.items()
+        }
+        assert_columns(slopes, **regressions)
+    for scheme, (law, power) in powers.items():
+        [slopes] = measure(f"gap against {law}", sets=tests)
+        assert slopes[scheme].tolist() == pytest.approx([power])
 
 
 def test_a_gap_that_is_not_above_0_is_left_out_of_logarithms_and_a_seed_with_too_few_of_the_rest_altogether():
-    follows = {seed: (3 + seed) / S for seed in range(3)}
-    follows[0][6], follows[1][8], follows[2][2:10] = 0, -0.3, -1
+    follows = {seed: (3 + seed) / S for seed in range(4)}
+    follows[0][6], follows[1][8], follows[2][2:10], follows[3][:] = 0, -0.3, -1, -1
     [slopes] = measure("gap against C/s", sets=gaps({("none", seed): curve for seed, curve in follows.items()}))
-    assert_columns(slopes, none=[1, 1, NAN])
+    assert_columns(slopes, none=[1, 1, NAN, NAN])
 
 
 def test_lengths_at_which_a_law_is_the_same_have_no_slope():
@@ -343,7 +339,7 @@ def test_lengths_at_which_a_law_is_the_same_have_no_slope():
 def test_symmetry_compares_s_with_its_mirror_image_beyond_the_trained_length_where_both_have_a_logarithm():
     """Pairs beyond 3: 4 and 8, 5 and 7."""
     curve = np.array([9, 9, 9, 2, 3, 7, 6, 8, 1, 1, 1.0])
-    lacking = {("post", 1): np.where(S == 7, 0, curve), ("post", 2): np.where(S > 6, 0, curve)}
+    lacking = {("post", 1): np.where(S == 7, 0, curve), ("post", 2): np.where(S > 6, -1, curve)}
     [asymmetry] = measure("asymmetry of the gap", sets=gaps({("post", 0): curve, **lacking}, trained=3))
     assert_columns(asymmetry, post=[np.log(4 * 2) / 2, np.log(4), NAN])
     [all_in_the_second_half] = measure("asymmetry of the gap", sets=gaps({("post", 0): curve}, trained=6))
@@ -462,22 +458,27 @@ BY_WEIGHTS = {
 }
 
 
-def assert_by_weights(name, averages, raw, ema, bema):
-    [table] = measure(name, averages=averages)
-    assert_columns(table, raw=raw, ema=ema, bema=bema)
-
-
 def test_averages_stand_beside_the_last_weights_of_the_same_training_at_the_trained_length():
     legal = averages_of("set-complement-8", 2, "legal_tvd", BY_WEIGHTS)
-    assert_by_weights("legal tvd of averages", legal, (0.5, 0.8), (0.4, 0.7), (NAN, NAN))
+    [table] = measure("legal tvd of averages", averages=legal)
+    assert_columns(table, raw=(0.5, 0.8), ema=(0.4, 0.7))
     for rate, whose, raw, ema, bema in (
         ("constant", "the paper's", (0.5, 0.8), (0.4, 0.7), (0.3, 0.2)),
         ("constant", "another", (0.5, 0.8), (0.4, 0.7), (0.1, 0.6)),
         ("decaying", "the paper's", (0.45, 0.75), (0.35, 0.65), (0.25, 0.15)),
         ("decaying", "another", (0.45, 0.75), (0.35, 0.65), (0.05, 0.55)),
     ):
-        assert_by_weights(f"legal tvd at a {rate} rate, {whose} eta", legal, raw, ema, bema)
+        [table] = measure(f"legal tvd at a {rate} rate, {whose} eta", averages=legal)
+        assert_columns(table, raw=raw, ema=ema, bema=bema)
     assert not measure("gain of BEMA, the paper's eta", averages=legal)  # of one vocabulary
+
+
+def test_a_seed_that_diverged_at_a_constant_rate_is_not_started_there():
+    lacking = {key: values if key[0] else values[:1] for key, values in BY_WEIGHTS.items()}
+    found = judged(averages=averages_of("set-complement-8", 2, "legal_tvd", lacking))
+    for rate, n in (("constant", 1), ("decaying", 2)):
+        row = find(found, f"raw - BEMA; eta = 0.2, {rate} rate")
+        assert (row["n"], row["left_out"]) == (n, 0)
 
 
 def test_gains_of_the_largest_and_smallest_vocabulary_are_shares():
@@ -508,35 +509,23 @@ def test_where_one_output_is_legal_averages_are_compared_by_all_of_the_distance(
         assert_columns(at_decaying, raw=(0.45, 0.75), ema=(0.35, 0.65), bema=decaying)
 
 
-def test_a_seed_that_diverged_at_a_constant_rate_is_not_started_there_and_stands_at_the_decaying_one():
-    lacking = {key: values if key[0] else values[:1] for key, values in BY_WEIGHTS.items()}
-    legal = averages_of("set-complement-8", 2, "legal_tvd", lacking)
-    assert_by_weights("legal tvd at a constant rate, the paper's eta", legal, [0.5], [0.4], [0.3])
-    assert_by_weights("legal tvd at a decaying rate, the paper's eta", legal, (0.45, 0.75), (0.35, 0.65), (0.25, 0.15))
-
-
 # Languages
 
-OF_LANGUAGES = {
-    "dyck-2-3": {
-        ("pre", 0, "tvd"): (0.1, 0.3, 0.5, 0.7),
-        ("pre", 1, "tvd"): (0.2, 0.2, 0.4, 0.4),
-        ("pre", 2, "tvd"): (0.2, 0.2, 0.4, 0.4),
-        ("peri", 0, "tvd"): (0.1, 0.1, 0.2, 0.4),
-        ("peri", 1, "tvd"): (0.0, 0.2, 0.1, 0.1),
-        ("peri", 2, "tvd"): (0.2, 0.2, 0.1, 0.3),
-        ("pre", 0, "auc"): (None, 0.9, None, 0.5),
-        ("peri", 0, "auc"): (None, 0.9, 0.7, 0.9),
-    },
-    "maximum-10": {
-        ("pre", 0, "tvd"): (0.3, 0.3, 0.9, 0.9),
-        ("pre", 1, "tvd"): (0.3, 0.3, 0.9, 0.9),
-        ("pre", 2, "tvd"): (0.3, 0.3, 0.9, 0.9),
-        ("peri", 0, "tvd"): (0.2, 0.4, 0.4, 0.6),
-        ("peri", 2, "tvd"): (0.3, 0.3, 0.8, 0.8),
-    },
+DYCK = {
+    ("pre", 0, "tvd"): (0.1, 0.3, 0.5, 0.7),
+    ("pre", 1, "tvd"): (0.2, 0.2, 0.4, 0.4),
+    ("pre", 2, "tvd"): (0.2, 0.2, 0.4, 0.4),
+    ("peri", 0, "tvd"): (0.1, 0.1, 0.2, 0.4),
+    ("peri", 1, "tvd"): (0.0, 0.2, 0.1, 0.1),
+    ("peri", 2, "tvd"): (0.2, 0.2, 0.1, 0.3),
+    ("pre", 0, "auc"): (None, 0.9, None, 0.5),
+    ("peri", 0, "auc"): (None, 0.9, 0.7, 0.9),
 }
-TESTS_OF_LANGUAGES = pd.concat([by_length(task, 2, curves) for task, curves in OF_LANGUAGES.items()])
+MAXIMUM = {("pre", seed, "tvd"): (0.3, 0.3, 0.9, 0.9) for seed in range(3)} | {
+    ("peri", 0, "tvd"): (0.2, 0.4, 0.4, 0.6),
+    ("peri", 2, "tvd"): (0.3, 0.3, 0.8, 0.8),
+}
+TESTS_OF_LANGUAGES = pd.concat([by_length("dyck-2-3", 2, DYCK), by_length("maximum-10", 2, MAXIMUM)])
 
 
 def test_languages_are_measured_beyond_the_trained_length_and_up_to_it():
@@ -621,9 +610,11 @@ def test_trouble_is_counted_as_its_definition_says():
 
 
 def test_iterations_that_a_broken_training_did_not_reach_count_as_not_finite():
-    lost = {("pre", 1, 0.1, 0): (np.ones(30), np.ones(30)), ("post", 1, 0.1, 0): (np.ones(21), np.ones(21))}
-    [broken] = measure("iterations that are not finite", trainings=stability_of(lost))
-    assert_columns(broken, pre=[0], post=[9])
+    reached = {("pre", 1, 0.1, 0): 30, ("post", 1, 0.1, 0): 21, ("post", 1, 0.2, 0): 25}
+    curves = stability_of({key: (np.ones(n), np.ones(n)) for key, n in reached.items()})
+    slow, fast = measure("iterations that are not finite", trainings=curves)
+    assert_columns(slow, pre=[0], post=[9])
+    assert_columns(fast, post=[5])
 
 
 def test_gradients_that_never_were_finite_or_above_0_are_in_no_logarithm_and_the_former_are_counted():
