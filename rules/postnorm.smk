@@ -231,6 +231,7 @@ rule postnorm_checks:
         depth="results/postnorm/depth.parquet",
         averaging="results/postnorm/averaging/tests.parquet",
         stability="results/postnorm/stability.parquet",
+        predictions=project("published/predictions.csv"),
     output:
         **tabled("postnorm/checks"),
     params:

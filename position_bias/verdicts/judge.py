@@ -52,12 +52,15 @@ def size_of_mean(values: pd.Series, prediction: Prediction, level: float) -> Est
     return found._replace(measured=abs(found.measured), low=low, high=largest)
 
 
-def percentiles(n: int) -> Estimator:
-    """Percentiles over bootstrap replicates of `n` prompts; the unit ESTIMATE is the value itself."""
+def percentiles(n: int, left_out: int = 0) -> Estimator:
+    """Percentiles over bootstrap replicates of `n` prompts or seeds; the unit ESTIMATE is the value itself.
+
+    `left_out` of them had no value to draw from.
+    """
 
     def estimate(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
         low, high = map(float, percentile_interval(values[values.index != ESTIMATE], level))
-        return Estimate(float(values.loc[ESTIMATE]), low, high, n)
+        return Estimate(float(values.loc[ESTIMATE]), low, high, n, left_out)
 
     return estimate
 

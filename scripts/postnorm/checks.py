@@ -1,5 +1,6 @@
 from position_bias.postnorm import checks, tables
 from position_bias.running import artifacts, runtime
+from position_bias.verdicts import predictions, verdict
 
 with runtime.job(snakemake.log[0]):
     inputs = snakemake.input
@@ -10,8 +11,9 @@ with runtime.job(snakemake.log[0]):
         artifacts.read_table(inputs.depth, tables.DEPTH),
         artifacts.read_table(inputs.averaging, tables.AVERAGING),
         artifacts.read_table(inputs.stability, tables.STABILITY),
+        predictions.predictions(inputs.predictions, "postnorm"),
         snakemake.params.scale,
         snakemake.params.level,
     )
-    for path in snakemake.output:
-        artifacts.write_table(path, table)
+    artifacts.write_table(snakemake.output.csv, table)
+    artifacts.write_table(snakemake.output.md, verdict.readable(table))
