@@ -85,6 +85,9 @@ class Statistic:
     identity: bool = False  # networks of any weights have this value
     testable: bool = True
     seen: Mapping[str, pd.Series] = field(default_factory=dict)  # network -> which of its units were seen before
+    # network -> whether it has each unit of the table: what it has not counts as no unit without a value
+    started: Mapping[str, pd.Series] = field(default_factory=dict)
+    shown: Mapping[str, object] = field(default_factory=dict)  # network -> what words call it, where not by its name
 
 
 def judge(
@@ -97,8 +100,9 @@ def judge(
     for statistic in statistics:
         if statistic.name not in predictions:
             raise InputError(f"published/predictions.csv predicts nothing of the statistic {statistic.name!r}")
+        networks = {"", *statistic.table}
         for predicted in predictions[statistic.name]:
-            if {predicted.network, predicted.other} - {""} <= set(statistic.table):
+            if {predicted.network, predicted.other} <= networks:
                 yield _row(statistic, predicted, level)
 
 
@@ -107,8 +111,11 @@ def _row(statistic: Statistic, predicted: Predicted, level: float) -> dict[str, 
     values = statistic.table[network]
     if other:
         values = values - statistic.table[other]
+    if started := [statistic.started[name] for name in (network, other) if name in statistic.started]:
+        values = values[np.logical_and.reduce(started)]
     found = statistic.estimate(values, predicted.prediction, level)
-    words = predicted.words.format(network=network, other=other, **statistic.setting)
+    named = {"network": statistic.shown.get(network, network), "other": statistic.shown.get(other, other)}
+    words = predicted.words.format(**named, **statistic.setting)
     judged = row(
         predicted.claim if statistic.speaks else "",
         statistic.item or predicted.item,
