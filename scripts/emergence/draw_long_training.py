@@ -10,7 +10,7 @@ with runtime.job(snakemake.log[0]), style.figure_style():
     kept = pd.concat([newer, older[~older["depth"].isin(newer["depth"])]])
     long = kept[kept["quantity"].isin(gaps.PAIR_NAMES)].rename(columns={"quantity": "pair", "value": "gap"})
     tests = gaps.of_training_omega(gaps.read(snakemake.input.curves))
-    by_seed = gaps.trained(gaps.curves(tests))
+    by_seed = gaps.final_gaps(gaps.curves(tests))
     alike = by_seed[by_seed["encoding"] == "none"]
     level = snakemake.params.level
     laptop = gaps.summary(alike, [*gaps.CONFIGURATION, "pair"], "gap", level)
