@@ -97,6 +97,7 @@ rule emergence_gaps:
     """Every accuracy gap with its interval over seeds, its prediction and its verdict."""
     input:
         curves=emergence_curves(*EMERGENCE_STUDIES),
+        predictions=project("published/predictions.csv"),
     output:
         **tabled("emergence/gaps"),
     params:
@@ -113,6 +114,7 @@ rule emergence_checks:
         sinks=emergence_shallow("sinks.parquet", *OF_SINKS.values()),
         evidence=kept("emergence/*/*.csv"),
         seen=project("evidence/emergence/seen.csv"),
+        predictions=project("published/predictions.csv"),
     output:
         **tabled("emergence/checks"),
     params:

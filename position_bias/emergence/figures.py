@@ -135,7 +135,7 @@ def long_and_short_training(
     of_pairs = kept[kept["quantity"].isin(accuracy_gaps.PAIR_NAMES)].rename(
         columns={"quantity": "pair", "value": "gap"}
     )
-    by_seed = accuracy_gaps.trained(accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests)))
+    by_seed = accuracy_gaps.final_gaps(accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests)))
     alike = by_seed[by_seed["encoding"] == "none"]
     return long_training(
         of_pairs, accuracy_gaps.summary(alike, [*accuracy_gaps.CONFIGURATION, "pair"], "gap", level), last, level
@@ -144,7 +144,7 @@ def long_and_short_training(
 
 def _of_networks(tests: pd.DataFrame, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The gaps of trained networks by seed, and their means over seeds with intervals."""
-    by_seed = accuracy_gaps.trained(accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests)))
+    by_seed = accuracy_gaps.final_gaps(accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests)))
     return by_seed, accuracy_gaps.summary(by_seed, [*accuracy_gaps.CONFIGURATION, "pair"], "gap", level)
 
 

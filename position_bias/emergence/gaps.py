@@ -51,13 +51,13 @@ def by_position(table: pd.DataFrame) -> pd.DataFrame:
     return plain.rename(columns={"value": "accuracy"})[[*CONFIGURATION, "seed", "answer", "accuracy"]]
 
 
-def trained(by_seed: pd.DataFrame) -> pd.DataFrame:
+def final_gaps(by_seed: pd.DataFrame) -> pd.DataFrame:
     """Return the gaps of `curves` after the last iteration, by seed: columns pair and gap."""
     return _named(_last(by_seed))
 
 
 def settled(by_seed: pd.DataFrame, share: float) -> pd.DataFrame:
-    """Return what `trained` does, averaged over the tests in the last `share` of the iterations."""
+    """Return what `final_gaps` does, averaged over the tests in the last `share` of the iterations."""
     keys = [*CONFIGURATION, "seed", "quantity"]
     lasting = by_seed.merge(_last(by_seed)[keys])
     longest = lasting.groupby(TOGETHER)["iteration"].transform("max")

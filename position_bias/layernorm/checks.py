@@ -205,7 +205,7 @@ def _language_models(table: pd.DataFrame, level: float) -> Iterator[dict[str, ob
 def _retrieval(curves: pd.DataFrame, level: float) -> Iterator[dict[str, object]]:
     """Gaps of accuracy after training; above 0 where the earlier of two equal items is preferred."""
     item = "Retrieval networks"
-    trained = gaps.trained(curves)
+    trained = gaps.final_gaps(curves)
     normed = trained[trained["study"].isin([STUDIES["pre"], STUDIES["post"]])]
     for (vocabulary, depth), _ in _groups(normed, "vocabulary", "depth"):
         alike = trained[(trained["vocabulary"] == vocabulary) & (trained["depth"] == depth)]

@@ -101,6 +101,9 @@ class Statistic:
     testable: bool = True
     wording: Mapping[str, object] = field(default_factory=dict)  # what the words fill in besides the setting; no key
     seen: Mapping[str, pd.Series] = field(default_factory=dict)  # network -> which of its units were seen before
+    # network -> whether it has each unit of the table: what it has not counts as no unit without a value
+    started: Mapping[str, pd.Series] = field(default_factory=dict)
+    shown: Mapping[str, object] = field(default_factory=dict)  # network -> what words call it, where not by its name
 
 
 def judge(
@@ -130,8 +133,11 @@ def _values(table: pd.DataFrame, network: str, other: str) -> pd.Series | None:
 
 def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: float) -> dict[str, object]:
     network, other = predicted.network, predicted.other
+    if started := [statistic.started[name] for name in (network, other) if name in statistic.started]:
+        values = values[np.logical_and.reduce(started)]
     found = statistic.estimate(values, predicted.prediction, level)
-    words = predicted.words.format(network=network, other=other, **statistic.setting, **statistic.wording)
+    called = {"network": statistic.shown.get(network, network), "other": statistic.shown.get(other, other)}
+    words = predicted.words.format(**called, **statistic.setting, **statistic.wording)
     judged = row(
         predicted.claim if statistic.speaks else "",
         statistic.item or predicted.item,

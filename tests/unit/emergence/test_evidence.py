@@ -1,5 +1,7 @@
 """What evidence/ keeps of long trainings, read back for the checks."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,11 @@ from position_bias.emergence import checks, evidence
 from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
 from position_bias.running import artifacts
 from position_bias.running.runtime import InputError
+from position_bias.verdicts import verdict
+from position_bias.verdicts.predictions import predictions
+
+PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "emergence")
+CAUSAL = "gaussian/plain/causal/none"
 
 NETWORK = dict(zip(CONFIGURATION, ("gaussian", "plain", "none", "causal", "none", False, 2, "none"), strict=True))
 
@@ -47,7 +54,7 @@ def keep(folder, name, coordinates="paper", sinks=True, **how):
 
 def test_groups_are_joined_at_each_scale(tmp_path):
     groups = [keep(tmp_path, "shallow"), keep(tmp_path, "deep", depth=4), keep(tmp_path, "longer", scale="longer")]
-    found = evidence.trained(groups, 0.2)
+    found = evidence.read_long_runs(groups, 0.2)
     assert list(found) == ["paper", "longer"]
     assert sorted(found["paper"].gaps["depth"].unique()) == [2, 4]
     assert set(found["longer"].gaps["depth"]) == {2}
@@ -57,15 +64,15 @@ def test_groups_are_joined_at_each_scale(tmp_path):
 
 
 def test_a_group_without_sinks_has_none(tmp_path):
-    assert evidence.trained([keep(tmp_path, "biased", sinks=False)], 0.2)["paper"].sinks.empty
+    assert evidence.read_long_runs([keep(tmp_path, "biased", sinks=False)], 0.2)["paper"].sinks.empty
 
 
 def test_no_group_is_no_network():
-    assert evidence.trained([], 0.2) == {}
+    assert evidence.read_long_runs([], 0.2) == {}
 
 
 def test_tokens_drawn_as_in_the_authors_code_are_not_judged_with_those_of_the_text(tmp_path):
-    assert evidence.trained([keep(tmp_path, "other", coordinates="released")], 0.2) == {}
+    assert evidence.read_long_runs([keep(tmp_path, "other", coordinates="released")], 0.2) == {}
 
 
 def test_tests_in_fresh_directions_are_not_judged_as_further_seeds(tmp_path):
@@ -74,7 +81,7 @@ def test_tests_in_fresh_directions_are_not_judged_as_further_seeds(tmp_path):
         kept = pd.read_csv(group / f"{name}.csv").assign(vocabulary="fixed")
         both = pd.concat([kept.assign(omega="training"), kept.assign(omega="fresh")])
         artifacts.write_table(group / f"{name}.csv", both)
-    found = evidence.trained([group], 0.2)["paper"]
+    found = evidence.read_long_runs([group], 0.2)["paper"]
     for table in (found.gaps, found.accuracy, found.sinks):
         assert set(table["omega"]) == {"training"}
     assert (found.gaps.groupby("pair")["seed"].count() == 3).all()
@@ -84,32 +91,34 @@ def test_a_damaged_table_is_named(tmp_path):
     group = keep(tmp_path, "damaged")
     (group / "accuracy.csv").write_text("seed\n0\n")
     with pytest.raises(InputError, match=r"damaged/accuracy\.csv is not usable"):
-        evidence.trained([group], 0.2)
+        evidence.read_long_runs([group], 0.2)
+
+
+def rows_of(networks, seen=None):
+    """Rows that can be tested, by the keys of the statistic, the network and the setting."""
+    return verdict.tested(checks.checks(networks, PREDICTIONS, "paper", 0.95, seen)).set_index(
+        ["statistic", "network", "setting"]
+    )
 
 
 def test_seeds_that_were_looked_at_before_are_counted_in_every_row_that_uses_them(tmp_path):
     groups = [keep(tmp_path, "shallow", seeds=(0, 1, 2, 3)), keep(tmp_path, "deep", depth=4, seeds=(0, 1, 2, 3))]
-    networks = evidence.trained(groups, 0.2)["paper"]
+    networks = evidence.read_long_runs(groups, 0.2)["paper"]
     causal = {"vocabulary": "gaussian", "study": "plain", "mask": "causal", "encoding": "none"}
     seen = pd.DataFrame([{**causal, "depth": 2, "seed": seed} for seed in (0, 2, 9)])
-    rows = evidence.judged(networks, seen, "paper", 0.95).set_index("quantity")
+    rows = rows_of(networks, seen)
     counts = rows["seen_before"]
-    assert counts["first-last gap; gaussian, plain, mask causal, PE none, 2 layers"] == 2
-    assert counts["first-last gap; gaussian, plain, mask causal, PE none, 4 layers"] == 0
-    assert counts["first-last gap, 4 - 2 layers; gaussian, plain, encoding none"] == 2
-    of_sinks = counts[rows["item"].str.contains("Figure 8")]
-    assert len(of_sinks)
-    assert set(of_sinks) == {2}
-    pd.testing.assert_frame_equal(
-        rows.drop(columns="seen_before"),
-        checks.checks(networks, "paper", 0.95).set_index("quantity").loc[rows.index].drop(columns="seen_before"),
-    )
+    assert counts["first-last gap", CAUSAL, "depth = 2"] == 2
+    assert counts["first-last gap", CAUSAL, "depth = 4"] == 0
+    assert counts["first-last gap by depth", CAUSAL, "deeper = 4; than = 2"] == 2
+    assert counts["lost middle", "plain", "vocabulary = gaussian; networks = 2"] == 2
+    assert set(counts["sink metric"]) == {2}
+    pd.testing.assert_frame_equal(rows.assign(seen_before=0), rows_of(networks))
 
 
 def test_rows_whose_seeds_were_all_looked_at_before_say_so(tmp_path):
-    networks = evidence.trained([keep(tmp_path, "shallow")], 0.2)["paper"]
-    seen = networks.gaps[evidence.SEEN].drop_duplicates()
-    rows = evidence.judged(networks, seen, "paper", 0.95)
+    networks = evidence.read_long_runs([keep(tmp_path, "shallow")], 0.2)["paper"]
+    rows = rows_of(networks, networks.gaps[checks.SEEN].drop_duplicates())
     assert len(rows)
     assert (rows["seen_before"] == rows["n"]).all()
 
@@ -117,11 +126,8 @@ def test_rows_whose_seeds_were_all_looked_at_before_say_so(tmp_path):
 def test_seeds_that_diverged_are_counted_in_every_row_that_they_are_missing_from(tmp_path):
     groups = [keep(tmp_path, "shallow", sinks=False, lost=(2,))]
     groups.append(keep(tmp_path, "deep", sinks=False, depth=4, seeds=(0, 1, 2, 3)))
-    rows = checks.checks(evidence.trained(groups, 0.2)["paper"], "paper", 0.95).set_index("quantity")
-    assert set(rows["scale"]) == {"paper"}
-    alone = rows.loc["first-last gap; gaussian, plain, mask causal, PE none, 2 layers"]
-    assert (alone["n"], alone["left_out"]) == (2, 1)
-    deeper = rows.loc["first-last gap; gaussian, plain, mask causal, PE none, 4 layers"]
-    assert (deeper["n"], deeper["left_out"]) == (4, 0)
-    both = rows.loc["first-last gap, 4 - 2 layers; gaussian, plain, encoding none"]
-    assert (both["n"], both["left_out"]) == (2, 1)  # the fourth seed was started with four layers only
+    rows = rows_of(evidence.read_long_runs(groups, 0.2)["paper"])[["n", "left_out"]]
+    assert rows.loc[("first-last gap", CAUSAL, "depth = 2")].tolist() == [2, 1]
+    assert rows.loc[("first-last gap", CAUSAL, "depth = 4")].tolist() == [4, 0]
+    both = ("first-last gap by depth", CAUSAL, "deeper = 4; than = 2")
+    assert rows.loc[both].tolist() == [2, 1]  # the fourth seed was started with four layers only

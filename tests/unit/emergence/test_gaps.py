@@ -179,7 +179,7 @@ def test_tests_with_different_directions_are_kept_apart(both_omegas):
 
 def test_the_trained_networks_have_gaps_and_accuracy_with_either_direction(both_omegas):
     by_iteration = gaps.curves(both_omegas)
-    for found in (gaps.trained(by_iteration), gaps.settled(by_iteration, 0.25)):
+    for found in (gaps.final_gaps(by_iteration), gaps.settled(by_iteration, 0.25)):
         assert len(found) == 3 * (2 * 2 + 1)
         for seed, (omega, shift) in itertools.product((0, 1), (("training", 0.0), ("fresh", 0.04))):
             member = of(found, vocabulary="fixed", seed=seed, omega=omega)
@@ -223,7 +223,7 @@ def test_accuracy_by_position_is_that_of_the_trained_networks(by_seed):
 
 
 def test_trained_gaps_are_those_after_the_last_iteration_without_seeds_that_diverged(by_seed):
-    found = gaps.trained(gaps.curves(by_seed))
+    found = gaps.final_gaps(gaps.curves(by_seed))
     assert list(found.columns) == [*CONFIGURATION, "seed", "pair", "gap"]
     assert len(found) == 3 * 3
     for depth, seed, shift in ((2, 0, 0.1), (2, 1, 0.2), (4, 0, 0.3)):
@@ -269,7 +269,7 @@ def test_a_network_all_of_whose_seeds_diverged_has_no_rows(lost):
     )
     (name,) = lost
     by_iteration = gaps.curves(rows)
-    for found in (gaps.trained(by_iteration), gaps.settled(by_iteration, 0.25), gaps.by_position(rows)):
+    for found in (gaps.final_gaps(by_iteration), gaps.settled(by_iteration, 0.25), gaps.by_position(rows)):
         assert set(found[name]) == {CONFIGURATION[name]}
 
 
@@ -277,7 +277,7 @@ def test_a_network_all_of_whose_seeds_diverged_has_no_rows(lost):
 def test_another_vocabulary_study_or_depth_may_train_for_fewer_iterations(other):
     rows = table(*(curves(0, iteration) for iteration in (0, 50, 100)), *(curves(0, i, **other) for i in (0, 50)))
     by_iteration = gaps.curves(rows)
-    for found in (gaps.trained(by_iteration), gaps.settled(by_iteration, 0.25), gaps.by_position(rows)):
+    for found in (gaps.final_gaps(by_iteration), gaps.settled(by_iteration, 0.25), gaps.by_position(rows)):
         assert len(of(found, **other)) == len(of(found, **{name: CONFIGURATION[name] for name in other})) > 0
 
 

@@ -172,7 +172,7 @@ def sinks(network, tokens=17):
 def emergence_checks(config):
     every, seeds = list(networks(config)), (0, 1)
     shown = [of for of in every if (of["vocabulary"], of["study"]) in emergence.SINK_FIGURES]
-    trained = emergence.Measured(
+    trained = emergence.NetworkTables(
         gaps=pd.DataFrame(
             {**of, "seed": seed, "pair": pair, "gap": gap(of, pair)}
             for of, seed, pair in product(every, seeds, PAIR_NAMES)
@@ -185,7 +185,8 @@ def emergence_checks(config):
             {**of, "seed": seed, "tau": 0.2, **at} for of, seed in product(shown, seeds) for at in sinks(of)
         ),
     )
-    return emergence.checks(trained, config["scale"], LEVEL)
+    predicted = predictions(ROOT / "published/predictions.csv", "emergence")
+    return emergence.checks(trained, predicted, config["scale"], LEVEL)
 
 
 @pytest.fixture(scope="module")
