@@ -202,6 +202,7 @@ rule layernorm_checks:
         ),
         grams=GRAMS,
         curves=emergence_shallow("curves.parquet", *NORMALISED.values()),
+        predictions=project("published/predictions.csv"),
     output:
         **tabled("layernorm/checks"),
     params:

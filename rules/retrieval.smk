@@ -77,6 +77,7 @@ rule retrieval_checks:
     input:
         profiles="results/retrieval/profiles.parquet",
         evidence=kept("retrieval/*/profiles.csv"),
+        predictions=project("published/predictions.csv"),
     output:
         **tabled("retrieval/checks"),
     params:

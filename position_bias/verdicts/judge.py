@@ -85,6 +85,7 @@ class Statistic:
     identity: bool = False  # networks of any weights have this value
     testable: bool = True
     seen: Mapping[str, pd.Series] = field(default_factory=dict)  # network -> which of its units were seen before
+    called: Mapping[str, str] = field(default_factory=dict)  # what else words may name; no key
 
 
 def judge(
@@ -108,7 +109,7 @@ def _row(statistic: Statistic, predicted: Predicted, level: float) -> dict[str, 
     if other:
         values = values - statistic.table[other]
     found = statistic.estimate(values, predicted.prediction, level)
-    words = predicted.words.format(network=network, other=other, **statistic.setting)
+    words = predicted.words.format(network=network, other=other, **statistic.setting, **statistic.called)
     judged = row(
         predicted.claim if statistic.speaks else "",
         statistic.item or predicted.item,

@@ -3,7 +3,7 @@ import pandas as pd
 from position_bias.emergence import gaps
 from position_bias.layernorm import checks, pretrained
 from position_bias.running import artifacts, runtime
-from position_bias.verdicts import verdict
+from position_bias.verdicts import predictions, verdict
 
 with runtime.job(snakemake.log[0]):
     inputs = snakemake.input
@@ -16,6 +16,8 @@ with runtime.job(snakemake.log[0]):
     )
     tests = gaps.read(inputs.curves)
     alike = gaps.curves(tests[tests["encoding"] == "none"])
-    measured = checks.checks(random, trained, models, alike, snakemake.params.scale, snakemake.params.level)
-    for path in snakemake.output:
-        artifacts.write_table(path, pd.concat([theory, measured], ignore_index=True))
+    predicted = predictions.predictions(inputs.predictions, "layernorm")
+    measured = checks.checks(random, trained, models, alike, predicted, snakemake.params.scale, snakemake.params.level)
+    table = pd.concat([theory, measured], ignore_index=True)
+    artifacts.write_table(snakemake.output.csv, table)
+    artifacts.write_table(snakemake.output.md, verdict.readable(table))
