@@ -61,75 +61,11 @@ rule emergence_attention:
         "../scripts/emergence/attention.py"
 
 
-rule emergence_draw_scales:
-    """Figures 2, 4, 6, 11: gaps after short training and after that of the paper, from evidence/ (our addition)."""
-    input:
-        curves=emergence_scales(emergence_curves),
-        sinks=emergence_scales(emergence_sinks),
-        evidence=kept("emergence/*/*.csv"),
-    output:
-        **drawn("emergence/scales"),
-    params:
-        evidence=EVIDENCE_GROUPS,
-        level=config["emergence"]["level"],
-        threshold=config["emergence"]["sinks"]["threshold"],
-    script:
-        "../scripts/emergence/draw_scales.py"
-
-
-rule emergence_draw_scales_sinks:
-    """Figure 8: attention sinks after short training and after that of the paper, from evidence/ (our addition)."""
-    input:
-        curves=emergence_scales(emergence_curves),
-        sinks=emergence_scales(emergence_sinks),
-        evidence=kept("emergence/*/*.csv"),
-    output:
-        **drawn("emergence/scales_sinks"),
-    params:
-        evidence=EVIDENCE_GROUPS,
-        level=config["emergence"]["level"],
-        threshold=config["emergence"]["sinks"]["threshold"],
-    script:
-        "../scripts/emergence/draw_scales_sinks.py"
-
-
-rule emergence_gaps:
-    """Every accuracy gap with its interval over seeds, its prediction and its verdict."""
-    input:
-        curves=emergence_curves(*EMERGENCE_STUDIES),
-        predictions=project("published/predictions.csv"),
-    output:
-        **tabled("emergence/gaps"),
-    params:
-        level=config["emergence"]["level"],
-        settled=config["emergence"]["testing"]["settled"],
-    script:
-        "../scripts/emergence/gaps.py"
-
-
-rule emergence_checks:
-    """Verdicts on what Wu et al. claim of several networks together, and of attention sinks."""
-    input:
-        curves=emergence_curves(*EMERGENCE_STUDIES),
-        sinks=emergence_shallow("sinks.parquet", *OF_SINKS.values()),
-        evidence=kept("emergence/*/*.csv"),
-        seen=project("evidence/emergence/seen.csv"),
-        predictions=project("published/predictions.csv"),
-    output:
-        **tabled("emergence/checks"),
-    params:
-        evidence=EVIDENCE_GROUPS,
-        level=config["emergence"]["level"],
-        scale=config["scale"],
-        threshold=config["emergence"]["sinks"]["threshold"],
-    script:
-        "../scripts/emergence/checks.py"
-
-
 # Figures, tables and what is kept of long runs: a row each, see rules/made.smk.
 
 EMERGENCE_LEVEL = {"level": EMERGENCE["level"]}
 EMERGENCE_TASK = {"task": EMERGENCE["task"]}
+SINK_THRESHOLD = {"threshold": EMERGENCE["sinks"]["threshold"]}
 
 FIGURES |= {
     f"emergence/{figure}": made.Made(
@@ -165,11 +101,31 @@ FIGURES |= {
         "Figures 8, 13: attention sinks, beside untrained networks and uniform attention.",
         "emergence.figures_sinks:sinks_of_networks",
         {"sinks": emergence_shallow("sinks.parquet", shown)},
-        EMERGENCE_LEVEL | {"threshold": EMERGENCE["sinks"]["threshold"]},
+        EMERGENCE_LEVEL | SINK_THRESHOLD,
         caption="emergence/draw_sinks",
     )
     for figure, shown in emergence_without_encoding(OF_SINKS)
 }
+if studies := at_both_scales():
+    BOTH_SCALES = {
+        "curves": emergence_curves(*studies),
+        "sinks": emergence_sinks(*studies),
+        "evidence": kept("emergence/*/*.csv"),
+    }
+    FIGURES |= {
+        "emergence/scales": made.Made(
+            "Figures 2, 4, 6, 11: gaps after short training and after that of the paper, from evidence/ (our addition).",
+            "emergence.figures_scales:scales",
+            BOTH_SCALES,
+            EMERGENCE_LEVEL | SINK_THRESHOLD,
+        ),
+        "emergence/scales_sinks": made.Made(
+            "Figure 8: attention sinks after short training and after that of the paper, from evidence/ (our addition).",
+            "emergence.figures_scales:scales_sinks",
+            BOTH_SCALES,
+            EMERGENCE_LEVEL | SINK_THRESHOLD,
+        ),
+    }
 FIGURES |= {
     "emergence/fig1": made.Made(
         "Figure 1: masks as matrices and as graphs, with their centre nodes.",
@@ -206,6 +162,28 @@ FIGURES |= {
     ),
 }
 TABLES |= {
+    "emergence/gaps": made.Made(
+        "Every accuracy gap with its interval over seeds, its prediction and its verdict.",
+        "emergence.checks:all_gaps",
+        {
+            "tests": emergence_curves(*EMERGENCE_STUDIES),
+            "predicted": project("published/predictions.csv"),
+        },
+        EMERGENCE_LEVEL | {"share": EMERGENCE["testing"]["settled"]},
+    ),
+    "emergence/checks": made.Made(
+        "Verdicts on what Wu et al. claim of several networks together, and of attention sinks.",
+        "emergence.evidence:verdicts",
+        {
+            "curves": emergence_curves(*EMERGENCE_STUDIES),
+            "sinks": emergence_shallow("sinks.parquet", *OF_SINKS.values()),
+            "evidence": kept("emergence/*/*.csv"),
+            "seen": project("evidence/emergence/seen.csv"),
+            "predicted": project("published/predictions.csv"),
+        },
+        EMERGENCE_LEVEL | SINK_THRESHOLD | {"scale": config["scale"]},
+        readable="verdicts.verdict:readable",
+    ),
     "emergence/theorems": made.Made(
         "Verdicts on the theorems, as printed and with corrected constants, and the curves of their figure.",
         "emergence.checks_theory:tables",
@@ -245,10 +223,3 @@ rule emergence:
     """Every figure and table of Wu et al. 2025."""
     input:
         of_wing("emergence"),
-        rules.emergence_gaps.output,
-        rules.emergence_checks.output,
-        expand(
-            "figures/emergence/{figure}.{suffix}",
-            figure=["scales", "scales_sinks"] if at_both_scales() else [],
-            suffix=["pdf", "svg", "png"],
-        ),

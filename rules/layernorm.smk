@@ -149,23 +149,20 @@ FIGURES |= {
 }
 
 
-rule layernorm_checks:
-    """Verdicts on what norms do to scores: theory, random weights, trained networks, language models."""
-    input:
-        theory="results/theory/layernorm/verdicts.csv",
-        random="results/layernorm/random_weights.parquet",
-        trained=expand(
-            "results/layernorm/trained/{norm}.parquet", norm=LAYERNORM_NETWORKS
-        ),
-        grams=GRAMS,
-        curves=emergence_shallow("curves.parquet", *NORMALISED.values()),
-    output:
-        **tabled("layernorm/checks"),
-    params:
-        level=config["layernorm"]["level"],
-        scale=config["scale"],
-    script:
-        "../scripts/layernorm/checks.py"
+TABLES["layernorm/checks"] = made.Made(
+    "Verdicts on what norms do to scores: theory, random weights, trained networks, language models.",
+    "layernorm.checks:verdicts",
+    {
+        "theory": "results/theory/layernorm/verdicts.csv",
+        "random": "results/layernorm/random_weights.parquet",
+        "trained": LAYERNORM_TABLES,
+        "grams": GRAMS,
+        "tests": emergence_shallow("curves.parquet", *NORMALISED.values()),
+        "predicted": project("published/predictions.csv"),
+    },
+    LEVEL | {"scale": config["scale"]},
+    readable="verdicts.verdict:readable",
+)
 
 
 rule layernorm:

@@ -201,6 +201,26 @@ FIGURES |= {
         {"table": "results/postnorm/stability.parquet"},
     ),
 }
+TABLES |= {
+    "postnorm/checks": made.Made(
+        "Verdicts on norms after attention: lengths, laws, widths, averages, languages, stability.",
+        "postnorm.checks:verdicts",
+        {
+            "tests": [
+                *postnorm_tests("tests.parquet", "set_complement"),
+                *postnorm_tests("tests.parquet", "languages"),
+            ],
+            "construction": "results/postnorm/construction.csv",
+            "dimension": "results/postnorm/dimension.parquet",
+            "depth": "results/postnorm/depth.parquet",
+            "averaging": "results/postnorm/averaging/tests.parquet",
+            "stability": "results/postnorm/stability.parquet",
+            "predicted": project("published/predictions.csv"),
+        },
+        POSTNORM_LEVEL | {"scale": config["scale"]},
+        readable="verdicts.verdict:readable",
+    ),
+}
 FILES |= {
     "postnorm_evidence": made.Made(
         "Tests by length of the networks of long trainings.",
@@ -217,28 +237,6 @@ FILES |= {
         log="logs/evidence/postnorm/{group}.log",
     ),
 }
-
-
-rule postnorm_checks:
-    """Verdicts on norms after attention: lengths, laws, widths, averages, languages, stability."""
-    input:
-        tests=[
-            *postnorm_tests("tests.parquet", "set_complement"),
-            *postnorm_tests("tests.parquet", "languages"),
-        ],
-        construction="results/postnorm/construction.csv",
-        dimension="results/postnorm/dimension.parquet",
-        depth="results/postnorm/depth.parquet",
-        averaging="results/postnorm/averaging/tests.parquet",
-        stability="results/postnorm/stability.parquet",
-        predictions=project("published/predictions.csv"),
-    output:
-        **tabled("postnorm/checks"),
-    params:
-        level=config["postnorm"]["level"],
-        scale=config["scale"],
-    script:
-        "../scripts/postnorm/checks.py"
 
 
 rule postnorm:

@@ -67,6 +67,19 @@ TABLES |= {
         readable="retrieval.tables:readable",
     ),
 }
+TABLES |= {
+    "retrieval/checks": made.Made(
+        "Verdicts on what we claim of rollout and retrieval.",
+        "retrieval.checks:verdicts",
+        {
+            "profiles": "results/retrieval/profiles.parquet",
+            "evidence": kept("retrieval/*/profiles.csv"),
+            "predicted": project("published/predictions.csv"),
+        },
+        {"level": RETRIEVAL["level"], "scale": config["scale"]},
+        readable="verdicts.verdict:readable",
+    ),
+}
 FILES |= {
     "retrieval_evidence": made.Made(
         "Profiles of networks that are trained for long.",
@@ -83,20 +96,6 @@ FILES |= {
         log="logs/evidence/retrieval/{group}.log",
     ),
 }
-
-
-rule retrieval_checks:
-    """Verdicts on what we claim of rollout and retrieval."""
-    input:
-        profiles="results/retrieval/profiles.parquet",
-        evidence=kept("retrieval/*/profiles.csv"),
-    output:
-        **tabled("retrieval/checks"),
-    params:
-        level=RETRIEVAL["level"],
-        scale=config["scale"],
-    script:
-        "../scripts/retrieval/checks.py"
 
 
 rule retrieval:

@@ -27,63 +27,6 @@ rule structural_measure_rotary:
         "../scripts/structural/measure_rotary.py"
 
 
-rule structural_checks:
-    """Verdicts: each claim of the paper against what was measured, with its interval."""
-    input:
-        during_training=across_models(
-            rollouts("replicates.parquet", PRIMARY, STANDARD), steps=STEPS[:-1]
-        ),
-        at_standard=across_datasets(
-            rollouts("replicates.parquet", "{dataset}", STANDARD)
-        ),
-        at_long=across_datasets(rollouts("replicates.parquet", "{dataset}", LONG)),
-        at_more=across_datasets(
-            [rollouts("replicates.parquet", "{dataset}", n) for n in MORE]
-        ),
-        shift="results/tables/structural/shift.csv",
-        published=project("published/structural_distances.csv"),
-        rotary=kept("structural/*/rotary.csv"),
-        long_training=kept("structural/*/compared.csv"),
-        similarity="results/tables/structural/table5.csv",
-        monotonicity="results/tables/structural/monotonicity.csv",
-        predictions=project("published/predictions.csv"),
-    output:
-        **tabled("structural/checks"),
-    params:
-        primary=PRIMARY,
-        scale=config["scale"],
-        level=config["rollout"]["level"],
-    script:
-        "../scripts/structural/checks.py"
-
-
-rule structural_evidence:
-    """What is measured and predicted of language models at every kept step of long trainings, and their losses."""
-    input:
-        profiles=evidence_rungs(rollouts("profiles.parquet", PRIMARY, STANDARD)),
-        statistics=evidence_rungs(rollouts("statistics.parquet", PRIMARY, STANDARD)),
-        replicates=evidence_rungs(rollouts("replicates.parquet", PRIMARY, STANDARD)),
-        mixing=evidence_rungs(*measured("lambda", [STANDARD])),
-        content=evidence_rungs(*measured("content", [STANDARD])),
-        losses=evidence_models("loss.csv", EVIDENCE["structural"]),
-        runs=evidence_models("run.csv", EVIDENCE["structural"]),
-    output:
-        profiles="results/evidence/structural/{group}/profiles.csv",
-        statistics="results/evidence/structural/{group}/statistics.csv",
-        compared="results/evidence/structural/{group}/compared.csv",
-        mixing="results/evidence/structural/{group}/lambda.csv",
-        content="results/evidence/structural/{group}/content.csv",
-        losses="results/evidence/structural/{group}/losses.csv",
-        runs="results/evidence/structural/{group}/runs.csv",
-    log:
-        "logs/evidence/structural/{group}.log",
-    params:
-        scale=config["scale"],
-        level=config["rollout"]["level"],
-    script:
-        "../scripts/structural/evidence.py"
-
-
 # Figures, tables and what they are made from: a row each, see rules/made.smk.
 
 OF_PROFILES = (
@@ -247,6 +190,36 @@ TABLES |= {
     ),
 }
 
+TABLES["structural/checks"] = made.Made(
+    "Verdicts: each claim of the paper against what was measured, with its interval.",
+    "structural.verdicts:verdicts",
+    {
+        "during_training": across_models(
+            rollouts("replicates.parquet", PRIMARY, STANDARD), steps=STEPS[:-1]
+        ),
+        "at_standard": across_datasets(
+            rollouts("replicates.parquet", "{dataset}", STANDARD)
+        ),
+        "at_long": across_datasets(rollouts("replicates.parquet", "{dataset}", LONG)),
+        "at_more": across_datasets(
+            [rollouts("replicates.parquet", "{dataset}", n) for n in MORE]
+        ),
+        "shift": "results/tables/structural/shift.csv",
+        "published": project("published/structural_distances.csv"),
+        "rotary": kept("structural/*/rotary.csv"),
+        "long_training": kept("structural/*/compared.csv"),
+        "similarity": "results/tables/structural/table5.csv",
+        "monotonicity": "results/tables/structural/monotonicity.csv",
+        "predicted": project("published/predictions.csv"),
+    },
+    {
+        "primary": PRIMARY,
+        "scale": config["scale"],
+        "level": config["rollout"]["level"],
+    },
+    readable="verdicts.verdict:readable",
+)
+
 ROLLOUT = "{model}/{checkpoint}/{dataset}/n{n}"
 
 FILES |= {
@@ -275,6 +248,30 @@ FILES |= {
         log=f"logs/rollout/{ROLLOUT}.log",
         group="rollouts",
         needs={"mem_mb": memory(2000), "runtime": 20},
+    ),
+    "structural_evidence": made.Made(
+        "What is measured and predicted of language models at every kept step of long trainings, and their losses.",
+        "structural.evidence:evidence",
+        {
+            **{
+                name: evidence_rungs(rollouts(f"{name}.parquet", PRIMARY, STANDARD))
+                for name in ("profiles", "statistics", "replicates")
+            },
+            "mixing": evidence_rungs(*measured("lambda", [STANDARD])),
+            "content": evidence_rungs(*measured("content", [STANDARD])),
+            "losses": evidence_models("loss.csv", EVIDENCE["structural"]),
+            "runs": evidence_models("run.csv", EVIDENCE["structural"]),
+        },
+        {"scale": config["scale"], "level": config["rollout"]["level"]},
+        outputs={
+            name: f"results/evidence/structural/{{group}}/{file}.csv"
+            for name, file in {
+                **STRUCTURAL_EVIDENCE,
+                "compared": "compared",
+                "runs": "runs",
+            }.items()
+        },
+        log="logs/evidence/structural/{group}.log",
     ),
     "structural_rotary": made.Made(
         "What kernels of a decoder with rotary positions predict of its attention and its influence (our addition).",
@@ -313,4 +310,3 @@ rule structural:
     """Every figure and table of Herasimchyk et al. 2026."""
     input:
         of_wing("structural"),
-        rules.structural_checks.output,

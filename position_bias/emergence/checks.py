@@ -8,16 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES, final_gaps, summary
+from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES, curves, final_gaps, settled, summary
 from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_SINKS, printed, rounding_decides
 from position_bias.verdicts.judge import Statistic, judge, size_of_mean, student
-from position_bias.verdicts.predictions import Predicted
+from position_bias.verdicts.predictions import Predicted, predictions
 from position_bias.verdicts.verdict import table
 
 NO_CLAIM = "no claim"
@@ -88,6 +89,13 @@ def checks(
     rules of verdicts were fixed. Raises InputError where nothing is predicted of a statistic.
     """
     return table("emergence", scale, judge(statistics(networks, seen), predictions, level))
+
+
+def all_gaps(tests: pd.DataFrame, predicted: Path, share: float, level: float) -> pd.DataFrame:
+    """The `gap_table` of a run; `tests` joins the tables of training, `share` is that of its last iterations."""
+    by_seed = curves(tests)
+    registered = predictions(predicted, "emergence")
+    return gap_table(final_gaps(by_seed), settled(by_seed, share), registered, level)
 
 
 def gap_table(

@@ -6,9 +6,11 @@ from pathlib import Path
 import pandas as pd
 
 from position_bias.emergence import gaps
-from position_bias.emergence.checks import NetworkTables
+from position_bias.emergence.checks import NetworkTables, checks
 from position_bias.emergence.gaps import CONFIGURATION
 from position_bias.running import artifacts
+from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.verdict import tested
 
 OWN = ["scale", "seed", *CONFIGURATION]
 COLUMNS = {
@@ -19,6 +21,29 @@ COLUMNS = {
 DRAWN_AS_PRINTED = (
     "paper"  # tokens as the text of the paper draws them; other groups are compared with these, not judged
 )
+
+
+def verdicts(
+    curves: list[Path],
+    sinks: list[Path],
+    evidence: list[Path],
+    seen: pd.DataFrame,
+    predicted: Path,
+    threshold: float,
+    scale: str,
+    level: float,
+) -> pd.DataFrame:
+    """The `checks` of the networks of this run, and those of the long runs whose tables in evidence/ are named."""
+    registered = predictions(predicted, "emergence")
+    of_this_run = checks(of_run(curves, sinks, threshold), registered, scale, level)
+    long_runs = read_long_runs(groups(evidence), threshold)
+    others = (tested(checks(networks, registered, name, level, seen)) for name, networks in long_runs.items())
+    return pd.concat([of_this_run, *others], ignore_index=True)
+
+
+def groups(tables: Iterable[Path]) -> list[Path]:
+    """The folders of these tables, each once."""
+    return sorted({table.parent for table in tables})
 
 
 def read_long_runs(groups: Iterable[str | Path], threshold: float) -> dict[str, NetworkTables]:

@@ -3,6 +3,8 @@
 Tables have a column `scale`, and hold every network at the two scales that it is shown at.
 """
 
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -12,6 +14,8 @@ from matplotlib.lines import Line2D
 
 from position_bias.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend
 from position_bias.drawing.style import PAGE
+from position_bias.emergence.checks import NetworkTables
+from position_bias.emergence.evidence import groups, of_run, read_long_runs
 from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, mask_look
 from position_bias.emergence.figures_sinks import ROUNDED, token_axis
 from position_bias.emergence.gaps import CONFIGURATION, summary
@@ -32,6 +36,25 @@ def at_both(short: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
     both = short[NETWORK].drop_duplicates().merge(long[NETWORK].drop_duplicates())
     parts = {"short": short, "long": long}
     return pd.concat([table.merge(both).assign(scale=name) for name, table in parts.items()], ignore_index=True)
+
+
+def scales(curves: list[Path], sinks: list[Path], evidence: list[Path], threshold: float, level: float) -> Figure:
+    """Draw `gaps` of the networks that this run and evidence/ both have."""
+    short, long = _both(curves, sinks, evidence, threshold)
+    return gaps(at_both(short.gaps, long.gaps), level)
+
+
+def scales_sinks(curves: list[Path], sinks: list[Path], evidence: list[Path], threshold: float, level: float) -> Figure:
+    """Draw `sinks_at_both` of the networks that this run and evidence/ both have."""
+    short, long = _both(curves, sinks, evidence, threshold)
+    return sinks_at_both(at_both(short.sinks, long.sinks), level)
+
+
+def _both(
+    curves: list[Path], sinks: list[Path], evidence: list[Path], threshold: float
+) -> tuple[NetworkTables, NetworkTables]:
+    """The networks of this run, and those that were trained as long as the paper's."""
+    return of_run(curves, sinks, threshold), read_long_runs(groups(evidence), threshold)["paper"]
 
 
 def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
@@ -69,7 +92,7 @@ def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
     return figure
 
 
-def sinks(by_seed: pd.DataFrame, level: float) -> Figure:
+def sinks_at_both(by_seed: pd.DataFrame, level: float) -> Figure:
     """The sink metric of every token at one threshold, a panel for each network, at both scales.
 
     `by_seed` has columns NETWORK, scale, seed, state, tau, token and value. Raises ValueError where it is empty.

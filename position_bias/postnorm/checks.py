@@ -14,6 +14,7 @@ Sections are those of the paper that its summary names.
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from position_bias.postnorm import theory
 from position_bias.postnorm.settings import MINIMAL, SCHEMES, part_of
 from position_bias.running import runtime
 from position_bias.verdicts.judge import ESTIMATE, Estimate, Statistic, judge, percentiles, student, worst
-from position_bias.verdicts.predictions import Predicted
+from position_bias.verdicts.predictions import Predicted, predictions
 from position_bias.verdicts.verdict import Prediction, table
 
 LAWS = (theory.DISPERSED, theory.NORMALISED, "C/2^s")  # of the gap, those that something is predicted of
@@ -32,6 +33,22 @@ PAPERS_ETA = 0.2  # of BEMA, by default
 RATES = {False: "constant", True: "decaying"}  # by whether the learning rate decays
 START = 20  # iterations in which the loss may still jump
 SPIKE = 1.0  # nats above the lowest loss before
+
+
+def verdicts(
+    tests: pd.DataFrame,
+    construction: pd.DataFrame,
+    dimension: pd.DataFrame,
+    depth: pd.DataFrame,
+    averaging: pd.DataFrame,
+    stability: pd.DataFrame,
+    predicted: Path,
+    scale: str,
+    level: float,
+) -> pd.DataFrame:
+    """The `checks` of a run, by the registry of predictions in this file."""
+    registered = predictions(predicted, "postnorm")
+    return checks(tests, construction, dimension, depth, averaging, stability, registered, scale, level)
 
 
 def checks(

@@ -15,7 +15,6 @@ SHALLOW = 2  # layers of every study but those of depth
 EMERGENCE_STUDIES = dict.fromkeys(
     [*BY_DEPTH.values(), *BY_BIAS.values(), *OF_SINKS.values(), ("isotropic", "plain")]
 )
-EVIDENCE_GROUPS = sorted({str(Path(path).parent) for path in kept("emergence/*/*.csv")})
 EVIDENCE_SINKS = [  # of the studies that figures show the sinks of
     study
     for study in EVIDENCE["emergence"]
@@ -99,20 +98,6 @@ def at_both_scales():
             and int(row["depth"]) in emergence_depths(row["vocabulary"], row["study"])
         )
     )
-
-
-def emergence_scales(files):
-    """Input of the figures of both scales. Without a network that is there at both, asking for them is an error."""
-
-    def found(_):
-        if not (studies := at_both_scales()):
-            sys.exit(
-                "error: config: emergence.networks names no network that evidence/emergence/ has after the paper's "
-                "training and this run trains for less; add one, such as causal/none of plain"
-            )
-        return files(*studies)
-
-    return found
 
 
 def emergence_sinks(*shown):

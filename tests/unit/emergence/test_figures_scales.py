@@ -89,7 +89,7 @@ def test_gaps_have_a_line_a_network_with_means_intervals_and_seeds(networks, tmp
 @pytest.mark.parametrize("networks", [NETWORKS[:1], NETWORKS])
 def test_sinks_have_a_panel_a_network_with_both_scales_and_the_null(networks, tmp_path):
     both = figures_scales.at_both(sinks(3, networks), sinks(5, networks))
-    figure = saved(figures_scales.sinks(both, 0.95), tmp_path)
+    figure = saved(figures_scales.sinks_at_both(both, 0.95), tmp_path)
     assert len(figure.axes) == len(networks)
     for axes, network in zip(figure.axes, networks, strict=True):
         mine = both[(both[NETWORK] == list(network)).all(axis=1)]

@@ -1,0 +1,50 @@
+"""Every verdict on Herasimchyk et al. 2026 of a run: on rollouts, content and attention, print, and long trainings."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from position_bias.structural import checks, checks_content, checks_long_training, checks_printed, checks_rotary
+from position_bias.verdicts.predictions import predictions
+
+
+def verdicts(
+    during_training: list[pd.DataFrame],
+    at_standard: pd.DataFrame,
+    at_long: pd.DataFrame,
+    at_more: list[pd.DataFrame],
+    shift: pd.DataFrame,
+    published: pd.DataFrame,
+    rotary: list[pd.DataFrame],
+    long_training: list[pd.DataFrame],
+    similarity: pd.DataFrame,
+    monotonicity: pd.DataFrame,
+    predicted: Path,
+    primary: str,
+    scale: str,
+    level: float,
+) -> pd.DataFrame:
+    """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
+
+    The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
+    length, the long one and all others. `primary` is the data set of figures that show one; `rotary` and
+    `long_training` are tables of evidence/, `published` are printed distances, the others tables of the same names.
+    """
+    registered = predictions(predicted, "structural")
+
+    def of_rollouts(values: pd.DataFrame, occasion: str) -> pd.DataFrame:
+        return checks.checks(values, registered, scale, level, occasion)
+
+    tables = [
+        of_rollouts(at_standard[at_standard["dataset"] == primary], checks.STANDARD),
+        of_rollouts(at_standard, checks.EVERY_DATASET),
+        of_rollouts(at_long, checks.LONG),
+        checks.closest(at_long, registered, scale, level),
+        *(of_rollouts(values, checks.EVERY_LENGTH) for values in (at_standard, *at_more, at_long)),
+        *(of_rollouts(values, checks.DURING_TRAINING) for values in during_training),
+        checks_content.checks(similarity, monotonicity, shift, registered, scale),
+        checks_printed.checks(published, registered, scale),
+        checks_rotary.checks(rotary, registered, level),
+        *checks_long_training.checks(long_training, registered),
+    ]
+    return pd.concat(tables)

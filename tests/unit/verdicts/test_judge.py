@@ -1,0 +1,215 @@
+"""The judge on tables made by hand, estimators beside scipy and their definitions, and files that are no registry."""
+
+import math
+from pathlib import Path
+from string import Formatter
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from position_bias.running.runtime import InputError
+from position_bias.verdicts import verdict
+from position_bias.verdicts.judge import ESTIMATE, Statistic, judge, percentiles, size_of_mean, student, worst
+from position_bias.verdicts.predictions import COLUMNS, OR, Predicted, predictions, registry
+from position_bias.verdicts.verdict import KEYS, Prediction
+
+ROOT = Path(__file__).parents[3]
+ABOVE = Prediction(">", 0)
+values = st.lists(st.one_of(st.floats(-100, 100), st.just(math.nan)), max_size=8).map(
+    lambda of: pd.Series(of, dtype=float)
+)
+levels = st.floats(0.5, 0.99)
+TABLE = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1, np.nan], "c": [np.nan] * 3}, index=pd.Index([3, 5, 8], name="seed"))
+
+
+def predicted(**given):
+    """A row of the registry, of which only `given` matters."""
+    row = {
+        "paper": "ours",
+        "statistic": "gap",
+        "claim": "c",
+        "network": "a",
+        "other": "",
+        "relation": ">",
+        "bound": "0",
+    }
+    return {**row, "margin": "0.1", "item": "Figure 1", "words": "gap of {network}", "source": "Section 2", **given}
+
+
+def written(path, *rows):
+    pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(path, index=False)
+    return path
+
+
+def judged(path, *statistics, rows, level=0.9):
+    return list(judge(statistics, predictions(written(path / "predictions.csv", *rows), "ours"), level))
+
+
+# Estimators
+
+
+@given(values=values, level=levels, chosen_from=st.integers(1, 4))
+def test_student_is_the_interval_of_scipy_over_units_that_have_a_value(values, level, chosen_from):
+    found, present = student(values, ABOVE, level, chosen_from), values[values.notna()].to_numpy()
+    assert (found.n, found.left_out) == (len(present), len(values) - len(present))
+    assert found.measured == pytest.approx(present.mean() if len(present) else math.nan, nan_ok=True)
+    ends = (math.nan, math.nan)
+    if len(present) > 1:
+        half = scipy.stats.sem(present) * scipy.stats.t.ppf(1 - (1 - level) / chosen_from / 2, len(present) - 1)
+        ends = (present.mean() - half, present.mean() + half)
+    assert (found.low, found.high) == pytest.approx(ends, rel=1e-6, abs=1e-9, nan_ok=True)
+
+
+@given(values=values, level=levels)
+def test_the_size_of_a_mean_has_the_interval_of_sizes_within_that_of_the_mean(values, level):
+    mean, size = student(values, ABOVE, level), size_of_mean(values, ABOVE, level)
+    assert (size.n, size.left_out) == (mean.n, mean.left_out)
+    assert size.measured == pytest.approx(abs(mean.measured), nan_ok=True)
+    sizes = np.abs(np.linspace(mean.low, mean.high, 2001))
+    expected = (0.0 if mean.low < 0 < mean.high else sizes.min(), sizes.max())
+    assert (size.low, size.high) == pytest.approx(expected, nan_ok=True)
+    mirrored = size_of_mean(-values, ABOVE, level)
+    assert mirrored[:3] == pytest.approx(size[:3], nan_ok=True)
+
+
+def test_percentiles_are_those_of_replicates_beside_the_estimate():
+    replicates = pd.Series([50.0, *np.arange(101.0)], index=[ESTIMATE, *range(101)]).sample(frac=1, random_state=1)
+    assert percentiles(12)(replicates, ABOVE, 0.8) == pytest.approx((50, 10, 90, 12, 0))
+    replicates[ESTIMATE] = -7.0  # outside of all replicates
+    assert percentiles(12)(replicates, ABOVE, 0.5) == pytest.approx((-7, 25, 75, 12, 0))
+
+
+@pytest.mark.parametrize(("relation", "bound", "value"), [("<", 0, 3), (">", 0, -1), ("=", 0, 3), ("=", 2, -1)])
+def test_the_worst_of_numbers_keeps_least_to_the_prediction(relation, bound, value):
+    found = worst(pd.Series([1.0, 3.0, -1.0]), Prediction(relation, bound), 0.9)
+    assert found == (value, value, value, 3, 0)
+
+
+# The judge
+
+
+def test_a_network_and_a_difference_of_two_are_judged_by_unit(tmp_path):
+    rows = (predicted(words="{network}, {v} tokens"), predicted(other="b", claim="", words="{network} - {other}; {v}"))
+    alone, less = judged(tmp_path, Statistic("gap", TABLE, {"v": 7}), rows=rows)
+    half = scipy.stats.sem([1, 2, 3]) * scipy.stats.t.ppf(0.95, 2)
+    assert (alone["low"], alone["high"]) == pytest.approx((2 - half, 2 + half))
+    assert [alone[name] for name in ("claim", "item", "quantity")] == ["c", "Figure 1", "a, 7 tokens"]
+    assert [alone[name] for name in ("n", "left_out", "verdict")] == [3, 0, "holds"]
+    assert [alone[name] for name in ("relation", "bound", "margin", "source")] == [">", 0, 0.1, "Section 2"]
+    assert [alone[name] for name in KEYS] == ["gap", "a", "", "v = 7"]
+    half = scipy.stats.sem([0.5, 1]) * scipy.stats.t.ppf(0.95, 1)
+    assert (less["measured"], less["low"]) == pytest.approx((0.75, 0.75 - half))
+    assert [less[name] for name in ("claim", "quantity", "n", "left_out")] == ["", "a - b; 7", 2, 1]
+    assert less["verdict"] == "not separable"
+    assert [less[name] for name in KEYS] == ["gap", "a", "b", "v = 7"]
+    assert list(verdict.table("ours", "test", [alone, less])) == [*verdict.COLUMNS, *KEYS]
+
+
+def test_a_network_that_the_table_lacks_has_no_row_and_one_without_values_cannot_be_tested(tmp_path):
+    rows = (predicted(network="a|c|d"), predicted(network="d|b", other="a|d|c"))
+    found = judged(tmp_path, Statistic("gap", TABLE), rows=rows)
+    assert [(row["network"], row["other"], row["n"]) for row in found] == [
+        ("a", "", 3), ("c", "", 0), ("b", "a", 2), ("b", "c", 0)
+    ]  # fmt: skip
+    untested = [row for row in found if row["n"] == 0]
+    assert {row["verdict"] for row in untested} == {"not testable here"}
+    assert all(math.isnan(row["measured"]) and row["left_out"] == 3 for row in untested)
+
+
+def test_alternatives_are_all_combinations_in_the_order_of_the_file(tmp_path):
+    path = written(tmp_path / "predictions.csv", predicted(network="a|b", other="c|d"), predicted(paper="theirs"))
+    found = predictions(path, "ours")
+    assert [(row.network, row.other) for row in found["gap"]] == [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")]
+    assert found["gap"][0].prediction == Prediction(">", 0, 0.1)
+    assert [row.network for row in registry(path)] == [OR.join("ab"), "a"]
+    assert predictions(path, "nobody") == {}
+
+
+def test_a_statistic_says_what_its_rows_speak_of(tmp_path):
+    silent = Statistic("gap", TABLE, speaks=False, item="Figure 9", wording={"wiring": "with residuals"})
+    same = Statistic("gap", TABLE, identity=True, testable=False, estimate=worst, wording={"wiring": "without"})
+    first, second = judged(tmp_path, silent, same, rows=[predicted(words="{network}, {wiring}")])
+    assert [first[name] for name in ("claim", "item", "quantity")] == ["", "Figure 9", "a, with residuals"]
+    assert first["setting"] == second["setting"] == ""
+    assert [first[name] for name in ("identity", "verdict", "seen_before")] == [False, "holds", 0]
+    assert [second[name] for name in ("claim", "item", "identity")] == ["c", "Figure 1", True]
+    assert (second["measured"], second["verdict"]) == (1, "not testable here")
+
+
+def test_units_that_were_seen_before_are_counted_where_they_have_a_value(tmp_path):
+    """Seed 8 was seen of both networks, but has no value of b; seed 1 is in no table."""
+    seen = {"a": pd.Series([True, True], index=[8, 1]), "b": pd.Series([True, True, False], index=[8, 3, 5])}
+    rows = (predicted(), predicted(network="b"), predicted(other="b"), predicted(network="c"))
+    found = judged(tmp_path, Statistic("gap", TABLE, seen=seen), rows=rows)
+    assert [row["seen_before"] for row in found] == [1, 1, 1, 0]
+
+
+def test_a_statistic_that_nothing_is_predicted_of_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"^published/predictions\.csv predicts nothing of the statistic 'slope'$"):
+        judged(tmp_path, Statistic("slope", TABLE), rows=[predicted()])
+
+
+@pytest.mark.parametrize("paper", dict.fromkeys(row.paper for row in registry(ROOT / "published/predictions.csv")))
+def test_other_words_change_no_verdict_and_no_key(tmp_path, paper):
+    """Of all that the project predicts of one wing, on random tables of the networks that it names."""
+    rows = [row for row in registry(ROOT / "published/predictions.csv") if row.paper == paper]
+    named = {name for row in rows for _, name, _, _ in Formatter().parse(row.words) if name} - {"network", "other"}
+    networks = sorted({name for row in rows for name in (row.network + OR + row.other).split(OR)} - {""})
+    numbers = pd.DataFrame(np.random.default_rng(2).normal(size=(4, len(networks))), columns=networks)
+    statistics = [
+        Statistic(name, numbers, dict.fromkeys(named, 1)) for name in dict.fromkeys(row.statistic for row in rows)
+    ]
+
+    def judged_with(words):
+        path = written(tmp_path / "predictions.csv", *({**vars(row), **words} for row in rows))
+        return pd.DataFrame(judge(statistics, predictions(path, paper), 0.9))
+
+    before, after = judged_with({}), judged_with({"words": "something else of {network}"})
+    assert after["quantity"].str.startswith("something else").all()
+    assert not before["quantity"].str.startswith("something else").any()
+    pd.testing.assert_frame_equal(before.drop(columns="quantity"), after.drop(columns="quantity"))
+
+
+# The registry
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"relation": ">="}, "row 3 of {path} has relation >=; use one of: >, <, ="),
+        ({"item": ""}, "row 3 of {path} has nothing in column item"),
+        ({"network": "", "source": ""}, "row 3 of {path} has nothing in column network, source"),
+        ({"bound": "half"}, "row 3 of {path}: could not convert string to float: 'half'"),
+        ({"margin": "1%"}, "row 3 of {path}: could not convert string to float: '1%'"),
+        ({"words": "gap of {network"}, "row 3 of {path}: expected '}' before end of string"),
+    ],
+    ids=lambda of: "-".join(of) if isinstance(of, dict) else "",
+)
+def test_a_row_that_predicts_nothing_ends_in_one_line_that_names_it(tmp_path, wrong, message):
+    path = written(tmp_path / "predictions.csv", predicted(), predicted(**wrong))
+    with pytest.raises(InputError) as raised:
+        predictions(path, "ours")
+    assert str(raised.value) == message.replace("{path}", str(path))
+
+
+def test_a_file_that_is_no_registry_ends_in_one_line(tmp_path):
+    missing, other, empty = (tmp_path / name for name in ("missing.csv", "other.csv", "empty.csv"))
+    other.write_text("paper,claim\nours,c\n")
+    empty.touch()
+    for path, message in {
+        missing: f"{missing} is not a table of predictions: [Errno 2] No such file or directory: '{missing}'",
+        empty: f"{empty} is not a table of predictions: No columns to parse from file",
+        other: f"{other} has columns paper, claim; a table of predictions has {', '.join(COLUMNS)}",
+    }.items():
+        with pytest.raises(InputError) as raised:
+            registry(path)
+        assert str(raised.value) == message
+
+
+def test_the_margin_of_a_row_without_one_is_zero(tmp_path):
+    (row,) = registry(written(tmp_path / "predictions.csv", predicted(margin="", claim="")))
+    assert row == Predicted("ours", "gap", "", "a", "", ">", 0.0, 0.0, "Figure 1", "gap of {network}", "Section 2")
