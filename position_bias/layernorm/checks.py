@@ -128,4 +128,4 @@ def _retrieval(curves: pd.DataFrame) -> Iterator[Statistic]:
     by_norm = wide.rename(columns=NORMS).reindex(columns=list(NORMS.values()))
     for (vocabulary, depth, pair), gap in by_norm.groupby(level=alike):
         if gap[["pre", "post"]].notna().any(axis=None):
-            yield Statistic(f"{pair} gap", gap.droplevel(alike), {"vocabulary": vocabulary, "depth": depth})
+            yield Statistic(f"{pair} gap", gap.droplevel([*alike]), {"vocabulary": vocabulary, "depth": depth})
