@@ -123,10 +123,7 @@ FILES |= {
             "untrained": lambda wildcards: of_card.with_copies(wildcards.card, config),
         },
         outputs={
-            **{
-                name: f"results/card/{{card}}/{name}.csv"
-                for name in ("layers", "profile", "distances", "statistics")
-            },
+            **{name: f"results/card/{{card}}/{name}.csv" for name in ("layers", "profile", "distances", "statistics")},
             "page": "results/card/{card}/card.md",
         },
         wildcards={"card": any_of(CARD_MODELS)},

@@ -23,11 +23,7 @@ from position_bias.verdicts import claim as of_claims
 ROOT = Path(workflow.basedir)
 
 # A run prints one line a job. A dry run is there to be read, and --verbose and --printshellcmds ask for more.
-if not (
-    workflow.output_settings.dryrun
-    or workflow.output_settings.verbose
-    or workflow.output_settings.printshellcmds
-):
+if not (workflow.output_settings.dryrun or workflow.output_settings.verbose or workflow.output_settings.printshellcmds):
     terminal.shorten()
 
 SCHEMA = configuration.read_schema(ROOT / "config/schema")
@@ -51,9 +47,7 @@ except runtime.InputError as error:
 
 
 PRIMARY = config["primary_dataset"]
-HEATMAP, STANDARD, LONG = (
-    config["lengths"][purpose]["tokens"] for purpose in ("heatmap", "standard", "long")
-)
+HEATMAP, STANDARD, LONG = (config["lengths"][purpose]["tokens"] for purpose in ("heatmap", "standard", "long"))
 MORE = [length["tokens"] for length in config["lengths"]["more"]]
 PROMPTS = {
     length["tokens"]: length["prompts"]
@@ -75,9 +69,7 @@ FIGURES, TABLES, FILES = {}, {}, {}
 
 def named(*parts):
     """A pattern of the names in parts of the configuration."""
-    return (
-        "|".join(re.escape(name) for part in parts for name in config[part]) or "(?!)"
-    )
+    return "|".join(re.escape(name) for part in parts for name in config[part]) or "(?!)"
 
 
 wildcard_constraints:
@@ -117,11 +109,7 @@ def within_limit(stage, key, wanted):
 
     def priority(wildcards):
         limit, asked = workflow.global_resources.get("gpu").value, wanted(wildcards)
-        if (
-            workflow.is_main_process
-            and limit is not None
-            and gpus(stage) * asked > limit
-        ):
+        if workflow.is_main_process and limit is not None and gpus(stage) * asked > limit:
             sys.exit(
                 f"error: config: {key.format(**wildcards)} = {asked} is more than the limit of GPUs, which is {limit}; "
                 f"raise it: --resources gpu={asked}"
@@ -158,8 +146,7 @@ def library(script, *functions):
 def of_wing(wing):
     """Every figure and table of a wing, and what is made together with them."""
     figures, tables = (
-        {item: row for item, row in rows.items() if item.split("/")[0] == wing}
-        for rows in (FIGURES, TABLES)
+        {item: row for item, row in rows.items() if item.split("/")[0] == wing} for rows in (FIGURES, TABLES)
     )
     return [
         *expand("figures/{item}.{suffix}", item=figures, suffix=["pdf", "svg", "png"]),
@@ -181,14 +168,10 @@ CATEGORIES = {
 
 def reported_as(name):
     """What the report calls a file, such that names sort: fig6a is "Figure 06a", which stands before "Figure 10"."""
-    published, kind, number, rest = re.fullmatch(
-        r"(published_)?(fig|table|)(\d*)(.*)", name
-    ).groups()
+    published, kind, number, rest = re.fullmatch(r"(published_)?(fig|table|)(\d*)(.*)", name).groups()
     words = {"fig": f"Figure {number:0>2}", "table": f"Table {number:0>2}", "": ""}
     told = f"{words[kind]}{rest}".replace("_", " ")
-    return (
-        told[0].upper() + told[1:] + (", numbers of the authors" if published else "")
-    )
+    return told[0].upper() + told[1:] + (", numbers of the authors" if published else "")
 
 
 def in_report(path, caption, kind):
@@ -199,9 +182,7 @@ def in_report(path, caption, kind):
         caption=f"../report/{caption}.rst",
         category=CATEGORIES.get(paper, paper),
         subcategory=kind,
-        labels=lambda wildcards: {
-            "item": reported_as(Path(path.format(**wildcards)).stem)
-        },
+        labels=lambda wildcards: {"item": reported_as(Path(path.format(**wildcards)).stem)},
     )
 
 

@@ -148,9 +148,7 @@ FIGURES |= {
         "emergence.figures:long_and_short_training",
         {
             "long": project("evidence/emergence/mask-by-depth/curves.csv"),
-            "older": project(
-                "evidence/emergence/depth.csv"
-            ),  # depths that the first lacks
+            "older": project("evidence/emergence/depth.csv"),  # depths that the first lacks
             "tests": emergence_curves(("gaussian", "plain")),
         },
         EMERGENCE_LEVEL | {"last": EMERGENCE["testing"]["last_kept"]},
@@ -188,9 +186,7 @@ TABLES |= {
         "Verdicts on the theorems, as printed and with corrected constants, and the curves of their figure.",
         "emergence.checks_theory:tables",
         values={"numbers": EMERGENCE["theory"], "scale": config["scale"]},
-        outputs={
-            name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY
-        },
+        outputs={name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY},
     ),
 }
 FILES |= {
@@ -202,10 +198,7 @@ FILES |= {
             "runs": evidence_emergence("run.csv"),
         },
         {"scale": config["scale"]},
-        outputs={
-            name: f"results/evidence/emergence/{{group}}/{name}.csv"
-            for name in ("curves", "accuracy", "runs")
-        },
+        outputs={name: f"results/evidence/emergence/{{group}}/{name}.csv" for name in ("curves", "accuracy", "runs")},
         log="logs/evidence/emergence/{group}.log",
     ),
     "emergence_evidence_sinks": made.Made(

@@ -19,9 +19,7 @@ for job in filter(lambda rule: "gpu_partition" in rule.resources, workflow.rules
     if not (gpu.is_evaluable() or gpu.value):
         job.resources["gpu_model"] = None
     elif "slurm_partition" not in named:
-        job.resources["slurm_partition"] = job.resources["gpu_partition"].with_name(
-            "slurm_partition"
-        )
+        job.resources["slurm_partition"] = job.resources["gpu_partition"].with_name("slurm_partition")
     job.resources["gpu_partition"] = None
 
 for job in filter(lambda rule: rule.script, workflow.rules):
@@ -32,9 +30,7 @@ for job in filter(lambda rule: rule.script, workflow.rules):
     job.set_input(library=library(source, *filter(None, functions)))
     if not job.log:
         job.set_log(f"logs/{first.with_suffix('')}.log")
-    job.benchmark = re.sub(
-        r"^logs/(.*)\.log$", r"results/benchmarks/\1.tsv", job.log[0]
-    )
+    job.benchmark = re.sub(r"^logs/(.*)\.log$", r"results/benchmarks/\1.tsv", job.log[0])
     if not job.conda_env:
         of_figures = first.parts[0] == "figures"
         job.conda_env = f"../envs/{'figures' if of_figures else 'analysis'}.yaml"

@@ -163,9 +163,7 @@ rule measure:
     """Measure residual mixing, content logits, attention, influence and Gram of a trained model at every length."""
     input:
         model="results/models/{model}/{checkpoint}",
-        prompts=expand(
-            "results/prompts/offline/{{dataset}}/n{n}.safetensors", n=PROMPTS
-        ),
+        prompts=expand("results/prompts/offline/{{dataset}}/n{n}.safetensors", n=PROMPTS),
     output:
         mixing=measured("lambda", PROMPTS),
         content=measured("content", PROMPTS),
@@ -211,16 +209,12 @@ use rule measure as measure_snapshot with:
 use rule measure as measure_hub with:
     input:
         model="results/hub/{model}.json",
-        prompts=expand(
-            "results/prompts/{{model}}/{{dataset}}/n{n}.safetensors", n=PROMPTS
-        ),
+        prompts=expand("results/prompts/{{model}}/{{dataset}}/n{n}.safetensors", n=PROMPTS),
     wildcard_constraints:
         checkpoint="hub",
     priority: within_limit("measure", "hub_models.{model}.gpus", partial(hub_model, key="gpus"))
     resources:
-        mem_mb=lambda wildcards, attempt: 1000
-        * attempt
-        * hub_model(wildcards, "memory"),
+        mem_mb=lambda wildcards, attempt: 1000 * attempt * hub_model(wildcards, "memory"),
         runtime=lambda wildcards: hub_model(wildcards, "minutes"),
         gpu=gpus("measure", partial(hub_model, key="gpus")),
         nodes=1,

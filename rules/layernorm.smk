@@ -67,9 +67,7 @@ rule layernorm_train:
         **training("layernorm"),
     params:
         trained=LAYERNORM_TRAINED,
-        learning_rate=lookup(
-            dpath="layernorm/trained/learning_rate/{norm}", within=config
-        ),
+        learning_rate=lookup(dpath="layernorm/trained/learning_rate/{norm}", within=config),
     script:
         "../scripts/layernorm/train.py"
 

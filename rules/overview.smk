@@ -18,9 +18,7 @@ TABLES["scorecard"] = made.Made(
     outputs={
         "txt": "results/tables/scorecard.txt",
         "comparisons": "results/tables/comparisons.csv",
-        "comparisons_md": in_report(
-            "results/tables/comparisons.md", "overview/comparisons", "Tables"
-        ),
+        "comparisons_md": in_report("results/tables/comparisons.md", "overview/comparisons", "Tables"),
     },
     caption="overview/scorecard",
     group="scorecard",

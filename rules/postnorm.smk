@@ -132,9 +132,7 @@ rule postnorm_sweep:
         **training("postnorm"),
     params:
         sweep=config["postnorm"]["sweep"],
-        parts={
-            part: config["postnorm"][part] for part in ("set_complement", "languages")
-        },
+        parts={part: config["postnorm"][part] for part in ("set_complement", "languages")},
         common=POSTNORM_COMMON,
         scale=config["scale"],
     script:

@@ -58,19 +58,12 @@ FILES |= {
         "Follow the profiles of every model on the primary data set from a few tokens to very many.",
         "released.profiles:of_models_along_lengths",
         {
-            "mixing": released_schedules(
-                "lambda.csv", released.MODELS, released.PRIMARY
-            ),
-            "content": released_schedules(
-                "content.csv", released.MODELS, released.PRIMARY
-            ),
+            "mixing": released_schedules("lambda.csv", released.MODELS, released.PRIMARY),
+            "content": released_schedules("content.csv", released.MODELS, released.PRIMARY),
             "slopes": released_slopes(released.MODELS),
         },
         {"lengths": config["released"]["sampled_lengths"]},
-        outputs={
-            name: f"results/published/lengths/{name}.csv"
-            for name in ("samples", "sums")
-        },
+        outputs={name: f"results/published/lengths/{name}.csv" for name in ("samples", "sums")},
         log="logs/published/lengths.log",
         needs={"runtime": 20},
         **RELEASED,
@@ -81,9 +74,7 @@ RELEASED_TABLES = {
         "What the profiles look like, beside the distances that the paper prints, and whether these can be theirs.",
         "released.variants:of_profiles",
         {
-            "profiles": released_profiles(
-                RELEASED_STANDARD, released.MODELS, released.DATASETS
-            ),
+            "profiles": released_profiles(RELEASED_STANDARD, released.MODELS, released.DATASETS),
             "printed": project("published/structural_distances.csv"),
         },
         {"n": RELEASED_STANDARD},
@@ -110,11 +101,7 @@ RELEASED_FIGURES = {
     "structural/published_fig4": made.Made(
         "Figure 4 of the big models: residual mixing across layers, one panel a data set.",
         "released.figures:fig4",
-        {
-            "mixing": released_schedules(
-                "lambda.csv", released.MODELS, released.DATASETS
-            )
-        },
+        {"mixing": released_schedules("lambda.csv", released.MODELS, released.DATASETS)},
         name="released_draw_fig4",
         caption="released/draw_fig4",
         group="released",

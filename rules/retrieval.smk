@@ -19,10 +19,7 @@ rule retrieval_train:
         **training("retrieval", minutes="emergence"),
     params:
         task=config["emergence"]["task"],
-        training={
-            name: config["emergence"]["training"][name]
-            for name in ("batch", "learning_rate", "weight_decay")
-        },
+        training={name: config["emergence"]["training"][name] for name in ("batch", "learning_rate", "weight_decay")},
         networks=retrieval_networks,
         iterations=RETRIEVAL["iterations"],
         seeds=RETRIEVAL["seeds"],

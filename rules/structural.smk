@@ -29,9 +29,7 @@ rule structural_measure_rotary:
 
 # Figures, tables and what they are made from: a row each, see rules/made.smk.
 
-OF_PROFILES = (
-    "Figures 1, 2: rollout variants (a), (b), (c) beside the measured influence (d)."
-)
+OF_PROFILES = "Figures 1, 2: rollout variants (a), (b), (c) beside the measured influence (d)."
 AT_STANDARD = rollouts("profiles.parquet", PRIMARY, STANDARD)
 
 if FIG1:
@@ -72,10 +70,7 @@ FIGURES |= {
     "structural/long_training": made.Made(
         "Influence, residual mixing, content and distances at steps of a longer training, from evidence/ (our addition).",
         "structural.figures_long_training:long_training",
-        {
-            name: project(f"evidence/structural/language-model/{file}.csv")
-            for name, file in STRUCTURAL_EVIDENCE.items()
-        },
+        {name: project(f"evidence/structural/language-model/{file}.csv") for name, file in STRUCTURAL_EVIDENCE.items()},
     ),
     "structural/forces": made.Made(
         "Propositions 4.2-4.5: what depth, mixing, positional bias and diagonal content do to early tokens' share.",
@@ -89,7 +84,9 @@ FIGURES |= {
     ),
 }
 
-OF_DISTANCES = "Tables 2, 3, 4: distance of every rollout variant to the measured influence, with null profiles; Spearman's too."
+OF_DISTANCES = (
+    "Tables 2, 3, 4: distance of every rollout variant to the measured influence, with null profiles; Spearman's too."
+)
 STATISTICS = {
     "table2": (
         ["wasserstein"],
@@ -105,12 +102,7 @@ STATISTICS = {
     ),
     "spearman": (
         ["spearman", "total variation"],
-        across_datasets(
-            [
-                rollouts("statistics.parquet", "{dataset}", n)
-                for n in (STANDARD, *MORE, LONG)
-            ]
-        ),
+        across_datasets([rollouts("statistics.parquet", "{dataset}", n) for n in (STANDARD, *MORE, LONG)]),
     ),
 }
 
@@ -123,11 +115,7 @@ if TRAINED:
             "models": across_models("results/models/{model}/{checkpoint}", TRAINED),
             "published": project("published/structural_models.csv"),
         },
-        {
-            "architectures": {
-                model: config["models"][model]["architecture"] for model in TRAINED
-            }
-        },
+        {"architectures": {model: config["models"][model]["architecture"] for model in TRAINED}},
     )
 TABLES |= {
     f"structural/{table}": made.Made(
@@ -149,10 +137,7 @@ TABLES |= {
         "structural.content:table5",
         {"content": across_datasets(measured("content", [STANDARD]))},
         readable="structural.content:readable_similarity",
-        needs={
-            "mem_mb": lambda wildcards, input, attempt: table5_memory(input.content)
-            * attempt
-        },
+        needs={"mem_mb": lambda wildcards, input, attempt: table5_memory(input.content) * attempt},
     ),
     "structural/shift": made.Made(
         "Section 6.1: in how many heads content shifts the diagonal the same way.",
@@ -194,16 +179,10 @@ TABLES["structural/checks"] = made.Made(
     "Verdicts: each claim of the paper against what was measured, with its interval.",
     "structural.verdicts:verdicts",
     {
-        "during_training": across_models(
-            rollouts("replicates.parquet", PRIMARY, STANDARD), steps=STEPS[:-1]
-        ),
-        "at_standard": across_datasets(
-            rollouts("replicates.parquet", "{dataset}", STANDARD)
-        ),
+        "during_training": across_models(rollouts("replicates.parquet", PRIMARY, STANDARD), steps=STEPS[:-1]),
+        "at_standard": across_datasets(rollouts("replicates.parquet", "{dataset}", STANDARD)),
         "at_long": across_datasets(rollouts("replicates.parquet", "{dataset}", LONG)),
-        "at_more": across_datasets(
-            [rollouts("replicates.parquet", "{dataset}", n) for n in MORE]
-        ),
+        "at_more": across_datasets([rollouts("replicates.parquet", "{dataset}", n) for n in MORE]),
         "shift": "results/tables/structural/shift.csv",
         "published": project("published/structural_distances.csv"),
         "rotary": kept("structural/*/rotary.csv"),
@@ -242,8 +221,7 @@ FILES |= {
             "seed": config["seed"],
         },
         outputs={
-            name: f"results/rollout/{ROLLOUT}/{name}.parquet"
-            for name in ("profiles", "statistics", "replicates")
+            name: f"results/rollout/{ROLLOUT}/{name}.parquet" for name in ("profiles", "statistics", "replicates")
         },
         log=f"logs/rollout/{ROLLOUT}.log",
         group="rollouts",

@@ -73,9 +73,7 @@ def card_untrained(wildcards):
 
 def card_tables(table):
     """A table of every model that a figure shows."""
-    return lambda wildcards: [
-        f"results/card/{name}/{table}.csv" for name in CARDS[wildcards.card]
-    ]
+    return lambda wildcards: [f"results/card/{name}/{table}.csv" for name in CARDS[wildcards.card]]
 
 
 def card_title(wildcards):
@@ -85,9 +83,7 @@ def card_title(wildcards):
 
 def card_measured(wildcards):
     """What was measured of every model that a figure shows."""
-    return [
-        f"results/card/{name}/measured.safetensors" for name in CARDS[wildcards.card]
-    ]
+    return [f"results/card/{name}/measured.safetensors" for name in CARDS[wildcards.card]]
 
 
 def card_shown(wildcards):
@@ -109,8 +105,7 @@ def cards_made(workflow):
         return []
     here = Path() if Path.cwd() == Path(workflow.basedir) else Path.cwd()
     return [
-        f"Read {here / 'results/card' / card / 'card.md'}; "
-        f"the figure is {here / 'figures/card' / card}.png"
+        f"Read {here / 'results/card' / card / 'card.md'}; " f"the figure is {here / 'figures/card' / card}.png"
         for card in sorted(CARDS, key=lambda card: -len(CARDS[card]))
     ]
 
@@ -123,10 +118,7 @@ def card_memory():
     if said := config["card"]["memory"]:
         return int(said * CARD_GB)
     paths = [model.path for model in CARD_MODELS.values() if model.kind == "path"]
-    sizes = [
-        sum(file.stat().st_size for file in path.glob("*.safetensors"))
-        for path in paths
-    ]
+    sizes = [sum(file.stat().st_size for file in path.glob("*.safetensors")) for path in paths]
     return int(3000 + 3 * max(sizes, default=0) / 1e6)
 
 
@@ -135,14 +127,9 @@ def all_cards(_):
     if not CARD_MODELS:
         sys.exit(
             "error: the position card needs a model: snakemake card --config model=./my-model, which may also be an "
-            "id of the Hugging Face hub, or one of "
-            + ", ".join([*config["models"], *config["hub_models"]])
+            "id of the Hugging Face hub, or one of " + ", ".join([*config["models"], *config["hub_models"]])
         )
-    made = [
-        f"figures/card/{card}.{suffix}"
-        for card in CARDS
-        for suffix in ("pdf", "svg", "png")
-    ]
+    made = [f"figures/card/{card}.{suffix}" for card in CARDS for suffix in ("pdf", "svg", "png")]
     files = ("layers.csv", "profile.csv", "distances.csv", "statistics.csv")
     return (
         made

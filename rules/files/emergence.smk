@@ -6,20 +6,16 @@ from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_MAPS, OF_SINKS
 
 EMERGENCE = config["emergence"]
 EMERGENCE_TESTS = {  # that training makes; tables and figures choose among them
-    name: EMERGENCE["testing"][name]
-    for name in ("every", "sequences_along", "sequences")
+    name: EMERGENCE["testing"][name] for name in ("every", "sequences_along", "sequences")
 }
 EMERGENCE_THEORY = ("convergence", "decay", "rope", "peaks")  # curves of theorems
 SHALLOW = 2  # layers of every study but those of depth
 
-EMERGENCE_STUDIES = dict.fromkeys(
-    [*BY_DEPTH.values(), *BY_BIAS.values(), *OF_SINKS.values(), ("isotropic", "plain")]
-)
+EMERGENCE_STUDIES = dict.fromkeys([*BY_DEPTH.values(), *BY_BIAS.values(), *OF_SINKS.values(), ("isotropic", "plain")])
 EVIDENCE_SINKS = [  # of the studies that figures show the sinks of
     study
     for study in EVIDENCE["emergence"]
-    if study
-    in [f"{vocabulary}/{name}/depth{SHALLOW}" for vocabulary, name in OF_SINKS.values()]
+    if study in [f"{vocabulary}/{name}/depth{SHALLOW}" for vocabulary, name in OF_SINKS.values()]
 ]
 
 
@@ -64,9 +60,7 @@ def emergence_shallow(file, *shown):
 
 def emergence_shown(figures):
     """Those of the figures that show something, with what: a configuration may train no network of a study."""
-    return [
-        (name, shown) for name, shown in figures.items() if emergence_depths(*shown)
-    ]
+    return [(name, shown) for name, shown in figures.items() if emergence_depths(*shown)]
 
 
 def emergence_without_encoding(figures):
@@ -75,9 +69,7 @@ def emergence_without_encoding(figures):
         (name, (vocabulary, study))
         for name, (vocabulary, study) in emergence_shown(figures)
         if SHALLOW in emergence_depths(vocabulary, study)
-        and any(
-            Path(network).name == "none" for network in EMERGENCE["networks"][study]
-        )  # MASK/ENCODING
+        and any(Path(network).name == "none" for network in EMERGENCE["networks"][study])  # MASK/ENCODING
     ]
 
 
@@ -102,9 +94,7 @@ def at_both_scales():
 
 def emergence_sinks(*shown):
     """The attention sinks of the shallow networks of those studies that figures show the sinks of."""
-    return emergence_shallow(
-        "sinks.parquet", *(pair for pair in shown if pair in OF_SINKS.values())
-    )
+    return emergence_shallow("sinks.parquet", *(pair for pair in shown if pair in OF_SINKS.values()))
 
 
 def evidence_emergence(file, studies=EVIDENCE["emergence"]):

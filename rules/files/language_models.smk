@@ -12,11 +12,7 @@ def checkpoints(model, steps):
     """What is measured of a model: every seed at the given steps of training, or the model of the hub itself."""
     if model in config["hub_models"]:
         return ["hub"] if LAST in steps else []
-    return [
-        f"seed{seed}/step{step}"
-        for seed in config["models"][model]["seeds"]
-        for step in steps
-    ]
+    return [f"seed{seed}/step{step}" for seed in config["models"][model]["seeds"] for step in steps]
 
 
 def across_models(patterns, models=MODELS, steps=(LAST,)):
@@ -31,11 +27,7 @@ def across_models(patterns, models=MODELS, steps=(LAST,)):
 
 def across_datasets(patterns):
     """The patterns for every measured model, checkpoint and data set."""
-    return [
-        path.replace("{dataset}", dataset)
-        for dataset in DATASETS
-        for path in across_models(patterns)
-    ]
+    return [path.replace("{dataset}", dataset) for dataset in DATASETS for path in across_models(patterns)]
 
 
 def taken(dataset):

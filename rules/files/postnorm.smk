@@ -6,9 +6,7 @@ POSTNORM_TASKS = [
     *POSTNORM["languages"]["lengths"],
 ]
 WIDTHS_OF = f"set-complement-{POSTNORM['dimension']['vocabulary']}"
-POSTNORM_COMMON = {
-    name: POSTNORM[name] for name in ("warmup", "weight_decay", "test_sequences")
-}
+POSTNORM_COMMON = {name: POSTNORM[name] for name in ("warmup", "weight_decay", "test_sequences")}
 
 
 def postnorm_part(task):

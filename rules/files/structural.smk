@@ -21,26 +21,19 @@ def rollouts(file, dataset, n):
 
 def structural_first_seeds(file):
     """A file of the last checkpoint of the first seed of every model, on the primary data set."""
-    return [
-        f"results/measure/{model}/{checkpoints(model, [LAST])[0]}/{PRIMARY}/{file}"
-        for model in MODELS
-    ]
+    return [f"results/measure/{model}/{checkpoints(model, [LAST])[0]}/{PRIMARY}/{file}" for model in MODELS]
 
 
 def evidence_models(file, models):
     """A file of each training of the models that are kept."""
     return [
-        f"results/models/{model}/seed{seed}/{file}"
-        for model in models
-        for seed in config["models"][model]["seeds"]
+        f"results/models/{model}/seed{seed}/{file}" for model in models for seed in config["models"][model]["seeds"]
     ]
 
 
 def evidence_rungs(path):
     """A file of each checkpoint of the models that are kept."""
-    return across_models(
-        path.replace("{dataset}", PRIMARY), EVIDENCE["structural"], STEPS
-    )
+    return across_models(path.replace("{dataset}", PRIMARY), EVIDENCE["structural"], STEPS)
 
 
 def table5_memory(files):

@@ -628,6 +628,20 @@ def test_an_edit_of_sinks_or_claims_of_emergence_trains_nothing(mine):
     }
 
 
+def test_a_claim_is_two_lines(mine):
+    page = (ROOT / "docs/architecture.md").read_text().split("### Add a claim\n")[1].split("\n### ")[0]
+    lines = re.findall(r"^\| `(published/\S+)` \| `([^`]+)` \|$", page, re.MULTILINE)
+    assert len(lines) == 2
+    for file, line in lines:
+        mine.append(file, f"{line}\n")
+    mine.snakemake("results/tables/scorecard.csv --cores 1")
+    scores = pd.read_csv(mine.root / "results/tables/scorecard.csv").set_index("claim")
+    assert scores.loc["layernorm-example", "statement"] == "RMSNorm makes heads attend to later tokens"
+    rows = pd.read_csv(mine.root / "results/tables/layernorm/checks.csv")
+    row, *_ = rows[rows["claim"] == "layernorm-example"].to_dict("records")
+    assert (row["quantity"], row["margin"]) == ("an example, layer 2: pre-rms - none", 0.005)
+
+
 def test_an_edited_statement_makes_the_scorecard_again_and_nothing_else(mine):
     path = mine.root / "published/claims.csv"
     path.write_text(path.read_text().replace("Content preserves the U", "Content keeps the U"))

@@ -65,11 +65,32 @@ def test_a_wrong_value_of_its_section_ends_the_run_in_one_line(project):
 
 def test_what_the_recipe_writes_keeps_to_the_style_of_the_project(project):
     style = project.run(
-        "ruff check position_bias/mine scripts/mine && ruff format --check position_bias/mine scripts/mine"
+        "ruff check position_bias/mine && ruff format --check position_bias/mine"
     )
     assert style.returncode == 0, style.stdout
     rules = project.run("snakefmt --check Snakefile rules")
     assert rules.returncode == 0, rules.stdout
+
+
+def recipe(heading):
+    return PAGE.split(f"### {heading}\n")[1].split("\n### ")[0]
+
+
+def test_a_figure_is_added_in_under_ten_lines(project):
+    """What the project has of the paper above stays: a figure of another wing is drawn beside it."""
+    function, row, caption = re.findall(r"```\w+\n# ([^\n]*)\n(.*?)```", recipe("Add a figure or table"), re.DOTALL)
+    assert len([*function[1].splitlines(), *row[1].splitlines()]) < 10
+    for where, text in (function, row):
+        path = project.root / where.split(",")[0]
+        before, last, after = path.read_text().rpartition("\n\nrule layernorm:" if path.suffix == ".smk" else "\0")
+        path.write_text(f"{before}\n{text}{last}{after}" if last else f"{after}\n\n{text}")
+    (project.root / caption[0]).write_text(caption[1])
+    project.snakemake("figures/layernorm/limits.pdf --cores 2")
+    for kind in ("pdf", "svg", "png"):
+        assert (project.root / f"figures/layernorm/limits.{kind}").stat().st_size > 1000
+    printed = project.run("snakemake --list").stdout
+    assert "layernorm_draw_limits (Limits of recency against anisotropy.)" in printed
+    assert project.run("ruff check position_bias && snakefmt --check Snakefile rules").returncode == 0
 
 
 def test_no_two_recipes_have_one_heading():
