@@ -4,7 +4,7 @@ BIN := .venv/bin
 # two processes of one thread each: threads of both would wait for each other on two cores
 TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: all test test-all check docs keep manifest benchmark clean help
+.PHONY: all test test-all check docs keep manifest size benchmark clean help
 
 all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
@@ -35,6 +35,14 @@ keep: .venv/installed  ## scorecard, gallery and images of a finished default ru
 
 manifest: .venv/installed  ## sha256 of every figure and table; of another run: make manifest RESULTS=its-directory
 	@$(BIN)/python -m position_bias.running.manifest $(RESULTS)
+
+LIBRARY := position_bias/*.py
+OTHERS := scripts/*.py rules/*.smk Snakefile snakemake_command.py run_job.py config/schema/*.yaml docs/*.py tools/*.py benchmarks/*.py
+size:  ## lines that are maintained, those of tests, and what the registries hold
+	@git ls-files -- $(foreach of,$(LIBRARY) $(OTHERS),'$(of)') | xargs cat | wc -l | xargs echo "maintained:"
+	@for of in $(foreach of,$(LIBRARY) $(OTHERS),'$(of)'); do git ls-files -- "$$of" | xargs cat | wc -l | xargs echo "   $$of:"; done
+	@git ls-files -- 'tests/*.py' | xargs cat | wc -l | xargs echo "tests:"
+	@wc --lines --chars published/*.csv
 
 benchmark: .venv/installed  ## speed and memory against references, as ratios
 	$(BIN)/python benchmarks/rollout.py

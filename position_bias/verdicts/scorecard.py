@@ -123,9 +123,9 @@ def _by_claim(name: str, table: pd.DataFrame, claims: Iterable[Claim]) -> dict[s
 
 
 def speaking(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each quantity the row of the largest scale, untestable ones last; identities only where there is nothing else.
+    """Return the row of the largest scale of each quantity; one that cannot be tested only where no other can.
 
-    An identity is a row whose value networks of any weights have. It supports no claim.
+    An identity is a row whose value networks of any weights have. It supports no claim, and speaks where no other does.
     """
     telling = rows[~rows["identity"].astype(bool)]
     rows = telling if len(telling) else rows.assign(verdict=UNTESTABLE)
@@ -135,10 +135,10 @@ def speaking(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _keys(rows: pd.DataFrame) -> pd.Series:
-    """What tells the quantities of rows apart: their keys; a row without a statistic has its sentence."""
+    """What tells the quantities of rows apart: a row without a statistic is like no other."""
     keys = rows.reindex(columns=list(KEYS)).astype(object).fillna("")
     named = pd.Series(["\n".join(row) for row in keys.itertuples(index=False, name=None)], index=rows.index)
-    return named.where(keys["statistic"] != "", rows["item"] + rows["quantity"])
+    return named.where(keys["statistic"] != "", [f"row {number}" for number in range(len(rows))])
 
 
 def widened(rows: pd.DataFrame, level: float) -> pd.DataFrame:

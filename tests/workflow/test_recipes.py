@@ -64,9 +64,7 @@ def test_a_wrong_value_of_its_section_ends_the_run_in_one_line(project):
 
 
 def test_what_the_recipe_writes_keeps_to_the_style_of_the_project(project):
-    style = project.run(
-        "ruff check position_bias/mine && ruff format --check position_bias/mine"
-    )
+    style = project.run("ruff check position_bias/mine && ruff format --check position_bias/mine")
     assert style.returncode == 0, style.stdout
     rules = project.run("snakefmt --check Snakefile rules")
     assert rules.returncode == 0, rules.stdout
