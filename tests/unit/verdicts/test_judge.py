@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 from string import Formatter
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -157,11 +158,13 @@ def test_a_statistic_that_nothing_is_predicted_of_is_named(tmp_path):
 def test_other_words_change_no_verdict_and_no_key(tmp_path, paper):
     """Of all that the project predicts of one wing, on random tables of the networks that it names."""
     rows = [row for row in registry(ROOT / "published/predictions.csv") if row.paper == paper]
-    named = {name for row in rows for _, name, _, _ in Formatter().parse(row.words) if name} - {"network", "other"}
+    names = {name.partition(".")[0] for row in rows for _, name, _, _ in Formatter().parse(row.words) if name}
+    setting = dict.fromkeys(names - {"network", "other"}, 1)
     networks = sorted({name for row in rows for name in (row.network + OR + row.other).split(OR)} - {""})
     numbers = pd.DataFrame(np.random.default_rng(2).normal(size=(4, len(networks))), columns=networks)
+    shown = dict.fromkeys(networks, SimpleNamespace(vocabulary="v", study="s", mask="m", encoding="e"))
     statistics = [
-        Statistic(name, numbers, dict.fromkeys(named, 1)) for name in dict.fromkeys(row.statistic for row in rows)
+        Statistic(name, numbers, setting, shown=shown) for name in dict.fromkeys(row.statistic for row in rows)
     ]
 
     def judged_with(words):

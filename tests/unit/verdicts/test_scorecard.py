@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from position_bias.running.runtime import InputError
-from position_bias.verdicts import scorecard
+from position_bias.verdicts import pages, scorecard
 from position_bias.verdicts.claim import Claim
 from position_bias.verdicts.verdict import COLUMNS, Prediction, row, table
 
@@ -24,7 +24,8 @@ CLAIM = Claim(
 
 
 def check(measured, half, n=5, prediction=ABOVE, quantity="gap", claim="rises", item="Figure 2"):
-    return row(claim, item, quantity, prediction, measured, (measured - half, measured + half), n, "Section 5")
+    found = row(claim, item, quantity, prediction, measured, (measured - half, measured + half), n, "Section 5")
+    return {**found, "statistic": item, "network": quantity, "other": "", "setting": ""}
 
 
 def judged(*rows, claim=CLAIM, level=0.95):
@@ -194,6 +195,13 @@ def test_a_claim_that_needs_nothing_is_settled_at_any_scale():
     assert judged_at(at("laptop", DOWN), needs="nothing") == ("fails", True, "laptop", "laptop: fails")
 
 
+def test_other_words_change_no_verdict_and_a_row_without_keys_is_overruled_by_none():
+    reworded = {**UP, "quantity": "the same gap in other words"}
+    assert judged_at(at("laptop", DOWN), at("paper", reworded)) == judged_at(at("laptop", DOWN), at("paper", UP))
+    without = {**UP, "statistic": "", "network": ""}
+    assert judged_at(at("laptop", DOWN), at("paper", without))[0] == "fails"
+
+
 def test_what_has_no_data_at_the_larger_scale_is_judged_at_the_smaller():
     nothing = check(math.nan, 0.1)
     assert judged_at(at("laptop", UP), at("paper", nothing)) == ("holds", False, "laptop", "laptop: holds")
@@ -223,7 +231,7 @@ def claims_of_three():
 
 
 def test_the_terminal_shows_counts_and_a_line_a_claim():
-    lines = scorecard.short(claims_of_three()).splitlines()
+    lines = pages.short(claims_of_three()).splitlines()
     assert lines[2:] == [
         "Of 1 claims of the papers, 1 is settled (1 holds); 0 are seen at a smaller scale only.",
         "Of 1 claims known from secondary sources, 1 is settled (1 fails); 0 are seen at a smaller scale only.",
@@ -247,7 +255,7 @@ def test_the_terminal_shows_counts_and_a_line_a_claim():
 def test_what_training_changed_names_the_claims_that_have_several_scales_those_that_differ_first():
     scales = ["paper: holds; laptop: holds", "laptop: holds", "longer: fails; laptop: holds", "laptop: fails"]
     table = claims_of_three().assign(**{"by scale": scales})
-    said, _, header, _, *rows = scorecard.by_training(table).splitlines()
+    said, _, header, _, *rows = pages.by_training(table).splitlines()
     assert said == "Of 2 claims, 1 got different verdicts from different trainings."
     assert header == "| claim | default run | longer training | the paper's training | verdict |"
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
@@ -257,7 +265,7 @@ def test_what_training_changed_names_the_claims_that_have_several_scales_those_t
 
 
 def test_the_tally_counts_every_claim_once():
-    lines = scorecard.tally(claims_of_three()).splitlines()
+    lines = pages.tally(claims_of_three()).splitlines()
     assert lines[2:] == [
         "| claims of the papers | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 |",
         "| claims known from secondary sources | 1 | 0 | 1 | 0 | 0 | 0 | 0 | 0 |",
@@ -269,7 +277,7 @@ def test_the_tally_counts_every_claim_once():
 
 def test_the_table_for_people_has_five_columns_and_a_link_to_the_finding():
     shown = "figures/emergence/fig2.pdf and results/tables/emergence/gaps.md and figures/emergence/long_training.pdf"
-    table = scorecard.readable(claims_of_three().assign(shown=shown))
+    table = pages.readable(claims_of_three().assign(shown=shown))
     assert list(table) == ["claim", "verdict", "measured", "source", "finding"]
     own = table.iloc[2]
     assert own["verdict"] == "holds, at a smaller scale"
@@ -292,7 +300,7 @@ def test_every_comparison_has_its_own_interval_and_the_one_it_is_judged_by():
         counted[f"rows: {verdict}"] for verdict in scorecard.VERDICTS
     ]
     assert counted["low"] in set(found["low, judged"])
-    readable = scorecard.compared(found)
+    readable = pages.compared(found)
     assert readable["measured"].iloc[0] == f"{UP['measured']:.3g} [{low:.3g}, {high:.3g}]"
     assert readable["judged by"].iloc[0] != f"[{low:.3g}, {high:.3g}]"
 
@@ -302,12 +310,12 @@ def test_a_comparison_that_a_larger_scale_overrules_is_kept_and_judged_by_none()
     found = scorecard.comparisons([CLAIM], {TABLE: table("emergence", "paper", rows)}, 0.95)
     assert found["decides"].tolist() == [True, False]
     assert found["low, judged"].notna().tolist() == [True, False]
-    assert scorecard.compared(found)["verdict"].tolist() == ["holds", "overruled (fails)"]
-    assert scorecard.compared(found)["judged by"].tolist()[1] == ""
+    assert pages.compared(found)["verdict"].tolist() == ["holds", "overruled (fails)"]
+    assert pages.compared(found)["judged by"].tolist()[1] == ""
 
 
 def test_a_value_that_prints_as_its_bound_is_told_to_be_larger():
     near = {**UP, "bound": 1.0, "margin": 0.0, "measured": 1 + 1e-9, "low": 1 + 1e-9, "high": 1 + 1e-9}
     found = scorecard.comparisons([CLAIM], {TABLE: table("emergence", "paper", [near])}, 0.95)
-    (predicted,) = scorecard.compared(found)["predicted"]
+    (predicted,) = pages.compared(found)["predicted"]
     assert predicted == "> 1; larger by less than these digits show"
