@@ -1,4 +1,4 @@
-"""The manifest has the sha256 of every figure and table, for `sha256sum --check`: two runs compare at a glance."""
+"""The manifest has the sha256 of every figure and table, so that two runs compare at a glance."""
 
 import hashlib
 import sys
@@ -6,12 +6,14 @@ from pathlib import Path
 
 from position_bias.running.runtime import InputError
 
+SETS = ("checks", "comparisons")  # tables whose rows have no order
 KINDS = {"figures": (".pdf", ".svg", ".png"), "results/tables": (".csv", ".md")}
 
 
 def lines(results: Path) -> list[str]:
     """Return a line for each figure and table below `results`, with its path from there, in order of the paths.
 
+    Rows of tables in SETS are sorted first, so that `sha256sum` knows the others alone.
     Raises InputError where there is none.
     """
     paths = [
@@ -22,7 +24,12 @@ def lines(results: Path) -> list[str]:
     ]
     if not paths:
         raise InputError(f"{results.absolute()} holds no figure and no table; build them first: make all")
-    return [f"{hashlib.sha256((results / path).read_bytes()).hexdigest()}  {path}" for path in sorted(paths)]
+    return [f"{hashlib.sha256(_content(results / path)).hexdigest()}  {path}" for path in sorted(paths)]
+
+
+def _content(path: Path) -> bytes:
+    content = path.read_bytes()
+    return b"".join(sorted(content.splitlines(keepends=True))) if path.stem in SETS else content
 
 
 def main() -> None:

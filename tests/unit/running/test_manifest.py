@@ -38,6 +38,19 @@ def test_figures_and_tables_are_listed_by_path_and_nothing_else_is(results):
     ]
 
 
+def test_the_order_of_rows_of_checks_says_nothing_and_that_of_other_tables_does(results):
+    def written(lines):
+        for name in ("results/tables/a/checks.csv", "results/tables/a/checks.md"):
+            (results / name).write_text("\n".join(lines) + "\n")
+        return manifest.lines(results)
+
+    assert written(["header", "one", "two"]) == written(["header", "two", "one"]) != written(["header", "two", "three"])
+    (results / "results/tables/a/gaps.csv").write_text("one\ntwo\n")
+    before = manifest.lines(results)
+    (results / "results/tables/a/gaps.csv").write_text("two\none\n")
+    assert manifest.lines(results) != before
+
+
 def listed(folder):
     """What the command does with a folder."""
     command = [sys.executable, "-m", "position_bias.running.manifest", folder]
