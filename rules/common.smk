@@ -67,17 +67,17 @@ EVIDENCE = config["evidence"]
 FIGURES, TABLES, FILES = {}, {}, {}
 
 
-def named(*parts):
+def one_of(*parts):
     """A pattern of the names in parts of the configuration."""
     return "|".join(re.escape(name) for part in parts for name in config[part]) or "(?!)"
 
 
 wildcard_constraints:
-    dataset=named("datasets", "hub_datasets"),
-    model=named("models", "hub_models"),
+    dataset=one_of("datasets", "hub_datasets"),
+    model=one_of("models", "hub_models"),
     seed=r"\d+",
     checkpoint=r"seed\d+/step\d+|hub",
-    tokenizer=f"offline|{named('hub_models')}",
+    tokenizer=f"offline|{one_of('hub_models')}",
     n="|".join(map(str, PROMPTS)),
     group=re.escape(EVIDENCE["group"] or "") or "(?!)",
 
@@ -132,7 +132,7 @@ def training(stage, minutes=None):
 SIMULATION = {"mem_mb": memory(4000), "runtime": config["minutes"]["simulation"]}
 
 
-def kept(pattern):
+def evidence_tables(pattern):
     """Tables of evidence/ that fit a pattern: those of long runs that are there."""
     return [project(path) for path in sorted((ROOT / "evidence").glob(pattern))]
 
@@ -186,7 +186,7 @@ def in_report(path, caption, kind):
     )
 
 
-def drawn(figure, caption=None):
+def figure_outputs(figure, caption=None):
     """What draws figures/{figure} has these outputs: PDF to print, SVG for the report, PNG to look at.
 
     The caption is report/{wing}/draw_{figure}.rst where no other is named.
@@ -200,7 +200,7 @@ def drawn(figure, caption=None):
     }
 
 
-def tabled(table, caption=None):
+def table_outputs(table, caption=None):
     """What makes results/tables/{table} has these outputs: CSV to compute with, Markdown to read and for the report.
 
     The caption is report/{table}.rst where no other is named.

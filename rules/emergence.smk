@@ -110,7 +110,7 @@ if studies := at_both_scales():
     BOTH_SCALES = {
         "curves": emergence_curves(*studies),
         "sinks": emergence_sinks(*studies),
-        "evidence": kept("emergence/*/*.csv"),
+        "evidence": evidence_tables("emergence/*/*.csv"),
     }
     FIGURES |= {
         "emergence/scales": made.Made(
@@ -175,7 +175,7 @@ TABLES |= {
         {
             "curves": emergence_curves(*EMERGENCE_STUDIES),
             "sinks": emergence_shallow("sinks.parquet", *OF_SINKS.values()),
-            "evidence": kept("emergence/*/*.csv"),
+            "evidence": evidence_tables("emergence/*/*.csv"),
             "seen": project("evidence/emergence/seen.csv"),
             "predicted": project("published/predictions.csv"),
         },

@@ -24,7 +24,7 @@ rule corpus:
     log:
         "logs/corpus/{dataset}.log",
     wildcard_constraints:
-        dataset=named("datasets"),
+        dataset=one_of("datasets"),
     conda:
         "../envs/text.yaml"
     resources:
@@ -43,7 +43,7 @@ rule hub_text:
     log:
         "logs/corpus/{dataset}.log",
     wildcard_constraints:
-        dataset=named("hub_datasets"),
+        dataset=one_of("hub_datasets"),
     localrule: True
     conda:
         "../envs/text.yaml"
@@ -94,7 +94,7 @@ rule prompts:
         mem_mb=memory(2000),
     params:
         prompts=lambda wildcards: PROMPTS[int(wildcards.n)],
-        taken=lambda wildcards: taken(wildcards.dataset),
+        taken=lambda wildcards: window_rule(wildcards.dataset),
         seed=config["seed"],
     script:
         "../scripts/language_models/prompts.py"
@@ -105,7 +105,7 @@ rule hub_model:
     output:
         "results/hub/{model}.json",
     wildcard_constraints:
-        model=named("hub_models"),
+        model=one_of("hub_models"),
     localrule: True
     conda:
         "../envs/text.yaml"
@@ -144,7 +144,7 @@ rule train:
     log:
         "logs/models/{model}/seed{seed}.log",
     wildcard_constraints:
-        model=named("models"),
+        model=one_of("models"),
     conda:
         "../envs/language-models.yaml"
     resources:

@@ -23,7 +23,7 @@ for item, row in FIGURES.items():
         input:
             **row.files,
         output:
-            **drawn(item, row.caption),
+            **figure_outputs(item, row.caption),
         wildcard_constraints:
             **row.wildcards,
         resources:
@@ -45,7 +45,7 @@ for item, row in (TABLES | FILES).items():
         input:
             **row.files,
         output:
-            **(tabled(item, row.caption) if item in TABLES else {}),
+            **(table_outputs(item, row.caption) if item in TABLES else {}),
             **row.outputs,
         wildcard_constraints:
             **row.wildcards,

@@ -81,7 +81,7 @@ rule sweeps:
 rule evidence:
     """Tables of one group of long trainings, to be kept in evidence/."""
     input:
-        evidence_tables,
+        tables_of_the_group,
 
 
 rule report:

@@ -70,7 +70,7 @@ TABLES |= {
         "retrieval.checks:verdicts",
         {
             "profiles": "results/retrieval/profiles.parquet",
-            "evidence": kept("retrieval/*/profiles.csv"),
+            "evidence": evidence_tables("retrieval/*/profiles.csv"),
             "predicted": project("published/predictions.csv"),
         },
         {"level": RETRIEVAL["level"], "scale": config["scale"]},

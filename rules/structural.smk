@@ -14,7 +14,7 @@ rule structural_measure_rotary:
     output:
         "results/rotary/{model}/{checkpoint}/measured.safetensors",
     wildcard_constraints:
-        model=named("models"),
+        model=one_of("models"),
     conda:
         "../envs/language-models.yaml"
     resources:
@@ -185,8 +185,8 @@ TABLES["structural/checks"] = made.Made(
         "at_more": across_datasets([rollouts("replicates.parquet", "{dataset}", n) for n in MORE]),
         "shift": "results/tables/structural/shift.csv",
         "published": project("published/structural_distances.csv"),
-        "rotary": kept("structural/*/rotary.csv"),
-        "long_training": kept("structural/*/compared.csv"),
+        "rotary": evidence_tables("structural/*/rotary.csv"),
+        "long_training": evidence_tables("structural/*/compared.csv"),
         "similarity": "results/tables/structural/table5.csv",
         "monotonicity": "results/tables/structural/monotonicity.csv",
         "predicted": project("published/predictions.csv"),

@@ -78,7 +78,7 @@ def at_both_scales():
     if config["scale"] == "paper":
         return []
     long = []
-    for path in kept("emergence/*/runs.csv"):
+    for path in evidence_tables("emergence/*/runs.csv"):
         with open(path, encoding="utf-8", newline="") as table:
             long += [row for row in csv.DictReader(table) if row["scale"] == "paper"]
     return list(

@@ -30,7 +30,7 @@ def across_datasets(patterns):
     return [path.replace("{dataset}", dataset) for dataset in DATASETS for path in across_models(patterns)]
 
 
-def taken(dataset):
+def window_rule(dataset):
     """What windows are taken from a document: of a large data set the first, as the paper does."""
     return "first" if dataset in config["hub_datasets"] else "every"
 

@@ -1,7 +1,7 @@
 # Which tables of evidence/ are built, and what the report is of, worked out from the configuration.
 
 
-def evidence_tables(_):
+def tables_of_the_group(_):
     """The tables of the group that the configuration names; where it names none, there is nothing to plan."""
     kept = [
         *(rules.emergence_evidence.output if EVIDENCE["emergence"] else []),
