@@ -3,7 +3,7 @@
 Tables are those of `layernorm.tables`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -63,7 +63,7 @@ def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequen
     `maps` are `tables.score_maps`, named norm/anisotropy. Colours are scores less the mean of their row over earlier
     tokens. Every map has a scale of its own, in its upper triangle, since scores without norm grow with depth.
     """
-    layers = len(maps[_name(norms[0], alphas[0])])
+    layers = len(next(iter(maps.values())))
     height = 0.76 + 0.78 * len(alphas)
     label = "Mean scores of a causal decoder less the mean of their row, by norm, layer and anisotropy"
     figure = plt.figure(figsize=(PAGE, height), layout="none", label=label)  # other layouts shift maps apart
@@ -76,7 +76,7 @@ def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequen
         )
         rows = grid.subplots(sharex=True, sharey=True, squeeze=False)
         for row, alpha in zip(rows, alphas, strict=True):
-            for axes, of_layer in zip(row, maps[_name(norm, alpha)], strict=True):
+            for axes, of_layer in zip(row, maps[f"{norm}/{alpha:g}"], strict=True):
                 image = _map(axes, of_layer)
             row[0].tick_params(labelleft=norm == norms[0])
             row[0].set_ylabel(rf"$\alpha = {alpha:g}$" + "\nquery" if norm == norms[0] else "", labelpad=-2)
@@ -128,8 +128,8 @@ def anisotropy(table: pd.DataFrame) -> Figure:
     for _, look, curve in curves(table, "residual", looks):
         axes.plot(curve["anisotropy"], curve["limit"], ":", color=look.colour, linewidth=1)
         _theory_over_points(axes, curve, "anisotropy", look, markersize=3)
-    axes.set_xlabel(r"anisotropy $\alpha$ (expected cosine of two embeddings)")
-    axes.set_ylabel("recency of layer-2 scores (cosine)")
+    x = r"anisotropy $\alpha$ (expected cosine of two embeddings)"
+    axes.set(xlabel=x, ylabel="recency of layer-2 scores (cosine)")
     axes.set_ylim(bottom=0)
     infinite = Line2D([], [], color=REFERENCE, linestyle=":", label="at infinite width")
     handles = [*(look.entry() for look in looks.values()), *_theory_and_points("closed form"), infinite]
@@ -144,7 +144,7 @@ def depth(table: pd.DataFrame) -> Figure:
     """
     titles = {residual: residual_name(residual) for residual in sorted(table["residual"].unique())}
     label = "Recency of the scores of each layer by placement of the norm: recursion and Monte Carlo"
-    return _recursion(table, label, 2.3, "residual", titles, "norm", DEPTH)
+    return _recursion(table, label, 2.3, ("residual", titles), ("norm", DEPTH))
 
 
 def moments(table: pd.DataFrame) -> Figure:
@@ -154,7 +154,7 @@ def moments(table: pd.DataFrame) -> Figure:
     """
     titles = {"causal": "causal mask", "full": "full mask"}
     label = "Recency of the scores of each layer by the moments of embeddings, with a causal and with a full mask"
-    return _recursion(table, label, 2.6, "mask", titles, "profile", PROFILES)
+    return _recursion(table, label, 2.6, ("mask", titles), ("profile", PROFILES))
 
 
 def residual_name(residual: float) -> str:
@@ -186,27 +186,22 @@ def _map(axes: Axes, scores: Array) -> AxesImage:
     return heatmap(axes, deviations / size, 1, len(scores))
 
 
-def _name(norm: str, alpha: float) -> str:
-    return f"{norm}/{alpha:g}"
-
-
 def _recursion(
     table: pd.DataFrame,
     label: str,
     height: float,
-    across: str,
-    titles: Mapping[Any, str],
-    compared: str,
-    looks: Mapping[str, Look],
+    across: tuple[str, dict[Any, str]],
+    compared: tuple[str, dict[str, Look]],
 ) -> Figure:
-    """Recency by layer, a panel for each value of the column `across`, a look for each of `compared`."""
+    """Recency by layer, a panel for each value of a column, a look for each value of another."""
+    (column, titles), (other, looks) = across, compared
     figure, row = panels(label, height, titles, y=f"recency of scores\n{DIRECTION}", sharey=True)
     for name, axes in row.items():
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
-        for _, look, curve in curves(table[table[across] == name], compared, looks):
+        for _, look, curve in curves(table[table[column] == name], other, looks):
             _theory_over_points(axes, curve, "layer", look, fmt=look.marker, **OPEN)
         layer_axis(axes, table["layer"])
-    entries = [look.entry(**OPEN) for look in present(table[compared], looks).values()]
+    entries = [look.entry(**OPEN) for look in present(table[other], looks).values()]
     legend(figure, [*entries, *_theory_and_points("recursion", **OPEN)])
     return figure
 

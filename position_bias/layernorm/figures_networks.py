@@ -4,6 +4,7 @@ Tables have a row a number, in columns `quantity` and `value`; head 0 is a whole
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,6 +40,8 @@ APART = 0.15  # layers, between the marks of two norms
 EARLY = 2  # the layer of a language model that is shown beside its last: the first that attention has written for
 BLOCKS = 64  # of a heatmap, at most, along each side
 SHARE_WITHIN = 0.98  # of a heatmap, in the range of its colours
+# Where no order is preferred:
+NO_ORDER: dict[str, Any] = {"color": REFERENCE, "linewidth": 0.7, "linestyle": ":", "zorder": 0}
 RECENCY, POSITION = f"recency\n{DIRECTION}", f"relative position\n{DIRECTION}"
 
 RANDOM = {
@@ -80,7 +83,7 @@ def random_weights(table: pd.DataFrame, level: float) -> Figure:
                 axes.plot(heads["layer"] + aside, heads["value"], "_", color=look.colour, markersize=4, alpha=0.6)
         else:
             marks_by(axes, shown, "layer", level, "norm", looks, APART, linewidth=0.6)
-        _reference(axes, UNIFORM if quantity == "position" else 0)
+        axes.axhline(UNIFORM if quantity == "position" else 0, **NO_ORDER)
     for axes in [*grid.values()][-len(titles) :]:
         layer_axis(axes, table["layer"])
     legend(figure, [look.entry(linewidth=0.6) for look in looks.values()], title=counted(table))
@@ -108,7 +111,7 @@ def trained(table: pd.DataFrame, level: float) -> Figure:
             axes = mosaic[f"{state} {quantity}"]
             shown = table[(table["quantity"] == quantity) & (table["state"] == state)]
             marks_by(axes, shown, "layer", level, "norm", looks, APART, seeds_aside=0.07, linewidth=0.6)
-            _reference(axes, reference)
+            axes.axhline(reference, **NO_ORDER)
             layer_axis(axes, shown["layer"])
             if quantity == "position":
                 axes.set(title=state, xlabel="")
@@ -118,7 +121,7 @@ def trained(table: pd.DataFrame, level: float) -> Figure:
         before.autoscale(axis="y")
         before.set_ylabel(y)
     _losses(mosaic["loss"], table[(table["quantity"] == "loss") & (table["state"] == "trained")], level, looks)
-    even = Line2D([], [], color=REFERENCE, linewidth=0.7, linestyle=":", label="no order preferred")
+    even = Line2D([], [], label="no order preferred", **NO_ORDER)
     legend(figure, [*(look.entry(linewidth=0.6) for look in looks.values()), even], title=counted(table))
     return figure
 
@@ -212,11 +215,8 @@ def _losses(axes: Axes, table: pd.DataFrame, level: float, looks: Mapping[str, L
         axes.hlines(means["row"], means["low"], means["high"], color=look.colour, linewidth=0.9)
         axes.plot(means["mean"], means["row"], look.marker, color=look.colour, markersize=3.5)
         axes.plot(losses["value"], losses["row"] + 0.2, "o", color=look.colour, markersize=2, alpha=0.6)
-    axes.set_yticks([])
-    axes.set_ylim(len(looks) - 0.5, -0.5)
+    axes.set(title="loss reached", xlabel="held-out loss (nats a token)", yticks=[], ylim=(len(looks) - 0.5, -0.5))
     axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.set_title("loss reached")
-    axes.set_xlabel("held-out loss (nats a token)")
 
 
 def _cosines(axes: Axes, gram: Array) -> None:
@@ -238,8 +238,3 @@ def blocks(values: Array, size: int) -> Array:
     padded = np.ma.masked_invalid(np.pad(values, (0, rest), constant_values=np.nan))
     parts = padded.reshape(len(padded) // size, size, -1, size)
     return np.ma.filled(parts.mean(axis=(1, 3)), np.nan)
-
-
-def _reference(axes: Axes, value: float) -> None:
-    """A line where no order is preferred."""
-    axes.axhline(value, color=REFERENCE, linewidth=0.7, linestyle=":", zorder=0)

@@ -42,6 +42,7 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
     """
     tasks = _by_vocabulary(tests)
     schemes = present(tests["scheme"], LOOKS)
+    laws = {law: fitted for law, fitted in LAWS.items() if fitted[0] in schemes}
     titles = {v: f"$v = {v}$, trained up to $s = {of_task['trained'].iloc[0]}$" for v, of_task in tasks.items()}
     rows = {"tvd": TVD, "legal_tvd": "the same among\nlegal tokens alone"}
     label = "Total variation distance against the tokens present by placement of norms, a column for each vocabulary"
@@ -50,9 +51,8 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
         _by_length(axes, tasks[v][tasks[v]["quantity"] == quantity], v, level)
     for v, of_task in tasks.items():
         axes = grid["tvd", v]
-        for law, (scheme, _, style) in LAWS.items():
-            if scheme in schemes:
-                axes.plot(*_law_of(of_task, scheme, law, v), style, color=REFERENCE, linewidth=1, zorder=3)
+        for law, (scheme, _, style) in laws.items():
+            axes.plot(*_law_of(of_task, scheme, law, v), style, color=REFERENCE, linewidth=1, zorder=3)
         s = np.arange(1, v)
         axes.plot(s, s / v, ":", color=REFERENCE, linewidth=0.8, zorder=0)
         axes.set_ylim(0, 1)
@@ -60,8 +60,7 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
     figure.align_ylabels()
     fits = [
         Line2D([], [], color=REFERENCE, linestyle=style, label=f"{name}, fitted to {LOOKS[scheme].name}")
-        for scheme, name, style in LAWS.values()
-        if scheme in schemes
+        for scheme, name, style in laws.values()
     ]
     legend(figure, [look.entry() for look in schemes.values()], title=counted(tests))
     legend(figure, [*fits, Line2D([], [], color=REFERENCE, linestyle=":", label="guess")], "lower center")
@@ -121,9 +120,7 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
         dots(axes, of_scheme, "width", look.colour, aside + 0.25)  # beside the interval
     axes.axvline(v - 1, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=0)
     axes.annotate(f" $v - 1 = {v - 1}$", (v - 1, 1), xycoords=("data", "axes fraction"), color=REFERENCE, va="top")
-    axes.set_xlabel("width $d$")
-    axes.set_ylabel(f"{TVD}\nbeyond trained lengths")
-    axes.set_xticks(sorted(table["width"].unique()))
+    axes.set(xlabel="width $d$", ylabel=f"{TVD}\nbeyond trained lengths", xticks=sorted(table["width"].unique()))
     best_line = Line2D([], [], color=REFERENCE, label="best seed")
     legend(figure, [*(look.entry(linestyle="") for look in schemes.values()), best_line], title=counted(table))
     return figure

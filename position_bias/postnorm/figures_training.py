@@ -25,6 +25,7 @@ RATES = {  # of learning, under one scheme, whose colour both have: whether it d
     True: NORMS["peri"]._replace(name="decaying rate", marker="s", filled=False),
 }
 BIN_TICKS = (r"$\leq\! L$", "$2L$", "$4L$", r"$>\! 4L$")  # upper ends of BINS
+TASK_NAMES = {"complement": "$v = {}$", "maximum": "maximum of {}", "dyck": "Dyck({}, {})", "tomita": "Tomita {}"}
 COLUMNS = 5  # of panels of formal languages
 MARKS = 6  # of a line along training
 CHANCE = 0.5  # ROC AUC of a guess
@@ -43,7 +44,7 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
     kinds |= {("bema", eta): f"BEMA\n$\\eta\\!=\\!{eta:g}$" for eta in etas}
     places = [list(kinds).index(kind) for kind in zip(at_trained["weights"], at_trained["eta"], strict=True)]
     at_trained = at_trained.assign(place=places)
-    tasks = sorted(table["task"].unique(), key=lambda task: (part_of(task) != MINIMAL, _vocabulary(task)))
+    tasks = sorted(table["task"].unique(), key=lambda task: (part_of(task) != MINIMAL, int(task.rpartition("-")[2])))
     trained = at_trained.groupby("task")["trained"].first()
     titles = {task: f"{_task_name(task)}, $L = {trained[task]}$" for task in tasks}
     label = "Total variation distance of averaged weights at two learning rates, a panel for each task"
@@ -199,19 +200,7 @@ def _suited_scale(axes: Axes) -> None:
         axes.yaxis.set_major_locator(LogLocator(numticks=6))
 
 
-def _vocabulary(task: str) -> int:
-    return int(task.rpartition("-")[2])
-
-
 def _task_name(task: str) -> str:
     """What a task such as `dyck-2-3` is called."""
-    name, _, parameters = task.partition("-")
-    match name:
-        case "set":
-            return f"$v = {_vocabulary(task)}$"
-        case "maximum":
-            return f"maximum of {parameters}"
-        case "dyck":
-            return f"Dyck({parameters.replace('-', ', ')})"
-        case _:
-            return f"Tomita {parameters}"
+    family, *parameters = task.removeprefix("set-").split("-")
+    return TASK_NAMES[family].format(*parameters)

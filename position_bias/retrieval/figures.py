@@ -58,7 +58,7 @@ def prior(table: pd.DataFrame, level: float) -> Figure:
 def _gaps(axes: Axes, found: pd.DataFrame, level: float) -> None:
     """Observed against predicted gaps, a mark a network and predictor."""
     axes.axline((0, 0), slope=1, color=REFERENCE, linewidth=0.8, linestyle=":")
-    _zero(axes)
+    axes.axhline(0, color=REFERENCE, linewidth=0.6)
     axes.axvline(0, color=REFERENCE, linewidth=0.6)
     keys = [*NETWORK, "predictor"]
     seen = means(found, keys, "observed", level).rename(columns={"mean": "measured"})
@@ -74,10 +74,10 @@ def _gaps(axes: Axes, found: pd.DataFrame, level: float) -> None:
 
 def _slopes(axes: Axes, found: pd.DataFrame, level: float) -> None:
     """Gaps against the slope of the decay mask; 0 is the causal mask alone."""
-    _zero(axes)
+    axes.axhline(0, color=REFERENCE, linewidth=0.6)
     found = found[found["encoding"].isin(["none", "decay"])]
-    observed = found[found["predictor"] == SLOPES[0]].assign(predictor=OBSERVED, gap=lambda rows: rows["observed"])
-    gaps = pd.concat([observed, found]).assign(value=lambda rows: rows["gap"])
+    observed = found[found["predictor"] == SLOPES[0]].assign(predictor=OBSERVED, gap=found["observed"])
+    gaps = pd.concat([observed, found]).rename(columns={"gap": "value"})
     looks = {name: LOOKS[name] for name in (OBSERVED, *SLOPES)}
     marks_by(axes, gaps, "slope", level, "predictor", looks, 0.006)
     axes.set(xlabel="slope", ylabel="first less last")
@@ -90,7 +90,3 @@ def _profiles(axes: Axes, table: pd.DataFrame, quantities: tuple[str, ...], leve
     marks_by(axes, shares, "position", level, "quantity", {name: LOOKS[name] for name in quantities}, 0.15)
     axes.set_xlabel("position of the item")
     axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
-
-
-def _zero(axes: Axes) -> None:
-    axes.axhline(0, color=REFERENCE, linewidth=0.6)
