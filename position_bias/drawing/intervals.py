@@ -4,7 +4,7 @@ Tables have a row a number, with columns seed and value; `at` names the column o
 several numbers of at one place, such as one a head, is averaged before seeds are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.typing import ColorType as Colour
 from numpy.typing import NDArray
 
-from position_bias.drawing.looks import Look
+from position_bias.drawing.looks import Look, side_by_side
 from position_bias.statistics import means as means_of
 
 
@@ -71,6 +71,28 @@ def dots(axes: Axes, table: pd.DataFrame, at: str, colour: Colour, aside: float 
     """Every seed as a small mark, moved by `aside` from its place."""
     seeds = by_seed(table, at)
     axes.plot(seeds[at] + aside, seeds["value"], "o", color=colour, markersize=2, markeredgewidth=0, alpha=0.6)
+
+
+def marks_by(
+    axes: Axes,
+    table: pd.DataFrame,
+    at: str,
+    level: float,
+    column: str,
+    looks: Mapping[str, Look],
+    step: float,
+    seeds_aside: float | None = None,
+    **mark: Any,
+) -> None:
+    """Draw `marks` of each name in a column side by side, joined by the line of its look unless `mark` has another.
+
+    Every seed is a dot that stands `seeds_aside` from the mark of its mean, if that is given.
+    """
+    for name, look, aside in side_by_side(looks, step):
+        rows = table[table[column] == name]
+        marks(axes, rows, at, level, look, aside, **{"linestyle": look.line, "linewidth": look.width, **mark})
+        if seeds_aside is not None:
+            dots(axes, rows, at, look.colour, aside + seeds_aside)
 
 
 def error_bars(axes: Axes, at: pd.Series, table: pd.DataFrame, colour: Colour, **mark: Any) -> None:

@@ -32,6 +32,7 @@ from position_bias.drawing.looks import (
     present,
     shades,
 )
+from position_bias.drawing.panels import curves, panels
 from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.running.artifacts import Tensors
 
@@ -62,7 +63,7 @@ def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequen
     `maps` are `tables.score_maps`, named norm/anisotropy. Colours are scores less the mean of their row over earlier
     tokens. Every map has a scale of its own, in its upper triangle, since scores without norm grow with depth.
     """
-    layers = len(maps[_name(norms[0], alphas[0])])
+    layers = len(next(iter(maps.values())))
     height = 0.76 + 0.78 * len(alphas)
     label = "Mean scores of a causal decoder less the mean of their row, by norm, layer and anisotropy"
     figure = plt.figure(figsize=(PAGE, height), layout="none", label=label)  # other layouts shift maps apart
@@ -75,7 +76,7 @@ def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequen
         )
         rows = grid.subplots(sharex=True, sharey=True, squeeze=False)
         for row, alpha in zip(rows, alphas, strict=True):
-            for axes, of_layer in zip(row, maps[_name(norm, alpha)], strict=True):
+            for axes, of_layer in zip(row, maps[f"{norm}/{alpha:g}"], strict=True):
                 image = _map(axes, of_layer)
             row[0].tick_params(labelleft=norm == norms[0])
             row[0].set_ylabel(rf"$\alpha = {alpha:g}$" + "\nquery" if norm == norms[0] else "", labelpad=-2)
@@ -95,31 +96,23 @@ def closed_form(table: pd.DataFrame) -> Figure:
 
     `table` is `tables.closed_form_rows`; a panel a norm and residual, a colour an anisotropy.
     """
-    panels = [(norm, residual) for norm in CLOSED_FORM_NAMES for residual in sorted(table["residual"].unique())]
-    colours = shades(table["anisotropy"])
-    figure, row = plt.subplots(
-        1,
-        len(panels),
-        figsize=(PAGE, 2.2),
-        sharex=True,
-        squeeze=False,
-        label="Layer-2 scores of the last token against the position of the key: closed form and Monte Carlo",
-    )
-    for axes, (norm, residual) in zip(row[0], panels, strict=True):
+    titles = {
+        (norm, residual): rf"{name}, $\rho = {residual:g}$"
+        for norm, name in CLOSED_FORM_NAMES.items()
+        for residual in sorted(table["residual"].unique())
+    }
+    looks = _shaded(table["anisotropy"], r"\alpha")
+    label = "Layer-2 scores of the last token against the position of the key: closed form and Monte Carlo"
+    x, y = "position of the key $j$", "layer-2 score of\nthe last token"
+    figure, row = panels(label, 2.2, titles, x=x, y=y, sharex=True)
+    for (norm, residual), axes in row.items():
         of_panel = table[(table["norm"] == norm) & (table["residual"] == residual)]
-        for alpha, colour in colours.items():
-            curve = of_panel[of_panel["anisotropy"] == alpha]
-            axes.plot(curve["position"], curve["predicted"], color=colour, linewidth=1)
-            points = curve.iloc[::KEYS_APART]
-            error_bars(axes, points["position"], points, colour)
-        axes.set_title(rf"{CLOSED_FORM_NAMES[norm]}, $\rho = {residual:g}$")
-        axes.set_xlabel("position of the key $j$")
+        for _, look, curve in curves(of_panel, "anisotropy", looks):
+            _theory_over_points(axes, curve, "position", look._replace(width=1), every=KEYS_APART)
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(5))
-    row[0][0].set_ylabel("layer-2 score of\nthe last token")
-    keys = [Line2D([], [], color=colour, label=rf"$\alpha = {alpha:g}$") for alpha, colour in colours.items()]
-    legend(figure, [*keys, *_theory_and_points("closed form")])
+    legend(figure, [*(look.entry() for look in looks.values()), *_theory_and_points("closed form")])
     return figure
 
 
@@ -129,23 +122,18 @@ def anisotropy(table: pd.DataFrame) -> Figure:
     `table` is `tables.anisotropy_curves`: lines are the closed form at this width, dotted ones its limit, points Monte
     Carlo with intervals.
     """
-    colours = shades(table["residual"])
-    figure, axes = plt.subplots(
-        figsize=(COLUMN, 2.7),
-        label="Recency of layer-2 scores with a norm against anisotropy, a colour for each residual",
-    )
-    for residual, colour in colours.items():
-        curve = table[table["residual"] == residual]
-        axes.plot(curve["anisotropy"], curve["limit"], ":", color=colour, linewidth=1)
-        axes.plot(curve["anisotropy"], curve["predicted"], color=colour)
-        points = curve.dropna(subset="measured")
-        error_bars(axes, points["anisotropy"], points, colour, markersize=3)
-    axes.set_xlabel(r"anisotropy $\alpha$ (expected cosine of two embeddings)")
-    axes.set_ylabel("recency of layer-2 scores (cosine)")
+    looks = _shaded(table["residual"], r"\rho")
+    label = "Recency of layer-2 scores with a norm against anisotropy, a colour for each residual"
+    figure, axes = plt.subplots(figsize=(COLUMN, 2.7), label=label)
+    for _, look, curve in curves(table, "residual", looks):
+        axes.plot(curve["anisotropy"], curve["limit"], ":", color=look.colour, linewidth=1)
+        _theory_over_points(axes, curve, "anisotropy", look, markersize=3)
+    x = r"anisotropy $\alpha$ (expected cosine of two embeddings)"
+    axes.set(xlabel=x, ylabel="recency of layer-2 scores (cosine)")
     axes.set_ylim(bottom=0)
-    keys = [Line2D([], [], color=colour, label=rf"$\rho = {rho:g}$") for rho, colour in colours.items()]
     infinite = Line2D([], [], color=REFERENCE, linestyle=":", label="at infinite width")
-    axes.legend(handles=[*keys, *_theory_and_points("closed form"), infinite], loc="upper right")
+    handles = [*(look.entry() for look in looks.values()), *_theory_and_points("closed form"), infinite]
+    axes.legend(handles=handles, loc="upper right")
     return figure
 
 
@@ -154,26 +142,9 @@ def depth(table: pd.DataFrame) -> Figure:
 
     `table` is `tables.depth_curves`. Without norm recency is relative to the mean size of the scores.
     """
-    residuals, looks = sorted(table["residual"].unique()), present(table["norm"], DEPTH)
-    figure, row = plt.subplots(
-        1,
-        len(residuals),
-        figsize=(PAGE, 2.3),
-        sharey=True,
-        squeeze=False,
-        label="Recency of the scores of each layer by placement of the norm: recursion and Monte Carlo",
-    )
-    for axes, residual in zip(row[0], residuals, strict=True):
-        axes.axhline(0, color="black", linewidth=0.6, zorder=0)
-        for norm, look in looks.items():
-            curve = table[(table["norm"] == norm) & (table["residual"] == residual)]
-            axes.plot(curve["layer"], curve["predicted"], look.line, color=look.colour, linewidth=1)
-            error_bars(axes, curve["layer"], curve, look.colour, fmt=look.marker, **OPEN)
-        axes.set_title(residual_name(residual))
-        layer_axis(axes, table["layer"])
-    row[0][0].set_ylabel(f"recency of scores\n{DIRECTION}")
-    legend(figure, [*(look.entry(**OPEN) for look in looks.values()), *_theory_and_points("recursion", **OPEN)])
-    return figure
+    titles = {residual: residual_name(residual) for residual in sorted(table["residual"].unique())}
+    label = "Recency of the scores of each layer by placement of the norm: recursion and Monte Carlo"
+    return _recursion(table, label, 2.3, ("residual", titles), ("norm", DEPTH))
 
 
 def moments(table: pd.DataFrame) -> Figure:
@@ -181,27 +152,9 @@ def moments(table: pd.DataFrame) -> Figure:
 
     `table` is `tables.moments_curves`.
     """
-    looks = present(table["profile"], PROFILES)
-    masks = {"causal": "causal mask", "full": "full mask"}
-    figure, row = plt.subplots(
-        1,
-        len(masks),
-        figsize=(PAGE, 2.6),
-        sharey=True,
-        squeeze=False,
-        label="Recency of the scores of each layer by the moments of embeddings, with a causal and with a full mask",
-    )
-    for axes, (mask, title) in zip(row[0], masks.items(), strict=True):
-        axes.axhline(0, color="black", linewidth=0.6, zorder=0)
-        for profile, look in looks.items():
-            curve = table[(table["mask"] == mask) & (table["profile"] == profile)]
-            axes.plot(curve["layer"], curve["predicted"], look.line, color=look.colour, linewidth=1)
-            error_bars(axes, curve["layer"], curve, look.colour, fmt=look.marker, **OPEN)
-        axes.set_title(title)
-        layer_axis(axes, table["layer"])
-    row[0][0].set_ylabel(f"recency of scores\n{DIRECTION}")
-    legend(figure, [*(look.entry(**OPEN) for look in looks.values()), *_theory_and_points("recursion", **OPEN)])
-    return figure
+    titles = {"causal": "causal mask", "full": "full mask"}
+    label = "Recency of the scores of each layer by the moments of embeddings, with a causal and with a full mask"
+    return _recursion(table, label, 2.6, ("mask", titles), ("profile", PROFILES))
 
 
 def residual_name(residual: float) -> str:
@@ -210,22 +163,59 @@ def residual_name(residual: float) -> str:
     return rf"{names.get(residual, 'residual')} ($\rho = {residual:g}$)"
 
 
-def _map(axes: Axes, scores: Array) -> AxesImage:
-    """Below the diagonal, scores less the mean of their row, on a scale that few of them exceed."""
-    n = len(scores)
-    earlier = np.tri(n, k=-1, dtype=bool)
+def less_mean_of_row(scores: Array) -> Array:
+    """Scores below the diagonal less the mean of their row; NaN elsewhere."""
+    earlier = np.tri(len(scores), k=-1, dtype=bool)
     means = (scores * earlier).sum(1) / np.maximum(earlier.sum(1), 1)
-    deviations = np.where(earlier, scores - means[:, None], np.nan)
-    size = np.nanquantile(np.abs(deviations), SHARE_WITHIN)
-    image = axes.imshow(deviations / size, cmap=DIVERGING, vmin=-1, vmax=1, extent=(0.5, n + 0.5, n + 0.5, 0.5))
-    axes.text(0.97, 0.95, f"±{float(f'{size:.1g}'):g}", transform=axes.transAxes, ha="right", va="top")
+    return np.where(earlier, scores - means[:, None], np.nan)
+
+
+def heatmap(axes: Axes, values: Array, limit: float, n: int) -> AxesImage:
+    """Draw values of n queries and keys, in colours from -limit to limit."""
+    image = axes.imshow(values, cmap=DIVERGING, vmin=-limit, vmax=limit, extent=(0.5, n + 0.5, n + 0.5, 0.5))
     axes.set_xticks([1, n])
     axes.set_yticks([1, n])
     return image
 
 
-def _name(norm: str, alpha: float) -> str:
-    return f"{norm}/{alpha:g}"
+def _map(axes: Axes, scores: Array) -> AxesImage:
+    """Scores less the mean of their row, on a scale that few of them exceed."""
+    deviations = less_mean_of_row(scores)
+    size = np.nanquantile(np.abs(deviations), SHARE_WITHIN)
+    axes.text(0.97, 0.95, f"±{float(f'{size:.1g}'):g}", transform=axes.transAxes, ha="right", va="top")
+    return heatmap(axes, deviations / size, 1, len(scores))
+
+
+def _recursion(
+    table: pd.DataFrame,
+    label: str,
+    height: float,
+    across: tuple[str, dict[Any, str]],
+    compared: tuple[str, dict[str, Look]],
+) -> Figure:
+    """Recency by layer, a panel for each value of a column, a look for each value of another."""
+    (column, titles), (other, looks) = across, compared
+    figure, row = panels(label, height, titles, y=f"recency of scores\n{DIRECTION}", sharey=True)
+    for name, axes in row.items():
+        axes.axhline(0, color="black", linewidth=0.6, zorder=0)
+        for _, look, curve in curves(table[table[column] == name], other, looks):
+            _theory_over_points(axes, curve, "layer", look, fmt=look.marker, **OPEN)
+        layer_axis(axes, table["layer"])
+    entries = [look.entry(**OPEN) for look in present(table[other], looks).values()]
+    legend(figure, [*entries, *_theory_and_points("recursion", **OPEN)])
+    return figure
+
+
+def _shaded(values: pd.Series, symbol: str) -> dict[float, Look]:
+    """Looks of the values of a number, which has this symbol, without marks."""
+    return {value: Look(f"${symbol} = {value:g}$", colour, "") for value, colour in shades(values).items()}
+
+
+def _theory_over_points(axes: Axes, curve: pd.DataFrame, at: str, look: Look, every: int = 1, **mark: Any) -> None:
+    """A line of what theory predicts, over points of Monte Carlo with intervals, one of `every`."""
+    axes.plot(curve[at], curve["predicted"], look.line, color=look.colour, linewidth=look.width)
+    points = curve.dropna(subset="measured").iloc[::every]
+    error_bars(axes, points[at], points, look.colour, **mark)
 
 
 def _theory_and_points(theory: str, **mark: Any) -> list[Line2D]:

@@ -4,6 +4,7 @@ Tables have a row a number, in columns `quantity` and `value`; head 0 is a whole
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,10 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from position_bias.attention import Array
-from position_bias.drawing.intervals import band, counted, dots, marks, over_seeds
+from position_bias.drawing.intervals import band, counted, marks_by, over_seeds
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import (
-    DIVERGING,
     NORMS,
     PAIRS,
     REFERENCE,
@@ -27,10 +27,11 @@ from position_bias.drawing.looks import (
     present,
     side_by_side,
 )
+from position_bias.drawing.panels import curves, panels
 from position_bias.drawing.style import PAGE, TALLEST
 from position_bias.emergence import gaps
 from position_bias.emergence.figures import networks
-from position_bias.layernorm.figures import DIRECTION, residual_name
+from position_bias.layernorm.figures import DIRECTION, heatmap, less_mean_of_row, residual_name
 from position_bias.layernorm.pretrained import UNTRAINED, recency_of_models
 from position_bias.running.artifacts import TensorFile
 
@@ -39,6 +40,8 @@ APART = 0.15  # layers, between the marks of two norms
 EARLY = 2  # the layer of a language model that is shown beside its last: the first that attention has written for
 BLOCKS = 64  # of a heatmap, at most, along each side
 SHARE_WITHIN = 0.98  # of a heatmap, in the range of its colours
+# Where no order is preferred:
+NO_ORDER: dict[str, Any] = {"color": REFERENCE, "linewidth": 0.7, "linestyle": ":", "zorder": 0}
 RECENCY, POSITION = f"recency\n{DIRECTION}", f"relative position\n{DIRECTION}"
 
 RANDOM = {
@@ -65,32 +68,23 @@ def random_weights(table: pd.DataFrame, level: float) -> Figure:
     `table` is `simulation.random_weights`. Means over seeds have t-intervals; of scores, every head and seed is a dash,
     for their sign is random.
     """
-    residuals = sorted(table["residual"].unique())
     looks = present(table["norm"], RANDOM)
-    figure, rows = plt.subplots(
-        len(residuals),
-        3,
-        figsize=(PAGE, min(0.9 + 1.55 * len(residuals), TALLEST)),
-        sharex=True,
-        sharey="col",
-        squeeze=False,
-        label="Decoders with random weights: recency of Gram matrices and scores, and where attention lies, by layer",
-    )
-    for row, residual in zip(rows, residuals, strict=True):
-        of_row = table[table["residual"] == residual]
-        for norm, look, aside in side_by_side(looks, APART):
-            of_norm = of_row[of_row["norm"] == norm]
-            gram, score, position = (of_norm[of_norm["quantity"] == name] for name in ("gram", "score", "position"))
-            _joined_marks(row[0], gram, level, look, aside)
-            row[1].plot(score["layer"] + aside, score["value"], "_", color=look.colour, markersize=4, alpha=0.6)
-            _joined_marks(row[2], position, level, look, aside)
-        for axes, label in zip(row, (f"{residual_name(residual)}\n{RECENCY}", RECENCY, POSITION), strict=True):
-            axes.set_ylabel(label)
-        for axes, reference in zip(row, (0, 0, UNIFORM), strict=True):
-            _reference(axes, reference)
-    for axes, title in zip(rows[0], ("Gram matrix", "scores of every head", "attention"), strict=True):
-        axes.set_title(title)
-    for axes in rows[-1]:
+    rows = {residual: residual_name(residual) for residual in sorted(table["residual"].unique())}
+    titles = {"gram": "Gram matrix", "score": "scores of every head", "position": "attention"}
+    labels = {"gram": RECENCY, "score": RECENCY, "position": POSITION}
+    label = "Decoders with random weights: recency of Gram matrices and scores, and where attention lies, by layer"
+    height = min(0.9 + 1.55 * len(rows), TALLEST)
+    figure, grid = panels(label, height, titles, rows, y=labels, sharex=True, sharey="col")
+    for (residual, quantity), axes in grid.items():
+        shown = table[(table["residual"] == residual) & (table["quantity"] == quantity)]
+        if quantity == "score":
+            for norm, look, aside in side_by_side(looks, APART):
+                heads = shown[shown["norm"] == norm]
+                axes.plot(heads["layer"] + aside, heads["value"], "_", color=look.colour, markersize=4, alpha=0.6)
+        else:
+            marks_by(axes, shown, "layer", level, "norm", looks, APART, linewidth=0.6)
+        axes.axhline(UNIFORM if quantity == "position" else 0, **NO_ORDER)
+    for axes in [*grid.values()][-len(titles) :]:
         layer_axis(axes, table["layer"])
     legend(figure, [look.entry(linewidth=0.6) for look in looks.values()], title=counted(table))
     return figure
@@ -103,33 +97,31 @@ def trained(table: pd.DataFrame, level: float) -> Figure:
     """
     looks = present(table["norm"], TRAINED)
     label = "Small decoders before and after training: where attention lies, recency of Gram matrices, and the loss"
-    figure = plt.figure(figsize=(PAGE, 3.7), label=label)
-    panels = figure.subplot_mosaic(
+    figure, mosaic = plt.subplot_mosaic(
         [["untrained position", "trained position", "loss"], ["untrained gram", "trained gram", "loss"]],
         width_ratios=[1, 1, 0.8],
+        figsize=(PAGE, 3.7),
+        label=label,
     )
-    for quantity, label, reference in (
+    for quantity, y, reference in (
         ("position", "attention, " + POSITION, UNIFORM),
         ("gram", "Gram matrix, " + RECENCY, 0),
     ):
-        pair = [panels[f"{state} {quantity}"] for state in ("untrained", "trained")]
-        for axes, state in zip(pair, ("untrained", "trained"), strict=True):
+        for state in ("untrained", "trained"):
+            axes = mosaic[f"{state} {quantity}"]
             shown = table[(table["quantity"] == quantity) & (table["state"] == state)]
-            for norm, look, aside in side_by_side(looks, APART):
-                of_norm = shown[shown["norm"] == norm]
-                _joined_marks(axes, of_norm, level, look, aside)
-                dots(axes, of_norm, "layer", look.colour, aside + 0.07)
-            _reference(axes, reference)
+            marks_by(axes, shown, "layer", level, "norm", looks, APART, seeds_aside=0.07, linewidth=0.6)
+            axes.axhline(reference, **NO_ORDER)
             layer_axis(axes, shown["layer"])
-        pair[1].sharey(pair[0])
-        pair[1].tick_params(labelleft=False)
-        pair[0].autoscale(axis="y")
-        pair[0].set_ylabel(label)
-    for state in ("untrained", "trained"):
-        panels[f"{state} position"].set_title(state)
-        panels[f"{state} position"].set_xlabel("")
-    _losses(panels["loss"], table[(table["quantity"] == "loss") & (table["state"] == "trained")], level, looks)
-    even = Line2D([], [], color=REFERENCE, linewidth=0.7, linestyle=":", label="no order preferred")
+            if quantity == "position":
+                axes.set(title=state, xlabel="")
+        before, after = mosaic[f"untrained {quantity}"], mosaic[f"trained {quantity}"]
+        after.sharey(before)
+        after.tick_params(labelleft=False)
+        before.autoscale(axis="y")
+        before.set_ylabel(y)
+    _losses(mosaic["loss"], table[(table["quantity"] == "loss") & (table["state"] == "trained")], level, looks)
+    even = Line2D([], [], label="no order preferred", **NO_ORDER)
     legend(figure, [*(look.entry(linewidth=0.6) for look in looks.values()), even], title=counted(table))
     return figure
 
@@ -180,54 +172,39 @@ def recency_and_cosines(
 
 def emergence(tests: pd.DataFrame, level: float) -> Figure:
     """Draw `gaps_by_norm` of networks without encoding; `tests` joins the tables of their training."""
-    curves = gaps.curves(tests[tests["encoding"] == "none"])
-    (vocabulary,), (depth,) = curves["vocabulary"].unique(), curves["depth"].unique()
+    table = gaps.curves(tests[tests["encoding"] == "none"])
+    (vocabulary,), (depth,) = table["vocabulary"].unique(), table["depth"].unique()
     alike = f"causal mask, no encoding; {networks(vocabulary, 'none', True)}; {depth} layers"
-    return gaps_by_norm(curves, level, alike)
+    return gaps_by_norm(table, level, alike)
 
 
-def gaps_by_norm(curves: pd.DataFrame, level: float, alike: str = "") -> Figure:
+def gaps_by_norm(table: pd.DataFrame, level: float, alike: str = "") -> Figure:
     """Does a norm change the bias that retrieval networks learn? Gaps of every pair at the end, and one along training.
 
-    `curves` are those of `emergence.gaps`, of the studies in `RETRIEVAL`, one network each. Above 0 the earlier of two
-    equal items is preferred. Marks and lines are means over seeds with t-intervals, dots are seeds. `alike` says what
-    all of them have in common.
+    `table` is `emergence.gaps.curves` of the studies in `RETRIEVAL`, one network each. Above 0 the earlier of two equal
+    items is preferred. Marks and lines are means over seeds with t-intervals, dots are seeds. `alike` says what all of
+    them have in common.
     """
-    looks = present(curves["study"], RETRIEVAL)
-    figure, (ends, along) = plt.subplots(
-        1,
-        2,
-        figsize=(PAGE, 2.5),
-        sharey=True,
-        label="Accuracy gaps of retrieval networks by norm, for every pair at the end of training, and one along it",
-    )
-    for study, look, aside in side_by_side(looks, APART):
-        of_study = curves[curves["study"] == study]
-        last = of_study[of_study["iteration"] == of_study["iteration"].max()]
-        last = last[last["quantity"].isin(PAIRS)]
-        last = last.assign(place=last["quantity"].map(list(PAIRS).index))
-        marks(ends, last, "place", level, look, aside)
-        dots(ends, last, "place", look.colour, aside + 0.06)
-        first_last = of_study[of_study["quantity"] == "first-last"]
-        step = sorted(first_last["iteration"].unique())[-1] // 4
-        band(along, first_last, "iteration", level, look, every=step)
-    for axes in (ends, along):
+    looks = present(table["study"], RETRIEVAL)
+    titles = {"ends": "at the end of training", "along": "first vs. last, along training"}
+    label = "Accuracy gaps of retrieval networks by norm, for every pair at the end of training, and one along it"
+    y = "accuracy gap\n← bias to later | to earlier →"
+    figure, row = panels(label, 2.5, titles, x={"along": "iteration"}, y=y, sharey=True)
+    ends, along = row.values()
+    final = table.groupby("study")["iteration"].transform("max")
+    last = table[table["quantity"].isin(PAIRS) & (table["iteration"] == final)]
+    last = last.assign(place=last["quantity"].map(list(PAIRS).index))
+    marks_by(ends, last, "place", level, "study", looks, APART, seeds_aside=0.06, linestyle="")
+    for _, look, curve in curves(table[table["quantity"] == "first-last"], "study", looks):
+        band(along, curve, "iteration", level, look, every=curve["iteration"].max() // 4)
+    for axes in row.values():
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
     ends.set_xticks(range(len(PAIRS)), [look.name for look in PAIRS.values()])
-    ends.set_title("at the end of training")
-    ends.set_ylabel("accuracy gap\n← bias to later | to earlier →")
-    along.set_title("first vs. last, along training")
-    along.set_xlim(0, curves["iteration"].max())
+    along.set_xlim(0, table["iteration"].max())
     along.xaxis.set_major_locator(MaxNLocator(4))
     along.xaxis.set_major_formatter(EngFormatter(sep=""))
-    along.set_xlabel("iteration")
-    legend(figure, [look.entry() for look in looks.values()], title="; ".join(filter(None, (alike, counted(curves)))))
+    legend(figure, [look.entry() for look in looks.values()], title="; ".join(filter(None, (alike, counted(table)))))
     return figure
-
-
-def _joined_marks(axes: Axes, table: pd.DataFrame, level: float, look: Look, aside: float) -> None:
-    """Means of each layer with intervals, and a thin line through them."""
-    marks(axes, table, "layer", level, look, aside, linestyle="-", linewidth=0.6)
 
 
 def _losses(axes: Axes, table: pd.DataFrame, level: float, looks: Mapping[str, Look]) -> None:
@@ -238,23 +215,15 @@ def _losses(axes: Axes, table: pd.DataFrame, level: float, looks: Mapping[str, L
         axes.hlines(means["row"], means["low"], means["high"], color=look.colour, linewidth=0.9)
         axes.plot(means["mean"], means["row"], look.marker, color=look.colour, markersize=3.5)
         axes.plot(losses["value"], losses["row"] + 0.2, "o", color=look.colour, markersize=2, alpha=0.6)
-    axes.set_yticks([])
-    axes.set_ylim(len(looks) - 0.5, -0.5)
+    axes.set(title="loss reached", xlabel="held-out loss (nats a token)", yticks=[], ylim=(len(looks) - 0.5, -0.5))
     axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.set_title("loss reached")
-    axes.set_xlabel("held-out loss (nats a token)")
 
 
 def _cosines(axes: Axes, gram: Array) -> None:
     """A heatmap of the part that the mask lets through, in blocks, with a colour bar of its own."""
     n = len(gram)
-    earlier = np.tri(n, k=-1, dtype=bool)
-    means = (gram * earlier).sum(1) / np.maximum(earlier.sum(1), 1)
-    shown = blocks(np.where(earlier, gram - means[:, None], np.nan), -(-n // BLOCKS))
-    limit = float(np.nanquantile(np.abs(shown), SHARE_WITHIN))
-    image = axes.imshow(shown, cmap=DIVERGING, vmin=-limit, vmax=limit, extent=(0.5, n + 0.5, n + 0.5, 0.5))
-    axes.set_xticks([1, n])
-    axes.set_yticks([1, n])
+    shown = blocks(less_mean_of_row(gram), -(-n // BLOCKS))
+    image = heatmap(axes, shown, float(np.nanquantile(np.abs(shown), SHARE_WITHIN)), n)
     axes.set_xlabel("key", labelpad=-4)
     axes.set_ylabel("query", labelpad=-8)
     bar = axes.figure.colorbar(image, ax=axes, aspect=14, fraction=0.08, pad=0.04, extend="both")
@@ -269,8 +238,3 @@ def blocks(values: Array, size: int) -> Array:
     padded = np.ma.masked_invalid(np.pad(values, (0, rest), constant_values=np.nan))
     parts = padded.reshape(len(padded) // size, size, -1, size)
     return np.ma.filled(parts.mean(axis=(1, 3)), np.nan)
-
-
-def _reference(axes: Axes, value: float) -> None:
-    """A line where no order is preferred."""
-    axes.axhline(value, color=REFERENCE, linewidth=0.7, linestyle=":", zorder=0)

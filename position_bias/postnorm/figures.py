@@ -18,14 +18,14 @@ from matplotlib.ticker import MaxNLocator
 from position_bias.attention import Array
 from position_bias.drawing.intervals import band, by_seed, counted, dots, marks
 from position_bias.drawing.looks import NORMS, REFERENCE, legend, present, side_by_side
-from position_bias.drawing.style import COLUMN, PAGE, TALLEST
+from position_bias.drawing.panels import curves, panels
+from position_bias.drawing.style import COLUMN, TALLEST
 from position_bias.postnorm import theory
 from position_bias.postnorm.settings import SCHEMES
 
 TVD = "total variation distance"
 PRESENT = "tokens present $s$"
 MARKS = 6  # of a line, about, along the lengths
-
 LOOKS = {scheme: NORMS[scheme] for scheme in SCHEMES}
 LAWS: dict[str, tuple[str, str, Any]] = {  # of the gap: the scheme that it is fitted to, its name and line
     theory.DISPERSED: ("none", r"$g = C/s$", "--"),
@@ -42,41 +42,25 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
     """
     tasks = _by_vocabulary(tests)
     schemes = present(tests["scheme"], LOOKS)
-    figure, grid = plt.subplots(
-        2,
-        len(tasks),
-        figsize=(PAGE, 4.3),
-        sharex="col",
-        sharey="row",
-        height_ratios=(3, 2),
-        squeeze=False,
-        label="Total variation distance against the tokens present by placement of norms, a column for each vocabulary",
-    )
-    row = list(grid[0])
-    for axes, below, (v, of_task) in zip(row, grid[1], tasks.items(), strict=True):
-        for scheme, look in schemes.items():
-            band(axes, _of(of_task, scheme, "tvd"), "length", level, look, every=max(1, v // MARKS))
-            band(below, _of(of_task, scheme, "legal_tvd"), "length", level, look, every=max(1, v // MARKS))
-        for law, (scheme, _, style) in LAWS.items():
-            if scheme in schemes:
-                axes.plot(*_law_of(of_task, scheme, law, v), style, color=REFERENCE, linewidth=1, zorder=3)
-        _shade_trained(axes, of_task)
-        _shade_trained(below, of_task)
-        axes.set_title(f"$v = {v}$, trained up to $s = {of_task['trained'].iloc[0]}$")
+    laws = {law: fitted for law, fitted in LAWS.items() if fitted[0] in schemes}
+    titles = {v: f"$v = {v}$, trained up to $s = {of_task['trained'].iloc[0]}$" for v, of_task in tasks.items()}
+    rows = {"tvd": TVD, "legal_tvd": "the same among\nlegal tokens alone"}
+    label = "Total variation distance against the tokens present by placement of norms, a column for each vocabulary"
+    figure, grid = panels(label, 4.3, titles, rows, x=PRESENT, sharex="col", sharey="row", height_ratios=(3, 2))
+    for (quantity, v), axes in grid.items():
+        _by_length(axes, tasks[v][tasks[v]["quantity"] == quantity], v, level)
+    for v, of_task in tasks.items():
+        axes = grid["tvd", v]
+        for law, (scheme, _, style) in laws.items():
+            axes.plot(*_law_of(of_task, scheme, law, v), style, color=REFERENCE, linewidth=1, zorder=3)
         s = np.arange(1, v)
         axes.plot(s, s / v, ":", color=REFERENCE, linewidth=0.8, zorder=0)
-        axes.set_xlim(1, v - 1)
         axes.set_ylim(0, 1)
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        below.set_xlabel(PRESENT)
-    row[0].set_ylabel(TVD)
-    grid[1, 0].set_ylim(bottom=0)
-    grid[1, 0].set_ylabel("the same among\nlegal tokens alone")
+        grid["legal_tvd", v].set_ylim(bottom=0)
     figure.align_ylabels()
     fits = [
         Line2D([], [], color=REFERENCE, linestyle=style, label=f"{name}, fitted to {LOOKS[scheme].name}")
-        for scheme, name, style in LAWS.values()
-        if scheme in schemes
+        for scheme, name, style in laws.values()
     ]
     legend(figure, [look.entry() for look in schemes.values()], title=counted(tests))
     legend(figure, [*fits, Line2D([], [], color=REFERENCE, linestyle=":", label="guess")], "lower center")
@@ -90,42 +74,31 @@ def resharpening(tests: pd.DataFrame, level: float) -> Figure:
     with bands of t-intervals; trained lengths are shaded.
     """
     tasks = _by_vocabulary(tests)
-    schemes = present(tests["scheme"], LOOKS)
-    labels = {"gap": r"$g \cdot s$", "law": r"$g \cdot \sqrt{s(v-s)}$", "largest_weight": r"largest weight $\cdot\, s$"}
-    figure, rows = plt.subplots(
-        len(tasks),
-        len(labels),
-        figsize=(PAGE, min(0.9 + 1.45 * len(tasks), TALLEST)),
-        sharex="row",
-        squeeze=False,
-        label="The logit gap over what each law says of it, and the largest attention weight, by the tokens present",
-    )
-    for row, (v, of_task) in zip(rows, tasks.items(), strict=True):
-        for scheme, look in schemes.items():
-            gap, weight = (_of(of_task, scheme, quantity) for quantity in ("gap", "largest_weight"))
-            root = np.sqrt(gap["length"] * (v - gap["length"]))
-            scaled = (
-                gap.assign(value=gap["value"] * gap["length"]),
-                gap.assign(value=gap["value"] * root),
-                weight.assign(value=weight["value"] * weight["length"]),
-            )
-            for axes, shown in zip(row, scaled, strict=True):
-                band(axes, shown, "length", level, look, every=max(1, v // MARKS))
-        for axes, label in zip(row, labels.values(), strict=True):
-            _shade_trained(axes, of_task)
-            axes.set_ylabel(label)
-            axes.set_xlim(1, v - 1)
-            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        row[0].set_ylim(bottom=0)
-        row[1].set_ylim(bottom=0)
-        row[2].axhline(1, color=REFERENCE, linewidth=0.7, linestyle=":", zorder=0)
-        row[0].set_ylabel(f"$v = {v}$\n{labels['gap']}")
-    for axes, title in zip(rows[0], (r"flat if $g = C/s$", r"flat if $g = C/\sqrt{s(v-s)}$", "attention"), strict=True):
-        axes.set_title(title)
-    for axes in rows[-1]:
-        axes.set_xlabel(PRESENT)
+    titles = {
+        theory.DISPERSED: r"flat if $g = C/s$",
+        theory.NORMALISED: r"flat if $g = C/\sqrt{s(v-s)}$",
+        "attention": "attention",
+    }
+    labels = {
+        theory.DISPERSED: r"$g \cdot s$",
+        theory.NORMALISED: r"$g \cdot \sqrt{s(v-s)}$",
+        "attention": r"largest weight $\cdot\, s$",
+    }
+    rows = {v: f"$v = {v}$" for v in tasks}
+    label = "The logit gap over what each law says of it, and the largest attention weight, by the tokens present"
+    height = min(0.9 + 1.45 * len(tasks), TALLEST)
+    figure, grid = panels(label, height, titles, rows, x=PRESENT, y=labels, sharex="row")
+    for (v, name), axes in grid.items():
+        shown = tasks[v][tasks[v]["quantity"] == ("largest_weight" if name == "attention" else "gap")]
+        s = shown["length"]
+        factor = np.sqrt(s * (v - s)) if name == theory.NORMALISED else s
+        _by_length(axes, shown.assign(value=shown["value"] * factor), v, level)
+        if name == "attention":
+            axes.axhline(1, color=REFERENCE, linewidth=0.7, linestyle=":", zorder=0)
+        else:
+            axes.set_ylim(bottom=0)
     figure.align_ylabels()
-    legend(figure, [look.entry() for look in schemes.values()], title=counted(tests))
+    legend(figure, [look.entry() for look in present(tests["scheme"], LOOKS).values()], title=counted(tests))
     return figure
 
 
@@ -137,9 +110,8 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
     (v,) = _by_vocabulary(table)
     beyond = table[(table["quantity"] == "tvd") & (table["length"] > table["trained"])]
     schemes = present(table["scheme"], LOOKS)
-    figure, axes = plt.subplots(
-        figsize=(COLUMN, 2.7), label="Total variation distance beyond trained lengths against the width of the network"
-    )
+    label = "Total variation distance beyond trained lengths against the width of the network"
+    figure, axes = plt.subplots(figsize=(COLUMN, 2.7), label=label)
     for scheme, look, aside in side_by_side(schemes, 0.16):
         of_scheme = beyond[beyond["scheme"] == scheme]
         best = by_seed(of_scheme, "width").groupby("width")["value"].min()
@@ -148,9 +120,7 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
         dots(axes, of_scheme, "width", look.colour, aside + 0.25)  # beside the interval
     axes.axvline(v - 1, color=REFERENCE, linewidth=0.8, linestyle=":", zorder=0)
     axes.annotate(f" $v - 1 = {v - 1}$", (v - 1, 1), xycoords=("data", "axes fraction"), color=REFERENCE, va="top")
-    axes.set_xlabel("width $d$")
-    axes.set_ylabel(f"{TVD}\nbeyond trained lengths")
-    axes.set_xticks(sorted(table["width"].unique()))
+    axes.set(xlabel="width $d$", ylabel=f"{TVD}\nbeyond trained lengths", xticks=sorted(table["width"].unique()))
     best_line = Line2D([], [], color=REFERENCE, label="best seed")
     legend(figure, [*(look.entry(linestyle="") for look in schemes.values()), best_line], title=counted(table))
     return figure
@@ -180,5 +150,10 @@ def _of(tests: pd.DataFrame, scheme: str, quantity: str) -> pd.DataFrame:
     return tests[(tests["scheme"] == scheme) & (tests["quantity"] == quantity)]
 
 
-def _shade_trained(axes: Axes, tests: pd.DataFrame) -> None:
-    axes.axvspan(1, tests["trained"].iloc[0], color="0.92", linewidth=0, zorder=-1)
+def _by_length(axes: Axes, table: pd.DataFrame, v: int, level: float) -> None:
+    """A quantity of one task against the tokens present, by scheme; trained lengths are shaded."""
+    for _, look, curve in curves(table, "scheme", LOOKS):
+        band(axes, curve, "length", level, look, every=max(1, v // MARKS))
+    axes.axvspan(1, table["trained"].iloc[0], color="0.92", linewidth=0, zorder=-1)
+    axes.set_xlim(1, v - 1)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))

@@ -1,6 +1,5 @@
 """Figures of Zsamboki et al. 2025 beyond the Set Complement Task's laws: averaged weights, languages, stability."""
 
-from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -12,9 +11,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from position_bias.drawing.intervals import counted, dots, marked, marks
+from position_bias.drawing.intervals import counted, dots, marked, marks, marks_by
 from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
+from position_bias.drawing.panels import curves, panels
 from position_bias.drawing.style import PAGE, TALLEST
 from position_bias.postnorm.figures import LOOKS, TVD
 from position_bias.postnorm.lengths import BINS, bin_of
@@ -25,6 +25,7 @@ RATES = {  # of learning, under one scheme, whose colour both have: whether it d
     True: NORMS["peri"]._replace(name="decaying rate", marker="s", filled=False),
 }
 BIN_TICKS = (r"$\leq\! L$", "$2L$", "$4L$", r"$>\! 4L$")  # upper ends of BINS
+TASK_NAMES = {"complement": "$v = {}$", "maximum": "maximum of {}", "dyck": "Dyck({}, {})", "tomita": "Tomita {}"}
 COLUMNS = 5  # of panels of formal languages
 MARKS = 6  # of a line along training
 CHANCE = 0.5  # ROC AUC of a guess
@@ -38,33 +39,26 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
     """
     shown_of = table["task"].map(part_of).map({MINIMAL: "legal_tvd", LANGUAGE: "tvd"})
     at_trained = table[(table["quantity"] == shown_of) & (table["length"] == table["trained"])]
-    kinds = {("raw", 0.0): "raw", ("ema", 0.0): "EMA"}
     etas = sorted(table.loc[table["weights"] == "bema", "eta"].unique())
+    kinds = {("raw", 0.0): "raw", ("ema", 0.0): "EMA"}
     kinds |= {("bema", eta): f"BEMA\n$\\eta\\!=\\!{eta:g}$" for eta in etas}
-    tasks = sorted(table["task"].unique(), key=lambda task: (part_of(task) != MINIMAL, _vocabulary(task)))
-    figure, row = plt.subplots(
-        1,
-        len(tasks),
-        figsize=(PAGE, 2.5),
-        sharey=True,
-        squeeze=False,
-        label="Total variation distance of averaged weights at two learning rates, a panel for each task",
-    )
-    for axes, task in zip(row[0], tasks, strict=True):
-        of_task = at_trained[at_trained["task"] == task]
-        for (place, (weights, eta)), (decay, look) in product(enumerate(kinds), RATES.items()):
-            chosen = (of_task["weights"] == weights) & (of_task["eta"] == eta) & (of_task["decay"] == decay)
-            shown, aside = of_task[chosen].assign(place=place), 0.36 * decay - 0.26
-            marks(axes, shown, "place", level, look, aside)
-            dots(axes, shown, "place", look.colour, aside + 0.14)
-        trained = of_task["trained"].iloc[0]
-        named = f"$v = {_vocabulary(task)}$" if part_of(task) == MINIMAL else _task_name(task)
-        axes.set_title(f"{named}, $L = {trained}$")
+    places = [list(kinds).index(kind) for kind in zip(at_trained["weights"], at_trained["eta"], strict=True)]
+    at_trained = at_trained.assign(place=places)
+    tasks = sorted(table["task"].unique(), key=lambda task: (part_of(task) != MINIMAL, int(task.rpartition("-")[2])))
+    trained = at_trained.groupby("task")["trained"].first()
+    titles = {task: f"{_task_name(task)}, $L = {trained[task]}$" for task in tasks}
+    label = "Total variation distance of averaged weights at two learning rates, a panel for each task"
+    y = f"{TVD}\nat $L$ (legal, if several)"
+    figure, row = panels(label, 2.5, titles, x="weights", y=y, sharey=True)
+    for task, axes in row.items():
+        for _, of_kind in at_trained[at_trained["task"] == task].groupby("place"):
+            for decay, look, shown in curves(of_kind, "decay", RATES):
+                aside = 0.36 * decay - 0.26
+                marks(axes, shown, "place", level, look, aside)
+                dots(axes, shown, "place", look.colour, aside + 0.14)
         axes.set_xticks(range(len(kinds)), list(kinds.values()))
         axes.set_xlim(-0.6, len(kinds) - 0.4)
-        axes.set_xlabel("weights")
-    row[0][0].set_ylim(bottom=0)
-    row[0][0].set_ylabel(f"{TVD}\nat $L$ (legal, if several)")
+    axes.set_ylim(bottom=0)
     legend(figure, [look.entry(linestyle="") for look in RATES.values()], title=f"scheme peri; {counted(at_trained)}")
     return figure
 
@@ -81,13 +75,9 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
     binned = binned.assign(place=pd.Categorical(bin_of(binned["length"], binned["trained"]), BINS).codes)
     blocks = [tasks[start : start + COLUMNS] for start in range(0, len(tasks), COLUMNS)]
     columns = max(map(len, blocks))
-    figure, grid = plt.subplots(
-        2 * len(blocks),
-        columns,
-        figsize=(PAGE, min(0.7 + 2.4 * len(blocks), TALLEST)),
-        squeeze=False,
-        label="Distance to the target and ROC AUC on formal languages by bins of length, a column for each task",
-    )
+    label = "Distance to the target and ROC AUC on formal languages by bins of length, a column for each task"
+    size = (PAGE, min(0.7 + 2.4 * len(blocks), TALLEST))
+    figure, grid = plt.subplots(2 * len(blocks), columns, figsize=size, squeeze=False, label=label)
     classified = []
     for block, rows in zip(blocks, grid.reshape(len(blocks), 2, columns), strict=True):
         rows[0, 0].set_ylabel("total variation\ndistance")
@@ -101,8 +91,8 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
             if len(auc):
                 _bins(below, auc, level, schemes)
                 below.axhline(CHANCE, color=REFERENCE, linewidth=0.7, linestyle=":", zorder=0)
-                classified.append(below)
                 below.set_ylabel("" if any(axes.get_ylabel() for axes in rows[1]) else "ROC AUC")
+                classified.append(below)
     for axes in grid.flat:
         axes.set_visible(axes.has_data())
     ends = [end for axes in classified for end in axes.get_ylim()]
@@ -123,35 +113,25 @@ def stability(table: pd.DataFrame) -> Figure:
     depths, rates = sorted(table["layers"].unique()), sorted(table["learning_rate"].unique())
     middle = rates[len(rates) // 2]
     schemes = present(table["scheme"], LOOKS)
-    figure, rows = plt.subplots(
-        len(depths),
-        3,
-        figsize=(PAGE, 0.9 + 1.6 * len(depths)),
-        sharex="col",
-        squeeze=False,
-        label="Gradient norms and losses of training without warmup by placement of norms, a row for each depth",
-    )
-    for row, layers in zip(rows, depths, strict=True):
+    titles = {"gradient_norm": f"learning rate {middle:g}", "loss": f"learning rate {middle:g}", "highest": "whole run"}
+    x = {"gradient_norm": "iteration, log scale", "loss": "iteration, log scale", "highest": "learning rate"}
+    y = {"gradient_norm": "gradient norm", "loss": "loss (nats)", "highest": "highest gradient norm"}
+    rows = {layers: f"{layers} layer{'s' if layers > 1 else ''}" for layers in depths}
+    label = "Gradient norms and losses of training without warmup by placement of norms, a row for each depth"
+    figure, grid = panels(label, 0.9 + 1.6 * len(depths), titles, rows, x=x, y=y, sharex="col")
+    for (layers, quantity), axes in grid.items():
         of_depth = table[table["layers"] == layers]
-        at_middle = of_depth[of_depth["learning_rate"] == middle]
-        for axes, quantity in zip(row, ("gradient_norm", "loss"), strict=False):
-            for scheme, look in schemes.items():
-                _median_and_range(axes, at_middle[at_middle["scheme"] == scheme], quantity, look)
-            _suited_scale(axes)
-        _highest_gradients(row[2], of_depth, rates, schemes)
-        row[0].set_ylabel(f"{layers} layer{'s' if layers > 1 else ''}\ngradient norm")
-        row[1].set_ylabel("loss (nats)")
-        row[2].set_ylabel("highest gradient norm")
-    for axes in rows[-1][:2]:
-        axes.set_xlabel("iteration, log scale")
+        if quantity == "highest":
+            _highest_gradients(axes, of_depth, rates, schemes)
+            continue
+        for _, look, runs in curves(of_depth[of_depth["learning_rate"] == middle], "scheme", schemes):
+            _median_and_range(axes, runs, quantity, look)
+        _suited_scale(axes)
+    for quantity in ("gradient_norm", "loss"):
+        axes = grid[depths[-1], quantity]
         axes.set_xscale("log")
         axes.set_xlim(1, table["iteration"].max())
         axes.xaxis.set_major_formatter("{x:g}")
-    rows[-1][2].set_xlabel("learning rate")
-    for axes, title in zip(
-        rows[0], (f"learning rate {middle:g}", f"learning rate {middle:g}", "whole run"), strict=True
-    ):
-        axes.set_title(title)
     figure.align_ylabels()
     ranges = Patch(color=REFERENCE, alpha=0.3, linewidth=0, label="range of seeds")
     broken = Line2D([], [], label="not finite in some seed", **_broken(Look("", REFERENCE)))
@@ -161,9 +141,7 @@ def stability(table: pd.DataFrame) -> Figure:
 
 def _bins(axes: Axes, table: pd.DataFrame, level: float, schemes: dict[str, Look]) -> None:
     """A quantity by bins of length."""
-    for scheme, look, aside in side_by_side(schemes, 0.2):
-        joined: dict[str, Any] = {"linestyle": "-", "linewidth": 0.5, "markersize": 3}
-        marks(axes, table[table["scheme"] == scheme], "place", level, look, aside, **joined)
+    marks_by(axes, table, "place", level, "scheme", schemes, 0.2, linewidth=0.5, markersize=3)
     axes.set_xticks(range(len(BINS)), BIN_TICKS)
     axes.set_xlim(-0.5, len(BINS) - 0.5)
 
@@ -187,17 +165,17 @@ def _highest_gradients(axes: Axes, table: pd.DataFrame, rates: list[float], sche
     A cross stands where a seed did not.
     """
     for scheme, look, decades in side_by_side(schemes, 0.09):
-        of_scheme, shift = table[table["scheme"] == scheme], 10**decades
+        of_scheme = table[table["scheme"] == scheme]
         for rate in rates:
-            runs = of_scheme[of_scheme["learning_rate"] == rate]
+            runs, at = of_scheme[of_scheme["learning_rate"] == rate], rate * 10**decades
             both = np.isfinite(runs["loss"]) & np.isfinite(runs["gradient_norm"])
-            finite = runs.assign(finite=both).groupby("seed")["finite"].all()
+            finite = both.groupby(runs["seed"]).all()
             highest = runs.groupby("seed")["gradient_norm"].max()[finite]
             if len(highest):
-                axes.plot([rate * shift] * 2, [highest.min(), highest.max()], color=look.colour, linewidth=0.9)
-                axes.plot(rate * shift, highest.median(), look.marker, color=look.colour, markersize=3.5)
+                axes.plot([at] * 2, [highest.min(), highest.max()], color=look.colour, linewidth=0.9)
+                axes.plot(at, highest.median(), look.marker, color=look.colour, markersize=3.5)
             if not finite.all():
-                axes.plot(rate * shift, 0.96, transform=axes.get_xaxis_transform(), **_broken(look))
+                axes.plot(at, 0.96, transform=axes.get_xaxis_transform(), **_broken(look))
     axes.set_xscale("log")
     _suited_scale(axes)
     axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
@@ -222,13 +200,7 @@ def _suited_scale(axes: Axes) -> None:
         axes.yaxis.set_major_locator(LogLocator(numticks=6))
 
 
-def _vocabulary(task: str) -> int:
-    return int(task.rpartition("-")[2])
-
-
 def _task_name(task: str) -> str:
     """What a task such as `dyck-2-3` is called."""
-    name, _, parameters = task.partition("-")
-    if name == "maximum":
-        return f"maximum of {parameters}"
-    return f"Dyck({parameters.replace('-', ', ')})" if name == "dyck" else f"Tomita {parameters}"
+    family, *parameters = task.removeprefix("set-").split("-")
+    return TASK_NAMES[family].format(*parameters)

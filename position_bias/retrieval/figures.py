@@ -1,14 +1,12 @@
 """The figure of `retrieval`: what rollout predicts of the label that is named, beside what networks name."""
 
-from typing import NamedTuple
-
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from position_bias.drawing.intervals import counted, error_bars, marks
-from position_bias.drawing.looks import BLACK, BLUE, GREEN, ORANGE, REFERENCE, VERMILION, Look, legend, side_by_side
+from position_bias.drawing.intervals import counted, error_bars, marks_by
+from position_bias.drawing.looks import BLACK, BLUE, GREEN, ORANGE, REFERENCE, VERMILION, Look, legend
 from position_bias.drawing.style import PAGE
 from position_bias.retrieval.agreement import NETWORK, OBSERVED, agreement, as_shares, of_wiring, shallowest
 from position_bias.statistics import means
@@ -24,15 +22,6 @@ LOOKS = {
 GAPS = ("arch", "measured", "frozen")  # predictors whose gaps are shown
 SLOPES = ("measured", "arch")
 BIASED = "last"  # the study trained on answers at the last item
-
-
-class Shown(NamedTuple):
-    """A network whose profiles have a panel, and what they are of."""
-
-    title: str
-    study: str
-    network: str
-    quantities: tuple[str, ...]
 
 
 def prior(table: pd.DataFrame, level: float) -> Figure:
@@ -53,13 +42,14 @@ def prior(table: pd.DataFrame, level: float) -> Figure:
     slope = float(decays["slope"].max())
     steepest = str(decays.loc[decays["slope"] == slope, "network"].iloc[0])
     with_match, without = ("share", "accuracy", "measured"), ("share", "measured", "frozen")
-    shown = (
-        Shown(f"(c) slope {slope:g}, with residual", "residual", steepest, with_match),
-        Shown("(c) sinusoids, with residual", "residual", "sin", with_match),
-        Shown("(d) trained on the last item", BIASED, "none", without),
-    )
-    for axes, one in zip(panels[1], shown, strict=True):
-        _profiles(axes, shallowest(table), one, level)
+    profiles = shallowest(table)
+    for axes, study, network, quantities, title in (
+        (panels[1, 0], "residual", steepest, with_match, f"(c) slope {slope:g}, with residual"),
+        (panels[1, 1], "residual", "sin", with_match, "(c) sinusoids, with residual"),
+        (panels[1, 2], BIASED, "none", without, "(d) trained on the last item"),
+    ):
+        _profiles(axes, profiles[(profiles["study"] == study) & (profiles["network"] == network)], quantities, level)
+        axes.set_title(title)
     panels[1, 0].set_ylabel("share of all positions")
     legend(figure, [look.entry() for look in LOOKS.values()], title=counted(table))
     return figure
@@ -68,7 +58,7 @@ def prior(table: pd.DataFrame, level: float) -> Figure:
 def _gaps(axes: Axes, found: pd.DataFrame, level: float) -> None:
     """Observed against predicted gaps, a mark a network and predictor."""
     axes.axline((0, 0), slope=1, color=REFERENCE, linewidth=0.8, linestyle=":")
-    _zero(axes)
+    axes.axhline(0, color=REFERENCE, linewidth=0.6)
     axes.axvline(0, color=REFERENCE, linewidth=0.6)
     keys = [*NETWORK, "predictor"]
     seen = means(found, keys, "observed", level).rename(columns={"mean": "measured"})
@@ -84,28 +74,19 @@ def _gaps(axes: Axes, found: pd.DataFrame, level: float) -> None:
 
 def _slopes(axes: Axes, found: pd.DataFrame, level: float) -> None:
     """Gaps against the slope of the decay mask; 0 is the causal mask alone."""
-    _zero(axes)
+    axes.axhline(0, color=REFERENCE, linewidth=0.6)
     found = found[found["encoding"].isin(["none", "decay"])]
-    observed = found[found["predictor"] == SLOPES[0]].assign(value=lambda rows: rows["observed"])
-    curves = {OBSERVED: observed} | {
-        name: found[found["predictor"] == name].assign(value=lambda rows: rows["gap"]) for name in SLOPES
-    }
-    for name, look, aside in side_by_side({name: LOOKS[name] for name in curves}, 0.006):
-        marks(axes, curves[name], "slope", level, look, aside, linestyle=look.line, linewidth=look.width)
+    observed = found[found["predictor"] == SLOPES[0]].assign(predictor=OBSERVED, gap=found["observed"])
+    gaps = pd.concat([observed, found]).rename(columns={"gap": "value"})
+    looks = {name: LOOKS[name] for name in (OBSERVED, *SLOPES)}
+    marks_by(axes, gaps, "slope", level, "predictor", looks, 0.006)
     axes.set(xlabel="slope", ylabel="first less last")
 
 
-def _profiles(axes: Axes, table: pd.DataFrame, shown: Shown, level: float) -> None:
-    """Shares of the positions, over seeds."""
-    own = table[(table["study"] == shown.study) & (table["network"] == shown.network)]
-    for name, look, aside in side_by_side({name: LOOKS[name] for name in shown.quantities}, 0.15):
-        wide = own[own["quantity"] == name].pivot(index="seed", columns="position", values="value")
-        shares = pd.DataFrame(as_shares(wide.to_numpy()), wide.index, wide.columns)
-        shares = shares.melt(ignore_index=False).reset_index()
-        marks(axes, shares, "position", level, look, aside, linestyle=look.line, linewidth=look.width)
-    axes.set(title=shown.title, xlabel="position of the item")
+def _profiles(axes: Axes, table: pd.DataFrame, quantities: tuple[str, ...], level: float) -> None:
+    """Shares of the positions that each quantity of a network has, over seeds."""
+    wide = table.pivot(index=["quantity", "seed"], columns="position", values="value")
+    shares = pd.DataFrame(as_shares(wide.to_numpy()), wide.index, wide.columns).melt(ignore_index=False).reset_index()
+    marks_by(axes, shares, "position", level, "quantity", {name: LOOKS[name] for name in quantities}, 0.15)
+    axes.set_xlabel("position of the item")
     axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
-
-
-def _zero(axes: Axes) -> None:
-    axes.axhline(0, color=REFERENCE, linewidth=0.6)
