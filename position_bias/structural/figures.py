@@ -13,18 +13,16 @@ from numpy.typing import NDArray
 from position_bias.drawing import rollouts
 from position_bias.drawing.intervals import from_to
 from position_bias.drawing.layers import layer_axis
-from position_bias.drawing.looks import REFERENCE, VARIANTS, Look, legend, model_looks, shades
+from position_bias.drawing.looks import REFERENCE, VARIANTS, Look, legend, model_looks
 from position_bias.drawing.rollouts import SHARE
 from position_bias.drawing.style import COLUMN, PAGE, TALLEST
 from position_bias.running.artifacts import TensorFile, Tensors
 from position_bias.structural import tables
+from position_bias.structural.trainings import BOLD, ESTIMATORS, THIN, seeds, step_looks
 
-STEP_MARKS = "osD^vP"  # of the steps of a training
 FIRST = 16  # tokens that have a panel of their own
-BOLD, THIN = 1.0, 0.5  # lines of the first training seed, and of further ones
 FINE = (0.7, 0.4)  # the same where many share a panel
 REPEATED = (0, (4, 2))  # dashes of a measurement that is shown again beside its predictions
-ESTIMATORS = ("frobenius", "none")  # the paper's, and that of what does not depend on lambda
 
 
 def fig1(profiles: pd.DataFrame) -> Figure:
@@ -52,8 +50,9 @@ def fig1(profiles: pd.DataFrame) -> Figure:
         for (variant, look), (linear, log) in zip(VARIANTS.items(), rows.T, strict=True):
             for axes in (linear, log):
                 rollouts.uniform(axes, profiles_of[variant]["position"].max() + 1)
-            for width, curve in seeds(profiles_of["d"]) if variant != "d" else []:
-                rollouts.line(log, curve, VARIANTS["d"].colour, width, REPEATED)
+            if variant != "d":
+                for width, curve in seeds(profiles_of["d"]):
+                    rollouts.line(log, curve, VARIANTS["d"].colour, width, REPEATED)
             for axes in (linear, log):
                 _curves(axes, profiles_of[variant], look)
             rollouts.linear(linear)
@@ -136,22 +135,6 @@ def training(profiles: pd.DataFrame) -> Figure:
     row[0][0].set_ylabel(f"{SHARE}, log scale")
     legend(figure, [*(look.entry() for look in looks.values()), *rollouts.entries()], title=_setting(shown))
     return figure
-
-
-def step_looks(checkpoints: pd.Series) -> dict[int, Look]:
-    """The look of every step that is kept: the later, the darker."""
-    colours = shades(checkpoints.map(tables.step))
-    return {
-        int(step): Look(f"step {step:,}", colour, STEP_MARKS[place % len(STEP_MARKS)])
-        for place, (step, colour) in enumerate(colours.items())
-    }
-
-
-def seeds(table: pd.DataFrame, widths: tuple[float, float] = (BOLD, THIN)) -> list[tuple[float, pd.DataFrame]]:
-    """The rows of each training seed, with the width of their lines: one for the first seed, one for all others."""
-    parts = [part for _, part in table.groupby(table["checkpoint"].map(tables.training), sort=False)]
-    first, others = widths
-    return list(zip([first, *[others] * len(parts)], parts, strict=False))
 
 
 def fig4(mixing: list[TensorFile]) -> Figure:
