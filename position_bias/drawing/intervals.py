@@ -4,7 +4,7 @@ Tables have a row a number, with columns seed and value; `at` names the column o
 several numbers of at one place, such as one a head, is averaged before seeds are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,14 @@ def counted(table: pd.DataFrame, what: str = "seed") -> str:
     """How many seeds, or other things that a column names, a table has: "5 seeds"."""
     number = table[what].nunique()
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def from_to(numbers: Iterable[int], what: str = "") -> str:
+    """Numbers of seeds, or other things, of which the least and the greatest are told: "3 to 5 seeds"."""
+    known = set(numbers)
+    low, high = min(known), max(known)
+    told = f"{low}" if low == high else f"{low} to {high}"
+    return f"{told} {what}{'' if told == '1' else 's'}" if what else told
 
 
 def band(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, every: int = 0, **line: Any) -> None:

@@ -4,7 +4,7 @@ A gap is [a, b] - [b, a]: how often the label of the item at a is retrieved whil
 reverse. Tables are tidy and hold one study: no two rows that would share a bar or a point.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -19,12 +19,21 @@ from matplotlib.ticker import EngFormatter
 from matplotlib.typing import ColorType as Colour
 from numpy.typing import ArrayLike, NDArray
 
-from position_bias.drawing.intervals import marked
-from position_bias.drawing.looks import ENCODINGS, MASKS, PAIRS, REFERENCE, Look, depth_colour, depth_look, legend
+from position_bias.drawing.intervals import from_to, marked
+from position_bias.drawing.looks import (
+    ENCODINGS,
+    MASKS,
+    PAIRS,
+    REFERENCE,
+    Look,
+    depth_colour,
+    depth_look,
+    legend,
+    side_by_side,
+)
 from position_bias.drawing.style import PAGE
 from position_bias.emergence import gaps as accuracy_gaps
 from position_bias.emergence.task import for_vocabulary
-from position_bias.statistics import mean_and_interval
 
 PARAMETERS = {"window": "w", "prefix": "K"}  # of families of masks
 BIASES = {
@@ -56,12 +65,14 @@ LEARNING = {  # a row of panels each: what its axis says, the quantities in it w
 LONG_TRAINING: Any = [["first-last", "first-middle", "end"], ["first-last", "middle-last", "end"]]
 MARKS = 4  # of a line, about
 NEAR = 0.6  # of the largest gap that is possible: from there on its line is shown
+LONG, SHORT = Look("", "black"), Look("short training", "black", "D", filled=False)  # means at the end of a training
 FEWEST = 3  # seeds that have an interval of use: of two, Student's is 13 times their standard error
 
 
 def mask_look(mask: str) -> Look:
     """The look of a mask such as `causal` or `window5`, and what it is called in a figure."""
-    family, size = _family(mask)
+    family = mask.rstrip("0123456789")
+    size = mask.removeprefix(family)
     look = MASKS[family]
     return look._replace(name=f"{look.name}, ${PARAMETERS[family]} = {size}$") if size else look
 
@@ -88,13 +99,9 @@ def _of_all(table: pd.DataFrame) -> str:
 def _seeds_by_depth(table: pd.DataFrame) -> list[str]:
     """How many seeds networks have, for each number of layers; columns depth and seeds."""
     layers: dict[str, list[int]] = {}
-    for depth in _depths(table):
-        seeds = table.loc[table["depth"] == depth, "seeds"]
-        low, high = seeds.min(), seeds.max()
-        layers.setdefault(f"{low}" if low == high else f"{low} to {high}", []).append(depth)
-    return [
-        f"{seeds} seed{'' if seeds == '1' else 's'} of {_listed(depths)} layers" for seeds, depths in layers.items()
-    ]
+    for depth, of_depth in _by_depth(table):
+        layers.setdefault(from_to(of_depth["seeds"], "seed"), []).append(depth)
+    return [f"{seeds} of {_listed(depths)} layers" for seeds, depths in layers.items()]
 
 
 def fig2(tests: pd.DataFrame, level: float) -> Figure:
@@ -135,11 +142,8 @@ def long_and_short_training(
     of_pairs = kept[kept["quantity"].isin(accuracy_gaps.PAIR_NAMES)].rename(
         columns={"quantity": "pair", "value": "gap"}
     )
-    by_seed = accuracy_gaps.final_gaps(accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests)))
-    alike = by_seed[by_seed["encoding"] == "none"]
-    return long_training(
-        of_pairs, accuracy_gaps.summary(alike, [*accuracy_gaps.CONFIGURATION, "pair"], "gap", level), last, level
-    )
+    _, summary = _of_networks(tests, level)
+    return long_training(of_pairs, summary[summary["encoding"] == "none"], last, level)
 
 
 def _of_networks(tests: pd.DataFrame, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -157,25 +161,17 @@ def depth_overview(
     are the seeds of `per_seed`, a table of both rows.
     """
     tables = {"without residual": plain_gaps, "with residual": residual_gaps}
-    encodings = _present(pd.concat(tables.values())["encoding"], ENCODINGS)
-    figure, rows = plt.subplots(
-        2,
-        len(encodings),
-        figsize=(PAGE, 4),
-        sharex=True,
-        sharey=True,
-        squeeze=False,
-        label="Accuracy gaps of every pair of positions, a bar for each depth and a column for each encoding",
-    )
-    for row, (title, gaps), residual in zip(rows, tables.items(), (False, True), strict=True):
-        looks = {depth: depth_colour(depth) for depth in _depths(gaps)}
-        seeds = gaps.iloc[:0].assign(seed=0) if per_seed is None else per_seed[per_seed["residual"] == residual]
-        for axes, encoding in zip(row, encodings, strict=True):
-            _grouped_bars(axes, _of(gaps, encoding), _of(seeds, encoding), "depth", looks)
-        row[0].set_ylabel(f"{title}\n{GAP}\n{DIRECTION}")
-    _titles(rows[0], encodings)
+    every = pd.concat(tables.values())
+    label = "Accuracy gaps of every pair of positions, a bar for each depth and a column for each encoding"
+    figure, columns = _by_encoding(every, 2, 4, label, sharex=True, sharey=True)
+    for place, (title, gaps) in enumerate(tables.items()):
+        colours = {depth: depth_colour(depth) for depth in _depths(gaps)}
+        seeds = gaps.iloc[:0].assign(seed=0) if per_seed is None else per_seed[per_seed["residual"] == bool(place)]
+        for encoding, column in columns.items():
+            _grouped_bars(column[place], _of(gaps, encoding), _of(seeds, encoding), "depth", colours)
+        columns[next(iter(columns))][place].set_ylabel(f"{title}\n{GAP}\n{DIRECTION}")
     layers = [Patch(color=depth_colour(d), label=depth_look(d).name) for d in _depths(*tables.values())]
-    legend(figure, layers, title=setting(pd.concat(tables.values())))
+    legend(figure, layers, title=setting(every))
     return figure
 
 
@@ -187,24 +183,17 @@ def depth(
     Above, the gap of each pair against depth: mean, t-interval and every seed. Below, the accuracy by position of the
     answer, a line a depth with its t-interval, beside `chance` among all labels and among those of the sequence.
     """
-    encodings = _present(gaps["encoding"], ENCODINGS)
-    figure, (above, below) = plt.subplots(
-        2,
-        len(encodings),
-        figsize=(PAGE, 4.7),
-        sharey="row",
-        squeeze=False,
-        label="Accuracy gaps against depth, and accuracy by position of the answer, a column for each encoding",
-    )
-    for encoding, top, bottom in zip(encodings, above, below, strict=True):
+    label = "Accuracy gaps against depth, and accuracy by position of the answer, a column for each encoding"
+    figure, columns = _by_encoding(gaps, 2, 4.7, label, sharey="row")
+    for encoding, (top, bottom) in columns.items():
         _gaps_by_depth(top, _of(gaps, encoding), _of(per_seed, encoding))
         for layers, by_answer in _by_depth(_of(accuracy, encoding).sort_values("answer")):
             _curve(bottom, by_answer["answer"], by_answer, "accuracy", depth_look(layers))
         bottom.set_xticks(sorted(accuracy["answer"].unique()))
         bottom.set_xlabel("position of the answer (item)")
+    above, below = zip(*columns.values(), strict=True)
     _from_the_lowest(below[0], accuracy, in_context)
     references = _reference_lines(below, chance, in_context)
-    _titles(above, encodings)
     above[0].set_ylabel(f"{GAP}\n{DIRECTION}")
     below[0].set_ylabel(ACCURACY)
     pairs = [look._replace(name=_inline(pair)).entry() for pair, look in PAIRS.items()]
@@ -219,22 +208,14 @@ def trained_with_bias(gaps: pd.DataFrame, per_seed: pd.DataFrame, largest: float
     A panel an encoding; error bars are t-intervals over seeds, dots are the seeds. A dotted line has the `largest` gap
     that is possible, where bars come near it.
     """
-    encodings = _present(gaps["encoding"], ENCODINGS)
     looks = {mask: mask_look(mask) for mask in _present(gaps["mask"], ("none", "causal"))}
-    figure, rows = plt.subplots(
-        1,
-        len(encodings),
-        figsize=(PAGE, 2.7),
-        sharey=True,
-        squeeze=False,
-        label="Accuracy gaps after training with a positional bias, a bar for each mask and a panel for each encoding",
-    )
     colours = {mask: look.colour for mask, look in looks.items()}
-    for axes, encoding in zip(rows[0], encodings, strict=True):
+    label = "Accuracy gaps after training with a positional bias, a bar for each mask and a panel for each encoding"
+    figure, columns = _by_encoding(gaps, 1, 2.7, label, sharey=True)
+    for encoding, (axes,) in columns.items():
         _grouped_bars(axes, _of(gaps, encoding), _of(per_seed, encoding), "mask", colours)
-    _titles(rows[0], encodings)
-    rows[0][0].set_ylabel(f"{GAP}\n{DIRECTION}")
-    ceilings = _ceilings(rows[0], largest, f"largest expected gap, {largest:.3f}")
+    figure.axes[0].set_ylabel(f"{GAP}\n{DIRECTION}")
+    ceilings = _ceilings(figure.axes, largest, f"largest expected gap, {largest:.3f}")
     (bias,) = gaps["bias"].unique()
     masks = [Patch(facecolor=look.colour, label=look.name) for look in looks.values()]
     legend(figure, [*masks, *ceilings], title=f"trained on queries for {BIASES[bias]}; {setting(gaps)}")
@@ -249,27 +230,18 @@ def learning_curves(curves: pd.DataFrame, chance: float | None = None, in_contex
     """
     rows_shown = {label: styles for label, styles in LEARNING.items() if curves["quantity"].isin(styles).any()}
     columns = _configurations(curves)
-    figure, rows = plt.subplots(
-        len(rows_shown),
-        len(columns),
-        figsize=(PAGE, 1.1 + 1.2 * len(rows_shown)),
-        sharex=True,
-        sharey="row",
-        squeeze=False,
-        label="Loss, accuracy and accuracy gaps while networks train, a column for each configuration",
-    )
+    label = "Loss, accuracy and accuracy gaps while networks train, a column for each configuration"
+    height = 1.1 + 1.2 * len(rows_shown)
+    figure, rows = _columns(columns, len(rows_shown), height, label, sharex=True, sharey="row")
     for (label, styles), row in zip(rows_shown.items(), rows, strict=True):
         for axes, of_column in zip(row, columns.values(), strict=True):
             _learning(axes, of_column, styles)
         row[0].set_ylabel(label)
     notes: list[Line2D] = []
     if (curves["quantity"] == "in_context").any():
-        label = "answers that are a label of the sequence"
-        notes.append(Line2D([], [], color="black", linestyle="--", label=label))
+        notes.append(Look("answers that are a label of the sequence", "black", "", "--").entry())
     if ACCURACY in rows_shown and chance is not None and in_context is not None:
         notes += _reference_lines(rows[list(rows_shown).index(ACCURACY)], chance, in_context)
-    for axes, title in zip(rows[0], columns, strict=True):
-        axes.set_title(title)
     for axes in rows[-1]:
         _iterations(axes, curves["iteration"].max())
     _share_limits(axes for label, row in zip(rows_shown, rows, strict=True) if "gap" in label for axes in row)
@@ -301,14 +273,34 @@ def long_training(
     _share_limits(panels.values())
     panels["first-last"].set_ylabel(f"{GAP}\n{DIRECTION}")
     panels["first-middle"].set_xlabel("")
-    others = [] if laptop is None else [laptop]
-    marks = [_mark(f"{late['iteration'].max():,} iterations", "o"), *(_mark("short training", "D") for _ in others)]
+    marks = [LONG._replace(name=f"{late['iteration'].max():,} iterations").entry(linestyle="")]
     seeds = curves.groupby("depth")["seed"].nunique().rename("seeds").reset_index()
     told = f"{', '.join(_seeds_by_depth(seeds))} (thin; bold: their mean; shaded: the last {last} tests)"
     if laptop is not None:
+        marks.append(SHORT.entry(linestyle=""))
         told = f"{_of_all(laptop)}; {told}; short training: {', '.join(_seeds_by_depth(laptop))}"
-    legend(figure, [*_depth_lines(curves, *others), *marks], title=told)
+    depths = _depth_lines(curves) if laptop is None else _depth_lines(curves, laptop)
+    legend(figure, [*depths, *marks], title=told)
     return figure
+
+
+def _columns(
+    titles: Collection[str], rows: int, height: float, label: str, **shared: Any
+) -> tuple[Figure, NDArray[Any]]:
+    """A figure with a column of panels below each title."""
+    figure, grid = plt.subplots(rows, len(titles), figsize=(PAGE, height), squeeze=False, label=label, **shared)
+    for axes, title in zip(grid[0], titles, strict=True):
+        axes.set_title(title)
+    return figure, grid
+
+
+def _by_encoding(
+    table: pd.DataFrame, rows: int, height: float, label: str, **shared: Any
+) -> tuple[Figure, dict[str, NDArray[Any]]]:
+    """A figure with a column of panels for each encoding of `table`."""
+    encodings = _present(table["encoding"], ENCODINGS)
+    figure, grid = _columns([ENCODINGS[encoding] for encoding in encodings], rows, height, label, **shared)
+    return figure, dict(zip(encodings, grid.T, strict=True))
 
 
 def _grouped_bars(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame, by: str, looks: Mapping[Any, Colour]) -> None:
@@ -332,7 +324,7 @@ def _grouped_bars(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame, by: st
 def _gaps_by_depth(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame) -> None:
     depths = _depths(gaps)
     apart = min(np.diff(depths), default=1)
-    for offset, (pair, look) in zip((-0.11, 0, 0.11), PAIRS.items(), strict=True):
+    for pair, look, offset in side_by_side(PAIRS, 0.11):
         shown = gaps[gaps["pair"] == pair].sort_values("depth")
         seeds = per_seed[per_seed["pair"] == pair]
         at = shown["depth"] + offset * apart
@@ -368,30 +360,28 @@ def _long_curves(axes: Axes, curves: pd.DataFrame) -> None:
 
 def _ends(axes: Axes, late: pd.DataFrame, laptop: pd.DataFrame | None, level: float) -> None:
     """Gap of every seed over the last checkpoints, and its mean, beside the laptop's, against depth."""
+    by_seed = late.groupby(["depth", "seed"])["gap"].mean().reset_index()
+    ends = accuracy_gaps.summary(by_seed, ["depth"], "gap", level)
+    ends.loc[ends["seeds"] < FEWEST, ["low", "high"]] = np.nan
     depths = _depths(late) if laptop is None else _depths(late, laptop)
     for index, depth in enumerate(depths):
-        seeds = late[late["depth"] == depth].groupby("seed")["gap"].mean().reset_index()
+        seeds, colour = by_seed[by_seed["depth"] == depth], depth_colour(depth)
         if len(seeds):
-            _, low, high = mean_and_interval(seeds[["gap"]], level) if len(seeds) >= FEWEST else (0, np.nan, np.nan)
-            summary = pd.DataFrame({"gap": [seeds["gap"].mean()], "low": low, "high": high})
-            _mean_and_interval(axes, index - 0.15, summary, depth, "o")
-            _dots(axes, np.full(len(seeds), index), seeds, depth_colour(depth), 0.1)
+            _mean_and_interval(axes, index - 0.15, ends[ends["depth"] == depth], LONG._replace(colour=colour))
+            _dots(axes, np.full(len(seeds), index), seeds, colour, 0.1)
         if laptop is not None:
             of_laptop = laptop[(laptop["depth"] == depth) & (laptop["pair"] == "first-last")]
-            _mean_and_interval(axes, index + 0.2, of_laptop, depth, "D")
+            _mean_and_interval(axes, index + 0.2, of_laptop, SHORT._replace(colour=colour))
     axes.set_xticks(range(len(depths)), [str(depth) for depth in depths])
     axes.set_xlim(-0.5, len(depths) - 0.5)
     axes.set_xlabel("depth (layers)")
     axes.set_title("first vs. last, at the end")
 
 
-def _mean_and_interval(axes: Axes, at: float, summary: pd.DataFrame, depth: int, marker: str) -> None:
-    """A mean with its interval, filled only where it is of this figure's own runs."""
-    colour = depth_colour(depth)
-    fill = colour if marker == "o" else "white"
+def _mean_and_interval(axes: Axes, at: float, summary: pd.DataFrame, look: Look) -> None:
     x = np.full(len(summary), at)
-    _intervals(axes, x, summary, colour)
-    axes.plot(x, summary["gap"], marker, color=colour, markerfacecolor=fill, markersize=4, zorder=5)
+    _intervals(axes, x, summary, look.colour)
+    axes.plot(x, summary["gap"], look.marker, color=look.colour, markerfacecolor=look.inside, markersize=4, zorder=5)
 
 
 def _curve(axes: Axes, at: ArrayLike, table: pd.DataFrame, value: str, look: Look) -> None:
@@ -423,20 +413,19 @@ def _dots(axes: Axes, at: ArrayLike, per_seed: pd.DataFrame, colour: Colour, spr
     axes.scatter(np.asarray(at) + aside, per_seed["gap"], s=4, alpha=0.75, zorder=3, **looks)
 
 
-def _reference_lines(row: Iterable[Axes], chance: float, in_context: float) -> list[Line2D]:
+def _reference_lines(row: Sequence[Axes], chance: float, in_context: float) -> list[Line2D]:
     """Accuracies of guessing, in each panel of a row; what to put into the legend."""
-    panels = list(row)
-    beyond = " (below the axis)" if chance < panels[0].get_ylim()[0] else ""
-    looks: dict[str, dict[str, Any]] = {
-        f"chance, {chance:.3f}{beyond}": {"linestyle": ":", "color": REFERENCE, "linewidth": 0.7, "zorder": 0},
-        f"in-context chance, {in_context:.3f}": {"linestyle": "-.", "color": REFERENCE, "linewidth": 0.7, "zorder": 0},
-    }
-    for axes in panels:
-        bottom = axes.get_ylim()[0]
-        for level, look in zip((chance, in_context), looks.values(), strict=True):
-            axes.axhline(level, **look)
+    bottom = row[0].get_ylim()[0]
+    beyond = " (below the axis)" if chance < bottom else ""
+    guesses = [
+        (chance, Look(f"chance, {chance:.3f}{beyond}", REFERENCE, "", ":", width=0.7)),
+        (in_context, Look(f"in-context chance, {in_context:.3f}", REFERENCE, "", "-.", width=0.7)),
+    ]
+    for axes in row:
+        for level, look in guesses:
+            axes.axhline(level, color=look.colour, linestyle=look.line, linewidth=look.width, zorder=0)
         axes.set_ylim(bottom=bottom)
-    return [Line2D([], [], label=label, **look) for label, look in looks.items()]
+    return [look.entry() for _, look in guesses]
 
 
 def _from_the_lowest(axes: Axes, accuracy: pd.DataFrame, in_context: float) -> None:
@@ -445,16 +434,14 @@ def _from_the_lowest(axes: Axes, accuracy: pd.DataFrame, in_context: float) -> N
     axes.set_ylim(bottom=max(0.0, known - 0.15 * (max(accuracy["accuracy"].max(), in_context) - known)))
 
 
-def _ceilings(row: Iterable[Axes], largest: float, name: str) -> list[Line2D]:
+def _ceilings(panels: Sequence[Axes], largest: float, name: str) -> list[Line2D]:
     """Lines at the largest gap in either direction, where a bar comes near it; what to put into the legend."""
-    look: dict[str, Any] = {"linestyle": ":", "color": "black", "linewidth": 0.9, "zorder": 0}
-    panels = list(row)
     heights = [bar.get_height() for axes in panels for bar in axes.patches if isinstance(bar, Rectangle)]
     shown = [sign * largest for sign in (-1, 1) if any(sign * height > NEAR * largest for height in heights)]
     for axes in panels:
         for level in shown:
-            axes.axhline(level, **look)
-    return [Line2D([], [], label=name, **look)] if shown else []
+            axes.axhline(level, color="black", linestyle=":", linewidth=0.9, zorder=0)
+    return [Look(name, "black", "", ":", width=0.9).entry()] if shown else []
 
 
 def _iterations(axes: Axes, last: int) -> None:
@@ -513,11 +500,6 @@ def _depth_lines(*tables: pd.DataFrame) -> list[Line2D]:
     return [depth_look(depth).entry(markersize=3) for depth in _depths(*tables)]
 
 
-def _mark(label: str, marker: str) -> Line2D:
-    fill = "black" if marker == "o" else "white"
-    return Line2D([], [], linestyle="", marker=marker, color="black", markerfacecolor=fill, markersize=3.5, label=label)
-
-
 def _signed_root(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.sign(values) * np.sqrt(np.abs(values))
 
@@ -530,13 +512,3 @@ def _listed(numbers: list[int]) -> str:
 
 def _inline(pair: str) -> str:
     return PAIRS[pair].name.replace("\n", " ")
-
-
-def _family(mask: str) -> tuple[str, str]:
-    family = mask.rstrip("0123456789")
-    return family, mask.removeprefix(family)
-
-
-def _titles(row: Iterable[Axes], encodings: Iterable[str]) -> None:
-    for axes, encoding in zip(row, encodings, strict=True):
-        axes.set_title(ENCODINGS[encoding])

@@ -3,18 +3,19 @@
 Tables have a column `scale`, and hold every network at the two scales that it is shown at.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from position_bias.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend
+from position_bias.drawing.intervals import from_to, marked
+from position_bias.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend, side_by_side
 from position_bias.drawing.style import PAGE
-from position_bias.emergence.checks import NetworkTables
 from position_bias.emergence.evidence import groups, of_run, read_long_runs
 from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, mask_look
 from position_bias.emergence.figures_sinks import ROUNDED, token_axis
@@ -26,35 +27,30 @@ LINE = 0.3  # inches that a network takes
 AROUND = 1.15  # inches of axes, titles and legend
 ABREAST = 3  # panels of sinks in a row
 PANEL = 1.5  # inches of one
-SHORT = Look("short training", VERMILION, "o", "--", filled=False)
-LONG = Look("the paper's training", BLUE, "s")
+SCALES = {
+    "short": Look("short training", VERMILION, "o", "--", filled=False),
+    "long": Look("the paper's training", BLUE, "s"),
+}
 UNIFORM = Look("exactly uniform attention", REFERENCE, "", ":")
 
 
 def at_both(short: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
     """The rows of two tables of networks that both have, with a column `scale`: short or long."""
     both = short[NETWORK].drop_duplicates().merge(long[NETWORK].drop_duplicates())
-    parts = {"short": short, "long": long}
-    return pd.concat([table.merge(both).assign(scale=name) for name, table in parts.items()], ignore_index=True)
+    parts = zip(SCALES, (short, long), strict=True)
+    return pd.concat([table.merge(both).assign(scale=name) for name, table in parts], ignore_index=True)
 
 
 def scales(curves: list[Path], sinks: list[Path], evidence: list[Path], threshold: float, level: float) -> Figure:
     """Draw `gaps` of the networks that this run and evidence/ both have."""
-    short, long = _both(curves, sinks, evidence, threshold)
+    short, long = of_run(curves, sinks, threshold), read_long_runs(groups(evidence), threshold)["paper"]
     return gaps(at_both(short.gaps, long.gaps), level)
 
 
 def scales_sinks(curves: list[Path], sinks: list[Path], evidence: list[Path], threshold: float, level: float) -> Figure:
     """Draw `sinks_at_both` of the networks that this run and evidence/ both have."""
-    short, long = _both(curves, sinks, evidence, threshold)
+    short, long = of_run(curves, sinks, threshold), read_long_runs(groups(evidence), threshold)["paper"]
     return sinks_at_both(at_both(short.sinks, long.sinks), level)
-
-
-def _both(
-    curves: list[Path], sinks: list[Path], evidence: list[Path], threshold: float
-) -> tuple[NetworkTables, NetworkTables]:
-    """The networks of this run, and those that were trained as long as the paper's."""
-    return of_run(curves, sinks, threshold), read_long_runs(groups(evidence), threshold)["paper"]
 
 
 def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
@@ -63,24 +59,17 @@ def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
     `by_seed` has columns NETWORK, scale, seed, pair and gap. Raises ValueError where it is empty.
     """
     networks = _networks(by_seed)
-    figure, row = plt.subplots(
-        1,
-        len(PAIRS),
-        figsize=(PAGE, AROUND + LINE * len(networks)),
-        sharey=True,
-        label="Accuracy gaps of the same networks after short training and after that of the paper",
-    )
+    label = "Accuracy gaps of the same networks after short training and after that of the paper"
+    size = (PAGE, AROUND + LINE * len(networks))
+    figure, row = plt.subplots(1, len(PAIRS), figsize=size, sharey=True, label=label)
     for axes, pair in zip(row, PAIRS, strict=True):
-        of_pair = by_seed[by_seed["pair"] == pair]
-        for scale, look, aside in (("short", SHORT, -0.17), ("long", LONG, 0.17)):
-            table = of_pair[of_pair["scale"] == scale]
+        for look, aside, table in _scales(by_seed[by_seed["pair"] == pair], 0.34):
             means = summary(table, NETWORK, "gap", level)
             at = _places(means, networks) + aside
+            mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.inside, "markersize": 4, "zorder": 4}
             axes.hlines(at, means["low"], means["high"], color=look.colour, linewidth=0.9, zorder=3)
             axes.plot(table["gap"], _places(table, networks) + 1.75 * aside, "|", color=look.colour, markersize=3)
-            axes.plot(
-                means["gap"], at, look.marker, color=look.colour, markerfacecolor=look.inside, markersize=4, zorder=4
-            )
+            axes.plot(means["gap"], at, look.marker, **mark)
         axes.axvline(0, color="black", linewidth=0.6, zorder=0)
         axes.set_title(PAIRS[pair].name.replace("\n", " "))
         axes.margins(x=0.08)
@@ -88,7 +77,7 @@ def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
     row[0].set_yticks(range(len(networks)), [_named(network) for network in networks])
     row[0].set_ylim(len(networks) - 0.5, -0.5)
     row[1].set_xlabel(f"{GAP}  (right: bias to earlier)")
-    legend(figure, [_mark(SHORT), _mark(LONG)], title=_seeds(by_seed))
+    legend(figure, [look.entry(linestyle="") for look in SCALES.values()], title=_seeds(by_seed))
     return figure
 
 
@@ -100,15 +89,9 @@ def sinks_at_both(by_seed: pd.DataFrame, level: float) -> Figure:
     networks = _networks(by_seed)
     columns = min(ABREAST, len(networks))
     rows = -(-len(networks) // columns)
-    figure, grid = plt.subplots(
-        rows,
-        columns,
-        figsize=(PAGE, AROUND + PANEL * rows),
-        sharex=True,
-        sharey=True,
-        squeeze=False,
-        label="Attention sinks of the same networks after short training and after that of the paper",
-    )
+    label = "Attention sinks of the same networks after short training and after that of the paper"
+    size = (PAGE, AROUND + PANEL * rows)
+    figure, grid = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, label=label)
     for axes, network in zip(grid.flat, networks, strict=False):
         _sink_panel(axes, by_seed[(by_seed[NETWORK] == list(network)).all(axis=1)], level)
         axes.set_title(_named(network))
@@ -122,28 +105,26 @@ def sinks_at_both(by_seed: pd.DataFrame, level: float) -> Figure:
         axes.set_xlabel("token read (key)")
     for row in grid:
         row[0].set_ylabel(f"attention sink, $\\tau = {by_seed['tau'].iloc[0]:g}$\n(share of queries)")
-    legend(figure, [SHORT.entry(), LONG.entry(), UNIFORM.entry()], title=_seeds(by_seed[by_seed["state"] == "trained"]))
+    entries = [look.entry() for look in (*SCALES.values(), UNIFORM)]
+    legend(figure, entries, title=_seeds(by_seed[by_seed["state"] == "trained"]))
     return figure
 
 
 def _sink_panel(axes: Axes, table: pd.DataFrame, level: float) -> None:
-    for scale, look, aside in (("short", SHORT, -0.15), ("long", LONG, 0.15)):
-        of_scale = table[(table["scale"] == scale) & (table["state"] == "trained")]
-        means = summary(of_scale, ["token"], "value", level).sort_values("token")
+    for look, aside, trained in _scales(table[table["state"] == "trained"], 0.3):
+        means = summary(trained, ["token"], "value", level).sort_values("token")
         at = means["token"] + aside
         axes.vlines(at, means["low"], means["high"], color=look.colour, linewidth=0.8)
-        axes.plot(
-            at,
-            means["value"],
-            look.line + look.marker,
-            color=look.colour,
-            markerfacecolor=look.inside,
-            markersize=3,
-            linewidth=0.8,
-        )
+        axes.plot(at, means["value"], **marked(look._replace(width=0.8), range(len(means))))
     uniform = table[table["state"] == "uniform"].groupby("token")["value"].mean()
     axes.plot(uniform.index, uniform, UNIFORM.line, color=UNIFORM.colour, zorder=0)
     token_axis(axes, int(table["token"].max()))
+
+
+def _scales(table: pd.DataFrame, step: float) -> Iterator[tuple[Look, float, pd.DataFrame]]:
+    """The look of each scale, how far its marks stand aside, `step` apart, and its rows."""
+    for scale, look, aside in side_by_side(SCALES, step):
+        yield look, aside, table[table["scale"] == scale]
 
 
 def _networks(table: pd.DataFrame) -> list[tuple[object, ...]]:
@@ -175,13 +156,7 @@ def _named(network: tuple[object, ...]) -> str:
 
 def _seeds(table: pd.DataFrame) -> str:
     """How many seeds the networks have at each scale."""
-    told = []
-    for scale, look in (("short", SHORT), ("long", LONG)):
-        numbers = table[table["scale"] == scale].groupby(NETWORK)["seed"].nunique()
-        low, high = numbers.min(), numbers.max()
-        told.append(f"{look.name}: {low if low == high else f'{low} to {high}'} seeds")
-    return "; ".join(told)
-
-
-def _mark(look: Look) -> Line2D:
-    return look.entry(linestyle="")
+    return "; ".join(
+        f"{look.name}: {from_to(of_scale.groupby(NETWORK)['seed'].nunique())} seeds"
+        for look, _, of_scale in _scales(table, 0)
+    )

@@ -16,7 +16,7 @@ from matplotlib.typing import ColorType as Colour
 from numpy.typing import NDArray
 
 from position_bias.attention import Array, Mask, causal_mask, prefix_mask, sliding_window_mask
-from position_bias.drawing.looks import CENTRE, DIVERGING, REFERENCE, UNREAD, legend
+from position_bias.drawing.looks import CENTRE, DIVERGING, REFERENCE, UNREAD, Look, legend
 from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.emergence import gaps
 from position_bias.emergence.figures import mask_look, networks, setting
@@ -24,6 +24,7 @@ from position_bias.emergence.studies import rounding_decides
 from position_bias.running.artifacts import TensorFile
 
 NODE = 13.0  # diameter in points
+OUTLINE: dict[str, Any] = {"markeredgecolor": "black", "markeredgewidth": 0.6}  # of a node
 ARC = 0.5  # height of an edge over half its length
 WEIGHT = "attention weight \N{MULTIPLICATION SIGN} readable tokens (1: uniform)"
 DOUBLINGS = 3  # above and below uniform attention, that colours of maps span
@@ -46,21 +47,15 @@ def masks_and_graphs(n: int = 5, window: int = 2, prefix: int = 2) -> Figure:
         f"window{window}": sliding_window_mask(n, window),
         f"prefix{prefix}": prefix_mask(n, prefix),
     }
-    figure, (graphs, matrices) = plt.subplots(
-        2,
-        len(masks),
-        figsize=(PAGE, 3.5),
-        height_ratios=[1, 2.2],
-        label="Causal, sliding-window and prefix masks as graphs and as matrices, with their centre nodes",
-    )
+    label = "Causal, sliding-window and prefix masks as graphs and as matrices, with their centre nodes"
+    figure, (graphs, matrices) = plt.subplots(2, len(masks), figsize=(PAGE, 3.5), height_ratios=[1, 2.2], label=label)
     for graph, matrix, (name, mask) in zip(graphs, matrices, masks.items(), strict=True):
         _graph(graph, mask)
         _matrix(matrix, mask, name)
         graph.set_title(mask_look(name).name)
     matrices[0].set_ylabel("reading token (query)")
-    node = Line2D([], [], linestyle="", marker="o", markersize=7, color=CENTRE, markeredgecolor="black")
-    node.set(markeredgewidth=0.6, label="centre node: every token reads it, directly or through others")
-    legend(figure, [node], "lower center")
+    node = Look("centre node: every token reads it, directly or through others", CENTRE)
+    legend(figure, [node.entry(linestyle="", markersize=7, **OUTLINE)], "lower center")
     return figure
 
 
@@ -205,23 +200,13 @@ def _graph(axes: Axes, mask: Mask) -> None:
     n, centre = len(mask), centre_nodes(mask)
     edges = np.argwhere(mask & ~np.eye(n, dtype=np.bool_))
     backward = max(0, *(edges[:, 1] - edges[:, 0]))  # length of the longest
+    looks: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 6, "shrinkA": NODE / 2, "shrinkB": NODE / 2}
+    looks |= {"connectionstyle": f"arc3,rad={-ARC}", "linewidth": 0.7, "color": EDGE}
     for reader, read in edges:
-        axes.add_patch(
-            FancyArrowPatch(
-                (read, 0),
-                (reader, 0),
-                connectionstyle=f"arc3,rad={-ARC}",
-                arrowstyle="-|>",
-                mutation_scale=6,
-                shrinkA=NODE / 2,
-                shrinkB=NODE / 2,
-                linewidth=0.7,
-                color=EDGE,
-            )
-        )
+        axes.add_patch(FancyArrowPatch((read, 0), (reader, 0), **looks))
     for token in range(n):
         fill = CENTRE if token in centre else "white"
-        axes.plot(token, 0, "o", markersize=NODE, color=fill, markeredgecolor="black", markeredgewidth=0.6, zorder=3)
+        axes.plot(token, 0, "o", markersize=NODE, color=fill, zorder=3, **OUTLINE)
         axes.text(token, 0, str(token + 1), ha="center", va="center_baseline", zorder=4)
     axes.set(
         xlim=(-0.5, n - 0.5), ylim=(-0.35 - ARC * backward / 2, 0.1 + ARC * (n - 1) / 2), aspect="equal", anchor="N"
@@ -232,9 +217,8 @@ def _graph(axes: Axes, mask: Mask) -> None:
 def _matrix(axes: Axes, mask: Mask, name: str) -> None:
     """The mask, coloured where the token of the row reads that of the column."""
     n = len(mask)
-    axes.pcolormesh(
-        mask, cmap=ListedColormap(["white", mask_look(name).colour]), vmin=0, vmax=1, edgecolor="0.7", linewidth=0.5
-    )
+    colours = ListedColormap(["white", mask_look(name).colour])
+    axes.pcolormesh(mask, cmap=colours, vmin=0, vmax=1, edgecolor="0.7", linewidth=0.5)
     axes.invert_yaxis()
     axes.set_aspect("equal")
     axes.set_xticks(np.arange(n) + 0.5, [str(token + 1) for token in range(n)])

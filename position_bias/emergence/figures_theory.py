@@ -28,13 +28,8 @@ def theorems(convergence: pd.DataFrame, decay: pd.DataFrame, rope: pd.DataFrame,
 
     The tables are those of `emergence.theory`: `convergence`, `decay_profiles`, `rope_profiles` and `decay_peaks`.
     """
-    figure, row = plt.subplots(
-        1,
-        4,
-        figsize=(PAGE, 2.4),
-        width_ratios=(1.5, 1, 1, 0.9),
-        label="Mass beyond the centre nodes against depth, profiles over distance of two encodings, and their peaks",
-    )
+    label = "Mass beyond the centre nodes against depth, profiles over distance of two encodings, and their peaks"
+    figure, row = plt.subplots(1, 4, figsize=(PAGE, 2.4), width_ratios=(1.5, 1, 1, 0.9), label=label)
     _convergence(row[0], convergence)
     _profiles(row[1], decay, {"critical": r"$t / (e^m - 1)$"})
     row[1].set_ylabel("weight from the last token")
@@ -70,9 +65,9 @@ def _convergence(axes: Axes, table: pd.DataFrame) -> None:
 
 def _profiles(axes: Axes, table: pd.DataFrame, critical: dict[str, str]) -> None:
     """Last row of P over distance, a curve a depth, marked where a critical point is; `critical` names the columns."""
-    depths, furthest = table["depth"].unique(), 2 * table["peak"].max()
-    for depth, colour in ((depth, depth_colour(depth)) for depth in depths):
-        curve = table[(table["depth"] == depth) & (table["distance"] <= furthest)]
+    furthest = 2 * table["peak"].max()
+    for depth, curve in table[table["distance"] <= furthest].groupby("depth", sort=False):
+        colour = depth_colour(depth)
         axes.plot(curve["distance"], curve["value"], color=colour)
         at = curve.set_index("distance")["value"]
         axes.text(at.idxmax() + furthest / 40, at.max(), f"$t$ = {depth}", color=colour, va="bottom")

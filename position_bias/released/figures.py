@@ -4,7 +4,7 @@ Positions count from 0, as in the paper.
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,9 +15,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullFormatter
 from matplotlib.typing import ColorType as Colour
 
+from position_bias.drawing import rollouts
 from position_bias.drawing.intervals import marked
 from position_bias.drawing.layers import layer_axis
-from position_bias.drawing.looks import GREEN, ORANGE, REFERENCE, VARIANTS, Look, legend, model_looks, shades
+from position_bias.drawing.looks import GREEN, ORANGE, VARIANTS, Look, legend, model_looks, shades
 from position_bias.drawing.style import PAGE, TALLEST
 from position_bias.released import written
 from position_bias.released.variants import ROUNDING
@@ -32,7 +33,6 @@ CONTENT = {
 }
 ALLOWED = "where (d) may lie"
 LEAST = 1e-12  # share of influence below which a long profile is not followed
-UNIFORM: dict[str, Any] = {"color": REFERENCE, "linestyle": ":", "linewidth": 0.7, "zorder": 0}
 
 
 def fig1(profiles: list[Path], table: pd.DataFrame) -> Figure:
@@ -69,11 +69,20 @@ def variants_and_bounds(profiles: pd.DataFrame, table: pd.DataFrame) -> Figure:
         row[0].set_ylabel(model)
     for axes, title in zip(rows[0], [*PANELS.values(), ALLOWED], strict=True):
         axes.set_title(title)
-    for axes in rows[:-1].flat:
-        axes.set_xlabel("")
-    figure.supylabel("share of influence")
+    for axes, label in zip(rows[-1], [*["token position"] * len(PANELS), "mean position"], strict=True):
+        axes.set_xlabel(label)
+    figure.supylabel(rollouts.SHARE)
     n = int(profiles["position"].max()) + 1
-    legend(figure, _entries(), title=f"{', '.join(profiles['dataset'].unique())}, {n} tokens")
+    slopes = [
+        Look(f"{rule} slopes", "black", line=line, filled=rule == "released").entry(markersize=2.5)
+        for rule, line in SLOPES.items()
+    ]
+    contents = [look.entry(marker="", linewidth=1) for look in CONTENT.values()]
+    legend(
+        figure,
+        [*contents, *slopes, rollouts.uniform_entry()],
+        title=f"{', '.join(profiles['dataset'].unique())}, {n} tokens",
+    )
     return figure
 
 
@@ -83,13 +92,9 @@ def _variant(axes: Axes, profiles: pd.DataFrame) -> None:
         slopes, content = curve[["slopes", "content"]].iloc[0]
         look = VARIANTS["a"] if attention_only else CONTENT[content]
         axes.plot(curve["position"], curve["value"], SLOPES[slopes], color=look.colour, linewidth=1)
-    n = int(profiles["position"].max()) + 1
-    axes.axhline(1 / n, **UNIFORM)
-    axes.set_xticks([0, n // 2, n - 1])
-    axes.set_xlabel("token position")
+    rollouts.uniform(axes, int(profiles["position"].max()) + 1)
     if not attention_only:
-        axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_locator(MaxNLocator(3))
+        rollouts.linear(axes)
 
 
 def _decades(axes: Axes) -> None:
@@ -122,21 +127,8 @@ def _allowed(axes: Axes, table: pd.DataFrame) -> None:
     room = 0.08 * (max(ends) - min(ends))
     axes.set_xlim(max(0, min(ends) - room), min(1, max(ends) + room))
     axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.set_xlabel("mean position")
     axes.tick_params(left=False)
     axes.spines["left"].set_visible(False)
-
-
-def _entries() -> list[Line2D]:
-    inside = {"released": "black", "faithful": "white"}
-    styles = [
-        Line2D(
-            [], [], color="black", linestyle=line, marker="o", markersize=2.5, mfc=inside[rule], label=f"{rule} slopes"
-        )
-        for rule, line in SLOPES.items()
-    ]
-    uniform = Line2D([], [], label="uniform", **UNIFORM)
-    return [*(look.entry(marker="", linewidth=1) for look in CONTENT.values()), *styles, uniform]
 
 
 def fig4(mixing: list[Path]) -> Figure:
@@ -154,14 +146,9 @@ def residual_mixing(mixing: pd.DataFrame) -> Figure:
     `mixing` has columns model, dataset, layer (from 0) and lambda.
     """
     datasets, looks = list(dict.fromkeys(mixing["dataset"])), model_looks(mixing["model"])
+    label = "Residual mixing in every layer of big models, a panel for each data set"
     figure, row = plt.subplots(
-        1,
-        len(datasets),
-        figsize=(PAGE, 2.5),
-        sharex=True,
-        sharey=True,
-        squeeze=False,
-        label="Residual mixing in every layer of big models, a panel for each data set",
+        1, len(datasets), figsize=(PAGE, 2.5), sharex=True, sharey=True, squeeze=False, label=label
     )
     for axes, dataset in zip(row[0], datasets, strict=True):
         for model, curve in mixing[mixing["dataset"] == dataset].groupby("model", sort=False):
@@ -195,10 +182,10 @@ def lengths(samples: pd.DataFrame, sums: pd.DataFrame) -> Figure:
         label="Predicted profiles of sequences of many lengths, and the mean distance of influence from the end",
     )
     shown = samples[(samples["variant"] == "c") & (samples["slopes"] == "released")]
-    numbers = sorted(shown["n"].unique())
+    means = sums[sums["statistic"] == "mean distance"]
     first = shown[shown["distance"] == shown["n"] - 1]
     ending = sorted(first.loc[first["value"] > LEAST, "n"].unique())
-    longer = [n for n in numbers if n not in ending]
+    longer = sorted(set(shown["n"]) - set(ending))
     colours = shades([*ending, *longer[:1]])
     for (above, below), model in zip(rows.T, models, strict=True):
         for n in [*longer[-1:], *reversed(ending)]:  # the shorter, the further to the front
@@ -207,15 +194,14 @@ def lengths(samples: pd.DataFrame, sums: pd.DataFrame) -> Figure:
             above.plot(curve["distance"] + 1, curve["value"], color=colour, linewidth=1)
             if n in ending:
                 above.plot(curve["distance"].iloc[-1:] + 1, curve["value"].iloc[-1:], "o", color=colour, markersize=3)
-        _distances(below, sums[(sums["model"] == model) & (sums["statistic"] == "mean distance")])
+        _distances(below, means[means["model"] == model])
         above.set_title(model)
     for axes in rows[:, 0]:
         for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
             scale("log")
             axis.set_minor_formatter(NullFormatter())
     rows[0][0].set_ylim(LEAST, 1)
-    distances = sums.loc[sums["statistic"] == "mean distance", "value"]
-    rows[1][0].set_ylim(distances.min() / 2, 2 * distances.max())
+    rows[1][0].set_ylim(means["value"].min() / 2, 2 * means["value"].max())
     rows[0][0].set_xlim(right=2 * shown.loc[shown["value"] > LEAST, "distance"].max())
     rows[0][0].set_ylabel("share of influence,\n(c) as released")
     rows[1][0].set_ylabel("mean distance\nfrom the end")
@@ -231,7 +217,7 @@ def _distances(axes: Axes, sums: pd.DataFrame) -> None:
         look = CONTENT[content]._replace(line=SLOPES[slopes], width=0.8, filled=slopes == "released")
         axes.plot(curve["n"], curve["value"], **marked(look, range(len(curve))))
     numbers = sums["n"].drop_duplicates().sort_values()
-    axes.plot(numbers, (numbers - 1) / 2, **UNIFORM)
+    axes.plot(numbers, (numbers - 1) / 2, **rollouts.UNIFORM)
 
 
 def _length_legends(figure: Figure, colours: dict[float, Colour], longer: list[int]) -> None:
@@ -240,6 +226,6 @@ def _length_legends(figure: Figure, colours: dict[float, Colour], longer: list[i
         last = f" to {longer[-1]:,}" if len(longer) > 1 else ""
         names[longer[0]] = f"{longer[0]:,}{last} tokens"
     legend(figure, [Line2D([], [], color=colour, label=names[n]) for n, colour in colours.items()])
-    keys = [look.entry(linewidth=0.8) for look in CONTENT.values()]
-    keys += [Line2D([], [], color="black", linestyle=line, label=f"{rule} slopes") for rule, line in SLOPES.items()]
-    legend(figure, [*keys, Line2D([], [], label="uniform", **UNIFORM)], "lower center")
+    contents = [look.entry(linewidth=0.8) for look in CONTENT.values()]
+    slopes = [Look(f"{rule} slopes", "black", "", line).entry() for rule, line in SLOPES.items()]
+    legend(figure, [*contents, *slopes, rollouts.uniform_entry()], "lower center")

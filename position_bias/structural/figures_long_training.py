@@ -5,7 +5,7 @@ The first training seed has bold lines, marks and intervals; further seeds have 
 layers from 1.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
@@ -13,18 +13,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
+from position_bias.drawing import rollouts
+from position_bias.drawing.intervals import from_to
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.logarithmic import log_ticks
-from position_bias.drawing.looks import GREY, REFERENCE, VARIANTS, Look, legend, shades, side_by_side
+from position_bias.drawing.looks import GREY, REFERENCE, VARIANTS, Look, legend, side_by_side
 from position_bias.drawing.style import PAGE
 from position_bias.structural.tables import step, training
+from position_bias.structural.trainings import BOLD, ESTIMATORS, THIN, seeds, step_looks
 
-BOLD, THIN = 1.0, 0.5  # lines of the first training seed, and of further ones
-STEP_MARKS = "osD^vP"
 FIRST_TOKENS = 12  # that the small panel shows
-ESTIMATORS = ("frobenius", "none")  # the paper's, and that of what does not depend on lambda
 INFLUENCE = VARIANTS["d"]
 SHAPES = {  # statistics of the measured influence, by variant and name
     ("d", "first / middle"): INFLUENCE._replace(name="(d) first / middle", marker="o"),
@@ -70,17 +69,10 @@ def six_panels(tables: Tables) -> Figure:
     above 1 where it is U-shaped; Wasserstein distance of rollouts to it; held-out loss. Bands and bars are the
     intervals of the tables.
     """
-    figure, grid = plt.subplots(
-        2,
-        3,
-        figsize=(PAGE, 4.4),
-        label="Influence, residual mixing, content and distances of a model at steps of a longer training",
-    )
-    kept = sorted(set(tables.profiles["checkpoint"].map(step)))
-    colours = shades(kept)
-    looks = {
-        at: Look(f"step {at:,}", colours[at], STEP_MARKS[place % len(STEP_MARKS)]) for place, at in enumerate(kept)
-    }
+    label = "Influence, residual mixing, content and distances of a model at steps of a longer training"
+    figure, grid = plt.subplots(2, 3, figsize=(PAGE, 4.4), label=label)
+    looks = step_looks(tables.profiles["checkpoint"])
+    kept = list(looks)
     _influence(grid[0, 0], tables.profiles, looks)
     _mixing(grid[0, 1], tables.mixing, looks)
     _content(grid[0, 2], tables.content, looks)
@@ -88,51 +80,39 @@ def six_panels(tables: Tables) -> Figure:
     grid[1, 0].axhline(1, color=REFERENCE, linestyle=":", linewidth=0.7, zorder=0)
     _along(grid[1, 1], tables.statistics, DISTANCES, kept, "Wasserstein distance\nto (d), log scale")
     _loss(grid[1, 2], tables.losses, kept)
-    kinds = [
-        Line2D([], [], color=REFERENCE, label="measured (d)"),
-        Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="predicted (b)"),
-        Line2D([], [], color=REFERENCE, linestyle=":", linewidth=0.7, label="uniform influence"),
-    ]
-    legend(figure, [*(look.entry() for look in looks.values()), *kinds], title=_setting(tables.profiles))
+    entries = [*(look.entry() for look in looks.values()), *rollouts.entries("uniform influence")]
+    legend(figure, entries, title=_setting(tables.profiles))
     legend(figure, [look.entry() for look in {**SHAPES, **DISTANCES}.values()], where="lower center")
     return figure
 
 
-def _seeds(table: pd.DataFrame) -> list[tuple[float, pd.DataFrame]]:
-    """The rows of each training seed, with the width of their lines."""
-    parts = [part for _, part in table.groupby(table["checkpoint"].map(training), sort=True)]
-    return list(zip([BOLD, *[THIN] * len(parts)], parts, strict=False))
+def _steps(table: pd.DataFrame, looks: Mapping[int, Look]) -> Iterator[tuple[float, int, Look, pd.DataFrame]]:
+    """The rows of each step of each training seed: the width of the seed's lines, the place of the step, its look."""
+    for width, of_seed in seeds(table):
+        for place, (at, look) in enumerate(looks.items()):
+            yield width, place, look, of_seed[of_seed["checkpoint"].map(step) == at]
 
 
 def _influence(axes: Axes, profiles: pd.DataFrame, looks: Mapping[int, Look]) -> None:
     shown = profiles[profiles["estimator"].isin(ESTIMATORS) & profiles["variant"].isin(["b", "d"])]
-    n = int(shown["position"].max()) + 1
-    axes.axhline(1 / n, color=REFERENCE, linestyle=":", linewidth=0.7, zorder=0)
-    for width, of_seed in _seeds(shown):
-        for place, (at, look) in enumerate(looks.items(), 1):
-            of_step = of_seed[of_seed["checkpoint"].map(step) == at]
-            predicted, measured = (of_step[of_step["variant"] == variant] for variant in "bd")
-            axes.plot(predicted["position"], predicted["value"], "--", color=look.colour, linewidth=0.9 * width)
-            axes.plot(measured["position"], measured["value"], color=look.colour, linewidth=width)
-            if width == BOLD:
-                low, high = measured["low"], measured["high"]
-                axes.fill_between(measured["position"], low, high, color=look.colour, alpha=0.25, linewidth=0)
-                some = measured.iloc[place * n // 20 :: max(1, n // 5)]
-                axes.plot(some["position"], some["value"], look.marker, color=look.colour, markersize=2.5)
-    axes.set_yscale("log")
-    axes.set_ylim(shown["value"].min() / 1.5)
-    log_ticks(axes.yaxis)
-    axes.set_xticks([0, n // 2, n - 1])
+    rollouts.uniform(axes, int(shown["position"].max()) + 1)
+    for width, place, look, of_step in _steps(shown, looks):
+        predicted, measured = (of_step[of_step["variant"] == variant] for variant in "bd")
+        rollouts.line(axes, predicted, look.colour, 0.9 * width, "--")
+        rollouts.line(axes, measured, look.colour, width)
+        if width == BOLD:
+            rollouts.band(axes, measured, look.colour)
+            rollouts.few_marks(axes, measured, look, place + 1)
+    rollouts.logarithmic(axes, shown["value"].min() / 1.5)
     axes.set_xlabel("token position")
     axes.set_ylabel("share of influence,\nlog scale")
-    _, first_seed = _seeds(shown)[0]
-    _beginning(axes.inset_axes((0.27, 0.6, 0.45, 0.4)), first_seed[first_seed["variant"] == "d"], looks)
+    _, first_seed = seeds(shown[shown["variant"] == "d"])[0]
+    _beginning(axes.inset_axes((0.27, 0.6, 0.45, 0.4)), first_seed[first_seed["position"] < FIRST_TOKENS], looks)
 
 
 def _beginning(axes: Axes, measured: pd.DataFrame, looks: Mapping[int, Look]) -> None:
     """The measured influence of the first tokens, which the whole prompt leaves no room for."""
-    for at, look in looks.items():
-        of_step = measured[(measured["checkpoint"].map(step) == at) & (measured["position"] < FIRST_TOKENS)]
+    for _, _, look, of_step in _steps(measured, looks):
         axes.plot(of_step["position"], of_step["value"], look.marker + "-", color=look.colour, linewidth=0.8, ms=2)
     axes.set_yscale("log")
     axes.set_yticks([], minor=True)
@@ -144,10 +124,8 @@ def _beginning(axes: Axes, measured: pd.DataFrame, looks: Mapping[int, Look]) ->
 
 def _mixing(axes: Axes, mixing: pd.DataFrame, looks: Mapping[int, Look]) -> None:
     shown = mixing[mixing["quantity"] == "frobenius"]
-    for width, of_seed in _seeds(shown):
-        for at, look in looks.items():
-            of_step = of_seed[of_seed["checkpoint"].map(step) == at].sort_values("layer")
-            _line(axes, of_step["layer"] + 1, of_step["value"], look, width)
+    for width, _, look, of_step in _steps(shown.sort_values("layer", kind="stable"), looks):
+        _line(axes, of_step["layer"] + 1, of_step["value"], look, width)
     layer_axis(axes, shown["layer"] + 1)
     axes.set_ylim(bottom=0)
     axes.set_ylabel(r"residual mixing $\lambda$")
@@ -159,14 +137,12 @@ def _content(axes: Axes, content: pd.DataFrame, looks: Mapping[int, Look]) -> No
     shift = (wide["diagonal"] - wide["below"]).rename("value").reset_index()
     axes.axhline(0, color=REFERENCE, linewidth=0.6, zorder=0)
     middle = (len(looks) - 1) / 2
-    for width, of_seed in _seeds(shift):
-        for place, (at, look) in enumerate(looks.items()):
-            of_step = of_seed[of_seed["checkpoint"].map(step) == at]
-            means = of_step.groupby("layer")["value"].mean()
-            aside = 1 + 0.12 * (place - middle)
-            _line(axes, means.index.to_series() + aside, means, look, width)
-            if width == BOLD:
-                axes.plot(of_step["layer"] + aside, of_step["value"], ".", color=look.colour, markersize=1.5, alpha=0.7)
+    for width, place, look, of_step in _steps(shift, looks):
+        means = of_step.groupby("layer")["value"].mean()
+        aside = 1 + 0.12 * (place - middle)
+        _line(axes, means.index.to_series() + aside, means, look, width)
+        if width == BOLD:
+            axes.plot(of_step["layer"] + aside, of_step["value"], ".", color=look.colour, markersize=1.5, alpha=0.7)
     layer_axis(axes, content["layer"] + 1)
     axes.set_ylabel("content logit, diagonal\nless below it")
 
@@ -179,7 +155,7 @@ def _along(
     named = {f"{variant} {statistic}": look for (variant, statistic), look in looks.items()}
     for (variant, statistic), (_, look, aside) in zip(looks, side_by_side(named, 0.08), strict=True):
         of_look = shown[(shown["variant"] == variant) & (shown["statistic"] == statistic)]
-        for width, of_seed in _seeds(of_look):
+        for width, of_seed in seeds(of_look):
             at = of_seed["checkpoint"].map(step).map(kept.index) + aside
             ordered = of_seed.assign(at=at).sort_values("at")
             _line(axes, ordered["at"], ordered["value"], look, width)
@@ -214,6 +190,5 @@ def _step_axis(axes: Axes, kept: Sequence[int]) -> None:
 
 def _setting(profiles: pd.DataFrame) -> str:
     first = profiles.iloc[0]
-    seeds = profiles["checkpoint"].map(training).nunique()
-    told = f"{seeds} training seed{'' if seeds == 1 else 's'}"
+    told = from_to([profiles["checkpoint"].map(training).nunique()], "training seed")
     return f"{first['model']}, {first['dataset']}, {first['n']} tokens, {first['prompts']} prompts, {told}"

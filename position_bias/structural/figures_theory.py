@@ -4,9 +4,7 @@ from typing import Literal
 
 import matplotlib.pyplot as plt
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from position_bias.drawing.looks import REFERENCE, SKY, VARIANTS, WINE, Look, legend
 from position_bias.drawing.style import PAGE
@@ -33,13 +31,8 @@ def forces(table: pd.DataFrame) -> Figure:
 
     `table` is `checks_theory.forces()`. The dots are one setting, which all panels share.
     """
-    figure, row = plt.subplots(
-        1,
-        len(FORCES),
-        figsize=(PAGE, 2.1),
-        sharey=True,
-        label="Share of rollout on the first quarter of the tokens against depth, residual mixing, slope and content",
-    )
+    label = "Share of rollout on the first quarter of the tokens against depth, residual mixing, slope and content"
+    figure, row = plt.subplots(1, len(FORCES), figsize=(PAGE, 2.1), sharey=True, label=label)
     colour = VARIANTS["b"].colour
     for axes, (varied, (title, label)) in zip(row, FORCES.items(), strict=True):
         for mask, curve in table[table["varied"] == varied].groupby("mask"):
@@ -55,9 +48,8 @@ def forces(table: pd.DataFrame) -> Figure:
     row[2].set_xticks([2**-8, 2**-4, 1], ["1/256", "1/16", "1"])
     row[2].minorticks_off()
     row[3].set_xticks([-4, -2, 0, 2, 4])
-    masks = [Line2D([], [], color=colour, linestyle=style, label=name) for style, name in MASKS.values()]
-    shared_setting = Line2D([], [], color=colour, linestyle="", marker="o", markersize=3, label="setting of all panels")
-    legend(figure, [*masks, shared_setting])
+    masks = [Look(name, colour, "", style).entry() for style, name in MASKS.values()]
+    legend(figure, [*masks, Look("setting of all panels", colour).entry(linestyle="", markersize=3)])
     return figure
 
 
@@ -66,31 +58,21 @@ def dichotomy(table: pd.DataFrame) -> Figure:
 
     `table` is `checks_theory.dichotomy()`.
     """
-    figure, row = plt.subplots(
-        1,
-        len(SCHEDULES),
-        figsize=(PAGE, 2.4),
-        sharex=True,
-        sharey=True,
-        label="Mass beyond the first token against depth between its bounds, for three schedules of residual mixing",
-    )
+    label = "Mass beyond the first token against depth between its bounds, for three schedules of residual mixing"
+    figure, row = plt.subplots(1, len(SCHEDULES), figsize=(PAGE, 2.4), sharex=True, sharey=True, label=label)
     for axes, (schedule, title) in zip(row, SCHEDULES.items(), strict=True):
+        of_schedule = table[(table["schedule"] == schedule) & (table["upper"] >= LEAST_SHOWN / 10)]
         for attention, look in ATTENTION.items():
-            chosen = (table["schedule"] == schedule) & (table["attention"] == attention)
-            _bounded(axes, table[chosen], look)
+            curve = of_schedule[of_schedule["attention"] == attention]
+            axes.plot(curve["depth"], curve["value"], look.line, color=look.colour)
+            for bound in ("lower", "upper"):
+                axes.plot(curve["depth"], curve[bound], ":", color=look.colour, linewidth=0.9)
         axes.set_title(title)
         axes.set_xlabel("depth (layers)")
     row[0].set_xscale("log")
     row[0].set_yscale("log")
     row[0].set_ylim(LEAST_SHOWN, 1.3)
     row[0].set_ylabel("1 - P(first token)")
-    bounds = Line2D([], [], color=REFERENCE, linestyle=":", linewidth=0.9, label="bounds of Theorem 5.5")
-    legend(figure, [*(look.entry(marker="") for look in ATTENTION.values()), bounds])
+    bounds = Look("bounds of Theorem 5.5", REFERENCE, "", ":", width=0.9)
+    legend(figure, [look.entry(marker="") for look in (*ATTENTION.values(), bounds)])
     return figure
-
-
-def _bounded(axes: Axes, curve: pd.DataFrame, look: Look) -> None:
-    curve = curve[curve["upper"] >= LEAST_SHOWN / 10]
-    axes.plot(curve["depth"], curve["value"], look.line, color=look.colour)
-    for bound in ("lower", "upper"):
-        axes.plot(curve["depth"], curve[bound], ":", color=look.colour, linewidth=0.9)

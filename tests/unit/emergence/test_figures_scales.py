@@ -57,7 +57,7 @@ def test_networks_that_only_one_scale_has_are_left_out():
     assert both.groupby("scale")["seed"].nunique().to_dict() == {"short": 3, "long": 5}
 
 
-@pytest.mark.parametrize("draw", [figures_scales.gaps, figures_scales.sinks])
+@pytest.mark.parametrize("draw", [figures_scales.gaps, figures_scales.sinks_at_both])
 def test_without_a_network_at_both_scales_nothing_is_drawn(draw):
     made = gaps if draw is figures_scales.gaps else sinks
     with pytest.raises(ValueError, match="no network is there at both scales"):
