@@ -4,9 +4,11 @@ import math
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from snakemake.utils import update_config
 
+from position_bias.drawing import style
 from position_bias.running import checkpoint
 from position_bias.small_networks import decoder
 
@@ -84,3 +86,23 @@ def cpu_time(monkeypatch):
     told = CPUTime()
     monkeypatch.setattr(checkpoint.time, "process_time", lambda: told.now)
     return told
+
+
+@pytest.fixture
+def styled():
+    """Draw in the style of the project."""
+    with style.figure_style():
+        yield
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """Let torch use one thread, for all tests of a module."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+class Interruption(BaseException):
+    """Like a kill: no handler catches it."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from position_bias.drawing import looks, style
+from position_bias.drawing import looks
 
 ROOT = Path(__file__).parents[3]
 LONG = (
@@ -23,10 +23,7 @@ SHARING = {  # tables of looks that share panels
 }
 
 
-@pytest.fixture(autouse=True)
-def styled():
-    with style.figure_style():
-        yield
+pytestmark = pytest.mark.usefixtures("styled")
 
 
 @pytest.mark.parametrize("table", SHARING)

@@ -3,7 +3,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from position_bias.drawing import scorecard
-from position_bias.drawing.style import figure_style, save
+from position_bias.drawing.style import save
 from position_bias.verdicts.claim import WHOSE
 from position_bias.verdicts.pages import HEADINGS
 from position_bias.verdicts.scorecard import VERDICTS
@@ -11,10 +11,7 @@ from position_bias.verdicts.scorecard import VERDICTS
 LONGEST = "with a norm after attention the distance beyond trained lengths does not grow."
 
 
-@pytest.fixture(autouse=True)
-def styled():
-    with figure_style():
-        yield
+pytestmark = pytest.mark.usefixtures("styled")
 
 
 def table(*papers):

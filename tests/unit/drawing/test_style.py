@@ -12,10 +12,7 @@ from position_bias.drawing import legibility, style
 FORMATS = ("pdf", "svg", "png")
 
 
-@pytest.fixture(autouse=True)
-def styled():
-    with style.figure_style():
-        yield
+pytestmark = pytest.mark.usefixtures("styled")
 
 
 def good(columns=2, width=style.PAGE):

@@ -34,12 +34,7 @@ WIRED = pytest.mark.parametrize("residual", [False, True], ids=["plain", "residu
 DEPTHS = pytest.mark.parametrize("depth", [1, 2, 3, 4])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def normal(*shape, seed=0):

@@ -16,12 +16,7 @@ GAUSSIAN, FIXED = TASKS["gaussian"], TASKS["fixed"]
 SHAPES = [(8, 4), (8, 2), (8, 1), (4, 2), (6, 3), (4, 1)]  # items, burstiness
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def drawn(task, seeds=(0, 1), bias=(), batch=200, iteration=1):

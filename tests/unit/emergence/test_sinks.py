@@ -23,12 +23,7 @@ MASKS = {
 TAUS = (0.15, 0.2, 0.25, 0.3)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def random_maps(mask, *axes, seed=0):

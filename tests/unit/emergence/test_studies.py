@@ -6,13 +6,12 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from snakemake.utils import update_config
 
 from position_bias.emergence import studies
 from position_bias.emergence.studies import Network
+from tests.unit.conftest import overlaid
 
 ROOT = Path(__file__).parents[3]
 ENCODINGS = ("none", "sin", "rope", "decay")
@@ -36,16 +35,9 @@ MASKS = {  # that a study compares
 }
 
 
-def overlaid(*names):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    for name in names:
-        update_config(config, yaml.safe_load((ROOT / f"config/{name}.yaml").read_text()))
-    return config
-
-
 def paper_configurations():
     """(study, mask, encoding, residual, bias, depth) of one vocabulary at the paper's scale."""
-    emergence = overlaid("paper")["emergence"]
+    emergence = overlaid(["paper"])["emergence"]
     for name in STUDIES:
         study = studies.study(name, emergence["networks"][name])
         for network, depth in product(study.networks, emergence["depths"]["gaussian"].get(name, [2])):
@@ -63,7 +55,7 @@ def test_the_paper_trains_54_networks_a_vocabulary_of_each_seed():
 
 
 def test_the_paper_configuration_asks_for_the_depths_of_its_figures():
-    emergence = overlaid("paper")["emergence"]
+    emergence = overlaid(["paper"])["emergence"]
     for vocabulary in ("gaussian", "fixed"):
         for study in ("plain", "residual"):
             assert emergence["depths"][vocabulary][study] == PAPER_NUMBERS[study][1]
@@ -72,7 +64,7 @@ def test_the_paper_configuration_asks_for_the_depths_of_its_figures():
 @pytest.mark.parametrize("overlays", [(), ("paper",), ("test",)], ids=str)
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_scale_trains_the_networks_of_the_paper(name, overlays):
-    assert sorted(overlaid(*overlays)["emergence"]["networks"][name]) == sorted(PAPER_NUMBERS[name][0])
+    assert sorted(overlaid([*overlays])["emergence"]["networks"][name]) == sorted(PAPER_NUMBERS[name][0])
 
 
 def test_only_data_without_bias_is_learned_without_residual_connections():
@@ -137,7 +129,7 @@ def test_a_study_is_the_one_of_the_list_with_its_networks(name):
 
 
 def test_there_are_the_studies_of_the_paper_and_two_with_norms():
-    assert list(studies.STUDIES) == list(overlaid()["emergence"]["networks"])
+    assert list(studies.STUDIES) == list(overlaid([])["emergence"]["networks"])
     assert set(studies.STUDIES) == {*STUDIES, "pre-norm", "post-norm"} == set(MASKS)
 
 
@@ -145,7 +137,7 @@ def test_there_are_the_studies_of_the_paper_and_two_with_norms():
 @pytest.mark.parametrize("overlays", [(), ("paper",), ("test",)], ids=str)
 def test_studies_with_norms_are_of_a_causal_mask_alone_on_unbiased_data(name, placement, overlays):
     """They differ from a network of `residual`, the one without encoding, in where they normalise."""
-    networks = overlaid(*overlays)["emergence"]["networks"]
+    networks = overlaid([*overlays])["emergence"]["networks"]
     study = studies.study(name, networks[name])
     assert study.placement == placement
     assert (study.bias_name, study.residual) == ("none", True)

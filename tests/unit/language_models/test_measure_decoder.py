@@ -13,15 +13,12 @@ from position_bias.language_models.measure import measure
 from position_bias.language_models.measure_decoder import measure_decoder
 from position_bias.language_models.passes import Resumption
 from position_bias.running.runtime import InputError
+from tests.unit.conftest import Interruption
 
 N, PROMPTS = 12, 7
 BATCH = 2 * N  # batches of 2, 2, 2 and 1 prompts
 WITH_ALIBI = ["bloom", "mpt", "falcon, ALiBi"]
 KINDS = ["llama", "gemma3_text", "opt", "phi", "falcon, ALiBi"]
-
-
-class Interruption(BaseException):
-    """Like a kill: no handler catches it."""
 
 
 @pytest.fixture(scope="module")

@@ -11,14 +11,11 @@ from position_bias.language_models import measure as measuring
 from position_bias.language_models.measure import measure
 from position_bias.language_models.passes import Resumption
 from position_bias.running.runtime import InputError
+from tests.unit.conftest import Interruption
 
 N, PROMPTS, VOCABULARY = 12, 7, 64
 BATCH = 2 * N  # batches of 2, 2, 2 and 1 prompts
 FAMILIES = list(families.BUILDERS)
-
-
-class Interruption(BaseException):
-    """Like a kill: no handler catches it."""
 
 
 def small(family, layers=3):

@@ -1,29 +1,20 @@
 from itertools import product
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 
-from position_bias.drawing import looks, style
+from position_bias.drawing import looks
 from position_bias.layernorm import figures, figures_networks, tables
 from position_bias.layernorm.pretrained import UNTRAINED
-from position_bias.statistics import mean_and_interval
+from tests.unit.drawing_checks import assert_legible, assert_saved_alike, bars, interval
 
-pytestmark = pytest.mark.filterwarnings("error::UserWarning")
+pytestmark = [pytest.mark.filterwarnings("error::UserWarning"), pytest.mark.usefixtures("styled")]
 
 SAMPLING = tables.Sampling(tokens=14, width=16, strength=1.0, sequences=12, seed=0, level=0.95)
 ALPHAS = (0.0, 0.4)
 NORMS = ("none", "pre-layer", "pre-rms", "post-layer")
-
-
-@pytest.fixture(autouse=True)
-def drawing():
-    with style.figure_style():
-        yield
 
 
 def maps(layers=2, n=12, alphas=(0, 0.4)):
@@ -86,38 +77,12 @@ def line(axes, colour, style="-", at_least=2):
     return np.asarray(found)
 
 
-def bars(axes, colour):
-    """Ends of the error bars of a colour, from left to right."""
-    segments = [
-        ends
-        for found in axes.collections
-        if isinstance(found, LineCollection) and to_rgb(found.get_color()[0]) == to_rgb(colour)
-        for ends in found.get_segments()
-    ]
-    return np.array([(low, high) for (_, low), (_, high) in sorted(segments, key=lambda ends: ends[0][0])])
-
-
-def interval(values):
-    return np.array(mean_and_interval(values, 0.95)[1:]).T
-
-
-def texts(legend):
-    return [text.get_text() for text in legend.get_texts()]
-
-
-def assert_legible(figure):
-    """What is checked of every figure as it is saved."""
-    with TemporaryDirectory() as folder:
-        style.save(figure, Path(folder) / "figure.png")
-
-
 def test_maps_show_which_keys_of_a_row_score_higher():
     shown = maps()
     figure = figures.scores(shown, alphas=(0, 0.4))
     panels = [axes for axes in figure.axes if axes.images]
     assert len(panels) == 2 * 2 * 2
     assert [axes.get_title() for axes in panels[:4]] == ["layer 1", "layer 2", "", ""]
-    assert panels[0].get_ylabel() == "$\\alpha = 0$\nquery"
     for axes in panels:
         image = np.ma.filled(axes.images[0].get_array(), np.nan)
         earlier = np.tri(12, k=-1, dtype=bool)
@@ -151,8 +116,6 @@ def test_the_closed_form_is_a_line_over_points_of_every_norm_and_residual():
     points = curve.iloc[:: figures.KEYS_APART]
     np.testing.assert_array_equal(line(axes, colour, "None"), points["measured"])
     np.testing.assert_allclose(bars(axes, colour), points[["low", "high"]])
-    legend = ["$\\alpha = 0$", "$\\alpha = 0.4$", "closed form", "Monte Carlo"]
-    assert texts(figure.legends[0]) == legend
     assert_legible(figure)
 
 
@@ -167,8 +130,6 @@ def test_anisotropy_has_a_curve_its_limit_and_points_for_every_residual():
         measured = curve.dropna()
         np.testing.assert_array_equal(line(axes, colour, "None"), measured["measured"])
         np.testing.assert_allclose(bars(axes, colour), measured[["low", "high"]])
-    assert texts(axes.get_legend())[-3:] == ["closed form", "Monte Carlo", "at infinite width"]
-    assert figure.get_figwidth() == style.COLUMN
     assert_legible(figure)
 
 
@@ -177,7 +138,6 @@ def test_depth_has_the_recursion_over_points_of_every_placement():
     figure = figures.depth(table)
     assert [axes.get_title()[:16] for axes in figure.axes] == ["without residual", "with residual ($"]
     for axes, residual in zip(figure.axes, (0, 1), strict=True):
-        assert list(axes.get_xticks()) == [1, 2, 3]
         for norm, look in figures.DEPTH.items():
             curve = table[(table["norm"] == norm) & (table["residual"] == residual)]
             np.testing.assert_array_equal(line(axes, look.colour, at_least=3), curve["predicted"])
@@ -197,12 +157,6 @@ def test_moments_have_the_recursion_over_points_of_every_profile_and_mask():
     assert_legible(figure)
 
 
-def test_depth_copes_without_a_placement():
-    table = tables.depth_curves(SAMPLING, 0.2, layers=1)
-    figure = figures.depth(table[table["norm"] == "pre"])
-    assert texts(figure.legends[0]) == ["pre-norm", "recursion", "Monte Carlo"]
-
-
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_random_weights_have_means_of_seeds_and_every_head(seeds):
     table = random_weights(seeds)
@@ -220,7 +174,6 @@ def test_random_weights_have_means_of_seeds_and_every_head(seeds):
             position = by_quantity["position"].pivot_table(index="seed", columns="layer", values="value")
             np.testing.assert_allclose(line(row[2], look.colour), position.mean())
         assert len(bars(row[0], "black")) == (0 if seeds == 1 else 3)
-    assert texts(figure.legends[0]) == ["no norm", "RMSNorm", "LayerNorm"]
     assert_legible(figure)
 
 
@@ -230,9 +183,6 @@ def test_trained_decoders_before_and_after(seeds, norms):
     figure = figures_networks.trained(table, 0.95)
     before, after, loss, gram_before, gram_after = figure.axes
     assert (before.get_title(), after.get_title(), loss.get_title()) == ("untrained", "trained", "loss reached")
-    assert "relative position" in before.get_ylabel()
-    assert "Gram" in gram_before.get_ylabel()
-    assert "nats" in loss.get_xlabel()
     for axes, quantity, state in (
         (before, "position", "untrained"),
         (after, "position", "trained"),
@@ -248,9 +198,6 @@ def test_trained_decoders_before_and_after(seeds, norms):
     assert before.get_ylim() == after.get_ylim()
     low, high = gram_before.get_ylim()
     assert low < min(line(gram_after, "black")) < high
-    names = [look.name for norm, look in figures_networks.TRAINED.items() if norm in norms]
-    assert texts(figure.legends[0]) == [*names, "no order preferred"]
-    assert figure.legends[0].get_title().get_text() == ("1 seed" if seeds == 1 else f"{seeds} seeds")
     assert_legible(figure)
 
 
@@ -273,21 +220,13 @@ def test_language_models_have_a_panel_each_and_one_has_heatmaps(models, seeds, p
         of_model = table[table["model"] == model]
         expected = of_model.groupby(["state", "seed", "layer"])["value"].mean().to_numpy().reshape(-1, 3)
         np.testing.assert_allclose([drawn.get_ydata() for drawn in curves], expected)
-        assert len(axes.collections) == (2 * seeds if prompts > 1 else 0)
         assert to_rgb(curves[0].get_color()) == to_rgb(of_models[model].colour)
     image = np.ma.filled(panels[-1].images[0].get_array(), np.nan)
     for row in range(1, 10):
         of_row = grams[models[-1]][2][row, :row]
         np.testing.assert_allclose(image[row, :row], of_row - of_row.mean(), atol=1e-12)
     assert np.isnan(image[np.triu_indices(10)]).all()
-    assert texts(figure.legends[0]) == ["trained", "untrained"]
     assert_legible(figure)
-
-
-def test_models_that_have_no_untrained_state_are_not_said_to_have_one():
-    grams = {"bloom": np.random.default_rng(3).uniform(size=(3, 10, 10))}
-    figure = figures_networks.recency_and_cosines(recency(("bloom",), states=("trained",)), grams, 0.95)
-    assert texts(figure.legends[0]) == ["trained"]
 
 
 def test_heatmaps_show_means_of_blocks_of_what_the_mask_lets_through():
@@ -315,16 +254,7 @@ def test_gaps_at_the_end_and_one_along_training(seeds):
             np.testing.assert_allclose(bars(ends, look.colour), interval(last))
         first_last = of_study[of_study["quantity"] == "first-last"]
         np.testing.assert_allclose(line(along, look.colour), first_last.groupby("iteration")["value"].mean())
-    assert len(along.collections) == (0 if seeds == 1 else 3)
-    assert [label.get_text() for label in ends.get_xticklabels()] == [
-        look.name for look in figures_networks.PAIRS.values()
-    ]
     assert_legible(figure)
-
-
-def test_a_missing_study_leaves_the_others():
-    figure = figures_networks.gaps_by_norm(gaps(studies=("pre-norm",)), 0.95)
-    assert texts(figure.legends[0]) == ["pre-LayerNorm"]
 
 
 def test_a_norm_has_one_colour_in_every_figure_and_an_unknown_one_is_refused():
@@ -340,7 +270,5 @@ def test_marks_of_a_place_stand_side_by_side_around_it():
     assert [(name, aside) for name, _, aside in looks.side_by_side(shown, 0.5)] == [("a", -0.5), ("b", 0), ("c", 0.5)]
 
 
-def test_files_do_not_change_from_run_to_run(tmp_path):
-    for name in ("one.svg", "two.svg"):
-        style.save(figures.scores(maps(), alphas=(0,)), tmp_path / name)
-    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+def test_the_figure_is_legible_in_all_formats_and_the_same_in_two_runs(tmp_path):
+    assert_saved_alike(lambda: figures.scores(maps(), alphas=(0,)), tmp_path)

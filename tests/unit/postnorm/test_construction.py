@@ -10,12 +10,7 @@ WIDE = pytest.mark.parametrize("v", [2, 3, 8, 32])
 SCHEMES = pytest.mark.parametrize("scheme", ["none", "peri"])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def law(scheme, s, v, strength):

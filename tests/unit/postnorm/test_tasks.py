@@ -13,12 +13,7 @@ LANGUAGES = NAMES[3:]
 STRAY = 4.5  # standard errors that a frequency may be off
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def length_of(task):

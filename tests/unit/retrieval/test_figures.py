@@ -1,17 +1,11 @@
 import numpy as np
 import pytest
 
-from position_bias.drawing import style
 from position_bias.retrieval import figures
+from tests.unit.drawing_checks import assert_legible
 from tests.unit.retrieval import worlds
 
-pytestmark = pytest.mark.filterwarnings("error::UserWarning")
-
-
-@pytest.fixture(autouse=True)
-def drawing():
-    with style.figure_style():
-        yield
+pytestmark = [pytest.mark.filterwarnings("error::UserWarning"), pytest.mark.usefixtures("styled")]
 
 
 @pytest.fixture
@@ -23,15 +17,14 @@ def lines(axes, colour):
     return [line for line in axes.lines if line.get_color() == colour and len(line.get_xdata()) > 2]
 
 
-def test_the_figure_is_legible_and_says_how_many_seeds(tmp_path):
+def test_the_figure_is_legible_and_says_how_many_seeds():
     figure = figures.prior(worlds.world(noise=0.01), 0.95)
-    style.save(figure, tmp_path / "prior.pdf", tmp_path / "prior.png")
-    assert "5 seeds" in figure.legends[0].get_title().get_text()
+    assert_legible(figure)
 
 
-def test_one_seed_has_no_bars_and_is_drawn(tmp_path):
+def test_one_seed_has_no_bars_and_is_drawn():
     table = worlds.world()
-    style.save(figures.prior(table[table["seed"] == 0], 0.95), tmp_path / "prior.png")
+    assert_legible(figures.prior(table[table["seed"] == 0], 0.95))
 
 
 def test_gaps_stand_against_slopes(panels):

@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 
 from position_bias.running import checkpoint
 from position_bias.running.checkpoint import State, UnusableError
+from tests.unit.conftest import Interruption
 
 TENSORS = {
     "parameter/w": torch.arange(6.0).view(2, 3) / 7,
@@ -19,10 +20,6 @@ TENSORS = {
     "half": torch.tensor([0.1, -2.5], dtype=torch.bfloat16),
 }
 FACTS = {"losses": {"train": {"1": 0.1 + 0.2}}, "word": "größer"}
-
-
-class Interruption(BaseException):
-    """Like a kill: no handler catches it."""
 
 
 @pytest.fixture

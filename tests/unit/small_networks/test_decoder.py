@@ -1,6 +1,6 @@
 import math
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -143,9 +143,22 @@ def name_of(of):
     return "-".join([*parts, *(n for n in ("hidden", "final_norm", "valued") if getattr(of, n))])
 
 
+def covering(*factors):
+    """Kinds in which any levels of three factors meet: each time the one in which most meet for the first time."""
+
+    def threes(kind):
+        return set(combinations(enumerate(kind), 3))
+
+    left = set().union(*map(threes, product(*factors)))
+    while left:
+        chosen = max(product(*factors), key=lambda kind: len(left & threes(kind)))
+        left -= threes(chosen)
+        yield chosen
+
+
 KINDS = [
     Architecture(7, 5, 8, placement, layers, heads, hidden, norm, final_norm, valued)
-    for placement, norm, layers, heads, hidden, final_norm, valued in product(
+    for placement, norm, layers, heads, hidden, final_norm, valued in covering(
         PLACEMENTS, NORMS, (1, 2), (1, 4), (0, 6), (False, True), (False, True)
     )
 ]

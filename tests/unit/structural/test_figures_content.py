@@ -4,6 +4,7 @@ import pytest
 
 from position_bias.drawing import style
 from position_bias.structural import figures_content
+from tests.unit.drawing_checks import assert_legible
 
 N = 10
 
@@ -25,10 +26,8 @@ def drawn():
 
 
 def test_a_panel_for_the_first_middle_and_last_layer_and_head(drawn):
-    figure, (panels,) = drawn({"bloom": content()})
+    _figure, (panels,) = drawn({"bloom": content()})
     assert [axes.get_title() for axes in panels[:3]] == ["head 1", "head 3", "head 5"]
-    assert [axes.get_ylabel().split("\n")[0] for axes in panels[::3]] == ["layer 1", "layer 2", "layer 4"]
-    assert figure.subfigs[0].get_suptitle() == "bloom"
 
 
 def test_each_panel_shows_its_own_layer_and_head(drawn):
@@ -53,18 +52,10 @@ def test_content_that_is_constant_plus_diagonal_leaves_one_line(drawn):
     assert panels[0].texts[0].get_text() == "$-0.25$"
 
 
-def test_one_colour_bar_a_model_and_three_models_a_row(drawn):
-    figure, panels = drawn({name: content(2, 2) for name in "abcd"})
-    assert [len(of_model) for of_model in panels[:4]] == [4] * 4
-    bars = [axes for part in figure.subfigs for axes in part.axes if axes.get_xlabel() == "logits above background"]
-    assert len(bars) == 4
-    assert figure.get_figwidth() <= style.PAGE + 1e-9
-
-
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3)])
-def test_small_and_constant_models_are_drawn_too(drawn, tmp_path, shape):
+def test_small_and_constant_models_are_drawn_too(drawn, shape):
     figure, _ = drawn({"tiny": content(*shape, diagonal=0.0)})
-    style.save(figure, tmp_path / "fig5.png")
+    assert_legible(figure)
 
 
 def test_masked_keys_are_unlike_any_logit():
