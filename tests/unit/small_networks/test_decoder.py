@@ -18,12 +18,7 @@ SEEDS = (3, 8)
 CLOSE = {"rtol": 1e-9, "atol": 1e-10}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 # One model, from torch's modules
