@@ -197,10 +197,9 @@ class Project:
             "layernorm",
             "postnorm",
             "provenance",
-            "scorecard",
             "draw_scorecard",
         )
-        return {rule: count for rule, count in jobs.items() if rule not in others}
+        return {rule: count for rule, count in jobs.items() if rule not in others and not rule.startswith("scorecard")}
 
     def configure(self, overlay):
         path = self.root / "config.yaml"
