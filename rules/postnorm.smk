@@ -202,7 +202,7 @@ FIGURES |= {
 TABLES |= {
     "postnorm/checks": made.Made(
         "Verdicts on norms after attention: lengths, laws, widths, averages, languages, stability.",
-        "postnorm.checks:verdicts",
+        "postnorm.checks:checks",
         {
             "tests": [
                 *postnorm_tests("tests.parquet", "set_complement"),

@@ -11,7 +11,7 @@ so that its claims cannot be tested.
 Sections are those of the paper that its summary names.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -24,7 +24,7 @@ from position_bias.postnorm import theory
 from position_bias.postnorm.settings import MINIMAL, SCHEMES, part_of
 from position_bias.running import runtime
 from position_bias.verdicts.judge import ESTIMATE, Estimate, Statistic, judge, percentiles, student, worst
-from position_bias.verdicts.predictions import Predicted, predictions
+from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import Prediction, table
 
 LAWS = (theory.DISPERSED, theory.NORMALISED, "C/2^s")  # of the gap, those that something is predicted of
@@ -35,7 +35,7 @@ START = 20  # iterations in which the loss may still jump
 SPIKE = 1.0  # nats above the lowest loss before
 
 
-def verdicts(
+def checks(
     tests: pd.DataFrame,
     construction: pd.DataFrame,
     dimension: pd.DataFrame,
@@ -46,32 +46,15 @@ def verdicts(
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """The `checks` of a run, by the registry of predictions in this file."""
-    registered = predictions(predicted, "postnorm")
-    return checks(tests, construction, dimension, depth, averaging, stability, registered, scale, level)
-
-
-def checks(
-    tests: pd.DataFrame,
-    construction: pd.DataFrame,
-    dimension: pd.DataFrame,
-    depth: pd.DataFrame,
-    averaging: pd.DataFrame,
-    stability: pd.DataFrame,
-    predictions: Mapping[str, list[Predicted]],
-    scale: str,
-    level: float,
-) -> pd.DataFrame:
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
 
     `tests` joins those of all tasks: columns task, scheme, seed, length, quantity, value, trained (L). `dimension` has
     width beside them, `averaging` has decay, weights and eta (`experiments.by_width`, `by_average`). `construction` is
     the table of `construction.distances`, `depth` that of `experiments.by_depth`, `stability` that of
-    `experiments.stability`. `predictions` are those of `predictions.predictions`; raises InputError where they lack a
-    statistic.
+    `experiments.stability`. `predicted` is the registry of predictions; raises InputError where it lacks a statistic.
     """
     measured = statistics(tests, construction, dimension, depth, averaging, stability)
-    return table("postnorm", scale, judge(measured, predictions, level))
+    return table("postnorm", scale, judge(measured, predictions(predicted, "postnorm"), level))
 
 
 def statistics(

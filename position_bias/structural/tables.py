@@ -11,9 +11,6 @@ import pandas as pd
 from safetensors import safe_open
 
 VARIANTS = ("a", "b", "c", "half", "measured", "uniform", "last")
-PROFILES = [  # columns
-    *("model", "checkpoint", "dataset", "prompts", "estimator", "variant", "position", "value", "low", "high")
-]
 KEYS = ["dataset", "n", "model", "checkpoint", "estimator"]
 PUBLISHED = "published"  # the checkpoint of a row that the paper prints
 

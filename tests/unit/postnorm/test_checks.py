@@ -8,13 +8,19 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from position_bias.postnorm import checks, construction, tables
+from position_bias.postnorm import checks, construction
 from position_bias.running import imports
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import COLUMNS, KEYS
 
 ROOT = Path(__file__).parents[3]
-PREDICTED = predictions(ROOT / "published/predictions.csv", "postnorm")
+PREDICTED = ROOT / "published/predictions.csv"
+TESTS = ["task", "scheme", "seed", "length", "quantity", "value", "trained"]  # columns of tables of trainings
+DIMENSION = [*TESTS, "width"]
+AVERAGING = [*TESTS, "decay", "weights", "eta"]
+DEPTH = ["scheme", "seed", "deeper", "quantity", "value"]
+STABILITY = ["scheme", "layers", "learning_rate", "seed", "iteration", "loss", "gradient_norm"]
+CONSTRUCTION = ["scheme", "v", "length", "predicted", "measured", "low", "high"]
 LEVEL = 0.9
 SEEDS = range(5)
 SCHEMES = ("none", "pre", "pre-final", "post", "peri", "peri-init")
@@ -46,7 +52,7 @@ def set_complement(rng):
                 "largest_weight": 1 / s * noise[1],
             }
             rows += [(f"set-complement-{v}", scheme, seed, s, *value, trained) for value in values.items()]
-    return frame(rows, tables.TESTS)
+    return frame(rows, TESTS)
 
 
 def languages(rng):
@@ -58,7 +64,7 @@ def languages(rng):
             if task != "maximum-10" and length in (4, 10, 16):
                 values["auc"] = 0.6 + 0.05 * seed - beyond / 2 + 0.001 * rng.normal()
             rows += [(task, scheme, seed, length, *value, 6) for value in values.items()]
-    return frame(rows, tables.TESTS)
+    return frame(rows, TESTS)
 
 
 def widths(rng):
@@ -67,7 +73,7 @@ def widths(rng):
     for scheme, width, seed, s in product(("none", "peri"), (7, 14, 15, 20), SEEDS, range(1, 16)):
         value = 0.1 + 0.03 * seed + 0.03 * max(0, 15 - width) + 0.01 * s + 0.0005 * rng.normal()
         rows.append(("set-complement-16", scheme, seed, s, "tvd", value, 5, width))
-    return frame(rows, tables.DIMENSION)
+    return frame(rows, DIMENSION)
 
 
 def brackets(rng):
@@ -77,7 +83,7 @@ def brackets(rng):
         harder = 5 * deeper * RISE[scheme] + 0.001 * rng.normal()
         rows.append((scheme, seed, deeper, "tvd", 0.1 + 0.02 * seed + harder))
         rows.append((scheme, seed, deeper, "auc", 0.9 - 0.02 * seed - harder))
-    return frame(rows, tables.DEPTH)
+    return frame(rows, DEPTH)
 
 
 def averages(rng):
@@ -90,7 +96,7 @@ def averages(rng):
             rows.append((f"set-complement-{v}", "peri", seed, v // 4, "legal_tvd", value, v // 4, *key))
             if v == 8:
                 rows.append(("maximum-10", "peri", seed, 10, "tvd", last if eta == 0.2 else value, 10, *key))
-    return frame(rows, tables.AVERAGING)
+    return frame(rows, AVERAGING)
 
 
 def trainings(rng):
@@ -110,7 +116,7 @@ def trainings(rng):
 def stability_of(curves):
     """Of (scheme, layers, rate, seed) -> loss and gradient norm by iteration."""
     rows = [(*key, i, *pair) for key, of in curves.items() for i, pair in enumerate(zip(*of, strict=True), 1)]
-    return frame(rows, tables.STABILITY)
+    return frame(rows, STABILITY)
 
 
 def built(v=32):
@@ -134,13 +140,13 @@ def swapped(one, other, of):
 def inputs(**given):
     """The tables that `checks` takes, empty where none is given; `sets` and `languages` are tests."""
     others = {
-        "built": tables.CONSTRUCTION,
-        "widths": tables.DIMENSION,
-        "brackets": tables.DEPTH,
-        "averages": tables.AVERAGING,
-        "trainings": tables.STABILITY,
+        "built": CONSTRUCTION,
+        "widths": DIMENSION,
+        "brackets": DEPTH,
+        "averages": AVERAGING,
+        "trainings": STABILITY,
     }
-    tests = [given[name] for name in ("sets", "languages") if name in given] or [pd.DataFrame(columns=tables.TESTS)]
+    tests = [given[name] for name in ("sets", "languages") if name in given] or [pd.DataFrame(columns=TESTS)]
     return [
         pd.concat(tests, ignore_index=True),
         *(given.get(name, pd.DataFrame(columns=columns)) for name, columns in others.items()),
@@ -185,7 +191,7 @@ def by_length(task, trained, curves):
         for length, value in enumerate(values, 1)
         if value is not None
     ]
-    return frame(rows, tables.TESTS)
+    return frame(rows, TESTS)
 
 
 # The table
@@ -202,7 +208,7 @@ def test_checks_are_in_the_common_schema_and_each_has_a_quantity_and_keys_of_its
     assert (set(papers["paper"]), set(papers["scale"])) == ({"postnorm"}, {"test"})
     assert not papers["quantity"].duplicated().any()
     assert not papers.duplicated(list(KEYS)).any()
-    assert set(papers["statistic"]) == set(PREDICTED)
+    assert set(papers["statistic"]) == set(predictions(PREDICTED, "postnorm"))
 
 
 def test_the_order_of_rows_in_the_tables_decides_nothing(papers):
@@ -357,7 +363,7 @@ def test_the_construction_is_judged_by_its_worst_sequence_on_either_side():
         ("peri", 4, 2, 0.5, 0.5, 0.5, 0.5),
         ("none", 3, 1, 0.5, 0.5, 0.5, 0.5),
     ]
-    found = judged(built=pd.DataFrame(rows, columns=tables.CONSTRUCTION))
+    found = judged(built=pd.DataFrame(rows, columns=CONSTRUCTION))
     for where, worst, n, verdict in (
         ("none, v = 4", 4e-3, 2, "fails"),
         ("peri, v = 4", 7e-4, 2, "holds"),
@@ -387,7 +393,7 @@ def widths_of(**by_width):
         for seed, value in enumerate(by_seed)
         for length in (2, 3, 4)
     ]
-    return frame(rows, tables.DIMENSION).dropna()
+    return frame(rows, DIMENSION).dropna()
 
 
 def test_widths_are_compared_by_their_best_seeds():
@@ -443,7 +449,7 @@ def averages_of(task, trained, quantity, values):
         for seed, value in enumerate(by_seed)
         for length in (trained, trained + 1)
     ]
-    return frame(rows, tables.AVERAGING)
+    return frame(rows, AVERAGING)
 
 
 BY_WEIGHTS = {
@@ -561,7 +567,7 @@ def test_brackets_are_measured_deeper_than_in_training_and_not():
         for scheme, values in {"pre": (0.1, 0.9, 0.4, 0.6), "post": (0.2, 0.8, 0.3, 0.7)}.items()
         for (deeper, quantity), value in zip(product((False, True), ("tvd", "auc")), values, strict=True)
     ]
-    table = pd.DataFrame(rows, columns=tables.DEPTH)
+    table = pd.DataFrame(rows, columns=DEPTH)
     for name, pre, post in (
         ("tvd of deeper brackets", 0.4, 0.3),
         ("auc of deeper brackets", 0.6, 0.7),
