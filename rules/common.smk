@@ -143,6 +143,19 @@ def library(script, *functions):
     return [project(path) for path in sorted(files)]
 
 
+def in_a_row(name, row):
+    """Give a rule what Snakemake takes from no expression in a loop: its docstring, environment, group and log."""
+    created = workflow.get_rule(name)
+    created.docstring = row.says
+    if row.environment:
+        created.conda_env = f"../envs/{row.environment}.yaml"
+    if row.group:
+        created.ruleinfo.group = created.group = row.group
+    if row.log:
+        created.log_modifier = created.output_modifier
+        created.set_log(row.log)
+
+
 def of_wing(wing):
     """Every figure and table of a wing, and what is made together with them."""
     figures, tables = (

@@ -2,19 +2,6 @@
 # FILES that a wing wrote (position_bias/running/made.py says what a row holds). What the rows do not name, every_job.smk adds.
 
 
-def in_a_row(name, row):
-    """Give a rule what Snakemake takes from no expression in a loop: its docstring, environment, group and log."""
-    created = workflow.get_rule(name)
-    created.docstring = row.says
-    if row.environment:
-        created.conda_env = f"../envs/{row.environment}.yaml"
-    if row.group:
-        created.ruleinfo.group = created.group = row.group
-    if row.log:
-        created.log_modifier = created.output_modifier
-        created.set_log(row.log)
-
-
 for item, row in FIGURES.items():
 
     rule:

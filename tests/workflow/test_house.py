@@ -107,7 +107,7 @@ def test_rules_that_run_models_are_tagged_for_a_gpu():
 def test_every_script_belongs_to_a_rule_and_is_thin():
     scripts = {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "scripts").glob("**/*.py")}
     assert set(scripts) == {rule.script for rule in JOBS.values()}
-    assert len(scripts) < 32
+    assert len(scripts) < 33
     for path in scripts.values():
         assert len(path.read_text().splitlines()) < 80
 
