@@ -144,7 +144,7 @@ def library(script, *functions):
 
 
 def in_a_row(name, row):
-    """Give a rule what Snakemake takes from no expression in a loop: its docstring, environment, group and log."""
+    """Set what Snakemake takes from no expression in a loop, the docstring, environment, group and log of a row."""
     created = workflow.get_rule(name)
     created.docstring = row.says
     if row.environment:
