@@ -57,13 +57,14 @@ def tables(
 
     Prompts are resampled alike on one data set at one length. Raises InputError where the model has no ALiBi.
     """
-    labels, logits = mixing.labels, content.read("diagonal", "below")
-    mean_attention = attention.read().get("mean")
+    labels = mixing.labels
+    of_heads = alibi_slopes(slopes.read(), labels["model"])
+    logits, mean_attention = content.read("diagonal", "below"), attention.read().get("mean")
     measured = Measured(
         mixing={name: values.astype(float) for name, values in mixing.read().items()},
         offset=logits["diagonal"].astype(float) - logits["below"],
         influence=influence.read("influence")["influence"].astype(float),
-        slopes=alibi_slopes(slopes.read(), labels["model"]),
+        slopes=of_heads,
         attention=None if mean_attention is None else mean_attention.astype(float),
     )
     drawn_by = runtime.seed(seed, "bootstrap", labels["dataset"], labels["n"])
