@@ -835,7 +835,7 @@ def test_a_bad_configuration_ends_in_one_line_before_any_job(fresh, arguments, m
 
 def test_a_failed_run_shows_the_log_of_its_job_and_says_what_to_type(fresh, tmp_path):
     project = fresh.copy(tmp_path / "position-bias")
-    project.append("scripts/emergence/draw_fig1.py", "\n    raise RuntimeError('broken')\n")
+    project.append("scripts/draw.py", "\n    raise RuntimeError('broken')\n")
     ended = project.run("snakemake figures/emergence/fig1.pdf --cores 1")
     assert ended.returncode == 1
     shown = ended.stdout.index("Logfile logs/figures/emergence/fig1.log")
