@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from position_bias.retrieval import checks
-from position_bias.running import imports
+from position_bias.running import made
 from position_bias.verdicts.claim import registry
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import COLUMNS, KEYS
@@ -125,6 +125,6 @@ def test_long_runs_are_judged_at_their_scale_as_far_as_they_go():
 
 
 def test_checks_depend_on_no_network():
-    script = ROOT / "scripts/retrieval/checks.py"
-    names = {path.name for path in imports.closure(script, ROOT)}
+    names = {path.name for path in made.library(["retrieval.checks:verdicts"], ROOT)}
+    assert "agreement.py" in names
     assert not names & {"network.py", "folded.py", "training.py", "last_row.py"}
