@@ -150,19 +150,23 @@ def test_two_models_are_judged_apart(compared):
 
 
 def test_table_2_reads_as_a_row_for_each_estimator(compared):
-    table = distances(summary(compared[1], 0.9).assign(**LABELS), ["wasserstein", "spearman"])
-    rows = readable(table, "wasserstein")
+    measured = summary(compared[1], 0.9).assign(**LABELS)
+    nothing = pd.DataFrame(columns=["table", "dataset", "n", "model", "variant", "value"])
+    table = distances(measured, nothing, ["wasserstein", "spearman"], "spearman")
+    told = readable(table)
+    rows = told[told["statistic"] == "wasserstein"]
     assert list(rows["lambda by"]) == ["frobenius", "token"]
     assert rows["(a)"].nunique() == 1
     b = table.query("variant == 'b' and estimator == 'token' and statistic == 'wasserstein'").iloc[0]
     assert rows["(b)"][1] == f"{b['value']:.3f} [{b['low']:.3f}, {b['high']:.3f}]"
-    assert set(readable(table, "spearman")["(uniform)"]) == {"-"}  # a constant profile has no order
+    assert set(told.loc[told["statistic"] == "spearman", "(uniform)"]) == {"-"}  # a constant profile has no order
 
 
 def test_printed_values_stand_below_the_measured_ones_without_an_interval(compared):
-    printed = {"dataset": "web", "n": 256, "model": "bloom-7b", "value": [0.63, 0.04], "variant": ["a", "b"]}
-    table = distances(summary(compared[1], 0.9).assign(**LABELS), ["wasserstein"], pd.DataFrame(printed))
-    last = readable(table, "wasserstein").iloc[-1]
+    printed = {"dataset": "web", "n": 256, "model": "bloom-7b", "value": [0.63, 0.04, 1], "variant": ["a", "b", "c"]}
+    of_tables = pd.DataFrame(printed).assign(table=["table2", "table2", "table3"])
+    table = distances(summary(compared[1], 0.9).assign(**LABELS), of_tables, ["wasserstein"], "table2")
+    last = readable(table).iloc[-1]
     assert (last["checkpoint"], last["(a)"], last["(b)"], last["(c)"]) == ("published", "0.63", "0.04", "")
 
 
