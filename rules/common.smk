@@ -67,9 +67,14 @@ EVIDENCE = config["evidence"]
 FIGURES, TABLES, FILES = {}, {}, {}
 
 
+def any_of(names):
+    """A pattern of names; one that nothing matches where there are none."""
+    return "|".join(map(re.escape, names)) or "(?!)"
+
+
 def one_of(*parts):
     """A pattern of the names in parts of the configuration."""
-    return "|".join(re.escape(name) for part in parts for name in config[part]) or "(?!)"
+    return any_of(name for part in parts for name in config[part])
 
 
 wildcard_constraints:

@@ -27,14 +27,16 @@ Values = npt.NDArray[Any]
 
 def table5(content: list[TensorFile]) -> pd.DataFrame:
     """Table 5: `similarity` of the mean content logits in the files, one file in memory at a time."""
-    return similarity((_with_prompts(file, "diagonal"), file.read("mean")["mean"]) for file in content)
+    return similarity(
+        ({**file.labels, "prompts": _prompts(file, "diagonal")}, file.read("mean")["mean"]) for file in content
+    )
 
 
 def shift(content: list[TensorFile], replicates: int, level: float, seed: int) -> pd.DataFrame:
     """The `shifts` of content logits in the files."""
+    logits = ((file.labels, file.read("diagonal", "below")) for file in content)
     measurements = (
-        (_with_prompts(file, "diagonal"), file.read("diagonal")["diagonal"], file.read("below")["below"])
-        for file in content
+        ({**labels, "prompts": len(found["diagonal"])}, found["diagonal"], found["below"]) for labels, found in logits
     )
     return shifts(measurements, replicates, level, runtime.seed(seed, "shift"))
 
@@ -51,10 +53,6 @@ def monotonicity_of_layers(
         )
         for of_layers, of_heads, of_prompts in zip(attention, slopes, mixing, strict=True)
     )
-
-
-def _with_prompts(file: TensorFile, name: str) -> dict[str, Any]:
-    return {**file.labels, "prompts": _prompts(file, name)}
 
 
 def _prompts(file: TensorFile, name: str) -> int:

@@ -6,11 +6,6 @@ CARDS = of_card.cards(config)
 CARD_GB = 1e3  # megabytes
 
 
-def any_of(names):
-    """A pattern of names; one that nothing matches where there are none."""
-    return "|".join(map(re.escape, names)) or "(?!)"
-
-
 def card_trained(wildcards):
     """The directory of a model that is trained here, of its first seed; none of any other."""
     model = CARD_MODELS[wildcards.card].given
