@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from position_bias.language_models.files import model_files
 from position_bias.language_models.settings import is_directory
+from position_bias.running.runtime import InputError
 
 Config = Mapping[str, Any]
 
@@ -164,29 +166,18 @@ def faults(config: Config) -> Iterator[str]:
 
 def faults_of_directory(place: str | Path) -> Iterator[str]:
     """A line for each thing for which the model in a directory cannot be measured, as far as its files tell."""
-    directory, place = Path(place), f"model directory {place}"
     try:
-        described = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        yield f"{place} {_without_config(directory)}"
+        source = model_files(place)
+    except InputError as error:
+        yield str(error)
         return
-    except ValueError as error:
-        yield f"{place} has a config.json that cannot be read ({error}); save the model there again"
+    if fault := _no_decoder(source.described):
+        yield f"{source.place} holds {fault}; the card needs a decoder that predicts the next token"
         return
-    if fault := _no_decoder(described):
-        yield f"{place} holds {fault}; the card needs a decoder that predicts the next token"
-        return
-    if "quantization_config" in described:
-        yield f"{place} has quantised weights; use a copy in float32 or bfloat16"
-    if not any(directory.glob("*.safetensors")):
+    if not (source.directory / "tokenizer.json").is_file():
         yield (
-            f"{place} has no weights as *.safetensors, and no others are read; save the model there again with "
-            "save_pretrained, which writes them"
-        )
-    if not (directory / "tokenizer.json").is_file():
-        yield (
-            f"{place} lacks tokenizer.json, the file of a fast tokenizer; save that of its model there: "
-            f"AutoTokenizer.from_pretrained(...).save_pretrained({str(directory)!r})"
+            f"{source.place} lacks tokenizer.json, the file of a fast tokenizer; save that of its model there: "
+            f"AutoTokenizer.from_pretrained(...).save_pretrained({str(source.directory)!r})"
         )
 
 
@@ -285,15 +276,6 @@ def _is(source: Source, recorded: str, config: Config) -> bool:
     if source.kind == "hub" or not is_directory(recorded):
         return recorded == source.place
     return any(of(recorded) == of(source.place) for of in (os.path.abspath, os.path.realpath))
-
-
-def _without_config(directory: Path) -> str:
-    if (directory / "adapter_config.json").is_file():
-        return (
-            "holds an adapter, as of LoRA, without its model; merge the two (merge_and_unload of peft), then save the "
-            "whole model with save_pretrained"
-        )
-    return "lacks config.json; save the model there with save_pretrained"
 
 
 def _no_decoder(described: Mapping[str, Any]) -> str:

@@ -1,13 +1,10 @@
 """How large a decoder is, and what measuring it takes: from the headers of its files and its configuration alone."""
 
-import json
-import math
-import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from position_bias.language_models.files import model_files
 from position_bias.language_models.measure_decoder import PREDICTED
 
 LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for
@@ -71,21 +68,10 @@ def size(directory: Path, config: Any) -> Size:
         4 * width,
     )
     return Size(
-        parameters=parameters(directory.glob("*.safetensors")),
+        parameters=model_files(directory).parameters,
         layers=text.num_hidden_layers,
         heads=text.num_attention_heads,
         width=width,
         inner=inner,
         vocabulary=text.vocab_size,
     )
-
-
-def parameters(files: Iterable[Path]) -> int:
-    """How many numbers the safetensors files hold, by their headers."""
-    count = 0
-    for path in files:
-        with path.open("rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            header = json.loads(file.read(length))
-        count += sum(math.prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
-    return count

@@ -134,9 +134,10 @@ def _of_file(path: Path) -> Iterator[str]:
 def _of_line(line: str, place: str) -> str:
     try:
         found = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{place}, is no JSON ({error}); a line must be an object with a key {COLUMN!r}") from error
     text = found.get(COLUMN) if isinstance(found, dict) else None
     if not isinstance(text, str):
         raise InputError(f"{place}, has no text under {COLUMN!r}; a line must be an object with that key")
-    return text
+    # half of a pair of surrogates, as scraped texts have them, is no character: it becomes the sign for an unknown one
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -6,7 +6,6 @@ else in the library knows one family from another. To add one, write a `Family` 
 from scratch too, add a builder.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import (
     AutoConfig,
@@ -35,6 +33,7 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
+from position_bias.language_models import files
 from position_bias.language_models.settings import TRAINED_CONTEXT
 from position_bias.running.runtime import InputError
 
@@ -225,13 +224,13 @@ def open_model(
     rotation of a rotary family off, for a model that was trained without and is stored as one of the family. Raises
     InputError where the directory is missing, incomplete, cut short, or of a layout that no family describes.
     """
-    directory = Path(directory)
-    require_whole(directory)
-    with opening(directory):
-        described, _ = PretrainedConfig.get_config_dict(directory, local_files_only=True)
-        _of_type(described.get("model_type"))  # before the library asks for code that the directory may hold
-        family = family_of(AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False))
-    model = load(directory, device, precision)
+    source = files.model_files(directory)
+    _of_type(source.described.get("model_type"))  # before the library asks for code that the directory may hold
+    with opening(source.directory):
+        config = AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    family = family_of(config)
+    require_described(source, config)
+    model = load(source, device, precision)
     if positions == "none":
         if family.alibi is not None:
             raise InputError(f"model directory {directory} has ALiBi, which cannot be turned off; set positions to own")
@@ -239,11 +238,16 @@ def open_model(
     return without_double_alibi(model).eval()
 
 
-def load(directory: Path, device: str | Mapping[str, str] = "cpu", precision: str = "float32") -> PreTrainedModel:
-    """Open the model of a directory, of whatever type, as `open_model` does, which tells its arguments and errors."""
-    with opening(directory):
+def load(
+    source: files.ModelFiles, device: str | Mapping[str, str] = "cpu", precision: str = "float32"
+) -> PreTrainedModel:
+    """Open a model of whatever type from its files, as `open_model` does, which tells its arguments.
+
+    Raises InputError unless the files hold the weights that the configuration describes, all of them and no others.
+    """
+    with opening(source.directory):
         model, loading = AutoModelForCausalLM.from_pretrained(
-            directory,
+            source.directory,
             attn_implementation="eager",
             dtype=getattr(torch, precision),
             use_safetensors=True,
@@ -252,39 +256,56 @@ def load(directory: Path, device: str | Mapping[str, str] = "cpu", precision: st
             output_loading_info=True,
             device_map=None if device == "cpu" else device,
         )
-    if missing := sorted(loading["missing_keys"]):
-        raise InputError(f"model directory {directory} lacks weights: {', '.join(missing)}; build or copy it again")
+    for keys, fault in (("missing_keys", "lacks weights"), ("unexpected_keys", "has weights that its model does not")):
+        if names := sorted(map(str, loading[keys])):
+            raise InputError(
+                f"{source.place} {fault}: {', '.join(names[:5])}{' and others' if names[5:] else ''}; "
+                "config.json and the weights are of two models, or parts were lost: build or copy it again"
+            )
     if device == "balanced" and {"cpu", "disk"} & set(map(str, getattr(model, "hf_device_map", {}).values())):
-        raise InputError(f"model directory {directory} does not fit on its GPUs; give it more of them (gpus)")
+        raise InputError(f"{source.place} does not fit on its GPUs; give it more of them (gpus)")
     return model
+
+
+def require_described(source: files.ModelFiles, config: PretrainedConfig) -> None:
+    """Compare the shapes of the weights with those of the model that `config` describes, before memory is taken.
+
+    Raises InputError where a tensor has another shape, and where less than half of the numbers are there. Tensors that
+    are missing or stored by other names show when the model is opened.
+    """
+    shapes, layers = source.shapes(), config.get_text_config().num_hidden_layers
+    if layers > len(shapes):
+        raise InputError(f"{source.place} has {layers} layers by config.json, but {len(shapes)} tensors; correct one")
+    with opening(source.directory), torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    for name, parameter in model.named_parameters():
+        if (shape := shapes.get(name, parameter.shape)) != parameter.shape:
+            raise InputError(
+                f"{source.place} holds {name} with the shape {tuple(shape)}, where config.json describes "
+                f"{tuple(parameter.shape)}; copy the two from the same model"
+            )
+    needed, held = sum(parameter.numel() for parameter in model.parameters()), source.parameters
+    if needed > 2 * held:
+        raise InputError(
+            f"{source.place} holds {held:,} numbers, where config.json describes a model of {needed:,}; copy the two "
+            "from the same model"
+        )
 
 
 @contextmanager
 def opening(directory: Path) -> Iterator[None]:
-    """Make an InputError of what goes wrong where files of a model's directory are read."""
+    """Make an InputError of whatever goes wrong where files of a model's directory are read."""
     try:
         yield
     except torch.OutOfMemoryError as error:
         raise InputError(f"model directory {directory} does not fit: {error}; give it more GPUs or memory") from error
     except InputError:
         raise
-    except (OSError, ValueError, SafetensorError, RuntimeError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"model directory {directory} cannot be opened: {reason}; build or copy it again") from error
-
-
-def require_whole(directory: Path) -> None:
-    """Raise InputError unless `directory` holds a configuration and all weights that it should, in safetensors."""
-    if not (directory / "config.json").is_file():
-        raise InputError(f"model directory {directory} lacks config.json; build or copy the whole directory again")
-    index = directory / "model.safetensors.index.json"
-    try:
-        shards = json.loads(index.read_text())["weight_map"].values() if index.is_file() else ["model.safetensors"]
-    except (ValueError, KeyError) as error:
-        raise InputError(f"model directory {directory} has a damaged {index.name}; build or copy it again") from error
-    for shard in sorted(set(shards)):
-        if not (directory / shard).is_file():
-            raise InputError(f"model directory {directory} lacks {shard}; build or copy the whole directory again")
+    except Exception as error:  # files of strangers make the libraries raise whatever there is
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(
+            f"model directory {directory} cannot be opened: {reason:.400}; build or copy it again"
+        ) from error
 
 
 def family_of(config: PretrainedConfig) -> Family:

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -12,11 +11,11 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Pretra
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
-from position_bias.language_models import families, hub
+from position_bias.language_models import families, files
 from position_bias.language_models.tokens import TokenIds
 from position_bias.running.runtime import InputError
 
-PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")  # weights that can run code when they are read
+SHORTEST = 9  # tokens of a prompt: fewer have no middle to compare the ends with
 
 # Where configurations say how many tokens a model takes, likeliest first.
 LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len")
@@ -28,7 +27,7 @@ def open_decoder(directory: str | Path, device: str = "cpu", precision: str = "f
     Raises InputError as `require_decoder` does, and where weights are missing or cannot be read.
     """
     require_decoder(directory)
-    return families.without_double_alibi(families.load(Path(directory), device, precision)).eval()
+    return families.without_double_alibi(families.load(files.model_files(directory), device, precision)).eval()
 
 
 def open_untrained(
@@ -41,7 +40,7 @@ def open_untrained(
     """
     config = require_decoder(directory)
     folder.mkdir(parents=True, exist_ok=True)
-    with families.opening(Path(directory)), torch.random.fork_rng(), TemporaryDirectory(dir=folder) as copy:
+    with families.opening(Path(directory)), torch.random.fork_rng(devices=[]), TemporaryDirectory(dir=folder) as copy:
         torch.manual_seed(seed)
         AutoModelForCausalLM.from_config(config, dtype=getattr(torch, precision)).save_pretrained(copy)
         return open_decoder(copy, device, precision)
@@ -53,23 +52,12 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
     Raises InputError where there is none, where its weights are pickled or quantised, and where the model is no decoder
     that the library knows by itself.
     """
-    directory = Path(directory)
-    weights = [path for pattern in PICKLED for path in directory.glob(pattern)]
-    if weights and not any(directory.glob(hub.WEIGHTS)):
-        raise InputError(
-            f"model directory {directory} has its weights pickled ({weights[0].name}), which can run code when it is "
-            "read; save it again with save_pretrained, which writes safetensors"
-        )
-    families.require_whole(directory)
-    described = _described(directory)
-    kind = described.get("model_type")
-    place = f"model directory {directory} holds a {kind!r} model"
+    source = files.model_files(directory)
+    kind = source.described.get("model_type")
+    place = f"{source.place} holds a {kind!r} model"
     if kind not in CONFIG_MAPPING:
         raise InputError(f"{place}, which needs code of its own that is not run; use one that the library knows")
-    if "quantization_config" in described:
-        method = described["quantization_config"].get("quant_method", "quantised")
-        raise InputError(f"{place} with quantised weights ({method}); use a copy in float32 or bfloat16")
-    with families.opening(directory):
+    with families.opening(source.directory):
         config = AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
     if config.is_encoder_decoder or type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         raise InputError(f"{place}, which is no decoder; use a causal language model")
@@ -79,6 +67,7 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
         raise InputError(
             f"{place} with slow_but_exact, which hides what attention adds; set slow_but_exact to false in config.json"
         )
+    families.require_described(source, config)
     return config
 
 
@@ -93,8 +82,13 @@ def longest(config: PretrainedConfig) -> int | None:
 
 
 def lengths(config: PretrainedConfig, asked: Iterable[int]) -> list[int]:
-    """The lengths to measure where these are asked for, each once: what the model cannot take is cut to what it can."""
+    """The lengths to measure where these are asked for, each once: what the model cannot take is cut to what it can.
+
+    Raises InputError where the model takes fewer tokens than a measurement needs.
+    """
     most = longest(config)
+    if most is not None and most < SHORTEST:
+        raise InputError(f"this model takes {most} tokens, but a measurement needs prompts of at least {SHORTEST}")
     return sorted({n if most is None else min(n, most) for n in asked})
 
 
@@ -130,9 +124,3 @@ def require_known_tokens(tokens: TokenIds, model: PreTrainedModel, directory: st
             f"the tokenizer of {directory} gives id {largest}, but its model knows {rows} tokens; "
             "put the tokenizer of this model there"
         )
-
-
-def _described(directory: Path) -> dict[str, Any]:
-    with families.opening(directory):
-        described, _ = PretrainedConfig.get_config_dict(directory, local_files_only=True)
-    return described

@@ -25,7 +25,7 @@ END_OF_TEXT = "<|endoftext|>"
 # What windows are taken from a document: every whole one, side by side; or the first, the paper's rule for web text.
 Taken = Literal["every", "first"]
 
-READING_FAILS = (OSError, ValueError, datasets.exceptions.DatasetsError)
+READING_FAILS = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError)
 
 
 def texts(

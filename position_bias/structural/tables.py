@@ -3,12 +3,12 @@
 What the paper prints stands beside what was measured: rows of `published/`, marked as such, without an interval.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
-from safetensors import safe_open
+
+from position_bias.language_models.files import model_files
 
 VARIANTS = ("a", "b", "c", "half", "measured", "uniform", "last")
 KEYS = ["dataset", "n", "model", "checkpoint", "estimator"]
@@ -101,16 +101,9 @@ def sizes(
                 "layers": size["layers"],
                 "heads": size["heads"],
                 "head_dim": size["hidden"] // size["heads"],
-                "parameters": parameters(folder / "model.safetensors"),
+                "parameters": model_files(folder).parameters,
                 "untrained loss": first[model, seed],
                 "loss": last[model, seed],
             }
         )
     return pd.DataFrame(rows)
-
-
-def parameters(weights: Path) -> int:
-    """Count the parameters in a safetensors file, by its header."""
-    with safe_open(weights, framework="numpy") as file:
-        shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118 (not a mapping)
-    return sum(math.prod(shape) for shape in shapes)

@@ -178,7 +178,7 @@ def test_what_is_there_has_no_fault(here, given, text):
         ("a,b,c,d,e", "model names 5 models; a page has room for 4 side by side, so ask in several runs"),
         (" , ", "model = ' , ' names no model; give a directory, a name of the configuration, or a hub id"),
         ("a,", "model = 'a,' has nothing before or after a comma; write model=./a,./b, without blanks"),
-        ("./empty", "model directory ./empty lacks config.json; save the model there with save_pretrained"),
+        ("./empty", "model directory empty lacks config.json; save the model there with save_pretrained"),
         (
             "./my-model,owner/My-Model",
             "model = './my-model' and 'owner/My-Model' would share the name 'my-model'; rename",
@@ -206,7 +206,7 @@ def test_a_model_that_cannot_be_meant_is_one_line(here, given, said):
 def test_what_predicts_no_next_token_is_refused_by_the_name_of_its_class(here, described, said):
     model(here / "other", **described)
     (fault,) = settings.faults(config("./other"))
-    assert fault == f"model directory ./other holds {said}; the card needs a decoder that predicts the next token"
+    assert fault == f"model directory other holds {said}; the card needs a decoder that predicts the next token"
 
 
 @pytest.mark.parametrize("name", ["GPT2LMHeadModel", "LlamaModel", "Gemma3ForConditionalGeneration", None])
@@ -216,24 +216,25 @@ def test_decoders_are_let_pass_under_all_their_names(here, name):
 
 
 def test_files_that_a_model_lacks_are_named_before_any_job(here):
-    model(here / "bare", without=("model.safetensors", "tokenizer.json"))
-    weights, tokenizer = settings.faults(config("./bare"))
-    assert weights.startswith("model directory ./bare has no weights as *.safetensors, and no others are read; save")
-    assert tokenizer.startswith(
-        "model directory ./bare lacks tokenizer.json, the file of a fast tokenizer; save that of"
-    )
+    for lacking, said in (
+        ("model.safetensors", "lacks model.safetensors, and no other weights are read; save it again"),
+        ("tokenizer.json", "lacks tokenizer.json, the file of a fast tokenizer; save that of"),
+    ):
+        model(here / f"without-{lacking}", without=(lacking,))
+        (fault,) = settings.faults(config(f"./without-{lacking}"))
+        assert fault.startswith(f"model directory without-{lacking} {said}")
     model(here / "small", quantization_config={"quant_method": "gptq"})
-    expected = "model directory ./small has quantised weights; use a copy in float32 or bfloat16"
+    expected = "model directory small has quantised weights (gptq); use a copy in float32 or bfloat16"
     assert list(settings.faults(config("./small"))) == [expected]
-    (here / "bare/config.json").write_text("{")
-    (broken,) = settings.faults(config("./bare"))
-    assert broken.startswith("model directory ./bare has a config.json that cannot be read (")
+    (here / "small/config.json").write_text("{")
+    (broken,) = settings.faults(config("./small"))
+    assert broken.startswith("model directory small has a config.json that cannot be read (")
 
 
 def test_an_adapter_without_its_model_says_how_to_merge_it(here):
     (here / "empty/adapter_config.json").write_text("{}")
     (fault,) = settings.faults(config("./empty"))
-    assert fault.startswith("model directory ./empty holds an adapter, as of LoRA, without its model; merge the two (")
+    assert fault.startswith("model directory empty holds an adapter, as of LoRA, without its model; merge the two (")
 
 
 def record(path, source):

@@ -88,7 +88,7 @@ def test_pickled_weights_are_refused_unread(tmp_path):
 
 def test_quantised_weights_are_refused(tmp_path):
     written(tmp_path, quantization_config={"quant_method": "gptq", "bits": 4})
-    refused(tmp_path, r"holds a 'llama' model with quantised weights \(gptq\); use a copy in float32 or bfloat16$")
+    refused(tmp_path, r"has quantised weights \(gptq\); use a copy in float32 or bfloat16$")
 
 
 def test_a_model_without_heads_of_attention_is_refused_before_its_weights_are_read(tmp_path):
@@ -107,10 +107,10 @@ def test_bloom_that_slices_its_projections_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda path: (path / "config.json").unlink(), "lacks config.json; build or copy the whole directory again"),
-        (lambda path: (path / "config.json").write_text("{"), "cannot be opened: .*; build or copy it again"),
-        (lambda path: (path / "model.safetensors").unlink(), "lacks model.safetensors; build or copy"),
-        (lambda path: (path / "model.safetensors").write_bytes(b"short"), "cannot be opened: .*; build or copy it"),
+        (lambda path: (path / "config.json").unlink(), "lacks config.json; save the model there with save_pretrained"),
+        (lambda path: (path / "config.json").write_text("{"), "has a config.json that cannot be read"),
+        (lambda path: (path / "model.safetensors").unlink(), "lacks model.safetensors, and no other weights"),
+        (lambda path: (path / "model.safetensors").write_bytes(b"short"), r"has a damaged model\.safetensors \("),
     ],
 )
 def test_a_directory_that_is_not_whole_is_refused(spoil, message, tmp_path):

@@ -1,0 +1,183 @@
+"""The files that a model is opened from, and whether they may be opened. Nothing is run here, and no weight is read.
+
+A model is its `config.json` and its weights: `model.safetensors`, or the shards that `model.safetensors.index.json`
+names. Everything else that lies in the directory is left alone. It imports no torch, since every call of the workflow
+reads it.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from position_bias.running.runtime import InputError
+
+CONFIGURATION = "config.json"
+SINGLE = "model.safetensors"
+INDEX = f"{SINGLE}.index.json"
+ADAPTER = "adapter_config.json"  # of LoRA and its like, whose model lies elsewhere
+PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")  # weights that can run code when they are read
+LARGEST = 64_000_000  # bytes of a JSON file; the indices of the largest models have some 100,000
+AGAIN = "build or copy the whole directory again"
+SAVE_AGAIN = "save it again with save_pretrained, which writes safetensors"
+
+# Numbers of a configuration that count something.
+COUNTS = (
+    "num_hidden_layers",
+    "n_layer",
+    "n_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "n_head",
+    "n_heads",
+    "hidden_size",
+    "n_embd",
+    "d_model",
+    "intermediate_size",
+    "vocab_size",
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+)
+# Other values of a configuration that decide how a model is opened, with the types that they may have.
+KINDS: Mapping[str, tuple[type, ...]] = {
+    "model_type": (str,),
+    "architectures": (list,),
+    "is_encoder_decoder": (bool,),
+    "tie_word_embeddings": (bool,),
+    "quantization_config": (dict,),
+    "text_config": (dict,),
+    "hidden_act": (str,),
+    "torch_dtype": (str,),
+    "dtype": (str,),
+}
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """What a model is opened from."""
+
+    directory: Path
+    described: Mapping[str, Any]  # config.json
+    shards: tuple[Path, ...]  # files of weights, each in the directory
+
+    def shapes(self) -> Shapes:
+        """Return the shape of every tensor, by its name, from the headers of the shards.
+
+        Raises InputError where a shard is damaged, or where two hold the same tensor.
+        """
+        shapes: dict[str, tuple[int, ...]] = {}
+        for shard in self.shards:
+            try:
+                with safe_open(shard, framework="np") as tensors:
+                    held = {name: tuple(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
+            except (OSError, SafetensorError) as error:
+                raise InputError(f"{self.place} has {_damaged(shard, error)}") from error
+            if twice := sorted(set(held) & set(shapes)):
+                raise InputError(f"{self.place} has the tensor {twice[0]} in two of its files; {AGAIN}")
+            shapes |= held
+        return shapes
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the weights are."""
+        return sum(math.prod(shape) for shape in self.shapes().values())
+
+    @property
+    def place(self) -> str:
+        """What a message calls the directory."""
+        return f"model directory {self.directory}"
+
+
+def model_files(directory: str | Path) -> ModelFiles:
+    """Return the files of the model in a directory.
+
+    Raises InputError where a file is missing, where weights are pickled or lie elsewhere, and where the configuration
+    is no such thing, or asks for what is not read: an adapter, quantised weights, weights or kernels by another name.
+    """
+    directory = Path(directory)
+    place = f"model directory {directory}"
+    if (directory / ADAPTER).is_file():
+        raise InputError(
+            f"{place} holds an adapter, as of LoRA, without its model; merge the two (merge_and_unload of peft), then "
+            "save the whole model with save_pretrained"
+        )
+    if not (directory / CONFIGURATION).is_file():
+        raise InputError(f"{place} lacks {CONFIGURATION}; save the model there with save_pretrained, or copy it whole")
+    described = _read(directory, CONFIGURATION)
+    for fault in _faults(described):
+        raise InputError(f"{place} has a {CONFIGURATION} {fault}")
+    if described.get("quantization_config"):
+        method = described["quantization_config"].get("quant_method", "quantised")
+        raise InputError(f"{place} has quantised weights ({method}); use a copy in float32 or bfloat16")
+    return ModelFiles(directory, described, tuple(directory / name for name in _shards(directory)))
+
+
+def _shards(directory: Path) -> list[str]:
+    """Names of the files of weights, as `transformers` chooses them: one file, or those that the index names."""
+    place = f"model directory {directory}"
+    if (directory / SINGLE).is_file():
+        return [SINGLE]
+    if not (directory / INDEX).is_file():
+        if pickled := sorted(path.name for pattern in PICKLED for path in directory.glob(pattern)):
+            raise InputError(
+                f"{place} has its weights pickled ({pickled[0]}), which can run code when it is read; {SAVE_AGAIN}"
+            )
+        raise InputError(f"{place} lacks {SINGLE}, and no other weights are read; {SAVE_AGAIN}")
+    named = _read(directory, INDEX).get("weight_map")
+    if not isinstance(named, dict) or not named or not all(isinstance(name, str) for name in named.values()):
+        raise InputError(f"{place} has a damaged {INDEX}, which names no files of weights; {AGAIN}")
+    shards = sorted(set(named.values()))
+    for shard in shards:
+        if not re.fullmatch(r"[^/\\]+\.safetensors", shard):
+            raise InputError(
+                f"{place} has an {INDEX} that names {shard!r}, which is no *.safetensors beside it; {SAVE_AGAIN}"
+            )
+        if not (directory / shard).is_file():
+            raise InputError(f"{place} lacks {shard}; {AGAIN}")
+    return shards
+
+
+def _read(directory: Path, name: str) -> dict[str, Any]:
+    file = directory / name
+    place = f"model directory {directory} has a {name}"
+    if (size := file.stat().st_size) > LARGEST:
+        raise InputError(f"{place} of {size / 1e6:.0f} MB, which no model has; {AGAIN}")
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{place} that cannot be read ({error}); {AGAIN}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{place} that holds no keys and values, but {content!s:.40}; {AGAIN}")
+    return content
+
+
+def _faults(described: Mapping[str, Any]) -> Iterator[str]:
+    """What of a configuration, or of one inside it, cannot be meant or is not opened here."""
+    if described.get("transformers_weights") is not None:
+        yield f"that names other weights (transformers_weights); remove this key, and {SAVE_AGAIN}"
+    for key, value in described.items():
+        if isinstance(value, dict):
+            yield from (f"whose {key} is one {fault}" for fault in _faults(value))
+        elif key.endswith("_implementation") and not (value is None or re.fullmatch(r"[a-z0-9_]+", str(value))):
+            yield f"that asks for code of the hub ({key} = {value!r}), which is not fetched; remove this key"
+        if value is None:
+            continue
+        if key in COUNTS and not (type(value) is int and value > 0) and not isinstance(value, list):
+            yield f"with {key} = {value!s:.40}, which is no positive whole number; correct it"
+        if key in KINDS and not isinstance(value, KINDS[key]):
+            yield f"with {key} = {value!s:.40}, which is not of the kind {KINDS[key][0].__name__}; correct it"
+
+
+def _damaged(shard: Path, error: Exception) -> str:
+    with shard.open("rb") as file:
+        pointer = file.read(16).startswith(b"version https://")
+    if pointer:
+        return f"a Git LFS pointer in place of {shard.name}; fetch the file itself (git lfs pull)"
+    return f"a damaged {shard.name} ({' '.join(str(error).split())}); {AGAIN}"

@@ -1,0 +1,240 @@
+"""Models that somebody else made: each fault ends in one line that names the directory, before anything is measured."""
+
+import json
+import os
+import re
+import shutil
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, models
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from position_bias.language_models import opening
+from position_bias.language_models.files import model_files
+from position_bias.running.runtime import InputError
+
+WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("whole")
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=64,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=32,
+        attention_bias=True,
+    )
+    LlamaForCausalLM(config).save_pretrained(directory)
+    words = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
+    words.save(str(directory / "tokenizer.json"))
+    return directory
+
+
+def described(**changes):
+    """Change config.json; a value of Ellipsis removes the key."""
+
+    def spoil(directory):
+        file = directory / CONFIG
+        content = {**json.loads(file.read_text()), **changes}
+        file.write_text(json.dumps({key: value for key, value in content.items() if value is not ...}))
+
+    return spoil
+
+
+def written(name, content):
+    def spoil(directory):
+        file = directory / name
+        file.unlink(missing_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+    return spoil
+
+
+def indexed(target, decoy=False):
+    """Put an index beside the weights that maps every tensor to `target`, which holds a pickle."""
+
+    def spoil(directory):
+        tensors = load_file(directory / WEIGHTS)
+        place = directory / target
+        place.parent.mkdir(parents=True, exist_ok=True)
+        torch.save(tensors, place)
+        (directory / WEIGHTS).unlink()
+        if decoy:
+            save_file(tensors, directory / "decoy.safetensors", {"format": "pt"})
+        written(INDEX, json.dumps({"metadata": {}, "weight_map": dict.fromkeys(tensors, target)}))(directory)
+
+    return spoil
+
+
+def tensors(change):
+    """Change the weights in their file: a mapping from names to tensors."""
+
+    def spoil(directory):
+        held = load_file(directory / WEIGHTS)
+        change(held)
+        save_file(held, directory / WEIGHTS, {"format": "pt"})
+
+    return spoil
+
+
+def header(content, length=None):
+    """Write weights whose header is `content`, said to be `length` bytes long."""
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return written(WEIGHTS, struct.pack("<Q", len(body) if length is None else length) + body)
+
+
+def both(*spoils):
+    def spoil(directory):
+        for each in spoils:
+            each(directory)
+
+    return spoil
+
+
+# What it is, how a whole directory is spoiled, and what the one line says.
+CASES = {
+    # weights that are no safetensors of this directory
+    "index to a pickle": (indexed("pytorch_model.bin"), r"names 'pytorch_model\.bin', which is no \*\.safetensors"),
+    "index to a pickle, with a decoy": (indexed("weights.bin", decoy=True), "which is no"),
+    "index out of the directory": (indexed("../outside.safetensors"), "names '../outside.safetensors', which is no"),
+    "index into a folder": (indexed("inner/model.safetensors"), "names 'inner/model.safetensors', which is no"),
+    "a pickle called safetensors": (indexed("model-00001.safetensors"), r"a damaged model-00001\.safetensors"),
+    "other weights named": (described(transformers_weights=INDEX), r"names other weights \(transformers_weights\)"),
+    "other weights named, nested": (described(text_config={"transformers_weights": "x"}), "names other weights"),
+    "an adapter beside the model": (written("adapter_config.json", "{}"), "holds an adapter"),
+    # models that the files do not describe
+    "biases that the configuration denies": (described(attention_bias=False), "has weights that its model does not"),
+    "fewer layers than the file": (described(num_hidden_layers=1), "has weights that its model does not"),
+    "more layers than the file": (described(num_hidden_layers=3), "lacks weights"),
+    "a tensor more": (tensors(lambda held: held.update(extra=torch.ones(2))), "has weights that its model does not"),
+    "a tensor less": (tensors(lambda held: held.pop("model.norm.weight")), r"lacks weights: model\.norm\.weight"),
+    "a tensor of another shape": (
+        tensors(lambda held: held.update({"model.norm.weight": torch.ones(8)})),
+        r"holds model\.norm\.weight with the shape \(8,\), where config\.json describes \(16,\)",
+    ),
+    # files of weights that are none
+    "a pointer of Git LFS": (
+        written(WEIGHTS, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
+        r"a Git LFS pointer in place of model\.safetensors; fetch the file itself \(git lfs pull\)",
+    ),
+    "empty weights": (written(WEIGHTS, b""), r"a damaged model\.safetensors"),
+    "a header longer than the file": (header({}, 10**15), r"a damaged model\.safetensors"),
+    "a header that is no JSON": (header(b"not json"), r"a damaged model\.safetensors"),
+    "a header that is a list": (header([1, 2]), r"a damaged model\.safetensors"),
+    "a header nested deeply": (header(b'{"a":' * 5000 + b"1" + b"}" * 5000), r"a damaged model\.safetensors"),
+    "weights cut short": (
+        lambda directory: (directory / WEIGHTS).write_bytes((directory / WEIGHTS).read_bytes()[:-9]),
+        r"a damaged model\.safetensors",
+    ),
+    # sizes that no machine has
+    "a billion layers": (described(num_hidden_layers=10**9), "has 1000000000 layers by config.json, but"),
+    "a width of a million": (described(hidden_size=10**6, head_dim=4), "with the shape"),
+    "seven billion parameters over a small file": (
+        described(hidden_size=4096, intermediate_size=11008, head_dim=1024),
+        "with the shape",
+    ),
+    "a vocabulary of a billion": (described(vocab_size=10**9), "with the shape"),
+    # configurations that are none
+    "a list": (written(CONFIG, "[]"), "holds no keys and values"),
+    "a number": (written(CONFIG, "3"), "holds no keys and values"),
+    "nothing": (written(CONFIG, "null"), "holds no keys and values"),
+    "nested deeply": (written(CONFIG, '{"a":' * 100_000 + "1" + "}" * 100_000), "cannot be read"),
+    "no UTF-8": (written(CONFIG, b'{"model_type": "\xff"}'), "cannot be read"),
+    "a type that is a number": (described(model_type=3), "with model_type = 3, which is not of the kind str"),
+    "heads of a word": (described(num_attention_heads="four"), "with num_attention_heads = four"),
+    "no heads": (described(num_attention_heads=0), "with num_attention_heads = 0, which is no positive"),
+    "heads that do not divide the width": (described(num_attention_heads=3, head_dim=...), ""),
+    "layers with a fraction": (described(num_hidden_layers=1.5), "with num_hidden_layers = 1.5"),
+    "an activation that does not exist": (described(hidden_act="swoosh"), "cannot be opened"),
+    "an activation that is a number": (described(hidden_act=1), "with hidden_act = 1"),
+    "a rotation that does not exist": (described(rope_parameters={"rope_type": "no"}, rope_scaling=...), ""),
+    "a precision that does not exist": (described(dtype="float7"), "cannot be opened"),
+    "kernels of the hub": (described(_attn_implementation="evil/kernel"), "asks for code of the hub"),
+    "kernels of the hub, nested": (described(text_config={"attn_implementation": "a/b"}), "asks for code of the hub"),
+    "quantised by a word": (described(quantization_config="4 bits"), "with quantization_config = 4 bits"),
+    "an index that is a list": (both(indexed("x.bin"), written(INDEX, "[]")), "holds no keys and values"),
+    "an index without files": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {}}')), "names no files"),
+    "an index of numbers": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {"a": 1}}')), "names no files"),
+    "generation settings that are a list": (written("generation_config.json", "[1]"), "cannot be opened"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_model_that_is_not_what_it_says_ends_in_one_line(case, whole, tmp_path):
+    spoil, said = CASES[case]
+    directory = tmp_path / "model"
+    shutil.copytree(whole, directory)
+    spoil(directory)
+    with pytest.raises(InputError) as raised:
+        opening.open_decoder(directory)
+    line = str(raised.value)
+    assert line.startswith(f"model directory {directory} ")
+    assert "\n" not in line
+    assert len(line) < 700 + len(str(directory))
+    assert re.search(said, line), line
+
+
+TOKENIZERS = {
+    "a list": (written("tokenizer.json", "[]"), ""),
+    "no model": (written("tokenizer.json", '{"version": "1.0"}'), ""),
+    "settings that are a list": (written("tokenizer_config.json", "[]"), ""),
+    "settings of a class that does not exist": (written("tokenizer_config.json", '{"tokenizer_class": 3}'), ""),
+}
+
+
+@pytest.mark.parametrize("case", TOKENIZERS)
+def test_a_tokenizer_that_is_none_ends_in_one_line(case, whole, tmp_path):
+    spoil, _ = TOKENIZERS[case]
+    directory = tmp_path / "model"
+    shutil.copytree(whole, directory)
+    spoil(directory)
+    with pytest.raises(InputError, match=rf"^model directory {directory} [^\n]*$"):
+        opening.open_tokenizer(directory)
+
+
+def test_the_whole_model_is_opened(whole):
+    opened = opening.open_decoder(whole)
+    held = load_file(whole / WEIGHTS)
+    assert all(torch.equal(opened.state_dict()[name], tensor) for name, tensor in held.items())
+
+
+def test_weights_beside_the_model_are_neither_counted_nor_read(whole, tmp_path):
+    directory = tmp_path / "model"
+    shutil.copytree(whole, directory)
+    save_file({"other": torch.full((1000,), np.nan)}, directory / "consolidated.safetensors")
+    torch.save({"other": torch.ones(3)}, directory / "pytorch_model.bin")
+    files = model_files(directory)
+    assert files.shards == (directory / WEIGHTS,)
+    assert files.parameters == sum(tensor.numel() for tensor in load_file(directory / WEIGHTS).values())
+    opening.open_decoder(directory)
+
+
+def test_a_model_that_takes_too_few_tokens_is_refused(whole, tmp_path):
+    directory = tmp_path / "model"
+    shutil.copytree(whole, directory)
+    described(max_position_embeddings=4)(directory)
+    with pytest.raises(InputError, match="takes 4 tokens, but a measurement needs prompts of at least 9"):
+        opening.lengths(opening.require_decoder(directory), [64])
+
+
+def test_a_pipe_in_place_of_a_file_is_refused_unread(whole, tmp_path):
+    directory = tmp_path / "model"
+    shutil.copytree(whole, directory)
+    for name in (CONFIG, WEIGHTS):
+        (directory / name).unlink()
+        os.mkfifo(directory / name)
+        with pytest.raises(InputError, match=f"lacks {name}"):
+            model_files(directory)
+        (directory / name).unlink()
+        shutil.copy(whole / name, Path(directory) / name)
