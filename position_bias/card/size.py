@@ -1,10 +1,9 @@
 """How large a decoder is, and what measuring it takes: from the headers of its files and its configuration alone."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from position_bias.language_models.files import model_files
+from position_bias.language_models.files import ModelFiles
 from position_bias.language_models.measure_decoder import PREDICTED
 
 LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for
@@ -59,8 +58,8 @@ class Size:
         return PROCESS + weights + prompts * self.of_prompt(n, precision, recomputed=recomputed) + kept
 
 
-def size(directory: Path, config: Any) -> Size:
-    """The size of the model in a directory, of which `config` is the configuration as `transformers` reads it."""
+def size(source: ModelFiles, config: Any) -> Size:
+    """The size of the model of these files, of which `config` is the configuration as `transformers` reads it."""
     text = config.get_text_config()
     width = text.hidden_size
     inner = next(
@@ -68,7 +67,7 @@ def size(directory: Path, config: Any) -> Size:
         4 * width,
     )
     return Size(
-        parameters=model_files(directory).parameters,
+        parameters=source.parameters,
         layers=text.num_hidden_layers,
         heads=text.num_attention_heads,
         width=width,

@@ -24,12 +24,19 @@ from transformers import (
     BloomForCausalLM,
     FalconConfig,
     FalconForCausalLM,
+    GgufConfig,
     LlamaConfig,
     LlamaForCausalLM,
     MptConfig,
     MptForCausalLM,
     PretrainedConfig,
     PreTrainedModel,
+)
+from transformers.modeling_gguf_pytorch_utils import (
+    GGUF_TO_TRANSFORMERS_MAPPING,
+    TENSOR_PROCESSORS,
+    TensorProcessor,
+    get_gguf_hf_weights_map,
 )
 from transformers.utils import logging as transformers_logging
 
@@ -226,11 +233,11 @@ def open_model(
     """
     source = files.model_files(directory)
     _of_type(source.described.get("model_type"))  # before the library asks for code that the directory may hold
-    with opening(source.directory):
-        config = AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    with opening(source):
+        config = AutoConfig.from_pretrained(**source.reading)
     family = family_of(config)
     require_described(source, config)
-    model = load(source, device, precision)
+    model = load(source, config, device, precision)
     if positions == "none":
         if family.alibi is not None:
             raise InputError(f"model directory {directory} has ALiBi, which cannot be turned off; set positions to own")
@@ -239,20 +246,24 @@ def open_model(
 
 
 def load(
-    source: files.ModelFiles, device: str | Mapping[str, str] = "cpu", precision: str = "float32"
+    source: files.ModelFiles,
+    config: PretrainedConfig,
+    device: str | Mapping[str, str] = "cpu",
+    precision: str = "float32",
 ) -> PreTrainedModel:
-    """Open a model of whatever type from its files, as `open_model` does, which tells its arguments.
+    """Open a model of whatever type from its files and its configuration, as `open_model` does.
 
     Raises InputError unless the files hold the weights that the configuration describes, all of them and no others.
     """
-    with opening(source.directory):
+    # packed weights would need kernels that are fetched
+    unpacked = {"quantization_config": GgufConfig(dequantize=True)} if source.gguf else {"use_safetensors": True}
+    with opening(source):
         model, loading = AutoModelForCausalLM.from_pretrained(
-            source.directory,
+            **source.reading,
+            **unpacked,
+            config=config,
             attn_implementation="eager",
             dtype=getattr(torch, precision),
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
             output_loading_info=True,
             device_map=None if device == "cpu" else device,
         )
@@ -276,8 +287,10 @@ def require_described(source: files.ModelFiles, config: PretrainedConfig) -> Non
     shapes, layers = source.shapes(), config.get_text_config().num_hidden_layers
     if layers > len(shapes):
         raise InputError(f"{source.place} has {layers} layers by config.json, but {len(shapes)} tensors; correct one")
-    with opening(source.directory), torch.device("meta"):
+    with opening(source), torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
+    if source.gguf:
+        shapes = _renamed(source, model)
     for name, parameter in model.named_parameters():
         if (shape := shapes.get(name, parameter.shape)) != parameter.shape:
             raise InputError(
@@ -292,20 +305,67 @@ def require_described(source: files.ModelFiles, config: PretrainedConfig) -> Non
         )
 
 
+# What a GGUF file says of a model that its tensors say, too, or that changes nothing where there is no scaled rotation.
+SHOWN_BY_SHAPES = (
+    "attention.key_length",
+    "attention.value_length",
+    "attention.causal",
+    "attention.max_alibi_bias",
+    "rope.dimension_count",
+    "rope.scaling.type",
+    "rope.scaling.finetuned",
+    "use_parallel_residual",
+    "vocab_size",
+)
+
+
+def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tuple[int, ...]]:
+    """The shapes of the tensors of a GGUF file by the names of the parameters that `transformers` makes of them.
+
+    Raises InputError for a tensor that would go nowhere, and for a parameter that would be drawn at random.
+    """
+    assert source.gguf is not None
+    known = GGUF_TO_TRANSFORMERS_MAPPING["config"].get(source.gguf.architecture, {})
+    for key, value in source.gguf.of_model().items():
+        if key not in known and key not in SHOWN_BY_SHAPES:
+            raise InputError(
+                f"{source.place} says {key} = {value}, which would be left out where it is opened; use the model's "
+                "safetensors"
+            )
+    config = model.config.get_text_config()
+    scaled_for = getattr(config, "query_pre_attn_scalar", None)
+    if scaled_for is not None and scaled_for != sizes(config)[2]:
+        raise InputError(
+            f"{source.place} does not say by what its attention is scaled, and heads of {sizes(config)[2]} would be "
+            f"scaled as those of {scaled_for}; use the model's safetensors"
+        )
+    with opening(source):
+        processor = TENSOR_PROCESSORS.get(source.gguf.architecture, TensorProcessor)(config=model.config.to_dict())
+        names = get_gguf_hf_weights_map(model, processor)
+    if unused := sorted(set(source.gguf.shapes) - set(names)):
+        raise InputError(
+            f"{source.place} has weights that its model does not: {', '.join(unused[:5])}; use the model's safetensors"
+        )
+    shapes = {names[name]: shape for name, shape in source.gguf.shapes.items()}
+    if missing := sorted({name for name, _ in model.named_parameters()} - set(shapes)):
+        raise InputError(
+            f"{source.place} lacks weights: {', '.join(missing[:5])}; fetch the file again, or name another"
+        )
+    return shapes
+
+
 @contextmanager
-def opening(directory: Path) -> Iterator[None]:
-    """Make an InputError of whatever goes wrong where files of a model's directory are read."""
+def opening(source: files.ModelFiles) -> Iterator[None]:
+    """Make an InputError of whatever goes wrong where files of a model are read."""
     try:
         yield
     except torch.OutOfMemoryError as error:
-        raise InputError(f"model directory {directory} does not fit: {error}; give it more GPUs or memory") from error
+        raise InputError(f"{source.place} does not fit: {error}; give it more GPUs or memory") from error
     except InputError:
         raise
     except Exception as error:  # files of strangers make the libraries raise whatever there is
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(
-            f"model directory {directory} cannot be opened: {reason:.400}; build or copy it again"
-        ) from error
+        raise InputError(f"{source.place} cannot be opened: {reason:.400}; build or copy it again") from error
 
 
 def family_of(config: PretrainedConfig) -> Family:

@@ -1,13 +1,14 @@
 """The files that a model is opened from, and whether they may be opened. Nothing is run here, and no weight is read.
 
-A model is its `config.json` and its weights: `model.safetensors`, or the shards that `model.safetensors.index.json`
-names. Everything else that lies in the directory is left alone. It imports no torch, since every call of the workflow
-reads it.
+A model is a directory with `config.json` and weights, which are `model.safetensors` or the shards that
+`model.safetensors.index.json` names; everything else that lies there is left alone. Or it is one GGUF file. This module
+imports no torch, since every call of the workflow reads it.
 """
 
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from position_bias.running.runtime import InputError
 CONFIGURATION = "config.json"
 SINGLE = "model.safetensors"
 INDEX = f"{SINGLE}.index.json"
+GGUF = ".gguf"
 ADAPTER = "adapter_config.json"  # of LoRA and its like, whose model lies elsewhere
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")  # weights that can run code when they are read
 LARGEST = 64_000_000  # bytes of a JSON file; the indices of the largest models have some 100,000
@@ -57,6 +59,32 @@ KINDS: Mapping[str, tuple[type, ...]] = {
     "dtype": (str,),
 }
 Shapes = Mapping[str, tuple[int, ...]]
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class GgufHeader:
+    """A model as the header of its GGUF file describes it."""
+
+    values: dict[str, Value]  # by key; None of arrays, which are passed over
+    shapes: dict[str, tuple[int, ...]]  # of every tensor by its name, in the order that torch has
+    types: Counter[str]  # how many tensors are stored in each type, such as Q4_1 or F32
+
+    @property
+    def architecture(self) -> str:
+        """Which kind of model it is, such as llama."""
+        return str(self.values["general.architecture"])
+
+    def of_model(self) -> dict[str, Value]:
+        """Return what is said of the model itself, by keys without the name of the architecture."""
+        begin = f"{self.architecture}."
+        return {key.removeprefix(begin): value for key, value in self.values.items() if key.startswith(begin)}
+
+    @property
+    def quantisation(self) -> str:
+        """The type of most matrices, such as Q4_1; F16, BF16 or F32 where nothing is quantised."""
+        matrices = self.types - Counter({"F32": self.types["F32"]}) or self.types
+        return matrices.most_common(1)[0][0]
 
 
 @dataclass(frozen=True)
@@ -64,14 +92,17 @@ class ModelFiles:
     """What a model is opened from."""
 
     directory: Path
-    described: Mapping[str, Any]  # config.json
+    described: Mapping[str, Any]  # config.json; of a GGUF file, the type of the model alone
     shards: tuple[Path, ...]  # files of weights, each in the directory
+    gguf: GgufHeader | None = None  # of a GGUF file, which is the only shard
 
     def shapes(self) -> Shapes:
-        """Return the shape of every tensor, by its name, from the headers of the shards.
+        """Return the shape of every tensor, by the name that its file has for it, from the headers of the shards.
 
         Raises InputError where a shard is damaged, or where two hold the same tensor.
         """
+        if self.gguf:
+            return self.gguf.shapes
         shapes: dict[str, tuple[int, ...]] = {}
         for shard in self.shards:
             try:
@@ -91,8 +122,14 @@ class ModelFiles:
 
     @property
     def place(self) -> str:
-        """What a message calls the directory."""
-        return f"model directory {self.directory}"
+        """What a message calls the model's directory or file."""
+        return f"GGUF file {self.shards[0]}" if self.gguf else f"model directory {self.directory}"
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How `from_pretrained` finds the model: arguments by name."""
+        where = {"pretrained_model_name_or_path": self.directory, "local_files_only": True, "trust_remote_code": False}
+        return {**where, "gguf_file": self.shards[0].name} if self.gguf else where
 
 
 def model_files(directory: str | Path) -> ModelFiles:

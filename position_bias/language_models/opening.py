@@ -11,7 +11,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Pretra
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
-from position_bias.language_models import families, files
+from position_bias.language_models import families, files, gguf_header
 from position_bias.language_models.tokens import TokenIds
 from position_bias.running.runtime import InputError
 
@@ -21,13 +21,16 @@ SHORTEST = 9  # tokens of a prompt: fewer have no middle to compare the ends wit
 LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len")
 
 
-def open_decoder(directory: str | Path, device: str = "cpu", precision: str = "float32") -> PreTrainedModel:
-    """Open a directory for measuring, as `families.open_model` does, whatever the architecture.
+def open_decoder(
+    place: str | Path, device: str = "cpu", precision: str = "float32", config: PretrainedConfig | None = None
+) -> PreTrainedModel:
+    """Open a directory or a GGUF file for measuring, as `families.open_model` does, whatever the architecture.
 
-    Raises InputError as `require_decoder` does, and where weights are missing or cannot be read.
+    Weights of a GGUF file are unpacked to `precision`. `config` is what `require_decoder` returned for it, if it was
+    asked before. Raises InputError as `require_decoder` does, and where weights are missing or cannot be read.
     """
-    require_decoder(directory)
-    return families.without_double_alibi(families.load(files.model_files(directory), device, precision)).eval()
+    config = config or require_decoder(place)
+    return families.without_double_alibi(families.load(files_of(place), config, device, precision)).eval()
 
 
 def open_untrained(
@@ -40,25 +43,37 @@ def open_untrained(
     """
     config = require_decoder(directory)
     folder.mkdir(parents=True, exist_ok=True)
-    with families.opening(Path(directory)), torch.random.fork_rng(devices=[]), TemporaryDirectory(dir=folder) as copy:
+    source = files_of(directory)
+    with families.opening(source), torch.random.fork_rng(devices=[]), TemporaryDirectory(dir=folder) as copy:
         torch.manual_seed(seed)
         AutoModelForCausalLM.from_config(config, dtype=getattr(torch, precision)).save_pretrained(copy)
         return open_decoder(copy, device, precision)
 
 
+def files_of(place: str | Path) -> files.ModelFiles:
+    """Return what a model is opened from: a GGUF file, or the files of a directory.
+
+    Raises InputError where they may not be opened.
+    """
+    place = Path(place)
+    return gguf_header.gguf_files(place) if place.suffix == files.GGUF and place.is_file() else files.model_files(place)
+
+
 def require_decoder(directory: str | Path) -> PretrainedConfig:
-    """Return the configuration of a directory whose decoder can be opened. No weights are read, no code is run.
+    """Return the configuration of a directory or GGUF file whose decoder can be opened.
+
+    No weights are read, and no code is run.
 
     Raises InputError where there is none, where its weights are pickled or quantised, and where the model is no decoder
     that the library knows by itself.
     """
-    source = files.model_files(directory)
+    source = files_of(directory)
     kind = source.described.get("model_type")
     place = f"{source.place} holds a {kind!r} model"
-    if kind not in CONFIG_MAPPING:
+    if not source.gguf and kind not in CONFIG_MAPPING:
         raise InputError(f"{place}, which needs code of its own that is not run; use one that the library knows")
-    with families.opening(source.directory):
-        config = AutoConfig.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    with families.opening(source):
+        config = AutoConfig.from_pretrained(**source.reading)
     if config.is_encoder_decoder or type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         raise InputError(f"{place}, which is no decoder; use a causal language model")
     if getattr(config.get_text_config(), "num_attention_heads", None) is None:
@@ -93,19 +108,20 @@ def lengths(config: PretrainedConfig, asked: Iterable[int]) -> list[int]:
 
 
 def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
-    """Return the tokenizer of a directory, and the special tokens that it puts before a text by itself.
+    """Return the tokenizer of a directory or GGUF file, and the special tokens that it puts before a text by itself.
 
     What it puts after a text is left out: prompts are cut from texts, and have no end. Raises InputError where there is
     no fast tokenizer.
     """
     directory = Path(directory)
-    if not (directory / "tokenizer.json").is_file():
+    source = files_of(directory) if directory.is_file() else files.ModelFiles(directory, {}, ())
+    if not source.gguf and not (directory / "tokenizer.json").is_file():
         raise InputError(
             f"model directory {directory} lacks tokenizer.json, the file of a fast tokenizer; put that of its model "
             "there, or save it again: AutoTokenizer.from_pretrained(directory).save_pretrained(directory)"
         )
-    with families.opening(directory):
-        tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True, trust_remote_code=False)
+    with families.opening(source):
+        tokenizer = AutoTokenizer.from_pretrained(**source.reading)
     if not tokenizer.is_fast:
         raise InputError(f"the tokenizer of {directory} is no fast one; save it again as such")
     fast: Tokenizer = tokenizer.backend_tokenizer

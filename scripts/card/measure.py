@@ -21,7 +21,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
         for n in sorted(set(params.lengths) - set(lengths)):
             runtime.announce(f"{name}: the model takes {max(lengths)} tokens, so prompts of {n} are cut to that")
         prompts = texts.prompts(list(documents), tokenizer, before, lengths, params.prompts, params.seed)
-    found = size.size(directory, config)
+    found = size.size(opening.files_of(directory), config)
     precision = found.precision if params.precision == "auto" else params.precision
     recomputed = params.activation_checkpointing
     at_once = {
@@ -34,7 +34,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
     )
     spread = "balanced" if params.gpus > 1 and place.device == "cuda" else place.device
     if params.untrained is None:
-        model = opening.open_decoder(directory, spread, precision)
+        model = opening.open_decoder(directory, spread, precision, config)
     else:
         drawn_by = runtime.seed(params.seed, "card", "untrained", params.untrained)
         model = opening.open_untrained(directory, drawn_by, place.folder, spread, precision)

@@ -5,6 +5,7 @@ import pytest
 
 from position_bias.card import size
 from position_bias.card.size import Size
+from position_bias.language_models.files import model_files
 
 SMALL = Size(parameters=10_000_000, layers=6, heads=8, width=256, inner=1024, vocabulary=8192)
 
@@ -14,7 +15,7 @@ def test_a_size_is_that_of_the_model(tmp_path, name):
     model = decoders.small(name)
     model.save_pretrained(tmp_path, max_shard_size="20KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
-    found = size.size(tmp_path, model.config)
+    found = size.size(model_files(tmp_path), model.config)
     assert found.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert (found.layers, found.heads, found.width) == (decoders.LAYERS, decoders.HEADS, decoders.WIDTH)
     assert found.vocabulary == model.get_output_embeddings().weight.shape[0]
