@@ -109,7 +109,7 @@ class ModelFiles:
                 with safe_open(shard, framework="np") as tensors:
                     held = {name: tuple(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
             except (OSError, SafetensorError) as error:
-                raise InputError(f"{self.place} has {_damaged(shard, error)}") from error
+                raise InputError(f"{self.place} {_damaged(shard, error)}") from error
             if twice := sorted(set(held) & set(shapes)):
                 raise InputError(f"{self.place} has the tensor {twice[0]} in two of its files; {AGAIN}")
             shapes |= held
@@ -146,7 +146,7 @@ def model_files(directory: str | Path) -> ModelFiles:
             "save the whole model with save_pretrained"
         )
     if not (directory / CONFIGURATION).is_file():
-        raise InputError(f"{place} lacks {CONFIGURATION}; save the model there with save_pretrained, or copy it whole")
+        raise InputError(f"{place} lacks config.json; save the model there with save_pretrained, or copy it whole")
     described = _read(directory, CONFIGURATION)
     for fault in _faults(described):
         raise InputError(f"{place} has a {CONFIGURATION} {fault}")
@@ -216,5 +216,5 @@ def _damaged(shard: Path, error: Exception) -> str:
     with shard.open("rb") as file:
         pointer = file.read(16).startswith(b"version https://")
     if pointer:
-        return f"a Git LFS pointer in place of {shard.name}; fetch the file itself (git lfs pull)"
-    return f"a damaged {shard.name} ({' '.join(str(error).split())}); {AGAIN}"
+        return f"has a Git LFS pointer in place of {shard.name}; fetch the file itself (git lfs pull)"
+    return f"has a damaged {shard.name} ({' '.join(str(error).split())}); {AGAIN}"

@@ -382,6 +382,7 @@ def test_a_model_that_is_not_there_ends_the_run_before_any_job(fresh):
 def test_an_encoder_ends_the_run_before_any_job(fresh, tmp_path):
     (tmp_path / "my-bert").mkdir()
     (tmp_path / "my-bert/config.json").write_text('{"model_type": "bert", "architectures": ["BertModel"]}')
+    (tmp_path / "my-bert/model.safetensors").write_bytes(b"")
     assert last_line(fresh, f"card --config model={tmp_path}/my-bert") == (
         f"error: config: model directory {tmp_path}/my-bert holds a BertModel, an encoder; the card needs a decoder "
         "that predicts the next token"

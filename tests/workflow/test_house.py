@@ -172,9 +172,13 @@ def unsafe(text):
             yield from {ast.unparse(node)} - {f"{node.arg}=False"}
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.relative_to(ROOT).as_posix())
+# These tests write the pickles that the library must refuse.
+HOSTILE = {"tests/attacks/test_models.py": ["torch.save", "torch.save"]}
+
+
+@pytest.mark.parametrize("path", [path.relative_to(ROOT).as_posix() for path in PROGRAMS])
 def test_no_program_pickles_or_trusts_remote_code(path):
-    assert list(unsafe(path.read_text())) == []
+    assert list(unsafe((ROOT / path).read_text())) == HOSTILE.get(path, [])
 
 
 @pytest.mark.parametrize(

@@ -244,9 +244,9 @@ def test_a_model_that_spills_over_its_gpus_is_refused(tmp_path, monkeypatch):
     """What does not fit would be moved to and fro in every pass."""
     real = families.AutoModelForCausalLM.from_pretrained
 
-    def spilled(directory, **options):
+    def spilled(**options):
         assert options.pop("device_map") == "balanced"
-        model, loading = real(directory, **options)
+        model, loading = real(**options)
         model.hf_device_map = {"model.embed_tokens": 0, "model.layers": 1, "lm_head": "cpu"}
         return model, loading
 
