@@ -23,16 +23,19 @@ from position_bias.layernorm import tables as layernorm_tables
 from position_bias.layernorm.simulation import simulate
 from position_bias.structural import checks_theory as structural_checks
 from position_bias.verdicts.claim import registry
+from position_bias.verdicts.judge import Statistic, judge
+from position_bias.verdicts.predictions import Predicted, predictions
 from position_bias.verdicts.scorecard import together
 
 ROOT = Path(__file__).parents[1]
 NOTICED = ("fails", "not separable", "refused")
 REFUSED = ("is no number that can be judged", "the theorem asks for less than 1", "must be at least 1")
-STATEMENTS: dict[str, Callable[[], tuple[Iterator[dict[str, object]], ...]]] = {
+LEVEL = 0.95
+STATEMENTS: dict[str, Callable[[], tuple[Iterator[Statistic], ...]]] = {
     "emergence": lambda: emergence_checks.statements(tokens=16, layers=120, draws=4, seed=3, peak_tokens=400),
     "structural": structural_checks.statements,
     "layernorm": lambda: layernorm_checks.statements(
-        layernorm_tables.Sampling(tokens=24, width=64, strength=1.0, sequences=600, seed=0, level=0.95), 1000
+        layernorm_tables.Sampling(tokens=24, width=64, strength=1.0, sequences=600, seed=0, level=LEVEL), 1000
     ),
 }
 SMALL: tuple[tuple[Any, str, Any], ...] = (  # in place of the sizes of the default run
@@ -62,7 +65,7 @@ def verdict(claim: str) -> str:
     found: list[str] = []
     with _small(), np.errstate(all="ignore"):
         try:
-            for rows, spoken in zip(STATEMENTS[_wing(claim)](), _claims(_wing(claim)), strict=True):
+            for rows, spoken in zip(_rows(_wing(claim)), _claims(_wing(claim)), strict=True):
                 upto = len(spoken) - spoken[::-1].index(claim) if claim in spoken else 0
                 found += [str(row["verdict"]) for row in islice(rows, upto) if row["claim"] == claim]
         except ValueError as error:
@@ -109,7 +112,18 @@ def _wing(claim: str) -> str:
 def _claims(wing: str) -> tuple[tuple[str, ...], ...]:
     """The claim of every row of every statement."""
     with _small():
-        return tuple(tuple(str(row["claim"]) for row in rows) for rows in STATEMENTS[wing]())
+        return tuple(tuple(str(row["claim"]) for row in rows) for rows in _rows(wing))
+
+
+def _rows(wing: str) -> list[Iterator[dict[str, object]]]:
+    """The rows of every statement, worked out as they are read."""
+    predicted = _predictions(wing)
+    return [judge(statistics, predicted, LEVEL) for statistics in STATEMENTS[wing]()]
+
+
+@cache
+def _predictions(wing: str) -> dict[str, list[Predicted]]:
+    return predictions(ROOT / "published/predictions.csv", wing)
 
 
 @contextmanager

@@ -185,8 +185,10 @@ TABLES |= {
     "emergence/theorems": made.Made(
         "Verdicts on the theorems, as printed and with corrected constants, and the curves of their figure.",
         "emergence.checks_theory:tables",
+        {"predicted": project("published/predictions.csv")},
         values={"numbers": EMERGENCE["theory"], "scale": config["scale"]},
         outputs={name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY},
+        readable="verdicts.verdict:readable",
     ),
 }
 FILES |= {

@@ -29,6 +29,8 @@ rule layernorm_simulate:
 
 rule layernorm_theory:
     """Verdicts on the theorems, laws and formulas, and on what is published of them."""
+    input:
+        predicted=project("published/predictions.csv"),
     output:
         "results/theory/layernorm/verdicts.csv",
     conda:

@@ -167,11 +167,13 @@ TABLES |= {
     "structural/propositions": made.Made(
         "Verdicts on Propositions 4.2-4.5, Lemma 5.4 and Theorem 5.5, and the curves that their figures draw.",
         "structural.checks_theory:tables",
+        {"predicted": project("published/predictions.csv")},
         values={"scale": config["scale"]},
         outputs={
             "forces": "results/theory/forces.csv",
             "dichotomy": "results/theory/dichotomy.csv",
         },
+        readable="verdicts.verdict:readable",
     ),
 }
 

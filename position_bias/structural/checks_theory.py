@@ -4,10 +4,11 @@ Nothing here is random: an interval is its value, and `n` counts comparisons. A 
 violates it by more than rounding can explain.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from math import comb, prod
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,20 +16,9 @@ import pandas as pd
 from position_bias.attention import Array, alibi_bias, causal_mask, content_free_attention, masked_softmax
 from position_bias.rollout.last_row import last_row
 from position_bias.structural import propositions
-from position_bias.verdicts.verdict import Prediction, exact_row, for_each, table
-
-ROUNDING = Prediction("<", 1e-12)  # of sums of positive numbers that total 1
-NOT_ROUNDING = Prediction(">", 1e-12)  # of a counterexample: one is enough
-VISIBLE = Prediction(">", 0.1)  # a share of the mass: comparing only what is equal would show nothing
-
-# Items -> ids of their claims
-PROPOSITIONS = {
-    "Proposition 4.2": "structural-proposition-4-2",
-    "Proposition 4.3": "structural-proposition-4-3",
-    "Proposition 4.4": "structural-proposition-4-4",
-    "Proposition 4.5": "structural-proposition-4-5",
-}
-BRANCHES = {"Theorem 5.5(i)": "structural-theorem-5-5-i", "Theorem 5.5(ii)": "structural-theorem-5-5-ii"}
+from position_bias.verdicts.judge import Statistic, judge, worst_among
+from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.verdict import table
 
 # The grid: every stack of kernels meets every schedule
 DEPTH = 12
@@ -60,9 +50,6 @@ DEEPEST = 10_000
 FACTOR = 0.9  # c
 ATTENTION = {"no positional bias": SLOPES[0], "ALiBi": SLOPES[2]}
 EXPONENTS = {"c/t^2": 2, "c/t": 1, "c": 0}  # of t; only the first is summable
-LASTING = Prediction("<", 0.01)  # share that the last tenfold of depth takes away from 1 - P(first), or adds to states
-VANISHING = Prediction(">", 0.1)
-
 
 # Lemma 5.4(i): W_V of norm 1 + e_t, drawn anew in every layer, or the one direction that every layer stretches
 WIDTH = 8
@@ -148,19 +135,23 @@ def _pattern(slopes: tuple[float, ...]) -> Array:
     return (1 + np.add.outer(np.arange(DEPTH), np.arange(len(slopes))) % 3) / 3
 
 
-def tables(scale: str) -> dict[str, pd.DataFrame]:
+def tables(predicted: Path, scale: str) -> dict[str, pd.DataFrame]:
     """The verdicts, twice, and the curves of the figures `forces` and `dichotomy`."""
-    verdicts = checks(scale)
+    verdicts = checks(predicted, scale)
     return {"csv": verdicts, "md": verdicts, "forces": forces(), "dichotomy": dichotomy()}
 
 
-def checks(scale: str) -> pd.DataFrame:
-    """Return a verdict on every statement, and on whether its hypotheses hold and are needed; as `verdict.COLUMNS`."""
-    return table("structural", scale, chain.from_iterable(statements()))
+def checks(predicted: Path, scale: str) -> pd.DataFrame:
+    """Return a verdict on every statement, and on whether its hypotheses hold and are needed.
+
+    It is in the schema of `verdict.COLUMNS`, with keys; `predicted` is the registry of predictions.
+    """
+    judged = judge(chain.from_iterable(statements()), predictions(predicted, "structural"))
+    return table("structural", scale, judged)
 
 
-def statements() -> tuple[Iterator[dict[str, object]], ...]:
-    """Yield rows on every statement, statement by statement, worked out as they are read."""
+def statements() -> tuple[Iterator[Statistic], ...]:
+    """Yield what every statement is judged by, statement by statement, worked out as it is read."""
     grid, others = stacks(), _others()
     without_content = [stack for stack in grid if not stack.diagonal.any()]
     causal = [stack for stack in grid if stack.window is None]
@@ -175,80 +166,73 @@ def statements() -> tuple[Iterator[dict[str, object]], ...]:
     )
 
 
-def _row(
-    claim: str, item: str, quantity: str, prediction: Prediction, measured: float, comparisons: int, source: str
-) -> dict[str, object]:
-    return {**exact_row(claim, item, quantity, prediction, measured, source), "n": comparisons}
+def _worst(
+    name: str, comparisons: int, measured: Mapping[str, float], setting: Mapping[str, object] | None = None
+) -> Statistic:
+    """What was largest among a number of comparisons."""
+    return Statistic(name, pd.DataFrame([measured]), setting or {}, worst_among(comparisons))
 
 
-def _violation(claim: str, item: str, quantity: str, slack: list[Array], source: str) -> dict[str, object]:
+def _compared(name: str, slack: Iterable[Array], setting: Mapping[str, object] | None = None) -> Statistic:
+    """How far the comparison that speaks most against a statement violates it, and how large the largest effect is."""
     every = np.concatenate([some.ravel() for some in slack])
-    largest = float(np.maximum(-every.min(), 0.0))
-    return _row(claim, item, f"largest violation: {quantity}", ROUNDING, largest, every.size, source)
+    violation, effect = (float(np.maximum(largest, 0.0)) for largest in (-every.min(), every.max()))
+    return _worst(name, every.size, {"violation": violation, "effect": effect}, setting)
 
 
-def _assumption(grid: list[Stack]) -> Iterator[dict[str, object]]:
-    smooth, drawn = "Section 4: natural for smooth kernels", "our addition: drawn so"
+def _assumption(grid: list[Stack]) -> Iterator[Statistic]:
     others = [other_kernels(n) for n in LENGTHS]
     kinds = {
-        "ALiBi": (smooth, [stack.attention for stack in grid if not stack.diagonal.any()]),
-        "ALiBi, positive diagonal content": (smooth, [stack.attention for stack in grid if (stack.diagonal > 0).any()]),
-        "ALiBi, negative diagonal content": (smooth, [stack.attention for stack in grid if (stack.diagonal < 0).any()]),
-        LOGARITHMIC: (smooth, [kernels[LOGARITHMIC] for kernels in others]),
-        DRAWN: (drawn, [kernels[DRAWN] for kernels in others]),
+        "ALiBi": [stack.attention for stack in grid if not stack.diagonal.any()],
+        "ALiBi, positive diagonal content": [stack.attention for stack in grid if (stack.diagonal > 0).any()],
+        "ALiBi, negative diagonal content": [stack.attention for stack in grid if (stack.diagonal < 0).any()],
+        LOGARITHMIC: [kernels[LOGARITHMIC] for kernels in others],
+        DRAWN: [kernels[DRAWN] for kernels in others],
     }
-    for kind, (source, some) in kinds.items():
-        measured = float(np.max([propositions.monotonicity_violation(kernels) for kernels in some]))
+    for kind, some in kinds.items():
+        violation = max(propositions.monotonicity_violation(kernels) for kernels in some)
         triples = sum(prod(kernels.shape[:-2]) * comb(kernels.shape[-1] + 1, 3) for kernels in some)
-        quantity = f"largest violation: a prefix has more mass in a later row than in an earlier one; {kind}"
-        claim = "structural-smooth-kernels" if source == smooth else ""
-        yield _row(claim, "Assumption 4.1", quantity, ROUNDING, measured, triples, source)
+        name = "drawn kernels" if kind == DRAWN else "smooth kernels"
+        yield _worst(f"Assumption 4.1: {name}", triples, {"violation": violation}, {"kind": kind})
 
 
-def _forces(grid: list[Stack], without_content: list[Stack]) -> Iterator[dict[str, object]]:
+def _forces(grid: list[Stack], without_content: list[Stack]) -> Iterator[Statistic]:
     """Propositions 4.2-4.5 where their hypotheses are met: no violation, and an effect that can be seen.
 
     The claims say what holds without exception; that its effect can be seen at all is our addition.
     """
     slack = {
-        ("Proposition 4.2", "falls", "rises", "a further layer"): [
+        "Proposition 4.2: a further layer": [
             propositions.primacy_drift(stack.attention, mixing) for stack in grid for mixing in SCHEDULES
         ],
-        ("Proposition 4.3", "falls", "rises", "larger lambda"): [
+        "Proposition 4.3: larger lambda": [
             propositions.residual_drift(stack.attention, mixing, mixing + share * (1 - mixing))
             for stack in grid
             for mixing in SCHEDULES
             for share in TOWARDS_1
         ],
-        ("Proposition 4.4", "rises", "falls", "steeper ALiBi"): [
+        "Proposition 4.4: steeper ALiBi": [
             propositions.positional_drift(stack.heads, alibi_bias(stack.n, [more]), mixing)
             for stack in grid
             for mixing in SCHEDULES
             for more in MORE_SLOPE
         ],
-        ("Proposition 4.5", "rises", "falls", "positive diagonal content"): [
-            propositions.content_drift(stack.heads, strength * _pattern(stack.slopes), mixing)
-            for stack in without_content
-            for mixing in SCHEDULES
-            for strength in CONTENT
-            if strength > 0
-        ],
-        ("Proposition 4.5", "falls", "rises", "negative diagonal content"): [
-            -propositions.content_drift(stack.heads, strength * _pattern(stack.slopes), mixing)
-            for stack in without_content
-            for mixing in SCHEDULES
-            for strength in CONTENT
-            if strength < 0
-        ],
+        **{
+            f"Proposition 4.5: {name} diagonal content": [
+                sign * propositions.content_drift(stack.heads, strength * _pattern(stack.slopes), mixing)
+                for stack in without_content
+                for mixing in SCHEDULES
+                for strength in CONTENT
+                if strength * sign > 0
+            ]
+            for name, sign in (("positive", 1), ("negative", -1))
+        },
     }
-    for (item, against, along, cause), some in slack.items():
-        yield _violation(PROPOSITIONS[item], item, f"prefix mass {against} with {cause}", some, item)
-        largest, comparisons = float(np.max([one.max(initial=0.0) for one in some])), sum(one.size for one in some)
-        effect = f"largest effect: prefix mass {along} with {cause}"
-        yield _row("", item, effect, VISIBLE, largest, comparisons, "our addition: the check above is not empty")
+    for name, some in slack.items():
+        yield _compared(name, some)
 
 
-def _without_assumption() -> Iterator[dict[str, object]]:
+def _without_assumption() -> Iterator[Statistic]:
     """The same statements on `BROKEN`: each is violated, so none can do without the assumption."""
     heads, mixing = BROKEN[:, None], np.ones(2)
     only_above = np.array([0.0, 1.0])
@@ -259,12 +243,10 @@ def _without_assumption() -> Iterator[dict[str, object]]:
         "Proposition 4.5": propositions.content_drift(heads, 2 * only_above[:, None], mixing),
     }
     for item, some in slack.items():
-        quantity = "largest violation on a kernel of 3 tokens that breaks Assumption 4.1"
-        claim, source = "structural-assumption-needed", "our addition: the assumption is needed"
-        yield _row(claim, item, quantity, NOT_ROUNDING, -float(some.min()), some.size, source)
+        yield _worst("Assumption 4.1: a kernel that breaks it", some.size, {item: -float(some.min())})
 
 
-def _mixed_signs(without_content: list[Stack]) -> Iterator[dict[str, object]]:
+def _mixed_signs(without_content: list[Stack]) -> Iterator[Statistic]:
     """Prop. 4.5 with content of both signs: what one rollout both gains and loses, at its largest."""
     lower_half = np.arange(DEPTH) < DEPTH // 2
     drifts = [
@@ -272,81 +254,57 @@ def _mixed_signs(without_content: list[Stack]) -> Iterator[dict[str, object]]:
         for stack in without_content
         for mixing in SCHEDULES
     ]
-    measured = float(np.max([np.minimum(drift.max(), -drift.min()) for drift in drifts]))
-    quantity = "prefix mass both lost and gained in one rollout with positive content below and negative above"
-    source = "our addition: one sign is needed"
-    yield _row("", "Proposition 4.5", quantity, NOT_ROUNDING, measured, sum(drift.size for drift in drifts), source)
+    both_ways = max(float(np.minimum(drift.max(), -drift.min())) for drift in drifts)
+    yield _worst("Proposition 4.5: content of both signs", sum(drift.size for drift in drifts), {"drift": both_ways})
 
 
-def _bounds(causal: list[Stack]) -> Iterator[dict[str, object]]:
+def _bounds(causal: list[Stack]) -> Iterator[Statistic]:
     """Lemma 5.4(ii) and Theorem 5.5 at finite depth, with ALiBi and content, and with RoPE."""
     logits = [alibi_bias(stack.n, stack.slopes) + stack.diagonal[..., None, None] * np.eye(stack.n) for stack in causal]
-    quantity = "a weight below e^-B / n, where logits range over B (relative)"
     rotary = [rotary_logits(n) for n in LENGTHS]
-    slack = [propositions.softmax_floor(some) for some in [*logits, *rotary]]
-    yield _violation("structural-lemma-5-4-ii", "Lemma 5.4(ii)", quantity, slack, "Lemma 5.4")
+    yield _compared("Lemma 5.4(ii): floor", [propositions.softmax_floor(some) for some in [*logits, *rotary]])
     attentions = [stack.attention for stack in causal]
     attentions += [masked_softmax(some, causal_mask(some.shape[-1])) for some in rotary]
-    statements = {
-        ("Theorem 5.5(i)", "P_ii below prod (1 - lambda (1 - eps)) (relative)"): propositions.retention,
-        ("Theorem 5.5(ii)", "mass from token j on above prod (1 - lambda (j-1) eps) (relative)"): propositions.collapse,
-        ("Theorem 5.5(ii)", "product above exp(-(j-1) eps sum lambda) (relative)"): propositions.exponential_step,
-    }
-    for (item, quantity), statement in statements.items():
-        slack = [statement(attention, mixing) for attention in attentions for mixing in SCHEDULES]
-        yield _violation(BRANCHES[item], item, quantity, slack, "Theorem 5.5 and its proof")
+    for name, slack in {
+        "Theorem 5.5(i): retention": propositions.retention,
+        "Theorem 5.5(ii): collapse": propositions.collapse,
+        "Theorem 5.5(ii): exponential": propositions.exponential_step,
+    }.items():
+        yield _compared(name, [slack(attention, mixing) for attention in attentions for mixing in SCHEDULES])
 
 
-def _dichotomy() -> Iterator[dict[str, object]]:
-    curves = dichotomy()
+def _dichotomy() -> Iterator[Statistic]:
+    curves, depths = dichotomy(), {"earlier": DEEPEST // 10, "depth": DEEPEST}
     normal = curves[["value", "lower", "upper"]].clip(lower=np.finfo(float).tiny)  # below it, nothing is to compare
     slack = [normal["upper"] / normal["value"] - 1, normal["value"] / normal["lower"] - 1]
-    quantity = f"1 - P(first) outside its two bounds at a depth up to {DEEPEST} (relative)"
-    both = _violation("", "Theorem 5.5", quantity, [some.to_numpy() for some in slack], "Theorem 5.5 and its proof")
-    yield from for_each(BRANCHES.values(), both)
-    quantity = f"share of 1 - P(first) lost between depths {DEEPEST // 10} and {DEEPEST}"
+    yield _compared("Theorem 5.5: both bounds", [some.to_numpy() for some in slack], {"depth": DEEPEST})
     for (schedule, attention), curve in curves.groupby(["schedule", "attention"], sort=False):
-        summable = EXPONENTS[str(schedule)] > 1
-        item = "Theorem 5.5(i)" if summable else "Theorem 5.5(ii)"
-        at = curve.set_index("depth")["value"]
-        yield _row(
-            BRANCHES[item],
-            item,
-            f"{quantity}; lambda = {schedule}, {attention}",
-            LASTING if summable else VANISHING,
-            1 - at[DEEPEST] / at[DEEPEST // 10],
-            1,
-            "Theorem 5.5; the bound is our addition",
-        )
+        branch = "Theorem 5.5(i)" if EXPONENTS[str(schedule)] > 1 else "Theorem 5.5(ii)"
+        by_depth = curve.set_index("depth")["value"]
+        share = 1 - by_depth[DEEPEST] / by_depth[DEEPEST // 10]
+        setting = {**depths, "lambda": schedule, "attention": attention}
+        yield _worst(f"{branch}: mass lost at last", 1, {"share": share}, setting)
 
 
-def _hidden_states() -> Iterator[dict[str, object]]:
+def _hidden_states() -> Iterator[Statistic]:
     """Lemma 5.4(i) on layers drawn at random: bounded where the excess is summable; beside it, where it is not.
 
     Rotations and Gaussian values let hidden states shrink. Growth is judged where every layer stretches tokens that are
     alike, which attains the bound.
     """
-    item, source = "Lemma 5.4(i)", "proof of Lemma 5.4(i)"
     depth = np.arange(1, DEEPEST + 1, dtype=float)
     mixing = np.full(DEEPEST, FACTOR)
     for name, exponent in EXCESS.items():
-        summable, excess = exponent > 1, depth**-exponent
-        claim = "structural-lemma-5-4-i" if summable else ""
+        kind, excess = "summable" if exponent > 1 else "not summable", depth**-exponent
         bound, exponential = propositions.growth_bound(mixing, excess), propositions.exponential_growth(mixing, excess)
-        norms = {kind: _norms(kind, mixing, excess) for kind in VALUES}
-        slack = [*(1 - of_kind / bound for of_kind in norms.values()), 1 - bound / exponential]
-        quantity = f"hidden states over ||X|| prod (1 + lambda e), or that over its exponential; e = {name} (relative)"
-        yield _violation(claim, item, quantity, slack, source)
+        norms = {values: _norms(values, mixing, excess) for values in VALUES}
+        slack = [*(1 - of_values / bound for of_values in norms.values()), 1 - bound / exponential]
+        yield _compared(f"Lemma 5.4(i): bound, {kind}", slack, {"e": name})
         alike = norms[ALIKE]
+        setting = {"earlier": DEEPEST // 10, "depth": DEEPEST, "e": name, "values": ALIKE}
         grown = float(alike[-1] / alike[DEEPEST // 10 - 1] - 1)
-        quantity = f"growth of hidden states between depths {DEEPEST // 10} and {DEEPEST}; e = {name}, W_V {ALIKE}"
-        if summable:
-            yield _row(claim, item, quantity, LASTING, grown, 1, "Lemma 5.4(i); the bound is ours")
-        else:
-            yield _row("", item, quantity, VISIBLE, grown, 1, "our addition: the lemma needs Assumption 5.2")
-        attained = float((alike / bound).max())
-        quantity = f"largest share of ||X|| prod (1 + lambda e) that hidden states attain; e = {name}"
-        yield _row("", item, quantity, VISIBLE, attained, 1, "our addition: the check above is not empty")
+        yield _worst(f"Lemma 5.4(i): growth, {kind}", 1, {"growth": grown}, setting)
+        yield _worst("Lemma 5.4(i): share of the bound", 1, {"share": float((alike / bound).max())}, {"e": name})
 
 
 def _norms(kind: str, mixing: Array, excess: Array) -> Array:

@@ -6,8 +6,8 @@ and are never read again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -76,11 +76,21 @@ def given(n: int) -> Estimator:
 
 
 def worst(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
-    """Of numbers that are worked out, one a unit, the one that keeps least to the prediction; it has no width."""
+    """Of numbers that are worked out, one a unit, the one that keeps least to the prediction; it has no width.
+
+    Raises ValueError where one is not finite: as a row without verdict it would not be missed among others.
+    """
+    if not np.isfinite(values).all():
+        raise ValueError(f"{values.name}: {values[~np.isfinite(values)].iloc[0]} is no number that can be judged")
     low, high = float(values.min()), float(values.max())
     farthest = max(low, high, key=lambda value: abs(value - prediction.bound))
     found = {"<": high, ">": low, "=": farthest}[prediction.relation]
     return Estimate(found, found, found, len(values))
+
+
+def worst_among(n: int) -> Estimator:
+    """As `worst`, of numbers that are each the worst among `n`."""
+    return lambda values, prediction, level: worst(values, prediction, level)._replace(n=n)
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,7 @@ class Statistic:
     setting: Mapping[str, object] = field(default_factory=dict)  # what else tells it from others of this name
     estimate: Estimator = student
     item: str = ""  # in place of that of the prediction, where it depends on the setting
+    numbers: Mapping[str, Any] = field(default_factory=dict)  # bound and margin, likewise
     speaks: bool = True  # of the claims of its predictions; not where the setting is none that they are about
     identity: bool = False  # networks of any weights have this value
     testable: bool = True
@@ -135,14 +146,15 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
     network, other = predicted.network, predicted.other
     if started := [statistic.started[name] for name in (network, other) if name in statistic.started]:
         values = values[np.logical_and.reduce(started)]
-    found = statistic.estimate(values, predicted.prediction, level)
+    prediction = replace(predicted.prediction, **statistic.numbers)
+    found = statistic.estimate(values.rename(f"{statistic.name}, {network}"), prediction, level)
     called = {"network": statistic.shown.get(network, network), "other": statistic.shown.get(other, other)}
     words = predicted.words.format(**called, **statistic.setting, **statistic.wording)
     judged = row(
         predicted.claim if statistic.speaks else "",
         statistic.item or predicted.item,
         words,
-        predicted.prediction,
+        prediction,
         found.measured,
         (found.low, found.high),
         found.n,

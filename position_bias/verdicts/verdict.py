@@ -9,11 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
-
-from position_bias.statistics import mean_and_interval
 
 Relation = Literal[">", "<", "="]
 Verdict = Literal["holds", "fails", "not separable", "not testable here"]
@@ -119,51 +115,6 @@ def row(
         "seen_before": 0,
         "source": source,
     }
-
-
-def mean_row(
-    claim: str,
-    item: str,
-    quantity: str,
-    prediction: Prediction,
-    observed: pd.Series,
-    level: float,
-    source: str,
-    identity: bool = False,
-) -> dict[str, object]:
-    """What `prediction` makes of the mean over independent observations, with Student's interval.
-
-    Missing observations are those of seeds that diverged, or for which the quantity is not defined. They are left out,
-    and the row says how many they are. Where none is left, the prediction cannot be tested.
-    """
-    values = observed.dropna().to_numpy(float)
-    measured, low, high = map(float, mean_and_interval(values, level))
-    left_out = len(observed) - len(values)
-    interval, kept = (low, high), len(values)
-    return row(
-        claim, item, quantity, prediction, measured, interval, kept, source, identity=identity, left_out=left_out
-    )
-
-
-def exact_row(
-    claim: str, item: str, quantity: str, prediction: Prediction, values: npt.ArrayLike, source: str
-) -> dict[str, object]:
-    """What `prediction` makes of numbers that are worked out, one a setting, draw or comparison: the worst is judged.
-
-    Raises ValueError where one of them is not finite: as a row without verdict it would not be missed among others.
-    """
-    every = np.asarray(values, np.float64).ravel()
-    if not np.isfinite(every).all():
-        raise ValueError(f"{item}, {quantity}: {every[~np.isfinite(every)][0]} is no number that can be judged")
-    low, high = float(every.min()), float(every.max())
-    farthest = max(low, high, key=lambda value: abs(value - prediction.bound))
-    worst = {"<": high, ">": low, "=": farthest}[prediction.relation]
-    return row(claim, item, quantity, prediction, worst, (worst, worst), every.size, source)
-
-
-def for_each(claims: Iterable[str], found: dict[str, object]) -> list[dict[str, object]]:
-    """The same row once for each claim that it speaks of, since a row names one."""
-    return [{**found, "claim": claim} for claim in claims]
 
 
 def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataFrame:

@@ -403,6 +403,11 @@ def check_gaussian_bounds(rotary):
         assert (rotary.weakest[d], rotary.strongest[d]) == (pytest.approx(weakest), pytest.approx(strongest))
         assert constants.slow[d] == pytest.approx(weakest / pi**2)
         assert constants.fast[d] == pytest.approx(strongest)
+        lowest = sum(weakest - strongest * rotary.slack**2 for _ in rotary.multiples)
+        highest = sum(strongest + 2 / pi**2 * weakest * rotary.slack**2 for _ in rotary.multiples)
+        row = sum(exp(-weakest / pi**2 * (x * rotary.angle) ** 2 * squares) for x in range(n))
+        assert constants.floor[d] == pytest.approx(exp(lowest - highest) / row)
+        assert constants.ceiling[d] == pytest.approx(exp(highest - lowest))
         below, above = np.inf, 0.0
         for t, i in product(range(layers), range(n)):
             for j in range(i + 1):
@@ -423,6 +428,25 @@ def check_gaussian_bounds(rotary):
     least, most = theory.gaussian_ratio(attention, rotary)
     assert (least >= 1 - ROUNDING).all()
     assert (most <= 1 + ROUNDING).all()
+
+
+@pytest.mark.parametrize("opposed", [True, False])
+def test_the_gaussian_bounds_hold_for_content_that_speaks_most_against_them(opposed):
+    """One of the last row's keys is as far from its query as the slack admits, and all others are not, or reversed.
+
+    Random content, which never comes near, would not notice constants that are wrong by many powers of ten.
+    """
+    slack, n = 2.5, 6
+    phases = np.full(n, slack / 2 if opposed else -slack / 2)
+    phases[-1] *= -1
+    norms = np.full(n, 5.0)
+    norms[0] = 0.4  # so that the weakest pair is far below the strongest
+    query, key = norms * np.exp(0.5j * slack), norms * np.exp(1j * phases)
+    angle = (pi - slack) / (n - 1)
+    rotary = theory.Rotary(query[None, None, :, None], key[None, None, :, None], angle, np.ones(1), slack)
+    lower, upper = theory.gaussian_ratio(masked_softmax(theory.rope_logits(rotary), causal_mask(n)), rotary)
+    assert lower[0] >= 1 - ROUNDING
+    assert upper[0] <= 1 + ROUNDING
 
 
 def pairs(constants):

@@ -1,5 +1,6 @@
 from itertools import product
 from math import exp, prod
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ from position_bias.structural.propositions import (
     softmax_floor,
     tail_bound,
 )
-from position_bias.verdicts.verdict import COLUMNS
+from position_bias.verdicts.verdict import COLUMNS, KEYS, Prediction
 
 ROUNDING = 1e-12
 MIXING = st.sampled_from([0.0, 1.0]) | st.floats(0, 1)
@@ -441,36 +442,31 @@ def test_hidden_states_of_any_layers_stay_below_the_bound_of_the_proof(seed, mix
 
 # Verdicts
 
+PREDICTED = Path(__file__).parents[3] / "published/predictions.csv"
+
+
+def judged():
+    return claims.checks(PREDICTED, "laptop")
+
 
 @pytest.fixture(scope="module")
 def checks():
-    return claims.checks("laptop")
+    return judged()
 
 
-def test_every_statement_has_a_verdict(checks):
-    assert list(checks.columns) == list(COLUMNS)
-    verdicts = checks.groupby("item")["verdict"].unique().map(list).to_dict()
-    assert verdicts == {
-        "Assumption 4.1": ["holds"],
-        **{f"Proposition 4.{number}": ["holds"] for number in (2, 3, 4, 5)},
-        "Lemma 5.4(i)": ["holds"],
-        "Lemma 5.4(ii)": ["holds"],
-        "Theorem 5.5": ["holds"],
-        "Theorem 5.5(i)": ["holds"],
-        "Theorem 5.5(ii)": ["holds"],
-    }
-    assert not checks.duplicated(["claim", "item", "quantity"]).any()
-    assert (checks["scale"] == "laptop").all()
+def test_every_prediction_of_theory_holds_and_the_same_run_gives_the_same_table(checks):
+    assert list(checks.columns) == [*COLUMNS, *KEYS]
+    assert set(checks["verdict"]) == {"holds"}
+    assert not checks.duplicated(["claim", *KEYS]).any()
+    assert judged().equals(checks)
 
 
-def test_the_row_on_both_bounds_of_the_theorem_stands_once_for_each_of_its_branches(checks):
-    twice = checks[checks.drop(columns="claim").duplicated(keep=False)]
-    assert set(twice["item"]) == {"Theorem 5.5"}
-    assert twice["claim"].tolist() == ["structural-theorem-5-5-i", "structural-theorem-5-5-ii"]
-
-
-def test_the_same_run_gives_the_same_table(checks):
-    assert claims.checks("laptop").equals(checks)
+def test_a_comparison_is_judged_by_its_largest_violation_and_shows_its_largest_effect():
+    found = claims._compared("drift", [np.array([[0.3, -0.2]]), np.array([0.1])])
+    assert found.table.to_dict("records") == [{"violation": 0.2, "effect": 0.3}]
+    assert found.estimate(found.table["violation"], Prediction("<", 0), 0.9) == (0.2, 0.2, 0.2, 3, 0)
+    kept = claims._compared("drift", [np.array([0.3, 0.2])])
+    assert kept.table.to_dict("records") == [{"violation": 0, "effect": 0.3}]
 
 
 def the_other_way(attention, mixing):
@@ -507,7 +503,7 @@ def test_a_wrong_rollout_fails(monkeypatch, corrupted, items):
     monkeypatch.setattr(claims, "LENGTHS", (9,))
     monkeypatch.setattr(claims, "CONTENT", (2.0, -2.0))
     monkeypatch.setattr(propositions, "transition", corrupted)
-    checks = claims.checks("test")
+    checks = judged()
     failed = set(checks.loc[checks["verdict"] == "fails", "item"])
     assert items <= failed
     assert "Assumption 4.1" not in failed
@@ -517,7 +513,7 @@ def test_wrong_attention_fails(monkeypatch):
     monkeypatch.setattr(claims, "LENGTHS", (9,))
     monkeypatch.setattr(claims, "CONTENT", (2.0, -2.0))
     monkeypatch.setattr(propositions, "reweighted", lambda attention, logits: reweighted(attention, -logits))
-    checks = claims.checks("test")
+    checks = judged()
     assert set(checks.loc[checks["verdict"] == "fails", "item"]) == {"Proposition 4.4", "Proposition 4.5"}
 
 
@@ -525,7 +521,7 @@ def test_a_depth_that_forgets_the_schedule_fails(monkeypatch):
     monkeypatch.setattr(
         propositions, "beyond_first", lambda attention, mixing: beyond_first(attention, np.full(len(mixing), mixing[0]))
     )
-    checks = claims.checks("test")
+    checks = judged()
     failed = checks[checks["verdict"] == "fails"]
     assert set(failed["item"]) == {"Theorem 5.5", "Theorem 5.5(i)"}
 

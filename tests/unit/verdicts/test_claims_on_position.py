@@ -26,6 +26,7 @@ from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.scorecard import scorecard
 
 ROOT = Path(__file__).parents[3]
+PREDICTED = ROOT / "published/predictions.csv"
 CLAIMS = tuple(claim for claim in registry(ROOT / "published/claims.csv") if claim.paper in ("structural", "emergence"))
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
@@ -110,7 +111,7 @@ def structural_checks(config):
         for labels, kernel, layer in product(everywhere, ("measured", "released"), layers)
     ]
     shifts = pd.DataFrame([{**labels, "share": 0.98, "low": 0.97, "high": 0.99} for labels in everywhere])
-    predicted, scale = predictions(ROOT / "published/predictions.csv", "structural"), config["scale"]
+    predicted, scale = predictions(PREDICTED, "structural"), config["scale"]
     of_structure = checks_content.checks(pd.DataFrame(alike), pd.DataFrame(monotone), shifts, predicted, scale)
     before = [structural.checks(of, predicted, scale, LEVEL, structural.DURING_TRAINING) for of in young]
     elsewhere = pd.concat(map(replicates, everywhere))
@@ -185,7 +186,7 @@ def emergence_checks(config):
             {**of, "seed": seed, "tau": 0.2, **at} for of, seed in product(shown, seeds) for at in sinks(of)
         ),
     )
-    predicted = predictions(ROOT / "published/predictions.csv", "emergence")
+    predicted = predictions(PREDICTED, "emergence")
     return emergence.checks(trained, predicted, config["scale"], LEVEL)
 
 
@@ -193,8 +194,8 @@ def emergence_checks(config):
 def of_theory():
     numbers = {"tokens": 16, "layers": 120, "draws": 3, "seed": 0, "peak_tokens": 400}  # which no scale changes
     return {
-        "structural/propositions": propositions.checks("test"),
-        "emergence/theorems": theorems.table(**numbers, scale="test"),
+        "structural/propositions": propositions.checks(PREDICTED, "test"),
+        "emergence/theorems": theorems.table(**numbers, predicted=PREDICTED, scale="test"),
     }
 
 

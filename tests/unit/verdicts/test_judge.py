@@ -14,8 +14,17 @@ from hypothesis import strategies as st
 
 from position_bias.running.runtime import InputError
 from position_bias.verdicts import verdict
-from position_bias.verdicts.judge import ESTIMATE, Statistic, judge, percentiles, size_of_mean, student, worst
-from position_bias.verdicts.predictions import COLUMNS, OR, Predicted, predictions, registry
+from position_bias.verdicts.judge import (
+    ESTIMATE,
+    Statistic,
+    judge,
+    percentiles,
+    size_of_mean,
+    student,
+    worst,
+    worst_among,
+)
+from position_bias.verdicts.predictions import COLUMNS, OR, RELATIONS, Predicted, predictions, registry
 from position_bias.verdicts.verdict import KEYS, Prediction
 
 ROOT = Path(__file__).parents[3]
@@ -24,6 +33,7 @@ values = st.lists(st.one_of(st.floats(-100, 100), st.just(math.nan)), max_size=8
     lambda of: pd.Series(of, dtype=float)
 )
 levels = st.floats(0.5, 0.99)
+numbers = st.floats(-100, 100)
 TABLE = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1, np.nan], "c": [np.nan] * 3}, index=pd.Index([3, 5, 8], name="seed"))
 
 
@@ -84,10 +94,26 @@ def test_percentiles_are_those_of_replicates_beside_the_estimate():
     assert percentiles(12)(replicates, ABOVE, 0.5) == pytest.approx((-7, 25, 75, 12, 0))
 
 
-@pytest.mark.parametrize(("relation", "bound", "value"), [("<", 0, 3), (">", 0, -1), ("=", 0, 3), ("=", 2, -1)])
-def test_the_worst_of_numbers_keeps_least_to_the_prediction(relation, bound, value):
-    found = worst(pd.Series([1.0, 3.0, -1.0]), Prediction(relation, bound), 0.9)
-    assert found == (value, value, value, 3, 0)
+@given(
+    prediction=st.builds(Prediction, st.sampled_from(RELATIONS), numbers, st.floats(0, 10)),
+    values=st.lists(numbers, min_size=1, max_size=9),
+    among=st.none() | st.integers(1, 10**6),
+)
+def test_of_what_is_worked_out_the_value_counts_that_keeps_least_to_the_prediction(prediction, values, among):
+    estimate = worst if among is None else worst_among(among)
+    found = estimate(pd.Series(values), prediction, 0.9)
+    slack = [prediction.slack(value, value) for value in values]
+    assert prediction.slack(found.measured, found.measured) == min(slack)
+    assert found[1:] == (found.measured, found.measured, among or len(values), 0)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("others", [[], [0.5, 0.1]])
+def test_what_is_worked_out_and_not_finite_is_an_error_whatever_is_beside_it(tmp_path, relation, value, others):
+    statistic = Statistic("gap", pd.DataFrame({"a": [*others, value]}), estimate=worst)
+    with pytest.raises(ValueError, match=rf"^gap, a: {value} is no number that can be judged$"):
+        judged(tmp_path, statistic, rows=[predicted(relation=relation)])
 
 
 # The judge
@@ -108,6 +134,12 @@ def test_a_network_and_a_difference_of_two_are_judged_by_unit(tmp_path):
     assert less["verdict"] == "not separable"
     assert [less[name] for name in KEYS] == ["gap", "a", "b", "v = 7"]
     assert list(verdict.table("ours", "test", [alone, less])) == [*verdict.COLUMNS, *KEYS]
+
+
+def test_a_bound_of_the_setting_takes_the_place_of_the_registered_one(tmp_path):
+    statistic = Statistic("gap", TABLE, estimate=worst, numbers={"bound": 2.5, "margin": 0.25})
+    (found,) = judged(tmp_path, statistic, rows=[predicted(relation="<")])
+    assert [found[name] for name in ("relation", "bound", "margin", "verdict")] == ["<", 2.5, 0.25, "fails"]
 
 
 def test_a_network_that_the_table_lacks_has_no_row_and_one_without_values_cannot_be_tested(tmp_path):

@@ -1,13 +1,12 @@
 import io
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_bias.verdicts.verdict import COLUMNS, PREDICTION, Prediction, exact_row, for_each, row, table
+from position_bias.verdicts.verdict import COLUMNS, PREDICTION, Prediction, row, table
 
 RELATIONS = (">", "<", "=")
 numbers, margins = st.floats(-1e6, 1e6), st.floats(0, 1e3)
@@ -116,27 +115,3 @@ def test_what_a_claim_is_not_about_cannot_be_tested():
 )
 def test_an_equality_holds_within_what_is_negligible(low, high, verdict):
     assert Prediction("=", 0, margin=0.05).verdict(low, high) == verdict
-
-
-def test_a_row_that_speaks_of_two_claims_stands_once_for_each():
-    found = row("", "Theorem 1", "share", Prediction("<", 1), 0.5, (0.5, 0.5), 8, "Section 1")
-    first, second = for_each(("a", "b"), found)
-    assert (first.pop("claim"), second.pop("claim")) == ("a", "b")
-    assert first == second == {name: value for name, value in found.items() if name != "claim"}
-
-
-@given(prediction=predictions, values=st.lists(numbers, min_size=1, max_size=9))
-def test_what_is_worked_out_is_judged_by_the_value_that_keeps_least_to_the_prediction(prediction, values):
-    found = exact_row("", "Theorem 1", "share", prediction, values, "Section 1")
-    slack = [prediction.slack(value, value) for value in values]
-    assert prediction.slack(found["measured"], found["measured"]) == min(slack)
-    assert (found["low"], found["high"], found["n"]) == (found["measured"], found["measured"], len(values))
-    assert found["verdict"] == prediction.verdict(found["measured"], found["measured"])
-
-
-@pytest.mark.parametrize("relation", RELATIONS)
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("others", [[], [0.5, 0.1]])
-def test_what_is_worked_out_and_not_finite_is_an_error_whatever_is_beside_it(relation, value, others):
-    with pytest.raises(ValueError, match=rf"^Theorem 1, share: {value} is no number that can be judged$"):
-        exact_row("", "Theorem 1", "share", Prediction(relation, 1), np.array([*others, value]), "Section 1")
