@@ -188,7 +188,6 @@ TABLES |= {
         {"predicted": project("published/predictions.csv")},
         values={"numbers": EMERGENCE["theory"], "scale": config["scale"]},
         outputs={name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY},
-        readable="verdicts.verdict:readable",
     ),
 }
 FILES |= {

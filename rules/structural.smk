@@ -173,7 +173,6 @@ TABLES |= {
             "forces": "results/theory/forces.csv",
             "dichotomy": "results/theory/dichotomy.csv",
         },
-        readable="verdicts.verdict:readable",
     ),
 }
 

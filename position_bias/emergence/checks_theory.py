@@ -50,7 +50,7 @@ RATIOS, NARROW = (16, 32), (3, 5)  # (tokens - 1) / (window - 1), and windows, w
 
 
 def tables(numbers: Mapping[str, Any], predicted: Path, scale: str) -> dict[str, pd.DataFrame]:
-    """The verdicts, twice, and the curves of the figure `theorems`.
+    """The verdicts, for programs and for people, and the curves of the figure `theorems`.
 
     `numbers` is the configuration of theory, `predicted` the registry of predictions.
     """
@@ -58,7 +58,7 @@ def tables(numbers: Mapping[str, Any], predicted: Path, scale: str) -> dict[str,
     run = {name: numbers[name] for name in ("tokens", "layers", "draws", "seed")}
     return {
         "csv": verdicts,
-        "md": verdicts,
+        "md": verdict.readable(verdicts),
         "convergence": theory.convergence(**run),
         "decay": theory.decay_profiles(numbers["peak_tokens"]),
         "rope": theory.rope_profiles(numbers["peak_tokens"]),

@@ -18,7 +18,7 @@ from position_bias.rollout.last_row import last_row
 from position_bias.structural import propositions
 from position_bias.verdicts.judge import Statistic, judge, worst_among
 from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.verdict import readable, table
 
 # The grid: every stack of kernels meets every schedule
 DEPTH = 12
@@ -136,9 +136,9 @@ def _pattern(slopes: tuple[float, ...]) -> Array:
 
 
 def tables(predicted: Path, scale: str) -> dict[str, pd.DataFrame]:
-    """The verdicts, twice, and the curves of the figures `forces` and `dichotomy`."""
+    """The verdicts, for programs and for people, and the curves of the figures `forces` and `dichotomy`."""
     verdicts = checks(predicted, scale)
-    return {"csv": verdicts, "md": verdicts, "forces": forces(), "dichotomy": dichotomy()}
+    return {"csv": verdicts, "md": readable(verdicts), "forces": forces(), "dichotomy": dichotomy()}
 
 
 def checks(predicted: Path, scale: str) -> pd.DataFrame:
