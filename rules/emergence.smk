@@ -8,7 +8,7 @@ from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, IN_TABLES, OF_MAP
 EMERGENCE = config["emergence"]
 emergence_runs = partial(runs_of_emergence.runs, EMERGENCE)
 with_mask_alone = partial(runs_of_emergence.with_mask_alone, EMERGENCE)
-CURVES, SINKS, RUN = (f"results/emergence/{{run}}/{file}" for file in ("curves.parquet", "sinks.parquet", "run.csv"))
+CURVES, SINKS = "results/emergence/{run}/curves.parquet", "results/emergence/{run}/sinks.parquet"
 
 
 wildcard_constraints:
@@ -213,7 +213,7 @@ FILES |= {
         "emergence.gaps:evidence",
         {
             "tests": collect(CURVES, run=EVIDENCE["emergence"]),
-            "runs": collect(RUN, run=EVIDENCE["emergence"]),
+            "runs": collect("results/emergence/{run}/run.csv", run=EVIDENCE["emergence"]),
         },
         {"scale": config["scale"]},
         outputs={name: f"results/evidence/emergence/{{group}}/{name}.csv" for name in ("curves", "accuracy", "runs")},
