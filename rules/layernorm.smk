@@ -12,14 +12,10 @@ NORMALISED = [  # retrieval networks with a causal mask alone and residual conne
     for run in emergence_runs(("gaussian", "residual"), ("gaussian", "pre-norm"), ("gaussian", "post-norm"))
     if run.shallow
 ]
-GRAMS = [  # of the language models, untrained where the configuration keeps that, and trained
-    path.replace("{dataset}", PRIMARY)
-    for path in across_models(
-        measured("gram", [STANDARD]),
-        config["layernorm"]["pretrained"],
-        steps=sorted({STEPS[0], LAST}),
-    )
-]
+GRAMS = collect(  # of the language models, untrained where the configuration keeps that, and trained
+    f"results/measure/{{run}}/{PRIMARY}/n{STANDARD}/gram.safetensors",
+    run=checkpoints(config["layernorm"]["pretrained"], sorted({STEPS[0], LAST})),
+)
 
 
 rule layernorm_simulate:

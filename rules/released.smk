@@ -60,7 +60,9 @@ FILES |= {
             "slopes": RELEASED_SLOPES,
         },
         {"model": lambda wildcards: wildcards.model, "lengths": RELEASED_LENGTHS},
-        outputs={"profiles": collect(RELEASED_PROFILE, n=RELEASED_LENGTHS, variant=released.VARIANTS, allow_missing=True)},
+        outputs={
+            "profiles": collect(RELEASED_PROFILE, n=RELEASED_LENGTHS, variant=released.VARIANTS, allow_missing=True)
+        },
         log="logs/published/rollout/{model}/{dataset}.log",
         wildcards={
             "model": "|".join(map(re.escape, released.MODELS)),

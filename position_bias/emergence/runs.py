@@ -66,7 +66,7 @@ def training(emergence: Emergence, study: str) -> dict[str, Any]:
 
 
 def at_both_scales(emergence: Emergence, kept: Iterable[str]) -> list[tuple[str, str]]:
-    """Vocabulary and study of the runs that also trained as long as the paper's, by their tables runs.csv in evidence/."""
+    """Vocabulary and study of the runs that evidence/ has the paper's training of, by its tables runs.csv."""
     found: dict[tuple[str, str], None] = {}
     for path in kept:
         with Path(path).open(encoding="utf-8", newline="") as table:
