@@ -10,7 +10,7 @@ Config = Mapping[str, Any]
 
 
 class Checkpoint(NamedTuple):
-    """A model of the hub, or one trained here from a seed, at a step. Its files are below `results/STAGE/{checkpoint}/`."""
+    """A model of the hub, or a seed of one trained here, at a step. Its files: below `results/STAGE/{checkpoint}/`."""
 
     model: str
     name: str  # hub, or seed0/step300
