@@ -3,22 +3,26 @@
 # results/texts/{text}/test.parquet, a text that is no data set of the configuration; results/card/{card}/, what was measured
 # and its tables, or of several models their ratios; figures/card/{card}. A killed measurement goes on from checkpoints/measure/card/.
 
+from position_bias.card import runs as runs_of_card
 
-include: "files/card.smk"
+CARDS = runs_of_card.cards(config)
+CARD_TEXT = runs_of_card.text(config)
+CARD_FIGURES = of_card.cards(config)  # name -> the cards that it shows
+cards_shown = lambda wildcards: CARD_FIGURES[wildcards.card]
 
 
 wildcard_constraints:
-    card=any_of(CARDS),
+    card=any_of(CARD_FIGURES),
 
 
 rule card_model:
     """See that a model can be opened, and note which files it has. Where jobs are sent to a cluster, this one stays."""
     input:
-        trained=card_trained,
+        trained=lambda wildcards: CARDS[wildcards.card].trained,
     output:
         "results/card/{card}/model.json",
     wildcard_constraints:
-        card=any_of(name for name, of in CARD_MODELS.items() if of.untrained is None),
+        card=any_of(name for name, card in CARDS.items() if card.model.untrained is None),
     localrule: True
     conda:
         "../envs/language-models.yaml"
@@ -26,9 +30,9 @@ rule card_model:
         mem_mb=memory(4000),
         runtime=2880,
     params:
-        source=card_source,
-        revision=card_revision,
-        files=card_files,
+        source=lambda wildcards: CARDS[wildcards.card].source,
+        revision=lambda wildcards: CARDS[wildcards.card].revision,
+        files=lambda wildcards: CARDS[wildcards.card].files,
     script:
         "../scripts/card/model.py"
 
@@ -41,7 +45,7 @@ rule card_text:
     log:
         "logs/texts/{text}.log",
     wildcard_constraints:
-        text=re.escape(CARD_TEXT.name),
+        text=re.escape(CARD_TEXT.text.name),
     localrule: True
     conda:
         "../envs/text.yaml"
@@ -49,9 +53,9 @@ rule card_text:
         mem_mb=memory(4000),
         runtime=240,
     params:
-        source=CARD_TEXT.place,
-        local=CARD_TEXT.kind == "path",
-        files=card_text_files(),
+        source=CARD_TEXT.text.place,
+        local=CARD_TEXT.text.kind == "path",
+        files=CARD_TEXT.files,
         characters=config["card"]["characters"],
     script:
         "../scripts/card/text.py"
@@ -60,23 +64,23 @@ rule card_text:
 rule card_measure:
     """Measure lambda, influence, attention and kernels of any decoder, or of an untrained copy, at every length that fits."""
     input:
-        model=card_record,
-        texts=card_text("texts"),
+        model=lambda wildcards: CARDS[wildcards.card].record,
+        texts=CARD_TEXT.texts,
     output:
         "results/card/{card}/measured.safetensors",
     priority: within_limit("card", "card.gpus", lambda wildcards: config["card"]["gpus"])
     conda:
         "../envs/language-models.yaml"
     resources:
-        mem_mb=memory(card_memory()),
+        mem_mb=memory(runs_of_card.megabytes(config)),
         runtime=config["card"]["minutes"],
         gpu=gpus("card", config["card"]["gpus"]),
         nodes=1,
     params:
         **{key: config["card"][key] for key in of_card.MEASURING},
         seed=config["seed"],
-        files=card_files,
-        untrained=card_untrained,
+        files=lambda wildcards: CARDS[wildcards.card].files,
+        untrained=lambda wildcards: CARDS[wildcards.card].model.untrained,
     script:
         "../scripts/card/measure.py"
 
@@ -94,18 +98,18 @@ FILES |= {
     "card_beside": made.Made(
         "How much the ends of a prompt weigh in each of several models, and the quotients of the first by the others.",
         "card.beside:made",
-        {"measured": card_measured},
+        {"measured": collect("results/card/{card}/measured.safetensors", card=cards_shown)},
         CARD_INTERVALS
         | {
             "card": lambda wildcards: wildcards.card,
-            "titles": card_shown,
-            "text": CARD_TEXT.shown,
+            "titles": lambda wildcards: {name: CARDS[name].model.shown for name in cards_shown(wildcards)},
+            "text": CARD_TEXT.text.shown,
         },
         outputs={
             "ratios": "results/card/{card}/ratios.csv",
             "page": "results/card/{card}/card.md",
         },
-        wildcards={"card": any_of(name for name, of in CARDS.items() if len(of) > 1)},
+        wildcards={"card": any_of(name for name, shown in CARD_FIGURES.items() if len(shown) > 1)},
         needs=CARD_NEEDS,
     ),
     "card_tables": made.Made(
@@ -113,20 +117,20 @@ FILES |= {
         "card.page:made",
         {
             "measurements": "results/card/{card}/measured.safetensors",
-            "model": card_record,
-            "text": card_text("manifest"),
+            "model": lambda wildcards: CARDS[wildcards.card].record,
+            "text": CARD_TEXT.manifest,
         },
         CARD_INTERVALS
         | {
             "card": lambda wildcards: wildcards.card,
-            "title": card_title,
+            "title": lambda wildcards: CARDS[wildcards.card].title,
             "untrained": lambda wildcards: of_card.with_copies(wildcards.card, config),
         },
         outputs={
             **{name: f"results/card/{{card}}/{name}.csv" for name in ("layers", "profile", "distances", "statistics")},
             "page": "results/card/{card}/card.md",
         },
-        wildcards={"card": any_of(CARD_MODELS)},
+        wildcards={"card": any_of(CARDS)},
         needs=CARD_NEEDS,
     ),
 }
@@ -134,11 +138,14 @@ FIGURES["card/{card}"] = made.Made(
     "The position card: lambda by layer, influence beside rollouts and baselines, attention by distance, a row a model.",
     "card.figures:card_of_models",
     {
-        "layers": card_tables("layers"),
-        "profiles": card_tables("profile"),
-        "distances": card_tables("distances"),
+        "layers": collect("results/card/{card}/layers.csv", card=cards_shown),
+        "profiles": collect("results/card/{card}/profile.csv", card=cards_shown),
+        "distances": collect("results/card/{card}/distances.csv", card=cards_shown),
     },
-    {"models": card_models, "text": CARD_TEXT.shown},
+    {
+        "models": lambda wildcards: [CARDS[name].model.called for name in cards_shown(wildcards)],
+        "text": CARD_TEXT.text.shown,
+    },
     name="card_draw",
     caption="card/draw",
 )
@@ -147,9 +154,15 @@ FIGURES["card/{card}"] = made.Made(
 rule card:
     """The position card of each model that is named: snakemake card --config model=./my-model."""
     input:
-        all_cards,
+        required(
+            CARDS,
+            lambda _: runs_of_card.made(config),
+            "the position card needs a model: snakemake card --config model=./my-model, which may also be an id of the "
+            f"Hugging Face hub, or one of {', '.join([*config['models'], *config['hub_models']])}",
+        ),
 
 
 onsuccess:
-    if made := cards_made(workflow):
-        print(*made, sep="\n", file=sys.stderr)
+    if any(job.rule.name == "card" for job in workflow.dag.jobs):
+        folder = Path() if Path.cwd() == ROOT else Path.cwd()
+        print(*runs_of_card.where_to_look(config, folder), sep="\n", file=sys.stderr)

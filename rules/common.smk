@@ -124,6 +124,15 @@ def within_limit(stage, key, wanted):
     return priority
 
 
+def required(given, files, fault):
+    """The input of a rule that works on what the configuration has `given`: without it, to ask for the rule is an error."""
+
+    def input_files(_):
+        return files(given) if given else sys.exit(f"error: {fault}")
+
+    return input_files
+
+
 def training(stage, minutes=None):
     """What jobs of a stage ask for that train many small networks; `minutes` names the key where it is another."""
     return {

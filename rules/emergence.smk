@@ -2,8 +2,13 @@
 # with the weights, learning curves and attention of all networks and seeds of a study at one depth. A study is what one
 # figure shows (position_bias/emergence/studies.py). A killed training resumes from checkpoints/emergence/.
 
+from position_bias.emergence import runs as runs_of_emergence
+from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, IN_TABLES, OF_MAPS, OF_SINKS
 
-include: "files/emergence.smk"
+EMERGENCE = config["emergence"]
+emergence_runs = partial(runs_of_emergence.runs, EMERGENCE)
+with_mask_alone = partial(runs_of_emergence.with_mask_alone, EMERGENCE)
+CURVES, SINKS = "results/emergence/{run}/curves.parquet", "results/emergence/{run}/sinks.parquet"
 
 
 wildcard_constraints:
@@ -30,9 +35,9 @@ rule emergence_train:
         task=config["emergence"]["task"],
         decay=config["emergence"]["decay"],
         networks=lookup(dpath="emergence/networks/{study}", within=config),
-        seeds=emergence_seeds,
-        training=emergence_training,
-        testing=EMERGENCE_TESTS,
+        seeds=lambda wildcards: runs_of_emergence.seeds(EMERGENCE, wildcards.study, int(wildcards.depth)),
+        training=lambda wildcards: runs_of_emergence.training(EMERGENCE, wildcards.study),
+        testing={name: EMERGENCE["testing"][name] for name in ("every", "sequences_along", "sequences")},
     script:
         "../scripts/emergence/train.py"
 
@@ -66,50 +71,59 @@ rule emergence_attention:
 EMERGENCE_LEVEL = {"level": EMERGENCE["level"]}
 EMERGENCE_TASK = {"task": EMERGENCE["task"]}
 SINK_THRESHOLD = {"threshold": EMERGENCE["sinks"]["threshold"]}
+EMERGENCE_THEORY = ("convergence", "decay", "rope", "peaks")  # curves of theorems
+ALL_CURVES = collect(CURVES, run=emergence_runs(*IN_TABLES))
 
 FIGURES |= {
     f"emergence/{figure}": made.Made(
         "Figures 4, 5, 9, 10: what depth does without bias in the training data.",
         "emergence.figures:by_depth",
-        {"tests": emergence_curves(shown)},
+        {"tests": collect(CURVES, run=emergence_runs(shown))},
         EMERGENCE_LEVEL | EMERGENCE_TASK,
         caption="emergence/draw_by_depth",
     )
-    for figure, shown in emergence_shown(BY_DEPTH)
+    for figure, shown in BY_DEPTH.items()
+    if emergence_runs(shown)
 }
 FIGURES |= {
     f"emergence/{figure}": made.Made(
         "Figures 3, 6, 11: gaps after training on answers at certain positions.",
         "emergence.figures:by_bias",
-        {"tests": emergence_curves(shown)},
+        {"tests": collect(CURVES, run=emergence_runs(shown))},
         EMERGENCE_LEVEL | EMERGENCE_TASK,
         caption="emergence/draw_by_bias",
     )
-    for figure, shown in emergence_shown(BY_BIAS)
+    for figure, shown in BY_BIAS.items()
+    if emergence_runs(shown)
 }
 FIGURES |= {
     f"emergence/{figure}": made.Made(
         "Figures 7, 12: attention of a network under the causal mask alone.",
         "emergence.figures_sinks:maps",
-        {"maps": emergence_shallow("attention.safetensors", shown)[0]},
+        {"maps": f"results/emergence/{run}/attention.safetensors"},
         caption="emergence/draw_maps",
     )
-    for figure, shown in emergence_without_encoding(OF_MAPS)
+    for figure, shown in OF_MAPS.items()
+    for run in with_mask_alone(shown)
 }
 FIGURES |= {
     f"emergence/{figure}": made.Made(
         "Figures 8, 13: attention sinks, beside untrained networks and uniform attention.",
         "emergence.figures_sinks:sinks_of_networks",
-        {"sinks": emergence_shallow("sinks.parquet", shown)},
+        {"sinks": collect(SINKS, run=run)},
         EMERGENCE_LEVEL | SINK_THRESHOLD,
         caption="emergence/draw_sinks",
     )
-    for figure, shown in emergence_without_encoding(OF_SINKS)
+    for figure, shown in OF_SINKS.items()
+    for run in with_mask_alone(shown)
 }
-if studies := at_both_scales():
+
+# The runs of this configuration, a short one, that evidence/ has the paper's training of.
+LONG_RUNS = evidence_tables("emergence/*/runs.csv") if config["scale"] != "paper" else []
+if both := emergence_runs(*runs_of_emergence.at_both_scales(EMERGENCE, LONG_RUNS)):
     BOTH_SCALES = {
-        "curves": emergence_curves(*studies),
-        "sinks": emergence_sinks(*studies),
+        "curves": collect(CURVES, run=both),
+        "sinks": collect(SINKS, run=[run for run in both if run.shallow and run.shown in OF_SINKS.values()]),
         "evidence": evidence_tables("emergence/*/*.csv"),
     }
     FIGURES |= {
@@ -134,13 +148,13 @@ FIGURES |= {
     "emergence/fig2": made.Made(
         "Figure 2: gaps without bias in the training data, by encoding and depth.",
         "emergence.figures:fig2",
-        {"tests": emergence_curves(("gaussian", "plain"), ("gaussian", "residual"))},
+        {"tests": collect(CURVES, run=emergence_runs(("gaussian", "plain"), ("gaussian", "residual")))},
         EMERGENCE_LEVEL,
     ),
     "emergence/learning_curves": made.Made(
         "Loss, accuracy and gaps while networks without residual connections learn (our addition).",
         "emergence.figures:along_training",
-        {"tests": emergence_curves(("gaussian", "plain"))},
+        {"tests": collect(CURVES, run=emergence_runs(("gaussian", "plain")))},
         EMERGENCE_LEVEL | EMERGENCE_TASK,
     ),
     "emergence/long_training": made.Made(
@@ -149,7 +163,7 @@ FIGURES |= {
         {
             "long": project("evidence/emergence/mask-by-depth/curves.csv"),
             "older": project("evidence/emergence/depth.csv"),  # depths that the first lacks
-            "tests": emergence_curves(("gaussian", "plain")),
+            "tests": collect(CURVES, run=emergence_runs(("gaussian", "plain"))),
         },
         EMERGENCE_LEVEL | {"last": EMERGENCE["testing"]["last_kept"]},
     ),
@@ -164,7 +178,7 @@ TABLES |= {
         "Every accuracy gap with its interval over seeds, its prediction and its verdict.",
         "emergence.checks:all_gaps",
         {
-            "tests": emergence_curves(*EMERGENCE_STUDIES),
+            "tests": ALL_CURVES,
             "predicted": project("published/predictions.csv"),
         },
         EMERGENCE_LEVEL | {"share": EMERGENCE["testing"]["settled"]},
@@ -173,8 +187,8 @@ TABLES |= {
         "Verdicts on what Wu et al. claim of several networks together, and of attention sinks.",
         "emergence.evidence:verdicts",
         {
-            "curves": emergence_curves(*EMERGENCE_STUDIES),
-            "sinks": emergence_shallow("sinks.parquet", *OF_SINKS.values()),
+            "curves": ALL_CURVES,
+            "sinks": collect(SINKS, run=[run for run in emergence_runs(*OF_SINKS.values()) if run.shallow]),
             "evidence": evidence_tables("emergence/*/*.csv"),
             "seen": project("evidence/emergence/seen.csv"),
             "predicted": project("published/predictions.csv"),
@@ -190,13 +204,17 @@ TABLES |= {
         outputs={name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY},
     ),
 }
+
+WITH_SINKS = [str(run) for run in emergence_runs(*OF_SINKS.values()) if run.shallow]
+EVIDENCE_SINKS = [run for run in EVIDENCE["emergence"] if run in WITH_SINKS]
+
 FILES |= {
     "emergence_evidence": made.Made(
         "Gaps, accuracy and loss at every test of long trainings, and the accuracy by position at their end.",
         "emergence.gaps:evidence",
         {
-            "tests": evidence_emergence("curves.parquet"),
-            "runs": evidence_emergence("run.csv"),
+            "tests": collect(CURVES, run=EVIDENCE["emergence"]),
+            "runs": collect("results/emergence/{run}/run.csv", run=EVIDENCE["emergence"]),
         },
         {"scale": config["scale"]},
         outputs={name: f"results/evidence/emergence/{{group}}/{name}.csv" for name in ("curves", "accuracy", "runs")},
@@ -205,7 +223,7 @@ FILES |= {
     "emergence_evidence_sinks": made.Made(
         "Attention sinks of the networks of long trainings, at every threshold.",
         "emergence.gaps:evidence_of_sinks",
-        {"sinks": evidence_emergence("sinks.parquet", EVIDENCE_SINKS)},
+        {"sinks": collect(SINKS, run=EVIDENCE_SINKS)},
         {"scale": config["scale"]},
         outputs={"sinks": "results/evidence/emergence/{group}/sinks.csv"},
         log="logs/evidence/emergence/{group}_sinks.log",

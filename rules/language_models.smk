@@ -11,8 +11,26 @@
 # a model trained here, or hub. A job measures one model on one data set at every length: to import and open it costs as
 # much as one length. A killed job goes on from checkpoints/measure/.
 
+from position_bias.language_models import runs as runs_of_models
 
-include: "files/language_models.smk"
+checkpoints = partial(runs_of_models.checkpoints, config)
+trainings = partial(runs_of_models.trainings, config)
+DATASETS = config["measure"]["datasets"]
+MODELS = config["measure"]["models"]
+TRAINED = [model for model in MODELS if model in config["models"]]
+*SNAPSHOTS, LAST = STEPS = runs_of_models.steps(config)
+MEASURED = {  # one quantity a file
+    name: f"results/measure/{{model}}/{{checkpoint}}/{{dataset}}/n{{n}}/{file}.safetensors"
+    for name, file in {
+        "mixing": "lambda",
+        "content": "content",
+        "attention": "attention",
+        "influence": "influence",
+        "gram": "gram",
+        "slopes": "slopes",
+    }.items()
+}
+hub_model = lambda wildcards: config["hub_models"][wildcards.model]
 
 
 rule corpus:
@@ -94,7 +112,7 @@ rule prompts:
         mem_mb=memory(2000),
     params:
         prompts=lambda wildcards: PROMPTS[int(wildcards.n)],
-        taken=lambda wildcards: window_rule(wildcards.dataset),
+        taken=lambda wildcards: "first" if wildcards.dataset in config["hub_datasets"] else "every",  # window; the first, as the paper
         seed=config["seed"],
     script:
         "../scripts/language_models/prompts.py"
@@ -165,12 +183,7 @@ rule measure:
         model="results/models/{model}/{checkpoint}",
         prompts=expand("results/prompts/offline/{{dataset}}/n{n}.safetensors", n=PROMPTS),
     output:
-        mixing=measured("lambda", PROMPTS),
-        content=measured("content", PROMPTS),
-        attention=measured("attention", PROMPTS),
-        influence=measured("influence", PROMPTS),
-        gram=measured("gram", PROMPTS),
-        slopes=measured("slopes", PROMPTS),
+        **{name: collect(path, n=PROMPTS, allow_missing=True) for name, path in MEASURED.items()},
     log:
         "logs/measure/{model}/{checkpoint}/{dataset}.log",
     wildcard_constraints:
@@ -183,7 +196,7 @@ rule measure:
         gpu=gpus("measure"),
     params:
         precision=config["measure"]["precision"],
-        positions=positions,
+        positions=lambda wildcards: config["hub_models"].get(wildcards.model, {"positions": "own"})["positions"],
         tokens_per_batch=config["measure"]["tokens_per_batch"],
         activation_checkpointing=config["measure"]["activation_checkpointing"],
         matrices_up_to=config["measure"]["matrices_up_to"],
@@ -196,12 +209,7 @@ use rule measure as measure_snapshot with:
         model="results/models/{model}/{checkpoint}",
         prompts=[f"results/prompts/offline/{{dataset}}/n{STANDARD}.safetensors"],
     output:
-        mixing=measured("lambda", [STANDARD]),
-        content=measured("content", [STANDARD]),
-        attention=measured("attention", [STANDARD]),
-        influence=measured("influence", [STANDARD]),
-        gram=measured("gram", [STANDARD]),
-        slopes=measured("slopes", [STANDARD]),
+        **{name: collect(path, n=[STANDARD], allow_missing=True) for name, path in MEASURED.items()},
     wildcard_constraints:
         checkpoint=rf"seed\d+/step(?!{LAST}/)\d+",
 
@@ -212,9 +220,9 @@ use rule measure as measure_hub with:
         prompts=expand("results/prompts/{{model}}/{{dataset}}/n{n}.safetensors", n=PROMPTS),
     wildcard_constraints:
         checkpoint="hub",
-    priority: within_limit("measure", "hub_models.{model}.gpus", partial(hub_model, key="gpus"))
+    priority: within_limit("measure", "hub_models.{model}.gpus", lambda wildcards: hub_model(wildcards)["gpus"])
     resources:
-        mem_mb=lambda wildcards, attempt: 1000 * attempt * hub_model(wildcards, "memory"),
-        runtime=lambda wildcards: hub_model(wildcards, "minutes"),
-        gpu=gpus("measure", partial(hub_model, key="gpus")),
+        mem_mb=lambda wildcards, attempt: 1000 * attempt * hub_model(wildcards)["memory"],
+        runtime=lambda wildcards: hub_model(wildcards)["minutes"],
+        gpu=gpus("measure", lambda wildcards: hub_model(wildcards)["gpus"]),
         nodes=1,

@@ -2,8 +2,20 @@
 # parameters (closed form and simulated), decoders with random weights, and small trained ones. The Gram of language
 # models comes from rules/language_models.smk, the position gap of retrieval networks with norms from rules/emergence.smk.
 
-
-include: "files/layernorm.smk"
+LAYERNORM_NETWORKS = list(config["layernorm"]["trained"]["learning_rate"])
+LAYERNORM_TABLES = [f"results/layernorm/trained/{norm}.parquet" for norm in LAYERNORM_NETWORKS]
+LAYERNORM_TRAINED = {  # what networks of every norm have alike
+    name: value for name, value in config["layernorm"]["trained"].items() if name != "learning_rate"
+}
+NORMALISED = [  # retrieval networks with a causal mask alone and residual connections: without norm, pre-LN, post-LN
+    run
+    for run in emergence_runs(("gaussian", "residual"), ("gaussian", "pre-norm"), ("gaussian", "post-norm"))
+    if run.shallow
+]
+GRAMS = collect(  # of the language models, untrained where the configuration keeps that, and trained
+    f"results/measure/{{run}}/{PRIMARY}/n{STANDARD}/gram.safetensors",
+    run=checkpoints(config["layernorm"]["pretrained"], sorted({STEPS[0], LAST})),
+)
 
 
 rule layernorm_simulate:
@@ -143,7 +155,7 @@ FIGURES |= {
     "layernorm/emergence": made.Made(
         "Retrieval (our addition): position gaps without norm, with pre-LN and with post-LN.",
         "layernorm.figures_networks:emergence",
-        {"tests": emergence_shallow("curves.parquet", *NORMALISED.values())},
+        {"tests": collect(CURVES, run=NORMALISED)},
         LEVEL,
     ),
 }
@@ -157,7 +169,7 @@ TABLES["layernorm/checks"] = made.Made(
         "random": "results/layernorm/random_weights.parquet",
         "trained": LAYERNORM_TABLES,
         "grams": GRAMS,
-        "tests": emergence_shallow("curves.parquet", *NORMALISED.values()),
+        "tests": collect(CURVES, run=NORMALISED),
         "predicted": project("published/predictions.csv"),
     },
     LEVEL | {"scale": config["scale"]},

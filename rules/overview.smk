@@ -3,9 +3,6 @@
 # last built something.
 
 
-include: "files/overview.smk"
-
-
 TABLES["scorecard"] = made.Made(
     "One verdict for each claim of the papers, and every comparison behind it; the text is what `make all` prints.",
     "verdicts.pages:made",
@@ -78,10 +75,32 @@ rule sweeps:
         rules.postnorm_sweep_stability.output,
 
 
+KEPT = [  # files of long trainings, of the wings that the configuration names some of
+    path
+    for row, named in {
+        "emergence_evidence": EVIDENCE["emergence"],
+        "emergence_evidence_sinks": EVIDENCE_SINKS,
+        "postnorm_evidence": EVIDENCE["postnorm"],
+        "structural_evidence": EVIDENCE["structural"],
+        "structural_evidence_rotary": EVIDENCE["rotary"],
+        "retrieval_evidence": EVIDENCE["retrieval"],
+    }.items()
+    if named
+    for path in FILES[row].outputs.values()
+]
+
+
 rule evidence:
     """Tables of one group of long trainings, to be kept in evidence/."""
     input:
-        tables_of_the_group,
+        required(
+            KEPT and EVIDENCE["group"],
+            lambda group: expand(KEPT, group=group),
+            "config: evidence names no group, or nothing to keep of it; add an overlay of config/evidence/ to --configfile",
+        ),
+
+
+PUBLISHED = rules.all_published.input if config["released"]["source"] else []
 
 
 rule report:
@@ -102,7 +121,7 @@ rule report:
         mem_mb=memory(2000),
         runtime=20,
     params:
-        targets=report_targets,
+        targets=lambda _: ["all", "all_published"] if PUBLISHED and all(map(os.path.exists, PUBLISHED)) else ["all"],
     run:
         Path(f"{log}.json").write_text(json.dumps(config))
         shell(

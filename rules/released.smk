@@ -3,18 +3,33 @@
 # schedules/{model}/{dataset}/{lambda,content}.csv, and the profiles that they predict, by every variant, under
 # rollout/{model}/{dataset}/n{n}/{variant}.{slopes}.{content}.csv.
 
+from position_bias.released import models as released
+from position_bias.released import source as released_source
 
-include: "files/released.smk"
+RELEASED_LENGTHS = config["released"]["lengths"]
+RELEASED_STANDARD = min(RELEASED_LENGTHS)  # lambda and content were measured at 256
+RELEASED_FIG1 = ["bloom-176b", "mpt-7b"]  # as in the paper
+RELEASED_FIG2 = [model for model in released.MODELS if model not in RELEASED_FIG1]
+RELEASED_MIXING = "results/published/schedules/{model}/{dataset}/lambda.csv"
+RELEASED_CONTENT = "results/published/schedules/{model}/{dataset}/content.csv"
+RELEASED_SLOPES = "results/published/schedules/{model}/slopes.csv"
+RELEASED_PROFILE = "results/published/rollout/{model}/{dataset}/n{n}/{variant.name}.csv"
+EVERY_MODEL = {"model": released.MODELS, "dataset": released.DATASETS}
+ON_PRIMARY = {"model": released.MODELS, "dataset": released.PRIMARY}
 
 
 rule released_schedules:
     """Read lambda and content of five models on three data sets, and list the slopes of their heads by either rule."""
     input:
-        source=released_files,
+        source=required(
+            config["released"]["source"],
+            released_source.files,
+            str(released_source.fault(None, released_source.UNNAMED)),
+        ),
     output:
-        mixing=released_schedules("lambda.csv", released.MODELS, released.DATASETS),
-        content=released_schedules("content.csv", released.MODELS, released.DATASETS),
-        slopes=released_slopes(released.MODELS),
+        mixing=collect(RELEASED_MIXING, **EVERY_MODEL),
+        content=collect(RELEASED_CONTENT, **EVERY_MODEL),
+        slopes=collect(RELEASED_SLOPES, model=released.MODELS),
     log:
         "logs/published/schedules.log",
     group:
@@ -40,12 +55,14 @@ FILES |= {
         "Roll attention out under every variant, by released and faithful slopes and content, at every length.",
         "released.profiles:of_model",
         {
-            "mixing": "results/published/schedules/{model}/{dataset}/lambda.csv",
-            "content": "results/published/schedules/{model}/{dataset}/content.csv",
-            "slopes": "results/published/schedules/{model}/slopes.csv",
+            "mixing": RELEASED_MIXING,
+            "content": RELEASED_CONTENT,
+            "slopes": RELEASED_SLOPES,
         },
         {"model": lambda wildcards: wildcards.model, "lengths": RELEASED_LENGTHS},
-        outputs={"profiles": released_profiles(RELEASED_LENGTHS)},
+        outputs={
+            "profiles": collect(RELEASED_PROFILE, n=RELEASED_LENGTHS, variant=released.VARIANTS, allow_missing=True)
+        },
         log="logs/published/rollout/{model}/{dataset}.log",
         wildcards={
             "model": "|".join(map(re.escape, released.MODELS)),
@@ -58,9 +75,9 @@ FILES |= {
         "Follow the profiles of every model on the primary data set from a few tokens to very many.",
         "released.profiles:of_models_along_lengths",
         {
-            "mixing": released_schedules("lambda.csv", released.MODELS, released.PRIMARY),
-            "content": released_schedules("content.csv", released.MODELS, released.PRIMARY),
-            "slopes": released_slopes(released.MODELS),
+            "mixing": collect(RELEASED_MIXING, **ON_PRIMARY),
+            "content": collect(RELEASED_CONTENT, **ON_PRIMARY),
+            "slopes": collect(RELEASED_SLOPES, model=released.MODELS),
         },
         {"lengths": config["released"]["sampled_lengths"]},
         outputs={name: f"results/published/lengths/{name}.csv" for name in ("samples", "sums")},
@@ -74,7 +91,7 @@ RELEASED_TABLES = {
         "What the profiles look like, beside the distances that the paper prints, and whether these can be theirs.",
         "released.variants:of_profiles",
         {
-            "profiles": released_profiles(RELEASED_STANDARD, released.MODELS, released.DATASETS),
+            "profiles": collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_STANDARD, variant=released.VARIANTS),
             "printed": project("published/structural_distances.csv"),
         },
         {"n": RELEASED_STANDARD},
@@ -89,7 +106,9 @@ RELEASED_FIGURES = {
         "Figures 1, 2 of the big models: rollout variants (a), (b), (c), and where (d) may lie.",
         "released.figures:fig1",
         {
-            "profiles": released_profiles(RELEASED_STANDARD, models, released.PRIMARY),
+            "profiles": collect(
+                RELEASED_PROFILE, model=models, dataset=released.PRIMARY, n=RELEASED_STANDARD, variant=released.VARIANTS
+            ),
             "table": "results/tables/structural/published_variants.csv",
         },
         name=f"released_draw_{figure}",
@@ -101,7 +120,7 @@ RELEASED_FIGURES = {
     "structural/published_fig4": made.Made(
         "Figure 4 of the big models: residual mixing across layers, one panel a data set.",
         "released.figures:fig4",
-        {"mixing": released_schedules("lambda.csv", released.MODELS, released.DATASETS)},
+        {"mixing": collect(RELEASED_MIXING, **EVERY_MODEL)},
         name="released_draw_fig4",
         caption="released/draw_fig4",
         group="released",
@@ -122,7 +141,7 @@ FIGURES |= RELEASED_FIGURES
 rule all_published:
     """Every profile, figure and table of the released numbers."""
     input:
-        released_profiles(RELEASED_LENGTHS, released.MODELS, released.DATASETS),
+        collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_LENGTHS, variant=released.VARIANTS),
         expand(
             "results/tables/{item}.{suffix}",
             item=RELEASED_TABLES,

@@ -2,8 +2,7 @@
 # rules/emergence.smk with a causal mask, trained anew with several slopes of the decay mask. Out:
 # results/retrieval/{study}/depth{depth}/ with their weights, and one table of what they name and rollout predicts.
 
-
-include: "files/retrieval.smk"
+RETRIEVAL = config["retrieval"]
 
 
 rule retrieval_train:
@@ -20,7 +19,7 @@ rule retrieval_train:
     params:
         task=config["emergence"]["task"],
         training={name: config["emergence"]["training"][name] for name in ("batch", "learning_rate", "weight_decay")},
-        networks=retrieval_networks,
+        networks=lambda wildcards: RETRIEVAL["networks"][f"{wildcards.study}/depth{wildcards.depth}"],
         iterations=RETRIEVAL["iterations"],
         seeds=RETRIEVAL["seeds"],
     script:
@@ -30,7 +29,7 @@ rule retrieval_train:
 rule retrieval_profiles:
     """By position: how often every network names the label there, and the share that rollout predicts."""
     input:
-        weights=retrieval_trained("weights.safetensors"),
+        weights=collect("results/retrieval/{run}/weights.safetensors", run=RETRIEVAL["networks"]),
     output:
         "results/retrieval/profiles.parquet",
     conda:
@@ -83,7 +82,7 @@ FILES |= {
         "retrieval.tables:evidence",
         {
             "profiles": "results/retrieval/profiles.parquet",
-            "runs": retrieval_trained("run.csv", EVIDENCE["retrieval"]),
+            "runs": collect("results/retrieval/{run}/run.csv", run=EVIDENCE["retrieval"]),
         },
         {"studies": EVIDENCE["retrieval"], "scale": config["scale"]},
         outputs={

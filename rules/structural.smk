@@ -2,8 +2,27 @@
 # results/rollout/: profiles.parquet (every variant with its interval), statistics.parquet, and the bootstrap replicates of
 # the statistics, from which verdicts on differences are drawn.
 
-
-include: "files/structural.smk"
+FIG1 = [model for model in config["structural"]["fig1"] if model in MODELS]
+FIG2 = [model for model in MODELS if model not in FIG1]
+STRUCTURAL_EVIDENCE = {  # what the figure of a longer training shows -> its file below evidence/structural/
+    "profiles": "profiles",
+    "statistics": "statistics",
+    "mixing": "lambda",
+    "content": "content",
+    "losses": "losses",
+}
+PROFILES, STATISTICS, REPLICATES = (
+    f"results/rollout/{{run}}/{{dataset}}/n{{n}}/{table}.parquet" for table in ("profiles", "statistics", "replicates")
+)
+MIXING, CONTENT, ATTENTION, SLOPES = (
+    f"results/measure/{{run}}/{{dataset}}/n{{n}}/{quantity}.safetensors"
+    for quantity in ("lambda", "content", "attention", "slopes")
+)
+LOSSES = "results/models/{training}/loss.csv"
+TRAINING_RUNS = "results/models/{training}/run.csv"
+AT_STANDARD = {"dataset": PRIMARY, "n": STANDARD}
+EVERYWHERE = {"dataset": DATASETS, "run": checkpoints(MODELS)}  # every measured model at the end of its training
+RUNGS = {"run": checkpoints(EVIDENCE["structural"], STEPS)} | AT_STANDARD  # what is kept of longer trainings
 
 
 rule structural_measure_rotary:
@@ -30,42 +49,41 @@ rule structural_measure_rotary:
 # Figures, tables and what they are made from: a row each, see rules/made.smk.
 
 OF_PROFILES = "Figures 1, 2: rollout variants (a), (b), (c) beside the measured influence (d)."
-AT_STANDARD = rollouts("profiles.parquet", PRIMARY, STANDARD)
 
 if FIG1:
     FIGURES["structural/fig1"] = made.Made(
         OF_PROFILES,
         "structural.figures:fig1",
-        {"profiles": across_models(AT_STANDARD, FIG1)},
+        {"profiles": collect(PROFILES, run=checkpoints(FIG1), **AT_STANDARD)},
     )
 if FIG2:
     FIGURES["structural/fig2"] = made.Made(
         OF_PROFILES,
         "structural.figures:fig1",
-        {"profiles": across_models(AT_STANDARD, FIG2)},
+        {"profiles": collect(PROFILES, run=checkpoints(FIG2), **AT_STANDARD)},
         caption="structural/draw_fig1",
     )
 if TRAINED:
     FIGURES["structural/training"] = made.Made(
         "What training does to the profile: measured influence and (b) at every kept step (our addition).",
         "structural.figures:training",
-        {"profiles": across_models(AT_STANDARD, TRAINED, STEPS)},
+        {"profiles": collect(PROFILES, run=checkpoints(TRAINED, STEPS), **AT_STANDARD)},
     )
 FIGURES |= {
     "structural/fig3": made.Made(
         "Figure 3: measured influence at the long length, every model and data set.",
         "structural.figures:fig3",
-        {"profiles": across_datasets(rollouts("profiles.parquet", "{dataset}", LONG))},
+        {"profiles": collect(PROFILES, **EVERYWHERE, n=LONG)},
     ),
     "structural/fig4": made.Made(
         "Figure 4: residual mixing across layers, one panel a data set.",
         "structural.figures:fig4",
-        {"mixing": across_datasets(measured("lambda", [STANDARD]))},
+        {"mixing": collect(MIXING, **EVERYWHERE, n=STANDARD)},
     ),
     "structural/fig5": made.Made(
         "Figure 5: mean content logits of representative layers and heads, one seed a model.",
         "structural.figures_content:fig5",
-        {"content": structural_first_seeds(f"n{HEATMAP}/content.safetensors")},
+        {"content": collect(CONTENT, run=[checkpoints([model])[0] for model in MODELS], dataset=PRIMARY, n=HEATMAP)},
     ),
     "structural/long_training": made.Made(
         "Influence, residual mixing, content and distances at steps of a longer training, from evidence/ (our addition).",
@@ -87,22 +105,22 @@ FIGURES |= {
 OF_DISTANCES = (
     "Tables 2, 3, 4: distance of every rollout variant to the measured influence, with null profiles; Spearman's too."
 )
-STATISTICS = {
+DISTANCES = {
     "table2": (
         ["wasserstein"],
-        across_models(rollouts("statistics.parquet", PRIMARY, STANDARD)),
+        collect(STATISTICS, run=checkpoints(MODELS), **AT_STANDARD),
     ),
     "table3": (
         ["wasserstein"],
-        across_datasets(rollouts("statistics.parquet", "{dataset}", STANDARD)),
+        collect(STATISTICS, **EVERYWHERE, n=STANDARD),
     ),
     "table4": (
         ["wasserstein"],
-        across_datasets(rollouts("statistics.parquet", "{dataset}", LONG)),
+        collect(STATISTICS, **EVERYWHERE, n=LONG),
     ),
     "spearman": (
         ["spearman", "total variation"],
-        across_datasets([rollouts("statistics.parquet", "{dataset}", n) for n in (STANDARD, *MORE, LONG)]),
+        collect(STATISTICS, dataset=DATASETS, n=[STANDARD, *MORE, LONG], run=checkpoints(MODELS)),
     ),
 }
 
@@ -111,8 +129,8 @@ if TRAINED:
         "Table 1: size of every model, and the loss that it reached.",
         "structural.tables:table1",
         {
-            "losses": evidence_models("loss.csv", TRAINED),
-            "models": across_models("results/models/{model}/{checkpoint}", TRAINED),
+            "losses": collect(LOSSES, training=trainings(TRAINED)),
+            "models": collect("results/models/{run}", run=checkpoints(TRAINED)),
             "published": project("published/structural_models.csv"),
         },
         {"architectures": {model: config["models"][model]["architecture"] for model in TRAINED}},
@@ -129,20 +147,23 @@ TABLES |= {
         readable="structural.tables:readable",
         caption="structural/spearman" if table == "spearman" else "structural/table2",
     )
-    for table, (names, files) in STATISTICS.items()
+    for table, (names, files) in DISTANCES.items()
 }
 TABLES |= {
     "structural/table5": made.Made(
         "Table 5: how alike mean content logits are on the diagonal and below it, two ways.",
         "structural.content:table5",
-        {"content": across_datasets(measured("content", [STANDARD]))},
+        {"content": collect(CONTENT, **EVERYWHERE, n=STANDARD)},
         readable="structural.content:readable_similarity",
-        needs={"mem_mb": lambda wildcards, input, attempt: table5_memory(input.content) * attempt},
+        needs={
+            "mem_mb": lambda wildcards, input, attempt: (1000 + 2 * max(map(os.path.getsize, input.content)) // 10**6)
+            * attempt
+        },
     ),
     "structural/shift": made.Made(
         "Section 6.1: in how many heads content shifts the diagonal the same way.",
         "structural.content:shift",
-        {"content": across_datasets(measured("content", [STANDARD]))},
+        {"content": collect(CONTENT, **EVERYWHERE, n=STANDARD)},
         {
             "replicates": config["rollout"]["bootstrap"],
             "level": config["rollout"]["level"],
@@ -153,9 +174,9 @@ TABLES |= {
         "Assumption 4.1: violations of stochastic monotonicity, by measured attention and the authors' construction.",
         "structural.content:monotonicity_of_layers",
         {
-            "attention": across_datasets(measured("attention", [STANDARD])),
-            "slopes": across_datasets(measured("slopes", [STANDARD])),
-            "mixing": across_datasets(measured("lambda", [STANDARD])),
+            "attention": collect(ATTENTION, **EVERYWHERE, n=STANDARD),
+            "slopes": collect(SLOPES, **EVERYWHERE, n=STANDARD),
+            "mixing": collect(MIXING, **EVERYWHERE, n=STANDARD),
         },
         readable="structural.content:readable_kernels",
     ),
@@ -180,10 +201,10 @@ TABLES["structural/checks"] = made.Made(
     "Verdicts: each claim of the paper against what was measured, with its interval.",
     "structural.verdicts:verdicts",
     {
-        "during_training": across_models(rollouts("replicates.parquet", PRIMARY, STANDARD), steps=STEPS[:-1]),
-        "at_standard": across_datasets(rollouts("replicates.parquet", "{dataset}", STANDARD)),
-        "at_long": across_datasets(rollouts("replicates.parquet", "{dataset}", LONG)),
-        "at_more": across_datasets([rollouts("replicates.parquet", "{dataset}", n) for n in MORE]),
+        "during_training": collect(REPLICATES, run=checkpoints(MODELS, SNAPSHOTS), **AT_STANDARD),
+        "at_standard": collect(REPLICATES, **EVERYWHERE, n=STANDARD),
+        "at_long": collect(REPLICATES, **EVERYWHERE, n=LONG),
+        "at_more": collect(REPLICATES, dataset=DATASETS, n=MORE, run=checkpoints(MODELS)),
         "shift": "results/tables/structural/shift.csv",
         "published": project("published/structural_distances.csv"),
         "rotary": evidence_tables("structural/*/rotary.csv"),
@@ -206,16 +227,7 @@ FILES |= {
     "rollout": made.Made(
         "Roll attention out under every variant of Section 6.2 and compare with the measured influence.",
         "rollout.comparison:tables",
-        {
-            name: f"results/measure/{ROLLOUT}/{file}.safetensors"
-            for name, file in {
-                "mixing": "lambda",
-                "content": "content",
-                "attention": "attention",
-                "influence": "influence",
-                "slopes": "slopes",
-            }.items()
-        },
+        {name: MEASURED[name] for name in ("mixing", "content", "attention", "influence", "slopes")},
         {
             "replicates": config["rollout"]["bootstrap"],
             "level": config["rollout"]["level"],
@@ -232,14 +244,13 @@ FILES |= {
         "What is measured and predicted of language models at every kept step of long trainings, and their losses.",
         "structural.evidence:evidence",
         {
-            **{
-                name: evidence_rungs(rollouts(f"{name}.parquet", PRIMARY, STANDARD))
-                for name in ("profiles", "statistics", "replicates")
-            },
-            "mixing": evidence_rungs(*measured("lambda", [STANDARD])),
-            "content": evidence_rungs(*measured("content", [STANDARD])),
-            "losses": evidence_models("loss.csv", EVIDENCE["structural"]),
-            "runs": evidence_models("run.csv", EVIDENCE["structural"]),
+            "profiles": collect(PROFILES, **RUNGS),
+            "statistics": collect(STATISTICS, **RUNGS),
+            "replicates": collect(REPLICATES, **RUNGS),
+            "mixing": collect(MIXING, **RUNGS),
+            "content": collect(CONTENT, **RUNGS),
+            "losses": collect(LOSSES, training=trainings(EVIDENCE["structural"])),
+            "runs": collect(TRAINING_RUNS, training=trainings(EVIDENCE["structural"])),
         },
         {"scale": config["scale"], "level": config["rollout"]["level"]},
         outputs={
@@ -266,13 +277,9 @@ FILES |= {
         "What kernels predict of decoders with rotary positions, at every kept step of their trainings.",
         "structural.rotary:evidence",
         {
-            "rotary": across_models(
-                "results/rotary/{model}/{checkpoint}/kernels.csv",
-                EVIDENCE["rotary"],
-                STEPS,
-            ),
-            "losses": evidence_models("loss.csv", EVIDENCE["rotary"]),
-            "runs": evidence_models("run.csv", EVIDENCE["rotary"]),
+            "rotary": collect("results/rotary/{run}/kernels.csv", run=checkpoints(EVIDENCE["rotary"], STEPS)),
+            "losses": collect(LOSSES, training=trainings(EVIDENCE["rotary"])),
+            "runs": collect(TRAINING_RUNS, training=trainings(EVIDENCE["rotary"])),
         },
         {"scale": config["scale"]},
         outputs={

@@ -110,6 +110,8 @@ OF_SINKS: Shown = {
     "fig13b": ("fixed", "window"),
     "fig13c": ("fixed", "prefix"),
 }
+# What tables are of: all that a figure shows, and the fixed vocabulary with lambda = 0.
+IN_TABLES = tuple(dict.fromkeys([*BY_DEPTH.values(), *BY_BIAS.values(), *OF_SINKS.values(), ("isotropic", "plain")]))
 
 
 def printed(*figures: Shown) -> dict[tuple[str, str], str]:

@@ -95,17 +95,18 @@ def test_an_init_file_holds_a_docstring_alone():
 
 
 def loads_torch(root):
-    """The settings modules below `root`, and whether importing them all imports torch."""
-    names = [path.relative_to(root).with_suffix("") for path in sorted(root.glob("position_bias/*/settings.py"))]
+    """The modules below `root` that the rules import, and whether importing them all imports torch."""
+    paths = [path for name in ("runs", "settings") for path in sorted(root.glob(f"position_bias/*/{name}.py"))]
+    names = [path.relative_to(root).with_suffix("") for path in paths]
     modules = [".".join(name.parts) for name in names]
     program = f"import sys, {', '.join(modules)}; print('torch' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
     return modules, ended.stdout == "True\n"
 
 
-def test_settings_are_free_of_torch_because_every_call_of_the_workflow_reads_them():
+def test_settings_and_runs_are_free_of_torch_because_every_call_of_the_workflow_reads_them():
     modules, heavy = loads_torch(ROOT)
-    assert len(modules) >= 4
+    assert len(modules) >= 8
     assert not heavy
 
 

@@ -1,0 +1,78 @@
+"""Which networks of `emergence` train together: a run is a study at one vocabulary and depth, every seed of it.
+
+It imports no torch, since every call of the workflow reads it.
+"""
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from position_bias.emergence.studies import network
+
+Emergence = Mapping[str, Any]  # the section of the configuration
+
+SHALLOW = 2  # layers of every study but those of depth
+
+
+class Run(NamedTuple):
+    """A run, whose files are below `results/emergence/{run}/`."""
+
+    vocabulary: str
+    study: str
+    depth: int
+
+    def __str__(self) -> str:
+        return f"{self.vocabulary}/{self.study}/depth{self.depth}"
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """Vocabulary and study, by which figures choose."""
+        return self.vocabulary, self.study
+
+    @property
+    def shallow(self) -> bool:
+        """Whether it has the layers that every study is trained with."""
+        return self.depth == SHALLOW
+
+
+def runs(emergence: Emergence, *shown: tuple[str, str]) -> list[Run]:
+    """The runs of studies, each a pair of vocabulary and study, at every depth; none where no network is trained."""
+    return [
+        Run(vocabulary, study, depth)
+        for vocabulary, study in shown
+        if emergence["networks"][study]
+        for depth in emergence["depths"][vocabulary].get(study, [SHALLOW])
+    ]
+
+
+def with_mask_alone(emergence: Emergence, shown: tuple[str, str]) -> list[Run]:
+    """The shallow run of a study, where it trains a network without positional encoding; else none."""
+    if all(network(name).encoding != "none" for name in emergence["networks"][shown[1]]):
+        return []
+    return [run for run in runs(emergence, shown) if run.shallow]
+
+
+def seeds(emergence: Emergence, study: str, depth: int) -> int:
+    """How many seeds a study is trained from at a depth."""
+    kind = "ends" if study == "ends" else "shallow" if depth <= SHALLOW else "deep"
+    return int(emergence["seeds"][kind])
+
+
+def training(emergence: Emergence, study: str) -> dict[str, Any]:
+    """How a study trains: the numbers that all share, and its iterations."""
+    kind = {"ends": "ends", "first": "position", "middle": "position", "last": "position"}.get(study, "unbiased")
+    return emergence["training"] | {"iterations": emergence["training"]["iterations"][kind]}
+
+
+def at_both_scales(emergence: Emergence, kept: Iterable[str]) -> list[tuple[str, str]]:
+    """Vocabulary and study of the runs that evidence/ has the paper's training of, by its tables runs.csv."""
+    found: dict[tuple[str, str], None] = {}
+    for path in kept:
+        with Path(path).open(encoding="utf-8", newline="") as table:
+            for row in csv.DictReader(table):
+                shown = row["vocabulary"], row["study"]
+                alike = set(row["networks"].split()) & set(emergence["networks"].get(row["study"], []))
+                if row["scale"] == "paper" and alike and Run(*shown, int(row["depth"])) in runs(emergence, shown):
+                    found[shown] = None
+    return list(found)

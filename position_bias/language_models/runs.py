@@ -1,0 +1,56 @@
+"""Which checkpoints of which language models the rules read.
+
+It imports no torch, since every call of the workflow reads it.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+Config = Mapping[str, Any]
+
+
+class Checkpoint(NamedTuple):
+    """A model of the hub, or a seed of one trained here, at a step. Its files: below `results/STAGE/{checkpoint}/`."""
+
+    model: str
+    name: str  # hub, or seed0/step300
+
+    def __str__(self) -> str:
+        return f"{self.model}/{self.name}"
+
+
+class Training(NamedTuple):
+    """A model trained here from one seed, whose files are below `results/models/{training}/`."""
+
+    model: str
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.model}/seed{self.seed}"
+
+
+def steps(config: Config) -> list[int]:
+    """The steps of training after which models are kept, in their order; the last is the end."""
+    return sorted({*config["training"]["snapshots"], config["training"]["steps"]})
+
+
+def checkpoints(config: Config, models: Iterable[str], at: Iterable[int] | None = None) -> list[Checkpoint]:
+    """Every seed of the models at these steps of training, at the last where none are given.
+
+    Models of the hub are trained already, and stand at the last.
+    """
+    last = config["training"]["steps"]
+    chosen = [last] if at is None else list(at)
+    found: list[Checkpoint] = []
+    for model in models:
+        if model not in config["hub_models"]:
+            trained = trainings(config, [model])
+            found += [Checkpoint(model, f"seed{training.seed}/step{step}") for training in trained for step in chosen]
+        elif last in chosen:
+            found.append(Checkpoint(model, "hub"))
+    return found
+
+
+def trainings(config: Config, models: Iterable[str]) -> list[Training]:
+    """Every seed of models that are trained here."""
+    return [Training(model, seed) for model in models for seed in config["models"][model]["seeds"]]
