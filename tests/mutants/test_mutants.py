@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-import mutants
 import pytest
-from mutant_list import MUTANTS, OTHERWISE
+
+from tests.mutants import mutants
+from tests.mutants.mutant_list import MUTANTS, OTHERWISE
 
 ROOT = Path(__file__).parents[2]
 
