@@ -10,11 +10,11 @@ all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
 	@cat results/tables/scorecard.txt
 
-test: check  ## style, types, and every test but the slow ones
+test: check  ## style, types, unit tests, and a toy graph with every kind of job once: six minutes on two cores
 	$(TESTS)
 
-test-all: check  ## the same, and thirty more interruptions of each kind of job
-	$(TESTS) -m "slow or not slow"
+test-all: test  ## the same, and every test that is left out there: half an hour
+	$(TESTS) -m all
 
 check: .venv/installed
 	$(BIN)/ruff check .

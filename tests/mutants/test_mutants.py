@@ -7,6 +7,7 @@ import pytest
 from tests.mutants import mutants
 from tests.mutants.mutant_list import MUTANTS, OTHERWISE
 
+pytestmark = pytest.mark.all("two hundred mutants of theorems take half a minute")
 ROOT = Path(__file__).parents[2]
 
 
