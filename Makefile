@@ -10,11 +10,11 @@ all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
 	@cat results/tables/scorecard.txt
 
-test: check  ## style, types, and every test but the slow ones
+test: check  ## style, types, unit tests, and a toy graph with every kind of job once: six minutes on two cores
 	$(TESTS)
 
-test-all: check  ## the same, and thirty more interruptions of each kind of job
-	$(TESTS) -m "slow or not slow"
+test-all: test  ## the same, and every test that is left out there: half an hour
+	$(TESTS) -m all
 
 check: .venv/installed
 	$(BIN)/ruff check .
@@ -24,24 +24,25 @@ check: .venv/installed
 
 docs: .venv/installed  ## pages that are written from the workflow, the schema and the scorecard that is kept
 	$(BIN)/python -m position_bias.running.reference > docs/configuration.md
-	PYTHONPATH=. $(BIN)/python docs/decoders.py > docs/decoders.partial && mv docs/decoders.partial docs/decoders.md
-	PYTHONPATH=. $(BIN)/python docs/map.py > docs/map.partial && mv docs/map.partial docs/map.md
-	PYTHONPATH=. $(BIN)/python docs/mutants.py > docs/mutants.partial && mv docs/mutants.partial docs/mutants.md
+	PYTHONPATH=. $(BIN)/python tools/decoders.py > docs/decoders.partial && mv docs/decoders.partial docs/decoders.md
+	PYTHONPATH=. $(BIN)/python tools/map.py > docs/map.partial && mv docs/map.partial docs/map.md
+	PYTHONPATH=. $(BIN)/python tests/mutants/mutants.py > docs/mutants.partial && mv docs/mutants.partial docs/mutants.md
 
 keep: .venv/installed  ## scorecard, gallery and images of a finished default run, for the pages; of another: RESULTS=its-directory
 	cp $(or $(RESULTS),.)/results/tables/scorecard.csv $(or $(RESULTS),.)/results/tables/scorecard.md docs/
 	cp $(or $(RESULTS),.)/figures/scorecard.png docs/images/
-	PYTHONPATH=. $(BIN)/python docs/gallery.py $(RESULTS)
+	PYTHONPATH=. $(BIN)/python tools/gallery.py $(RESULTS)
 
 manifest: .venv/installed  ## sha256 of every figure and table; of another run: make manifest RESULTS=its-directory
 	@$(BIN)/python -m position_bias.running.manifest $(RESULTS)
 
 LIBRARY := position_bias/*.py
-OTHERS := scripts/*.py rules/*.smk Snakefile snakemake_command.py run_job.py config/schema/*.yaml docs/*.py tools/*.py benchmarks/*.py
+OTHERS := scripts/*.py rules/*.smk Snakefile snakemake_command.py run_job.py config/schema/*.yaml tools/*.py benchmarks/*.py
 size:  ## lines that are maintained, those of tests, and what the registries hold
 	@git ls-files -- $(foreach of,$(LIBRARY) $(OTHERS),'$(of)') | xargs cat | wc -l | xargs echo "maintained:"
 	@for of in $(foreach of,$(LIBRARY) $(OTHERS),'$(of)'); do git ls-files -- "$$of" | xargs cat | wc -l | xargs echo "   $$of:"; done
-	@git ls-files -- 'tests/*.py' | xargs cat | wc -l | xargs echo "tests:"
+	@git ls-files -- 'tests/*.py' ':!tests/mutants' | xargs cat | wc -l | xargs echo "tests:"
+	@git ls-files -- 'tests/mutants/*.py' | xargs cat | wc -l | xargs echo "mutants:"
 	@wc --lines --chars published/*.csv
 
 benchmark: .venv/installed  ## speed and memory against references, as ratios

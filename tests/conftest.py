@@ -1,6 +1,9 @@
 """What all tests share. Property tests draw new examples in every run, but the same ones in CI: what fails there failed
-for its change. A sample of random numbers stands for the released ones of the big models, which no test carries. The
-whole graph at toy scale is built once, in a copy of the project.
+for its change. A sample of random numbers stands for the released ones of the big models, which no test carries. Each
+of two toy graphs is built once, in a copy of the project.
+
+`make test` runs the tests without the marker `all`, and `make test-all` those with it besides. The marker says why a
+test is not in `make test`, and each run ends with the tests that it left out and these reasons.
 """
 
 import gzip
@@ -12,8 +15,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +28,8 @@ from filelock import FileLock
 from hypothesis import settings
 from snakemake.utils import update_config
 
+from tests import graphs
+
 ROOT = Path(__file__).parents[1]
 
 settings.register_profile("ci", derandomize=True)
@@ -31,22 +38,54 @@ if os.environ.get("CI"):
 
 
 LONGEST_FIRST = (  # so that two processes end together, and what waits for SLURM waits while the graph is built
-    "test_graph.py",
+    "test_whole.py",
     "test_slurm.py",
     "test_cluster_page.py",
-    "test_hub_path.py",
+    "test_graph.py",
+    "test_rebuilds.py",
     "test_kills.py",
+    "test_hub_path.py",
     "test_readme.py",
     "test_card.py",
     "test_fuzz.py",
     "test_published.py",
     "test_recipes.py",
 )
+WHOLE = "the whole toy graph takes four minutes"
+LEFT_OUT = Counter()  # file, and why -> tests of it that the command line leaves out
 
 
 def pytest_collection_modifyitems(items):
     names = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: names.get(item.path.name, len(names)))
+    for marker in (marker for item in items for marker in item.iter_markers("all")):
+        if not marker.args:
+            raise pytest.UsageError("pytest.mark.all needs the reason why `make test` leaves the test out")
+
+
+def pytest_deselected(items):
+    for item in items:
+        marker = item.get_closest_marker("all")
+        file = item.path.relative_to(ROOT).as_posix()
+        LEFT_OUT[(file, marker.args[0]) if marker else ("other tests", "make test runs them")] += 1
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):  # one of several processes, which collect the same tests
+        session.config.workeroutput["left out"] = [[*key, count] for key, count in LEFT_OUT.items()]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    for file, why, count in getattr(node, "workeroutput", {}).get("left out", []):  # nothing of one that has crashed
+        LEFT_OUT[file, why] = count
+
+
+def pytest_terminal_summary(terminalreporter):
+    if LEFT_OUT:
+        terminalreporter.section("left out; make test-all runs everything", sep="-")
+    for (file, why), count in sorted(LEFT_OUT.items()):
+        terminalreporter.write_line(f"{count:5} of {file}: {why}")
 
 
 @dataclass(frozen=True)
@@ -147,9 +186,10 @@ ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ
 
 @dataclass(frozen=True)
 class Project:
-    """A copy of the project whose config.yaml is that of the default run at toy scale."""
+    """A copy of the project whose config.yaml is that of the default run at toy scale, or of the small graph."""
 
     root: Path
+    small: bool = False
 
     def run(self, command, **environment):
         """Run a command line as typed in the project's environment."""
@@ -207,13 +247,25 @@ class Project:
         update_config(config, overlay)
         path.write_text(yaml.safe_dump(config, sort_keys=False))
 
+    def shrink(self):
+        """Configure every kind of job once, without the claims on what is not trained then."""
+        path = self.root / "config.yaml"
+        config = yaml.safe_load(path.read_text())
+        for key, value in graphs.SMALL.items():
+            *around, name = key.split(".")
+            reduce(getitem, around, config)[name] = value
+        path.write_text(yaml.safe_dump(config, sort_keys=False))
+        path = self.root / "published/claims.csv"
+        claims = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(line for line in claims if line.split(",")[0] not in graphs.NOT_SMALL))
+
     def append(self, file, text):
         with (self.root / file).open("a") as opened:
             opened.write(text)
 
     def copy(self, root):
         shutil.copytree(self.root, root, symlinks=True)
-        return Project(root)
+        return Project(root, self.small)
 
 
 @pytest.fixture(scope="session")
@@ -237,20 +289,45 @@ def fresh(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def built(fresh, tmp_path_factory):
-    """The project after one run of the whole graph, by the first process that asks for it; not to be changed."""
+def built_once(fresh, tmp_path_factory):
+    """The function that gives a project after one run of a graph, which the first process that asks for it makes."""
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent  # of all processes of this run
-    root, whole = base / "built/position-bias", base / "built/whole"
-    with FileLock(base / "built.lock"):
-        if not whole.exists():
-            fresh.copy(root).snakemake("all --cores 2")
-            whole.touch()
-    return Project(root)
+
+    def build(name, small):
+        project, complete = Project(base / name / "position-bias", small), base / name / "complete"
+        with FileLock(base / f"{name}.lock"):
+            if not complete.exists():
+                fresh.copy(project.root)
+                if small:
+                    project.shrink()
+                project.snakemake("all --cores 2")
+                complete.touch()
+        return project
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def built(built_once):
+    """The project after one run of the small graph; not to be changed."""
+    return built_once("small", small=True)
+
+
+@pytest.fixture(scope="session")
+def whole_graph(built_once):
+    """The project after one run of the whole graph, for tests that `make test-all` adds; not to be changed."""
+    return built_once("whole", small=False)
+
+
+@pytest.fixture(scope="session", params=["small", pytest.param("whole", marks=pytest.mark.all(WHOLE))])
+def graph(request):
+    """A project after one run of a graph: the small one, and besides the whole one in `make test-all`."""
+    return request.getfixturevalue({"small": "built", "whole": "whole_graph"}[request.param])
 
 
 @pytest.fixture
 def mine(built, tmp_path):
-    """A built project of the test's own."""
+    """A built project of the test's own, of the small graph."""
     return built.copy(tmp_path / "position-bias")

@@ -15,6 +15,7 @@ import yaml
 
 from position_bias.language_models import corpus, families, tokens
 
+pytestmark = pytest.mark.all("the commands of docs/cluster.md on a real SLURM take a minute")
 PAGE = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
 _, COPY, FETCH, FETCH_RELEASED, LIMITS, RUN, _, RECOVER, _ = re.findall(
     r"^```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.all("a SLURM of its own, and the toy graph on it, take four minutes")
+
 # As a user types it, but jobs with a GPU compute on the CPU, since the GPUs are none, and SLURM is asked more often
 WITH_GPU = ("train", "measure", "measure_snapshot", "emergence_train", "layernorm_train", "postnorm_train")
 PROFILE = (
@@ -126,8 +128,8 @@ def made(folder):
     }
 
 
-def test_what_slurm_makes_has_the_bytes_of_a_local_run(ran, built):
-    here, there = made(built.root), made(ran.root / "elsewhere")
+def test_what_slurm_makes_has_the_bytes_of_a_local_run(ran, whole_graph):
+    here, there = made(whole_graph.root), made(ran.root / "elsewhere")
     assert {ran.root / "elsewhere" / target for target in TARGETS} <= set(there.values())
     assert len(there) > 50
     assert [path for path in there if there[path].read_bytes() != here[path].read_bytes()] == []

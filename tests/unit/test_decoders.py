@@ -7,7 +7,6 @@ the model itself returns, and gradients come from autograd.
 from pathlib import Path
 from types import SimpleNamespace
 
-import decoders  # docs/decoders.py, which writes the page from the same models
 import numpy as np
 import pytest
 import torch
@@ -15,6 +14,7 @@ import torch
 from position_bias.language_models import families
 from position_bias.language_models.layout import find_layout
 from position_bias.language_models.measure_decoder import BACKWARD, PREDICTED, measure_decoder
+from tools import decoders
 
 N, PROMPTS = decoders.TOKENS, 3
 NORMS_AFTER_SUMS = "opt, norms after sums"
@@ -229,5 +229,5 @@ def test_models_with_alibi_have_slopes_and_offsets_and_others_kernels(case):
 
 
 def test_the_page_shows_what_these_models_have():
-    shown = Path(decoders.__file__).with_suffix(".md").read_text()
+    shown = (Path(__file__).parents[2] / "docs/decoders.md").read_text()
     assert shown == decoders.page(), "an architecture is measured in another way; write the page again: make docs"

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import gallery
 import pandas as pd
 import pytest
-from workflow import rules
 
 from position_bias.verdicts.claim import registry
 from position_bias.verdicts.pages import INTRODUCTION, as_stated, by_training, readable, short, tally
+from tools import gallery
+from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
 READMES = (
@@ -54,7 +54,7 @@ def test_every_relative_link_points_to_a_file(page):
 @pytest.fixture(scope="module")
 def mapped():
     """The map as it is written from the workflow now."""
-    command, search = [sys.executable, "docs/map.py"], {**os.environ, "PYTHONPATH": "."}
+    command, search = [sys.executable, "tools/map.py"], {**os.environ, "PYTHONPATH": "."}
     return subprocess.run(command, cwd=ROOT, env=search, capture_output=True, text=True, check=True).stdout
 
 

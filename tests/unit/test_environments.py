@@ -15,10 +15,10 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from workflow import rules
 
 from position_bias.language_models.corpus import PACKAGES
 from position_bias.running import imports, made
+from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
 RULES = {name: rule for name, rule in rules().items() if rule.uses is None}

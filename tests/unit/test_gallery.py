@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
-import gallery
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-from workflow import jobs
 
 from position_bias.verdicts.scorecard import VERDICTS
+from tools import gallery
+from tools.workflow import jobs
 
 ROOT = Path(__file__).parents[2]
 KEPT = pd.read_csv(ROOT / "docs/scorecard.csv")

@@ -7,9 +7,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-from workflow import rules
 
 from position_bias.running import imports, made
+from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
 LAYERS = (  # of folders and modules, from the top; what stands in one layer does not import one another

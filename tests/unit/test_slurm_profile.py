@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from workflow import rules
+
+from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
 PROFILE = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())

@@ -154,6 +154,19 @@ def arguments(written, models="llama gpt2 bloom"):
     return f"model={','.join(source(written, name) for name in models.split())} text={written}/texts.jsonl"
 
 
+SETTINGS = {"card": {"lengths": list(LENGTHS), "prompts": PROMPTS}, "rollout": {"bootstrap": 30}}
+SEVERAL = pytest.mark.all("cards of three models, one of them of a hub, and of untrained copies take two minutes")
+
+
+@pytest.fixture(scope="module")
+def card(fresh, written, tmp_path_factory):
+    """A project with the card of the Llama; not to be changed."""
+    project = fresh.copy(tmp_path_factory.mktemp("card") / "position-bias")
+    project.configure(SETTINGS)
+    project.snakemake(f"card --cores 2 --config {arguments(written, 'llama')}")
+    return project
+
+
 @pytest.fixture(scope="module")
 def cards(fresh, written, hub_of, tmp_path_factory):
     """A project with the cards of the three models, the hub of one of them gone since; not to be changed.
@@ -162,7 +175,7 @@ def cards(fresh, written, hub_of, tmp_path_factory):
     """
     root = tmp_path_factory.mktemp("cards")
     project = fresh.copy(root / "position-bias")
-    project.configure({"card": {"lengths": list(LENGTHS), "prompts": PROMPTS}, "rollout": {"bootstrap": 30}})
+    project.configure(SETTINGS)
     with hub_of(ON_THE_HUB, COMMIT, written / "gpt2") as address:
         home = str(root / "home")
         printed = project.snakemake(f"card --cores 2 --config {arguments(written)}", HF_ENDPOINT=address, HF_HOME=home)
@@ -177,12 +190,14 @@ def table(cards, name, which):
     return pd.read_csv(cards.root / f"results/card/{name}{ON}/{which}.csv")
 
 
+@SEVERAL
 @pytest.mark.parametrize("name", ["llama", "gpt2", "bloom", "llama-beside-gpt2-beside-bloom"])
 def test_there_is_a_figure_of_each_model_and_one_of_all(cards, name):
     for suffix, begins in (("pdf", b"%PDF-"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
         assert (cards.root / f"figures/card/{name}{ON}.{suffix}").read_bytes().startswith(begins)
 
 
+@SEVERAL
 def test_the_run_ends_with_where_to_look(cards):
     every = ("llama-beside-gpt2-beside-bloom", "llama", "gpt2", "bloom")
     said = [line for line in (cards.root / "printed.txt").read_text().splitlines() if line.startswith("Read ")]
@@ -191,11 +206,11 @@ def test_the_run_ends_with_where_to_look(cards):
     ]
 
 
-def test_lambda_of_a_converted_llama_is_that_of_a_forward_pass_in_numpy(cards, weights, prose, own_tokenizer):
+def test_lambda_of_a_converted_llama_is_that_of_a_forward_pass_in_numpy(card, weights, prose, own_tokenizer):
     prompts = texts.prompts(
         prose[:20], own_tokenizer, [0], LENGTHS, PROMPTS, chosen_by=0
     )  # its tokenizer begins with 0
-    of = table(cards, "llama", "layers")
+    of = table(card, "llama", "layers")
     for n in LENGTHS:
         expected = np.mean([lambda_of(weights, prompt) for prompt in prompts[n].tokens], axis=0)
         rows = of[(of["n"] == n) & (of["estimator"] == "frobenius")]
@@ -204,14 +219,15 @@ def test_lambda_of_a_converted_llama_is_that_of_a_forward_pass_in_numpy(cards, w
 
 
 @pytest.mark.parametrize(
-    ("name", "longest", "variants"),
+    ("project", "name", "longest", "variants"),
     [
-        ("llama", 24, {"content-free", "logit-by-distance", "mean-query-key", "mean-attention"}),
-        ("gpt2", 16, {"content-free", "logit-by-distance", "mean-attention"}),
-        ("bloom", 24, {"a", "b", "c", "mean-attention"}),
+        ("card", "llama", 24, {"content-free", "logit-by-distance", "mean-query-key", "mean-attention"}),
+        pytest.param("cards", "gpt2", 16, {"content-free", "logit-by-distance", "mean-attention"}, marks=SEVERAL),
+        pytest.param("cards", "bloom", 24, {"a", "b", "c", "mean-attention"}, marks=SEVERAL),
     ],
 )
-def test_tables_have_every_rollout_that_applies_at_every_length_that_fits(cards, name, longest, variants):
+def test_tables_have_every_rollout_that_applies_at_every_length_that_fits(request, project, name, longest, variants):
+    cards = request.getfixturevalue(project)
     profiles = table(cards, name, "profile")
     assert set(profiles["n"]) == {12, longest}
     assert set(profiles["variant"]) == {"influence", "uniform", "last", "half"} | variants
@@ -225,6 +241,7 @@ def test_tables_have_every_rollout_that_applies_at_every_length_that_fits(cards,
         assert set(table(cards, name, which)["prompts"]) == {PROMPTS}
 
 
+@SEVERAL
 def test_the_page_says_three_sentences_and_what_made_them(cards, written):
     names = ("llama", "gpt2", "bloom")
     pages = {name: (cards.root / f"results/card/{name}{ON}/card.md").read_text() for name in names}
@@ -253,6 +270,7 @@ def test_the_page_says_three_sentences_and_what_made_them(cards, written):
     )
 
 
+@SEVERAL
 def test_several_models_have_a_page_of_their_own_with_quotients_where_the_prompts_are_the_same(cards, written):
     folder = cards.root / f"results/card/llama-beside-gpt2-beside-bloom{ON}"
     page = (folder / "card.md").read_text()
@@ -276,18 +294,19 @@ def test_several_models_have_a_page_of_their_own_with_quotients_where_the_prompt
     assert np.isnan(of_model.loc[(gpt2, 16), "quotient value"])  # llama was not measured at 16
 
 
-def test_what_was_measured_and_where_it_comes_from_is_kept(cards, written):
-    found, facts = measured.read(cards.root / f"results/card/llama{ON}/measured.safetensors")
+def test_what_was_measured_and_where_it_comes_from_is_kept(card, written):
+    found, facts = measured.read(card.root / f"results/card/llama{ON}/measured.safetensors")
     assert {n: of.prompts for n, of in found.items()} == dict.fromkeys(LENGTHS, PROMPTS)
     assert facts["before"] == [tokens.END_OF_TEXT]
     assert facts["model"]["parameters"] == sum(
         value.size for value in of_another_program(np.random.default_rng(1)).values()
     )
-    record = json.loads((cards.root / f"results/card/llama{ON}/model.json").read_text())
+    record = json.loads((card.root / f"results/card/llama{ON}/model.json").read_text())
     assert record["source"] == str(written / "llama")
     assert record["files"]["model.safetensors"] == (written / "llama/model.safetensors").stat().st_size
 
 
+@SEVERAL
 def test_a_model_of_the_hub_is_kept_at_the_commit_that_the_hub_had(cards, written):
     record = json.loads((cards.root / f"results/card/gpt2{ON}/model.json").read_text())
     assert (record["source"], record["revision"]) == (ON_THE_HUB, COMMIT)
@@ -295,12 +314,22 @@ def test_a_model_of_the_hub_is_kept_at_the_commit_that_the_hub_had(cards, writte
     assert record["files"] == files
 
 
-def test_memory_is_told_before_the_work_and_progress_along_it(cards):
-    log = (cards.root / f"logs/card/llama{ON}/measured.log").read_text()
+def test_the_page_and_the_figure_of_one_model_are_there(card, written):
+    page = (card.root / f"results/card/llama{ON}/card.md").read_text()
+    assert page.startswith("# The position card of llama on texts.jsonl\n")
+    assert "Attention's share of the residual stream, lambda, is " in page
+    assert f"| model | {source(written, 'llama')} |" in page
+    for suffix, begins in (("pdf", b"%PDF-"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
+        assert (card.root / f"figures/card/llama{ON}.{suffix}").read_bytes().startswith(begins)
+
+
+def test_memory_is_told_before_the_work_and_progress_along_it(card):
+    log = (card.root / f"logs/card/llama{ON}/measured.log").read_text()
     told = log.index("parameters in float32 on cpu; measuring takes about 0.5 GB of memory")
     assert told < log.index(f"measuring {PROMPTS} prompts of 12 tokens: ")
 
 
+@SEVERAL
 def test_nothing_is_made_twice_but_what_was_overwritten(cards, written, tmp_path):
     """A model and a text of the same sizes and with times of change that lie in the past."""
     everything = f"card --config {arguments(written)}"
@@ -328,6 +357,7 @@ def test_nothing_is_made_twice_but_what_was_overwritten(cards, written, tmp_path
     assert cards.planned(everything) == {}
 
 
+@SEVERAL
 def test_untrained_copies_are_measured_beside_their_model_on_the_same_prompts(fresh, written, tmp_path):
     """The command is the one that the card of the model shows, with fewer copies."""
     project = fresh.copy(tmp_path / "position-bias")
@@ -427,6 +457,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.all("refusals are tested one by one in tests/unit; here they end a run of several jobs")
 @pytest.mark.parametrize(
     "said",
     [

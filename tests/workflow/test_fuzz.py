@@ -9,6 +9,7 @@ from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings
 
 from tests.configurations import EVERYTHING, ROOT, SCHEMA, SOURCES, at, part, put, refusals
 
+pytestmark = pytest.mark.all("plans for every key of the configuration take a minute")
 TARGETS = {"all", "sweeps", "evidence", "all_published", "card"}
 
 

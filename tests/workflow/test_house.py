@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 import yaml
 from snakemake.iocontainers import Namedlist, Wildcards
-from workflow import rules
 
 from position_bias.running import calls, imports, made
+from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
 RULES = {name: rule for name, rule in rules().items() if rule.uses is None}

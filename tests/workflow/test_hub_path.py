@@ -24,6 +24,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from position_bias.language_models import corpus, families, tokens
 from position_bias.language_models.measure import measure
 
+pytestmark = pytest.mark.all("six models of a hub, from its cache to a figure, take a minute")
 LENGTHS = {"heatmap": 10, "standard": 16, "long": 32}
 PROMPTS = 4
 VOCABULARY = 300

@@ -112,11 +112,13 @@ KINDS = {
         tuple(f"results/postnorm/set-complement-16/{name}.parquet" for name in ("tests", "history")),
     ),
 }
+ENGINES = ("language model", "measurement", "emergence")  # all stacks are trained by one engine
 STACKED = ("emergence", "layernorm", "postnorm")
 AVERAGES = Kind(
     "checkpoints/postnorm/averaging", "logs/postnorm/averaging.log", ("results/postnorm/averaging/tests.parquet",)
 )
 EVERY_KIND = {**KINDS, "postnorm, averaged": AVERAGES}
+OFTEN = pytest.mark.all("six kinds of jobs that are killed five times each take minutes")
 
 # A moment between two instructions of a job: as a file takes its name. Python runs this module first in every process;
 # WHEN is "", or which replacement of which file to die at, and how. NAMED gets a line a replacement.
@@ -172,10 +174,10 @@ def sabotage(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(fresh, sabotage, tmp_path_factory):
-    """Every kind of job for `make test`."""
+    """A kind of job of each engine, for `make test`."""
     project = fresh.copy(tmp_path_factory.mktemp("whole") / "position-bias")
     project.configure(CONFIGURATION)
-    return in_peace(project, sabotage, KINDS)
+    return in_peace(project, sabotage, {name: KINDS[name] for name in ENGINES})
 
 
 @pytest.fixture(scope="module")
@@ -280,18 +282,22 @@ def check_whole(project, whole, kind):
     assert [path for folder in ("results", "checkpoints") for path in (project.root / folder).rglob(".*.part*")] == []
 
 
-# Five kills, for every run of the tests
+# A kill or two of each engine
 
 
-def test_three_stacked_trainings_are_killed_and_resume_as_the_readme_says(whole, tmp_path):
-    project = whole.start(tmp_path, *STACKED)
-    command = f"snakemake --cores 3 {' '.join(output for kind in STACKED for output in KINDS[kind].outputs)}"
+@pytest.mark.parametrize(
+    ("kinds", "undisturbed"), [(("emergence",), "whole"), pytest.param(STACKED, "whole_of_every_kind", marks=OFTEN)]
+)
+def test_stacked_trainings_are_killed_and_resume_as_the_readme_says(request, kinds, undisturbed, tmp_path):
+    whole = request.getfixturevalue(undisturbed)
+    project = whole.start(tmp_path, *kinds)
+    command = f"snakemake --cores 3 {' '.join(output for kind in kinds for output in KINDS[kind].outputs)}"
     process = start(project, command)
-    for kind in STACKED:
+    for kind in kinds:
         assert works(process, project.root / KINDS[kind].log, 2)
     said = kill(process)
-    assert "3 of 3 steps" not in said
-    interrupted = [kind for kind in STACKED if list((project.root / KINDS[kind].checkpoints).rglob("*.safetensors"))]
+    assert f"{len(kinds)} of {len(kinds)} steps" not in said
+    interrupted = [kind for kind in kinds if list((project.root / KINDS[kind].checkpoints).rglob("*.safetensors"))]
     assert interrupted
 
     refused = project.run(command)
@@ -300,7 +306,7 @@ def test_three_stacked_trainings_are_killed_and_resume_as_the_readme_says(whole,
     assert "--unlock" in refused.stdout
     project.snakemake("--unlock")
     assert project.run(command).returncode == 0
-    for kind in STACKED:
+    for kind in kinds:
         check_whole(project, whole, kind)
     for kind in interrupted:
         assert "resumed after" in (project.root / KINDS[kind].log).read_text()
@@ -335,10 +341,10 @@ def at(sabotage, path, occurrence, moment):
     return {"PYTHONPATH": str(sabotage), "NAMED": str(sabotage / "named_by_killed.txt"), "WHEN": when}
 
 
-# Thirty kills: make test-all
+# Thirty kills
 
 
-@pytest.mark.slow
+@OFTEN
 @pytest.mark.parametrize("name", EVERY_KIND)
 def test_a_job_killed_again_and_again_ends_with_the_same_bytes(whole_of_every_kind, sabotage, tmp_path, name):
     """Five kills in five manners, one to three in a row, then the job is let be."""

@@ -13,6 +13,7 @@ from position_bias.released import schedules, slopes
 from position_bias.released.models import DATASETS, MODELS
 from position_bias.rollout.last_row import dense_last_row
 
+THROUGH = pytest.mark.all("released numbers through the whole workflow take a minute")
 JOBS = {
     "released_schedules": 1,
     "released_rollout": 15,
@@ -44,18 +45,20 @@ def test_everything_is_planned_from_a_source_and_nothing_of_it_by_default(fresh,
 
 def test_without_a_source_there_is_one_line(fresh):
     for target in ("all_published", "figures/structural/published_fig1.pdf"):
-        ended = fresh.run(f"snakemake {target} --cores 1")
+        ended = fresh.dry_run(f"{target} -n --cores 1")
         assert ended.returncode == 1
         assert "Traceback" not in ended.stdout
         assert ended.stdout.splitlines()[-1].startswith("error: config: released.source = None names no source")
 
 
+@THROUGH
 def test_a_source_that_is_not_there_ends_its_job_in_one_line(fresh, tmp_path):
     ended = fresh.run(f"snakemake all_published --cores 1 --directory {tmp_path} --config {taken_from('nowhere')}")
     assert ended.returncode == 1
     assert "released.source = 'nowhere' is not a directory (looked for" in last_error(ended.stdout)
 
 
+@THROUGH
 def test_profiles_of_the_sample_are_dense_rollouts_of_it(fresh, released_sample, tmp_path):
     """From files to files: the variant with most to go wrong, a figure of lambda and one of lengths."""
     folder = "results/published/rollout/bloom-176b/wikipedia/n32"
@@ -96,6 +99,7 @@ def built(fresh, published, tmp_path_factory):
     return folder
 
 
+@THROUGH
 def test_the_released_numbers_build_every_profile(built):
     profiles = sorted((built / "results/published/rollout").rglob("*.csv"))
     assert len(profiles) == 5 * 3 * 3 * 12  # models, data sets, lengths; four variants by each of three rules of slopes
@@ -105,6 +109,7 @@ def test_the_released_numbers_build_every_profile(built):
         assert profile["value"].sum() == pytest.approx(1, abs=1e-12)
 
 
+@THROUGH
 def test_the_profile_of_bloom_176b_is_the_dense_one(built, published):
     schedule = schedules.read(published)["bloom-176b", "fineweb-edu"]
     slopes_as_configured = 2.0 ** (-8 * np.arange(1, 113) / 112)
@@ -113,6 +118,7 @@ def test_the_profile_of_bloom_176b_is_the_dense_one(built, published):
     assert np.abs(pd.read_csv(path)["value"] - expected).max() < 1e-12
 
 
+@THROUGH
 def test_printed_distances_are_held_against_the_released_numbers(built):
     table = pd.read_csv(built / "results/tables/structural/published_variants.csv")
     assert len(table) == (4 * 4 + 6) * (1 + 2 + 2)  # Falcon has doubled slopes too; (b) is taken once or twice
@@ -125,12 +131,14 @@ def test_printed_distances_are_held_against_the_released_numbers(built):
     assert len(re.findall("not excluded|excluded", page)) == 4 * 4 + 6
 
 
+@THROUGH
 def test_every_figure_of_the_released_numbers_is_there(built):
     for name in ("fig1", "fig2", "fig4", "long"):
         for suffix in ("pdf", "svg", "png"):
             assert (built / f"figures/structural/published_{name}.{suffix}").stat().st_size > 1000
 
 
+@THROUGH
 def test_the_authors_tree_gives_what_the_tables_give(fresh, released_sample, tmp_path):
     written = []
     for kind in ("tables", "tree"):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.all("every command of the README, on the whole toy graph, takes three minutes")
 ROOT = Path(__file__).parents[2]
 
 
@@ -29,9 +30,9 @@ ELSEWHERE = {  # commands that a test cannot run here, and why
 
 
 @pytest.fixture(scope="module")
-def project(built, tmp_path_factory):
+def project(whole_graph, tmp_path_factory):
     """With two models and a text of the reader's."""
-    mine = built.copy(tmp_path_factory.mktemp("readme") / "position-bias")
+    mine = whole_graph.copy(tmp_path_factory.mktemp("readme") / "position-bias")
     (trained,) = (mine.root / "results/models/mpt").glob("seed0/step12")
     for name in ("my-model", "another-model"):
         shutil.copytree(trained, mine.root / name)
@@ -52,7 +53,7 @@ def test_the_comparison_of_two_runs_lists_what_a_changed_number_changes_and_noth
     assert {Path(name).stem for name in changed} == {"random_weights"}
 
 
-PLANS = [  # of pages whose other commands are run by tests/slurm and test_graph.py
+PLANS = [  # of pages whose other commands are run by tests/slurm and test_whole.py
     command
     for page in ("docs/cluster.md", "docs/paper-scale.md")
     for command in commands(page, "")

@@ -1,6 +1,6 @@
-"""The recipes of docs/architecture.md for a figure, a table, a claim and a paper, followed word by word.
+"""The recipes of docs/architecture.md for a figure, a table and a paper, followed word by word.
 
-Those for a model and a data set are followed in test_graph.py.
+Those for a model, a data set and a claim are followed in test_whole.py.
 """
 
 import re
@@ -12,6 +12,7 @@ import pytest
 from position_bias.verdicts import verdict
 from position_bias.verdicts.claim import registry
 
+pytestmark = pytest.mark.all("the recipes are followed after a change of pages, and once a day")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/architecture.md").read_text()
 

@@ -1,11 +1,11 @@
 """Sizes from files, against the models themselves; and what follows from them."""
 
-import decoders  # docs/decoders.py: small models of many architectures
 import pytest
 
 from position_bias.card import size
 from position_bias.card.size import Size
 from position_bias.language_models.files import model_files
+from tools import decoders
 
 SMALL = Size(parameters=10_000_000, layers=6, heads=8, width=256, inner=1024, vocabulary=8192)
 

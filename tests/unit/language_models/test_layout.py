@@ -1,6 +1,5 @@
 """What the layout of a model is refused for, and that looking for it leaves nothing behind."""
 
-import decoders  # docs/decoders.py: small models of many architectures
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, BertConfig, GPT2Config, Lfm2Config, LlamaConfig, MambaConfig
@@ -10,6 +9,7 @@ from transformers.models.llama4.configuration_llama4 import Llama4TextConfig
 from position_bias.language_models import capture
 from position_bias.language_models.layout import find_layout
 from position_bias.running.runtime import InputError
+from tools import decoders
 
 TOKENS = torch.arange(3, 3 + decoders.TOKENS)[None]
 

@@ -2,7 +2,6 @@
 
 from dataclasses import asdict
 
-import decoders  # docs/decoders.py: small models of many architectures
 import numpy as np
 import pytest
 import torch
@@ -14,6 +13,7 @@ from position_bias.language_models.measure_decoder import measure_decoder
 from position_bias.language_models.passes import Resumption
 from position_bias.running.runtime import InputError
 from tests.unit.conftest import Interruption
+from tools import decoders
 
 N, PROMPTS = 12, 7
 BATCH = 2 * N  # batches of 2, 2, 2 and 1 prompts

@@ -2,7 +2,6 @@
 
 import json
 
-import decoders  # docs/decoders.py: small models of many architectures
 import numpy as np
 import pytest
 import torch
@@ -13,6 +12,7 @@ from transformers import BertConfig, BertModel, MambaConfig, MambaForCausalLM, T
 from position_bias.language_models import opening
 from position_bias.language_models.measure_decoder import measure_decoder
 from position_bias.running.runtime import InputError
+from tools import decoders
 
 
 def written(directory, name="llama", **changes):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from workflow import rules
 
 from position_bias.running.runtime import InputError
 from position_bias.verdicts.claim import COLUMNS, NOTHING, OURS, SCALES, Claim, registry, tables
+from tools.workflow import rules
 
 ROOT = Path(__file__).parents[3]
 PAPERS = {path.parent.name for path in (ROOT / "position_bias").glob("*/checks.py")}

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
-import mutants
 import pytest
-from mutant_list import MUTANTS, OTHERWISE
 
+from tests.mutants import mutants
+from tests.mutants.mutant_list import MUTANTS, OTHERWISE
+
+pytestmark = pytest.mark.all("two hundred mutants of theorems take half a minute")
 ROOT = Path(__file__).parents[2]
 
 

@@ -1,6 +1,6 @@
 """Write docs/map.md from the workflow: which figure and table is where, made by which rule and code, with what verdict.
 
-    PYTHONPATH=. python docs/map.py > docs/map.md        (make docs)
+    PYTHONPATH=. python tools/map.py > docs/map.md        (make docs)
 
 Items are the docstrings of the rules, targets and inputs those of the planned jobs, code what the scripts import, and
 verdicts those of docs/scorecard.csv, the scorecard of the last default run that was kept.
@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
-import workflow  # beside this file
-from workflow import Rule
 
 from position_bias.verdicts.claim import shows
+from tools import workflow
+from tools.workflow import Rule
 
 ROOT = Path(__file__).parents[1]
 SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/

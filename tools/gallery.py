@@ -2,7 +2,7 @@
 
 The comparisons behind the verdicts go to docs/tables/, and numbers of verdicts into the pages that count them.
 
-    python docs/gallery.py [RESULTS]        (make keep)
+    PYTHONPATH=. python tools/gallery.py [RESULTS]        (make keep)
 
 RESULTS is the folder of the run, by default this one. What the paper says there are the claims that name the figure in
 published/claims.csv, with the numbers that the paper prints. Verdicts are those of the run's own scorecard, captions
@@ -18,15 +18,15 @@ from types import SimpleNamespace
 
 import jinja2
 import pandas as pd
-import workflow  # beside this file
 import yaml
 from PIL import Image
-from workflow import Job, Rule
 
 from position_bias.running.runtime import InputError, whole_file
 from position_bias.verdicts.claim import SCALES, shows
 from position_bias.verdicts.pages import as_stated, by_training, compared, tally
 from position_bias.verdicts.scorecard import UNTESTABLE
+from tools import workflow
+from tools.workflow import Job, Rule
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 760  # pixels

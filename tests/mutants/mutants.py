@@ -1,6 +1,6 @@
 """Write docs/mutants.md: which of the smallest changes of each theorem its check notices.
 
-    python docs/mutants.py > docs/mutants.md
+    PYTHONPATH=. python tests/mutants/mutants.py > docs/mutants.md
 
 A mutant is one of `mutant_list.py`, beside this file. It is noticed where the claim no longer holds by the rows of its
 table of checks, at sizes that take a fraction of a second. The page is written from the list; tests run every mutant.
@@ -15,7 +15,6 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from mutant_list import MUTANTS, Mutant
 
 from position_bias.emergence import checks_theory as emergence_checks
 from position_bias.layernorm import checks_theory as layernorm_checks
@@ -26,8 +25,9 @@ from position_bias.verdicts.claim import registry
 from position_bias.verdicts.judge import Statistic, judge
 from position_bias.verdicts.predictions import Predicted, predictions
 from position_bias.verdicts.scorecard import together
+from tests.mutants.mutant_list import MUTANTS, Mutant
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NOTICED = ("fails", "not separable", "refused")
 REFUSED = ("is no number that can be judged", "the theorem asks for less than 1", "must be at least 1")
 LEVEL = 0.95

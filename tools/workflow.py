@@ -1,8 +1,7 @@
 """The rules of the workflow and the jobs that it plans, as Snakemake itself reads them, for pages and tests.
 
-It stands beside the pages, and not in position_bias, because it imports Snakemake: jobs import the library in conda
-environments that have none. The page docs/map.py imports it as its neighbour, and tests by the setting pythonpath in
-pyproject.toml. The workflow is opened in an empty folder, so that nothing is left in the repository.
+It stands beside what writes pages, and not in position_bias, because it imports Snakemake: jobs import the library in
+conda environments that have none. The workflow is opened in an empty folder, so that nothing is left in the repository.
 """
 
 import os

@@ -1,6 +1,6 @@
 """Write docs/decoders.md: what the position card finds in small models of many architectures.
 
-    PYTHONPATH=. python docs/decoders.py > docs/decoders.md
+    PYTHONPATH=. python tools/decoders.py > docs/decoders.md
 
 The models are built from configurations, with random weights; tests/unit/test_decoders.py holds every one of them to
 its own attention. A model that is not listed is tried in the same way, and proves itself or is refused.
@@ -160,7 +160,7 @@ does not, the model is refused. Second, queries, keys and mask must reproduce th
 with the logits of Gemma 2, which are capped), or if the code of the architecture gives us no access to its queries and
 keys, the card leaves out *logit-by-distance* and *mean-query-key*, the rollouts that are computed from them.
 
-To put an architecture into this table, add its small configuration to `SMALL` in `docs/decoders.py`, run
+To put an architecture into this table, add its small configuration to `SMALL` in `tools/decoders.py`, run
 `.venv/bin/pytest tests/unit/test_decoders.py`, then `make docs`.
 
 A model directory must hold `config.json`, weights as `*.safetensors` and `tokenizer.json`, as `save_pretrained` of the

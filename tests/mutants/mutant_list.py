@@ -1,7 +1,7 @@
 """Smallest changes of every theorem, proposition and law whose check holds: its mutants, which the check must notice.
 
 A mutant replaces one function of the library, or one number, by a wrong one. The list was made before any of it was
-run; `OTHERWISE`, at the end, says what was found. `mutants.py` beside this file runs the list and writes the page.
+run; `OTHERWISE`, at the end, says what was found. `mutants.py` beside it runs the list and writes the page.
 """
 
 from collections.abc import Callable

@@ -1,0 +1,125 @@
+"""The two toy graphs that tests build: what each is configured to be, and how many jobs of each rule it has.
+
+Both have config/test.yaml. The whole graph has all that the default run has. The small one has every kind of job once,
+as far as the scorecard and the figures allow: one model, one data set, one study and one task of each kind.
+"""
+
+from pathlib import Path
+
+from position_bias.verdicts.claim import papers, registry
+
+ROOT = Path(__file__).parents[1]
+CLAIMS = registry(ROOT / "published/claims.csv")
+PAGES = 2 + len(papers(CLAIMS))  # of the scorecard: its tables, its figure, and one for each paper
+
+SMALL = {  # keys of the configuration whose values it has in place of those of config/test.yaml
+    "tokenizer.datasets": ["standard-library"],
+    "training.datasets": ["standard-library"],
+    "measure.models": ["bloom"],
+    "measure.datasets": ["standard-library"],
+    "structural.fig1": ["bloom"],
+    "emergence.depths": {
+        "gaussian": {"plain": [2], "residual": [2]},
+        "fixed": {"plain": [], "residual": []},
+        "isotropic": {"plain": []},
+    },
+    **{
+        f"emergence.networks.{study}": []
+        for study in ("first", "middle", "last", "window", "prefix", "pre-norm", "post-norm")
+    },
+    "layernorm.pretrained": ["bloom"],
+    "postnorm.set_complement.lengths": {"set-complement-16": 5},
+    "postnorm.set_complement.learning_rate": {
+        "set-complement-16": {
+            "none": 0.03,
+            "pre": 0.03,
+            "pre-final": 0.01,
+            "post": 0.03,
+            "peri": 0.01,
+            "peri-init": 0.01,
+        }
+    },
+    "postnorm.languages.lengths": {"maximum-10": 10},
+    "postnorm.sweep.languages": ["maximum-10"],
+    "retrieval.networks": {
+        "plain/depth2": ["none", "sin", "decay-0.4"],
+        "residual/depth2": ["none", "sin", "decay-0.4"],
+        "last/depth2": ["none"],
+    },
+}
+NOT_SMALL = (  # claims on networks that the small graph does not train
+    "emergence-figure-6-encodings",
+    "emergence-figure-9",
+    "emergence-figure-10",
+    "emergence-figure-13",
+    "emergence-isotropic",
+    "emergence-harder",
+    "layernorm-retrieval",
+    "postnorm-classification",
+)
+
+FIGURES = {  # of the whole graph
+    "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training long_training",
+    "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig9 fig10 fig11a fig11b fig11c "
+    "fig11d fig12 fig13a fig13b fig13c learning_curves long_training scales scales_sinks theorems",
+    "layernorm": "scores closed_form anisotropy depth moments random_weights trained pretrained emergence",
+    "postnorm": "set_complement resharpening dimension bema formal_languages stability",
+    "retrieval": "prior",
+}
+ABSENT = {  # of those, what the small one does not draw
+    "structural": "fig2",
+    "emergence": "fig6a fig6b fig6c fig8b fig8c fig9 fig10 fig11b fig11c fig11d fig12 fig13a fig13b fig13c",
+}
+
+
+def drawn(small):
+    """The figures of a graph by paper."""
+    absent = ABSENT if small else {}
+    return {
+        paper: [name for name in names.split() if name not in absent.get(paper, "").split()]
+        for paper, names in FIGURES.items()
+    }
+
+
+def only(*rules):
+    return dict.fromkeys(rules, 1)
+
+
+def draws(paper, names):
+    """One job for each of the figures."""
+    return only(*(f"{paper}_draw_{name}" for name in names))
+
+
+def counted(small):
+    """How many jobs of each rule a graph has, without those of the scorecard and of provenance."""
+    models, datasets = (1, 1) if small else (3, 2)
+    figures = {}
+    for paper, names in drawn(small).items():
+        figures |= draws(paper, names)
+    return {
+        "corpus": datasets,
+        "tokenizer": 1,
+        "prompts": datasets * LENGTHS,
+        "train": models,
+        "measure": models * datasets,
+        "measure_snapshot": models,
+        "rollout": models * (2 * datasets + 1),  # standard and long on every data set, and before training
+        **only(*(f"structural_{name}" for name in ("propositions", "shift", "monotonicity", "licences", "checks"))),
+        **only(*(f"structural_table{number}" for number in range(1, 6)), "structural_spearman"),
+        "emergence_train": 4 if small else 10 + 8 + 1 + NORMALISED,  # by vocabulary
+        "emergence_attention": 1 if small else 6,
+        **only("emergence_gaps", "emergence_checks", "emergence_theorems"),
+        **only("layernorm_simulate", "layernorm_theory", "layernorm_random_weights", "layernorm_checks"),
+        "layernorm_train": 4,
+        "postnorm_train": 2 if small else 2 + 9,
+        **only(*(f"postnorm_train_{kind}" for kind in ("widths", "depth", "averages", "stability"))),
+        **only("postnorm_construct", "postnorm_checks"),
+        "retrieval_train": 3 if small else 5,
+        **only("retrieval_profiles", "retrieval_predictors", "retrieval_checks"),
+        **figures,
+    }
+
+
+LENGTHS = 3
+NORMALISED = 2  # studies of emergence that layernorm looks at
+WHOLE_JOBS, SMALL_JOBS = counted(small=False), counted(small=True)

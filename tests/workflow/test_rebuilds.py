@@ -1,0 +1,329 @@
+"""What a change builds again, and what a mistake of the command line says: plans, and a few jobs in the small graph."""
+
+import json
+import re
+
+import pytest
+import yaml
+
+from position_bias.emergence.studies import OF_MAPS, OF_SINKS
+from tests.graphs import LENGTHS, SMALL_JOBS, WHOLE_JOBS, drawn, draws, only
+
+MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32"
+MODELS, DATASETS = WHOLE_JOBS["train"], WHOLE_JOBS["corpus"]
+DRAWN = drawn(small=True)
+OF_PROFILES = ("structural_draw_fig1", "structural_draw_fig3", "structural_draw_training")
+OF_THEORY = ("structural_propositions", "structural_draw_forces", "structural_draw_dichotomy")
+OF_STATISTICS = ("structural_table2", "structural_table3", "structural_table4", "structural_spearman")
+AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks")
+CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
+WITH_GPU = [rule for rule in WHOLE_JOBS if rule.startswith(("train", "measure")) or "_train" in rule]
+RETRIEVAL = only(*(f"retrieval_{name}" for name in ("train", "profiles", "predictors", "checks", "draw_prior")))
+
+
+def test_a_clone_builds_everything(fresh):
+    assert fresh.planned() == WHOLE_JOBS
+
+
+def test_results_go_where_directory_says(fresh, tmp_path):
+    fresh.snakemake(f"results/corpus/language-reference.json --cores 1 --directory {tmp_path}")
+    assert (tmp_path / "results/corpus/language-reference/train.parquet").exists()
+    assert not (fresh.root / "results/corpus").exists()
+
+
+def test_a_commit_makes_nothing_out_of_date_and_the_next_record_names_it(mine):
+    author = "-c user.name=A -c user.email=a@example.org"
+    mine.run(f"git init && git add --all && git {author} commit --message one")
+    commit = mine.run("git rev-parse HEAD").stdout.strip()
+    assert "Nothing to be done" in mine.snakemake("all -n --cores 1")
+    (mine.root / "figures/emergence/fig1.pdf").unlink()  # the figure that is made of nothing
+    made = mine.snakemake("all --cores 1")
+    assert re.findall(r" done: (\w+)", made) == ["emergence_draw_fig1", "provenance", "all"]
+    assert json.loads((mine.root / "results/provenance.json").read_text())["code"] == {"commit": commit, "dirty": False}
+
+
+# Of every way to a number but language models: stacked networks, and theory alone. A language model is trained and
+# measured a second time in test_kills.py, and drawn a second time in tests/slurm, with the same bytes.
+def test_a_second_run_does_nothing_and_says_so(mine):
+    assert "Nothing to be done" in mine.snakemake("all --cores 2")
+    assert "Nothing to be done" in mine.snakemake("--cores 8 --resources gpu=2 all -n")  # as people type it
+
+
+def test_touching_a_file_rebuilds_nothing(mine):
+    for name in (
+        "position_bias/rollout/last_row.py",
+        "position_bias/language_models/measure.py",
+        "position_bias/drawing/style.py",
+    ):
+        (mine.root / name).touch()
+    assert mine.planned() == {}
+
+
+def test_one_figure_builds_just_what_it_needs(fresh):
+    assert fresh.planned("figures/structural/fig4.pdf") == {
+        "corpus": DATASETS,
+        "tokenizer": 1,
+        "prompts": DATASETS * LENGTHS,
+        "train": MODELS,
+        "measure": MODELS * DATASETS,
+        "structural_draw_fig4": 1,
+    }
+    assert fresh.planned("figures/structural/fig2.pdf") == {
+        "corpus": 2,
+        "tokenizer": 1,
+        "prompts": 3,
+        "train": 1,
+        "measure": 1,
+        "rollout": 1,
+        "structural_draw_fig2": 1,
+    }
+
+
+def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
+    mine.append("position_bias/structural/figures.py", "\nEDITED = True\n")
+    assert mine.planned() == only(*OF_PROFILES, "structural_draw_fig4")
+    mine.append("position_bias/drawing/style.py", "\nEDITED = True\n")
+    assert mine.planned() == only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
+
+
+def test_one_figure_of_emergence_trains_just_its_networks(fresh):
+    assert fresh.planned("figures/emergence/fig3.pdf") == {"emergence_train": 1, "emergence_draw_fig3": 1}
+    assert fresh.planned("figures/emergence/fig4.pdf") == {"emergence_train": 2, "emergence_draw_fig4": 1}
+    assert fresh.planned("figures/emergence/fig8b.pdf") == {
+        "emergence_train": 1,
+        "emergence_attention": 1,
+        "emergence_draw_fig8b": 1,
+    }
+    assert fresh.planned("figures/emergence/fig1.pdf") == {"emergence_draw_fig1": 1}
+
+
+def test_a_new_slope_trains_the_networks_of_its_study_and_depth_alone(mine):
+    mine.configure({"retrieval": {"networks": {"residual/depth2": ["decay-0.1", "decay-0.2"]}}})
+    assert mine.planned() == RETRIEVAL
+    mine.configure({"retrieval": {"sequences": 3}})
+    assert mine.planned() == RETRIEVAL
+
+
+def test_a_network_less_trains_the_networks_of_its_study_again_and_nothing_else(mine):
+    mine.configure({"emergence": {"networks": {"ends": ["none/sin", "none/rope", "causal/sin", "causal/rope"]}}})
+    planned = mine.planned()
+    assert planned.pop("emergence_train") == 2  # gaussian and fixed
+    shown = draws("emergence", ("fig3", "fig11a", "scales", "scales_sinks"))
+    assert planned == {**shown, **only("emergence_gaps", "emergence_checks")}
+
+
+def test_a_study_may_leave_networks_out_and_nothing_makes_the_figures_that_show_them(fresh):
+    without = "--config emergence='{networks: {plain: [causal/rope], ends: []}}'"
+    assert fresh.planned(f"figures/emergence/fig4.pdf {without}") == {
+        "emergence_train": 2,
+        "emergence_draw_fig4": 1,
+    }
+    for figure in ("fig7", "fig8a", "fig3"):
+        ended = fresh.dry_run(f"figures/emergence/{figure}.pdf -n {without}")
+        assert ended.returncode != 0
+        assert f"figures/emergence/{figure}.pdf" in ended.stdout
+
+
+def test_evidence_of_a_short_training_says_what_to_add(fresh):
+    ended = fresh.dry_run("evidence -n --configfile config/evidence/mask-by-depth.yaml --config scale=laptop")
+    assert ended.returncode != 0
+    assert "error: config: scale = 'laptop' trains no longer than the default run, and evidence.group" in ended.stdout
+
+
+def test_evidence_of_no_group_says_what_to_add(fresh):
+    ended = fresh.dry_run("evidence -n")
+    assert ended.returncode != 0
+    assert "error: config: evidence names no group" in ended.stdout
+
+
+def test_a_new_depth_leaves_finished_ones_alone(mine):
+    mine.configure({"emergence": {"depths": {"gaussian": {"plain": [2, 3]}}}})
+    planned = mine.planned()
+    assert planned["emergence_train"] == 1
+    assert planned["emergence_draw_fig4"] == 1
+    assert not planned.keys() & {"emergence_draw_fig5", "emergence_draw_fig3"}
+
+
+def test_an_edit_of_sinks_or_claims_of_emergence_trains_nothing(mine):
+    mine.append("position_bias/emergence/sinks.py", "\nEDITED = True\n")
+    mine.append("position_bias/emergence/checks.py", "\nEDITED = True\n")
+    of_attention = set(DRAWN["emergence"]) & {*OF_MAPS, *OF_SINKS, "scales", "scales_sinks"}
+    assert mine.planned() == {
+        **draws("emergence", of_attention),
+        **only("emergence_attention", "emergence_gaps", "emergence_checks"),
+    }
+
+
+def test_an_edited_statement_makes_the_scorecard_again_and_nothing_else(mine):
+    path = mine.root / "published/claims.csv"
+    path.write_text(path.read_text().replace("Content preserves the U", "Content keeps the U"))
+    printed = mine.snakemake("all -n --cores 1")
+    assert {"scorecard", "draw_scorecard"} <= {line.split()[0] for line in printed.splitlines() if line.strip()}
+    assert mine.planned() == {}
+
+
+def test_a_registry_that_cannot_be_used_ends_in_one_line_before_any_job(fresh, tmp_path):
+    mine = fresh.copy(tmp_path / "position-bias")
+    path = mine.root / "published/claims.csv"
+    path.write_text(path.read_text().replace("secondary source", "hearsay", 1))
+    ended = mine.dry_run("all -n --cores 1")
+    assert ended.returncode != 0
+    assert "has whose hearsay; use one of: paper, secondary source, ours" in ended.stdout
+    assert "Traceback" not in ended.stdout
+
+
+def test_one_figure_on_norms_trains_just_its_networks(fresh):
+    assert fresh.planned("figures/postnorm/set_complement.pdf") == {
+        "postnorm_train": 2,
+        "postnorm_draw_set_complement": 1,
+    }
+    assert fresh.planned("figures/layernorm/trained.pdf") == {"layernorm_train": 4, "layernorm_draw_trained": 1}
+    assert fresh.planned("figures/layernorm/emergence.pdf") == {"emergence_train": 3, "layernorm_draw_emergence": 1}
+
+
+def test_a_new_learning_rate_of_one_norm_trains_that_alone(mine):
+    mine.configure({"layernorm": {"trained": {"learning_rate": {"pre-rms": 0.001}}}})
+    assert mine.planned() == {"layernorm_train": 1, "layernorm_draw_trained": 1, "layernorm_checks": 1}
+    mine.configure({"postnorm": {"languages": {"lengths": {"tomita-3": 9}}}})
+    planned = mine.planned()
+    assert planned["postnorm_train"] == 1
+    assert not planned.keys() & {"postnorm_train_widths", "postnorm_train_averages", "postnorm_draw_set_complement"}
+
+
+def test_an_edit_of_the_rollout_module_reruns_rollouts_and_not_measurements(mine):
+    mine.append("position_bias/rollout/last_row.py", "\nEDITED = True\n")
+    assert mine.planned() == {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)}
+
+
+def test_an_edit_of_the_measuring_pass_retrains_nothing(mine):
+    mine.append("position_bias/language_models/measure.py", "\nEDITED = True\n")
+    planned = mine.planned()
+    assert not planned.keys() & {"corpus", "tokenizer", "prompts", "train"}
+    assert planned["measure"] == SMALL_JOBS["measure"]
+
+
+def test_where_figure_1_shows_every_model_there_is_no_figure_2(fresh):
+    planned = fresh.planned("structural --config structural='{fig1: [bloom, mpt, falcon]}'")
+    assert "structural_draw_fig1" in planned
+    assert "structural_draw_fig2" not in planned
+
+
+def test_a_model_of_figure_1_need_not_be_measured(fresh):
+    for measured, shown, missing in (("falcon", "fig2", "fig1"), ("bloom", "fig1", "fig2")):
+        fewer = f"--config measure='{{models: [{measured}]}}'"
+        planned = fresh.planned(f"structural {fewer}")
+        assert f"structural_draw_{shown}" in planned
+        assert f"structural_draw_{missing}" not in planned
+        ended = fresh.dry_run(f"figures/structural/{missing}.pdf -n --cores 1 {fewer}")
+        assert ended.returncode != 0
+        assert f"figures/structural/{missing}.pdf" in ended.stdout
+        assert "Traceback" not in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ("--config fig1='[bloom]'", "fig1 is now structural.fig1; change what sets it"),
+        ("--config training='{checkpoint_every: 5}'", "training.checkpoint_every is now checkpoint_every.training; "),
+        ("--configfile old.yaml", "published_source is now released.source; published_long is now released.sampled"),
+    ],
+)
+def test_an_old_key_ends_in_one_line_before_any_job(fresh, tmp_path, arguments, line):
+    (tmp_path / "old.yaml").write_text("published_source: somewhere\npublished_long: [256]\n")
+    ended = fresh.dry_run(f"all -n --cores 1 {arguments.replace('old.yaml', str(tmp_path / 'old.yaml'))}")
+    assert ended.returncode == 1
+    assert ended.stdout.splitlines()[-1].startswith(f"error: config: {line}")
+
+
+def test_one_changed_number_rebuilds_what_depends_on_it(mine):
+    mine.configure({"rollout": {"bootstrap": 60}})
+    rollouts = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structural_shift")}
+    assert mine.planned() == rollouts
+    mine.configure({"checkpoint_every": dict.fromkeys(CHECKPOINTED, 5)})  # which changes no result
+    assert mine.planned() == rollouts
+    later = {"testing": {"settled": 0.5, "last_kept": 5}, "training": {"iterations": {"ends": 30}}}
+    mine.configure({"emergence": later})
+    planned = mine.planned()
+    assert planned["emergence_train"] == 2  # those biased to both ends, of either vocabulary
+    assert planned["emergence_draw_long_training"] == planned["emergence_gaps"] == 1
+    mine.configure({"lengths": {"long": {"prompts": 6}}})
+    planned = mine.planned()
+    assert "train" not in planned
+    assert planned["prompts"] == 1
+
+
+def test_numbers_that_are_given_as_they_are_rebuild_nothing(mine):
+    """Snakemake merges what is given with config.yaml in such a way that it comes first."""
+    config = yaml.safe_load((mine.root / "config.yaml").read_text())
+    given = {
+        "emergence": {"task": {"width": config["emergence"]["task"]["width"]}},
+        "training": {"steps": config["training"]["steps"]},
+    }
+    (mine.root / "given.yaml").write_text(yaml.safe_dump(given))
+    assert (
+        mine.planned(f"all --configfile given.yaml --config rollout='{{bootstrap: {config['rollout']['bootstrap']}}}'")
+        == {}
+    )
+
+
+def test_a_figure_drawn_again_has_the_same_bytes(mine):
+    paths = [mine.root / f"figures/structural/fig1.{suffix}" for suffix in ("pdf", "svg", "png")]
+    before = [path.read_bytes() for path in paths]
+    measured = (mine.root / MEASURED / "lambda.safetensors").stat().st_mtime_ns
+    mine.append("position_bias/structural/figures.py", "\nEDITED = True\n")
+    mine.snakemake("figures/structural/fig1.pdf --cores 1")
+    assert [path.read_bytes() for path in paths] == before
+    assert (mine.root / MEASURED / "lambda.safetensors").stat().st_mtime_ns == measured
+
+
+def test_a_bad_configuration_ends_in_one_line_before_any_job(fresh):
+    ended = fresh.run("snakemake all --cores 1 --config device=tpu")
+    assert ended.returncode == 1
+    last = ended.stdout.splitlines()[-1]
+    assert last.startswith("error: config: device = 'tpu' is not known; use one of auto, cpu, cuda")
+    assert "Traceback" not in ended.stdout
+    assert not (fresh.root / "results/corpus").exists()
+
+
+def test_a_failed_run_shows_the_log_of_its_job_and_says_what_to_type(fresh, tmp_path):
+    project = fresh.copy(tmp_path / "position-bias")
+    project.append("scripts/draw.py", "\n    raise RuntimeError('broken')\n")
+    ended = project.run("snakemake figures/emergence/fig1.pdf --cores 1")
+    assert ended.returncode == 1
+    shown = ended.stdout.index("Logfile logs/figures/emergence/fig1.log")
+    assert ended.stdout.index("ERROR the job failed", shown) < ended.stdout.index(
+        "\nA job failed; its log is shown above"
+    )
+    assert ended.stdout.count("type the same command again") == 1
+
+
+def test_a_locked_folder_says_how_to_unlock_it(fresh, tmp_path):
+    project = fresh.copy(tmp_path / "position-bias")
+    (project.root / ".snakemake/locks").mkdir(parents=True, exist_ok=True)
+    (project.root / ".snakemake/locks/0.output.lock").write_text("figures/emergence/fig1.pdf\n")
+    ended = project.run("snakemake figures/emergence/fig1.pdf --cores 1")
+    assert ended.returncode == 1
+    assert "Directory cannot be locked" in ended.stdout
+    assert "--unlock" in ended.stdout
+    project.snakemake("--unlock")
+    assert not list(project.root.glob(".snakemake/locks/*"))
+
+
+def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):
+    assert "gpu=1" not in fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="")
+    assert fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == sum(
+        WHOLE_JOBS[rule] for rule in WITH_GPU
+    )
+    assert "gpu=1" not in fresh.snakemake("all -n --cores 1 --config device=cpu", CUDA_VISIBLE_DEVICES="0,1")
+
+
+def test_the_script_of_a_job_runs_in_one_process_for_a_debugger(mine):
+    """On the inputs that are there, and with the bytes that Snakemake's own process of it wrote."""
+    table = mine.root / "results/tables/emergence/gaps.csv"
+    made = table.read_bytes()
+    table.unlink()
+    assert mine.run("python run_job.py results/tables/emergence/gaps.csv").returncode == 0
+    assert table.read_bytes() == made
+    ended = mine.run("python run_job.py results/tables/none.csv")
+    assert ended.returncode != 0
+    assert "results/tables/none.csv" in ended.stdout

@@ -1,0 +1,253 @@
+"""What only the whole toy graph shows, and what is made from it: the report, evidence, recipes, pages."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from safetensors.numpy import load_file
+
+from position_bias.emergence import gaps
+from position_bias.running import manifest
+from tests.graphs import FIGURES, LENGTHS, WHOLE_JOBS, only
+
+pytestmark = pytest.mark.all("the whole toy graph takes four minutes, and what is made from it two more")
+ROOT = Path(__file__).parents[2]
+MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32"
+MODELS, DATASETS = WHOLE_JOBS["train"], WHOLE_JOBS["corpus"]
+
+
+@pytest.fixture
+def mine(whole_graph, tmp_path):
+    """A built project of the test's own."""
+    return whole_graph.copy(tmp_path / "position-bias")
+
+
+def test_every_gap_of_every_network_has_its_row(whole_graph):
+    table = pd.read_csv(whole_graph.root / "results/tables/emergence/gaps.csv")
+    networks = (
+        2 * 3 + 2 * 3 + 4 * 6 + 3 + 3
+    )  # gaussian: two depths of three encodings, twice; biases; windows, prefixes
+    fixed = networks - 2 * 3  # one depth, each tested with two common directions
+    assert len(table) == 3 * (networks + 2 * fixed + 3)  # isotropic: one study
+    assert not table.duplicated(["vocabulary", "study", "mask", "encoding", "depth", "omega", "pair"]).any()
+    omegas = table.groupby("vocabulary")["omega"].agg(set).to_dict()
+    assert omegas == {"gaussian": {"none"}, "isotropic": {"none"}, "fixed": {"training", "fresh"}}
+    assert set(table["seeds"]) == {2}
+    assert (table["low"] <= table["gap"]).all()
+    predicted = table[table["verdict"] != "no claim"]
+    assert predicted[["relation", "bound", "margin"]].notna().all(axis=None)
+    assert table.drop(index=predicted.index)[["relation", "bound", "margin"]].isna().all(axis=None)
+    alone = table.query("mask == 'none' and encoding == 'none'")
+    assert set(alone[["relation", "bound", "margin"]].itertuples(index=False, name=None)) == {("=", 0, 0.05)}
+
+
+def test_every_target_of_the_readme_and_the_map_exists(whole_graph):
+    pages = (ROOT / "README.md").read_text() + (ROOT / "docs/map.md").read_text()
+    written = re.findall(r"`((?:figures|results)/[\w/.{},-]+)`", pages)
+    others = ("results/evidence/", "results/published/", "results/card/", "figures/card/")  # not of the default run
+    written = [target for target in written if not target.startswith(others) and "published_" not in target]
+    assert len(written) > 40
+    for target in written:
+        before, *braces = re.split(r"[{}]", target)
+        for name in braces[0].split(",") if braces else [""]:
+            path = whole_graph.root / (before + name + (braces[1] if braces else ""))
+            assert path.exists(), path
+
+
+@pytest.fixture(scope="module")
+def report(whole_graph, tmp_path_factory):
+    """The page to read, of a copy."""
+    project = whole_graph.copy(tmp_path_factory.mktemp("report") / "position-bias")
+    project.snakemake("results/report.html --cores 1")
+    return project.root / "results/report.html"
+
+
+def test_the_report_holds_every_figure_and_table_with_its_caption(report):
+    page = report.read_text()
+    drawn = [f"{paper}_draw_{name}" for paper, names in FIGURES.items() for name in names.split()]
+    tables = ("structural_table2", "structural_propositions", "retrieval_predictors")
+    checks = [f"{paper}_checks" for paper in FIGURES]
+    assert [rule for rule in (*drawn, *tables, *checks, "draw_scorecard") if rule not in page] == []
+    for name in (*PAPERS, "Figures", "Tables", "Figure 01", "Figure 10", "Figure 11a", "Table 02", "Learning curves"):
+        assert f'"{name}"' in page
+    assert "Position bias, replicated" in page
+    assert "scale <em>test</em>" in page
+
+
+def test_captions_take_numbers_from_the_configuration(report):
+    page = report.read_text()
+    assert "95 % t-intervals over seeds" in page
+    assert (
+        "means of 64 sequences" in page
+    )  # layernorm.simulation.sequences of config/test.yaml, and 4000 of config.yaml
+    assert "snakemake.config" not in page
+
+
+def test_nothing_is_fetched_when_the_report_is_opened(report):
+    page = report.read_text()
+    loads = re.findall(
+        r"<(?:script|link|img|iframe|source|object|embed)\b[^>]*\b(?:src|href|data)=[\"']?([^\"'\s>]+)", page
+    )
+    assert [address for address in loads if re.match(r"(https?:)?//", address)] == []
+    assert not re.search(r"@import|url\([\"']?(?:https?:)?//", page)
+
+
+PAPERS = (
+    "1 Scorecard",
+    "2 Herasimchyk et al. 2026",
+    "3 Wu et al. 2025",
+    "4 Kim et al. 2026",
+    "5 Zsamboki et al. 2025",
+    "6 Retrieval, our addition",
+)
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+def test_a_browser_opens_the_report_without_an_error_of_a_script(report, tmp_path):
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+    options += [f"--user-data-dir={tmp_path}", "--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom"]
+    command = [CHROMIUM, *options, report.as_uri()]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    errors = [line for line in ended.stderr.splitlines() if "CONSOLE" in line and "rror" in line]
+    assert errors == []
+    for paper in PAPERS:
+        assert paper in re.sub(r"<script.*?</script>", "", ended.stdout, flags=re.DOTALL)  # drawn by the page's scripts
+
+
+TWICE = {
+    "emergence": ("figures/emergence/fig3", "results/tables/emergence/theorems"),
+    "layernorm": ("figures/layernorm/scores",),
+    "postnorm": ("figures/postnorm/dimension",),
+}
+
+
+def test_another_build_in_another_folder_has_the_same_bytes(fresh, whole_graph, tmp_path):
+    wanted = [name for names in TWICE.values() for name in names]
+    files = [f"{name}.{'pdf' if name.startswith('figures') else 'csv'}" for name in wanted]
+    fresh.snakemake(f"{' '.join(files)} --cores 2 --directory {tmp_path}")
+    again = manifest.lines(tmp_path)
+    assert {line.split("  ")[1].rpartition(".")[0] for line in again} == set(wanted)
+    assert len(again) == 3 * 3 + 2
+    assert set(again) <= set(manifest.lines(whole_graph.root))
+
+
+def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
+    kept = "emergence: [gaussian/plain/depth2, fixed/ends/depth2], postnorm: [set-complement-16], structural: [bloom]"
+    kept = f"--config evidence='{{group: toy, {kept}, retrieval: [last/depth2]}}'"
+    sinks = {"emergence_evidence_sinks": 1}
+    evidence = dict.fromkeys(("emergence_evidence", "postnorm_evidence", "structural_evidence", "evidence"), 1)
+    evidence["retrieval_evidence"] = 1
+    assert mine.planned(f"evidence {kept}") == evidence | sinks
+    mine.snakemake(f"evidence {kept} --cores 2")
+    folder = mine.root / "results/evidence"
+    tables = {path.relative_to(folder).as_posix(): pd.read_csv(path) for path in folder.rglob("*.csv")}
+    assert sorted(tables) == [
+        *(f"emergence/toy/{name}.csv" for name in ("accuracy", "curves", "runs", "sinks")),
+        *(f"postnorm/toy/{name}.csv" for name in ("runs", "tests")),
+        *(f"retrieval/toy/{name}.csv" for name in ("profiles", "runs")),
+        *(f"structural/toy/{name}.csv" for name in ("compared", "content", "lambda", "losses", "profiles")),
+        *(f"structural/toy/{name}.csv" for name in ("runs", "statistics")),
+    ]
+    for name, table in tables.items():
+        assert set(table["scale"]) == {"test"}, name
+    for paper in ("emergence", "postnorm", "retrieval", "structural"):
+        runs = tables[f"{paper}/toy/runs.csv"]
+        assert (runs["cpu_minutes"] >= 0).all()
+        assert {"commit", "torch", "device", "date", "processor"} <= set(runs)
+    sources = [f"results/emergence/{study}/depth2/curves.parquet" for study in ("gaussian/plain", "fixed/ends")]
+    tests = gaps.read([mine.root / source for source in sources])
+    pd.testing.assert_frame_equal(
+        tables["emergence/toy/curves.csv"].drop(columns="scale"),
+        gaps.curves(tests).reset_index(drop=True),
+        check_dtype=False,
+        atol=1e-5,
+        rtol=0,
+    )
+    assert set(tables["emergence/toy/sinks.csv"]["study"]) == {"plain"}
+    assert set(tables["structural/toy/profiles.csv"]["checkpoint"]) == {"seed0/step0", "seed0/step12"}
+    shutil.copytree(folder / "structural/toy", mine.root / "evidence/structural/language-model", dirs_exist_ok=True)
+    targets = "figures/structural/long_training.pdf results/tables/structural/checks.csv"
+    assert mine.planned(targets) == {"structural_draw_long_training": 1, "structural_checks": 1}
+    mine.snakemake(f"{targets} --cores 2")
+    of_training = pd.read_csv(mine.root / "results/tables/structural/checks.csv").query("item == 'training'")
+    assert of_training["quantity"].str.startswith("wasserstein of (b), less that of (c); bloom seed0/step0").any()
+
+
+def test_a_claim_is_two_lines(mine):
+    page = (ROOT / "docs/architecture.md").read_text().split("### Add a claim\n")[1].split("\n### ")[0]
+    lines = re.findall(r"^\| `(published/\S+)` \| `([^`]+)` \|$", page, re.MULTILINE)
+    assert len(lines) == 2
+    for file, line in lines:
+        mine.append(file, f"{line}\n")
+    mine.snakemake("results/tables/scorecard.csv --cores 1")
+    scores = pd.read_csv(mine.root / "results/tables/scorecard.csv").set_index("claim")
+    assert scores.loc["layernorm-example", "statement"] == "RMSNorm makes heads attend to later tokens"
+    rows = pd.read_csv(mine.root / "results/tables/layernorm/checks.csv")
+    row, *_ = rows[rows["claim"] == "layernorm-example"].to_dict("records")
+    assert (row["quantity"], row["margin"]) == ("an example, layer 2: pre-rms - none", 0.005)
+
+
+RECIPES = re.findall(r"```yaml\n((?!# config/).*?)```", (ROOT / "docs/architecture.md").read_text(), re.DOTALL)
+
+
+TABLES = [f"table{number}" for number in range(1, 6)]
+
+
+def test_the_recipes_for_a_model_and_a_data_set_leave_finished_ones_alone_and_work(mine):
+    assert len(RECIPES) == 2
+    for recipe, text in zip(("model", "data"), RECIPES, strict=True):
+        (mine.root / f"{recipe}.yaml").write_text(text)
+    measured = {"measure": DATASETS, "measure_snapshot": 1, "rollout": 2 * DATASETS + 1}
+    figures = [f"structural_draw_{name}" for name in ("fig2", "fig3", "fig4", "fig5", "training")]
+    tables = [f"structural_{name}" for name in (*TABLES, "spearman", "shift", "monotonicity", "checks")]
+    assert mine.planned("all --configfile model.yaml") == {"train": 1, **measured} | only(*figures, *tables)
+    printed = mine.snakemake("all -n --cores 1 --configfile model.yaml")
+    assert "model=shallow" in printed
+    assert "model=bloom" not in printed
+
+    (mine.root / "texts").mkdir()
+    lines = [json.dumps({"text": f"Document {i}. " + "What is read first is not always kept. " * 9}) for i in range(20)]
+    (mine.root / "texts/all.jsonl").write_text("\n".join(lines))
+    with_both = "figures/structural/fig4.pdf --configfile model.yaml data.yaml"
+    planned = {  # the recipe has the default run's third data set, too
+        "corpus": 1,
+        "hub_text": 1,
+        "prompts": 2 * LENGTHS,
+        "train": 1,
+        "measure": 2 * MODELS + (DATASETS + 2),
+        "structural_draw_fig4": 1,
+    }
+    assert mine.planned(with_both) == planned
+    # beside one model and one data set, which takes less time than beside all
+    fewer = "measure='{models: [bloom, shallow], datasets: [standard-library, mine]}'"
+    mine.snakemake(f"{with_both} --config {fewer} --cores 2")
+    measured = mine.root / "results/measure/shallow/seed0/step12/mine/n32/lambda.safetensors"
+    assert load_file(measured)["frobenius"].shape == (16, 2)
+
+
+def test_a_truncated_artifact_is_named_with_the_command_that_mends_it(mine):
+    broken = mine.root / MEASURED / "influence.safetensors"
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:-100])
+    profiles = MEASURED.replace("measure", "rollout") + "/profiles.parquet"
+    ended = mine.run(f"snakemake {profiles} --cores 1 --force")
+    assert ended.returncode == 1
+    line = next(line for line in ended.stdout.splitlines() if line.startswith("error: "))
+    assert f"artifact {MEASURED}/influence.safetensors is not usable" in line
+    remedy = line.split("rebuild it with: ")[1]
+    assert mine.run(remedy).returncode == 0
+    assert broken.read_bytes() == whole
+    mine.snakemake(f"{profiles} --cores 1")
+
+
+def test_more_prompts_than_text_says_how_many_windows_there_are(mine):
+    ended = mine.run("snakemake all --cores 1 --config lengths='{standard: {prompts: 1000000}}'")
+    assert ended.returncode == 1
+    line = next(line for line in ended.stdout.splitlines() if line.startswith("error: "))
+    assert "1000000 windows of 32 tokens are asked for, but the text has" in line
+    assert "lower lengths.*.prompts" in line
