@@ -186,6 +186,7 @@ TABLES["structural/checks"] = made.Made(
         "shift": "results/tables/structural/shift.csv",
         "published": project("published/structural_distances.csv"),
         "rotary": evidence_tables("structural/*/rotary.csv"),
+        "pretrained": evidence_tables("structural/*/pretrained.csv"),
         "long_training": evidence_tables("structural/*/compared.csv"),
         "similarity": "results/tables/structural/table5.csv",
         "monotonicity": "results/tables/structural/monotonicity.csv",

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias.structural import checks, checks_content, checks_long_training, checks_printed, checks_rotary
+from position_bias.structural import (
+    checks,
+    checks_content,
+    checks_long_training,
+    checks_pretrained,
+    checks_printed,
+    checks_rotary,
+)
 from position_bias.verdicts.predictions import predictions
 
 
@@ -16,6 +23,7 @@ def verdicts(
     shift: pd.DataFrame,
     published: pd.DataFrame,
     rotary: list[pd.DataFrame],
+    pretrained: list[pd.DataFrame],
     long_training: list[pd.DataFrame],
     similarity: pd.DataFrame,
     monotonicity: pd.DataFrame,
@@ -27,7 +35,7 @@ def verdicts(
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
 
     The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
-    length, the long one and all others. `primary` is the data set of figures that show one; `rotary` and
+    length, the long one and all others. `primary` is the data set of figures that show one; `rotary`, `pretrained` and
     `long_training` are tables of evidence/, `published` are printed distances, the others tables of the same names.
     """
     registered = predictions(predicted, "structural")
@@ -45,6 +53,7 @@ def verdicts(
         checks_content.checks(similarity, monotonicity, shift, registered, scale),
         checks_printed.checks(published, registered, scale),
         checks_rotary.checks(rotary, registered, level),
+        checks_pretrained.checks(pretrained, registered, level),
         *checks_long_training.checks(long_training, registered),
     ]
     return pd.concat(tables)
