@@ -185,6 +185,7 @@ TABLES["structural/checks"] = made.Made(
         "at_more": across_datasets([rollouts("replicates.parquet", "{dataset}", n) for n in MORE]),
         "shift": "results/tables/structural/shift.csv",
         "published": project("published/structural_distances.csv"),
+        "curves": project("published/structural_curves.csv"),
         "rotary": evidence_tables("structural/*/rotary.csv"),
         "pretrained": evidence_tables("structural/*/pretrained.csv"),
         "long_training": evidence_tables("structural/*/compared.csv"),
