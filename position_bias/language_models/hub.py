@@ -1,8 +1,9 @@
 """This module fetches models and text of the Hugging Face hub, at pinned commits. Nothing else asks the network.
 
-A source is a hub id such as bigscience/bloom, or a directory where it starts with a slash or a dot. Models stay in the
-hub's own cache (HF_HOME), where an interrupted download goes on; the workflow keeps a record that says which files a
-model has. Later stages read the record and ask nobody.
+A source is a hub id such as bigscience/bloom, or a directory where it starts with a slash or a dot; of a model, it may
+be a Python package that is installed (`packages`). Models stay in the hub's own cache (HF_HOME), where an interrupted
+download goes on; the workflow keeps a record that says which files a model has. Later stages read the record and ask
+nobody.
 """
 
 import json
@@ -12,7 +13,8 @@ import datasets
 import huggingface_hub
 from huggingface_hub import constants, errors
 
-from position_bias.language_models.settings import is_directory
+from position_bias.language_models import packages
+from position_bias.language_models.settings import is_directory, is_package
 from position_bias.running.runtime import InputError, log, whole_file
 
 SECONDS_TO_ANSWER = 5.0
@@ -42,9 +44,13 @@ def fetch_model(source: str, revision: str | None, model_type: str | None, recor
 
     Without a `revision` of a model of the hub, the record has the commit that the hub has now, or, without a network,
     the latest that is cached. Raises InputError where there is no such model or revision, where access to it is gated,
-    without a network for what is not cached, where the weights are no safetensors, and where its configuration is not
-    of `model_type`, if that is given.
+    without a network for what is not cached, where the weights are no safetensors, where its configuration is not of
+    `model_type`, if that is given, and where a package is not installed (`packages.gguf_file`).
     """
+    if is_package(source):
+        file = packages.gguf_file(source, revision)
+        _write(record, source, revision, {str(file): file.stat().st_size})
+        return
     if is_directory(source):
         directory = Path(source)
         if not directory.is_dir():
@@ -61,11 +67,11 @@ def fetch_model(source: str, revision: str | None, model_type: str | None, recor
     found = _model_type(directory / "config.json")
     if model_type is not None and found != model_type:
         raise InputError(f"model {source} is of type {found!r}, not {model_type!r}; correct hub_models.*.family")
-    described = {
-        "source": source,
-        "revision": revision,
-        "files": {name: (directory / name).stat().st_size for name in files},
-    }
+    _write(record, source, revision, {name: (directory / name).stat().st_size for name in files})
+
+
+def _write(record: str | Path, source: str, revision: str | None, sizes: dict[str, int]) -> None:
+    described = {"source": source, "revision": revision, "files": sizes}
     with whole_file(record) as partial:
         partial.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
 
@@ -89,8 +95,10 @@ def newest_text(source: str) -> str | None:
         raise InputError(f"{place} cannot be asked for: {' '.join(str(error).split())}") from error
 
 
-def model_directory(place: str | Path) -> Path:
-    """Return the directory of the model at `place`, which is that directory or the record that `fetch_model` wrote.
+def model_place(place: str | Path) -> Path:
+    """Return where the model at `place` lies, which is its directory, or the record that `fetch_model` wrote.
+
+    It is a directory, or the GGUF file of a package.
 
     Raises InputError where a file of the record is gone or has another size.
     """
@@ -103,7 +111,9 @@ def model_directory(place: str | Path) -> Path:
         source, sizes = described["source"], described["files"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"record {place} cannot be read: {' '.join(str(error).split())}; {again}") from error
-    if is_directory(source):
+    if is_package(source):
+        directory = Path(next(iter(sizes)))
+    elif is_directory(source):
         directory = Path(source)
     else:
         try:
@@ -111,17 +121,17 @@ def model_directory(place: str | Path) -> Path:
         except InputError as error:
             raise InputError(f"{error}; {again}") from error
     for name, size in sizes.items():
-        file = directory / name
+        file = directory / name  # of a package, the name is the whole path
         there = file.stat().st_size if file.is_file() else 0
         if there != size:
             raise InputError(f"model {source} is not whole: {name} has {there} of {size} bytes; {again}")
     return directory
 
 
-def stamp(directory: Path) -> list[tuple[str, int, int]]:
-    """Name, size and time of change of every file in a model's directory: what tells a model from its successor."""
-    files = sorted(path for path in directory.rglob("*") if path.is_file())
-    facts = ((path.relative_to(directory).as_posix(), path.stat()) for path in files)
+def stamp(place: Path) -> list[tuple[str, int, int]]:
+    """Name, size and time of change of every file of a model: what tells a model from its successor."""
+    files = [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.is_file())
+    facts = ((path.relative_to(place).as_posix(), path.stat()) for path in files)
     return [(name, status.st_size, status.st_mtime_ns) for name, status in facts]
 
 

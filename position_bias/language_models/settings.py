@@ -9,6 +9,7 @@ from position_bias.attention import uneven_heads
 Config = Mapping[str, Any]
 
 WITH_ALIBI = ("bloom", "mpt", "falcon")  # the other families of `families` know positions in other ways
+PACKAGE = "package:"  # begins a source that is a Python package with a model in it
 OFFLINE = "offline"  # the folder of the tokenizer of models trained here; every model of the hub has its own
 TRAINED_CONTEXT = (
     2048  # tokens that an MPT or a Llama trained here takes, or as many as it is trained on where that is more
@@ -18,6 +19,11 @@ TRAINED_CONTEXT = (
 def is_directory(source: str) -> bool:
     """Whether a `source` means a directory, there or not; an id of the hub starts with a letter or digit."""
     return source.startswith(("/", "."))
+
+
+def is_package(source: str) -> bool:
+    """Whether a `source` means a Python package with a model in it."""
+    return source.startswith(PACKAGE)
 
 
 def faults(config: Config) -> Iterator[str]:
@@ -67,13 +73,25 @@ def _sources(config: Config) -> Iterator[str]:
             if name in config[part]:
                 yield f"{hub_part}.{name} has the name of {part}.{name}; give it another"
             source, revision = described["source"], described["revision"]
-            if source.startswith("~") or (not is_directory(source) and Path(source).is_dir()):
+            pinned = "a package by the sha256 of its file" if is_package(source) else "the hub's by its commit"
+            if is_package(source) and hub_part == "hub_datasets":
+                yield f"{hub_part}.{name}.source = {source!r} is a package, which may hold a model; name a text"
+            elif source.startswith("~") or (not is_directory(source) and Path(source).is_dir()):
                 yield f"{hub_part}.{name}.source = {source!r} is no id of the hub; a directory starts with / or a dot"
             elif is_directory(source) and revision is not None:
                 yield f"{hub_part}.{name}.revision = {revision!r}, but its source is a directory; set it to null"
             elif not is_directory(source) and revision is None:
                 yield f"{hub_part}.{name}.revision = None leaves the hub's {source!r} unpinned; name a commit"
+            elif not is_directory(source) and len(revision) != (64 if is_package(source) else 40):
+                yield f"{hub_part}.{name}.revision = {revision!r} does not pin {source!r}: pin {pinned}"
     models = {**config["models"], **config["hub_models"]}
+    for part, key in (("measure", "models"), ("layernorm", "pretrained")):
+        for name in config[part][key]:
+            if is_package(config["hub_models"].get(name, {}).get("source", "")):
+                yield (
+                    f"{part}.{key} = {name!r} comes as a package, of which only cards are made: "
+                    f"snakemake card --config model={name}"
+                )
     for name in config["measure"]["models"]:
         if name in models and (family := models[name]["family"]) not in WITH_ALIBI:
             yield (

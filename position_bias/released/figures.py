@@ -46,9 +46,9 @@ def variants_and_bounds(profiles: pd.DataFrame, table: pd.DataFrame) -> Figure:
     `profiles` is that of `released.written.read_profiles`, at one length on one data set; `table` that of
     `released.variants`. Every panel has limits of its own; (b) and (c) are linear, as the paper draws them, and (a),
     which is nearly all on the first token, logarithmic. Solid lines and full dots: released slopes; dashed and hollow:
-    faithful ones, where they differ. The measured influence (d) was not released: in the last panel its mean position
-    must lie on a bar of each variant, the variant's own mean (dot) give or take the distance that the paper prints. The
-    panel shows where those of (b) and (c) are; the bar of (a) may go beyond.
+    faithful ones, where they differ. No numbers of the measured influence (d) were released: in the last panel its mean
+    position must lie on a bar of each variant, the variant's own mean (dot) give or take the distance that the paper
+    prints. The panel shows where those of (b) and (c) are; the bar of (a) may go beyond.
     """
     models = list(dict.fromkeys(profiles["model"]))
     figure, rows = plt.subplots(

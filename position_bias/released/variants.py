@@ -1,7 +1,7 @@
 """What the released profiles look like, and whether the distances that the paper prints can belong to them.
 
-Nobody released the measured influence (d). But a distance obeys the triangle inequality, and moving mass by a distance
-W moves its mean by at most W. So each printed distance W(x, d) bounds what any (d) may be, whatever it is.
+Nobody released numbers of the measured influence (d). But a distance obeys the triangle inequality, and moving mass by
+a distance W moves its mean by at most W. So each printed distance W(x, d) bounds what any (d) may be, whatever it is.
 """
 
 from collections.abc import Mapping

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias.structural import checks, checks_content, checks_long_training, checks_printed, checks_rotary
+from position_bias.structural import (
+    checks,
+    checks_content,
+    checks_drawn,
+    checks_long_training,
+    checks_pretrained,
+    checks_printed,
+    checks_rotary,
+)
 from position_bias.verdicts.predictions import predictions
 
 
@@ -15,7 +23,9 @@ def verdicts(
     at_more: list[pd.DataFrame],
     shift: pd.DataFrame,
     published: pd.DataFrame,
+    curves: pd.DataFrame,
     rotary: list[pd.DataFrame],
+    pretrained: list[pd.DataFrame],
     long_training: list[pd.DataFrame],
     similarity: pd.DataFrame,
     monotonicity: pd.DataFrame,
@@ -27,8 +37,9 @@ def verdicts(
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
 
     The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
-    length, the long one and all others. `primary` is the data set of figures that show one; `rotary` and
-    `long_training` are tables of evidence/, `published` are printed distances, the others tables of the same names.
+    length, the long one and all others. `primary` is the data set of figures that show one; `rotary`, `pretrained` and
+    `long_training` are tables of evidence/, `published` are printed distances and `curves` drawn profiles of the
+    paper, the others tables of the same names.
     """
     registered = predictions(predicted, "structural")
 
@@ -44,7 +55,9 @@ def verdicts(
         *(of_rollouts(values, checks.DURING_TRAINING) for values in during_training),
         checks_content.checks(similarity, monotonicity, shift, registered, scale),
         checks_printed.checks(published, registered, scale),
+        checks_drawn.checks(curves, registered),
         checks_rotary.checks(rotary, registered, level),
+        checks_pretrained.checks(pretrained, registered, level),
         *checks_long_training.checks(long_training, registered),
     ]
     return pd.concat(tables)

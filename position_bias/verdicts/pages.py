@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from position_bias.verdicts import scorecard
-from position_bias.verdicts.claim import AND, SCALES, WHOSE, registry, tables
+from position_bias.verdicts.claim import AND, PRETRAINED, WHOSE, registry, tables
 from position_bias.verdicts.scorecard import UNTESTABLE, VERDICTS
 
 
@@ -40,6 +40,12 @@ def as_stated(table: pd.DataFrame) -> pd.Series:
 HEADINGS = dict(
     zip(WHOSE, ("claims of the papers", "claims known from secondary sources", "claims that we add"), strict=True)
 )
+COLUMNS_OF_SCALES = {  # how the page of several scales calls them
+    "laptop": "default run",
+    "longer": "longer training",
+    PRETRAINED: "pretrained decoders",
+    "paper": "the paper's training",
+}
 NOT_COUNTED = "claims that are not counted"
 INTRODUCTION = """# Scorecard
 
@@ -51,8 +57,9 @@ replication report, which gives the interval of the single comparison.
 
 A verdict is *settled* unless it says *at a smaller scale*: then the claim is about larger models, more prompts or
 longer training than these data have. Where a claim has data at several scales, brackets give the verdict at each:
-`laptop` is the default run, `paper` has the paper's number of iterations, `longer` lies between them. The file
-`scorecard.csv` beside this page has the same as data, and how many comparisons hold, fail and are not separable."""
+`laptop` is the default run, `paper` has the paper's number of iterations, `longer` lies between them, and
+`pretrained` is of real decoders smaller than the paper's. The file `scorecard.csv` beside this page has the same as
+data, and how many comparisons hold, fail and are not separable."""
 
 
 def headings(table: pd.DataFrame) -> pd.Series:
@@ -99,16 +106,16 @@ def tally(table: pd.DataFrame) -> str:
 
 def by_training(table: pd.DataFrame) -> str:
     """The claims that were judged at several scales, in Markdown: the verdict at each, those that differ first."""
-    scales = SCALES[1:]
     several = table[[";" in each for each in table["by scale"].fillna("")]]
     found = [dict(part.split(": ") for part in each.split("; ")) for each in several["by scale"]]
+    scales = [scale for scale in COLUMNS_OF_SCALES if any(scale in at for at in found)]
     rows = [
         (f"[{row['item']}](#{row['claim']}): {said}", *(at.get(scale, "") for scale in scales), row["verdict"])
         for row, said, at in zip(several.to_dict("records"), as_stated(several), found, strict=True)
     ]
     changed = [len(set(at.values())) > 1 for at in found]
     ordered = [row for wanted in (True, False) for row, differs in zip(rows, changed, strict=True) if differs == wanted]
-    header = ("claim", "default run", "longer training", "the paper's training", "verdict")
+    header = ("claim", *(COLUMNS_OF_SCALES[scale] for scale in scales), "verdict")
     lines = (header, ["---"] * len(header), *ordered)
     written = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     return f"Of {len(rows)} claims, {sum(changed)} got different verdicts from different trainings.\n\n{written}\n"

@@ -13,7 +13,7 @@ name, params = snakemake.wildcards.card, snakemake.params
 computing = {"stage": "card", "gpus": params.gpus, "granted": snakemake.resources.gpu}
 path = ("measure", "card", name)
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
-    directory = hub.model_directory(snakemake.input.model)
+    directory = hub.model_place(snakemake.input.model)
     config = opening.require_decoder(directory)
     tokenizer, before = opening.open_tokenizer(directory)
     with closing(tokens.texts(Path(snakemake.input.texts).parent, "test")) as documents:

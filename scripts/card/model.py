@@ -8,8 +8,8 @@ with runtime.job(snakemake.log[0]):
     if is_directory(source):
         opening.require_decoder(source)
     hub.fetch_model(source, snakemake.params.revision, None, record)
-    directory = hub.model_directory(record)
-    opening.require_decoder(directory)
-    for fault in settings.faults_of_directory(directory):
+    place = hub.model_place(record)
+    opening.require_decoder(place)
+    for fault in settings.faults_of_directory(place) if place.is_dir() else ():
         raise runtime.InputError(fault)
-    opening.open_tokenizer(directory)
+    opening.open_tokenizer(place)

@@ -10,7 +10,7 @@ gpus = snakemake.config["hub_models"].get(wildcards.model, {"gpus": 1})["gpus"] 
 path = ("measure", wildcards.model, wildcards.checkpoint, wildcards.dataset)
 computing = {"gpus": gpus, "granted": snakemake.resources.gpu}
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
-    directory = hub.model_directory(snakemake.input.model)
+    directory = hub.model_place(snakemake.input.model)
     spread = "balanced" if gpus > 1 and place.device == "cuda" else place.device
     model = families.open_model(directory, spread, params.precision, params.positions)
     slopes = families.effective_slopes(model.config)

@@ -7,7 +7,7 @@ with runtime.job(snakemake.log[0]):
     dataset, n = snakemake.wildcards.dataset, int(snakemake.wildcards.n)
     prompts = tokens.sample_prompts(
         tokens.texts(Path(snakemake.input.test).parent, "test"),
-        tokens.open_tokenizer(hub.model_directory(snakemake.input.tokenizer)),
+        tokens.open_tokenizer(hub.model_place(snakemake.input.tokenizer)),
         n,
         snakemake.params.prompts,
         snakemake.params.taken,

@@ -9,7 +9,7 @@ wildcards, params = snakemake.wildcards, snakemake.params
 path = ("measure", "rotary", wildcards.model, wildcards.checkpoint)
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path) as place:
     prompts = artifacts.read_tensors(snakemake.input.prompts, "prompts")["prompts"]
-    directory = hub.model_directory(snakemake.input.model)
+    directory = hub.model_place(snakemake.input.model)
     run = [hub.stamp(directory), dict(params.items()), transformers.__version__]
     found = measure_decoder(
         opening.open_decoder(directory, place.device),

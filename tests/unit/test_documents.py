@@ -104,7 +104,9 @@ def test_the_scorecard_that_is_kept_is_of_the_claims_of_the_registry(claims, kep
     columns = ["paper", "item", "statement", "whose", "needs", "doubted", "table", "shown"]
     stated = [(claim.id, *(getattr(claim, column) for column in columns)) for claim in claims]
     assert list(kept[["claim", *columns]].itertuples(index=False, name=None)) == stated
-    assert {"laptop"} <= set(kept["scale"]) <= {"laptop", "longer", "paper"}  # the last two are of evidence/
+    assert (
+        {"laptop"} <= set(kept["scale"]) <= {"laptop", "longer", "pretrained", "paper"}
+    )  # the last three of evidence/
 
 
 def test_the_page_of_the_scorecard_is_written_from_its_table(kept):

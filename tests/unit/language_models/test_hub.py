@@ -110,7 +110,7 @@ def test_without_a_commit_the_one_that_the_hub_has_now_is_recorded(answering, mo
     record = tmp_path / "record.json"
     hub.fetch_model("someone/some-model", None, None, record)
     assert json.loads(record.read_text())["revision"] == REVISION
-    assert hub.model_directory(record) == commit
+    assert hub.model_place(record) == commit
 
 
 def test_a_model_that_does_not_exist_is_told_what_a_directory_looks_like(answering, tmp_path):
@@ -174,8 +174,8 @@ def test_the_record_names_the_files_that_are_read_and_their_sizes(model, tmp_pat
     before = record.read_bytes()
     hub.fetch_model(str(model), None, "bloom", record)
     assert record.read_bytes() == before
-    assert hub.model_directory(record) == model
-    assert hub.model_directory(model) == model
+    assert hub.model_place(record) == model
+    assert hub.model_place(model) == model
 
 
 def test_weights_and_configuration_alone_are_asked_of_the_hub_at_the_commit(answering, model, tmp_path):
@@ -187,7 +187,7 @@ def test_weights_and_configuration_alone_are_asked_of_the_hub_at_the_commit(answ
 
     answering(download)
     hub.fetch_model("someone/some-model", REVISION, "bloom", tmp_path / "record.json")
-    assert hub.model_directory(tmp_path / "record.json") == model
+    assert hub.model_place(tmp_path / "record.json") == model
     common = ("someone/some-model", REVISION, ["*.json", "*.safetensors"])
     assert asked == [(*common, False), (*common, True)]
 
@@ -209,7 +209,7 @@ def test_a_file_that_is_gone_or_cut_short_is_named(model, tmp_path, file, kept, 
         (model / file).write_bytes(whole[:kept])
     remedy = f"fetch it again: add --force {record} to your command, on a machine with a network"
     with pytest.raises(InputError, match=rf"is not whole: {message}; {remedy}$"):
-        hub.model_directory(record)
+        hub.model_place(record)
 
 
 def test_a_model_that_left_the_cache_says_how_to_fetch_it(answering, model, tmp_path):
@@ -220,7 +220,7 @@ def test_a_model_that_left_the_cache_says_how_to_fetch_it(answering, model, tmp_
     with pytest.raises(
         InputError, match=rf"is not in the cache[^\n]*; fetch it again: add --force {record} to your command"
     ):
-        hub.model_directory(record)
+        hub.model_place(record)
 
 
 @pytest.mark.parametrize(
@@ -285,4 +285,4 @@ def test_a_record_that_was_cut_short_names_itself_and_the_remedy(tmp_path, text)
     with pytest.raises(
         InputError, match=rf"^record {record} cannot be read: .*; fetch it again: add --force {record} to"
     ):
-        hub.model_directory(record)
+        hub.model_place(record)

@@ -187,11 +187,17 @@ def test_published_values_are_numbers_known_to_half_of_their_last_digit():
 
 
 @pytest.mark.parametrize(
-    ("needs", "met"),
-    [("nothing", ["test", "laptop", "longer", "paper"]), ("iterations", ["paper"]), ("prompts and lengths", ["paper"])],
+    ("needs", "whose", "met"),
+    [
+        ("nothing", "paper", ["test", "laptop", "longer", "pretrained", "paper"]),
+        ("iterations", "ours", ["paper"]),
+        ("prompts and lengths", "paper", ["paper"]),
+        ("pretrained models", "paper", ["paper"]),
+        ("pretrained models", "ours", ["pretrained", "paper"]),
+    ],
 )
-def test_rows_of_the_scale_that_a_claim_is_about_meet_its_needs(needs, met):
-    claim = Claim("a", "emergence", "Figure 2", "Section 5", "it rises", "paper", needs, "emergence/checks", "x.pdf")
+def test_rows_of_the_scale_that_a_claim_is_about_meet_its_needs(needs, whose, met):
+    claim = Claim("a", "emergence", "Figure 2", "Section 5", "it rises", whose, needs, "emergence/checks", "x.pdf")
     assert [scale for scale in SCALES if claim.met_at(scale)] == met
 
 

@@ -19,7 +19,7 @@ from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
 from position_bias.emergence.studies import study
 from position_bias.rollout.comparison import DISTANCE, SAME_FOR_EVERY_ESTIMATOR, SHAPE
 from position_bias.structural import checks as structural
-from position_bias.structural import checks_content, checks_printed, checks_rotary
+from position_bias.structural import checks_content, checks_pretrained, checks_printed, checks_rotary
 from position_bias.structural import checks_theory as propositions
 from position_bias.verdicts.claim import OURS, registry, tables
 from position_bias.verdicts.predictions import predictions
@@ -30,8 +30,10 @@ PREDICTED = ROOT / "published/predictions.csv"
 CLAIMS = tuple(claim for claim in registry(ROOT / "published/claims.csv") if claim.paper in ("structural", "emergence"))
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
+PRETRAINED = [claim.id for claim in CLAIMS if claim.id.startswith("structural-pretrained-")]  # no decoder was measured
 UNTESTABLE = {  # at every scale, or at that of tests alone
     "structural-table-5": ("default", "test"),  # fewer prompts than the paper's
+    **dict.fromkeys(PRETRAINED, SCALES),
     "emergence-footnote-2": ("test",),  # no network is deep enough
     "emergence-figure-10": ("test",),  # one depth only
 }
@@ -123,6 +125,7 @@ def structural_checks(config):
         *(structural.checks(of, predicted, scale, LEVEL, structural.EVERY_LENGTH) for of in (elsewhere, long)),
         checks_printed.checks(pd.read_csv(ROOT / "published/structural_distances.csv"), predicted, scale),
         checks_rotary.checks([pd.read_csv(ROOT / "evidence/structural/rotary/rotary.csv")], predicted, LEVEL),
+        checks_pretrained.checks([], predicted, LEVEL),
     ]
     of_figures = structural.checks(pd.concat(values), predicted, scale, LEVEL)
     return pd.concat([of_figures, *before, of_structure, *further])

