@@ -1,3 +1,4 @@
+from math import exp
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,14 @@ def test_every_statement_holds_but_what_is_known_to_fail(table):
     assert set(table["verdict"]) == {"holds", "fails"}
     assert with_verdict(table, "fails") == FAILS
     assert not table.duplicated(["claim", *KEYS]).any()
+
+
+def test_the_floor_of_lemma_4_4_is_missed_by_what_the_last_row_leaves_out_without_content(table):
+    """C_min = 1 - e^-m has the sum over all distances; the row of token n stops after n of them."""
+    is_floor = (table["statistic"] == "Lemma 4.4: weight over its bound") & (table["network"] == "lower")
+    row = table[is_floor & (table["setting"] == "content = no content")].iloc[0]
+    ratios = [1 / (1 - exp(-m * SETTING["tokens"])) for m in theory.DECAYS]
+    assert (row["low"], row["high"]) == pytest.approx((min(ratios), max(ratios)), rel=1e-12)
 
 
 def test_two_equal_sides_are_1_and_support_nothing(table):

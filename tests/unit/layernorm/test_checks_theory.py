@@ -1,3 +1,4 @@
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,19 @@ def test_what_fails_is_known(table):
     open_ones = table[~table["verdict"].isin(["holds", "fails"])]
     assert (open_ones["verdict"] == "not separable").all()
     assert set(open_ones["relation"]) <= {"="}  # an equality within a margin asks for more sequences
+
+
+def test_bounds_of_simulations_are_those_of_their_size(table):
+    noise, rows = 4 / sqrt(64 * 600), table.set_index("statistic")
+    for statistic, layers in {
+        "closed form of scores": 1,
+        "averages: simulated layer 3": 2,
+        "recency of deeper layers less the recursion": 3,
+        "recency of profiles less the recursion": 4,
+    }.items():
+        np.testing.assert_allclose(rows.loc[statistic, "bound"], layers / 64 + noise, rtol=1e-12)
+    for statistic in ("score of three tokens, simulated", "recency along all ones, as expected"):
+        assert (rows.loc[statistic, "margin"] == 1 / 64).all()
 
 
 def test_the_theorem_holds_and_would_not_for_keys_in_reverse(table, monkeypatch):
