@@ -100,6 +100,23 @@ RELEASED_TABLES = {
         caption="released/variants",
         **RELEASED,
     ),
+    "structural/published_drawn": made.Made(
+        "Rollouts of bloom-176b against the measured influence that its authors drew.",
+        "released.drawn:of_profiles",
+        {
+            "profiles": collect(
+                RELEASED_PROFILE,
+                model=released.DRAWN,
+                dataset=released.PRIMARY,
+                n=RELEASED_STANDARD,
+                variant=released.OF_DRAWN,
+            ),
+            "curves": project("published/structural_curves.csv"),
+        },
+        name="released_drawn",
+        caption="released/drawn",
+        **RELEASED,
+    ),
 }
 RELEASED_FIGURES = {
     f"structural/published_{figure}": made.Made(

@@ -58,6 +58,8 @@ VARIANTS = (
     *(Variant(variant, slopes, "none") for variant in ("a", "b") for slopes in RULES),
     *(Variant("c", slopes, content) for slopes in RULES for content in CONTENTS),
 )
+DRAWN = "bloom-176b"  # the one model whose measured influence the authors drew
+OF_DRAWN = tuple(variant for variant in VARIANTS if variant.slopes in MODELS[DRAWN].rules)
 ALONG_LENGTHS = (  # variants whose profiles are followed to great lengths
     Variant("b", "released", "none"),
     Variant("b", "faithful", "none"),

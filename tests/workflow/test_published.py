@@ -18,6 +18,7 @@ JOBS = {
     "released_schedules": 1,
     "released_rollout": 15,
     "released_variants": 1,
+    "released_drawn": 1,
     "released_lengths": 1,
     "released_draw_fig1": 1,
     "released_draw_fig2": 1,
@@ -129,6 +130,15 @@ def test_printed_distances_are_held_against_the_released_numbers(built):
     assert set(excluded) == {"falcon-rw-7b", "mpt-7b"}
     page = (built / "results/tables/structural/published_variants.md").read_text()
     assert len(re.findall("not excluded|excluded", page)) == 4 * 4 + 6
+
+
+@THROUGH
+def test_rollouts_of_the_released_numbers_are_the_curves_that_were_drawn(built):
+    table = pd.read_csv(built / "results/tables/structural/published_drawn.csv")
+    assert len(table) == 9
+    assert table["W to its drawing"].dropna().between(0, 1e-7).tolist() == [True] * 3
+    own = table.query("slopes == content == 'faithful'")["wasserstein"]
+    assert own.tolist() == pytest.approx([0.038], abs=5e-4)
 
 
 @THROUGH
