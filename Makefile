@@ -22,8 +22,8 @@ check: .venv/installed
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/mypy
 
-docs: .venv/installed  ## pages that are written from the workflow, the schema and the scorecard that is kept
-	$(BIN)/python -m position_bias.running.reference > docs/configuration.md
+docs: .venv/installed  ## pages that are written from the workflow, the configuration and the scorecard that is kept
+	$(BIN)/python -m position_bias.settings > docs/configuration.md
 	PYTHONPATH=. $(BIN)/python tools/decoders.py > docs/decoders.partial && mv docs/decoders.partial docs/decoders.md
 	PYTHONPATH=. $(BIN)/python tools/map.py > docs/map.partial && mv docs/map.partial docs/map.md
 	PYTHONPATH=. $(BIN)/python tests/mutants/mutants.py > docs/mutants.partial && mv docs/mutants.partial docs/mutants.md
@@ -37,7 +37,7 @@ manifest: .venv/installed  ## sha256 of every figure and table; of another run: 
 	@$(BIN)/python -m position_bias.running.manifest $(RESULTS)
 
 LIBRARY := position_bias/*.py
-OTHERS := scripts/*.py rules/*.smk Snakefile snakemake_command.py run_job.py config/schema/*.yaml tools/*.py benchmarks/*.py
+OTHERS := scripts/*.py rules/*.smk Snakefile snakemake_command.py run_job.py tools/*.py benchmarks/*.py
 size:  ## lines that are maintained, those of tests, and what the registries hold
 	@git ls-files -- $(foreach of,$(LIBRARY) $(OTHERS),'$(of)') | xargs cat | wc -l | xargs echo "maintained:"
 	@for of in $(foreach of,$(LIBRARY) $(OTHERS),'$(of)'); do git ls-files -- "$$of" | xargs cat | wc -l | xargs echo "   $$of:"; done

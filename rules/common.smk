@@ -10,13 +10,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
 
+from position_bias import settings
 from position_bias.card import settings as of_card
-from position_bias.emergence import settings as of_emergence
-from position_bias.language_models import settings as of_language_models
-from position_bias.layernorm import settings as of_layernorm
-from position_bias.postnorm import settings as of_postnorm
-from position_bias.retrieval import settings as of_retrieval
-from position_bias.running import configuration, devices, imports, made
+from position_bias.postnorm import schemes
+from position_bias.running import devices, imports, made
 from position_bias.running import profile, runtime, terminal
 from position_bias.verdicts import claim as of_claims
 
@@ -26,21 +23,8 @@ ROOT = Path(workflow.basedir)
 if not (workflow.output_settings.dryrun or workflow.output_settings.verbose or workflow.output_settings.printshellcmds):
     terminal.shorten()
 
-SCHEMA = configuration.read_schema(ROOT / "config/schema")
-
-configuration.read_numbers(config, SCHEMA)
-configuration.put_in_order(config, configuration.load(ROOT / "config.yaml"))
 try:
-    configuration.check(
-        config,
-        SCHEMA,
-        of_language_models.faults,
-        of_emergence.faults,
-        of_layernorm.faults,
-        of_postnorm.faults,
-        of_retrieval.faults,
-        of_card.faults,
-    )
+    settings.check(config)
     CLAIMS = of_claims.registry(ROOT / "published/claims.csv")
 except runtime.InputError as error:
     sys.exit(f"error: {error}")

@@ -1,24 +1,13 @@
-"""What tests of the configuration share: the schema, the faults, and a configuration in which no key is empty."""
+"""What tests of the configuration share: a configuration in which no key is empty, and the lines that refuse others."""
 
 from copy import deepcopy
 from pathlib import Path
 
-import yaml
-
-from position_bias.card import settings as of_card
-from position_bias.emergence import settings as of_emergence
-from position_bias.language_models import settings as of_language_models
-from position_bias.layernorm import settings as of_layernorm
-from position_bias.postnorm import settings as of_postnorm
-from position_bias.retrieval import settings as of_retrieval
+from position_bias import settings
 from position_bias.running import configuration
-from position_bias.running.runtime import InputError
 
 ROOT = Path(__file__).parents[1]
-SCHEMA = configuration.read_schema(ROOT / "config/schema")
-DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
-OF_WINGS = (of_emergence, of_layernorm, of_postnorm, of_retrieval, of_card)
-FAULTS = (of_language_models.faults, *(wing.faults for wing in OF_WINGS))
+DEFAULT = settings.default()
 SOURCES = ("one", "other")  # folders that stand for released numbers
 OF_HUB = {"source": "someone/something", "revision": "0" * 40}
 TEXT = {**OF_HUB, "subset": "part", "split": "train", "column": "text", "documents": 1000}
@@ -30,8 +19,7 @@ def everything():
     """The default, with what it leaves empty filled in, so that there is no key without a value."""
     config = deepcopy(DEFAULT)
     config["device"] = "cuda"  # so that jobs ask for GPUs wherever this runs
-    stages = SCHEMA["properties"]["devices"]["properties"]
-    config["devices"] = dict.fromkeys(stages, "cuda")
+    config["devices"] = dict.fromkeys(settings.DEVICES, "cuda")
     del config["devices"]["layernorm"]  # where every stage has its own, `device` itself decides nothing
     config["hub_datasets"] = {"web": deepcopy(TEXT)}
     config["hub_models"] = {"large": deepcopy(MODEL), "rotary": deepcopy(ROTARY)}
@@ -66,12 +54,13 @@ def at(config, path):
 
 def put(config, path, value):
     """A configuration with `value` at a path, or without the key there where the value is `...`."""
-    changed = deepcopy(config)
-    around = at(changed, path[:-1])
-    if value is ...:
-        del around[path[-1]]
+    changed = config.copy()
+    if path[1:]:
+        changed[path[0]] = put(config[path[0]], path[1:], value)
+    elif value is ...:
+        del changed[path[0]]
     else:
-        around[path[-1]] = value
+        changed[path[0]] = value
     return changed
 
 
@@ -84,18 +73,14 @@ def changed(changes):
 
 
 def part(path):
-    """What the schema says of the key at a path."""
-    node = dict(SCHEMA)
+    """What is said of the key at a path."""
+    found = configuration.part(settings.Settings)
     for name in path:
-        node = configuration.below(node, name, SCHEMA)
-    return node
+        found = configuration.below(found, name)
+    return found
 
 
 def refusals(config):
-    """The line that the schema refuses a configuration with, or else all faults of values together."""
-    configuration.read_numbers(config, SCHEMA)
-    try:
-        configuration.check(config, SCHEMA)
-    except InputError as error:
-        return [str(error).removeprefix("config: ")]
-    return [line for faults in FAULTS for line in faults(config)]
+    """Every line that sections refuse a configuration with, or else all faults of values together."""
+    lines = configuration.faults_of_sections(config, settings.Settings)
+    return lines or [line for faults in settings.FAULTS for line in faults(config)]

@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from position_bias.language_models.files import model_files
-from position_bias.language_models.settings import is_directory
+from position_bias.language_models.sources import is_directory
 from position_bias.running.runtime import InputError
+from position_bias.running.section import Bounds, Count, Given, Items, Saving, section
 
 Config = Mapping[str, Any]
 
@@ -59,6 +60,51 @@ ENCODERS = (
 
 # An id of the hub: a name, most often after that of its owner.
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+
+
+Model = Annotated[
+    Given | None,
+    "the model of the position card, or several with commas between them: a directory, whose path starts with /, . or "
+    "~, a name of models or hub_models, or an id of the hub",
+]
+Text = Annotated[
+    Given,
+    "the text of the position card: a .txt or .jsonl file or a directory, which start with / or a dot, a name of "
+    "datasets or hub_datasets, or an id of the hub",
+]
+
+
+@section
+class Card:
+    """The position card of any decoder, by the arguments model and text; rollout.bootstrap, rollout.level and seed act
+    on it too.
+    """
+
+    lengths: Annotated[
+        list[Annotated[int, Bounds(9, 1_048_576)]],
+        Items(1),
+        "tokens of the prompts, as far as the model goes and as the text has 8 prompts",
+    ]
+    prompts: Annotated[int, Bounds(8, 1_000_000), "prompts of each length, or as many as the text has"]
+    characters: Annotated[Count, "characters that are read of a text that is no data set of the configuration"]
+    precision: Annotated[
+        Literal["auto", "float32", "bfloat16"],
+        "precision of the weights; auto: bfloat16 above a billion parameters",
+    ]
+    tokens_per_batch: Annotated[
+        int,
+        Bounds(0, 1_000_000_000),
+        "tokens that pass through the model at once; 0: as many as 0.7 GB hold, 8 GB on a GPU",
+    ]
+    activation_checkpointing: Saving
+    untrained: Annotated[int, Bounds(0, 3), "untrained copies that are measured besides, drawn by the seeds 0, 1, ..."]
+    gpus: Annotated[int, Bounds(1, 64), "GPUs that the weights are spread over"]
+    memory: Annotated[
+        int,
+        Bounds(0, 100_000),
+        "memory that a cluster gives to measuring, in GB; 0: by the size of the weights",
+    ]
+    minutes: Annotated[int, Bounds(1, 100_000), "time that a cluster gives to measuring"]
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,141 @@
 """What a configuration can ask of `emergence`. It imports no torch, since every call of the workflow reads it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from position_bias.emergence.studies import STUDIES, Network, study
-from position_bias.emergence.task import for_vocabulary
+from position_bias.emergence import task
+from position_bias.emergence.studies import NAME, STUDIES, Network, study
+from position_bias.running.section import Bounds, Count, Decay, Items, Keys, Level, Rate, Seed, Share, Words, section
+
+Depths = Annotated[list[Annotated[int, Bounds(1, 100)]], Items(), "numbers of attention layers"]
+SomeSeeds = Annotated[int, Bounds(1, 1000)]
+Networks = Annotated[
+    list[Annotated[str, Words(f"^(?:{NAME.pattern})$", "MASK/ENCODING, as in causal/rope or window5/none")]],
+    Items(),
+    "networks that are trained, each MASK/ENCODING",
+]
+TRAINED = {
+    "plain": "causal, without residual connections",
+    "residual": "causal, with residual connections",
+    "ends": "trained on answers at both ends",
+    "first": "trained on answers at the first item",
+    "middle": "trained on answers at the middle item",
+    "last": "trained on answers at the last item",
+    "window": "with sliding windows, without residual connections",
+    "prefix": "with prefixes, without residual connections",
+    "pre-norm": "with LayerNorm before each layer",
+    "post-norm": "with LayerNorm after each layer",
+}
+
+
+@section
+class Iterations:
+    """How long networks are trained."""
+
+    unbiased: Annotated[Count, "optimiser steps where the answer is anywhere"]
+    ends: Annotated[Count, "optimiser steps where the answer is at either end"]
+    position: Annotated[Count, "optimiser steps where the answer is at one position"]
+
+
+@section
+class Training:
+    """How networks are trained."""
+
+    batch: Annotated[Count, "sequences of an iteration"]
+    iterations: Iterations
+    learning_rate: Annotated[Rate, "constant learning rate of AdamW"]
+    weight_decay: Decay
+
+
+@section
+class Testing:
+    """How networks are tested."""
+
+    every: Annotated[Count, "iterations between two tests"]
+    sequences_along: Annotated[Count, "sequences of each test set while training"]
+    sequences: Annotated[Count, "sequences of each test set at the end"]
+    settled: Annotated[float, Bounds(above=0, most=1), "last share of the iterations that gaps are averaged over"]
+    last_kept: Annotated[Count, "tests of a long training in evidence/ that its gaps are averaged over, the last"]
+
+
+@section
+class ByWiring:
+    """Depths without and with residual connections."""
+
+    plain: Depths
+    residual: Depths
+
+
+@section
+class Isotropic:
+    """Depths with the isotropic vocabulary."""
+
+    plain: Depths
+
+
+@section
+class ByVocabulary:
+    """Layers of the networks trained without biased data, by vocabulary and wiring."""
+
+    gaussian: ByWiring
+    fixed: ByWiring
+    isotropic: Isotropic
+
+
+@section
+class Seeds:
+    """How many networks are trained alike."""
+
+    shallow: Annotated[SomeSeeds, "seeds of networks of 2 layers"]
+    deep: Annotated[SomeSeeds, "seeds of networks of more than 2 layers"]
+    ends: Annotated[SomeSeeds, "seeds of networks trained on answers at both ends"]
+
+
+@section
+class Sinks:
+    """Which keys count as attention sinks."""
+
+    sequences: Annotated[Count, "sequences whose attention is counted"]
+    thresholds: Annotated[list[Share], Items(1), "attention above which a key counts as a sink"]
+    threshold: Annotated[Share, "the threshold of the figures, one of thresholds"]
+
+    def __post_init__(self) -> None:
+        if self.threshold not in self.thresholds:
+            known = ", ".join(map(str, self.thresholds))
+            raise ValueError(f"threshold = {self.threshold} is not one of emergence.sinks.thresholds: {known}")
+
+
+@section
+class Theory:
+    """The theorems, on attention of random queries and keys."""
+
+    tokens: Annotated[int, Bounds(8, 200), "tokens of the sequences that the bounds are checked on"]
+    layers: Annotated[int, Bounds(10, 10_000), "layers of the deepest stack, many times the tokens"]
+    draws: Annotated[int, Bounds(2, 10_000), "draws of random queries and keys"]
+    seed: Annotated[Seed, "seed of the draws"]
+    peak_tokens: Annotated[int, Bounds(50, 4000), "tokens of the sequences that peaks are located on"]
+
+
+@section
+class Emergence:
+    """Wu et al. 2025: attention-only networks on a synthetic retrieval task."""
+
+    task: task.Numbers
+    training: Training
+    testing: Testing
+    decay: Annotated[float, Bounds(0, 1000), "slope of the decay mask, in logits a token"]
+    networks: Annotated[dict[str, Networks], Keys(TRAINED), "networks of each study that are trained"]
+    depths: ByVocabulary
+    seeds: Seeds
+    sinks: Sinks
+    theory: Theory
+    level: Level
 
 
 def faults(config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each value of `emergence` that fits the schema, but not the rest of the configuration."""
+    """Yield a line for each value of `emergence` that fits its section, but not the rest of the configuration."""
     emergence = config["emergence"]
-    try:
-        tokens = for_vocabulary("gaussian", emergence["task"]).tokens
-    except ValueError as error:
-        yield f"emergence.task.{error}"
-        return
+    tokens = task.Numbers(**emergence["task"]).tokens
     for name, networks in emergence["networks"].items():
         for one in study(name, networks).networks:
             yield from _network_faults(f"emergence.networks.{name}", STUDIES[name].masks, one, tokens)
@@ -26,10 +147,6 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
     for kept in config["evidence"]["emergence"]:
         if kept.split("/")[1] not in trained:
             yield f"evidence.emergence = {kept} is of no study that is trained; use one of {', '.join(trained)}"
-    sinks = emergence["sinks"]
-    if sinks["threshold"] not in sinks["thresholds"]:
-        known = ", ".join(map(str, sinks["thresholds"]))
-        yield f"emergence.sinks.threshold = {sinks['threshold']} is not one of emergence.sinks.thresholds: {known}"
 
 
 def _network_faults(key: str, masks: Sequence[str], one: Network, tokens: int) -> Iterator[str]:

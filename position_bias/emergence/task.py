@@ -1,53 +1,39 @@
 """This module describes the retrieval task of Section 5, Appendices J and L: its numbers, positions, chance levels."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from position_bias.running.section import Bounds, Count, section
 
 Position = Literal["first", "middle", "last"]
+Convention = Literal["paper", "released"]
 Omega = Literal["training", "fresh", "none"]  # the common direction of the classes in a test
 
 POSITIONS: tuple[Position, ...] = ("first", "middle", "last")
 
-VOCABULARIES = ("gaussian", "fixed")
-CONVENTIONS = ("paper", "released")
 PAIRS = tuple(combinations(POSITIONS, 2))
 
 
-@dataclass(frozen=True)
-class Task:
+@section
+class Numbers:
     """Sequences x1 y1 ... xn yn xq of items, their labels, and a query that is of the class of some items.
 
-    A class stands `burstiness` times in a sequence. Items are vectors around their class's mean (vocabulary
-    `gaussian`) or one fixed vector a class, all of which share a direction (`fixed`). Raises ValueError where the
-    numbers do not fit each other.
+    A class stands `burstiness` times in a sequence. Raises ValueError where the numbers do not fit each other.
     """
 
-    vocabulary: Literal["gaussian", "fixed"] = "gaussian"
-    items: int = 8  # n
-    burstiness: int = 4  # B
-    classes: int = 2048  # K
-    labels: int = 32  # L
-    width: int = 64  # d
-    noise: float = 0.75  # epsilon, within a class of the gaussian vocabulary
-    anisotropy: float = 0.75  # lambda, share of the common direction in the fixed vocabulary
-    scale: Literal["paper", "released"] = "paper"  # coordinates of variance 1/d, or of standard deviation 1/d
-    middle: Literal["paper", "released"] = "paper"  # the middle item is n/2, or the one after it
+    items: Annotated[int, Bounds(4, 1000), "items of a sequence, without the query"] = 8  # n
+    burstiness: Annotated[Count, "items of each class in a sequence; it divides items"] = 4  # B
+    classes: Annotated[Count, "classes of the training data"] = 2048  # K
+    labels: Annotated[Count, "labels of the classes"] = 32  # L
+    width: Annotated[int, Bounds(2, 65536, multiple=2), "coordinates of a token, in pairs for rotations"] = 64  # d
+    noise: Annotated[float, Bounds(0, 1000), "epsilon, spread within a class over that between classes"] = 0.75
+    anisotropy: Annotated[float, Bounds(0, 1000), "lambda, share of the common direction of fixed items"] = 0.75
+    scale: Annotated[Convention, "1/width is a coordinate's variance, or released: its standard deviation"] = "paper"
+    middle: Annotated[Convention, "the middle item is n/2, or the one after it as in the authors' code"] = "paper"
 
     def __post_init__(self) -> None:
-        for name in ("items", "burstiness", "classes", "labels", "width"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)}: there must be at least 1")
-        for name in ("noise", "anisotropy"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name} = {getattr(self, name)}: a share of the spread is finite and at least 0")
-        for name, known in (("vocabulary", VOCABULARIES), ("scale", CONVENTIONS), ("middle", CONVENTIONS)):
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} = {getattr(self, name)!r} is not known; use one of {', '.join(known)}")
-        if self.items < 4:
-            raise ValueError(f"items = {self.items}: first, middle and last are three items from 4 on")
         if self.items % self.burstiness:
             raise ValueError(f"burstiness = {self.burstiness} does not divide items = {self.items}; give a divisor")
         if min(self.labels, self.classes_shown) < 2:
@@ -55,10 +41,10 @@ class Task:
                 f"labels = {self.labels}, burstiness = {self.burstiness}: without two labels and two classes in a "
                 "sequence every answer is right; give more labels or a smaller burstiness"
             )
-        if self.classes < max(self.labels, self.items // self.burstiness):
+        if self.classes < max(self.labels, self.classes_shown):
             raise ValueError(
-                f"classes = {self.classes}: every label has a class, and a sequence {self.items // self.burstiness}; "
-                f"give at least {max(self.labels, self.items // self.burstiness)}"
+                f"classes = {self.classes}: every label has a class, and a sequence {self.classes_shown}; "
+                f"give at least {max(self.labels, self.classes_shown)}"
             )
 
     @property
@@ -82,15 +68,6 @@ class Task:
         return {"first": 1, "middle": middle, "last": self.items}[name]
 
     @property
-    def omegas(self) -> tuple[Omega, ...]:
-        """Say which common directions novel classes are tested with; the paper does not; the authors' code uses fresh.
-
-        `training`: the direction of the training classes. `fresh`: another one for each sequence. Without a common
-        direction, `none`.
-        """
-        return ("training", "fresh") if self.vocabulary == "fixed" and self.anisotropy > 0 else ("none",)
-
-    @property
     def chance(self) -> float:
         """Return the accuracy of a guess among all labels."""
         return 1 / self.labels
@@ -105,6 +82,26 @@ class Task:
     def largest_gap(self) -> float:
         """Return the probability that two items bear different labels, which no accuracy gap can exceed on average."""
         return (1 - (self.burstiness - 1) / (self.items - 1)) * (1 - 1 / self.labels)
+
+
+@dataclass(frozen=True)
+class Task(Numbers):
+    """The task with a vocabulary.
+
+    Items are vectors around their class's mean (`gaussian`), or one fixed vector a class, all of which share a
+    direction (`fixed`).
+    """
+
+    vocabulary: Literal["gaussian", "fixed"] = "gaussian"
+
+    @property
+    def omegas(self) -> tuple[Omega, ...]:
+        """Say which common directions novel classes are tested with; the paper does not; the authors' code uses fresh.
+
+        `training`: the direction of the training classes. `fresh`: another one for each sequence. Without a common
+        direction, `none`.
+        """
+        return ("training", "fresh") if self.vocabulary == "fixed" and self.anisotropy > 0 else ("none",)
 
 
 def for_vocabulary(name: str, numbers: Mapping[str, Any]) -> Task:

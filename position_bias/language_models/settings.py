@@ -2,48 +2,194 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from position_bias.attention import uneven_heads
+from position_bias.language_models.sources import OFFLINE, TRAINED_CONTEXT, WITH_ALIBI, is_directory, is_package
+from position_bias.running.section import Bounds, Count, Given, Items, Name, Names, Rate, Saving, Seed, Words, section
 
 Config = Mapping[str, Any]
 
-WITH_ALIBI = ("bloom", "mpt", "falcon")  # the other families of `families` know positions in other ways
-PACKAGE = "package:"  # begins a source that is a Python package with a model in it
-OFFLINE = "offline"  # the folder of the tokenizer of models trained here; every model of the hub has its own
-TRAINED_CONTEXT = (
-    2048  # tokens that an MPT or a Llama trained here takes, or as many as it is trained on where that is more
-)
+Source = Annotated[Given, "id on the Hugging Face hub, or a directory that starts with a slash or a dot"]
+OfModel = Annotated[Source, "id on the hub, a directory that starts with a slash or a dot, or package:NAME"]
+Pin = Annotated[str, Words("^([0-9a-f]{40}|[0-9a-f]{64})$", "40 or 64 hexadecimal digits")]
+Revision = Annotated[Pin | None, "commit of the hub, or sha256 of the file of a package; null for a directory"]
+Corpus = Literal["language-reference", "standard-library", "scientific-packages"]
+Trained = Literal["bloom", "mpt", "falcon", "llama"]
+Pretrained = Literal["bloom", "mpt", "falcon", "llama", "qwen3", "phi", "phi3"]
 
 
-def is_directory(source: str) -> bool:
-    """Whether a `source` means a directory, there or not; an id of the hub starts with a letter or digit."""
-    return source.startswith(("/", "."))
+@section
+class Dataset:
+    """An offline text."""
+
+    corpus: Annotated[Corpus, "which offline text this data set is"]
 
 
-def is_package(source: str) -> bool:
-    """Whether a `source` means a Python package with a model in it."""
-    return source.startswith(PACKAGE)
+@section
+class HubDataset:
+    """A text of the hub."""
+
+    source: Source
+    revision: Revision
+    subset: Annotated[Given | None, "name of the part of the data set that is read, or null where it has but one"]
+    split: Annotated[Given, "split that is read"]
+    column: Annotated[Given, "column that holds the text"]
+    documents: Annotated[Count, "documents that are fetched; each long enough one gives a prompt, its first n tokens"]
+
+    def __post_init__(self) -> None:
+        if is_package(self.source):
+            raise ValueError(f"source = {self.source!r} is a package, which may hold a model; name a text")
+        _check_pinned(self.source, self.revision)
+
+
+@section
+class Length:
+    """Prompts of one length."""
+
+    tokens: Annotated[int, Bounds(9, 16384), "tokens of a prompt"]
+    prompts: Annotated[int, Bounds(2, 1_000_000_000), "prompts that a measurement averages over"]
+
+
+@section
+class Lengths:
+    """The prompts by purpose; those of a position card are card.lengths."""
+
+    heatmap: Length
+    standard: Length
+    long: Length
+    more: Annotated[list[Length], Items(), "further lengths that are measured"]
+
+    def __post_init__(self) -> None:
+        purposes: dict[int, str] = {}
+        for purpose, length in self.named():
+            if other := purposes.get(length.tokens):
+                raise ValueError(
+                    f"{purpose}.tokens = {length.tokens} is that of lengths.{other} too; give each its own"
+                )
+            purposes[length.tokens] = purpose
+
+    def named(self) -> list[tuple[str, Length]]:
+        """Every length with the key that it stands at."""
+        more = [(f"more.{place}", length) for place, length in enumerate(self.more)]
+        return [("heatmap", self.heatmap), ("standard", self.standard), ("long", self.long), *more]
+
+
+@section
+class Tokenizer:
+    """Byte-level BPE, shared by the models trained here."""
+
+    vocabulary: Annotated[int, Bounds(258, 1_000_000), "number of tokens, the 256 bytes and the end of text included"]
+    datasets: Annotated[Names, "the data sets whose training text it is made from"]
+
+
+@section
+class Training:
+    """Training of every model of models."""
+
+    datasets: Annotated[Names, "the data sets whose training text the models read"]
+    context: Annotated[int, Bounds(2, 16384), "tokens of a training window"]
+    batch: Annotated[Count, "windows in a step"]
+    steps: Annotated[Count, "number of optimiser steps"]
+    snapshots: Annotated[
+        list[Annotated[int, Bounds(0, 1_000_000_000)]],
+        Items(),
+        "steps after which the model is kept, beside the last; 0: untrained",
+    ]
+    learning_rate: Annotated[Rate, "largest learning rate, after the warm-up"]
+    warmup: Annotated[int, Bounds(0, 1_000_000_000), "steps of linear warm-up"]
+    weight_decay: Annotated[float, Bounds(0, 1), "decoupled weight decay of the matrices"]
+    clip: Annotated[float, Bounds(above=0, most=1_000_000), "largest norm of the gradient"]
+    held_out: Annotated[Count, "test windows that the held-out loss is measured on"]
+
+    def __post_init__(self) -> None:
+        if self.warmup >= self.steps:
+            raise ValueError(
+                f"warmup = {self.warmup} leaves no step after it; set it below training.steps = {self.steps}"
+            )
+        for step in self.snapshots:
+            if step > self.steps:
+                raise ValueError(f"snapshots = {step} is never reached; use steps up to training.steps = {self.steps}")
+
+
+@section
+class Architecture:
+    """The size of a model."""
+
+    layers: Annotated[Count, "number of transformer blocks"]
+    heads: Annotated[Count, "attention heads of a layer"]
+    hidden: Annotated[Count, "width of the residual stream, a multiple of heads"]
+    initializer_range: Annotated[float, Bounds(above=0, most=1), "standard deviation of the initial weights"]
+
+    def __post_init__(self) -> None:
+        if fault := uneven_heads("hidden", self.hidden, self.heads):
+            raise ValueError(fault)
+
+
+@section
+class Model:
+    """A model that is trained here."""
+
+    family: Annotated[Trained, "the transformers classes it is made of"]
+    seeds: Annotated[list[Seed], Items(1), "training seeds, one model each"]
+    architecture: Architecture
+
+
+@section
+class HubModel:
+    """A model of the hub."""
+
+    source: OfModel
+    revision: Revision
+    family: Annotated[Pretrained, "the model type that its config.json names"]
+    positions: Annotated[Literal["own", "none"], "how tokens know their place; none: stored as rotary, trained without"]
+    gpus: Annotated[int, Bounds(1, 64), "GPUs that its weights are spread over"]
+    memory: Annotated[int, Bounds(1, 100_000), "memory of the host that a job with it needs, in GB"]
+    minutes: Annotated[int, Bounds(1, 100_000), "time that a cluster gives to measuring it on one data set"]
+
+    def __post_init__(self) -> None:
+        _check_pinned(self.source, self.revision)
+        if self.positions == "none" and self.family in WITH_ALIBI:
+            raise ValueError("positions = 'none', but ALiBi cannot be turned off; set it to own")
+
+
+@section
+class Measure:
+    """Measurements, for Herasimchyk et al. 2026."""
+
+    models: Annotated[Names, "the models of the figures and tables of Herasimchyk et al. 2026"]
+    datasets: Annotated[Names, "the data sets that they are measured on"]
+    precision: Annotated[Literal["float32", "bfloat16"], "precision of the weights; sums are in float32 either way"]
+    tokens_per_batch: Annotated[Count, "tokens that pass through the model at once; 256 to 1024 suits a CPU"]
+    activation_checkpointing: Saving
+    matrices_up_to: Annotated[int, Bounds(9, 16384), "tokens of the longest prompts whose mean matrices are kept"]
+
+
+Datasets = Annotated[dict[Name, Dataset], Items(1), "the data sets by name"]
+HubDatasets = Annotated[dict[Name, HubDataset], "data sets of the hub by name"]
+Models = Annotated[dict[Name, Model], Items(1), "the models by name"]
+HubModels = Annotated[dict[Name, HubModel], "models of the hub by name"]
+PrimaryDataset = Annotated[Name, "the data set of the figures and tables that show one"]
+
+
+def _check_pinned(source: str, revision: str | None) -> None:
+    """Raise ValueError for a model or text from elsewhere that cannot be found, or might change."""
+    if source.startswith("~") or (not is_directory(source) and Path(source).is_dir()):
+        raise ValueError(f"source = {source!r} is no id of the hub; a directory starts with / or a dot")
+    if is_directory(source) and revision is not None:
+        raise ValueError(f"revision = {revision!r}, but its source is a directory; set it to null")
+    if not is_directory(source) and revision is None:
+        raise ValueError(f"revision = None leaves the hub's {source!r} unpinned; name a commit")
+    if revision is not None and len(revision) != (64 if is_package(source) else 40):
+        pinned = "a package by the sha256 of its file" if is_package(source) else "the hub's by its commit"
+        raise ValueError(f"revision = {revision!r} does not pin {source!r}: pin {pinned}")
 
 
 def faults(config: Config) -> Iterator[str]:
-    """Yield a line for each value of models and texts that fits the schema, but not the rest of the configuration."""
+    """Yield a line for each value of models and texts that fits its section, but not the rest of the configuration."""
     yield from _unknown_names(config)
     yield from _sources(config)
     yield from _lengths(config)
-    training = config["training"]
-    if training["warmup"] >= training["steps"]:
-        yield (
-            f"training.warmup = {training['warmup']} leaves no step after it; "
-            f"set it below training.steps = {training['steps']}"
-        )
-    for step in training["snapshots"]:
-        if step > training["steps"]:
-            yield f"training.snapshots = {step} is never reached; use steps up to training.steps = {training['steps']}"
-    for name, model in config["models"].items():
-        architecture = model["architecture"]
-        if fault := uneven_heads(f"models.{name}.architecture.hidden", architecture["hidden"], architecture["heads"]):
-            yield fault
 
 
 def _unknown_names(config: Config) -> Iterator[str]:
@@ -69,21 +215,9 @@ def _unknown_names(config: Config) -> Iterator[str]:
 def _sources(config: Config) -> Iterator[str]:
     """A line for each model or text from elsewhere that cannot be used."""
     for part, hub_part in (("datasets", "hub_datasets"), ("models", "hub_models")):
-        for name, described in config[hub_part].items():
+        for name in config[hub_part]:
             if name in config[part]:
                 yield f"{hub_part}.{name} has the name of {part}.{name}; give it another"
-            source, revision = described["source"], described["revision"]
-            pinned = "a package by the sha256 of its file" if is_package(source) else "the hub's by its commit"
-            if is_package(source) and hub_part == "hub_datasets":
-                yield f"{hub_part}.{name}.source = {source!r} is a package, which may hold a model; name a text"
-            elif source.startswith("~") or (not is_directory(source) and Path(source).is_dir()):
-                yield f"{hub_part}.{name}.source = {source!r} is no id of the hub; a directory starts with / or a dot"
-            elif is_directory(source) and revision is not None:
-                yield f"{hub_part}.{name}.revision = {revision!r}, but its source is a directory; set it to null"
-            elif not is_directory(source) and revision is None:
-                yield f"{hub_part}.{name}.revision = None leaves the hub's {source!r} unpinned; name a commit"
-            elif not is_directory(source) and len(revision) != (64 if is_package(source) else 40):
-                yield f"{hub_part}.{name}.revision = {revision!r} does not pin {source!r}: pin {pinned}"
     models = {**config["models"], **config["hub_models"]}
     for part, key in (("measure", "models"), ("layernorm", "pretrained")):
         for name in config[part][key]:
@@ -112,13 +246,10 @@ def _sources(config: Config) -> Iterator[str]:
             )
     if OFFLINE in config["hub_models"]:
         yield f"hub_models.{OFFLINE} has the name of the tokenizer of models trained here; give it another"
-    for name, model in config["hub_models"].items():
-        if model["positions"] == "none" and model["family"] in WITH_ALIBI:
-            yield f"hub_models.{name}.positions = 'none', but ALiBi cannot be turned off; set it to own"
 
 
 def _lengths(config: Config) -> Iterator[str]:
-    """A line for each length that another length excludes, and for each that is longer than a model takes."""
+    """A line for each length that is longer than what is kept of it, and for each that is longer than a model takes."""
     lengths = config["lengths"]
     named = [(purpose, lengths[purpose]["tokens"]) for purpose in ("heatmap", "standard", "long")]
     named += [(f"more.{place}", length["tokens"]) for place, length in enumerate(lengths["more"])]
@@ -128,11 +259,7 @@ def _lengths(config: Config) -> Iterator[str]:
                 f"lengths.{purpose}.tokens = {tokens} is more than measure.matrices_up_to = {most}, so that no "
                 f"matrices of content and attention would be kept; give at most {most}, or raise that"
             )
-    purposes: dict[int, str] = {}
     for purpose, tokens in named:
-        if other := purposes.get(tokens):
-            yield f"lengths.{purpose}.tokens = {tokens} is that of lengths.{other} too; give each its own"
-        purposes[tokens] = purpose
         limit = max(config["training"]["context"], TRAINED_CONTEXT)
         for name, model in config["models"].items():
             if model["family"] in ("mpt", "llama") and tokens > limit:

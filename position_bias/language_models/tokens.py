@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from position_bias.language_models import hub
-from position_bias.language_models.settings import is_directory
+from position_bias.language_models.sources import is_directory
 from position_bias.running.runtime import InputError, whole_directory
 
 TokenIds = NDArray[np.int64]
@@ -33,7 +33,7 @@ def texts(
 ) -> Generator[str]:
     """Stream the documents of one split of a local data set directory, or else of a hub data set at a commit.
 
-    A `Path`, or a string that means a directory (`settings.is_directory`), is local: nothing is asked of the network.
+    A `Path`, or a string that means a directory (`sources.is_directory`), is local: nothing is asked of the network.
     `subset` is the name of a part of a data set, such as 20231101.en. Raises InputError, at once, where there is no
     such text, and later where reading on fails. Close it if it is not read to its end.
     """

@@ -16,8 +16,8 @@ from typing import Any
 import pandas as pd
 
 from position_bias.emergence import gaps
+from position_bias.layernorm.networks import NETWORKS
 from position_bias.layernorm.pretrained import OF_HUB, UNTRAINED, recency_of_models
-from position_bias.layernorm.settings import NETWORKS
 from position_bias.running.artifacts import TensorFile
 from position_bias.verdicts.judge import Statistic, judge
 from position_bias.verdicts.predictions import Predicted, predictions

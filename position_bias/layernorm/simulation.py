@@ -16,12 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias.attention import Array, uneven_heads
+from position_bias.attention import Array
 from position_bias.layernorm.theory import (
     checked_anisotropy,
     checked_embedding_length,
-    checked_residual,
-    checked_strength,
 )
 from position_bias.recency import mean_relative_position, recency, recency_weights, relative_recency
 from position_bias.running import runtime
@@ -40,8 +38,7 @@ class Decoder:
     """Layers x <- rho x + softmax(s y y^T) y, with y the norm of x to length 1.
 
     The softmax is over earlier tokens and the token itself, or, with a full mask, over all of them. A score <y_i, y_j>
-    is a cosine, and logits are LayerNorm's with 1/d for a strength of 1, with 1/sqrt(d) for one of sqrt(d). Raises
-    ValueError for what no decoder can be.
+    is a cosine, and logits are LayerNorm's with 1/d for a strength of 1, with 1/sqrt(d) for one of sqrt(d).
     """
 
     tokens: int
@@ -52,16 +49,6 @@ class Decoder:
     norm: Norm
     placement: Literal["pre", "post"] = "pre"  # post: the norm is of the sum, and the next layer's x is normed, too
     mask: MaskName = "causal"
-
-    def __post_init__(self) -> None:
-        _check_sizes(tokens=self.tokens, width=self.width, layers=self.layers)
-        checked_residual(self.residual)
-        checked_strength(self.strength)
-        _check_norm(self.norm)
-        if self.placement not in ("pre", "post"):
-            raise ValueError(f"placement = {self.placement!r} is not known; use 'pre' or 'post'")
-        if self.mask not in ("causal", "full"):
-            raise ValueError(f"mask = {self.mask!r} is not known; use 'causal' or 'full'")
 
 
 @dataclass(frozen=True)
@@ -85,10 +72,8 @@ def simulate(
 
     Both may differ by position, as `theory.embedded` has them. `common` is the direction that tokens share: drawn anew
     for each sequence, or all ones. Decoders of one size see the same embeddings for the same seed, so that they compare
-    in pairs. Raises ValueError below 2 sequences.
+    in pairs.
     """
-    if sequences < 2:
-        raise ValueError(f"sequences = {sequences}: a standard error needs at least 2")
     n, width = decoder.tokens, decoder.width
     weights = torch.from_numpy(recency_weights(n).ravel()).float()
     scores = _Moments(decoder.layers, n)
@@ -196,11 +181,6 @@ class Heads:
     layers: int
     heads: int
 
-    def __post_init__(self) -> None:
-        _check_sizes(tokens=self.tokens, width=self.width, layers=self.layers, heads=self.heads)
-        if fault := uneven_heads("width", self.width, self.heads):
-            raise ValueError(fault)
-
 
 def random_weights(
     shape: Heads, alpha: float, residuals: Sequence[float], sequences: int, seeds: Sequence[int]
@@ -215,11 +195,9 @@ def random_weights(
     W_Q, W_K, W_V and W_O have variance 1/d, embeddings length sqrt(d). A seed draws weights, the common direction of
     all tokens, and sequences; norms and residuals share them, so that they compare in pairs.
     """
-    if sequences < 1 or not residuals or not seeds:
-        raise ValueError(f"sequences = {sequences}, residuals = {residuals}, seeds = {seeds}: give at least 1 of each")
     rows: list[dict[str, Any]] = []
     for norm, residual, seed in product(NORMS, residuals, seeds):
-        means = _mean_of_random(shape, norm, checked_residual(residual), alpha, sequences, seed)
+        means = _mean_of_random(shape, norm, residual, alpha, sequences, seed)
         for layer, (gram, logits, attention) in enumerate(means, start=1):
             at = {"norm": norm, "residual": residual, "seed": seed, "layer": layer}
             measure = relative_recency if norm == "none" else recency
@@ -275,14 +253,3 @@ def _batches(sequences: int, each: int) -> Iterator[int]:
     size = max(1, BATCH // each)
     for start in range(0, sequences, size):
         yield min(size, sequences - start)
-
-
-def _check_sizes(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 1:
-            raise ValueError(f"{name} = {size}: must be at least 1")
-
-
-def _check_norm(norm: str) -> None:
-    if norm not in NORMS:
-        raise ValueError(f"norm = {norm!r} is not known; use one of {', '.join(NORMS)}")

@@ -5,7 +5,7 @@ order of what was read says nothing about the next token. Whatever order attenti
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import product
 from typing import Any
 
@@ -15,39 +15,33 @@ import torch
 from torch import Tensor
 
 from position_bias import recency
-from position_bias.layernorm.settings import NETWORKS
+from position_bias.layernorm.networks import NETWORKS, Data
 from position_bias.running import runtime
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
-from position_bias.small_networks.decoder import Architecture, Seen, Size
+from position_bias.small_networks.decoder import Architecture, Seen
 from position_bias.small_networks.ensemble import Recipe
+from position_bias.small_networks.size import Size
 
 STATES = ("untrained", "trained")
 COLUMNS = ("norm", "seed", "state", "layer", "head", "quantity", "value")
 
 
-@dataclass(frozen=True)
-class Data:
-    """Exchangeable sequences."""
+def sequences(data: Data, seeds: Sequence[int], purpose: object, count: int, device: str) -> Tensor:
+    """Draw `[S, count, tokens + 1]`, int64: what a seed draws depends on it, the purpose and the device.
 
-    vocabulary: int
-    tokens: int  # that a network reads; after each it predicts the next
-    skew: float  # token frequencies are uniform numbers to this power, normalised
+    Token frequencies are uniform numbers to the power of `skew`, normalised. A network reads `tokens` tokens, and after
+    each it predicts the next.
+    """
+    return torch.stack([_drawn(data, runtime.seed(seed, "exchangeable", purpose), count, device) for seed in seeds])
 
-    def __post_init__(self) -> None:
-        if self.tokens <= recency.FIRST_ROW:
-            raise ValueError(f"tokens = {self.tokens}: recency needs more than {recency.FIRST_ROW}")
 
-    def sequences(self, seeds: Sequence[int], purpose: object, count: int, device: str) -> Tensor:
-        """Draw `[S, count, tokens + 1]`, int64: what a seed draws depends on it, the purpose and the device."""
-        return torch.stack([self._drawn(runtime.seed(seed, "exchangeable", purpose), count, device) for seed in seeds])
-
-    def _drawn(self, seed: int, count: int, device: str) -> Tensor:
-        generator = torch.Generator(device).manual_seed(seed)
-        uniform = torch.rand(count, self.vocabulary, generator=generator, device=device)
-        frequencies = uniform / uniform.amax(1, keepdim=True)  # so that no power makes all of them 0
-        return torch.multinomial(frequencies**self.skew, self.tokens + 1, replacement=True, generator=generator)
+def _drawn(data: Data, seed: int, count: int, device: str) -> Tensor:
+    generator = torch.Generator(device).manual_seed(seed)
+    uniform = torch.rand(count, data.vocabulary, generator=generator, device=device)
+    frequencies = uniform / uniform.amax(1, keepdim=True)  # so that no power makes all of them 0
+    return torch.multinomial(frequencies**data.skew, data.tokens + 1, replacement=True, generator=generator)
 
 
 def train(
@@ -70,16 +64,14 @@ def train(
 
     Raises ValueError for an unknown name.
     """
-    if name not in NETWORKS:
-        raise ValueError(f"name = {name!r} is not known; use one of {', '.join(NETWORKS)}")
     placement, norm, final = NETWORKS[name]
     V = data.vocabulary
     architecture = Architecture(V, V, size.width, placement, size.layers, size.heads, size.hidden, norm, final)
     device = place.device
-    tests = data.sequences(seeds, "held out", held_out, device)
+    tests = sequences(data, seeds, "held out", held_out, device)
 
     def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
-        return _losses(weights, architecture, data.sequences(seeds, iteration, batch, device))
+        return _losses(weights, architecture, sequences(data, seeds, iteration, batch, device))
 
     def observe(weights: Mapping[str, Tensor], _iteration: int) -> Tensor:
         return torch.cat(

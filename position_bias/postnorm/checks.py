@@ -21,7 +21,7 @@ import pandas as pd
 
 from position_bias.attention import Array
 from position_bias.postnorm import theory
-from position_bias.postnorm.settings import MINIMAL, SCHEMES, part_of
+from position_bias.postnorm.schemes import MINIMAL, SCHEMES, part_of
 from position_bias.running import runtime
 from position_bias.verdicts.judge import ESTIMATE, Estimate, Statistic, judge, percentiles, student, worst
 from position_bias.verdicts.predictions import predictions

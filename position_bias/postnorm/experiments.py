@@ -16,8 +16,8 @@ from position_bias.postnorm.tasks import Nested, SetComplement, Task
 from position_bias.postnorm.training import Outcome, Setting
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks.averaging import Averaging, bema
-from position_bias.small_networks.decoder import Size
 from position_bias.small_networks.ensemble import Recipe
+from position_bias.small_networks.size import Size
 
 POINTS = 400  # of a curve along training
 

@@ -21,7 +21,7 @@ from position_bias.drawing.looks import NORMS, REFERENCE, legend, present, side_
 from position_bias.drawing.panels import curves, panels
 from position_bias.drawing.style import COLUMN, TALLEST
 from position_bias.postnorm import theory
-from position_bias.postnorm.settings import SCHEMES
+from position_bias.postnorm.schemes import SCHEMES
 
 TVD = "total variation distance"
 PRESENT = "tokens present $s$"

@@ -18,7 +18,7 @@ from position_bias.drawing.panels import curves, panels
 from position_bias.drawing.style import PAGE, TALLEST
 from position_bias.postnorm.figures import LOOKS, TVD
 from position_bias.postnorm.lengths import BINS, bin_of
-from position_bias.postnorm.settings import LANGUAGE, MINIMAL, part_of
+from position_bias.postnorm.schemes import LANGUAGE, MINIMAL, part_of
 
 RATES = {  # of learning, under one scheme, whose colour both have: whether it decays
     False: NORMS["peri"]._replace(name="constant rate", marker="o"),

@@ -11,14 +11,15 @@ from torch import Tensor
 
 from position_bias.postnorm import languages, tasks
 from position_bias.postnorm.lengths import BINS, bin_of
-from position_bias.postnorm.settings import SCHEMES
+from position_bias.postnorm.schemes import SCHEMES
 from position_bias.postnorm.tasks import Formal, Sequences, Task
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.averaging import Averaging
-from position_bias.small_networks.decoder import Architecture, Seen, Size
+from position_bias.small_networks.decoder import Architecture, Seen
 from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
+from position_bias.small_networks.size import Size
 
 QUANTITIES = ("tvd", "legal_tvd", "leak", "gap", "largest_weight")
 DRAWN = 2048  # training sequences of a seed that are drawn at once

@@ -1,13 +1,43 @@
 """What a configuration can ask of `retrieval`. It imports no torch, since every call of the workflow reads it."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from position_bias.running.section import Count, Items, Level, Seeds, Words, section
 
 DECAY = "decay-"  # before a slope
 
+Study = Annotated[
+    str, Words("^(plain|residual|last)/depth[1-9][0-9]{0,2}$", "STUDY/depthLAYERS, as in residual/depth2")
+]
+Encodings = Annotated[
+    list[
+        Annotated[
+            str,
+            Words(
+                f"^(none|sin|rope|{DECAY}([0-9]{{1,4}}[.])?[0-9]{{1,9}})$",
+                "none, sin, rope or decay-SLOPE, as in decay-0.1",
+            ),
+        ]
+    ],
+    Items(1),
+    "encodings, or decay-SLOPE, the decay mask with a slope",
+]
+
+
+@section
+class Retrieval:
+    """Our addition: whether the structural prior tells which label a network of emergence copies."""
+
+    networks: Annotated[dict[Study, Encodings], Items(1), "causal networks of studies of emergence that are trained"]
+    iterations: Annotated[Count, "of training"]
+    sequences: Annotated[Count, "of a test for each position"]
+    seeds: Seeds
+    level: Level
+
 
 def faults(config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for each value that fits the schema, but not the rest.
+    """Yield a line for each value that fits its section, but not the rest.
 
     In the tests, every item of a sequence has a class and a label of its own. No network is trained twice.
     """

@@ -1,70 +1,154 @@
 """Check a configuration before anything runs: every fault is one line that names the key, its value and the remedy."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
-from pathlib import Path
-from typing import Any
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-import yaml
-from jsonschema import Draft202012Validator, validators
+from pydantic import TypeAdapter, ValidationError
 
 from position_bias.running.runtime import InputError
+from position_bias.running.section import Bounds, Items, Keys, Words
 
 Config = Mapping[str, Any]
-Fault = Any  # jsonschema.ValidationError, whose annotations leave every field possibly unset
+Fault = Mapping[str, Any]  # pydantic_core.ErrorDetails
+Key = tuple[str | int, ...]
+
+UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden", "invalid_key")
+TYPES = {"int_type": "a whole number", "string_type": "text", "bool_type": "true or false", "list_type": "a list"}
+TYPES |= dict.fromkeys(("float_type", "finite_number"), "a finite number")
+BEYOND = {
+    "greater_than_equal": "is too small; give at least {0.least}",
+    "greater_than": "is too small; give more than {0.above}",
+    "less_than_equal": "is too large; give at most {0.most}",
+    "less_than": "is too large; give less than {0.below}",
+    "multiple_of": "is not a multiple of {0.multiple}; give one",
+}
 
 
-def _is_integer(_checker: object, value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)  # 300.0 would name other files than 300
+class Part(NamedTuple):
+    """What the annotation of a key, or of an item of a list, says."""
+
+    kind: Any  # int, float, str, bool, a dataclass, dict[...], list[...] or Literal[...]
+    meaning: str
+    rules: Mapping[type, Any]  # Bounds, Words, Items and Keys, by their type
+    nullable: bool = False
+
+    @property
+    def keys(self) -> dict[str, Any] | None:
+        """The annotations of the keys that a mapping may have; None of one whose keys are names that the user gives."""
+        if isinstance(self.kind, type) and is_dataclass(self.kind):
+            return dict(_fields(self.kind))
+        name, value = get_args(self.kind)
+        if keys := self.rules.get(Keys):
+            return {key: Annotated[value, meaning] for key, meaning in keys.meanings.items()}
+        choices = part(name).kind
+        return dict.fromkeys(get_args(choices), value) if get_origin(choices) is Literal else None
+
+    @property
+    def is_mapping(self) -> bool:
+        return is_dataclass(self.kind) or get_origin(self.kind) is dict
 
 
-def _is_number(_checker: object, value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def part(annotation: Any) -> Part:
+    """Read an annotation. Of several meanings and rules of one type, the outermost counts."""
+    if get_origin(annotation) is Annotated:
+        inner, *said = get_args(annotation)
+        within = part(inner)
+        meanings = [word for word in said if isinstance(word, str)]
+        rules = {type(rule): rule for rule in said if not isinstance(rule, str)}
+        return within._replace(meaning=(meanings or [within.meaning])[-1], rules={**within.rules, **rules})
+    if get_origin(annotation) in (Union, UnionType):
+        (inner,) = (choice for choice in get_args(annotation) if choice is not NoneType)
+        return part(inner)._replace(nullable=True)
+    meaning = " ".join((annotation.__doc__ or "").split()).removesuffix(".") if is_dataclass(annotation) else ""
+    return Part(annotation, meaning, {})
 
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C, where it was built
-_TYPES = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_integer, "number": _is_number})
-Validator = validators.extend(Draft202012Validator, type_checker=_TYPES)
+def below(outer: Part, key: str | int) -> Part:
+    """What is said of a key of a mapping, or of an item of a list; of an item without meaning, what of the list."""
+    if get_origin(outer.kind) is list:
+        item = part(get_args(outer.kind)[0])
+        return item._replace(meaning=item.meaning or outer.meaning)
+    keys = outer.keys
+    return part(get_args(outer.kind)[1] if keys is None else keys[str(key)])
 
 
-def read_schema(folder: Path) -> dict[str, Any]:
-    """Read the schema that the files of `folder` make together, one for each part of the project.
+def check(
+    config: dict[str, Any],
+    described: type,
+    moved: Mapping[str, str] | None = None,
+    faults: Sequence[Callable[[Config], Iterable[str]]] = (),
+) -> None:
+    """Raise InputError with one line for the first fault of `config`.
 
-    Each has some of the sections (`properties`), all of which a configuration must have, and the parts that these refer
-    to (`$defs`). `moved` lists old keys with the new ones, and `elsewhere`, at a section, names that people look for
-    there with the keys that they mean; JSON Schema itself takes no notice of either. Raises ValueError where two files
-    have the same name.
+    Keys that have `moved` come before all else, in one line; then `faults_of_sections`; then `faults`, which find what
+    single sections do not show: values that fit theirs, and not each other.
     """
-    schema: dict[str, Any] = {"$defs": {}, "properties": {}, "moved": {}}
-    for path in sorted(folder.glob("*.yaml")):
-        for keyword, found in load(path).items():
-            if twice := schema[keyword].keys() & found.keys():
-                raise ValueError(f"{path}: another file has {keyword} {', '.join(sorted(twice))} too")
-            schema[keyword] |= found
-    return {**schema, "type": "object", "additionalProperties": False, "required": list(schema["properties"])}
+    if found := [f"{old} is now {new}" for old, new in (moved or {}).items() if _has(config, old)]:
+        raise InputError(f"config: {'; '.join(found)}; change what sets {'it' if len(found) == 1 else 'them'}")
+    for line in faults_of_sections(config, described):
+        raise InputError(f"config: {line}")
+    for line in (line for find in faults for line in find(config)):
+        raise InputError(f"config: {line}")
 
 
-def load(path: Path) -> dict[str, Any]:
-    """What a file of YAML says."""
-    found: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), _LOADER)
-    return found
+def faults_of_sections(config: dict[str, Any], described: type) -> list[str]:
+    """Every fault of `config` against the section `described` and those within it, a line each; unknown keys first.
 
-
-def check(config: Config, schema: Mapping[str, Any], *faults: Callable[[Config], Iterable[str]]) -> None:
-    """Raise InputError with one line for the first fault of `config`: against `schema`, then of values together.
-
-    Keys that have moved come before all else, in one line. `faults` find what single keys do not show: values that fit
-    the schema, and not each other.
+    Text becomes a number in place where a number is asked for: Snakemake leaves it as text within a value of the
+    command line, as in --config rollout='{bootstrap: 200}'.
     """
-    if moved := [f"{old} is now {new}" for old, new in schema.get("moved", {}).items() if _has(config, old)]:
-        raise InputError(f"config: {'; '.join(moved)}; change what sets {'it' if len(moved) == 1 else 'them'}")
-    errors = sorted(Validator(schema).iter_errors(config), key=lambda error: list(map(str, error.path)))
-    for error in errors:
-        raise InputError(f"config: {_describe(error, schema, config)}")
-    for find in faults:
-        for fault in find(config):
-            raise InputError(f"config: {fault}")
+    errors = _errors(config, described)
+    texts = [error for error in errors if error["type"] in ("int_type", "float_type") and type(error["input"]) is str]
+    for error in texts:
+        _at(config, error["loc"][:-1])[error["loc"][-1]] = _number(error["input"])
+    if texts:
+        errors = _errors(config, described)
+    errors = sorted(errors, key=lambda error: error["type"] not in UNKNOWN)
+    return [_line(error, part(described), config) for error in errors]
+
+
+def put_in_order(config: dict[str, Any], like: Mapping[str, Any]) -> None:
+    """Put keys into the order that they have in `like`, at every depth and in place; others follow by the alphabet.
+
+    Snakemake puts keys of the command line and of --configfile first, and reruns jobs whose parameters change order.
+    """
+    order = {key: place for place, key in enumerate(like)}
+    for key in sorted(config, key=lambda key: (order.get(key, len(order)), str(key))):
+        value = config[key] = config.pop(key)
+        if isinstance(value, dict):
+            inner = like.get(key)
+            put_in_order(value, inner if isinstance(inner, Mapping) else {})
+
+
+@cache
+def _adapter(described: type) -> TypeAdapter[Any]:
+    return TypeAdapter(described)
+
+
+@cache
+def _fields(described: type) -> Mapping[str, Any]:
+    """The annotations of the fields of a section."""
+    annotations = get_type_hints(described, include_extras=True)
+    return {field.name: annotations[field.name] for field in fields(described)}
+
+
+def _errors(config: Config, described: type) -> Sequence[Fault]:
+    try:
+        _adapter(described).validate_python(config)
+    except ValidationError as error:
+        return error.errors(include_url=False)
+    return ()
+
+
+def _at(config: Config, key: Key) -> Any:
+    node: Any = config
+    for name in key:
+        node = node[name]
+    return node
 
 
 def _has(config: Config, key: str) -> bool:
@@ -77,33 +161,6 @@ def _has(config: Config, key: str) -> bool:
     return True
 
 
-def read_numbers(config: Config, schema: Mapping[str, Any]) -> None:
-    """Turn text into the numbers that `schema` asks for, in place.
-
-    Snakemake leaves them as text within a value of the command line, as in --config rollout='{bootstrap: 200}'.
-    """
-    for error in list(Validator(schema).iter_errors(config)):
-        if error.validator == "type" and isinstance(error.instance, str):
-            *path, last = error.absolute_path
-            place: Any = config
-            for key in path:
-                place = place[key]
-            place[last] = _number(error.instance)
-
-
-def put_in_order(config: dict[str, Any], like: Mapping[str, Any]) -> None:
-    """Put keys into the order that they have in `like`, at every depth and in place; others follow by the alphabet.
-
-    Snakemake puts keys of the command line and of --configfile first, and reruns jobs whose parameters change order.
-    """
-    order = {key: place for place, key in enumerate(like)}
-    for key in sorted(config, key=lambda key: (order.get(key, len(order)), str(key))):
-        value = config[key] = config.pop(key)
-        if isinstance(value, dict):
-            below = like.get(key)
-            put_in_order(value, below if isinstance(below, Mapping) else {})
-
-
 def _number(text: str) -> int | float | str:
     for kind in (int, float):
         try:
@@ -113,124 +170,93 @@ def _number(text: str) -> int | float | str:
     return text
 
 
-def _describe(error: Fault, schema: Mapping[str, Any], config: Config) -> str:
-    key = ".".join(map(str, error.absolute_path))
-    if error.validator == "additionalProperties":
-        return _unknown_key(key, error, schema)
-    if error.validator == "required":
-        missing = next(name for name in error.validator_value if name not in error.instance)
-        named = _below_a_name(schema, error.absolute_path)
-        remedy = f"add it{_misspelt(error, config)}" if named else "add it (config.yaml has the default)"
-        return f"{_join(key, missing)} is missing; {remedy}"
-    if "propertyNames" in error.absolute_schema_path:
-        return f"{key or 'the configuration'} has the name {error.instance!r}, which {_fault(error)}"
-    about = _description(schema, error.absolute_path)
-    return f"{key} = {error.instance!r} {_fault(error)}" + (f" ({about})" if about else "")
+def _line(error: Fault, root: Part, config: Config) -> str:
+    """What is said of an error that pydantic found."""
+    *around, last = error["loc"]
+    if error["type"] == "missing":
+        remedy = "add it (config.yaml has the default)"
+        if _named_by_user(root, tuple(around)):
+            remedy = f"add it{_misspelt(tuple(around), config)}"
+        return f"{_join(*around, last)} is missing; {remedy}"
+    if error["type"] in UNKNOWN:
+        return _unknown_key(_find(root, around), tuple(around), last, _at(config, tuple(around)))
+    if last == "[key]":
+        *around, name = around
+        outer = _find(root, around)
+        if outer.keys is not None:
+            return _unknown_key(outer, tuple(around), name, _at(config, tuple(around)))
+        key = part(get_args(outer.kind)[0])
+        return f"{_join(*around) or 'the configuration'} has the name {error['input']!r}, which {_fault(error, key)}"
+    found = _find(root, error["loc"])
+    if error["type"] == "value_error" and is_dataclass(found.kind):
+        return f"{_join(*error['loc'])}.{error['ctx']['error']}"
+    about = f" ({found.meaning})" if found.meaning else ""
+    return f"{_join(*error['loc'])} = {error['input']!r} {_fault(error, found)}{about}"
 
 
-def resolve(node: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part of `schema` with all that its $ref names; what stands beside the $ref is narrower, or says more."""
-    if "$ref" not in node:
-        return dict(node)
-    named = resolve(schema["$defs"][node["$ref"].split("/")[-1]], schema)
-    beside = {keyword: value for keyword, value in node.items() if keyword != "$ref"}
-    properties = {**named.get("properties", {}), **beside.get("properties", {})}
-    return {**named, **beside, **({"properties": properties} if properties else {})}
+def _fault(error: Fault, found: Part) -> str:
+    """What is wrong with a value, and what would be right."""
+    kind, value = error["type"], error["input"]
+    if kind in BEYOND:
+        return BEYOND[kind].format(found.rules[Bounds])
+    if kind == "too_short":
+        return f"is empty; give at least {found.rules[Items].least}"
+    if kind == "literal_error":
+        return f"is not known; use one of {', '.join(map(str, get_args(found.kind)))}"
+    if kind == "string_pattern_mismatch":
+        return "is empty; give text" if value == "" else f"is not a name; use {found.rules[Words].form}"
+    if kind == "value_error":
+        return str(error["ctx"]["error"])
+    wanted = TYPES.get(kind)
+    if wanted is None:
+        keys = list(found.keys or ["name"])
+        more = ["..."] if keys[3:] else []
+        wanted = f"names with values, as in {{{', '.join([*(f'{key}: value' for key in keys[:3]), *more])}}}"
+        if isinstance(value, str) and value.startswith("{"):  # without quotes the shell splits it
+            wanted += " (close every bracket, and put all of it in quotes)"
+    return f"is of the wrong type; give {wanted}{' or null' if found.nullable else ''}"
 
 
-def below(node: Mapping[str, Any], key: str | int, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What `schema` says of a key of the mapping, or of an item of the list, that its resolved part `node` is about."""
-    part = node["items"] if isinstance(key, int) else node["properties"].get(key) if "properties" in node else None
-    return resolve(node["additionalProperties"] if part is None else part, schema)
+def _find(root: Part, key: Iterable[str | int]) -> Part:
+    for name in key:
+        root = below(root, name)
+    return root
 
 
-def _below_a_name(schema: Mapping[str, Any], path: Iterable[str | int]) -> bool:
-    """Whether the key at `path` is below a name that the user gave, or in a list: those have no defaults."""
-    node = dict(schema)
-    for key in path:
-        if isinstance(key, int) or key not in node.get("properties", {}):
+def _named_by_user(root: Part, key: Key) -> bool:
+    """Whether `key` is below a name that the user gave, or in a list: those have no defaults."""
+    for name in key:
+        if not root.is_mapping or root.keys is None:
             return True
-        node = below(node, key, schema)
+        root = below(root, name)
     return False
 
 
-def _misspelt(error: Fault, config: Config) -> str:
+def _misspelt(key: Key, config: Config) -> str:
     """A question, where the name that the user gave to something incomplete is close to another one beside it."""
-    *path, name = error.absolute_path
-    beside: Any = config
-    for key in path:
-        beside = beside[key]
-    others = [other for other in beside if other != name] if isinstance(beside, Mapping) else []
-    near = get_close_matches(str(name), others, n=1)
+    beside = _at(config, key[:-1])
+    others = [str(other) for other in beside if other != key[-1]] if isinstance(beside, Mapping) else []
+    near = get_close_matches(str(key[-1]), others, n=1)
     return f", or did you mean {near[0]!r}?" if near else ""
 
 
-def _description(schema: Mapping[str, Any], path: Iterable[str | int]) -> str:
-    """What the schema says of the key at `path`; of an item of a list that it says nothing of, what of the list."""
-    node, description = dict(schema), ""
-    for key in path:
-        node = below(node, key, schema)
-        description = node.get("description", description if isinstance(key, int) else "")
-    return description
-
-
-def _unknown_key(key: str, error: Fault, schema: Mapping[str, Any]) -> str:
-    known = error.schema["properties"]
-    unknown = next(name for name in error.instance if name not in known)
-    near = get_close_matches(str(unknown), known, n=1)
-    remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"
-    if homes := [name for name, part in known.items() if unknown in resolve(part, schema).get("properties", {})]:
-        remedy = f"it stands below {' and '.join(homes)}: {homes[0]}='{{{unknown}: {error.instance[unknown]}}}'"
-    if ":" in str(unknown):
-        remedy = "write a blank after the colon"
-    elif str(unknown).partition(" ")[0] in known and " " in str(unknown):
-        remedy = f"write a colon after {str(unknown).partition(' ')[0]!r}"
-    if other := error.schema.get("elsewhere", {}).get(unknown):
+def _unknown_key(outer: Part, around: Key, name: str | int, section: Mapping[Any, Any]) -> str:
+    known = outer.keys or {}
+    name = next(key for key in section if str(key) == str(name))
+    near, (first, _, rest) = get_close_matches(str(name), known, n=1), str(name).partition(" ")
+    homes = [key for key, inner in known.items() if part(inner).is_mapping and name in (part(inner).keys or {})]
+    if other := getattr(outer.kind, "ELSEWHERE", {}).get(name):
         remedy = f"that is {other}"
-    return f"{_join(key, unknown)} = {error.instance[unknown]!r} is not a key of the configuration; {remedy}"
+    elif ":" in str(name):
+        remedy = "write a blank after the colon"
+    elif first in known and rest:
+        remedy = f"write a colon after {first!r}"
+    elif homes:
+        remedy = f"it stands below {' and '.join(homes)}: {homes[0]}='{{{name}: {section[name]}}}'"
+    else:
+        remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"
+    return f"{_join(*around, name)} = {section[name]!r} is not a key of the configuration; {remedy}"
 
 
-def _join(*parts: object) -> str:
-    return ".".join(str(part) for part in parts if part != "")
-
-
-def _names(schema: Mapping[str, Any]) -> str:
-    """The first names that a mapping may have, each with a value to be filled in."""
-    known = list(schema.get("properties", {}))
-    return ", ".join([*(f"{name}: value" for name in known[:3] or ["name"]), *(["..."] if known[3:] else [])])
-
-
-def _fault(error: Fault) -> str:
-    limit = error.validator_value
-    match error.validator:
-        case "type":
-            wanted = {
-                "object": f"names with values, as in {{{_names(error.schema)}}}",
-                "array": "a list",
-                "integer": "a whole number",
-                "number": "a finite number",
-            }
-            cut = limit == "object" and isinstance(error.instance, str) and error.instance.startswith("{")
-            # without quotes the shell splits it
-            quotes = " (close every bracket, and put all of it in quotes)" if cut else ""
-            return f"is of the wrong type; give {wanted.get(limit, f'a {limit}')}{quotes}"
-        case "enum":
-            return f"is not known; use one of {', '.join(map(str, limit))}"
-        case "minimum":
-            return f"is too small; give at least {limit}"
-        case "maximum":
-            return f"is too large; give at most {limit}"
-        case "exclusiveMinimum":
-            return f"is too small; give more than {limit}"
-        case "exclusiveMaximum":
-            return f"is too large; give less than {limit}"
-        case "minItems" | "minProperties":
-            return f"is empty; give at least {limit}"
-        case "uniqueItems":
-            return "names something twice; name each once"
-        case "pattern":
-            return f"is not a name; use {error.schema['title']}"
-        case "anyOf":
-            return "is not allowed"
-        case _:
-            return f"is not allowed ({error.message})"
+def _join(*names: object) -> str:
+    return ".".join(map(str, names))

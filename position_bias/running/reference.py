@@ -1,95 +1,84 @@
 """This module writes the reference of the configuration: every key, its meaning, what it may be, its default.
 
-It is written from config/schema/ and config.yaml alone: `make docs`.
+It is written from the sections (`running.section`) and config.yaml alone.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from dataclasses import is_dataclass
+from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
-from position_bias.running.configuration import read_schema, resolve
+from position_bias.running.configuration import Part, below, part
+from position_bias.running.section import Bounds, Items, Words
 
-Config = Mapping[str, Any]
-Schema = Mapping[str, Any]
-
-ROOT = Path(__file__).parents[2]
 NAMED = "NAME"  # stands for the names that the configuration gives
 
 INTRODUCTION = """\
 # The configuration
 
 Every key of [config.yaml](../config.yaml): its meaning, the values it may have, and its default. `make docs` writes
-this page from config/schema/ and config.yaml. To change single values, use an overlay (`--configfile
-config/test.yaml`) or `--config rollout='{level: 0.9}'`. NAME stands for names that you give. A value that is not
-allowed, by itself or together with others, ends the run with a one-line message that names its key.
+this page from config.yaml and the sections of position_bias/settings.py. To change single values, use an overlay
+(`--configfile config/test.yaml`) or `--config rollout='{level: 0.9}'`. NAME stands for names that you give. A value
+that is not allowed, by itself or together with others, ends the run with a one-line message that names its key.
 """
 
-TYPES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true or false", "null": "null"}
+TYPES = {int: "whole number", float: "number", str: "text", bool: "true or false"}
 
 
-def page(schema: Schema, config: Config) -> str:
+def page(described: type, config: Mapping[str, Any]) -> str:
     """Return the page in Markdown: a table of the keys that stand alone, then one of each section of `config`."""
-    parts = {name: resolve(schema["properties"][name], schema) for name in config}
-    alone = [
-        row
-        for name, node in parts.items()
-        if not _is_mapping(node)
-        for row in _rows(name, node, [config[name]], schema)
-    ]
+    parts = {name: below(part(described), name) for name in config}
+    alone = [row for name, found in parts.items() if not found.is_mapping for row in _rows(name, found, [config[name]])]
     lines = [INTRODUCTION, _table(alone)]
-    for name, node in parts.items():
-        if _is_mapping(node):
-            lines += [
-                f"## {name}\n",
-                f"{_sentence(node['description'])}\n",
-                _table(_rows(name, node, [config[name]], schema)),
-            ]
+    for name, found in parts.items():
+        if found.is_mapping:
+            lines += [f"## {name}\n", f"{_sentence(found.meaning)}\n", _table(_rows(name, found, [config[name]]))]
     return "\n".join(lines)
 
 
-def _rows(key: str, node: Schema, defaults: list[Any], schema: Schema) -> Iterator[tuple[str, ...]]:
+def _rows(key: str, found: Part, defaults: list[Any]) -> Iterator[tuple[str, ...]]:
     """Rows of the table for a key and all below it: key, meaning, what it may be, default.
 
     `defaults` are the values of `key` in the configuration, one for each name above it.
     """
-    if not _is_mapping(node):
-        yield f"`{key}`", node["description"], allowed(node, schema), _shown(defaults)
-        return
-    for name, part in node.get("properties", {}).items():
-        values = [value[name] for value in defaults if name in value]
-        yield from _rows(f"{key}.{name}", resolve(part, schema), values, schema)
-    if named := node["additionalProperties"]:
+    if not found.is_mapping:
+        yield f"`{key}`", found.meaning, allowed(found), _shown(defaults)
+    elif found.keys is None:
         values = [value for default in defaults for value in default.values()]
-        yield from _rows(f"{key}.{NAMED}", resolve(named, schema), values, schema)
+        yield from _rows(f"{key}.{NAMED}", below(found, NAMED), values)
+    else:
+        for name in found.keys:
+            values = [value[name] for value in defaults if name in value]
+            yield from _rows(f"{key}.{name}", below(found, name), values)
 
 
-def allowed(node: Schema, schema: Schema) -> str:
-    """What a value may be, in words: `whole number, 1 to 9`, or `one of auto, cpu, cuda`."""
-    if "enum" in node:
-        return f"one of {', '.join(map(str, node['enum']))}"
-    if "anyOf" in node:
-        return " or ".join(allowed(choice, schema) for choice in node["anyOf"])
-    if node["type"] == "array":
-        item = resolve(node["items"], schema)
-        least = f", at least {node['minItems']}" if "minItems" in node else ""
-        return f"list, each item once{least}; an item: {allowed(item, schema)}"
-    if node["type"] == "object":
-        keys = node["properties"].items()
-        return "; ".join(f"`{name}`, {allowed(resolve(part, schema), schema)}" for name, part in keys)
-    multiple = f", a multiple of {node['multipleOf']}" if "multipleOf" in node else ""
-    return node.get("title", TYPES[node["type"]]) + _bounds(node) + multiple
+def allowed(found: Part) -> str:
+    """What a value may be, in words: `whole number, at least 1, at most 9`, or `one of auto, cpu, cuda`."""
+    if found.nullable:
+        return f"{allowed(found._replace(nullable=False))} or null"
+    if get_origin(found.kind) is Literal:
+        return f"one of {', '.join(map(str, get_args(found.kind)))}"
+    if get_origin(found.kind) is list:
+        least = f", at least {items.least}" if (items := found.rules[Items]).least else ""
+        return f"list, each item once{least}; an item: {allowed(below(found, 0))}"
+    if is_dataclass(found.kind):
+        return "; ".join(f"`{name}`, {allowed(below(found, name))}" for name in found.keys or ())
+    if words := found.rules.get(Words):
+        return words.form
+    return f"{TYPES[found.kind]}{_bounds(found.rules[Bounds])}"
 
 
-def _bounds(node: Schema) -> str:
-    words = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
-    return "".join(f", {word} {node[keyword]}" for keyword, word in words.items() if keyword in node)
-
-
-def _is_mapping(node: Schema) -> bool:
-    return node.get("type") == "object"
+def _bounds(bounds: Bounds) -> str:
+    words = (
+        ("at least", bounds.least),
+        ("above", bounds.above),
+        ("at most", bounds.most),
+        ("below", bounds.below),
+        ("a multiple of", bounds.multiple),
+    )
+    return "".join(f", {word} {bound}" for word, bound in words if bound is not None)
 
 
 def _shown(defaults: list[Any]) -> str:
@@ -106,7 +95,3 @@ def _table(rows: Iterable[tuple[str, ...]]) -> str:
     """A table in Markdown, ended by a newline."""
     shown = [("key", "meaning", "may be", "default"), ("---",) * 4, *rows]
     return "".join(f"| {' | '.join(row)} |\n" for row in shown)
-
-
-if __name__ == "__main__":
-    print(page(read_schema(ROOT / "config/schema"), yaml.safe_load((ROOT / "config.yaml").read_text())), end="")

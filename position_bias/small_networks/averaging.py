@@ -15,11 +15,6 @@ class Averaging:
     rho: float = 10.0
     gamma: float = 1.0
 
-    def __post_init__(self) -> None:
-        for name, value in (("kappa", self.kappa), ("rho", self.rho), ("gamma", self.gamma)):
-            if not value > 0:
-                raise ValueError(f"{name} = {value}: must be above 0")
-
     def weight(self, iteration: int) -> float:
         """Return beta_t, at most 1."""
         return min(1.0, self._base(iteration) ** -self.kappa)

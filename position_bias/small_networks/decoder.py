@@ -13,22 +13,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias.attention import uneven_heads
 from position_bias.small_networks import norms
 from position_bias.small_networks.ensemble import Parameters, generators, normal
-from position_bias.small_networks.placements import NORMS, Norm, Placement
+from position_bias.small_networks.placements import Norm, Placement
 
 Weights = Mapping[str, Tensor]
-
-
-@dataclass(frozen=True)
-class Size:
-    """How large a network is; hidden = 0 is attention only."""
-
-    layers: int
-    width: int
-    heads: int
-    hidden: int
 
 
 @dataclass(frozen=True)
@@ -45,18 +34,6 @@ class Architecture:
     norm: Norm = "rms"
     final_norm: bool = False  # before the read-out
     valued: bool = False  # whether a token carries a number, too
-
-    def __post_init__(self) -> None:
-        norms.normalised(self.placement)
-        if self.norm not in NORMS:
-            raise ValueError(f"norm = {self.norm!r} is not known; use one of {', '.join(NORMS)}")
-        for name in ("inputs", "outputs", "width", "layers", "heads"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)}: must be at least 1")
-        if self.hidden < 0:
-            raise ValueError(f"hidden = {self.hidden}: give 0 for attention only")
-        if fault := uneven_heads("width", self.width, self.heads):
-            raise ValueError(fault)
 
     @property
     def blocks(self) -> list[tuple[str, int]]:

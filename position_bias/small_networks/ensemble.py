@@ -40,12 +40,6 @@ class Recipe:
     warmup: int = 0  # iterations in which the learning rate rises to its value
     decay: bool = False  # from then on it falls, and reaches 0 after the last iteration
 
-    def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise ValueError(f"iterations = {self.iterations}: train for at least 1")
-        if not 0 <= self.warmup <= self.iterations:
-            raise ValueError(f"warmup = {self.warmup}: give between 0 and iterations = {self.iterations}")
-
     def rate(self, iteration: int) -> float:
         """Return the learning rate of an iteration, counted from 1."""
         if iteration <= self.warmup:

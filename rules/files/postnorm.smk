@@ -11,7 +11,7 @@ POSTNORM_COMMON = {name: POSTNORM[name] for name in ("warmup", "weight_decay", "
 
 def postnorm_part(task):
     """What the configuration says of tasks like this one."""
-    return POSTNORM[of_postnorm.part_of(task)]
+    return POSTNORM[schemes.part_of(task)]
 
 
 def postnorm_length(task):

@@ -1,6 +1,6 @@
 from position_bias.card import settings
 from position_bias.language_models import hub, opening
-from position_bias.language_models.settings import is_directory
+from position_bias.language_models.sources import is_directory
 from position_bias.running import runtime
 
 with runtime.job(snakemake.log[0]):

@@ -1,12 +1,12 @@
-from position_bias.layernorm import training
+from position_bias.layernorm import networks, training
 from position_bias.running import artifacts, resumable
-from position_bias.small_networks.decoder import Size
 from position_bias.small_networks.ensemble import Recipe, seeds_of_sweep
+from position_bias.small_networks.size import Size
 
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "layernorm", "sweep") as place:
     trained, sweep = snakemake.params.trained, snakemake.params.sweep
     found = training.sweep(
-        training.Data(**trained["data"]),
+        networks.Data(**trained["data"]),
         Size(**trained["size"]),
         seeds_of_sweep(sweep["seeds"]),
         Recipe(trained["iterations"], 1.0, trained["weight_decay"], warmup=trained["warmup"], decay=True),

@@ -1,16 +1,16 @@
 import pandas as pd
 
-from position_bias.postnorm import experiments, settings, tasks
+from position_bias.postnorm import experiments, schemes, tasks
 from position_bias.postnorm.training import Setting
 from position_bias.running import artifacts, resumable
-from position_bias.small_networks.decoder import Size
 from position_bias.small_networks.ensemble import seeds_of_sweep
+from position_bias.small_networks.size import Size
 
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", "sweep", narrow=True) as place:
     sweep, parts, common = snakemake.params.sweep, snakemake.params.parts, snakemake.params.common
     found = []
-    for name in [*parts[settings.MINIMAL]["lengths"], *sweep["languages"]]:
-        task, part = tasks.task(name), parts[settings.part_of(name)]
+    for name in [*parts[schemes.MINIMAL]["lengths"], *sweep["languages"]]:
+        task, part = tasks.task(name), parts[schemes.part_of(name)]
         length = part["lengths"][name]
         tried = experiments.sweep(
             task,

@@ -3,8 +3,8 @@ from dataclasses import replace
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
 from position_bias.running import artifacts, resumable
-from position_bias.small_networks.decoder import Size
 from position_bias.small_networks.ensemble import seeds_of_sweep
+from position_bias.small_networks.size import Size
 
 with resumable.job(
     snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", "sweep_stability", narrow=True

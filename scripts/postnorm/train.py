@@ -2,18 +2,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias.postnorm import experiments, settings, tasks
+from position_bias.postnorm import experiments, schemes, tasks
 from position_bias.postnorm.training import Setting
 from position_bias.running import artifacts, provenance, resumable
-from position_bias.small_networks.decoder import Size
+from position_bias.small_networks.size import Size
 
 with resumable.job(
     snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", snakemake.wildcards.task, narrow=True
 ) as place:
     params, numbers = snakemake.params, snakemake.params.numbers
     task = tasks.task(snakemake.wildcards.task)
-    part = settings.part_of(task.name)
-    of_task = f".{task.name}" if part == settings.MINIMAL else ""
+    part = schemes.part_of(task.name)
+    of_task = f".{task.name}" if part == schemes.MINIMAL else ""
     tests, history = experiments.by_scheme(
         task,
         Size(**numbers["size"]) if "size" in numbers else experiments.minimal(task.inputs),

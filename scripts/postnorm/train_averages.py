@@ -6,7 +6,7 @@ from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
 from position_bias.running import artifacts, provenance, resumable
 from position_bias.small_networks.averaging import Averaging
-from position_bias.small_networks.decoder import Size
+from position_bias.small_networks.size import Size
 
 with resumable.job(
     snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", "averaging", narrow=True

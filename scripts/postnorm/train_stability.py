@@ -3,7 +3,7 @@ from dataclasses import replace
 from position_bias.postnorm import experiments, tasks
 from position_bias.postnorm.training import Setting
 from position_bias.running import artifacts, resumable
-from position_bias.small_networks.decoder import Size
+from position_bias.small_networks.size import Size
 
 with resumable.job(
     snakemake.log[0], snakemake.config, snakemake.threads, "postnorm", "stability", narrow=True

@@ -13,6 +13,7 @@ from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
 LAYERS = (  # of folders and modules, from the top; what stands in one layer does not import one another
+    {"settings"},  # the whole configuration
     {"structural", "released", "emergence", "layernorm", "postnorm", "retrieval", "card"},  # the wings
     {"drawing"},
     {"verdicts", "rollout", "language_models", "small_networks"},
@@ -94,20 +95,33 @@ def test_an_init_file_holds_a_docstring_alone():
         assert len(tree.body) == 1, path
 
 
-def loads_torch(root):
-    """The modules below `root` that the rules import, and whether importing them all imports torch."""
+def heavy(root):
+    """The modules below `root` that the rules import, and what importing them all imports that a reader cannot bear."""
     paths = [path for name in ("runs", "settings") for path in sorted(root.glob(f"position_bias/*/{name}.py"))]
     names = [path.relative_to(root).with_suffix("") for path in paths]
     modules = [".".join(name.parts) for name in names]
-    program = f"import sys, {', '.join(modules)}; print('torch' in sys.modules)"
+    program = f"import sys, {', '.join(modules)}; print(*{{'torch', 'pydantic'}} & sys.modules.keys())"
     ended = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
-    return modules, ended.stdout == "True\n"
+    return modules, ended.stdout.strip()
 
 
-def test_settings_and_runs_are_free_of_torch_because_every_call_of_the_workflow_reads_them():
-    modules, heavy = loads_torch(ROOT)
+def test_settings_and_runs_are_free_of_torch_for_every_call_of_the_workflow_and_of_pydantic_for_jobs():
+    modules, found = heavy(ROOT)
     assert len(modules) >= 8
-    assert not heavy
+    assert found == ""
+
+
+def test_bounds_of_the_configuration_are_no_input_of_jobs_that_train_or_measure():
+    """An edit of `settings.py` would run them again."""
+    for script in (
+        "language_models/train",
+        "language_models/measure",
+        "layernorm/train",
+        "postnorm/train",
+        "emergence/train",
+    ):
+        read = {path.name for path in imports.closure(ROOT / f"scripts/{script}.py", ROOT)}
+        assert "settings.py" not in read, script
 
 
 def test_measurements_do_not_depend_on_rollouts_nor_on_figures():
@@ -194,9 +208,9 @@ def test_a_circle_within_a_part_is_found(library):
 
 
 def test_settings_that_import_torch_are_found(library):
-    light, heavy = "import math", "from position_bias.layernorm import training"
+    light, with_torch = "import math", "from position_bias.layernorm import training"
     files = {"emergence/settings.py": light, "layernorm/settings.py": light, "layernorm/training.py": "import torch"}
     root = library(files)
     (root / "torch.py").write_text("")
-    assert loads_torch(root) == (["position_bias.emergence.settings", "position_bias.layernorm.settings"], False)
-    assert loads_torch(library({"layernorm/settings.py": heavy}))[1]
+    assert heavy(root) == (["position_bias.emergence.settings", "position_bias.layernorm.settings"], "")
+    assert heavy(library({"layernorm/settings.py": with_torch}))[1] == "torch"

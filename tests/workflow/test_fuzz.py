@@ -2,12 +2,14 @@
 
 import re
 from copy import deepcopy
+from typing import Literal, get_args, get_origin
 
 import pytest
 from snakemake.api import SnakemakeApi
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
 
-from tests.configurations import EVERYTHING, ROOT, SCHEMA, SOURCES, at, part, put, refusals
+from position_bias import settings
+from tests.configurations import EVERYTHING, ROOT, SOURCES, at, part, put, refusals
 
 pytestmark = pytest.mark.all("plans for every key of the configuration take a minute")
 TARGETS = {"all", "sweeps", "evidence", "all_published", "card"}
@@ -24,7 +26,7 @@ def leaves(node, path=()):
 
 OTHERS = {  # of keys whose values are names, or have to fit another key
     "device": ["cpu"],
-    **{f"devices.{stage}": ["cpu"] for stage in SCHEMA["properties"]["devices"]["properties"]},
+    **{f"devices.{stage}": ["cpu"] for stage in settings.DEVICES},
     "primary_dataset": ["web"],
     "emergence.sinks.threshold": [0.25],
     "postnorm.dimension.vocabulary": [32],
@@ -40,9 +42,8 @@ def others(path, value):
     key = ".".join(path)
     if key in OTHERS:
         return OTHERS[key]
-    node = part(path)
-    if "enum" in node:
-        return [choice for choice in node["enum"] if choice != value]
+    if get_origin(kind := part(path).kind) is Literal:
+        return [choice for choice in get_args(kind) if choice != value]
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):

@@ -425,7 +425,7 @@ def test_fresh_directions_are_drawn_as_that_of_training(scale, spread):
 
 def test_classes_of_a_sequence_share_a_fresh_direction_with_one_another_and_not_with_training():
     expected = 0.75**2 / (1 + 0.75**2)
-    task = Task("fixed", width=1024, classes=100, burstiness=4)
+    task = Task(vocabulary="fixed", width=1024, classes=100, burstiness=4)
     world, training, fresh = both(task, seeds=(0,), count=200)
     other_class = (training.items[0, :, :1] != training.items[0]).any(-1)
     for novel, like_training in ((training, expected), (fresh, 0.0)):

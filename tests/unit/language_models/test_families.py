@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, BloomConfig, FalconConfig
 
 from position_bias import statistics
 from position_bias.language_models import families
-from position_bias.language_models.settings import WITH_ALIBI
+from position_bias.language_models.sources import WITH_ALIBI
 from position_bias.running.runtime import InputError
 
 ARCHITECTURE = {"layers": 2, "heads": 4, "hidden": 16, "initializer_range": 0.3}

@@ -10,7 +10,7 @@ import torch
 from position_bias.language_models import content, families
 from position_bias.language_models.influence import influence
 from position_bias.language_models.measure import measure
-from position_bias.language_models.settings import WITH_ALIBI
+from position_bias.language_models.sources import WITH_ALIBI
 from position_bias.recency import recency
 from position_bias.running.runtime import InputError
 

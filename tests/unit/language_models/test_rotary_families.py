@@ -21,7 +21,7 @@ from transformers import (
 from position_bias.language_models import families
 from position_bias.language_models.influence import influence
 from position_bias.language_models.measure import measure
-from position_bias.language_models.settings import WITH_ALIBI
+from position_bias.language_models.sources import WITH_ALIBI
 from position_bias.recency import recency
 from position_bias.rollout import comparison
 from position_bias.running.runtime import InputError

@@ -2,8 +2,8 @@
 
 import pytest
 
-from position_bias.language_models.settings import faults, is_directory
-from tests.configurations import EVERYTHING
+from position_bias.language_models.sources import is_directory
+from tests.configurations import EVERYTHING, refusals
 
 
 @pytest.mark.parametrize("source", ["/models/bloom", "./bloom", "../bloom", "."])
@@ -18,8 +18,8 @@ def test_an_id_of_the_hub_does_not(source):
 
 def test_a_directory_with_the_form_of_a_hub_id_is_told_how_it_must_be_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert list(faults(EVERYTHING)) == []
+    assert refusals(EVERYTHING) == []
     (tmp_path / "someone/something").mkdir(parents=True)
     said = "source = 'someone/something' is no id of the hub; a directory starts with / or a dot"
     named = ("hub_datasets.web", "hub_models.large", "hub_models.rotary")
-    assert list(faults(EVERYTHING)) == [f"{name}.{said}" for name in named]
+    assert refusals(EVERYTHING) == [f"{name}.{said}" for name in named]

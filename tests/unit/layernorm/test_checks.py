@@ -9,7 +9,7 @@ import pytest
 
 from position_bias.emergence import gaps
 from position_bias.layernorm import checks
-from position_bias.layernorm.settings import NETWORKS
+from position_bias.layernorm.networks import NETWORKS
 from position_bias.running import imports
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import COLUMNS, KEYS, PREDICTION

@@ -9,12 +9,14 @@ import torch
 
 from position_bias import recency
 from position_bias.layernorm import training
-from position_bias.layernorm.training import COLUMNS, NETWORKS, Data
+from position_bias.layernorm.networks import NETWORKS, Data
+from position_bias.layernorm.training import COLUMNS
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder
-from position_bias.small_networks.decoder import Architecture, Size
+from position_bias.small_networks.decoder import Architecture
 from position_bias.small_networks.ensemble import Recipe
+from position_bias.small_networks.size import Size
 
 DATA = Data(vocabulary=6, tokens=12, skew=4.0)
 SIZE = Size(layers=2, width=16, heads=2, hidden=8)
@@ -42,19 +44,19 @@ def train(folder, name="pre-layer", recipe=RECIPE, seeds=SEEDS, data=DATA, size=
 
 
 def test_sequences_hold_a_token_to_predict_more_than_is_read():
-    drawn = DATA.sequences([3, 1, 3], "x", 5, "cpu")
+    drawn = training.sequences(DATA, [3, 1, 3], "x", 5, "cpu")
     assert drawn.shape == (3, 5, 13)
     assert drawn.dtype == torch.int64
     assert drawn.min() >= 0
-    assert DATA.sequences([3], "x", 500, "cpu").unique().tolist() == list(range(6))
+    assert training.sequences(DATA, [3], "x", 500, "cpu").unique().tolist() == list(range(6))
 
 
 def test_what_a_seed_draws_depends_on_it_and_the_purpose_alone():
-    together, alone = DATA.sequences([5, 7], 3, 8, "cpu"), DATA.sequences([7], 3, 8, "cpu")
+    together, alone = training.sequences(DATA, [5, 7], 3, 8, "cpu"), training.sequences(DATA, [7], 3, 8, "cpu")
     assert torch.equal(together[1], alone[0])
     assert not torch.equal(together[0], together[1])
     for other in (4, "3 ", "held out"):
-        assert not torch.equal(DATA.sequences([7], other, 8, "cpu"), alone)
+        assert not torch.equal(training.sequences(DATA, [7], other, 8, "cpu"), alone)
 
 
 def assert_share(hits, chance, count):
@@ -66,7 +68,7 @@ def test_no_place_is_like_no_other():
 
     They agree with the chance of the sum of squared frequencies, whose mean comes from numbers of numpy's own.
     """
-    count, drawn = 15_000, Data(5, 9, 3.0).sequences([0], "x", 15_000, "cpu")[0].numpy()
+    count, drawn = 15_000, training.sequences(Data(5, 9, 3.0), [0], "x", 15_000, "cpu")[0].numpy()
     for place in range(10):
         for token in range(5):
             assert_share((drawn[:, place] == token).sum(), 1 / 5, count)
@@ -79,7 +81,7 @@ def test_no_place_is_like_no_other():
 
 
 def test_orders_of_the_same_tokens_are_as_likely():
-    drawn = Data(3, 9, 2.0).sequences([2], "x", 20_000, "cpu")[0]
+    drawn = training.sequences(Data(3, 9, 2.0), [2], "x", 20_000, "cpu")[0]
     for places in ((0, 1, 2), (0, 5, 9), (7, 8, 9)):
         found = drawn[:, places]
         of_all = found[(found.sort(-1).values == torch.arange(3)).all(-1)]
@@ -90,16 +92,10 @@ def test_orders_of_the_same_tokens_are_as_likely():
 def test_without_skew_frequencies_are_alike_and_with_more_of_it_a_token_prevails():
     repeats = []
     for skew in (0.0, 2.0, 20.0):
-        drawn = Data(8, 9, skew).sequences([0], "x", 4000, "cpu")[0]
+        drawn = training.sequences(Data(8, 9, skew), [0], "x", 4000, "cpu")[0]
         repeats.append((drawn[:, 0] == drawn[:, 1]).float().mean().item())
     assert_share(repeats[0] * 4000, 1 / 8, 4000)
     assert repeats[0] + 0.05 < repeats[1] < repeats[2] - 0.2
-
-
-@pytest.mark.parametrize("tokens", [1, 8])
-def test_sequences_too_short_for_recency_are_refused(tokens):
-    with pytest.raises(ValueError, match=rf"^tokens = {tokens}: recency needs more than 8$"):
-        Data(6, tokens, 1.0)
 
 
 # What is measured, by its definition
@@ -119,7 +115,7 @@ def by_definition(name, seed):
     """(layer, head, quantity) -> value for the untrained network of a seed, in float64 and plain Python."""
     of = architecture(name)
     weights = {key: value.double() for key, value in decoder.initial(of, [seed], "cpu").items()}
-    tokens = DATA.sequences([seed], "held out", 16, "cpu")
+    tokens = training.sequences(DATA, [seed], "held out", 16, "cpu")
     p = decoder.logits(weights, of, tokens[..., :-1])[0].softmax(-1)
     nats = [-math.log(p[s, t, tokens[0, s, t + 1]]) for s in range(16) for t in range(12)]
     found = {(0, 0, "loss"): np.mean(nats)}
@@ -203,7 +199,7 @@ def test_attention_that_is_uniform_has_the_position_one_half():
     of = Architecture(6, 6, 6, "pre", layers=2, heads=2, norm="layer")
     weights = decoder.initial(of, [0], "cpu")
     weights |= {name: 1e-4 * value for name, value in weights.items() if name[0] == "q"}
-    found = training._preferences(weights, of, DATA.sequences([0], "x", 4, "cpu")).view(2, 5)
+    found = training._preferences(weights, of, training.sequences(DATA, [0], "x", 4, "cpu")).view(2, 5)
     np.testing.assert_allclose(found[:, 3:], 0.5, atol=1e-4)
 
 
@@ -221,14 +217,14 @@ def test_networks_learn_the_frequencies_of_a_sequence(tmp_path, name):
 
 def test_networks_see_the_same_data_and_start_from_the_same_weights(tmp_path, monkeypatch):
     seen = {}
-    original = Data.sequences
+    original = training.sequences
 
     def spy(data, seeds, purpose, count, device):
         drawn = original(data, seeds, purpose, count, device)
         seen.setdefault(name, {})[purpose] = drawn
         return drawn
 
-    monkeypatch.setattr(Data, "sequences", spy)
+    monkeypatch.setattr(training, "sequences", spy)
     for name in ("none", "post-layer"):
         train(tmp_path / name, name)
     assert set(seen["none"]) == {"held out", *range(1, 14)}
@@ -253,7 +249,7 @@ class Interruption(BaseException):
 @pytest.mark.parametrize("stop", [1, 4, 5, 13])
 def test_a_killed_training_ends_as_one_that_was_not(tmp_path, monkeypatch, stop):
     expected = train(tmp_path / "whole")
-    original, calls = Data.sequences, []
+    original, calls = training.sequences, []
 
     def counted(data, seeds, purpose, *rest):
         if purpose == stop and not calls:
@@ -262,7 +258,7 @@ def test_a_killed_training_ends_as_one_that_was_not(tmp_path, monkeypatch, stop)
         return original(data, seeds, purpose, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Data, "sequences", counted)
+        patch.setattr(training, "sequences", counted)
         with pytest.raises(Interruption):
             train(tmp_path / "killed")
         calls.append("again")
@@ -278,12 +274,6 @@ def test_a_checkpoint_of_another_training_is_not_used(tmp_path, other):
 
 
 # What cannot be
-
-
-def test_an_unknown_network_is_named_with_those_that_there_are(tmp_path):
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
-        train(tmp_path, "peri")
-    assert str(error.value) == "name = 'peri' is not known; use one of none, pre-layer, pre-rms, post-layer"
 
 
 def test_members_that_diverge_have_no_rows(tmp_path, spoil):

@@ -7,7 +7,7 @@ import torch
 from position_bias.postnorm import depths, tasks, training
 from position_bias.postnorm.tasks import Nested
 from position_bias.small_networks import decoder
-from position_bias.small_networks.decoder import Size
+from position_bias.small_networks.size import Size
 
 TASK = Nested(kinds=2, depth=1, longest=6)
 SEEDS = (0, 7)

@@ -12,10 +12,11 @@ from position_bias.postnorm.training import Setting
 from position_bias.running import configuration
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
+from position_bias.running.section import Bounds, Seeds
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.averaging import Averaging
-from position_bias.small_networks.decoder import Size
 from position_bias.small_networks.ensemble import Recipe
+from position_bias.small_networks.size import Size
 
 ROOT = Path(__file__).parents[3]
 TASK = tasks.SetComplement(6)
@@ -68,8 +69,7 @@ def test_the_minimal_transformer_has_one_head_no_mlp_and_a_direction_less_than_t
 
 
 def test_seeds_of_sweeps_are_none_that_a_figure_can_have():
-    schema = configuration.read_schema(ROOT / "config/schema")
-    most = schema["$defs"]["seeds"]["maximum"]
+    most = configuration.part(Seeds).rules[Bounds].most
     swept = ensemble.seeds_of_sweep(7)
     assert len(set(swept)) == 7
     assert not set(swept) & set(range(most))

@@ -2,14 +2,14 @@
 
 import pytest
 
-from position_bias.postnorm import settings, tasks
+from position_bias.postnorm import schemes, settings, tasks
 from tests.unit.conftest import overlaid
 
 
 def test_the_tasks_of_what_is_shipped_are_tasks_that_fit(shipped):
     for part in ("set_complement", "languages"):
         for name, length in shipped["postnorm"][part]["lengths"].items():
-            assert settings.part_of(name) == part
+            assert schemes.part_of(name) == part
             assert tasks.task(name).name == name
             assert tasks.fits(tasks.task(name), length)
 

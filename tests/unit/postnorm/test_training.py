@@ -19,8 +19,9 @@ from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder
 from position_bias.small_networks.averaging import Averaging
-from position_bias.small_networks.decoder import Architecture, Size
+from position_bias.small_networks.decoder import Architecture
 from position_bias.small_networks.ensemble import Recipe, Trained
+from position_bias.small_networks.size import Size
 
 TASK = tasks.SetComplement(6)
 SIZE = Size(layers=1, width=5, heads=1, hidden=0)

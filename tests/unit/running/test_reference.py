@@ -1,15 +1,16 @@
 import re
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pytest
-import yaml
 
+from position_bias import settings
 from position_bias.running import configuration, reference
+from position_bias.running.section import Bounds, Given, Items, Level, Name, Saving, section
+from tests.configurations import DEFAULT
 
 ROOT = Path(__file__).parents[3]
-SCHEMA = configuration.read_schema(ROOT / "config/schema")
-DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
-PAGE = reference.page(SCHEMA, DEFAULT)
+PAGE = reference.page(settings.Settings, DEFAULT)
 
 
 def test_the_page_in_docs_is_the_one_that_is_written():
@@ -26,7 +27,7 @@ def test_every_value_of_the_default_has_a_row():
 
     tasks = (r"postnorm\.(set_complement|languages)\.lengths", r"postnorm\.set_complement\.learning_rate")
     studies = r"retrieval\.networks"
-    named = "|".join(("datasets", "models", *tasks, studies))
+    named = "|".join(("datasets", "models", "hub_models", *tasks, studies))
 
     def shown(key):
         """As the page has it, where a name of the configuration stands in a key."""
@@ -48,36 +49,27 @@ def test_a_row_has_four_cells_and_none_but_the_default_may_be_empty():
 
 
 @pytest.mark.parametrize(
-    ("node", "words"),
+    ("annotation", "words"),
     [
-        ({"type": "integer", "minimum": 1, "maximum": 9}, "whole number, at least 1, at most 9"),
-        ({"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "number, above 0, below 1"),
-        ({"type": "integer", "minimum": 2, "multipleOf": 2}, "whole number, at least 2, a multiple of 2"),
-        ({"enum": ["auto", "cpu"]}, "one of auto, cpu"),
-        ({"type": "boolean"}, "true or false"),
-        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "text or null"),
-        (
-            {"type": "array", "items": {"$ref": "#/$defs/level"}, "minItems": 2},
-            "list, each item once, at least 2; an item: number, above 0, below 1",
-        ),
+        (Annotated[int, Bounds(1, 9)], "whole number, at least 1, at most 9"),
+        (Level, "number, above 0, below 1"),
+        (Annotated[int, Bounds(2, multiple=2)], "whole number, at least 2, a multiple of 2"),
+        (Literal["auto", "cpu"], "one of auto, cpu"),
+        (Saving, "true or false"),
+        (Given | None, "text or null"),
+        (Annotated[list[Level], Items(2)], "list, each item once, at least 2; an item: number, above 0, below 1"),
     ],
     ids=str,
 )
-def test_what_a_value_may_be_is_said_in_words(node, words):
-    assert reference.allowed(node, SCHEMA) == words
+def test_what_a_value_may_be_is_said_in_words(annotation, words):
+    assert reference.allowed(configuration.part(annotation)) == words
 
 
 def test_names_with_different_values_show_each_of_them_once():
-    schema = {
-        "$defs": {},
-        "properties": {
-            "rates": {
-                "description": "rates by name",
-                "type": "object",
-                "additionalProperties": {"type": "number", "description": "a rate"},
-            }
-        },
-    }
-    page = reference.page(schema, {"rates": {"one": 0.5, "two": 0.25, "three": 0.5}})
+    @section
+    class Shown:
+        rates: Annotated[dict[Name, Annotated[float, Bounds(), "a rate"]], "rates by name"]
+
+    page = reference.page(Shown, {"rates": {"one": 0.5, "two": 0.25, "three": 0.5}})
     assert page.endswith("\n| `rates.NAME` | a rate | number | `0.5` or `0.25` |\n")
     assert "## rates\n\nRates by name.\n" in page

@@ -194,13 +194,3 @@ def test_on_a_straight_line_a_slowly_vanishing_correction_overshoots():
     found = lags(0.5, 0.2, 300)
     assert found[-1, 1] > 3 * found[-1, 0]
     assert (found[:3, 1] < found[:3, 0]).all()  # at first it helps
-
-
-# Bad values
-
-
-@pytest.mark.parametrize("name", ["kappa", "rho", "gamma"])
-@pytest.mark.parametrize("value", [0, -0.5, math.nan, -math.inf])
-def test_what_must_be_positive_is_named_in_one_line(name, value):
-    with pytest.raises(ValueError, match=rf"^{name} = {value}: must be above 0$"):
-        Averaging(**({"kappa": 0.5} | {name: value}))

@@ -1,0 +1,174 @@
+"""The whole configuration: what all wings share, then a section for each. Every call of the workflow reads it.
+
+A configuration is read by its sections, never handed on whole. `python -m position_bias.settings` writes its page.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import yaml
+
+from position_bias.card import settings as card
+from position_bias.emergence import settings as emergence
+from position_bias.language_models import settings as language_models
+from position_bias.layernorm import settings as layernorm
+from position_bias.postnorm import settings as postnorm
+from position_bias.released import settings as released
+from position_bias.retrieval import settings as retrieval
+from position_bias.running import configuration, reference
+from position_bias.running.section import Count, Items, Keys, Name, Seed, Small, Words, section
+from position_bias.structural.settings import Rollout, Structural
+
+ROOT = Path(__file__).parents[1]
+
+Device = Literal["auto", "cpu", "cuda"]
+Names = Annotated[list[Name], Items()]
+
+
+DEVICES = {
+    "training": "training language models",
+    "measure": "measuring language models, those of the hub too",
+    "emergence": "training the networks of emergence",
+    "layernorm": "training the decoders of layernorm",
+    "postnorm": "training the networks of postnorm",
+    "retrieval": "training the networks of retrieval",
+    "card": "measuring the models of a card",
+}
+
+
+@section
+class CheckpointEvery:
+    """After how much work a job saves a checkpoint to resume from.
+
+    This decides no number, so a change reruns nothing.
+    """
+
+    training: Annotated[Count, "steps of a language model"]
+    measure: Annotated[Count, "prompts of a measurement"]
+    emergence: Annotated[Count, "iterations of the networks of a study"]
+    layernorm: Annotated[Count, "iterations of the decoders of a norm"]
+    postnorm: Annotated[Count, "iterations of the networks of a task"]
+
+
+@section
+class Minutes:
+    """Time that a cluster gives to one job; a job that is cut off resumes, so a change reruns nothing."""
+
+    train: Annotated[Small, "training a language model"]
+    measure: Annotated[Small, "measuring a language model that was trained here on one data set"]
+    emergence: Annotated[Small, "training the networks of a study at one depth"]
+    layernorm: Annotated[Small, "training the decoders of a norm"]
+    postnorm: Annotated[Small, "training the networks of a task"]
+    simulation: Annotated[Small, "a simulation of layernorm, which cannot resume"]
+
+    ELSEWHERE: ClassVar[Mapping[str, str]] = {  # names that people look for here, and the keys that they mean
+        "measure_hub": "hub_models.NAME.minutes, since models of the hub have minutes of their own",
+        "hub_models": "hub_models.NAME.minutes, since models of the hub have minutes of their own",
+        "card": "card.minutes",
+        "card_measure": "card.minutes",
+        "retrieval": "minutes.emergence",
+    }
+
+
+@section
+class Evidence:
+    """The parts of a long run that are kept as tables."""
+
+    group: Annotated[Name | None, "name of the run"]
+    emergence: Annotated[
+        list[
+            Annotated[
+                str,
+                Words(
+                    "^(gaussian|fixed|isotropic)/[a-z-]+/depth[1-9][0-9]{0,2}$",
+                    "VOCABULARY/STUDY/depthLAYERS, as in gaussian/plain/depth2",
+                ),
+            ]
+        ],
+        Items(),
+        "studies, each VOCABULARY/STUDY/depthLAYERS",
+    ]
+    postnorm: Annotated[Names, "tasks, or averaging"]
+    structural: Annotated[Names, "models trained here"]
+    rotary: Annotated[Names, "models trained here whose positions are rotary"]
+    retrieval: Annotated[list[retrieval.Study], Items(), "keys of retrieval.networks, whose profiles are kept"]
+
+
+@section
+class Settings:
+    """Every key of config.yaml."""
+
+    scale: Annotated[
+        Literal["laptop", "longer", "paper", "test"],
+        "the size of this run, shown beside every verdict; longer is between laptop and paper",
+    ]
+    device: Annotated[Device, "where models run; auto takes a GPU if one is visible to the job"]
+    devices: Annotated[
+        dict[str, Device],
+        Keys(DEVICES, needed=False),
+        "the same for single stages, in place of device; a change reruns nothing",
+    ]
+    seed: Annotated[Seed, "seed of sampled prompts and bootstraps"]
+    checkpoint_every: CheckpointEvery
+    minutes: Minutes
+    datasets: language_models.Datasets
+    hub_datasets: language_models.HubDatasets
+    primary_dataset: language_models.PrimaryDataset
+    lengths: language_models.Lengths
+    tokenizer: language_models.Tokenizer
+    training: language_models.Training
+    models: language_models.Models
+    hub_models: language_models.HubModels
+    measure: language_models.Measure
+    structural: Structural
+    rollout: Rollout
+    released: released.Released
+    evidence: Evidence
+    model: card.Model
+    text: card.Text
+    card: card.Card
+    emergence: emergence.Emergence
+    layernorm: layernorm.LayerNorm
+    postnorm: postnorm.PostNorm
+    retrieval: retrieval.Retrieval
+
+
+FAULTS = (  # what single sections do not show
+    language_models.faults,
+    emergence.faults,
+    postnorm.faults,
+    retrieval.faults,
+    card.faults,
+)
+
+MOVED = {  # keys of earlier versions, and what they are called now
+    "fig1": "structural.fig1",
+    "published_source": "released.source",
+    "published_sha256": "released.sha256",
+    "published_lengths": "released.lengths",
+    "published_long": "released.sampled_lengths",
+    "training.checkpoint_every": "checkpoint_every.training",
+    "measure.checkpoint_every": "checkpoint_every.measure",
+    "emergence.training.checkpoint_every": "checkpoint_every.emergence",
+    "layernorm.trained.checkpoint_every": "checkpoint_every.layernorm",
+    "postnorm.checkpoint_every": "checkpoint_every.postnorm",
+}
+
+
+def default() -> dict[str, Any]:
+    """What config.yaml says."""
+    found: dict[str, Any] = yaml.load(
+        (ROOT / "config.yaml").read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    )
+    return found
+
+
+def check(config: dict[str, Any]) -> None:
+    """Put `config` into the order of config.yaml, in place; raises InputError with one line for its first fault."""
+    configuration.put_in_order(config, default())
+    configuration.check(config, Settings, MOVED, FAULTS)
+
+
+if __name__ == "__main__":
+    print(reference.page(Settings, default()), end="")
