@@ -73,9 +73,9 @@ def every_loss(trial: Trial, outcome: Outcome, _device: str) -> pd.DataFrame:
 def settled_losses(trial: Trial, outcome: Outcome, _device: str) -> pd.DataFrame:
     """Task, labels, seed, and loss: its mean over the last iterations, missing where one of them is not finite."""
     last = outcome.trained.losses[int((1 - SETTLED) * trial.recipe["iterations"]) :]
-    means = last.mean(0, dtype=float).astype(last.dtype)
-    means[~np.isfinite(last).all(0)] = np.nan
-    return pd.DataFrame({"task": trial.task, **trial.labels, "seed": trial.seeds, "loss": means})
+    means = [loss.mean() if np.isfinite(loss).all() else np.nan for loss in last.T]
+    losses = np.array(means, dtype=last.dtype)
+    return pd.DataFrame({"task": trial.task, **trial.labels, "seed": trial.seeds, "loss": losses})
 
 
 def distances(trial: Trial, outcome: Outcome, _device: str) -> pd.DataFrame:
