@@ -19,11 +19,12 @@ import torch
 
 from position_bias.layernorm import simulation, theory
 from position_bias.layernorm import training as layernorm
-from position_bias.postnorm import experiments, tasks
+from position_bias.postnorm import tasks, trials
 from position_bias.postnorm import training as postnorm
 from position_bias.running import products, runtime
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks.ensemble import Recipe
+from position_bias.small_networks.size import Size
 
 SEEDS = 6
 RECURSION_WITHIN = 2.0  # CPU seconds at 512 tokens and 24 layers
@@ -67,7 +68,8 @@ def peri(name, size, setting, recipe, seeds):
 def set_complement(vocabulary, length, seeds):
     """Train the minimal transformer."""
     setting = postnorm.Setting(length, batch=32, longest=length, sequences=8)
-    peri(f"set-complement-{vocabulary}", experiments.minimal(vocabulary), setting, Recipe(500, 0.01, 0.01), seeds)
+    minimal = Size(**trials.minimal(vocabulary))
+    peri(f"set-complement-{vocabulary}", minimal, setting, Recipe(500, 0.01, 0.01), seeds)
 
 
 def language(seeds):

@@ -2,18 +2,22 @@
 # tests of the trained networks by length, a task a folder, and the experiments that vary width, averaged weights and
 # learning rate. A killed training resumes from checkpoints/postnorm/.
 
+from position_bias.postnorm import trials as trials_of_postnorm
 
-include: "files/postnorm.smk"
+POSTNORM = config["postnorm"]
+TRIALS = trials_of_postnorm.experiments(POSTNORM)
+COMPLEMENTS, LANGUAGES = POSTNORM["set_complement"]["lengths"], POSTNORM["languages"]["lengths"]
+TESTS = "results/postnorm/{task}/tests.parquet"
 
 
 wildcard_constraints:
-    task="|".join(map(re.escape, POSTNORM_TASKS)),
+    task=any_of([*COMPLEMENTS, *LANGUAGES]),
 
 
 rule postnorm_train:
     """Train networks of every scheme of norms on short sequences of a task, and test them on longer ones."""
     output:
-        tests="results/postnorm/{task}/tests.parquet",
+        tests=TESTS,
         history="results/postnorm/{task}/history.parquet",
         run="results/postnorm/{task}/run.csv",
     log:
@@ -23,89 +27,87 @@ rule postnorm_train:
     resources:
         **training("postnorm"),
     params:
-        length=lambda wildcards: postnorm_length(wildcards.task),
-        numbers=lambda wildcards: postnorm_settings(wildcards.task),
-        common=POSTNORM_COMMON,
+        experiment="{task}",
+        trials=lambda wildcards: TRIALS[wildcards.task],
+        labels={},
+        told=lambda wildcards: trials_of_postnorm.told(POSTNORM, wildcards.task),
     script:
         "../scripts/postnorm/train.py"
 
 
-rule postnorm_train_widths:
+use rule postnorm_train as postnorm_train_widths with:
     """Train the minimal transformer with widths around v - 1."""
     output:
-        "results/postnorm/dimension.parquet",
-    conda:
-        "../envs/synthetic.yaml"
-    resources:
-        **training("postnorm"),
+        tests="results/postnorm/dimension.parquet",
+    log:
+        "logs/postnorm/dimension.log",
     params:
-        numbers=config["postnorm"]["dimension"],
-        length=postnorm_length(WIDTHS_OF),
-        minimal=postnorm_settings(WIDTHS_OF),
-        common=POSTNORM_COMMON,
-    script:
-        "../scripts/postnorm/train_widths.py"
+        experiment="dimension",
+        trials=TRIALS["dimension"],
+        told={},
 
 
-rule postnorm_train_depth:
+use rule postnorm_train as postnorm_train_depth with:
     """Train on brackets of little depth, and test on deeper ones of the same length."""
     output:
-        "results/postnorm/depth.parquet",
-    conda:
-        "../envs/synthetic.yaml"
-    resources:
-        **training("postnorm"),
+        depths="results/postnorm/depth.parquet",
+    log:
+        "logs/postnorm/depth.log",
     params:
-        depth=config["postnorm"]["depth"],
-        languages={
-            name: config["postnorm"]["languages"][name]
-            for name in ("size", "batch", "iterations", "learning_rate", "seeds")
-        },
-        common=POSTNORM_COMMON,
-    script:
-        "../scripts/postnorm/train_depth.py"
+        experiment="depth",
+        trials=TRIALS["depth"],
+        told={},
 
 
-rule postnorm_train_averages:
+use rule postnorm_train as postnorm_train_averages with:
     """Train the minimal transformer, and one for deterministic tasks; test last weights, their EMA and their BEMA."""
     output:
-        tests="results/postnorm/averaging/tests.parquet",
+        averages="results/postnorm/averaging/tests.parquet",
         run="results/postnorm/averaging/run.csv",
     log:
         "logs/postnorm/averaging.log",
-    conda:
-        "../envs/synthetic.yaml"
-    resources:
-        **training("postnorm"),
     params:
-        numbers=config["postnorm"]["averaging"],
-        languages={
-            "size": config["postnorm"]["languages"]["size"],
-            "lengths": {
-                task: config["postnorm"]["languages"]["lengths"][task]
-                for task in config["postnorm"]["averaging"]["deterministic"]
-            },
-        },
-        common=POSTNORM_COMMON,
-    script:
-        "../scripts/postnorm/train_averages.py"
+        experiment="averaging",
+        trials=TRIALS["averaging"],
+        told=trials_of_postnorm.told(POSTNORM, "averaging"),
 
 
-rule postnorm_train_stability:
+use rule postnorm_train as postnorm_train_stability with:
     """Follow losses and gradients of shallow and deep networks without warmup, at several learning rates."""
     output:
-        "results/postnorm/stability.parquet",
-    conda:
-        "../envs/synthetic.yaml"
-    resources:
-        **training("postnorm"),
+        losses="results/postnorm/stability.parquet",
+    log:
+        "logs/postnorm/stability.log",
     params:
-        numbers=config["postnorm"]["stability"],
-        lengths=config["postnorm"]["set_complement"]["lengths"],
-        batch=config["postnorm"]["set_complement"]["batch"],
-        common=POSTNORM_COMMON,
-    script:
-        "../scripts/postnorm/train_stability.py"
+        experiment="stability",
+        trials=TRIALS["stability"],
+        told={},
+
+
+use rule postnorm_train as postnorm_sweep with:
+    """Distances at trained lengths for several learning rates, on seeds of their own: what the configuration's come from."""
+    output:
+        distances="results/evidence/postnorm/learning_rates.csv",
+    log:
+        "logs/evidence/postnorm/learning_rates.log",
+    params:
+        experiment="sweep",
+        trials=TRIALS["sweep"],
+        labels={"scale": config["scale"]},
+        told={},
+
+
+use rule postnorm_train as postnorm_sweep_stability with:
+    """Losses without warmup for several learning rates, on seeds of their own: whether those of stability surround the best."""
+    output:
+        settled="results/evidence/postnorm/stability_rates.csv",
+    log:
+        "logs/evidence/postnorm/stability_rates.log",
+    params:
+        experiment="sweep_stability",
+        trials=TRIALS["sweep_stability"],
+        labels={"scale": config["scale"]},
+        told={},
 
 
 rule postnorm_construct:
@@ -122,42 +124,6 @@ rule postnorm_construct:
         "../scripts/postnorm/construct.py"
 
 
-rule postnorm_sweep:
-    """Distances at trained lengths for several learning rates, on seeds of their own: what the configuration's come from."""
-    output:
-        "results/evidence/postnorm/learning_rates.csv",
-    conda:
-        "../envs/synthetic.yaml"
-    resources:
-        **training("postnorm"),
-    params:
-        sweep=config["postnorm"]["sweep"],
-        parts={part: config["postnorm"][part] for part in ("set_complement", "languages")},
-        common=POSTNORM_COMMON,
-        scale=config["scale"],
-    script:
-        "../scripts/postnorm/sweep.py"
-
-
-rule postnorm_sweep_stability:
-    """Losses without warmup for several learning rates, on seeds of their own: whether those of stability surround the best."""
-    output:
-        "results/evidence/postnorm/stability_rates.csv",
-    conda:
-        "../envs/synthetic.yaml"
-    resources:
-        **training("postnorm"),
-    params:
-        sweep=config["postnorm"]["sweep"]["stability"],
-        numbers=config["postnorm"]["stability"],
-        lengths=config["postnorm"]["set_complement"]["lengths"],
-        batch=config["postnorm"]["set_complement"]["batch"],
-        common=POSTNORM_COMMON,
-        scale=config["scale"],
-    script:
-        "../scripts/postnorm/sweep_stability.py"
-
-
 # Figures and tables: a row each, see rules/made.smk.
 
 POSTNORM_LEVEL = {"level": config["postnorm"]["level"]}
@@ -166,13 +132,13 @@ FIGURES |= {
     "postnorm/set_complement": made.Made(
         "Set Complement Task: distance to the target against the tokens present, for every scheme, with the laws.",
         "postnorm.figures:set_complement",
-        {"tests": postnorm_tests("tests.parquet", "set_complement")},
+        {"tests": collect(TESTS, task=COMPLEMENTS)},
         POSTNORM_LEVEL,
     ),
     "postnorm/resharpening": made.Made(
         "Resharpening, Section 4.3: logit gaps by the law that they follow, and dispersion of attention.",
         "postnorm.figures:resharpening",
-        {"tests": postnorm_tests("tests.parquet", "set_complement")},
+        {"tests": collect(TESTS, task=COMPLEMENTS)},
         POSTNORM_LEVEL,
     ),
     "postnorm/dimension": made.Made(
@@ -190,7 +156,7 @@ FIGURES |= {
     "postnorm/formal_languages": made.Made(
         "Maximum retrieval, Dyck and Tomita languages: distance and ROC AUC by length.",
         "postnorm.figures_training:formal_languages",
-        {"tests": postnorm_tests("tests.parquet", "languages")},
+        {"tests": collect(TESTS, task=LANGUAGES)},
         POSTNORM_LEVEL,
     ),
     "postnorm/stability": made.Made(
@@ -205,8 +171,8 @@ TABLES |= {
         "postnorm.checks:checks",
         {
             "tests": [
-                *postnorm_tests("tests.parquet", "set_complement"),
-                *postnorm_tests("tests.parquet", "languages"),
+                *collect(TESTS, task=COMPLEMENTS),
+                *collect(TESTS, task=LANGUAGES),
             ],
             "construction": "results/postnorm/construction.csv",
             "dimension": "results/postnorm/dimension.parquet",
@@ -224,8 +190,8 @@ FILES |= {
         "Tests by length of the networks of long trainings.",
         "postnorm.tables:evidence",
         {
-            "tests": evidence_postnorm("tests.parquet"),
-            "runs": evidence_postnorm("run.csv"),
+            "tests": collect(TESTS, task=EVIDENCE["postnorm"]),
+            "runs": collect("results/postnorm/{task}/run.csv", task=EVIDENCE["postnorm"]),
         },
         {"scale": config["scale"]},
         outputs={

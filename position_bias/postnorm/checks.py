@@ -49,9 +49,9 @@ def checks(
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
 
     `tests` joins those of all tasks: columns task, scheme, seed, length, quantity, value, trained (L). `dimension` has
-    width beside them, `averaging` has decay, weights and eta (`experiments.by_width`, `by_average`). `construction` is
+    width beside them, `averaging` has decay, weights and eta (`trials.by_width`, `by_average`). `construction` is
     the table of `construction.distances`, `depth` that of `experiments.by_depth`, `stability` that of
-    `experiments.stability`. `predicted` is the registry of predictions; raises InputError where it lacks a statistic.
+    `experiments.every_loss`. `predicted` is the registry of predictions; raises InputError where it lacks a statistic.
     """
     measured = statistics(tests, construction, dimension, depth, averaging, stability)
     return table("postnorm", scale, judge(measured, predictions(predicted, "postnorm"), level))

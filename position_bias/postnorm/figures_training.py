@@ -34,8 +34,8 @@ CHANCE = 0.5  # ROC AUC of a guess
 def bema(table: pd.DataFrame, level: float) -> Figure:
     """What averages of the weights do at the trained length, a panel a task: distance among the legal outputs.
 
-    Where one output is legal, that is nothing, and the distance is among all. `table` is `experiments.by_average`.
-    Marks are means over seeds with t-intervals, dots are seeds.
+    Where one output is legal, that is nothing, and the distance is among all. `table` is of
+    `experiments.averages`. Marks are means over seeds with t-intervals, dots are seeds.
     """
     shown_of = table["task"].map(part_of).map({MINIMAL: "legal_tvd", LANGUAGE: "tvd"})
     at_trained = table[(table["quantity"] == shown_of) & (table["length"] == table["trained"])]
@@ -107,8 +107,9 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
 def stability(table: pd.DataFrame) -> Figure:
     """Training without warmup by scheme, a row a depth: gradient norm and loss along it, and the highest gradient.
 
-    `table` is `experiments.stability`. Lines are medians over seeds in the range of seeds, at the middle learning rate;
-    on the right a mark a learning rate, crossed at the top where some seed had a loss or gradient that is not finite.
+    `table` is of `experiments.every_loss`. Lines are medians over seeds in the range of seeds, at the middle learning
+    rate; on the right a mark a learning rate, crossed at the top where some seed had a loss or gradient that is not
+    finite.
     """
     depths, rates = sorted(table["layers"].unique()), sorted(table["learning_rate"].unique())
     middle = rates[len(rates) // 2]

@@ -217,12 +217,15 @@ class Nested:
 def task(name: str) -> Task:
     """The task of a name: `set-complement-16`, `maximum-10`, or a language as `languages.language` has it.
 
-    Raises ValueError for a name that is none.
+    `nested-2-3-16` has brackets of 2 kinds, to a depth of 3, in at most 16 symbols. Raises ValueError for a name that
+    is none.
     """
     if complement := re.fullmatch(r"set-complement-(\d+)", name):
         return SetComplement(int(complement[1]))
     if maximum := re.fullmatch(r"maximum-(\d+)", name):
         return Maximum(int(maximum[1]))
+    if nested := re.fullmatch(r"nested-(\d+)-(\d+)-(\d+)", name):
+        return Nested(*map(int, nested.groups()))
     if name.startswith(("dyck", "tomita")):
         return Formal(languages.language(name))
     raise ValueError(

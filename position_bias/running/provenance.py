@@ -11,7 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from position_bias.running import checkpoint, devices, products
+import pandas as pd
+
+from position_bias.running import artifacts, checkpoint, devices, products
+
+PROJECT = Path(__file__).parents[2]
 
 PACKAGES = (  # those that numbers or drawings depend on
     "torch",
@@ -46,6 +50,11 @@ def record(config: Mapping[str, Any], project: Path, benchmarks: Path) -> dict[s
         "stages": stages(benchmarks),
         "config": config,
     }
+
+
+def write_training(path: str | Path, told: Mapping[str, Any], place: checkpoint.Place) -> None:
+    """Write run.csv of a finished training, one row: what is `told` of it, and what made it."""
+    artifacts.write_table(path, pd.DataFrame([{**told, **training(PROJECT, place.folder, place.device)}]))
 
 
 def training(project: Path, checkpoints: Path, device: str) -> dict[str, Any]:

@@ -26,8 +26,6 @@ Parameters = dict[str, Tensor]  # name -> [members, ...], float32
 Loss = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters at iteration 1, 2, ... -> [members]
 Observe = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters after an iteration -> [members, ...]
 
-SWEPT_FROM = 1000  # first seed of sweeps, which choose settings; those of figures and tables are smaller
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -134,11 +132,6 @@ def train(
 def observed_at(iterations: int, every: int) -> list[int]:
     """List the iterations that `train` observes the members after: 0, every `every`-th, and the last."""
     return sorted({*range(0, iterations + 1, every), iterations})
-
-
-def seeds_of_sweep(count: int) -> range:
-    """Return seeds to choose a setting on, apart from those that it is reported for."""
-    return range(SWEPT_FROM, SWEPT_FROM + count)
 
 
 def mean_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:

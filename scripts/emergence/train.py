@@ -1,7 +1,3 @@
-from pathlib import Path
-
-import pandas as pd
-
 from position_bias.emergence import studies, training
 from position_bias.emergence.task import for_vocabulary
 from position_bias.running import artifacts, provenance, resumable
@@ -33,7 +29,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path)
     weights = {name: value.numpy() for name, value in outcome.weights.items()}
     artifacts.write_tensors(snakemake.output.weights, weights, **labels, members=members)
     artifacts.write_table(snakemake.output.curves, outcome.curves.assign(**labels, **place.made_with))
-    run = {
+    told = {
         **labels,
         "networks": " ".join(params.networks),
         "seeds": params.seeds,
@@ -41,6 +37,5 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path)
         **{name: numbers[name] for name in ("iterations", "batch", "learning_rate", "weight_decay")},
         **{name: testing[name] for name in ("sequences", "sequences_along")},
         "coordinates": task.scale,
-        **provenance.training(Path(snakemake.scriptdir).parents[1], place.folder, place.device),
     }
-    artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
+    provenance.write_training(snakemake.output.run, told, place)

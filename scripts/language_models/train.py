@@ -1,7 +1,6 @@
 import shutil
 from pathlib import Path
 
-import pandas as pd
 import torch
 
 from position_bias.language_models import families, tokens, train
@@ -50,12 +49,11 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path)
             shutil.copytree(place.folder / Path(directory).name, partial, dirs_exist_ok=True)
     made_with = {"device": place.device, "bf16": bf16, "torch": torch.__version__}
     artifacts.write_table(snakemake.output.loss, loss.assign(model=model, seed=seed, **made_with))
-    run = {
+    told = {
         "model": model,
         "seed": seed,
         "family": params.family,
         **params.architecture,
         **{name: numbers[name] for name in ("context", "batch", "steps", "learning_rate")},
-        **provenance.training(Path(snakemake.scriptdir).parents[1], place.folder, place.device),
     }
-    artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
+    provenance.write_training(snakemake.output.run, told, place)

@@ -1,7 +1,8 @@
 from position_bias.layernorm import networks, training
 from position_bias.running import artifacts, resumable
-from position_bias.small_networks.ensemble import Recipe, seeds_of_sweep
+from position_bias.small_networks.ensemble import Recipe
 from position_bias.small_networks.size import Size
+from position_bias.small_networks.sweeps import seeds_of_sweep
 
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "layernorm", "sweep") as place:
     trained, sweep = snakemake.params.trained, snakemake.params.sweep

@@ -1,7 +1,3 @@
-from pathlib import Path
-
-import pandas as pd
-
 from position_bias.emergence import studies
 from position_bias.emergence.task import for_vocabulary
 from position_bias.emergence.training import Setting
@@ -32,13 +28,12 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
     artifacts.write_tensors(
         snakemake.output.weights, tensors, **labels, members=[member.labels() for member in members]
     )
-    run = {
+    told = {
         **labels,
         "networks": " ".join(params.networks),
         "seeds": params.seeds,
         "diverged": len(params.networks) * params.seeds - len(members),
         "iterations": params.iterations,
         **{name: numbers[name] for name in ("batch", "learning_rate", "weight_decay")},
-        **provenance.training(Path(snakemake.scriptdir).parents[1], place.folder, place.device),
     }
-    artifacts.write_table(snakemake.output.run, pd.DataFrame([run]))
+    provenance.write_training(snakemake.output.run, told, place)

@@ -1,31 +1,37 @@
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+import yaml
 
-from position_bias.postnorm import depths, experiments, tasks, training
+from position_bias.postnorm import depths, experiments, tasks, training, trials
 from position_bias.postnorm.training import Setting
+from position_bias.postnorm.trials import Trial
 from position_bias.running import configuration
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.running.section import Bounds, Seeds
-from position_bias.small_networks import decoder, ensemble
-from position_bias.small_networks.averaging import Averaging
+from position_bias.small_networks import decoder
 from position_bias.small_networks.ensemble import Recipe
 from position_bias.small_networks.size import Size
 
-ROOT = Path(__file__).parents[3]
 TASK = tasks.SetComplement(6)
-SETTING = Setting(length=3, batch=8, longest=5, sequences=30)
-RECIPE = Recipe(15, 1.0, 1e-2, warmup=2, decay=True)
-SEEDS = (0, 4)
+SEEDS = [0, 4]
 TESTS = ["seed", "length", "quantity", "value"]
 HISTORY = ["seed", "iteration", "loss", "gradient_norm", "highest_loss", "highest_gradient_norm"]
-KEY = "postnorm.set_complement.learning_rate"
+TRIAL = Trial(
+    task=TASK.name,
+    scheme="peri",
+    size=trials.minimal(6),
+    setting={"length": 3, "batch": 8, "longest": 5, "sequences": 30},
+    recipe={"iterations": 15, "learning_rate": 1e-2, "weight_decay": 1e-2, "warmup": 2, "decay": True},
+    seeds=SEEDS,
+    labels={"scheme": "peri", "task": TASK.name},
+    rate_key="postnorm.some.rate",
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -41,97 +47,76 @@ def place(tmp_path):
     return Place(tmp_path / "experiments", 100, "cpu")
 
 
-def directly(folder, scheme, recipe, size=None, averaging=None):
+def trial(rate=1e-2, **changed):
+    """TRIAL at a learning rate, with other changes."""
+    changed = {"labels": {"scheme": changed.get("scheme", "peri"), "rate": rate}} | changed
+    return TRIAL._replace(recipe=TRIAL.recipe | {"learning_rate": rate}, **changed)
+
+
+def directly(folder, asked):
     """The same training without the experiment around it."""
     return training.train(
-        TASK, scheme, size or Size(1, 5, 1, 0), SETTING, recipe, SEEDS, Place(folder, 100, "cpu"), averaging
-    )  # fmt: skip
+        tasks.task(asked.task),
+        asked.scheme,
+        Size(**asked.size),
+        Setting(**asked.setting),
+        Recipe(**asked.recipe),
+        asked.seeds,
+        Place(folder, 100, "cpu"),
+    )
 
 
 def same_rows(found, expected):
     pd.testing.assert_frame_equal(found[expected.columns].reset_index(drop=True), expected.reset_index(drop=True))
 
 
-# What all have in common
-
-
-def test_a_schedule_rises_over_a_share_of_the_iterations_and_falls_to_0():
-    recipe = experiments.schedule(200, 0.05, 0.3)
-    assert recipe == Recipe(200, 1.0, 0.3, warmup=10, decay=True)
-    assert recipe.rate(10) == 1
-    assert recipe.rate(201) == 0
-    assert experiments.schedule(150, 0.0, 0.0).warmup == 0
-
-
-@pytest.mark.parametrize("v", [2, 16, 32])
-def test_the_minimal_transformer_has_one_head_no_mlp_and_a_direction_less_than_tokens(v):
-    assert experiments.minimal(v) == Size(layers=1, width=v - 1, heads=1, hidden=0)
-
-
-def test_seeds_of_sweeps_are_none_that_a_figure_can_have():
-    most = configuration.part(Seeds).rules[Bounds].most
-    swept = ensemble.seeds_of_sweep(7)
-    assert len(set(swept)) == 7
-    assert not set(swept) & set(range(most))
-
-
-# By scheme
-
-
-def test_schemes_are_each_trained_at_their_own_rate(place, tmp_path):
-    rates = {"none": 1e-2, "peri": 3e-2}
-    tests, history = experiments.by_scheme(TASK, Size(1, 5, 1, 0), SETTING, RECIPE, rates, SEEDS, place, KEY)
-    assert set(tests.columns) == {*TESTS, "scheme", "task"}
-    assert set(history.columns) == {*HISTORY, "scheme", "task"}
-    for table in (tests, history):
-        assert table["task"].unique().tolist() == ["set-complement-6"]
-        assert table["scheme"].unique().tolist() == ["none", "peri"]
-        assert table.index.tolist() == list(range(len(table)))
-    assert len(history) == 2 * 2 * 15  # fewer iterations than points of a curve
-    for scheme, rate in rates.items():
-        expected = directly(tmp_path / scheme, scheme, replace(RECIPE, learning_rate=rate))
-        same_rows(tests[tests["scheme"] == scheme], expected.tests)
-        losses = history[history["scheme"] == scheme].pivot(index="iteration", columns="seed", values="loss")
+def test_the_tables_of_trials_have_their_labels_and_are_those_of_each_by_itself(place, tmp_path):
+    asked = [trial(scheme="none"), trial(3e-2), trial(3e-2, size={**TRIAL.size, "width": 3}, labels={"width": 3})]
+    tables = experiments.run(asked, ["tests", "history"], place)
+    assert list(tables["tests"].columns) == [*TESTS, "scheme", "rate", "width"]
+    assert list(tables["history"].columns) == [*HISTORY, "scheme", "rate", "width"]
+    assert len(tables["history"]) == 3 * 2 * 15  # fewer iterations than points of a curve
+    for index, one in enumerate(asked):
+        expected = directly(tmp_path / str(index), one)
+        own = {name: table.iloc[index * len(table) // 3 :][: len(table) // 3] for name, table in tables.items()}
+        same_rows(own["tests"], expected.tests)
+        losses = own["history"].pivot(index="iteration", columns="seed", values="loss")
         np.testing.assert_array_equal(losses.to_numpy(), expected.trained.losses)
+        assert {name: own["tests"][name].unique().tolist() for name in one.labels} == {
+            name: [value] for name, value in one.labels.items()
+        }
 
 
 def test_curves_have_at_most_so_many_points(place, monkeypatch):
     monkeypatch.setattr(experiments, "POINTS", 4)
-    _, history = experiments.by_scheme(TASK, Size(1, 5, 1, 0), SETTING, RECIPE, {"pre": 1e-2}, SEEDS, place, KEY)
+    history = experiments.run([TRIAL], ["history"], place)["history"]
     assert len(history) == 4 * len(SEEDS)
     assert history["iteration"].max() == 15
 
 
-@pytest.mark.parametrize("experiment", ["by_scheme", "by_width"])
-def test_a_scheme_whose_networks_all_diverge_is_named_with_its_key(place, experiment):
-    rates = {"pre": 1e-2, "none": math.inf}
-    with pytest.raises(InputError) as error:
-        if experiment == "by_scheme":
-            experiments.by_scheme(TASK, Size(1, 5, 1, 0), SETTING, RECIPE, rates, SEEDS, place, KEY)
-        else:
-            experiments.by_width(TASK, [4], SETTING, RECIPE, rates, SEEDS, place, KEY)
-    assert str(error.value) == f"every network diverged at {KEY}.none = inf; lower it"
+@pytest.mark.parametrize("table", ["tests", "averages", "depths"])
+def test_networks_that_all_diverge_are_named_with_the_key_of_their_rate(place, table):
+    nested = {"task": "nested-1-1-4"} if table == "depths" else {}
+    with pytest.raises(InputError, match=r"^every network diverged at postnorm\.some\.rate = inf; lower it$"):
+        experiments.run([trial(math.inf, kappa=0.7, etas=(0.5,), **nested)], [table], place)
 
 
-# By width
+def test_a_killed_experiment_goes_on_with_what_it_had(place, monkeypatch):
+    """The second call trains nothing that the first had finished."""
+    asked = [trial(scheme="none"), trial(scheme="pre")]
+    expected = experiments.run(asked, ["distances"], place)["distances"]
+    calls, original = [], training.Batches.__call__
+    monkeypatch.setattr(
+        training.Batches, "__call__", lambda self, iteration: calls.append(iteration) or original(self, iteration)
+    )
+    pd.testing.assert_frame_equal(experiments.run(asked, ["distances"], place)["distances"], expected)
+    assert calls == []
 
 
-def test_widths_are_those_of_the_minimal_transformer_below_and_above_v_less_1(place, tmp_path):
-    rates = {"none": 1e-2, "peri": 2e-2}
-    found = experiments.by_width(TASK, [3, 5, 8], SETTING, RECIPE, rates, SEEDS, place, KEY)
-    assert set(found.columns) == {*TESTS, "scheme", "width", "task"}
-    assert set(zip(found["scheme"], found["width"], strict=True)) == {(s, d) for s in rates for d in (3, 5, 8)}
-    for scheme, width in (("none", 3), ("peri", 8)):
-        recipe = replace(RECIPE, learning_rate=rates[scheme])
-        expected = directly(tmp_path / scheme, scheme, recipe, Size(1, width, 1, 0))
-        same_rows(found[(found["scheme"] == scheme) & (found["width"] == width)], expected.tests)
-    assert len(list(place.folder.iterdir())) == 6  # none goes on from the checkpoint of another
+# Averages
 
 
-# By average
-
-
-def watched(monkeypatch, folder, recipe, scheme):
+def watched(monkeypatch, folder, trial):
     """What training leaves, and the weights before every update, written down as it goes."""
     original, seen = decoder.logits, []
 
@@ -142,7 +127,7 @@ def watched(monkeypatch, folder, recipe, scheme):
 
     with monkeypatch.context() as patch:
         patch.setattr(training.decoder, "logits", spy)
-        outcome = directly(folder, scheme, recipe)
+        outcome = directly(folder, trial)
     last = {name: value.double() for name, value in outcome.trained.parameters.items()}
     return outcome, [*seen, last]
 
@@ -159,50 +144,39 @@ def by_hand(walk, kappa, eta):
 
 @pytest.mark.parametrize("scheme", ["peri", "post"])
 def test_averages_are_tested_as_if_made_by_hand_from_all_weights(scheme, place, tmp_path, monkeypatch):
-    etas = (0.2, 0.5)
-    found = experiments.by_average(
-        TASK, Size(1, 5, 1, 0), scheme, SETTING, RECIPE, 3e-2, Averaging(0.7), etas, SEEDS, place
-    )
-    assert set(found.columns) == {*TESTS, "scheme", "task", "decay", "weights", "kappa", "eta"}
-    assert found["scheme"].unique().tolist() == [scheme]
-    assert found["kappa"].unique().tolist() == [0.7]
-    assert set(zip(found["weights"], found["eta"], strict=True)) == {
-        ("raw", 0), ("ema", 0), ("bema", 0.2), ("bema", 0.5)
-    }  # fmt: skip
-    distances = set()
+    etas, distances = (0.2, 0.5), set()
     for decay in (False, True):
-        recipe = replace(RECIPE, learning_rate=3e-2, decay=decay)
-        outcome, walk = watched(monkeypatch, tmp_path / str(decay), recipe, scheme)
+        recipe = TRIAL.recipe | {"learning_rate": 3e-2, "decay": decay}
+        asked = TRIAL._replace(scheme=scheme, recipe=recipe, kappa=0.7, etas=etas)
+        found = experiments.run([asked], ["averages"], place.apart(str(decay)))["averages"]
+        assert list(found.columns) == [*TESTS, "decay", "weights", "kappa", "eta", "scheme", "task"]
+        assert found[["decay", "kappa"]].drop_duplicates().to_numpy().tolist() == [[decay, 0.7]]
+        assert set(zip(found["weights"], found["eta"], strict=True)) == {
+            ("raw", 0), ("ema", 0), ("bema", 0.2), ("bema", 0.5)
+        }  # fmt: skip
+        outcome, walk = watched(monkeypatch, tmp_path / str(decay), asked)
         assert len(walk) == 16
-        of_rate = found[found["decay"] == decay]
-        same_rows(of_rate[of_rate["weights"] == "raw"], outcome.tests)
+        same_rows(found[found["weights"] == "raw"], outcome.tests)
         for eta in etas:
             ema, bema = by_hand(walk, 0.7, eta)
             for name, of_eta, weights in (("ema", 0, ema), ("bema", eta, bema)):
                 weights = {name: value.float() for name, value in weights.items()}
-                expected = training.evaluate(weights, outcome.architecture, TASK, SETTING, SEEDS, "cpu")
-                rows = of_rate[(of_rate["weights"] == name) & (of_rate["eta"] == of_eta)]
+                expected = training.evaluate(
+                    weights, outcome.architecture, TASK, Setting(**TRIAL.setting), SEEDS, "cpu"
+                )
+                rows = found[(found["weights"] == name) & (found["eta"] == of_eta)]
                 pd.testing.assert_frame_equal(rows[TESTS].reset_index(drop=True), expected, rtol=1e-4, atol=1e-5)
-        tvd = of_rate[of_rate["quantity"] == "tvd"].groupby(["weights", "eta"])["value"].mean()
+        tvd = found[found["quantity"] == "tvd"].groupby(["weights", "eta"])["value"].mean()
         distances |= set(tvd.round(6))
     assert len(distances) == 8  # every average of either rate is a network of its own
 
 
 def test_averages_of_members_that_diverged_are_left_out(place, spoil):
     spoil("q0", 1)
-    found = experiments.by_average(
-        TASK, Size(1, 5, 1, 0), "peri", SETTING, RECIPE, 1e-2, Averaging(0.7), [0.5], SEEDS, place
-    )
+    found = experiments.run([trial(kappa=0.7, etas=(0.5,))], ["averages"], place)["averages"]
     assert found["seed"].unique().tolist() == [0]
     assert np.isfinite(found["value"]).all()
-    assert len(found) == 2 * 3 * 5 * len(training.QUANTITIES)
-
-
-def test_averages_of_networks_that_all_diverged_say_so(place):
-    with pytest.raises(InputError, match=r"^every network diverged at postnorm\.averaging\.learning_rate = inf; lower"):
-        experiments.by_average(
-            TASK, Size(1, 5, 1, 0), "peri", SETTING, RECIPE, math.inf, Averaging(0.7), [0.5], SEEDS, place
-        )
+    assert len(found) == 3 * 5 * len(training.QUANTITIES)
 
 
 # Depth
@@ -210,109 +184,119 @@ def test_averages_of_networks_that_all_diverged_say_so(place):
 
 def test_depth_is_that_of_the_trained_networks_and_leaves_out_what_diverged(place, tmp_path, spoil):
     spoil("q0", 1)
-    task, size, setting = tasks.Nested(1, 1, 4), Size(1, 4, 1, 4), replace(SETTING, length=4, longest=4)
-    found = experiments.by_depth(task, size, setting, RECIPE, {"pre": 1e-2, "peri": 1e-2}, SEEDS, place)
-    assert set(found.columns) == {"seed", "deeper", "quantity", "value", "scheme", "task"}
+    size, setting = {"layers": 1, "width": 4, "heads": 1, "hidden": 4}, TRIAL.setting | {"length": 4, "longest": 4}
+    asked = trial(task="nested-1-1-4", size=size, setting=setting)
+    found = experiments.run([asked], ["depths"], place)["depths"]
+    assert list(found.columns) == ["seed", "deeper", "quantity", "value", "scheme", "rate"]
     assert found["seed"].unique().tolist() == [0]
-    assert len(found) == 2 * 2 * 2
-    recipe = replace(RECIPE, learning_rate=1e-2)
-    again = training.train(task, "peri", size, setting, recipe, SEEDS, Place(tmp_path / "again", 100, "cpu"))
+    again = directly(tmp_path / "again", asked)
     weights, network = again.trained.parameters, again.architecture
-    expected = depths.by_depth(weights, network, task, SEEDS, setting.sequences, "cpu")
-    same_rows(found[found["scheme"] == "peri"], expected[expected["seed"] == 0])
+    expected = depths.by_depth(weights, network, tasks.Nested(1, 1, 4), SEEDS, setting["sequences"], "cpu")
+    same_rows(found, expected[expected["seed"] == 0])
 
 
 # Stability
 
 
-def test_every_iteration_is_kept_also_of_what_diverges(place, tmp_path):
-    sizes, schemes, rates = [Size(1, 5, 1, 0), Size(3, 4, 1, 6)], ["none", "post"], [1e-2, 1e30]
-    recipe = Recipe(12, 1.0, 0.0)
-    found = experiments.stability(TASK, schemes, sizes, rates, SETTING, recipe, SEEDS, place)
-    assert set(found.columns) == {*HISTORY, "scheme", "layers", "learning_rate", "task"}
-    keys = ["scheme", "layers", "learning_rate", "seed"]
-    assert len(found.groupby(keys)) == 2 * 2 * 2 * 2
-    for (scheme, layers, rate, _), rows in found.groupby(keys):
-        assert rows["iteration"].tolist() == list(range(1, 13))
+@pytest.mark.parametrize("every", [4, 100])
+def test_every_iteration_is_kept_also_of_what_diverges_whenever_checkpoints_are_written(tmp_path, every):
+    asked = [
+        trial(rate, scheme=scheme, rate_key="", to_the_end=True) for scheme in ("none", "post") for rate in (1e-2, 1e30)
+    ]
+    found = experiments.run(asked, ["losses"], Place(tmp_path / "kept", every, "cpu"))["losses"]
+    assert list(found.columns) == [*HISTORY, "scheme", "rate"]
+    for (scheme, rate, _), rows in found.groupby(["scheme", "rate", "seed"]):
+        assert rows["iteration"].tolist() == list(range(1, 16))
         finite = np.isfinite(rows[["loss", "gradient_norm"]]).all(axis=1).to_numpy()
         assert finite[0]  # before the first update
-        if rate == 1e-2:
-            assert finite.all()
-        elif scheme == "none":
-            assert not finite[1:].any(), (scheme, layers)
-    for size in sizes:
-        expected = directly(tmp_path / str(size.layers), "post", replace(recipe, learning_rate=1e-2), size).trained
-        rows = found[(found["scheme"] == "post") & (found["layers"] == size.layers) & (found["learning_rate"] == 1e-2)]
-        for quantity, values in (("loss", expected.losses), ("gradient_norm", expected.gradient_norms)):
-            pivot = rows.pivot(index="iteration", columns="seed", values=quantity)
-            np.testing.assert_array_equal(pivot.to_numpy(), values)
-
-
-def test_iterations_after_the_last_member_diverged_are_kept_whenever_checkpoints_are_written(tmp_path):
-    arguments = (TASK, ["none"], [Size(1, 5, 1, 0)], [1e30], SETTING, Recipe(12, 1.0, 0.0), SEEDS)
-    seldom, often = (
-        experiments.stability(*arguments, Place(tmp_path / str(every), every, "cpu")) for every in (100, 4)
-    )
-    assert seldom.groupby("seed")["iteration"].max().tolist() == [12, 12]
-    assert often.groupby("seed")["iteration"].max().tolist() == [12, 12]
+        assert finite.all() or rate == 1e30
+        assert not finite[1:].any() or (scheme, rate) != ("none", 1e30)
+    expected = directly(tmp_path / "again", asked[2]).trained
+    rows = found[(found["scheme"] == "post") & (found["rate"] == 1e-2)]
+    for quantity, values in (("loss", expected.losses), ("gradient_norm", expected.gradient_norms)):
+        np.testing.assert_array_equal(rows.pivot(index="iteration", columns="seed", values=quantity), values)
 
 
 # Sweeps
 
 
-def test_settled_losses_are_those_of_the_last_iterations_and_missing_where_one_is_not_finite():
-    curves = pd.DataFrame(
-        {"iteration": [*range(1, 21)] * 2, "seed": [0] * 20 + [1] * 20, "loss": [9.0] * 18 + [1, 2] * 11}
-    )
-    curves.loc[39, "loss"] = np.inf
-    labels = {"task": "set-complement-6", "scheme": "pre", "layers": 1, "learning_rate": 0.1}
-    found = experiments.settled_losses(curves.assign(**labels)).set_index("seed")
-    assert found.loc[0, list(labels)].to_dict() == labels
-    assert found.loc[0, "loss"] == pytest.approx(1.5)
-    assert np.isnan(found.loc[1, "loss"])
+def test_settled_losses_are_those_of_the_last_iterations_and_missing_where_one_is_not_finite(place, tmp_path):
+    asked = [trial(rate_key="", to_the_end=True), trial(1e30, scheme="none", rate_key="", to_the_end=True)]
+    found = experiments.run(asked, ["settled"], place)["settled"]
+    assert list(found.columns) == ["task", "scheme", "rate", "seed", "loss"]
+    expected = directly(tmp_path / "again", asked[0]).trained.losses[13:].mean(0)  # 2 of 15
+    np.testing.assert_allclose(found["loss"][:2], expected, rtol=1e-6)
+    assert found["loss"][2:].isna().all()
 
 
-def test_a_sweep_has_a_row_a_seed_and_none_where_it_diverged(place, tmp_path):
-    recipes, rates = [RECIPE, replace(RECIPE, iterations=30)], [1e-2, math.inf]
-    found = experiments.sweep(TASK, Size(1, 5, 1, 0), ["none", "peri"], SETTING, recipes, rates, SEEDS, place)
-    assert list(found.columns) == ["task", "scheme", "learning_rate", "iterations", "seed", "tvd"]
-    settings = ["scheme", "learning_rate", "iterations", "seed"]
-    assert not found.duplicated(settings).any()
-    assert len(found) == 2 * 2 * 2 * 2
-    assert found["tvd"].isna().equals(found["learning_rate"] == math.inf)
-    assert len(list(place.folder.iterdir())) == 8  # none goes on from the checkpoint of another
-    for recipe in recipes:
-        tests = directly(tmp_path / str(recipe.iterations), "peri", replace(recipe, learning_rate=1e-2)).tests
-        rows = found[
-            (found["scheme"] == "peri") & (found["learning_rate"] == 1e-2) & (found["iterations"] == recipe.iterations)
-        ].set_index("seed")["tvd"]
-        for seed in SEEDS:
-            at = (tests["quantity"] == "tvd") & (tests["seed"] == seed) & (tests["length"].isin([1, 2, 3]))
-            assert rows[seed] == pytest.approx(tests[at]["value"].mean(), rel=1e-9)
+def test_a_sweep_has_the_mean_distance_at_trained_lengths_and_none_where_a_member_diverged(place, tmp_path, spoil):
+    tests = directly(tmp_path / "again", TRIAL).tests
+    near = tests[(tests["quantity"] == "tvd") & tests["length"].isin([1, 2, 3]) & (tests["seed"] == 4)]
+    spoil("v0", 0)
+    found = experiments.run([TRIAL], ["distances"], place)["distances"]
+    assert list(found.columns) == ["scheme", "task", "seed", "tvd"]
+    assert found["seed"].tolist() == SEEDS
+    assert np.isnan(found["tvd"][0])
+    assert found["tvd"][1] == pytest.approx(near["value"].mean(), rel=1e-9)
 
 
-def test_a_sweep_names_the_members_that_diverged_alone(place, monkeypatch):
-    original = decoder.initial
-
-    def spoilt(*arguments):
-        weights = original(*arguments)
-        weights["v0"][0, 0, 0] = math.nan
-        return weights
-
-    monkeypatch.setattr(training.decoder, "initial", spoilt)
-    found = experiments.sweep(TASK, Size(1, 5, 1, 0), ["pre"], SETTING, [RECIPE], [1e-2], SEEDS, place)
-    assert found["seed"].tolist() == list(SEEDS)
-    assert found["tvd"].isna().tolist() == [True, False]
+# Trials
 
 
-def test_a_killed_experiment_goes_on_with_what_it_had(place, monkeypatch):
-    """The second call trains nothing that the first had finished."""
-    arguments = (TASK, Size(1, 5, 1, 0), ["none", "pre"], SETTING, [RECIPE], [1e-2], SEEDS, place)
-    expected = experiments.sweep(*arguments)
-    calls = []
-    original = training.Batches.__call__
-    monkeypatch.setattr(
-        training.Batches, "__call__", lambda self, iteration: calls.append(iteration) or original(self, iteration)
-    )
-    pd.testing.assert_frame_equal(experiments.sweep(*arguments), expected)
-    assert calls == []
+ROOT = Path(__file__).parents[3]
+POSTNORM = yaml.safe_load((ROOT / "config.yaml").read_text())["postnorm"]
+EXPERIMENTS = trials.experiments(POSTNORM)
+
+
+@pytest.mark.parametrize("v", [2, 16, 32])
+def test_the_minimal_transformer_has_one_head_no_mlp_and_a_direction_less_than_tokens(v):
+    assert Size(**trials.minimal(v)) == Size(layers=1, width=v - 1, heads=1, hidden=0)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_trial_can_be_trained_and_no_two_of_an_experiment_are_alike(experiment):
+    for one in EXPERIMENTS[experiment]:
+        task, setting = tasks.task(one.task), Setting(**one.setting)
+        training.architecture(task, one.scheme, Size(**one.size))
+        Recipe(**one.recipe)
+        assert tasks.fits(task, setting.length)
+        assert tasks.fits(task, setting.longest)
+    told = [(*one.labels.items(), one.recipe["decay"]) for one in EXPERIMENTS[experiment]]
+    assert len(told) == len(set(told))
+
+
+def test_a_schedule_rises_over_a_share_of_the_iterations_and_falls_to_0():
+    recipe = Recipe(**trials.recipe({"warmup": 0.05, "weight_decay": 0.3}, 200, 1.0))
+    assert recipe == Recipe(200, 1.0, 0.3, warmup=10, decay=True)
+    assert (recipe.rate(10), recipe.rate(201)) == (1, 0)
+
+
+def test_a_set_and_its_complement_have_the_minimal_transformer_and_languages_their_own():
+    complement, language = (EXPERIMENTS[task][0] for task in ("set-complement-16", "dyck-2-3"))
+    assert (complement.size, complement.setting["longest"]) == (trials.minimal(16), 15)
+    assert complement.rate_key == "postnorm.set_complement.learning_rate.set-complement-16.none"
+    longest = POSTNORM["languages"]["lengths"]["dyck-2-3"] * POSTNORM["languages"]["furthest"]
+    assert (language.size, language.setting["longest"]) == (POSTNORM["languages"]["size"], longest)
+    assert language.rate_key == f"postnorm.languages.learning_rate.{language.scheme}"
+
+
+def test_widths_lie_around_v_less_1_at_the_rates_of_their_schemes():
+    rates = POSTNORM["set_complement"]["learning_rate"]["set-complement-16"]
+    for one in EXPERIMENTS["dimension"]:
+        assert one.size == {**trials.minimal(16), "width": one.labels["width"]}
+        assert one.recipe["learning_rate"] == rates[one.scheme]
+    assert {one.labels["width"] for one in EXPERIMENTS["dimension"]} == set(POSTNORM["dimension"]["widths"])
+
+
+def test_stability_has_no_warmup_and_sweeps_have_seeds_that_no_figure_can_have():
+    assert {one.recipe["warmup"] for one in EXPERIMENTS["stability"]} == {0}
+    most = configuration.part(Seeds).rules[Bounds].most
+    for name in ("sweep", "sweep_stability"):
+        assert min(min(one.seeds) for one in EXPERIMENTS[name]) >= most
+
+
+def test_a_run_tells_its_schemes_with_their_rates():
+    told = trials.told(POSTNORM, "dyck-2-3")
+    assert told["schemes"].split() == list(POSTNORM["languages"]["learning_rate"])
+    assert [*map(float, told["learning_rates"].split())] == list(POSTNORM["languages"]["learning_rate"].values())
+    assert trials.told(POSTNORM, "averaging")["vocabularies"] == "8 32 96"

@@ -1,3 +1,4 @@
+import csv
 import json
 import platform
 import subprocess
@@ -155,10 +156,12 @@ def test_a_training_outside_git_has_no_commit_and_one_without_checkpoints_took_n
     assert (found["commit"], found["cpu_minutes"], found["device"]) == ("", 0, "cuda")
 
 
-def test_a_training_is_one_row_of_text_and_numbers(repository, checkpoints):
-    found = provenance.training(repository, checkpoints, "cpu")
-    assert json.loads(json.dumps(found)) == found
-    assert all(isinstance(value, str | float) for value in found.values())
+def test_run_csv_is_one_row_of_what_is_told_of_a_training_and_what_made_it(checkpoints, tmp_path):
+    provenance.write_training(tmp_path / "run.csv", {"task": "some"}, checkpoint.Place(checkpoints, 1, "cpu"))
+    with (tmp_path / "run.csv").open(newline="") as table:
+        (row,) = csv.DictReader(table)
+    assert list(row) == ["task", *provenance.training(tmp_path, checkpoints, "cpu")]
+    assert (row["task"], row["device"], row["cpu_minutes"]) == ("some", "cpu", "2.01")
 
 
 def test_what_multiplied_is_read_from_the_runs(tmp_path):

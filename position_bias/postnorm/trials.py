@@ -1,0 +1,208 @@
+"""Which networks every experiment of `postnorm` trains, worked out from its section of the configuration.
+
+It imports no torch, since every call of the workflow reads it: a trial goes to its job as the numbers that it holds.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+from position_bias.small_networks.sweeps import seeds_of_sweep
+
+PostNorm = Mapping[str, Any]  # the section of the configuration
+Numbers = dict[str, Any]
+
+COMPLEMENT = "set-complement-"  # before the vocabulary, in names of tasks
+AVERAGED = ("trained_share", "scheme", "seeds", "iterations", "batch", "learning_rate", "kappa")  # told of averages
+
+
+class Trial(NamedTuple):
+    """Networks of one scheme and size, trained on one task at one learning rate: one from each seed."""
+
+    task: str  # a name that `tasks.task` knows
+    scheme: str
+    size: Numbers  # of `size.Size`
+    setting: Numbers  # of `training.Setting`
+    recipe: Numbers  # of `ensemble.Recipe`
+    seeds: list[int]
+    labels: Numbers  # columns of its rows
+    rate_key: str = ""  # where the configuration has the learning rate; none where all of its networks may diverge
+    to_the_end: bool = False  # whether it goes on where all of its networks are lost
+    kappa: float | None = None  # exponent of an average of the weights, where one is kept
+    etas: tuple[float, ...] = ()  # exponents of the corrections of that average
+
+
+def experiments(postnorm: PostNorm) -> dict[str, list[Trial]]:
+    """The trials of each experiment: a task of the configuration, or what is varied."""
+    tasks = [*postnorm["set_complement"]["lengths"], *postnorm["languages"]["lengths"]]
+    varied, swept = postnorm["stability"], postnorm["sweep"]["stability"]
+    return {
+        **{task: by_scheme(postnorm, task) for task in tasks},
+        "dimension": by_width(postnorm),
+        "depth": by_depth(postnorm),
+        "averaging": by_average(postnorm),
+        "stability": stability(postnorm, varied, range(varied["seeds"])),
+        "sweep": sweep(postnorm),
+        "sweep_stability": stability(postnorm, swept, seeds_of_sweep(swept["seeds"])),
+    }
+
+
+def vocabulary(task: str) -> int:
+    """The tokens of a Set Complement Task, by its name."""
+    return int(task.removeprefix(COMPLEMENT))
+
+
+def minimal(inputs: int) -> Numbers:
+    """The minimal transformer of the Set Complement Task: one layer, one head, attention only, d = v - 1."""
+    return {"layers": 1, "width": inputs - 1, "heads": 1, "hidden": 0}
+
+
+def recipe(postnorm: PostNorm, iterations: int, learning_rate: float, decay: bool = True) -> Numbers:
+    """AdamW with linear warmup over a share of the iterations, then linear decay."""
+    return {
+        "iterations": iterations,
+        "learning_rate": learning_rate,
+        "weight_decay": postnorm["weight_decay"],
+        "warmup": round(postnorm["warmup"] * iterations),
+        "decay": decay,
+    }
+
+
+def setting(postnorm: PostNorm, length: int, batch: int, longest: int) -> Numbers:
+    """Sequences of training and of tests."""
+    return {"length": length, "batch": batch, "longest": longest, "sequences": postnorm["test_sequences"]}
+
+
+def by_scheme(postnorm: PostNorm, task: str) -> list[Trial]:
+    """Every scheme at its own learning rate; on a set and its complement, of the minimal transformer."""
+    if task in postnorm["set_complement"]["lengths"]:
+        part, rates = postnorm["set_complement"], postnorm["set_complement"]["learning_rate"][task]
+        size, longest = minimal(vocabulary(task)), vocabulary(task) - 1
+        rate_key = f"postnorm.set_complement.learning_rate.{task}"
+    else:
+        part, rates = postnorm["languages"], postnorm["languages"]["learning_rate"]
+        size, longest = part["size"], part["lengths"][task] * part["furthest"]
+        rate_key = "postnorm.languages.learning_rate"
+    length = part["lengths"][task]
+    return [
+        Trial(
+            task=task,
+            scheme=scheme,
+            size=size,
+            setting=setting(postnorm, length, part["batch"], longest),
+            recipe=recipe(postnorm, part["iterations"], rate),
+            seeds=list(range(part["seeds"])),
+            labels={"scheme": scheme, "task": task, "trained": length},
+            rate_key=f"{rate_key}.{scheme}",
+        )
+        for scheme, rate in rates.items()
+    ]
+
+
+def by_width(postnorm: PostNorm) -> list[Trial]:
+    """Widths of the minimal transformer around v - 1."""
+    numbers = postnorm["dimension"]
+    minimals = {trial.scheme: trial for trial in by_scheme(postnorm, f"{COMPLEMENT}{numbers['vocabulary']}")}
+    return [
+        minimals[scheme]._replace(
+            size=minimals[scheme].size | {"width": width},
+            seeds=list(range(numbers["seeds"])),
+            labels={"scheme": scheme, "width": width} | minimals[scheme].labels,
+        )
+        for scheme, width in product(numbers["schemes"], numbers["widths"])
+    ]
+
+
+def by_depth(postnorm: PostNorm) -> list[Trial]:
+    """Brackets of little depth, for tests on deeper ones of the same length; all else is as for the languages."""
+    kinds, depth, length = (postnorm["depth"][name] for name in ("kinds", "trained", "length"))
+    return [
+        trial._replace(
+            task=f"nested-{kinds}-{depth}-{length}",
+            setting=trial.setting | {"length": length, "longest": length},
+            labels={"scheme": trial.scheme, "task": f"nested-{kinds}-{depth}"},
+        )
+        for trial in by_scheme(postnorm, next(iter(postnorm["languages"]["lengths"])))
+    ]
+
+
+def by_average(postnorm: PostNorm) -> list[Trial]:
+    """Averages of the weights, at a constant and a decaying learning rate."""
+    numbers, languages = postnorm["averaging"], postnorm["languages"]
+    tasks = [
+        *(
+            (f"{COMPLEMENT}{v}", minimal(v), round(numbers["trained_share"] * v), v - 1)
+            for v in numbers["vocabularies"]
+        ),
+        *((task, languages["size"], *2 * [languages["lengths"][task]]) for task in numbers["deterministic"]),
+    ]
+    return [
+        Trial(
+            task=task,
+            scheme=numbers["scheme"],
+            size=size,
+            setting=setting(postnorm, length, numbers["batch"], longest),
+            recipe=recipe(postnorm, numbers["iterations"], numbers["learning_rate"], decay),
+            seeds=list(range(numbers["seeds"])),
+            labels={"task": task, "scheme": numbers["scheme"], "trained": length},
+            rate_key="postnorm.averaging.learning_rate",
+            kappa=numbers["kappa"],
+            etas=tuple(numbers["etas"]),
+        )
+        for (task, size, length, longest), decay in product(tasks, (False, True))
+    ]
+
+
+def stability(postnorm: PostNorm, varied: Mapping[str, Any], seeds: Iterable[int]) -> list[Trial]:
+    """A shallow and a deep network without warmup, at the schemes and learning rates that are `varied`."""
+    task, length = next(iter(postnorm["set_complement"]["lengths"].items()))
+    numbers, batch = postnorm["stability"], postnorm["set_complement"]["batch"]
+    without_warmup = {**postnorm, "warmup": 0}
+    return [
+        Trial(
+            task=task,
+            scheme=scheme,
+            size=size,
+            setting=setting(postnorm, length, batch, length),
+            recipe=recipe(without_warmup, numbers["iterations"], rate, decay=False),
+            seeds=list(seeds),
+            labels={"scheme": scheme, "layers": size["layers"], "learning_rate": rate, "task": task},
+            to_the_end=True,
+        )
+        for size, scheme, rate in product(
+            [minimal(vocabulary(task)), numbers["deep"]], varied["schemes"], varied["learning_rates"]
+        )
+    ]
+
+
+def sweep(postnorm: PostNorm) -> list[Trial]:
+    """Several learning rates and numbers of iterations, on seeds of their own, tested at trained lengths."""
+    numbers, tasks = postnorm["sweep"], [*postnorm["set_complement"]["lengths"], *postnorm["sweep"]["languages"]]
+    return [
+        trial._replace(
+            setting=trial.setting | {"longest": trial.setting["length"]},
+            recipe=recipe(postnorm, iterations := round(share * trial.recipe["iterations"]), rate),
+            seeds=list(seeds_of_sweep(numbers["seeds"])),
+            labels={"task": task, "scheme": trial.scheme, "learning_rate": rate, "iterations": iterations},
+            rate_key="",
+        )
+        for task in tasks
+        for trial, share, rate in product(by_scheme(postnorm, task), numbers["iterations"], numbers["learning_rates"])
+    ]
+
+
+def told(postnorm: PostNorm, experiment: str) -> Numbers:
+    """What run.csv tells of the training of a task, or of averages."""
+    if experiment == "averaging":
+        numbers = postnorm["averaging"]
+        listed = {name: " ".join(map(str, numbers[name])) for name in ("vocabularies", "deterministic")}
+        return {"task": experiment} | listed | {name: numbers[name] for name in AVERAGED}
+    trials = by_scheme(postnorm, experiment)
+    return {
+        "task": experiment,
+        "schemes": " ".join(trial.scheme for trial in trials),
+        "seeds": len(trials[0].seeds),
+        "iterations": trials[0].recipe["iterations"],
+        "batch": trials[0].setting["batch"],
+        "learning_rates": " ".join(f"{trial.recipe['learning_rate']:g}" for trial in trials),
+    }
