@@ -6,8 +6,7 @@ from matplotlib.colors import to_rgb
 from position_bias.card import figures
 from position_bias.card.figures import CURVES, LAMBDAS, Tables
 from position_bias.card.uniform import uniform_attention
-from position_bias.drawing import style
-from tests.unit.drawing_checks import assert_drawn, assert_saved_alike, curves
+from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved
 
 pytestmark = pytest.mark.usefixtures("styled")
 
@@ -46,8 +45,7 @@ def test_a_row_shows_lambda_influence_and_attention(variants):
     figure = figures.card({"mine": of}, TEXT)
     mixing, influence, _ = figure.axes
     assert [to_rgb(line.get_color()) for line in mixing.lines] == [to_rgb(look.colour) for look in LAMBDAS.values()]
-    assert_drawn(curves(mixing), [part["value"] for _, part in of.layers.groupby("estimator")])
-    assert mixing.get_ylim()[0] == 0
+    assert_drawn(mixing, of.layers[["value", "low", "high"]])
     assert mixing.get_ylim()[1] > of.layers["high"].max()
     shown = ["influence", *variants, "half", "uniform", *(["a"] if "b" in variants else [])]
     for variant in shown:
@@ -113,17 +111,13 @@ def test_no_line_of_a_panel_looks_like_another_and_no_lambda_like_a_rollout():
 
 
 def test_cards_of_one_and_of_four_models_can_be_read(tmp_path):
-    """`save` refuses a figure whose texts meet; names of models may be long."""
+    """Names of models may be long."""
     four = {"a": 3, "a-rather-long-name-of-a-model-7b-instruct": 24, "b": 1, "another-long-name-of-a-model-1.3b": 12}
     every = {name: tables((WITH_ALIBI, WITHOUT_ALIBI)[layers % 2], layers=layers) for name, layers in four.items()}
-    for name, shown in (("one", dict(list(every.items())[1:2])), ("four", every)):
-        style.save(figures.card(shown, "owner/some-long-name-of-a-text"), tmp_path / f"{name}.pdf")
+    assert_saved(figures.card(every, "owner/some-long-name-of-a-text"), tmp_path)
+    assert_legible(figures.card(dict(list(every.items())[1:2]), "owner/some-long-name-of-a-text"))
 
 
 def test_a_curve_without_a_look_is_a_mistake():
     with pytest.raises(ValueError, match="'another' has no look"):
         figures.card({"mine": tables((*WITHOUT_ALIBI, "another"))}, TEXT)
-
-
-def test_the_figure_is_legible_in_all_formats_and_the_same_in_two_runs(tmp_path):
-    assert_saved_alike(lambda: figures.card({"mine": tables(WITHOUT_ALIBI)}, TEXT), tmp_path)

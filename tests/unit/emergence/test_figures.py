@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 
 from position_bias.emergence import figures
 from position_bias.statistics import mean_and_interval
-from tests.unit.drawing_checks import assert_legible, assert_saved_alike
+from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved, curves
 
 pytestmark = pytest.mark.usefixtures("styled")
 
@@ -24,7 +24,7 @@ def runs(rng, names, values, seeds, **levels):
         "encoding": ENCODINGS, "residual": [False], "depth": [2], **levels, names[0]: values, "seed": range(seeds),
     }  # fmt: skip
     table = pd.DataFrame(itertools.product(*settings.values()), columns=list(settings))
-    return table.assign(**{names[1]: rng.uniform(-0.2, 0.3, len(table))})
+    return table.assign(**{names[1]: rng.uniform(0.3, 0.6, len(table))})
 
 
 def summary(per_seed, value):
@@ -40,40 +40,22 @@ def gaps(seeds=3, **levels):
     return summary(per_seed, "gap"), per_seed
 
 
-def accuracies(seeds=3, **levels):
-    rng = np.random.default_rng(1)
-    return summary(runs(rng, ("answer", "accuracy"), range(1, 9), seeds, **levels), "accuracy")
+def of(table, **keys):
+    """The rows with these values."""
+    return table[np.all([table[name] == value for name, value in keys.items()], axis=0)]
 
 
-def curves(seeds=3, quantities=("loss", "accuracy", "in_context", *PAIRS), **levels):
-    rng, levels = np.random.default_rng(2), {"iteration": [0, 100, 1000, 2000]} | levels
-    return summary(runs(rng, ("quantity", "value"), quantities, seeds, **levels), "value")
-
-
-def long_curves(depths=(2, 4), seeds=3, iterations=(0, 500, 1000, 2000, 4000)):
-    table = pd.DataFrame(
-        itertools.product(depths, range(seeds), iterations, PAIRS), columns=["depth", "seed", "iteration", "pair"]
-    )
-    return table.assign(gap=np.random.default_rng(3).uniform(0, 0.2, len(table)))
+def assert_gaps(axes, table, per_seed):
+    """A panel has every mean with its interval, and every seed."""
+    assert_drawn(axes, table[["gap", "low", "high"]], per_seed["gap"])
 
 
 def bars(axes):
     """Heights by colour and pair."""
-    found = {}
-    for bar in axes.patches:
-        pair = PAIRS[round(bar.get_x() + bar.get_width() / 2)]
-        found[to_rgb(bar.get_facecolor()), pair] = bar.get_height()
-    return found
-
-
-def intervals(axes):
-    """Ends of all error bars, sorted."""
-    segments = [ends for it in axes.collections if isinstance(it, LineCollection) for ends in it.get_segments()]
-    return np.array(sorted((low, high) for (_, low), (_, high) in segments)).reshape(-1, 2)
-
-
-def dots(axes):
-    return sorted(y for it in axes.collections if not isinstance(it, LineCollection) for _, y in it.get_offsets())
+    return {
+        (to_rgb(bar.get_facecolor()), PAIRS[round(bar.get_x() + bar.get_width() / 2)]): bar.get_height()
+        for bar in axes.patches
+    }
 
 
 def levels(axes):
@@ -81,101 +63,71 @@ def levels(axes):
     return [line.get_ydata()[0] for line in axes.lines if list(line.get_xdata()) == [0, 1]]
 
 
-def drawn(axes):
-    """Values of the lines of data by colour and style."""
-    shown = [line for line in axes.lines if list(line.get_xdata()) != [0, 1]]
-    return {(to_rgb(line.get_color()), line.get_linestyle()): np.array(line.get_ydata()) for line in shown}
-
-
-def assert_bars(axes, table, per_seed, by, colour):
-    """Every bar, interval and seed of `table` is there, and nothing else."""
-    expected = {(to_rgb(colour(row[by])), row["pair"]): row["gap"] for _, row in table.iterrows()}
-    assert bars(axes) == pytest.approx(expected)
-    known = table.dropna(subset="low")
-    np.testing.assert_allclose(
-        intervals(axes), sorted(zip(known["low"], known["high"], strict=True)) or np.empty((0, 2))
-    )
-    assert dots(axes) == pytest.approx(sorted(per_seed["gap"]))
-
-
-@pytest.mark.parametrize("plain_depths", [(2,), (2, 4, 6)])
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_overview_has_a_row_a_residual_a_column_an_encoding_and_a_bar_a_depth(plain_depths, seeds):
-    residual_depths = (2, 4, 6, 8, 10)
-    plain, plain_seeds = gaps(seeds, depth=plain_depths)
-    residual, residual_seeds = gaps(seeds, depth=residual_depths, residual=[True])
-    figure = figures.depth_overview(plain, residual, pd.concat([plain_seeds, residual_seeds]))
-    rows = np.reshape(figure.axes, (2, 3))
-    assert [axes.get_title() for axes in rows[0]] == ["no encoding", "RoPE", "decay mask"]
-    for row, table, per_seed in zip(rows, (plain, residual), (plain_seeds, residual_seeds), strict=True):
+@pytest.mark.parametrize(("seeds", "plain_depths"), [(1, (2,)), (3, (2, 4, 6))])
+def test_overview_has_a_row_a_residual_a_column_an_encoding_and_a_bar_a_depth(seeds, plain_depths):
+    tables = gaps(seeds, depth=plain_depths), gaps(seeds, depth=(2, 4, 6, 8, 10), residual=[True])
+    (plain, residual), per_seed = (tables[0][0], tables[1][0]), pd.concat([table for _, table in tables])
+    figure = figures.depth_overview(plain, residual, per_seed)
+    assert [axes.get_title() for axes in figure.axes[:3]] == ["no encoding", "RoPE", "decay mask"]
+    for row, (table, of_row) in zip(np.reshape(figure.axes, (2, 3)), tables, strict=True):
         for axes, encoding in zip(row, ENCODINGS, strict=True):
-            of_encoding = table[table["encoding"] == encoding], per_seed[per_seed["encoding"] == encoding]
-            assert_bars(axes, *of_encoding, "depth", figures.depth_colour)
-            assert levels(axes) == [0]
+            shown = of(table, encoding=encoding)
+            assert_gaps(axes, shown, of(of_row, encoding=encoding))
+            assert bars(axes) == {
+                (to_rgb(figures.depth_colour(row.depth)), row.pair): row.gap for row in shown.itertuples()
+            }
     assert_legible(figure)
+    for axes in figures.depth_overview(plain, residual).axes:  # without seeds
+        assert not [it for it in axes.collections if not isinstance(it, LineCollection) and len(it.get_offsets())]
 
 
-@pytest.mark.parametrize("seeds", [3, 4, 5, 6])
-def test_no_seed_lies_under_an_interval(seeds):
-    plain, per_seed = gaps(seeds, depth=(2, 4, 6))
+def test_no_seed_lies_under_an_interval():
+    plain, per_seed = gaps(6, depth=(2, 4, 6))
     for axes in figures.depth_overview(plain, plain.assign(residual=True), per_seed).axes[:3]:
         lines = [it for it in axes.collections if isinstance(it, LineCollection)]
-        bars = {x for it in lines for ends in it.get_segments() for x, _ in ends}
         places = {x for it in axes.collections if it not in lines for x, _ in it.get_offsets()}
-        assert min(abs(x - bar) for x in places for bar in bars) > 0.02
+        ends = {x for it in lines for segment in it.get_segments() for x, _ in segment}
+        assert min(abs(x - end) for x in places for end in ends) > 0.02
 
 
-def test_overview_without_seeds_has_no_dots():
-    plain, _ = gaps(depth=(2, 4))
-    for axes in figures.depth_overview(plain, plain.assign(residual=True)).axes:
-        assert dots(axes) == []
-        assert len(intervals(axes)) == 6
-
-
-@pytest.mark.parametrize("depths", [(2,), (2, 4), (2, 3, 4), (2, 4, 6, 8, 10)])
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_depth_has_gaps_above_and_accuracies_below(depths, seeds):
+@pytest.mark.parametrize(("seeds", "depths"), [(1, (2, 3, 4)), (3, (2,)), (3, (2, 4, 6, 8, 10))])
+def test_depth_has_gaps_above_and_accuracies_below(seeds, depths):
     table, per_seed = gaps(seeds, depth=depths)
-    accuracy = accuracies(seeds, depth=depths)
+    per_answer = runs(np.random.default_rng(1), ("answer", "accuracy"), range(1, 9), seeds, depth=depths)
+    accuracy = summary(per_answer, "accuracy")
     figure = figures.depth(table, per_seed, accuracy, CHANCE, IN_CONTEXT)
-    above, below = np.reshape(figure.axes, (2, 3))
-    for encoding, top, bottom in zip(ENCODINGS, above, below, strict=True):
-        shown = table[table["encoding"] == encoding]
+    for encoding, top, bottom in zip(ENCODINGS, *np.reshape(figure.axes, (2, 3)), strict=True):
+        shown = of(table, encoding=encoding)
+        assert_gaps(top, shown, of(per_seed, encoding=encoding))
         for pair, look in figures.PAIRS.items():
-            np.testing.assert_array_equal(drawn(top)[to_rgb(look.colour), "-"], shown[shown["pair"] == pair]["gap"])
-        known = shown.dropna(subset="low")
-        assert len(known) == (0 if seeds == 1 else 3 * len(depths))
-        np.testing.assert_allclose(
-            intervals(top), np.reshape(sorted(known[["low", "high"]].to_numpy().tolist()), (-1, 2))
-        )
-        assert dots(top) == pytest.approx(sorted(per_seed[per_seed["encoding"] == encoding]["gap"]))
+            (line,) = curves(top, look.colour)
+            np.testing.assert_array_equal(line, of(shown, pair=pair)["gap"])
+        assert_drawn(bottom, of(accuracy, encoding=encoding)[["accuracy", "low", "high"]])
         for depth in depths:
-            of_depth = accuracy[(accuracy["encoding"] == encoding) & (accuracy["depth"] == depth)]
-            line = drawn(bottom)[to_rgb(figures.depth_colour(depth)), "-"]
-            np.testing.assert_array_equal(line, of_depth["accuracy"])
+            (line,) = curves(bottom, figures.depth_colour(depth))
+            np.testing.assert_array_equal(line, of(accuracy, encoding=encoding, depth=depth)["accuracy"])
         assert levels(bottom) == [CHANCE, IN_CONTEXT]
     assert_legible(figure)
 
 
-@pytest.mark.parametrize(("bias", "words"), [("ends", "the first or last item"), ("middle", "the middle item")])
-@pytest.mark.parametrize("seeds", [1, 8])
-def test_training_with_bias_has_a_panel_an_encoding_and_a_bar_a_mask(bias, words, seeds):
+@pytest.mark.parametrize(("bias", "seeds"), [("ends", 1), ("middle", 8)])
+def test_training_with_bias_has_a_panel_an_encoding_and_a_bar_a_mask(bias, seeds):
     encodings = ("rope", "none", "sin")  # the figure has its own order
     table, per_seed = gaps(seeds, encoding=encodings, mask=["causal", "none"], bias=[bias], residual=[True])
-    figure = figures.trained_with_bias(table, per_seed, largest=0.554)
-    assert [axes.get_title() for axes in figure.axes] == ["no encoding", "sinusoidal", "RoPE"]
+    figure = figures.trained_with_bias(table, per_seed, largest=9)
     for axes, encoding in zip(figure.axes, ("none", "sin", "rope"), strict=True):
-        of_encoding = table[table["encoding"] == encoding], per_seed[per_seed["encoding"] == encoding]
-        assert_bars(axes, *of_encoding, "mask", lambda mask: figures.mask_look(mask).colour)
-        assert levels(axes) == [0]
+        shown = of(table, encoding=encoding)
+        assert_gaps(axes, shown, of(per_seed, encoding=encoding))
+        assert bars(axes) == {
+            (to_rgb(figures.mask_look(row.mask).colour), row.pair): row.gap for row in shown.itertuples()
+        }
     assert_legible(figure)
 
 
 def test_bars_near_the_largest_gap_that_is_possible_have_its_line():
     table, per_seed = gaps(encoding=["none"], mask=["causal"], bias=["first"])
     high = table.assign(gap=0.5, low=0.4, high=0.6)
-    figure = figures.trained_with_bias(high, per_seed, largest=0.554)
-    assert levels(figure.axes[0]) == [0, 0.554]
+    assert levels(figures.trained_with_bias(high, per_seed, largest=0.554).axes[0]) == [0, 0.554]
     both = high.assign(gap=np.where(high["pair"] == "first-last", -0.5, 0.5))
     assert levels(figures.trained_with_bias(both, per_seed, largest=0.554).axes[0]) == [0, -0.554, 0.554]
 
@@ -189,66 +141,43 @@ def test_a_figure_says_what_its_networks_have_in_common():
     )
 
 
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_learning_curves_have_a_row_a_quantity_and_a_column_an_encoding(seeds):
-    table = curves(seeds, depth=[2, 4])
+def test_learning_curves_have_a_row_a_quantity_and_a_column_an_encoding(tmp_path):
+    rows_of = [["loss"], ["accuracy", "in_context"], *([pair] for pair in PAIRS)]
+    quantities = [name for names in rows_of for name in names]
+    rng, along = np.random.default_rng(2), {"iteration": [0, 100, 1000, 2000], "depth": [2, 4]}
+    table = summary(runs(rng, ("quantity", "value"), quantities, 3, **along), "value")
     figure = figures.learning_curves(table, CHANCE, IN_CONTEXT)
-    rows = np.reshape(figure.axes, (5, 3))
-    shown = [{"loss": "-"}, {"accuracy": "-", "in_context": "--"}, *({pair: "-"} for pair in PAIRS)]
-    for row, styles in zip(rows, shown, strict=True):
-        for axes, encoding in zip(row, ("none", "rope", "decay"), strict=True):  # as in every figure
-            assert len(drawn(axes)) == 2 * len(styles)
-            for (quantity, line), depth in itertools.product(styles.items(), (2, 4)):
-                chosen = (table["quantity"] == quantity) & (table["depth"] == depth) & (table["encoding"] == encoding)
-                values = drawn(axes)[to_rgb(figures.depth_colour(depth)), line]
-                np.testing.assert_array_equal(values, table[chosen]["value"])
-            if "accuracy" in styles and seeds > 1:
-                bands = [path.vertices[:, 1] for band in axes.collections for path in band.get_paths()]
-                assert np.min(np.concatenate(bands)) >= 0  # no accuracy is below it
-    assert [levels(row[0]) for row in rows] == [[], [CHANCE, IN_CONTEXT], [0], [0], [0]]
-    assert len({axes.get_ylim() for axes in rows[2:].flat}) == 1
-    assert [axes.get_title() for axes in rows[0]] == ["no encoding", "RoPE", "decay mask"]
-    assert rows[-1][0].get_xlim() == (0, 2000)
-    assert_legible(figure)
+    for row, names in zip(np.reshape(figure.axes, (5, 3)), rows_of, strict=True):
+        for axes, encoding in zip(row, ENCODINGS, strict=True):
+            shown = table[table["quantity"].isin(names) & (table["encoding"] == encoding)]
+            if "accuracy" in names:  # no share lies outside
+                shown = shown.assign(low=shown["low"].clip(lower=0), high=shown["high"].clip(upper=1))
+            assert_drawn(axes, shown[["value", "low", "high"]])
+            for depth, (name, style) in itertools.product((2, 4), zip(names, ("-", "--"), strict=False)):
+                (line,) = curves(axes, figures.depth_colour(depth), style)
+                np.testing.assert_array_equal(line, of(shown, quantity=name, depth=depth)["value"])
+    assert [levels(axes) for axes in figure.axes[::3]] == [[], [CHANCE, IN_CONTEXT], [0], [0], [0]]
+    assert_saved(figure, tmp_path)
 
 
-@pytest.mark.parametrize(("depths", "seeds"), [((2, 4), 3), ((2,), 2), ((6,), 1)])
+@pytest.mark.parametrize(("depths", "seeds"), [((2, 4), 3), ((6,), 1)])
 def test_long_training_has_seeds_and_means_and_what_is_left_at_the_end(depths, seeds):
-    table = long_curves(depths, seeds)
-    laptop, _ = gaps(depth=(2, 3), encoding=["none"])
-    figure = figures.long_training(table, laptop, last=2)
+    keys = itertools.product(depths, range(seeds), (0, 500, 1000, 2000, 4000), PAIRS)
+    table = pd.DataFrame(keys, columns=["depth", "seed", "iteration", "pair"])
+    table = table.assign(gap=np.random.default_rng(3).uniform(0, 0.2, len(table)))
+    short, _ = gaps(depth=(2, 3), encoding=["none"])
+    figure = figures.long_training(table, short, last=2)
     panels = {axes.get_title().replace(" vs. ", "-"): axes for axes in figure.axes}
     for pair in PAIRS:
-        lines = [line for line in panels[pair].lines if len(line.get_xdata()) > 2]
-        thin = [line.get_ydata() for line in lines if line.get_linewidth() < 1]
-        bold = [line.get_ydata() for line in lines if line.get_linewidth() > 1]
-        of_pair = table[table["pair"] == pair]
-        expected = [part["gap"] for _, part in of_pair.groupby(["depth", "seed"])]
-        np.testing.assert_allclose(thin, expected)
-        np.testing.assert_allclose(bold, np.reshape(expected, (len(depths), seeds, -1)).mean(1))
+        of_pair = of(table, pair=pair)
+        assert_drawn(panels[pair], of_pair["gap"], of_pair.groupby(["depth", "iteration"])["gap"].mean())
     late = table[(table["pair"] == "first-last") & (table["iteration"] >= 2000)]
     by_seed = late.groupby(["depth", "seed"])["gap"].mean()
-    end = panels["first-last, at the end"]
-    assert dots(end) == pytest.approx(sorted(by_seed))
-    of_laptop = laptop[laptop["pair"] == "first-last"]
-    means = [*by_seed.groupby("depth").mean(), *of_laptop["gap"]]
-    marks = [value for line in end.lines if line.get_marker() in "oD" for value in line.get_ydata()]
-    assert sorted(marks) == pytest.approx(sorted(means))
-    ends = [
-        mean_and_interval(values, 0.95)[1:] for _, values in by_seed.groupby("depth") if len(values) >= figures.FEWEST
-    ]
-    np.testing.assert_allclose(intervals(end), sorted([*ends, *zip(of_laptop["low"], of_laptop["high"], strict=True)]))
+    ends = [mean_and_interval(values, 0.95) for _, values in by_seed.groupby("depth") if seeds >= figures.FEWEST]
+    of_short = of(short, pair="first-last")[["gap", "low", "high"]]
+    assert_drawn(panels["first-last, at the end"], by_seed, by_seed.groupby("depth").mean(), np.ravel(ends), of_short)
     (shade,) = panels["first-last"].patches
     assert (shade.get_x(), shade.get_x() + shade.get_width()) == (2000, 4000)
-    assert len({axes.get_ylim() for axes in figure.axes}) == 1
     assert_legible(figure)
-
-
-def test_long_training_stands_without_a_laptop():
-    figure = figures.long_training(long_curves())
-    told = figure.legends[0].get_title().get_text().replace("\n", " ")
-    assert told == "3 seeds of 2 and 4 layers (thin; bold: their mean; shaded: the last 5 tests)"
-
-
-def test_the_figure_is_legible_in_all_formats_and_the_same_in_two_runs(tmp_path):
-    assert_saved_alike(lambda: figures.learning_curves(curves(depth=[2, 4]), CHANCE, IN_CONTEXT), tmp_path)
+    told = figures.long_training(table).legends[0].get_title().get_text()
+    assert "(thin; bold: their mean; shaded: the last 5 tests)" in told.replace("\n", " ")

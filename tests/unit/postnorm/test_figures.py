@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
 from position_bias.postnorm import figures, figures_training, theory
-from tests.unit.drawing_checks import assert_legible, assert_saved_alike, bars, curves, interval
+from tests.unit.drawing_checks import assert_legible, assert_saved, bars, curves, interval
 
 pytestmark = [pytest.mark.filterwarnings("error::UserWarning"), pytest.mark.usefixtures("styled")]
 
@@ -84,14 +84,10 @@ def test_the_fit_finds_the_constant_of_a_law_that_holds(law, v, trained, constan
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_distance_against_tokens_present_with_the_laws_that_fit(seeds):
+def test_distance_against_tokens_present_with_the_laws_that_fit(seeds, tmp_path):
     table = pd.concat([set_complement(16, seeds, trained=5), set_complement(8, seeds)])
     figure = figures.set_complement(table, 0.95)
     above, below = np.reshape(figure.axes, (2, 2))
-    assert [axes.get_title() for axes in above] == [
-        "$v = 8$, trained up to $s = 3$",
-        "$v = 16$, trained up to $s = 5$",
-    ]
     for axes, legal, v, trained in zip(above, below, (8, 16), (3, 5), strict=True):
         of_task = table[table["task"] == f"set-complement-{v}"]
         for scheme, look in figures.LOOKS.items():
@@ -107,15 +103,7 @@ def test_distance_against_tokens_present_with_the_laws_that_fit(seeds):
             np.testing.assert_allclose(at_integers, followed, atol=0.01)
         (shade,) = axes.patches
         assert (shade.get_x(), shade.get_x() + shade.get_width()) == (1, trained)
-    assert_legible(figure)
-
-
-def test_set_complement_copes_with_missing_schemes_and_with_gaps_below_0():
-    table = set_complement(schemes=("none", "post"))
-    table.loc[table["quantity"] == "gap", "value"] *= -1
-    figure = figures.set_complement(table, 0.95)
-    assert [axes.get_title() for axes in figure.axes] == ["$v = 8$, trained up to $s = 3$", ""]
-    assert_legible(figure)
+    assert_saved(figure, tmp_path)
 
 
 def test_scaled_gaps_are_flat_where_their_law_holds():
@@ -130,12 +118,6 @@ def test_scaled_gaps_are_flat_where_their_law_holds():
             assert flat[0] == pytest.approx(C[scheme], rel=0.1)
             assert np.ptp(other) > 1
             np.testing.assert_allclose(weight, 1.3)
-    assert_legible(figure)
-
-
-def test_resharpening_copes_with_one_seed_scheme_and_vocabulary():
-    figure = figures.resharpening(set_complement(seeds=1, schemes=("peri",)), 0.95)
-    assert not any(axes.collections for axes in figure.axes)
     assert_legible(figure)
 
 
@@ -189,8 +171,6 @@ def test_languages_by_bins_of_length():
     table = languages()
     figure = figures_training.formal_languages(table, 0.95)
     panels = shown(figure)
-    titles = [axes.get_title() for axes in panels if axes.get_title()]
-    assert titles == ["maximum of 10", "Dyck(2, 3)", *(f"Tomita {number}" for number in range(1, 8))]
     assert len(panels) == 2 * len(LANGUAGES) - 1  # retrieval has nothing to classify
     distance, auc = figure.axes[1], figure.axes[6]
     for axes, quantity in ((distance, "tvd"), (auc, "auc")):
@@ -201,22 +181,6 @@ def test_languages_by_bins_of_length():
             colour = figures.LOOKS[scheme].colour
             np.testing.assert_allclose(curves(axes, colour, "-", points=4), [by_seed.mean()])
             np.testing.assert_allclose(bars(axes, colour), interval(by_seed))
-    assert distance.get_ylim()[0] <= min(
-        bars(distance, look.colour).min()
-        for look in figures_training.LOOKS.values()
-        if len(bars(distance, look.colour))
-    )
-    assert auc.get_ylim() == figure.axes[7].get_ylim()
-    assert_legible(figure)
-
-
-@pytest.mark.parametrize("tasks", [("tomita-1",), ("maximum-10",), LANGUAGES[:3]])
-def test_languages_cope_with_few_tasks_one_seed_and_missing_bins(tasks):
-    table = languages(tasks, seeds=1, schemes=("peri", "pre"), longest=8)
-    figure = figures_training.formal_languages(table, 0.95)
-    assert len(shown(figure)) == 2 * len(tasks) - ("maximum-10" in tasks)
-    axes = figure.axes[0]
-    assert len(curves(axes, figures.LOOKS["peri"].colour, "-", points=2)) == 1
     assert_legible(figure)
 
 
@@ -227,7 +191,6 @@ def test_stability_has_medians_along_training_and_marks_what_breaks():
     table.loc[broken & (table["seed"] == 2) & (table["iteration"] == 5), "gradient_norm"] = np.inf
     figure = figures_training.stability(table)
     rows = np.reshape(figure.axes, (2, 3))
-    assert [axes.get_title() for axes in rows[0]] == ["learning rate 0.03", "learning rate 0.03", "whole run"]
     for row, layers in zip(rows, (1, 8), strict=True):
         chosen = (table["layers"] == layers) & (table["learning_rate"] == 0.03) & (table["scheme"] == "post")
         colour = figures.LOOKS["post"].colour
@@ -245,24 +208,25 @@ def test_stability_has_medians_along_training_and_marks_what_breaks():
     assert 0.15 < crosses[0].get_xdata()[0] < 0.4
     stable = table[broken & (table["seed"] == 0)]["gradient_norm"].max()
     assert [line for line in curves(rows[1, 2], "black", "None", points=1) if line == pytest.approx(stable)]
-    assert rows[1, 0].get_yscale() == "log"
-    assert rows[0, 1].get_yscale() == "linear"
     assert_legible(figure)
 
 
-def test_stability_copes_with_one_seed_and_with_nothing_finite():
-    table = stability(1, ("peri",), (8,), (0.3,)).assign(loss=np.nan, gradient_norm=np.inf)
-    figure = figures_training.stability(table)
-    for axes in figure.axes:
-        (cross,) = axes.lines
-        assert cross.get_marker() == "x"
-    assert_legible(figure)
+ONE = languages(LANGUAGES[:1], 1, ("peri", "pre"), longest=8), languages(LANGUAGES[2:3], 1, ("pre",), longest=8)
+BELOW = set_complement(schemes=("none", "post"))
+BELOW.loc[BELOW["quantity"] == "gap", "value"] *= -1
 
 
-def test_an_unknown_scheme_is_refused():
-    with pytest.raises(ValueError, match="'sandwich' has no look"):
-        figures.resharpening(set_complement().replace({"scheme": {"peri": "sandwich"}}), 0.95)
-
-
-def test_the_figure_is_legible_in_all_formats_and_the_same_in_two_runs(tmp_path):
-    assert_saved_alike(lambda: figures.set_complement(set_complement(), 0.95), tmp_path)
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: figures.set_complement(BELOW, 0.95),
+        lambda: figures.resharpening(set_complement(seeds=1, schemes=("peri",)), 0.95),
+        *(lambda table=table: figures_training.formal_languages(table, 0.95) for table in ONE),
+        lambda: figures_training.stability(
+            stability(1, ("peri",), (8,), (0.3,)).assign(loss=np.nan, gradient_norm=np.inf)
+        ),
+    ],
+    ids=["gaps below 0", "one seed", "one language", "one automaton", "nothing finite"],
+)
+def test_little_is_drawn_too(draw):
+    assert_legible(draw())

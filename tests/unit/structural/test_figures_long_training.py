@@ -7,6 +7,7 @@ from matplotlib.colors import to_rgb
 
 from position_bias.drawing import style
 from position_bias.structural.figures_long_training import DISTANCES, SHAPES, Tables, long_training
+from tests.unit.drawing_checks import assert_drawn, assert_legible
 
 N, LAYERS, HEADS, STEPS, SEEDS = 24, 3, 2, (0, 30, 100, 3000), (0, 1)
 LABELS = {"model": "bloom", "dataset": "prose", "n": N, "prompts": 7}
@@ -79,56 +80,28 @@ def figure(tables):
         yield long_training(*tables)
 
 
-def drawn(axes):
-    """Values of the lines of data, apart from levels and marks."""
-    return [
-        np.asarray(line.get_ydata(), float)
-        for line in axes.lines
-        if line.get_linestyle() != "None" and len(line.get_xdata()) > 2
-    ]
-
-
-def assert_drawn(axes, expected):
-    found = drawn(axes)
-    assert len(found) == len(expected)
-    for values in expected:
-        assert any(len(line) == len(values) and np.allclose(line, values) for line in found)
-
-
-def checkpoints():
-    return [f"seed{seed}/step{step}" for seed in SEEDS for step in STEPS]
-
-
 def test_every_checkpoint_has_its_influence_its_prediction_its_mixing_and_its_content(figure, tables):
     influence, mixed, logits, *_ = figure.axes
     shown = tables.profiles[tables.profiles["estimator"] != "token"].query("variant in ['b', 'd']")
-    assert_drawn(influence, [part["value"] for _, part in shown.groupby(["checkpoint", "variant"])])
+    of_first_seed = shown[(shown["variant"] == "d") & shown["checkpoint"].str.startswith("seed0/")]
+    assert_drawn(influence, shown["value"], of_first_seed[["low", "high"]])
     (first_tokens,) = influence.child_axes
-    lines = {line.get_color(): line for line in first_tokens.lines}
-    assert len(lines) == len(STEPS)
-    assert all(list(line.get_xdata()) == list(range(12)) for line in lines.values())
-    frobenius = tables.mixing.query("quantity == 'frobenius'")
-    assert_drawn(mixed, [part["value"] for _, part in frobenius.groupby("checkpoint")])
+    assert all(list(line.get_xdata()) == list(range(12)) for line in first_tokens.lines)
+    assert_drawn(mixed, tables.mixing.query("quantity == 'frobenius'")["value"])
     wide = tables.content.pivot(index=["checkpoint", "layer", "head"], columns="quantity", values="value")
     shift = wide["diagonal"] - wide["below"]
-    means = [shift[checkpoint].groupby("layer").mean() for checkpoint in checkpoints()]
-    assert_drawn(logits, means)
-    dots = [line.get_ydata() for line in logits.lines if line.get_linestyle() == "None"]
-    np.testing.assert_allclose(dots, [shift[f"seed0/step{step}"] for step in STEPS])
+    of_heads = [shift[f"seed0/step{step}"] for step in STEPS]
+    assert_drawn(logits, shift.groupby(["checkpoint", "layer"]).mean(), *of_heads)
 
 
 def test_statistics_and_losses_stand_at_their_steps_with_intervals_of_the_first_seed(figure, tables):
     *_, ratios, distances, loss = figure.axes
     shown = tables.statistics[tables.statistics["estimator"] != "token"]
     for axes, looks in ((ratios, SHAPES), (distances, DISTANCES)):
-        of_panel = [
-            part["value"]
-            for names, part in shown.groupby(["variant", "statistic", shown["checkpoint"].str.split("/").str[0]])
-            if names[:2] in looks
-        ]
-        assert_drawn(axes, of_panel)
-        assert [len(bars.get_segments()) for bars in axes.collections] == [len(STEPS)] * len(looks)
-    assert_drawn(loss, [[6 - step / 1000 + seed / 10 for step in STEPS] for seed in SEEDS])
+        of_panel = shown[[key in looks for key in zip(shown["variant"], shown["statistic"], strict=True)]]
+        of_first_seed = of_panel[of_panel["checkpoint"].str.startswith("seed0/")]
+        assert_drawn(axes, of_panel["value"], of_first_seed[["low", "high"]])
+    assert_drawn(loss, [6 - step / 1000 + seed / 10 for step in STEPS for seed in SEEDS])
     for axes in (ratios, distances, loss):
         assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "30", "100", "3,000"]
 
@@ -141,8 +114,7 @@ def test_the_first_seed_is_bold_and_later_steps_are_darker(figure):
     assert lightness == sorted(lightness, reverse=True)
 
 
-def test_it_can_be_read_with_one_seed_and_with_two(tables, tmp_path):
+def test_it_can_be_read_with_one_seed_and_with_two(tables, figure):
     one = Tables(*(table[table["checkpoint"].str.startswith("seed0/")] for table in tables[:-1]), tables.losses)
-    with style.figure_style():
-        for name, of in (("one", one), ("two", tables)):
-            style.save(long_training(*of), tmp_path / f"{name}.png")
+    assert_legible(long_training(*one))
+    assert_legible(figure)
