@@ -23,8 +23,8 @@ from PIL import Image
 
 from position_bias.running.runtime import InputError, whole_file
 from position_bias.verdicts.claim import SCALES, shows
-from position_bias.verdicts.pages import as_stated, by_training, compared, tally
-from position_bias.verdicts.scorecard import UNTESTABLE
+from position_bias.verdicts.pages import as_stated, by_training, changes, compared, tally
+from position_bias.verdicts.rule import UNTESTABLE
 from tools import workflow
 from tools.workflow import Job, Rule
 
@@ -41,25 +41,22 @@ REPORT = ROOT / "docs/deviations.md"
 COUNTED = (ROOT / "README.md", REPORT)  # pages that say how many claims hold and fail
 FROM, TO = "<!-- written by make keep -->", "<!-- up to here -->"
 TRAINING = "<!-- written by make keep: training -->"  # likewise, in the report
+CHANGES = "<!-- written by make keep: changes -->"
 INTRODUCTION = """Every figure of the default run on one subject, with the claims that point to it. `make keep`
 writes this page from a finished run. All images are drawn by this workflow; none is the paper's. *At a smaller
 scale* means that the claim is about larger models, more prompts or longer training than this run has. The times are
 CPU time of this run: first of all jobs that the figure needs when nothing is built, then of drawing it. Two cores
-take about half as long where there are many jobs; starting Snakemake adds some seconds. Intervals beside verdicts
-are those of the scorecard, widened for the number of comparisons; [the report](../deviations.md) also has the
-narrower ones of single rows."""
+take about half as long where there are many jobs; starting Snakemake adds some seconds. The number beside a verdict is
+the comparison on which it hangs; [the page on verdicts](../verdicts.md) explains the words."""
 WORDS = {  # that only the claims and figures of one paper use
     "layernorm": """*Recency* is the mean score of the latest quarter of the keys less that of the earliest quarter; the
 *Gram matrix* holds the cosines between the inputs of attention; *rho* is the strength of the residual connection. The
 paper is known here from a review page: *reply*, *referee report* and *what settles it* are parts of that page, and
 *first version* is what public descriptions say of the paper's first version."""
 }
-COMPARISONS = """Every comparison that decides a claim in the default run, written by `make keep`. *Measured* has
-the interval of the comparison alone. *Judged by* is the interval that decides, which is wider where several
-comparisons speak of one claim (Bonferroni); the verdict is under this one. A claim holds where all its comparisons
-hold, fails where one of them does, and is not separable otherwise. An *overruled* comparison was also made after longer
-training, in the row that decides; it would have the verdict in brackets by itself. [The report](../deviations.md)
-explains the margin and the scales."""
+COMPARISONS = """Every comparison that speaks of a claim in the default run, written by `make keep`, with its interval
+and its own verdict. [The page on verdicts](../verdicts.md) says how the verdict on a claim is made of them. In brackets
+are comparisons at a scale that does not decide, since a larger one has rows, too."""
 
 
 def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rule], scores: pd.DataFrame) -> str:
@@ -214,7 +211,8 @@ def main(results: Path) -> None:
         (folder / f"{paper}.md").write_text(text)
     for path in COUNTED:
         path.write_text(tallied(path.read_text(), tally(scores)))
-    REPORT.write_text(tallied(REPORT.read_text(), by_training(scores), TRAINING))
+    for written, mark in ((by_training(scores), TRAINING), (changes(scores), CHANGES)):
+        REPORT.write_text(tallied(REPORT.read_text(), written, mark))
     readme_images(results)
     tables(pd.read_csv(results / "results/tables/comparisons.csv"))
 

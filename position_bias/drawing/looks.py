@@ -96,7 +96,9 @@ CENTRE = YELLOW  # nodes of a graph of a mask that every token reads, as in the 
 VERDICTS = {
     "holds": Look("holds", BLUE, "o"),
     "fails": Look("fails", VERMILION, "X"),
-    "not separable": Look("not separable", GREY, "s"),
+    "erratum": Look("erratum", ORANGE, "P"),
+    "no effect": Look("no effect", BLACK, "v"),
+    "undecided": Look("undecided", GREY, "s"),
     "not testable here": Look("not testable here", "0.75", "D", filled=False),
 }
 

@@ -4,9 +4,8 @@ A gap is above 0 where the earlier of two equal items is preferred. What is pred
 published/predictions.csv; predictions and margins were fixed before the run.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from string import ascii_lowercase
@@ -17,9 +16,9 @@ import pandas as pd
 
 from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES, curves, final_gaps, settled, summary
 from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_SINKS, printed, rounding_decides
-from position_bias.verdicts.judge import Statistic, judge, size_of_mean, student
+from position_bias.verdicts.judge import Estimate, Statistic, judge, student
 from position_bias.verdicts.predictions import Predicted, predictions
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.verdict import Prediction, table
 
 NO_CLAIM = "no claim"
 
@@ -142,11 +141,14 @@ class Seeds:
     started: pd.Series
     seen: pd.Series  # whether we knew its results before the rules of verdicts were fixed
 
-    def __abs__(self) -> "Seeds":
-        return replace(self, values=self.values.abs())
+    def turned(self) -> "Seeds":
+        """The same where the mean is above 0, and its negative where it is below."""
+        return self if self.values.mean() > 0 else replace(self, values=-self.values)
 
     def __sub__(self, other: "Seeds") -> "Seeds":
-        return _combined(np.subtract, [self, other])
+        """The difference at the seeds that both were started with."""
+        started, seen = self.started & other.started, self.seen | other.seen
+        return Seeds(self.values - other.values, started, seen)
 
     def not_trained(self) -> "Seeds":
         """Return the same seeds as if none had been started."""
@@ -154,14 +156,6 @@ class Seeds:
 
 
 Gaps = dict[str, dict[Configuration, Seeds]]  # pair -> network -> gaps
-
-
-def _combined(values: Callable[..., pd.Series], parts: Sequence[Seeds]) -> Seeds:
-    """A quantity of several networks, at the seeds that all of them were started with."""
-    found = values(*(part.values for part in parts))
-    started = np.logical_and.reduce([part.started for part in parts])
-    seen = np.logical_or.reduce([part.seen for part in parts])
-    return Seeds(found, pd.Series(started, found.index), pd.Series(seen, found.index))
 
 
 def _by_network(by_seed: pd.DataFrame, keys: list[str], value: str, seen: pd.DataFrame) -> dict[tuple[Any, ...], Seeds]:
@@ -212,7 +206,6 @@ def statistics(networks: NetworkTables, seen: pd.DataFrame | None = None) -> Ite
     yield from _single_gaps(gaps)
     yield from _depth(gaps)
     yield from _weak_at_the_end(gaps)
-    yield from _residual(gaps)
     yield from _ends(gaps)
     yield from _lost_in_the_middle(gaps)
     yield from _not_lost_elsewhere(gaps)
@@ -231,7 +224,7 @@ def _single_gaps(gaps: Gaps) -> Iterator[Statistic]:
 
 
 def _depth(gaps: Gaps) -> Iterator[Statistic]:
-    """How much the first-last gap grows from a depth to the next, and from the least to the largest (Figures 4, 9).
+    """How much the first-last gap grows from a depth to the next (Figures 4, 5, 9, 10).
 
     Of a network that has one depth alone, nothing is known.
     """
@@ -240,41 +233,21 @@ def _depth(gaps: Gaps) -> Iterator[Statistic]:
         if (vocabulary, study) in BY_DEPTH.values():
             by_depth = {network.depth: seeds for network, seeds in networks.items()}
             depths, network = sorted(by_depth), next(iter(networks))
-            for deeper, than in dict.fromkeys([*zip(depths[1:], depths, strict=False), (depths[-1], depths[0])]):
+            for than, deeper in pairwise(depths) if len(depths) > 1 else [(depths[0], depths[0])]:
                 change = by_depth[deeper] - by_depth[than] if deeper > than else by_depth[than].not_trained()
                 setting, item = {"deeper": deeper, "than": than}, FIGURES[vocabulary, study]
                 yield _statistic("first-last gap by depth", {network: change}, setting, item=item)
 
 
 def _weak_at_the_end(gaps: Gaps) -> Iterator[Statistic]:
-    """The sizes of the gaps of a causal mask alone (Section 5.1)."""
+    """The sizes of the mean gaps of a causal mask alone (Section 5.1): gaps, turned round where their mean is below 0.
+
+    Noise makes the mean of sizes larger, and the size of the mean hardly.
+    """
     for network in gaps[FIRST_LAST]:
         if (network.study, network.encoding) == ("plain", "none"):
-            sizes = {pair: abs(gaps[pair][network]) for pair in PAIR_NAMES}
-            yield _of_depth("size of gaps", sizes, network)
-
-
-def _residual(gaps: Gaps) -> Iterator[Statistic]:
-    """With residual connections, the size of the bias, and its largest rise and fall with depth (5.1, K.2).
-
-    The most extreme of several changes has an interval that is widened for their number.
-    """
-    for (vocabulary,), networks in _groups(_of_study(gaps[FIRST_LAST], "residual"), "vocabulary").items():
-        for by_encoding in _groups(networks, "depth").values():
-            columns = {network.encoding: seeds for network, seeds in by_encoding.items()}
-            yield _of_depth("size of the mean gap", columns, next(iter(by_encoding)), estimate=size_of_mean)
-        changes = []
-        for by_depth in _groups(networks, "mask", "encoding").values():
-            in_order = [by_depth[network] for network in sorted(by_depth)]
-            changes += [deeper - than for than, deeper in pairwise(in_order)]
-        for name, most in (("largest rise with depth", max), ("largest fall with depth", min)):
-            if len(changes) > 1:
-                change = most(changes, key=lambda seeds: seeds.values.mean())
-            else:
-                change = next(iter(networks.values())).not_trained()
-            estimate = partial(student, chosen_from=max(len(changes), 1))
-            item = FIGURES.get((vocabulary, "residual"), "")
-            yield _statistic(name, {f"{vocabulary}/residual": change}, {}, estimate=estimate, item=item)
+            sizes = {pair: gaps[pair][network].turned() for pair in PAIR_NAMES}
+            yield _of_depth("size of the mean gap", sizes, network)
 
 
 def _ends(gaps: Gaps) -> Iterator[Statistic]:
@@ -300,36 +273,46 @@ def _lost_in_the_middle(gaps: Gaps) -> Iterator[Statistic]:
         yield _of_depth("gap of deep RoPE", by_pair, deepest)
 
 
-def _not_lost_elsewhere(gaps: Gaps) -> Iterator[Statistic]:
-    """How far the middle is lost by the network of a study that loses it most, without those of footnote 2 (5.2, K.3).
+def lost(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+    """How far the middle is lost: the smaller of two means, by which the first and the last item are preferred to it.
 
-    A network loses the middle as far as both ends are preferred to it: the smaller of the two gaps.
+    It is below a bound where either is, so that the upper end is of intervals with half of the error each.
     """
+    ends = values.unstack(0)
+    found = [student(ends[end], prediction, level) for end in ends]
+    either = [student(ends[end], prediction, (1 + level) / 2) for end in ends]
+    smaller = min(found, key=lambda estimate: estimate.measured)
+    return smaller._replace(low=min(end.low for end in found), high=min(end.high for end in either))
 
-    def most_lost(*ends: pd.Series) -> pd.Series:
-        first, last = np.stack(ends[::2]), np.stack(ends[1::2])
-        return pd.Series(np.minimum(first, -last).max(axis=0), ends[0].index)
 
-    others = {
-        network: seeds
-        for network, seeds in gaps[FIRST_MIDDLE].items()
-        if (network.study, network.encoding) != ("residual", "rope") or network.depth < DEEP
-    }
-    for (vocabulary, study), networks in _groups(others, "vocabulary", "study").items():
-        parts = [gaps[pair][network] for network in networks for pair in (FIRST_MIDDLE, MIDDLE_LAST)]
-        setting = {"vocabulary": vocabulary, "networks": len(networks)}
-        lost, item = {study: _combined(most_lost, parts)}, FIGURES.get((vocabulary, study), "")
-        yield _statistic("lost middle", lost, setting, item=item, speaks=vocabulary == "gaussian")
+def _not_lost_elsewhere(gaps: Gaps) -> Iterator[Statistic]:
+    """How far networks that are not trained on both ends lose the middle, without those of footnote 2 (5.2, K.3)."""
+    for network, first in gaps[FIRST_MIDDLE].items():
+        last = gaps[MIDDLE_LAST][network]
+        deep_rope = (network.study, network.encoding) == ("residual", "rope") and network.depth >= DEEP
+        if network.study != "ends" and not deep_rope:
+            both = [
+                pd.concat([one, other], keys=PAIR_NAMES[::2])
+                for one, other in (
+                    (first.values, -last.values),
+                    (first.started, last.started),
+                    (first.seen, first.seen & False),
+                )
+            ]
+            item = FIGURES.get((network.vocabulary, network.study), "")
+            setting, identity = {"depth": network.depth}, not network.tells_positions
+            yield _statistic(
+                "lost middle", {network: Seeds(*both)}, setting, estimate=lost, item=item, identity=identity
+            )
 
 
 def _windows(gaps: Gaps) -> Iterator[Statistic]:
-    """The first-last gap under the widest and the narrowest window (after Theorem 4.2)."""
+    """The first-last gap under a window and the next wider one (after Theorem 4.2)."""
     for (vocabulary,), networks in _groups(_of_study(gaps[FIRST_LAST], "window"), "vocabulary").items():
         by_mask = {network.mask: seeds for network, seeds in networks.items()}
-        masks = sorted(by_mask, key=_reach)
-        if len(masks) > 1:
-            columns = {"widest": by_mask[masks[-1]], "narrowest": by_mask[masks[0]]}
-            setting = {"vocabulary": vocabulary, "wide": masks[-1], "narrow": masks[0]}
+        for narrow, wide in pairwise(sorted(by_mask, key=_reach)):
+            columns = {"wider": by_mask[wide], "narrower": by_mask[narrow]}
+            setting = {"vocabulary": vocabulary, "wide": wide, "narrow": narrow}
             yield _statistic("first-last gap by window", columns, setting, speaks=vocabulary == "gaussian")
 
 
@@ -346,46 +329,53 @@ def _vocabularies(gaps: Gaps, accuracy: pd.DataFrame, seen: pd.DataFrame) -> Ite
 
 
 def _sinks(sinks: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
-    """The least sink metric of the centre nodes, beside other tokens, untrained networks and uniform attention (K.4).
+    """The sink metric of the centre nodes, a statistic for each, beside other tokens and two nulls (K.4).
 
-    Where rounding decides whether uniform attention has a sink, no row that compares with it speaks of a claim.
+    The query token, which it alone can read, is none of the others. Where rounding decides whether uniform attention
+    has a sink, nothing that compares with it is judged.
     """
     keys = ["vocabulary", "study", "mask", "state"]
     alone = sinks[(sinks["encoding"] == "none") & (sinks["depth"] == SHALLOW)]
-    by_token = alone.pivot(index=[*keys, "seed"], columns="token", values="value")
+    by_token = alone.pivot(index=[*keys, "seed"], columns="token", values="value").iloc[:, :-1]
     metric: dict[Any, pd.DataFrame] = {key: tokens.droplevel([0, 1, 2, 3]) for key, tokens in by_token.groupby(keys)}
     known = set(seen[SEEN].itertuples(index=False, name=None))
     for (vocabulary, study), item in SINK_FIGURES.items():
         name = f"{vocabulary}/{study}"
-        states = [(mask, state) for *shown, mask, state in metric if shown == [vocabulary, study]]
-        masks = sorted({mask for mask, state in states if state == "trained"}, key=_reach)
-        rounded = {mask for mask in masks if rounding_decides(mask, alone["tau"].iloc[0])}
-        first, null, seen_at = {}, {}, {}
-        for mask in masks:
-            trained, untrained, uniform = (
-                metric[vocabulary, study, mask, state] for state in ("trained", "untrained", "uniform")
+        trained = {key[2]: tokens for key, tokens in metric.items() if key == (vocabulary, study, key[2], "trained")}
+        masks = sorted(trained, key=_reach)
+        compared = [mask for mask in masks if not rounding_decides(mask, alone["tau"].iloc[0])]
+        null = {mask: metric[vocabulary, study, mask, "uniform"].iloc[0] for mask in masks}
+        was_seen = {
+            mask: pd.Series(
+                [(vocabulary, study, mask, "none", SHALLOW, seed) in known for seed in tokens.index], tokens.index
             )
-            network = Configuration(vocabulary, study, mask, "none", SHALLOW)
-            seen_at[mask] = pd.Series([(*network, seed) in known for seed in trained.index], trained.index)
-            first[mask], null[mask] = trained[1], float(uniform[1].iloc[0])
+            for mask, tokens in trained.items()
+        }
+        for mask, tokens in trained.items():
             centres = _reach(mask) if study == "prefix" else 1
-            least = {name: trained.loc[:, :centres].min(axis=1)}
-            beside = {"untrained": untrained.loc[:, :centres].min(axis=1)}
-            if study != "window" or mask == masks[-1]:
-                beside["any other"] = trained.loc[:, centres + 1 :].max(axis=1)
-            of_uniform = {"uniform attention": uniform.iloc[0].loc[:centres].min()}
-            setting, seen_of = {"vocabulary": vocabulary, "mask": mask}, {name: seen_at[mask]}
-            shown = {name: f"tokens 1 to {centres}" if centres > 1 else "the first token"}
-            for others, speaks in ((beside, True), (of_uniform, mask not in rounded)):
-                columns = pd.DataFrame(least | others)
-                yield Statistic("sink metric", columns, setting, item=item, speaks=speaks, seen=seen_of, shown=shown)
-        compared = [mask for mask in masks if mask not in rounded]
-        if study == "window" and len(compared) > 1:
-            narrow, wide = compared[0], compared[-1]
-            columns = pd.DataFrame({name: first[wide] - first[narrow], "uniform attention": null[wide] - null[narrow]})
+            others = {f"token {token}": tokens[token] for token in range(centres + 1, tokens.shape[1] + 1)}
+            if study == "prefix":
+                others = {"later tokens": pd.DataFrame(others).mean(axis=1)}
+            elif study == "window" and mask != masks[-1]:
+                others = {}
+            for token in range(1, centres + 1):
+                of_token = {
+                    name: tokens[token],
+                    **others,
+                    "untrained": metric[vocabulary, study, mask, "untrained"][token],
+                }
+                if mask in compared:
+                    of_token["uniform attention"] = pd.Series(null[mask][token], tokens.index)
+                setting = {"vocabulary": vocabulary, "mask": mask, "token": token}
+                yield Statistic("sink metric", pd.DataFrame(of_token), setting, item=item, seen={name: was_seen[mask]})
+        for narrow, wide in list(pairwise(compared))[-1:] if study == "window" else ():
+            first, of_null = trained[wide][1] - trained[narrow][1], null[wide][1] - null[narrow][1]
+            columns = pd.DataFrame({name: first, "uniform attention": of_null})
             setting = {"vocabulary": vocabulary, "wide": wide, "narrow": narrow}
-            seen_of = {name: pd.concat([seen_at[wide], seen_at[narrow]]).groupby("seed").any()}
+            seen_of = {name: pd.concat([was_seen[wide], was_seen[narrow]]).groupby("seed").any()}
             yield Statistic("sink metric by window", columns, setting, item=item, seen=seen_of)
+    missing = pd.DataFrame({study: [np.nan] for _, study in OF_SINKS.values()})
+    yield Statistic("sink metric with residual connections", missing)
 
 
 def _of_depth(name: str, columns: Mapping[Any, Seeds], network: Configuration, **others: Any) -> Statistic:

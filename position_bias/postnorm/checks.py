@@ -13,22 +13,21 @@ Sections are those of the paper that its summary names.
 
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
-from itertools import product
+from itertools import pairwise, permutations, product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.special import betaincinv
 
 from position_bias.attention import Array
 from position_bias.postnorm import theory
 from position_bias.postnorm.schemes import MINIMAL, SCHEMES, part_of
-from position_bias.running import runtime
-from position_bias.verdicts.judge import ESTIMATE, Estimate, Statistic, judge, percentiles, student, worst
+from position_bias.verdicts.judge import Estimate, Statistic, judge, student, worst
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import Prediction, table
 
 LAWS = (theory.DISPERSED, theory.NORMALISED, "C/2^s")  # of the gap, those that something is predicted of
-REPLICATES = 10_000  # of bootstraps
 PAPERS_ETA = 0.2  # of BEMA, by default
 RATES = {False: "constant", True: "decaying"}  # by whether the learning rate decays
 START = 20  # iterations in which the loss may still jump
@@ -195,40 +194,15 @@ def _rank(construction: pd.DataFrame) -> Iterator[Statistic]:
 
 
 def _dimension(tests: pd.DataFrame) -> Iterator[Statistic]:
-    """What the best of the seeds loses with other than v - 1 dimensions: replicates down, a scheme across.
-
-    Intervals are percentiles over bootstraps of the seeds, which are resampled for both widths together. No resample
-    has a better seed than the best there is, so with few seeds the intervals are too narrow.
-    """
+    """What other widths than v - 1 lose beyond L and at L: seeds down, schemes across."""
     for v, setting, of_task in _vocabularies(tests, "tvd"):
         enough, widest = v - 1, of_task["width"].max()
         others = {enough - 1: "narrower", enough // 2: "narrower"} | ({widest: "wider"} if widest > enough else {})
-        lengths = (("beyond", _beyond(of_task)), ("at", _at(of_task)))
-        for scheme, (which, chosen) in product(of_task["scheme"].unique(), lengths):
-            of_scheme = chosen[chosen["scheme"] == scheme]
-            by_width = of_scheme.pivot_table(index="seed", columns="width", values="value")
-            for width, side in others.items():
-                both = by_width.reindex(columns=[width, enough]).dropna().to_numpy(float)
-                seed = runtime.seed("postnorm", of_task["task"].iloc[0], scheme, width, which)
-                replicates = pd.DataFrame({scheme: _differences_of_best(both, seed)})
-                estimate = percentiles(len(both), left_out=len(by_width) - len(both))
-                where = {"d": width, "enough": enough, **setting}
-                yield Statistic(f"best tvd {which} L, {side}", replicates, where, estimate)
-
-
-def _differences_of_best(both: Array, seed: int) -> pd.Series:
-    """Lowest of the first column of `both` [seeds, 2] less lowest of the second, in all seeds and in resamples of them.
-
-    One seed has no resamples, and none has no difference either: NaN stands for what is missing.
-    """
-    if not len(both):
-        return pd.Series(np.nan, index=[ESTIMATE, 0])
-    measured = np.subtract(*both.min(axis=0))
-    if len(both) == 1:
-        return pd.Series([measured, np.nan], index=[ESTIMATE, 0])
-    drawn = np.random.default_rng(seed).integers(len(both), size=(REPLICATES, len(both)))
-    best = both[drawn].min(axis=1)
-    return pd.Series(np.append(measured, best[:, 0] - best[:, 1]), index=range(ESTIMATE, REPLICATES))
+        for width, side in others.items():
+            for which, chosen in (("beyond", _beyond(of_task)), ("at", _at(of_task))):
+                losses = _by_scheme(chosen[chosen["width"] == width]) - _by_scheme(chosen[chosen["width"] == enough])
+                trained = losses[[scheme for scheme in losses if scheme in set(of_task["scheme"])]]
+                yield Statistic(f"tvd {which} L, {side}", trained, {"d": width, "enough": enough, **setting})
 
 
 # Averaged weights: raw, ema and bema across
@@ -243,19 +217,18 @@ def _averaging(tests: pd.DataFrame) -> Iterator[Statistic]:
     etas = _etas(at[at["quantity"] == "legal_tvd"])
     gains: dict[float, dict[int, pd.Series]] = {eta: {} for eta in etas}
     for v, setting, of_task in _vocabularies(at, "legal_tvd"):
-        yield Statistic("legal tvd of averages", _by_weights(of_task, decay=False), setting)
+        for decay, rate in RATES.items():
+            yield Statistic(f"legal tvd of averages at a {rate} rate", _by_weights(of_task, decay), setting)
         for eta, (decay, rate) in product(etas, RATES.items()):
             by_weights = _by_weights(of_task, decay, eta)
             yield Statistic(f"legal tvd at a {rate} rate, {_whose(eta)}", by_weights, {**setting, "eta": f"{eta:g}"})
-            if not decay:
+            if decay:
                 gains[eta][v] = (by_weights["raw"] - by_weights["bema"]) / by_weights["raw"]
     for eta, by_vocabulary in gains.items():
-        if len(by_vocabulary) > 1:
-            (least, of_least), *_, (most, of_most) = by_vocabulary.items()
-            compared = pd.DataFrame({"largest": of_most, "smallest": of_least})
-            yield Statistic(
-                f"gain of BEMA, {_whose(eta)}", compared, {"largest": most, "smallest": least, "eta": f"{eta:g}"}
-            )
+        for (small, of_small), (large, of_large) in pairwise(by_vocabulary.items()):
+            compared = pd.DataFrame({"larger": of_large, "smaller": of_small})
+            setting = {"large": large, "small": small, "eta": f"{eta:g}"}
+            yield Statistic(f"gain of BEMA, {_whose(eta)}", compared, setting)
 
 
 def _deterministic(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -338,29 +311,43 @@ def _stability(curves: pd.DataFrame) -> Iterator[Statistic]:
             of_setting.pivot(index="iteration", columns=["scheme", "seed"], values=name).reindex(iterations)
             for name in ("loss", "gradient_norm")
         )
-        troubles = {
-            name: of_trainings.unstack("scheme").reindex(columns=list(SCHEMES))
-            for name, of_trainings in _trouble(losses, norms).items()
-        }
         setting = {"layers": layers, "learning_rate": f"{rate:g}"}
-        for name, by_scheme in troubles.items():
-            yield Statistic(name, by_scheme, setting)
+        gradients, broken = (
+            of_trainings.unstack("scheme").reindex(columns=list(SCHEMES)) for of_trainings in _trouble(losses, norms)
+        )
+        yield Statistic("highest gradient", gradients, setting)
+        pairs = {pair: pd.concat([broken[scheme] for scheme in pair], keys=pair) for pair in permutations(SCHEMES, 2)}
+        columns = pd.DataFrame(list(pairs.values()), index=pd.Index(list(pairs), tupleize_cols=False)).T
+        yield Statistic("trainings that break", columns, setting, more_often)
         if (layers, rate) == (curves["layers"].max(), curves["learning_rate"].max()):
-            yield Statistic("loss spikes where there are most", troubles["loss spikes"], setting)
+            yield Statistic("trainings that break where most do", columns, setting, more_often)
 
 
-def _trouble(losses: pd.DataFrame, norms: pd.DataFrame) -> dict[str, pd.Series]:
-    """What went wrong in each training; loss and gradient norm before each iteration down, trainings across.
+def more_often(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+    """The share of trainings of one scheme that break less that of another, each with Clopper and Pearson's interval.
 
-    Iterations that are not finite are those whose loss or gradient norm is not, with those that were not reached any
-    more. Such numbers are in nothing else: the highest gradient is the log10 of the highest norm among the others
-    (missing without any), loss spikes are those after iteration START that exceed the lowest loss before by more than
+    The units of `values` are scheme and seed. Each interval has half of the error.
+    """
+    tail, ends = (1 - level) / 4, []
+    for _, of_scheme in values.dropna().groupby(level=0, sort=False):
+        n, broken = len(of_scheme), int(of_scheme.sum())
+        low = betaincinv(broken, n - broken + 1, tail) if broken else 0.0
+        high = betaincinv(broken + 1, n - broken, 1 - tail) if broken < n else 1.0
+        ends.append((broken / n, float(low), float(high)))
+    if len(ends) < 2:  # one of them was not trained
+        return Estimate(np.nan, np.nan, np.nan, 0)
+    (one, low, high), (other, other_low, other_high) = ends
+    return Estimate(one - other, low - other_high, high - other_low, int(values.count()) // 2)
+
+
+def _trouble(losses: pd.DataFrame, norms: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """Of each training the log10 of its highest gradient norm that is finite, and whether it broke.
+
+    Takes loss and gradient norm before each iteration down, trainings across. A training breaks where one of them is
+    not finite, or not reached any more, and where after iteration START the loss exceeds the lowest before by more than
     SPIKE.
     """
     losses, norms = (values.where(np.isfinite(values)) for values in (losses, norms))
     above = losses - losses.cummin()
-    return {
-        "highest gradient": np.log10(norms.where(norms > 0).max()),
-        "loss spikes": ((above > SPIKE) & (above.index > START)[:, None]).sum(),
-        "iterations that are not finite": (losses.isna() | norms.isna()).sum(),
-    }
+    spikes = (above > SPIKE) & (above.index > START)[:, None]
+    return np.log10(norms.where(norms > 0).max()), (spikes | losses.isna() | norms.isna()).any().astype(float)

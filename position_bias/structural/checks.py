@@ -15,7 +15,7 @@ import pandas as pd
 from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 from position_bias.structural.content import LABELS
-from position_bias.verdicts.judge import ESTIMATE, GIVEN, Statistic, given, judge, percentiles
+from position_bias.verdicts.judge import GIVEN, Statistic, given, judge
 from position_bias.verdicts.predictions import Predicted
 from position_bias.verdicts.verdict import table
 
@@ -23,6 +23,7 @@ from position_bias.verdicts.verdict import table
 REPLICATES = [*LABELS, "estimator", "variant", "statistic", "replicate", "value"]
 COMPARED = [*LABELS, "statistic", "variant", "minus", "estimator", *GIVEN]
 NOTHING = "none"  # which a statistic is taken from alone
+OVER = " / "  # in the name of a ratio, of which the logarithm is judged: percentiles are the same of both
 PAPERS_ESTIMATOR = "frobenius"  # of lambda, in the text of the paper: rows of the other one speak of no claim
 SPEAK = (PAPERS_ESTIMATOR, SAME_FOR_EVERY_ESTIMATOR)
 
@@ -36,6 +37,7 @@ STANDARD = "standard"  # the primary data set, at the standard length
 EVERY_DATASET = "every data set"  # at the standard length
 LONG = "long"  # every data set, at the longer length
 EVERY_LENGTH = "every length"  # every data set
+UNTRAINED = "untrained"
 DURING_TRAINING = "during training"
 EARLIER = "earlier in a long training"
 
@@ -48,7 +50,7 @@ KEPT: tuple[Contrast, ...] = (
     ("wasserstein", "a", "b"),
     ("wasserstein", "a", "c"),
     ("wasserstein", "b", "c"),
-    ("first", "a", "d"),
+    ("first", "a", NOTHING),
     ("first / middle", "b", NOTHING),
     ("last / middle", "b", NOTHING),
     ("first", "b", "c"),
@@ -134,28 +136,9 @@ def statistics(compared: pd.DataFrame, occasion: str) -> Iterator[Statistic]:
         prompts = setting.pop("prompts")
         pairs = pd.Index(list(estimates), tupleize_cols=False)
         of_pairs = pd.DataFrame(np.transpose(list(estimates.values())), index=GIVEN, columns=pairs)
+        if OVER in statistic:
+            of_pairs = of_pairs.map(np.log)
         yield Statistic(f"{occasion}: {statistic}", of_pairs, setting, given(prompts), speaks=estimator in SPEAK)
-
-
-def closest(values: pd.DataFrame, predictions: Mapping[str, list[Predicted]], scale: str, level: float) -> pd.DataFrame:
-    """How often (b) is the closest of the three variants, less how often it is not, over all comparisons in `values`.
-
-    A variant is closer where its distance is less by more than half of the last digit that the paper prints. Intervals
-    are percentiles over the prompts, which are resampled in every comparison by itself.
-    """
-    distances = values[values["statistic"] == "wasserstein"]
-    closer = [_closer(comparison) for _, comparison in _by_comparison(distances)]
-    share = np.mean(closer, axis=0)
-    by_replicate = pd.DataFrame({"b": share}, index=np.arange(len(share)) + ESTIMATE)
-    found = Statistic("closest", by_replicate, {"comparisons": len(closer)}, percentiles(len(closer)))
-    return table("structural", scale, judge([found], predictions, level))
-
-
-def _closer(comparison: Comparison) -> npt.NDArray[np.int64]:
-    """1 where (b) is closer than (a) and (c), -1 where one of these is closer than (b), else 0; by replicate."""
-    a, b, c = (_of("wasserstein", variant, PAPERS_ESTIMATOR, comparison) for variant in "abc")
-    others = np.minimum(a, c)
-    return (b < others - PRINTED).astype(int) - (others < b - PRINTED).astype(int)
 
 
 def _by_comparison(values: pd.DataFrame) -> Iterator[tuple[dict[str, Any], Comparison]]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from position_bias.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
 from position_bias.rollout.last_row import last_row
-from position_bias.structural.checks import STANDARD
+from position_bias.structural.checks import OVER, STANDARD
 from position_bias.verdicts.judge import GIVEN, Statistic, given, judge
 from position_bias.verdicts.predictions import Predicted
 from position_bias.verdicts.verdict import table
@@ -40,6 +40,7 @@ def statistics(curves: pd.DataFrame) -> Iterator[Statistic]:
         name: {of: distance(profile, drawn[INFLUENCE]) for of, profile in profiles.items() if of != INFLUENCE}
         for name, distance in DISTANCE.items()
     }
+    values |= {name: {of: np.log(ratio) for of, ratio in values[name].items()} for name in values if OVER in name}
     for name, by_network in values.items():
         without_interval = pd.DataFrame(by_network, index=GIVEN[:1], dtype=float).reindex(GIVEN)
         yield Statistic(f"{STANDARD}: {name}", without_interval, {**SETTING, "n": n}, given(1), speaks=False)

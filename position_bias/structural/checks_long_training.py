@@ -1,6 +1,7 @@
 """These checks judge language models that trained for longer than those of the default run, by tables of evidence/.
 
-What the paper says of trained models is asked of the last kept step. Rows of earlier steps tell whether measured
+What the paper says of trained models is asked of the last kept step, and what it says of architectures of the first,
+before training. Other rows of earlier steps tell whether measured
 influence was U-shaped then, and whether content mattered; the paper does not say when, so they speak of no claim.
 """
 
@@ -8,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pandas as pd
 
-from position_bias.structural.checks import EARLIER, STANDARD, judged
+from position_bias.structural.checks import EARLIER, STANDARD, UNTRAINED, judged
 from position_bias.structural.tables import step
 from position_bias.verdicts.predictions import Predicted
 
@@ -18,5 +19,6 @@ def checks(evidence: Iterable[pd.DataFrame], predictions: Mapping[str, list[Pred
     for found in evidence:
         for (_, scale), of_model in found.groupby(["model", "scale"]):
             steps = of_model["checkpoint"].map(step)
+            yield judged(of_model[steps == 0], predictions, str(scale), UNTRAINED)
             yield judged(of_model[steps < steps.max()], predictions, str(scale), EARLIER)
             yield judged(of_model[steps == steps.max()], predictions, str(scale), STANDARD)

@@ -13,6 +13,7 @@ from position_bias.structural import (
     checks_printed,
     checks_rotary,
 )
+from position_bias.structural.tables import step
 from position_bias.verdicts.predictions import predictions
 
 
@@ -50,9 +51,9 @@ def verdicts(
         of_rollouts(at_standard[at_standard["dataset"] == primary], checks.STANDARD),
         of_rollouts(at_standard, checks.EVERY_DATASET),
         of_rollouts(at_long, checks.LONG),
-        checks.closest(at_long, registered, scale, level),
         *(of_rollouts(values, checks.EVERY_LENGTH) for values in (at_standard, *at_more, at_long)),
         *(of_rollouts(values, checks.DURING_TRAINING) for values in during_training),
+        *(of_rollouts(untrained, checks.UNTRAINED) for untrained in map(_untrained, during_training)),
         checks_content.checks(similarity, monotonicity, shift, registered, scale),
         checks_printed.checks(published, registered, scale),
         checks_drawn.checks(curves, registered),
@@ -61,3 +62,7 @@ def verdicts(
         *checks_long_training.checks(long_training, registered),
     ]
     return pd.concat(tables)
+
+
+def _untrained(values: pd.DataFrame) -> pd.DataFrame:
+    return values[values["checkpoint"].map(step) == 0]

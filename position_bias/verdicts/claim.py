@@ -20,9 +20,10 @@ NOTHING = "nothing"
 NEEDS = (NOTHING, "iterations", "prompts", "pretrained models", "lengths")  # what a claim can speak about
 PRETRAINED = "pretrained"  # the scale of real decoders that are smaller than the paper's
 SCALES = ("test", "laptop", "longer", PRETRAINED, "paper")  # of rows of checks, the smallest first
+SEED, MODEL, ERRATA = "seed", "model", "errata"
 FORMS = ("all", "most", "can", "ordering", "equal", "absent", "exact")  # what a claim asks of its rows
-UNITS = ("seed", "model", "none")  # what it generalises over
-KINDS = ("theory", "printed", "errata", "network", "pretrained")  # what it speaks of
+UNITS = (SEED, MODEL, "none")  # what it generalises over
+KINDS = ("theory", "printed", ERRATA, "network", "pretrained")  # what it speaks of
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Claim:
     paper: str
     item: str  # figure, table, theorem or section
     place: str  # where the claim stands in its source
+    title: str  # in at most 45 characters, for who has not read the paper
     statement: str  # in our words
     whose: str  # one of WHOSE
     needs: (
@@ -40,13 +42,13 @@ class Claim:
     )
     table: str  # of checks, below results/tables/: structural/checks
     shown: str  # the figures or tables that show it, targets of the workflow, joined by " and "
+    form: str  # one of FORMS, as the next three written down before the runs that judge it
+    unit: str  # one of UNITS
+    kind: str  # one of KINDS
+    rows: str  # its comparisons with their margins, in words
     published: str = ""  # id of what the paper prints for it, in published/values.csv
-    ranges: bool = False  # low and high are a range over settings or layers, and no interval: it is not widened
+    ranges: bool = False  # low and high are a range over settings or layers, and no interval
     doubted: bool = False  # the source that it is known from may have doubted it, so that nobody is held to it
-    form: str = ""  # one of FORMS, as the next two written down before the runs that judge it; empty: not yet
-    unit: str = ""  # one of UNITS
-    kind: str = ""  # one of KINDS
-    rows: str = ""  # its comparisons with their margins, in words
 
     def met_at(self, scale: str) -> bool:
         """Whether rows at this scale are about what the claim is about, and can therefore settle it.
@@ -58,8 +60,7 @@ class Claim:
 
 
 COLUMNS = tuple(field.name for field in fields(Claim))
-REGISTERED = ("form", "unit", "kind", "rows")  # together, or none of them
-MAY_BE_EMPTY = ("published", *REGISTERED)
+MAY_BE_EMPTY = ("published",)
 
 
 def registry(path: str | Path) -> tuple[Claim, ...]:
@@ -99,11 +100,9 @@ def _claim(path: str | Path, number: int, cells: list[str]) -> Claim:
     row: dict[str, Any] = dict(zip(COLUMNS, cells, strict=True))
     if empty := [column for column, cell in row.items() if not cell and column not in MAY_BE_EMPTY]:
         raise InputError(f"row {number} of {path} has nothing in column {', '.join(empty)}")
-    if len({bool(row[column]) for column in REGISTERED}) > 1:
-        raise InputError(f"claim {row['id']} in {path} has some of {', '.join(REGISTERED)}; write all of them, or none")
     known_values = {"whose": WHOSE, "needs": NEEDS, "ranges": tuple(TRUTH), "doubted": tuple(TRUTH)}
-    of_registered = {"form": FORMS, "unit": UNITS, "kind": KINDS} if row["form"] else {}
-    for column, known in (known_values | of_registered).items():
+    known_values |= {"form": FORMS, "unit": UNITS, "kind": KINDS}
+    for column, known in known_values.items():
         for value in row[column].split(AND):
             if value not in known:
                 raise InputError(f"claim {row['id']} in {path} has {column} {value}; use one of: {', '.join(known)}")

@@ -34,22 +34,11 @@ class Estimate(NamedTuple):
 Estimator = Callable[[pd.Series, Prediction, float], Estimate]  # of the units' values; the float is the level
 
 
-def student(values: pd.Series, prediction: Prediction, level: float, chosen_from: int = 1) -> Estimate:
-    """The mean over independent units with Student's interval; units without a value are left out.
-
-    The interval of one that was chosen as the most extreme of several is widened (Bonferroni).
-    """
+def student(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+    """The mean over independent units with Student's interval; units without a value are left out."""
     found = values.dropna().to_numpy(float)
-    mean, low, high = map(float, mean_and_interval(found, 1 - (1 - level) / chosen_from))
+    mean, low, high = map(float, mean_and_interval(found, level))
     return Estimate(mean, low, high, len(found), len(values) - len(found))
-
-
-def size_of_mean(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
-    """As `student`, of the size of the mean, whatever its sign."""
-    found = student(values, prediction, level)
-    least, largest = sorted((abs(found.low), abs(found.high)))
-    low = 0.0 if found.low < 0 < found.high else least
-    return found._replace(measured=abs(found.measured), low=low, high=largest)
 
 
 def percentiles(n: int, left_out: int = 0) -> Estimator:
@@ -168,7 +157,8 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
         for name in (network, other)
         if name in statistic.seen
     ]
-    before = int((values.notna() & np.logical_or.reduce(seen)).sum()) if seen else 0
+    before = min(int((values.notna() & np.logical_or.reduce(seen)).sum()), found.n) if seen else 0
     setting = "; ".join(f"{name} = {value}" for name, value in statistic.setting.items())
     keys = {"statistic": statistic.name, "network": network, "other": other, "setting": setting}
-    return {**judged, **keys, "seen_before": before}
+    model = str(statistic.setting.get("model", ""))
+    return {**judged, **keys, "model": model, "seen_before": found.n if predicted.seen else before}

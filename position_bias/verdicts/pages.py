@@ -6,9 +6,31 @@ from typing import Any
 
 import pandas as pd
 
-from position_bias.verdicts import scorecard
-from position_bias.verdicts.claim import AND, PRETRAINED, WHOSE, registry, tables
-from position_bias.verdicts.scorecard import UNTESTABLE, VERDICTS
+from position_bias.verdicts import rule, scorecard
+from position_bias.verdicts.claim import AND, KINDS, SCALES, WHOSE, registry, tables
+from position_bias.verdicts.rule import MEANING, UNTESTABLE
+
+HEADINGS = dict(
+    zip(WHOSE, ("claims of the papers", "claims known from secondary sources", "claims that we add"), strict=True)
+)
+NOT_COUNTED = "claims that are not counted"
+KIND_NAMES = dict(
+    zip(KINDS, ("theory", "printed numbers", "printed proofs", "networks", "language models"), strict=True)
+)
+SCALE_NAMES = dict(
+    zip(SCALES, ("toy run", "default run", "longer training", "pretrained models", "the paper's scale"), strict=True)
+)
+COUNTED = {rule.HOLDS: "hold", rule.FAILS: "fail", rule.ERRATUM: "errata", rule.NO_EFFECT: "no effect"} | {
+    word: word for word in (rule.UNDECIDED, UNTESTABLE)
+}
+INTRODUCTION = f"""# Scorecard
+
+One line for each claim: what it says, the verdict and the scale whose rows give it, the effect on which the verdict
+hangs with its interval beside what is predicted of it, what decides, and, where nothing does, what would.
+[The page on verdicts](verdicts.md) has the rule. Its words are: {"; ".join(f"*{w}*, {m}" for w, m in MEANING.items())}.
+
+Scales are never mixed. A scale in brackets is smaller than the one that the claim is about. The file `scorecard.csv`
+beside this page has the same as data, and the verdict at every scale."""
 
 
 def made(checks: list[pd.DataFrame], claims: Path, published: Path, level: float) -> dict[str, pd.DataFrame | str]:
@@ -37,132 +59,86 @@ def as_stated(table: pd.DataFrame) -> pd.Series:
     return table["statement"].where(~table["doubted"].astype(bool), table["statement"] + " (does the paper say so?)")
 
 
-HEADINGS = dict(
-    zip(WHOSE, ("claims of the papers", "claims known from secondary sources", "claims that we add"), strict=True)
-)
-COLUMNS_OF_SCALES = {  # how the page of several scales calls them
-    "laptop": "default run",
-    "longer": "longer training",
-    PRETRAINED: "pretrained decoders",
-    "paper": "the paper's training",
-}
-NOT_COUNTED = "claims that are not counted"
-INTRODUCTION = """# Scorecard
-
-One line for each claim. *Measured* is the comparison that decides: of those with the verdict of the claim, the one that
-agrees least with what is predicted. It has the value, its interval, what is predicted of it, and n, which counts
-prompts, seeds or single comparisons. A value decides nothing while its interval reaches into the margin around the
-bound. The interval is widened for the number of comparisons that are judged together, so it is wider than in the
-replication report, which gives the interval of the single comparison.
-
-A verdict is *settled* unless it says *at a smaller scale*: then the claim is about larger models, more prompts or
-longer training than these data have. Where a claim has data at several scales, brackets give the verdict at each:
-`laptop` is the default run, `paper` has the paper's number of iterations, `longer` lies between them, and
-`pretrained` is of real decoders smaller than the paper's. The file `scorecard.csv` beside this page has the same as
-data, and how many comparisons hold, fail and are not separable."""
-
-
 def headings(table: pd.DataFrame) -> pd.Series:
     """The heading that each claim of a scorecard stands under."""
     return table["whose"].map(HEADINGS).where(~table["doubted"].astype(bool), NOT_COUNTED)
 
 
-def counts(table: pd.DataFrame) -> list[str]:
-    """A sentence for the claims of the papers, of secondary sources and of ourselves: how many are settled, and how."""
-    sentences = []
-    for whose, heading in HEADINGS.items():
-        of_whose = table[(table["whose"] == whose) & ~table["doubted"].astype(bool)]
-        settled = of_whose[of_whose["settled"].astype(bool)]
-        smaller = of_whose[_smaller(of_whose)]
-        without = len(of_whose) - len(settled) - len(smaller)
-        parts = [
-            f"{_are(len(settled))} settled{_numbers(settled)}",
-            f"{_are(len(smaller))} seen at a smaller scale only{_numbers(smaller)}",
-            *([f"{without} {'is' if without == 1 else 'are'} not testable here"] if without else []),
-        ]
-        if len(of_whose):
-            sentences.append(f"Of {len(of_whose)} {heading}, {'; '.join(parts)}.")
-    if doubted := _doubted(table):
-        sentences.append(f"Not counted: {doubted} whose source may not say what the paper says.")
-    return sentences
+def scales(table: pd.DataFrame) -> pd.Series:
+    """The scale of each verdict in words, in brackets where it is smaller than the one that the claim is about.
+
+    What needs no scale, and what has no verdict, has none.
+    """
+    named = table["scale"].map(SCALE_NAMES)
+    found = named.where(table["settled"].astype(bool), "(" + named + ")")
+    return found.mask((table["needs"] == "nothing") | (table["verdict"] == UNTESTABLE), "")
+
+
+def counted(table: pd.DataFrame) -> pd.DataFrame:
+    """How many claims have each verdict: a row for each kind of claim and scale, papers and other sources apart."""
+    groups = [headings(table), table["kind"].map(KIND_NAMES), scales(table)]
+    found = pd.crosstab(
+        [group.rename(name) for group, name in zip(groups, ("", "kind", "scale"), strict=True)], table["verdict"]
+    )
+    order = [[*HEADINGS.values(), NOT_COUNTED], list(KIND_NAMES.values())]
+    place = [(order[0].index(whose), order[1].index(kind), scale) for whose, kind, scale in found.index]
+    found = found.reindex(columns=list(COUNTED), fill_value=0).rename(columns=COUNTED)
+    return found.iloc[sorted(range(len(place)), key=place.__getitem__)]
 
 
 def tally(table: pd.DataFrame) -> str:
-    """The same counts as a table in Markdown, and a sentence for what is not counted."""
-    smaller = _smaller(table)
-    columns = ["", "claims", "settled: hold", "fail", "not separable", "at a smaller scale: hold", "fail"]
-    columns += ["not separable", "not testable here"]
-    lines = [columns, ["---"] * len(columns)]
-    for heading in HEADINGS.values():
-        of_kind = headings(table) == heading
-        settled = table["verdict"][of_kind & table["settled"].astype(bool)]
-        seen = table["verdict"][of_kind & smaller]
-        found = [int((part == verdict).sum()) for part in (settled, seen) for verdict in VERDICTS[:-1]]
-        every = int(of_kind.sum())
-        lines.append([heading, *map(str, (every, *found, every - sum(found)))])
-    written = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{written}\n\nNot counted: {_doubted(table)} whose source may not say what the paper says.\n"
+    """The headline table in Markdown: kinds of claims by verdicts, with the scale; a scale in brackets is too small."""
+    found = counted(table).replace(0, "").reset_index()
+    found[""] = found[""].mask(found[""].duplicated(), "")
+    return found.to_markdown(index=False) + "\n"
+
+
+def short(table: pd.DataFrame) -> str:
+    """Ten lines for a terminal: how many claims of each kind hold, fail and so on."""
+    groups = {heading: (headings(table) == heading) for heading in HEADINGS.values()}
+    theirs = groups.pop(HEADINGS[WHOSE[0]])
+    kinds = {f"papers: {KIND_NAMES[kind]}": theirs & (table["kind"] == kind) for kind in KINDS}
+    width = max(map(len, (*kinds, *groups)))
+    lines = [f"{'':{width}}  " + "  ".join(COUNTED.values())]
+    for name, of_group in (kinds | groups).items():
+        count = table["verdict"][of_group].value_counts()
+        cells = (f"{count.get(word, 0) or '':>{len(words)}}" for word, words in COUNTED.items())
+        lines.append(f"{name:{width}}  " + "  ".join(cells))
+    lines.append("Each claim: results/tables/scorecard.md; all of them on one page: figures/scorecard.png")
+    return "\n".join(lines) + "\n"
 
 
 def by_training(table: pd.DataFrame) -> str:
     """The claims that were judged at several scales, in Markdown: the verdict at each, those that differ first."""
     several = table[[";" in each for each in table["by scale"].fillna("")]]
     found = [dict(part.split(": ") for part in each.split("; ")) for each in several["by scale"]]
-    scales = [scale for scale in COLUMNS_OF_SCALES if any(scale in at for at in found)]
+    used = [scale for scale in SCALES if any(scale in at for at in found)]
     rows = [
-        (f"[{row['item']}](#{row['claim']}): {said}", *(at.get(scale, "") for scale in scales), row["verdict"])
+        (f"[{row['item']}](#{row['claim']}): {said}", *(at.get(scale, "") for scale in used))
         for row, said, at in zip(several.to_dict("records"), as_stated(several), found, strict=True)
     ]
     changed = [len(set(at.values())) > 1 for at in found]
     ordered = [row for wanted in (True, False) for row, differs in zip(rows, changed, strict=True) if differs == wanted]
-    header = ("claim", *(COLUMNS_OF_SCALES[scale] for scale in scales), "verdict")
-    lines = (header, ["---"] * len(header), *ordered)
+    lines = (("claim", *map(SCALE_NAMES.__getitem__, used)), ["---"] * (len(used) + 1), *ordered)
     written = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     return f"Of {len(rows)} claims, {sum(changed)} got different verdicts from different trainings.\n\n{written}\n"
 
 
-def _doubted(table: pd.DataFrame) -> int:
-    return int(table["doubted"].astype(bool).sum())
-
-
-def _are(number: int) -> str:
-    return f"{number} is" if number == 1 else f"{number} are"
-
-
-def _numbers(claims: pd.DataFrame) -> str:
-    """How many hold, fail and are not separable, where any do: `` (7 hold, 2 fail)``."""
-    found = claims["verdict"].value_counts()
-    words = {
-        "holds": ("holds", "hold"),
-        "fails": ("fails", "fail"),
-        "not separable": ("is not separable", "are not separable"),
-    }
-    said = [
-        f"{found[verdict]} {one if found[verdict] == 1 else more}"
-        for verdict, (one, more) in words.items()
-        if verdict in found
-    ]
-    return f" ({', '.join(said)})" if said else ""
-
-
-def _smaller(table: pd.DataFrame) -> pd.Series:
-    """Which claims have a verdict that is seen at a smaller scale only; what has no data has none."""
-    return ~table["settled"].astype(bool) & (table["verdict"] != UNTESTABLE)
-
-
-def short(table: pd.DataFrame) -> str:
-    """Write the scorecard for a terminal: how many claims are settled, then a line a claim, in brackets if not."""
-    lines = ["Verdicts in brackets are seen at a smaller scale than the claim is about.", "", *counts(table)]
-    for (paper, heading), claims in table.groupby(["paper", headings(table)], sort=False):
-        marked = claims["verdict"].where(~_smaller(claims), "(" + claims["verdict"] + ")")
-        width = max(map(len, marked))
-        rows = zip(marked, claims["item"], as_stated(claims), strict=True)
-        lines += [
-            "",
-            f"{paper}: {heading}",
-            *(f"  {verdict:{width}}  {item}: {statement}" for verdict, item, statement in rows),
-        ]
-    return "\n".join(lines) + "\n"
+def changes(table: pd.DataFrame) -> str:
+    """What would change the verdict on each claim, in Markdown: a line for each."""
+    lines = [("claim", "verdict", "what would change it"), ["---"] * 3]
+    for row in table.to_dict("records"):
+        at = f"{row['quantity']}: {effect(row)}, predicted {predicted(row)}"
+        if row["verdict"] == UNTESTABLE:
+            told = "rows that have an interval"
+        elif row["verdict"] == rule.UNDECIDED:
+            told = row["would decide"]
+        elif row["form"] == "exact" and row["verdict"] == rule.HOLDS:
+            told = "a counterexample"
+        else:
+            told = f"other numbers in the row on which it hangs ({at})"
+        lines.append((f"[{row['title']}](#{row['claim']})", row["verdict"], str(told)))
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
 
 
 def page(table: pd.DataFrame) -> str:
@@ -177,25 +153,28 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
         {
             "claim": table["claim"],
             "quantity": table["quantity"],
-            "predicted": [_predicted(row) for row in rows],
-            "measured": [f"{row['measured']:.3g} {_interval(row['low'], row['high'])}" for row in rows],
-            "judged by": [_interval(row["low, judged"], row["high, judged"]) if row["decides"] else "" for row in rows],
+            "predicted": [predicted(row) for row in rows],
+            "measured": [effect(row) for row in rows],
             "n": table["n"],
             "scale": table["scale"],
-            "verdict": table["verdict"].where(table["decides"], "overruled (" + table["verdict"] + ")"),
+            "verdict": table["verdict"].where(table["decides"].astype(bool), "(" + table["verdict"] + ")"),
         }
     )
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """Write the scorecard for people: claim, verdict, what was measured, who says so, and where the finding is told."""
-    marked = table["verdict"].where(~_smaller(table), table["verdict"] + ", at a smaller scale")
-    by_scale = [f" ({scales})" if ";" in scales else "" for scales in table["by scale"]]
+    """Write the scorecard for people: claim, verdict, scale, effect, what decides and would, and where it is told."""
+    rows = table.to_dict("records")
     return pd.DataFrame(
         {
-            "claim": table["item"] + ": " + as_stated(table),
-            "verdict": marked + by_scale,
-            "measured": [_measured(row) for row in table.to_dict("records")],
+            "claim": [
+                f"**{row['title']}**. {row['item']}: {said}" for row, said in zip(rows, as_stated(table), strict=True)
+            ],
+            "verdict": table["verdict"],
+            "scale": scales(table),
+            "effect": [f"{effect(row)}, predicted {predicted(row)}, n = {row['n']}: {row['quantity']}" for row in rows],
+            "what decides": table["decides"],
+            "what would decide": table["would decide"],
             "source": table["paper"] + ", " + table["whose"],
             "finding": [
                 ", ".join([f"[{claim}](deviations.md#{claim})", *_figures(shown)])
@@ -215,17 +194,12 @@ def _figures(shown: str) -> Iterator[str]:
             yield f"[{path.stem}](gallery/{path.parts[1]}.md#{heading})"
 
 
-def _measured(row: Mapping[Hashable, Any]) -> str:
-    """The value that decides a claim, its interval, what is predicted of it, and what it is."""
-    measured = f"{row['measured']:.3g} {_interval(row['low'], row['high'])}"
-    return f"{measured} (predicted {_predicted(row)}), n = {row['n']}: {row['quantity']}"
+def effect(row: Mapping[Hashable, Any]) -> str:
+    """The value of a row and its interval."""
+    return f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
 
 
-def _interval(low: float, high: float) -> str:
-    return f"[{low:.3g}, {high:.3g}]"
-
-
-def _predicted(row: Mapping[Hashable, Any]) -> str:
+def predicted(row: Mapping[Hashable, Any]) -> str:
     """The relation, bound and margin of a row, and a word where no printed digit tells its value from the bound."""
     margin = f", margin {row['margin']:.3g}" if row["margin"] else ""
     alike = row["relation"] != "=" and f"{row['measured']:.3g}" == f"{row['bound']:.3g}"

@@ -16,7 +16,7 @@ from position_bias.running.runtime import InputError
 from position_bias.verdicts.verdict import Prediction
 
 OR = "|"  # between networks that the same is predicted of
-RELATIONS = (">", "<", "=")
+RELATIONS = (">", "<", "=", "!=")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Predicted:
     item: str  # figure, table, section or proposition
     words: str  # what is measured; {network}, {other} and the names of the statistic's setting are filled in
     source: str  # who predicts it, and where
+    seen: str = ""  # which of its numbers were seen before it was written, so that they confirm nothing
 
     @property
     def prediction(self) -> Prediction:

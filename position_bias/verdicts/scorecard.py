@@ -1,60 +1,60 @@
 """The scorecard has one verdict for each claim of the registry, by the rows of tables of checks that carry its id.
 
-A claim that several rows speak of holds where all of them hold, and fails where one of them does. Rows that are tested
-together have their intervals widened (Bonferroni, by Student's quantiles), so that among many rows none decides a claim
-by chance alone. Rows that state a range over settings keep it, and the verdict that they have.
-
-The same quantity can be measured at several scales: then the row of the largest speaks, and the verdicts at the others
-stay visible. A verdict is settled where all rows that speak are of the scale that the claim is about (`Claim.needs`),
-or where a row of that scale fails. Any other verdict is only seen at a smaller scale, whether it would hold or fail.
+`rule` makes a word of the rows of one scale. Scales are never mixed: each has its own word, and that of the largest
+scale with rows that have an interval is the verdict. Rows that another scale has and this one lacks are missing: a
+claim of all its rows can fail without them, and cannot hold.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from position_bias.running.runtime import InputError
-from position_bias.statistics import t_quantile
-from position_bias.verdicts.claim import SCALES, Claim, tables
-from position_bias.verdicts.verdict import COLUMNS, KEYS, PREDICTION, Prediction, Verdict
+from position_bias.statistics import Array
+from position_bias.verdicts import rule
+from position_bias.verdicts.claim import ERRATA, MODEL, SCALES, SEED, Claim, tables
+from position_bias.verdicts.planning import range_needed
+from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE, WORDS
+from position_bias.verdicts.verdict import COLUMNS, PREDICTION, keys
 
-VERDICTS: tuple[Verdict, ...] = ("holds", "fails", "not separable", "not testable here")
-UNTESTABLE = VERDICTS[-1]
-
+OF_CLAIM = ("paper", "item", "title", "statement", "whose", "needs", "doubted", "form", "unit", "kind")
+OF_ROW = ("quantity", *PREDICTION, "measured", "low", "high", "n", "left_out", "seen_before", "source")
 SCORECARD_COLUMNS = (
     "claim",
-    "paper",
-    "item",
-    "statement",
-    "whose",
-    "needs",
-    "doubted",
+    *OF_CLAIM,
     "verdict",
-    "settled",
+    "scale",  # whose rows decide
+    "settled",  # whether it is the scale that the claim is about
     "by scale",  # the verdict at each scale, the largest first
-    *(f"rows: {verdict}" for verdict in VERDICTS),
-    "quantity",  # of the row that decides
-    *PREDICTION,
-    "measured",
-    "low",  # of the widened interval
-    "high",
-    "n",
-    "left_out",
-    "seen_before",
-    "scale",
-    "source",
+    *(f"rows: {word}" for word in WORDS),  # by their own intervals; those that are missing are not testable here
+    "decides",  # in words: how many rows there are, and what they say
+    "would decide",  # of what is undecided: how many seeds or prompts, or why no number does
+    *OF_ROW,  # of the row that the verdict hangs on
     "published",  # what the paper prints for it, where it does
     "shown",  # what to look at
     "table",  # whose rows these are
 )
 COMPARISON_COLUMNS = (
     *("claim", "paper", "item", "quantity", *PREDICTION, "measured", "low", "high"),
-    *("low, judged", "high, judged"),  # of the widened interval
     *("n", "left_out", "seen_before", "scale"),
-    "decides",  # false where the same quantity was measured at a larger scale, too, which overrules this row
-    "verdict",  # under the interval it is judged by, or its own where it is overruled
+    "decides",  # false where the rows of another scale do
+    "verdict",  # by its own interval
 )
+NAMED = 3  # missing rows that a sentence names
+UNITS = {SEED: "seeds", MODEL: "prompts"}  # what more of would decide
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the rows of one scale say of a claim."""
+
+    word: str
+    rows: pd.DataFrame  # with a column `word`, by their own intervals
+    missing: list[str]  # the quantities of rows that other scales have
+    parts: int  # rows, or models, that the form counts
+    decisive: pd.Series  # the row that the word hangs on
 
 
 def scorecard(
@@ -73,31 +73,23 @@ def scorecard(
             f"claim {silent.id} has no row in table {silent.table}; configure what it speaks of, give its id to rows "
             "there, or take it out of published/claims.csv"
         )
-    found = [_judged(claim, rows[claim.table][claim.id], published, level) for claim in claims]
+    found = [_card(claim, rows[claim.table][claim.id], published, level) for claim in claims]
     return pd.DataFrame(found, columns=list(SCORECARD_COLUMNS))
 
 
 def comparisons(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], level: float) -> pd.DataFrame:
-    """Every row that speaks of a claim, with its own interval and the one it is judged by: columns COMPARISON_COLUMNS.
+    """Every row that speaks of a claim, with the word of its own interval: columns COMPARISON_COLUMNS.
 
-    Those that a larger scale overrules follow those that decide, and are judged by none.
-
-    Arguments and errors as for `scorecard`.
+    Those of the scale that decides come first. Arguments and errors as for `scorecard`.
     """
     claims = tuple(claims)
     rows = _by_table(claims, checks)
-    found = [_compared(claim, rows[claim.table][claim.id], level) for claim in claims]
+    found = []
+    for claim in claims:
+        for place, judged in enumerate(by_scale(claim, rows[claim.table][claim.id], level)):
+            own = judged.rows.assign(claim=claim.id, paper=claim.paper, decides=place == 0)
+            found.append(own.drop(columns="verdict").rename(columns={"word": "verdict"}))
     return pd.concat(found, ignore_index=True)[list(COMPARISON_COLUMNS)]
-
-
-def _compared(claim: Claim, rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    heard = speaking(rows)
-    judged = _together_at(claim, heard, level)
-    widened = {"low, judged": judged["low"], "high, judged": judged["high"], "verdict": judged["verdict"]}
-    overruled = rows[~rows.index.isin(heard.index) & ~rows["identity"].astype(bool) & (rows["verdict"] != UNTESTABLE)]
-    unjudged = {"low, judged": np.nan, "high, judged": np.nan, "decides": False}
-    both = pd.concat([heard.assign(decides=True, **widened), overruled.assign(**unjudged)])
-    return both.assign(claim=claim.id, paper=claim.paper)
 
 
 def _by_table(claims: tuple[Claim, ...], checks: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, pd.DataFrame]]:
@@ -122,102 +114,132 @@ def _by_claim(name: str, table: pd.DataFrame, claims: Iterable[Claim]) -> dict[s
     return {str(claim): rows for claim, rows in table.groupby(ids, sort=False) if claim}
 
 
-def speaking(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the row of the largest scale of each quantity; one that cannot be tested only where no other can.
+def by_scale(claim: Claim, rows: pd.DataFrame, level: float) -> list[Judged]:
+    """What each scale says of a claim by its rows, the largest scale first; without an interval, all rows together.
 
-    An identity is a row whose value networks of any weights have. It supports no claim, and speaks where no other does.
+    An identity, which networks of any weights have, supports no claim and speaks of none.
     """
-    telling = rows[~rows["identity"].astype(bool)]
-    rows = telling if len(telling) else rows.assign(verdict=UNTESTABLE)
-    rank = rows["scale"].map(SCALES.index).where(rows["verdict"] != UNTESTABLE, -1)
-    largest = rank.groupby(_keys(rows), sort=False).transform("max")
-    return rows[rank == largest]
+    rows = rows[~rows["identity"].astype(bool)] if not rows["identity"].all() else rows.assign(verdict=UNTESTABLE)
+    rows = rows.assign(key=keys(rows))
+    speaking = _speaks(claim, rows)
+    found = []
+    for scale in reversed(SCALES):
+        own = rows["scale"] == scale
+        if (own & speaking).any():
+            elsewhere = rows[~own & ~rows["key"].isin(rows["key"][own])].drop_duplicates("key")
+            missing = elsewhere["quantity"].tolist() if claim.unit == SEED else []
+            found.append(judged(claim, rows[own], missing, level))
+    return found or [judged(claim, rows, [], level)]
 
 
-def _keys(rows: pd.DataFrame) -> pd.Series:
-    """What tells the quantities of rows apart: a row without a statistic is like no other."""
-    keys = rows.reindex(columns=list(KEYS)).astype(object).fillna("")
-    named = pd.Series(["\n".join(row) for row in keys.itertuples(index=False, name=None)], index=rows.index)
-    return named.where(keys["statistic"] != "", [f"row {number}" for number in range(len(rows))])
+def judged(claim: Claim, rows: pd.DataFrame, missing: list[str], level: float) -> Judged:
+    """What the rows of one scale say of a claim, without those of these quantities."""
+    p = _p_values(claim, rows, level)
+    speaks = _speaks(claim, rows)
+    own = np.where(speaks | (rows["verdict"] != UNTESTABLE), rule.words(p, level), UNTESTABLE)
+    parts = _by_model(rows, p) if claim.unit == MODEL else p
+    together = np.concatenate([parts, np.ones((len(missing), len(rule.DECIDED)))])
+    word = str(rule.words(rule.conjunction(together, claim.form), level)) if speaks.any() else UNTESTABLE
+    place = rule.DECIDED.index(word) if word in rule.DECIDED else 0
+    beyond = rule.needed(claim.form, len(together))
+    rank = (beyond if place == 0 else len(together) - beyond + 1) - len(missing) * (word == UNDECIDED)
+    candidates = np.flatnonzero(speaks) if speaks.any() else np.arange(len(rows))
+    ordered = candidates[np.argsort(p[candidates, place], kind="stable")]
+    decisive = rows.iloc[ordered[min(max(rank, 1), len(ordered)) - 1]]
+    named = "erratum" if claim.kind == ERRATA and word == FAILS else word
+    return Judged(named, rows.assign(word=own), missing, len(together), decisive)
 
 
-def widened(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Return the rows with intervals that hold together at `level`, and their verdicts under these.
-
-    An interval of `n` observations is widened about its middle by the quotient of Student's quantiles with n - 1
-    degrees of freedom. What has no width, a count or a bound that is computed exactly, stays as it is.
-    """
-    testable = rows["verdict"] != UNTESTABLE
-    tests = int((testable & (rows["high"] > rows["low"])).sum())
-    found = rows.copy()
-    if tests > 1:
-        freedom = np.maximum(rows["n"].to_numpy(float) - 1, 1)
-        factor = t_quantile(1 - (1 - level) / (2 * tests), freedom) / t_quantile(1 - (1 - level) / 2, freedom)
-        middle, half = (rows["low"] + rows["high"]) / 2, (rows["high"] - rows["low"]) / 2
-        found["low"], found["high"] = middle - factor * half, middle + factor * half
-    intervals = zip(_predictions(rows), found["low"], found["high"], testable, strict=True)
-    found["verdict"] = [p.verdict(low, high) if test else UNTESTABLE for p, low, high, test in intervals]
-    return found
+def _speaks(claim: Claim, rows: pd.DataFrame) -> pd.Series:
+    """Which rows have an interval, or are worked out where nothing is sampled."""
+    width = rows["high"] - rows["low"]
+    return (rows["verdict"] != UNTESTABLE) & ((width > 0) | _exact(claim, rows))
 
 
-def _predictions(rows: pd.DataFrame) -> list[Prediction]:
-    return [Prediction(*of) for of in rows[list(PREDICTION)].itertuples(index=False, name=None)]
+def _exact(claim: Claim, rows: pd.DataFrame) -> pd.Series:
+    return (rows["high"] == rows["low"]) & (claim.unit not in UNITS) | claim.ranges
 
 
-def together(verdicts: Iterable[str]) -> Verdict:
-    """The verdict on a claim, of those on the rows that speak of it."""
-    testable = [verdict for verdict in verdicts if verdict != UNTESTABLE]
-    if not testable:
-        return UNTESTABLE
-    if "fails" in testable:
-        return "fails"
-    return "holds" if set(testable) == {"holds"} else "not separable"
+def _p_values(claim: Claim, rows: pd.DataFrame, level: float) -> Array:
+    """Those of `rule` for each row, `[rows, 3]`: 1 where it decides nothing, or was seen and so confirms nothing."""
+    numbers = [rows[name].to_numpy(float) for name in ("bound", "margin", "low", "high", "n")]
+    p = rule.p_values(rows["relation"].to_numpy(str), numbers, level, _exact(claim, rows))
+    few = (rows["n"] < rule.LEAST_SEEDS) & (claim.unit == SEED)
+    p[~_speaks(claim, rows) | few] = 1
+    p[rows["seen_before"] > 0, 0] = 1
+    return p
 
 
-def _judged(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level: float) -> dict[str, object]:
-    heard = _together_at(claim, speaking(rows), level)
-    verdict = together(heard["verdict"])
-    met = heard["scale"].map(claim.met_at) & (heard["verdict"] != UNTESTABLE)
-    tested = heard["verdict"] != UNTESTABLE
-    settled = bool(tested.any() and (met[tested].all() or "fails" in set(heard["verdict"][met])))
-    decisive = _decisive(heard[met] if settled else heard, verdict)
-    numbers = {f"rows: {kind}": int((heard["verdict"] == kind).sum()) for kind in VERDICTS}
-    own = {name: getattr(claim, name) for name in ("paper", "item", "statement", "whose", "needs", "doubted")}
-    behind = ("n", "left_out", "seen_before")
-    seen = {name: decisive[name] for name in ("quantity", *PREDICTION, "measured", "low", "high", *behind)}
+def _by_model(rows: pd.DataFrame, p: Array) -> Array:
+    """P-values of each model, `[models, 3]`: all that is predicted of it, each by all of its seeds and data sets."""
+    of_rows = pd.DataFrame(p, index=rows.index)
+    alike = of_rows.groupby([rows[name].fillna("") for name in ("model", "statistic", "network", "other")]).max()
+    models = alike.groupby(level="model")
+    least = models.min().mul(models.size(), axis=0).clip(upper=1)
+    return np.column_stack([models.max()[0], least[[1, 2]]])
+
+
+def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level: float) -> dict[str, object]:
+    scales = by_scale(claim, rows, level)
+    found = scales[0]
+    count: dict[str, int] = {word: int((found.rows["word"] == word).sum()) for word in WORDS}
+    count[UNTESTABLE] += len(found.missing)
+    scale = str(found.decisive["scale"])
+    said = [f"{judged.decisive['scale']}: {judged.word}" for judged in scales if judged.word != UNTESTABLE]
     return {
         "claim": claim.id,
-        **own,
-        "verdict": verdict,
-        "settled": settled,
-        "by scale": _by_scale(claim, rows, level),
-        **numbers,
-        **seen,
-        "scale": decisive["scale"],
-        "source": decisive["source"],
+        **{name: getattr(claim, name) for name in OF_CLAIM},
+        "verdict": found.word,
+        "scale": scale,
+        "settled": found.word != UNTESTABLE and claim.met_at(scale),
+        "by scale": "; ".join(said),
+        **{f"rows: {word}": number for word, number in count.items()},
+        "decides": "; ".join(_decides(claim, found, count)),
+        "would decide": _would_decide(claim, found, level) if found.word == UNDECIDED else "",
+        **{name: found.decisive[name] for name in OF_ROW},
         "published": published[claim.published] if claim.published else "",
         "shown": claim.shown,
         "table": claim.table,
     }
 
 
-def _together_at(claim: Claim, rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    return rows if claim.ranges else widened(rows, level)
+def _decides(claim: Claim, found: Judged, count: Mapping[str, int]) -> Iterator[str]:
+    """How many rows a claim needs, and what they say."""
+    if found.word == UNTESTABLE:
+        yield "no row has an interval"
+        return
+    if claim.form == "exact" and found.word == HOLDS:
+        yield f"no counterexample in {int(found.rows['n'].sum()):,} comparisons"
+        return
+    things = "model" if claim.unit == MODEL else "row"
+    beyond = rule.needed(claim.form, found.parts)
+    yield f"{beyond} of {found.parts} {things}{'s' if found.parts > 1 else ''} must hold"
+    says = {HOLDS: "hold", FAILS: "contrary", NO_EFFECT: "without effect", UNDECIDED: "open", UNTESTABLE: "missing"}
+    rows = ", ".join(f"{count[word]} {verb}" for word, verb in says.items() if count[word])
+    if found.missing:
+        others = f" and {len(found.missing) - NAMED} more" if len(found.missing) > NAMED else ""
+        rows += f" ({'; '.join(found.missing[:NAMED])}{others})"
+    yield f"rows: {rows}" if claim.unit == MODEL else rows
+    if seen := int((found.rows["seen_before"] > 0).sum()):
+        yield f"{seen} seen before their prediction was written, which confirm nothing"
 
 
-def _by_scale(claim: Claim, rows: pd.DataFrame, level: float) -> str:
-    """The verdict of the rows of each scale by themselves, the largest scale first: "paper: holds; laptop: fails"."""
-    telling = rows[~rows["identity"].astype(bool)]
-    found = []
-    for scale in reversed(SCALES):
-        verdict = together(_together_at(claim, telling[telling["scale"] == scale], level)["verdict"])
-        found += [f"{scale}: {verdict}"] if verdict != UNTESTABLE else []
-    return "; ".join(found)
-
-
-def _decisive(rows: pd.DataFrame, verdict: Verdict) -> pd.Series:
-    """The row that decides: of those with the verdict, the one that keeps least to its prediction."""
-    of_kind = rows[rows["verdict"] == verdict]
-    intervals = zip(_predictions(of_kind), of_kind["low"], of_kind["high"], strict=True)
-    slack = [prediction.slack(low, high) for prediction, low, high in intervals]
-    return of_kind.iloc[int(np.argmin(np.nan_to_num(slack)))]
+def _would_decide(claim: Claim, found: Judged, level: float) -> str:
+    """What is missing, and how many units the open rows need."""
+    if claim.unit not in UNITS:
+        return "none: nothing is sampled"
+    missing = len(found.missing) + int((found.rows["word"] == UNTESTABLE).sum())
+    needs = [f"the {missing} missing rows" if missing > 1 else "the missing row"] if missing else []
+    testable = found.rows[_speaks(claim, found.rows)]
+    unseen = testable[testable["seen_before"] == 0]
+    open_rows = unseen[unseen["word"] == UNDECIDED]
+    if open_rows.empty and not missing:
+        open_rows = unseen[unseen["word"] != HOLDS]
+        level = 1 - (1 - level) / found.parts
+    sides = [(row["bound"] - row["margin"], row["bound"] + row["margin"]) for row in open_rows.to_dict("records")]
+    rows = list(zip(open_rows["low"], open_rows["high"], open_rows["n"], sides, strict=True))
+    if rows:
+        needs.append(range_needed(rows, UNITS[claim.unit], rule.LEAST_SEEDS, level))
+    if len(unseen) < len(testable):
+        needs.append(f"{UNITS[claim.unit]} that nobody has seen")
+    return " and ".join(needs) or range_needed([], UNITS[claim.unit], rule.LEAST_SEEDS, level)

@@ -4,15 +4,12 @@ Predictions and tolerances are fixed before the run that they judge; where one w
 the claim says so. A verdict is computed from artifacts and never typed.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 import pandas as pd
 
-Relation = Literal[">", "<", "="]
-Verdict = Literal["holds", "fails", "not separable", "not testable here"]
+from position_bias.verdicts.rule import UNTESTABLE, Relation, Word, word_of_interval
 
 PREDICTION = ("relation", "bound", "margin")  # the columns of a prediction
 
@@ -41,43 +38,26 @@ KEYS = (
     "network",
     "other",  # network that is subtracted, or ""
     "setting",  # what else tells it apart
+    "model",  # whose it is, where it is of a language model: its seeds and data sets are not further models
 )
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """A measured quantity is predicted to lie above or below `bound` by more than `margin`, or within it of `bound`."""
+    """A quantity is predicted to lie above or below `bound` by more than `margin`, within it, or beyond it (!=)."""
 
     relation: Relation
     bound: float
     margin: float = 0.0  # a deviation from the bound that nobody would call one
 
-    def slack(self, low: float, high: float) -> float:
-        """Return by how much all of [low, high] keeps to the prediction; below 0, by how much it does not."""
-        above, below = low - self.bound, self.bound - high
-        match self.relation:
-            case ">":
-                return above - self.margin
-            case "<":
-                return below - self.margin
-            case "=":
-                return self.margin + min(above, below)
+    def verdict(self, low: float, high: float) -> Word:
+        """What the interval says by itself; a quantity that is not defined at this scale has an interval of NaN.
 
-    def verdict(self, low: float, high: float) -> Verdict:
-        """Settle it where the whole interval [low, high] lies on one side of the bound, and not merely next to it.
-
-        An equality holds where the whole interval lies within the margin. A quantity that is not defined at
-        this scale has an interval of NaN, and cannot be tested. Raises ValueError where low > high.
+        Raises ValueError where low > high.
         """
-        if math.isnan(low) or math.isnan(high):
-            return "not testable here"
         if low > high:
             raise ValueError(f"[{low}, {high}] is not an interval")
-        above, below = low > self.bound + self.margin, high < self.bound - self.margin
-        if not above and not below:
-            within = self.bound - self.margin <= low and high <= self.bound + self.margin
-            return "holds" if self.relation == "=" and within else "not separable"
-        return "holds" if self.relation == (">" if above else "<") else "fails"
+        return word_of_interval(self.relation, self.bound, self.margin, low, high)
 
 
 def row(
@@ -109,7 +89,7 @@ def row(
         "low": low,
         "high": high,
         "n": n,
-        "verdict": prediction.verdict(low, high) if testable else "not testable here",
+        "verdict": prediction.verdict(low, high) if testable else UNTESTABLE,
         "identity": identity,
         "left_out": left_out,
         "seen_before": 0,
@@ -127,6 +107,13 @@ def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataF
     return pd.DataFrame(complete, columns=[*COLUMNS, *keys])
 
 
+def keys(rows: pd.DataFrame) -> pd.Series:
+    """What tells the quantities of rows apart: a row without a statistic is like no other."""
+    cells = rows.reindex(columns=list(KEYS)).astype(object).fillna("")
+    named = pd.Series(["\n".join(row) for row in cells.itertuples(index=False, name=None)], index=rows.index)
+    return named.where(cells["statistic"] != "", [f"row {number}" for number in range(len(rows))])
+
+
 def readable(table: pd.DataFrame) -> pd.DataFrame:
     """A table of checks for people: without the keys, which its sentences say."""
     return table.drop(columns=list(KEYS), errors="ignore")
@@ -134,4 +121,4 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
 
 def tested(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that have a measurement: what a long run leaves out is not reported as missing a second time."""
-    return table[table["verdict"] != "not testable here"]
+    return table[table["verdict"] != UNTESTABLE]

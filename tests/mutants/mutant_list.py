@@ -723,7 +723,7 @@ DECODER = [
 
 # What was found where a claim does not simply fail: another verdict, or the reason why it holds
 
-OPEN, REFUSED = "not separable", "refused"
+OPEN, REFUSED = "undecided", "refused"
 WEAKER = "a weaker bound, which is true as well"
 SPARE = "an inequality with room to spare: the bound is not attained"
 ANY_ORDER = "layers are arbitrary, and so is their order: true as well"

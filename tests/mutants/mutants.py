@@ -24,11 +24,13 @@ from position_bias.structural import checks_theory as structural_checks
 from position_bias.verdicts.claim import registry
 from position_bias.verdicts.judge import Statistic, judge
 from position_bias.verdicts.predictions import Predicted, predictions
-from position_bias.verdicts.scorecard import together
+from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE
 from tests.mutants.mutant_list import MUTANTS, Mutant
 
 ROOT = Path(__file__).parents[2]
-NOTICED = ("fails", "not separable", "refused")
+NOTICED = (FAILS, NO_EFFECT, UNDECIDED, "refused")
+# an untestable row would not be missed among others
+WORST_FIRST: tuple[str, ...] = (UNTESTABLE, FAILS, NO_EFFECT, UNDECIDED, HOLDS)
 REFUSED = ("is no number that can be judged", "the theorem asks for less than 1", "must be at least 1")
 LEVEL = 0.95
 STATEMENTS: dict[str, Callable[[], tuple[Iterator[Statistic], ...]]] = {
@@ -48,10 +50,10 @@ INTRODUCTION = """# Mutants
 
 A check that cannot fail says nothing. So each theorem, proposition and law whose check holds was changed in the
 smallest ways that we could think of: an exponent by one, epsilon by 5 %, a sign, t + 1 for t, half of R, rows in
-reverse order, no binomial. A check notices a mutant where the claim does not hold any more: it fails, it is not
-separable, or the check refuses to judge, as the theorem's own condition is broken or a value is not finite. Where it
-notices nothing, the reason stands beside it; most often the claim is an inequality with room to spare, and the mutant
-is true as well. `make docs` writes this page, and tests run every mutant.
+reverse order, no binomial. A check notices a mutant where the claim does not hold any more: it fails, it has no
+effect, it is undecided, or the check refuses to judge, as the theorem's own condition is broken or a value is not
+finite. Where it notices nothing, the reason stands beside it; most often the claim is an inequality with room to spare,
+and the mutant is true as well. `make docs` writes this page, and tests run every mutant.
 
 The list was made before any of it was run. After the first run, one mutant that had changed nothing (a bias that
 favours the middle) and two that could not be judged (a third of R in a count of layers, slopes of ALiBi so flat that
@@ -72,8 +74,7 @@ def verdict(claim: str) -> str:
             if any(known in str(error) for known in REFUSED):
                 return "refused"
             raise
-    untestable = "not testable here"  # which would not be missed among others
-    return untestable if untestable in found else together(found)
+    return min(found, key=WORST_FIRST.index)
 
 
 def outcome(mutant: Mutant) -> str:

@@ -163,7 +163,7 @@ def test_verdicts_ask_every_layer_and_speak_of_the_claim_by_measured_attention(t
     alone = content.kernels([(LABELS, random_kernel(12)[None], SLOPES)])
     one_of_two, every = (checks_content.checks(NO_ROWS, of, NO_SHIFTS, PREDICTIONS, "test") for of in (table, alone))
     measured, released = (one_of_two[one_of_two["network"] == kernel] for kernel in ("measured", "released"))
-    assert measured["verdict"].to_list() == ["not separable"] * 2  # one layer is monotone, the other is not
+    assert measured["verdict"].to_list() == ["undecided"] * 2  # one layer is monotone, the other is not
     assert measured["low"].to_list() == [0, 0]
     kernel = monotonicity(random_kernel(12))
     assert measured["measured"].to_list() == pytest.approx([kernel.rate / 2, kernel.shortfall / 2])

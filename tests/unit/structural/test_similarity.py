@@ -254,7 +254,7 @@ def test_verdicts_ask_every_layer_and_speak_of_the_claim_the_papers_way(table):
         (similarities(mixed).diagonal, similarities(mixed).below),
         strict=True,
     ):
-        assert row["verdict"] == "not separable"
+        assert row["verdict"] == "undecided"
         assert (row["measured"], row["low"], row["high"]) == pytest.approx((values.mean(), *sorted(values.mean(1))))
 
 
@@ -285,12 +285,10 @@ def test_prompts_that_differ_make_a_share_uncertain():
     assert found["low"] < found["share"] <= found["high"] <= 1
 
 
-def test_heads_that_share_the_sign_hold_and_heads_of_both_signs_fail():
-    one, both = np.ones((2, 8)), np.outer([1, 1], [1, -1, 1, -1, 1, -1, 1, 1])
-    for shift, verdict in ((one, "holds"), (-one, "holds"), (both, "fails")):
-        table = content.shifts([shifted(shift)], 20, 0.95, 0)
-        rows = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTIONS, "test")
-        assert rows[["claim", "verdict", "n"]].to_numpy().tolist() == [["structural-shift", verdict, 40]]
+def test_that_heads_share_the_sign_says_nothing_of_positions_within_a_matrix():
+    table = content.shifts([shifted(np.ones((2, 8)))], 20, 0.95, 0)
+    rows = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTIONS, "test")
+    assert rows[["claim", "verdict", "n"]].to_numpy().tolist() == [["structural-shift", "not testable here", 40]]
 
 
 def test_a_share_of_heads_is_judged_with_its_interval():

@@ -79,7 +79,7 @@ def test_how_many_rows_speak_of_each_claim(checks):
         "layernorm-premise": 4,  # profiles
         "layernorm-trained": 3 * 2,  # norms, layers
         "layernorm-trained-gram": 3 * 2,
-        "layernorm-settled": 2 * (1 + 3),  # layers; without norm, and norms less that
+        "layernorm-settled": 2,  # layers, without norm
         "layernorm-trained-primacy": 2,
         "layernorm-language-models": 2 * 2,  # models, states
         "layernorm-closed-form": 3 * 2,
@@ -99,17 +99,17 @@ def test_how_many_rows_speak_of_each_claim(checks):
         "postnorm-precision": 2 * 6,
         "postnorm-precision-law": 2,
         "postnorm-rank": 2,
-        "postnorm-dimension": 2 * 2 * 2,  # widths, schemes, at L and beyond
+        "postnorm-dimension": 3 * 2 * 2,  # widths, schemes, at L and beyond
         "postnorm-ema": 3,
-        "postnorm-bema": 3 * 2,  # v, learning rate constant and decaying
+        "postnorm-bema": 3,  # v, at a decaying rate
         "postnorm-bema-correction": 3,
-        "postnorm-bema-gain": 1,
+        "postnorm-bema-gain": 2,  # from a v to the next
         "postnorm-bema-deterministic": 2,  # learning rates
         "postnorm-languages": 3 * (3 + 1),
         "postnorm-classification": 3 * (2 + 1),
         "postnorm-depth": 3 * 2,  # schemes; TVD and ROC AUC
         "postnorm-gradients": 4 * 2,  # settings, pairs
-        "postnorm-breaks": 4 * 2 * 3,
+        "postnorm-breaks": 4 * 3,
         "postnorm-final-norm": 2 * 2,
         "postnorm-final-stability": 1,
         "postnorm-dispersed-law": 2 * 2,
@@ -126,9 +126,10 @@ def test_claims_hold_in_worlds_that_behave_as_predicted_but_those_that_contradic
     fails = {"layernorm-residuals", "layernorm-embeddings", "layernorm-premise", "postnorm-precision-law"}
     fails |= {"layernorm-deep-primacy", "layernorm-scaling"}  # ours, by theory at any scale
     # Without norm these networks favour no token, while the abstract has them favour early ones; and toy scale.
-    open_ones = {"layernorm-trained-primacy", "layernorm-recency", "layernorm-full-mask"}
+    open_ones = {"layernorm-trained-primacy", "layernorm-full-mask"}
+    open_ones |= {"postnorm-breaks", "postnorm-final-stability"}  # few trainings were counted
     assert set(found[found == "fails"].index) == fails
-    assert set(found[found == "not separable"].index) == open_ones
+    assert set(found[found.isin(["undecided", "no effect"])].index) == open_ones
     assert set(found.drop([*fails, *open_ones])) == {"holds"}
 
 
@@ -141,13 +142,6 @@ def test_claims_on_schemes_fail_where_schemes_swap_their_roles():
     failing.add("legal-after")
     failed = {name.removeprefix("postnorm-") for name in cards[cards == "fails"].index}
     assert failed == failing | {"precision-law"}
-
-
-def test_a_theorem_is_not_blurred_by_how_many_formulas_it_has(checks):
-    """What is computed has no interval to widen, so that the scorecard and the table agree on it."""
-    for name in ("layernorm-theorem", "layernorm-closed-form", "layernorm-three-tokens", "postnorm-construction"):
-        rows = rows_of(name, checks)
-        pd.testing.assert_frame_equal(scorecard.widened(rows, 0.9), rows)
 
 
 # What is printed

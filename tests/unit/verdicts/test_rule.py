@@ -1,0 +1,103 @@
+"""The rule of verdicts: what it says of single rows, how often it errs, and how it takes rows together."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import stdtrit
+
+from position_bias.verdicts import rule
+
+ROOT = Path(__file__).parents[3]
+LEVEL, WORLDS, MARGIN, FAR = 0.95, 10_000, 0.5, 50.0
+PAGE = (ROOT / "docs/verdicts.md").read_text()
+FORMS = ("all", "most", "can")
+NORMAL, SKEWED = 0.0, 0.8  # sigma of the log-normal spread; 0 is the normal one
+NEAREST = {"holds": MARGIN, "fails": -MARGIN, "no effect": MARGIN}  # true value where the word is just false
+
+
+def error_rate(word, form, rows, seeds, sigma):
+    """How often a word is said of 10,000 worlds in which it is false by nothing, rows correlated by .5.
+
+    As many rows as possible lie so far on the word's side that they help it; the others lie on its boundary.
+    """
+    rng = np.random.default_rng([rows, seeds, FORMS.index(form), list(NEAREST).index(word), int(10 * sigma)])
+    shared, own = rng.standard_normal((2, WORLDS, seeds, rows), np.float32)
+    noise = np.sqrt(0.5) * (shared[..., :1] + own)
+    if sigma:
+        side = -1 if word == "holds" else 1  # the long tail is on the side where it is missed most
+        noise = side * (np.exp(sigma * noise) - np.exp(sigma**2 / 2))
+        noise /= np.sqrt(np.exp(sigma**2) * np.expm1(sigma**2))
+    beyond = rule.needed(form, rows)
+    helping = beyond - 1 if word == "holds" else rows - beyond
+    truth = np.full(rows, NEAREST[word])
+    truth[:helping] = FAR if word == "holds" else -FAR
+    mean, spread = noise.mean(axis=1) + truth, noise.std(axis=1, ddof=1)
+    half = stdtrit(seeds - 1, (1 + LEVEL) / 2) * spread / np.sqrt(seeds)
+    p = rule.conjunction(rule.p_values(">", (0, MARGIN, mean - half, mean + half, seeds), LEVEL), form)
+    said = rule.words(p, LEVEL)
+    false = said == word if word != "no effect" else np.isin(said, ["no effect", "fails"])
+    return false.mean()
+
+
+CASES = [("all", 1, 5), ("all", 6, 20), *((form, rows, 5) for form in FORMS for rows in (6, 12))]
+
+
+@pytest.fixture(scope="module")
+def rates():
+    return {
+        sigma: {word: [error_rate(word, *case, sigma) for case in CASES] for word in NEAREST}
+        for sigma in (NORMAL, SKEWED)
+    }
+
+
+def stated(sigma):
+    """The least and largest percentages of the page, by word, for a spread."""
+    column = 1 if sigma == NORMAL else 2
+    cells = {
+        row.split("|")[1].strip(): row.split("|")[1 + column] for row in PAGE.splitlines() if row.startswith("| *")
+    }
+    return {word.strip("*"): tuple(map(float, re.findall(r"[\d.]+", cell))) for word, cell in cells.items()}
+
+
+def test_every_word_is_wrong_in_at_most_three_of_a_hundred_nearly_normal_worlds(rates):
+    worst = {word: max(of_word) for word, of_word in rates[NORMAL].items()}
+    assert all(rate <= 0.03 for rate in worst.values()), worst
+
+
+@pytest.mark.parametrize("sigma", [NORMAL, SKEWED])
+def test_the_page_has_the_error_rates_that_are_simulated(rates, sigma):
+    """With a skewed spread nothing better is promised than what the page says."""
+    found = {word: (round(100 * min(r), 1), round(100 * max(r), 1)) for word, r in rates[sigma].items()}
+    assert stated(sigma) == found
+
+
+def test_the_page_defines_each_word_as_the_rule_does():
+    defined = dict(re.findall(r"^\| (\w[\w ]*) \| (\w.*) \|$", PAGE, re.MULTILINE))
+    assert {word: defined[word] for word in rule.MEANING} == dict(rule.MEANING)
+
+
+@given(
+    middle=st.floats(-2, 2), half=st.floats(0.01, 2), n=st.integers(2, 200), relation=st.sampled_from(["<", ">", "!="])
+)
+def test_a_row_alone_says_what_its_interval_says(middle, half, n, relation):
+    low, high = middle - half, middle + half
+    distances = [abs(end - edge) for end in (low, high) for edge in (-MARGIN, MARGIN)]
+    if min(distances) > 1e-6:
+        p = rule.p_values(relation, (0, MARGIN, low, high, n), LEVEL)
+        expected = rule.word_of_interval(relation, 0, MARGIN, low, high)
+        outside = relation == "!=" and expected == "holds"  # two sides, at half the error each
+        assert rule.words(p, LEVEL) == expected or outside
+
+
+def test_at_least_k_of_m_rows_are_judged_by_the_kth_smallest_p_value():
+    p = np.stack([[0.004, 0.5, 0.01, 0.03]] * 3, axis=-1)
+    for form, beyond, least_contrary in (
+        ("all", 1 * 0.5, 4 * 0.004),
+        ("most", 2 * 0.03, 3 * 0.01),
+        ("can", 0.016, 0.5),
+    ):
+        np.testing.assert_allclose(rule.conjunction(p, form), [beyond, least_contrary, least_contrary])
