@@ -43,6 +43,7 @@ UNTESTABLE = {  # at every scale, or at that of tests alone
     "structural-shift": SCALES,  # another statistic is measured
     **{f"emergence-figure-8{letter}-residual": SCALES for letter in "abc"},  # no such networks are
     "emergence-footnote-2": ("test",),  # no network is deep enough
+    "emergence-figure-9": ("test",),  # one depth only
     "emergence-figure-10": ("test",),  # one depth only
 }
 REFUTED = {  # what theory, print or a long run contradicts or leaves open, with the verdicts of its rows
