@@ -56,7 +56,7 @@ def open_decoder(
     model = families.without_double_alibi(_load(files_of(place), config, device, precision)).eval()
     if positions == "none":
         rotations = [module for name, module in model.named_modules() if name.endswith("rotary_emb")]
-        if not rotations:
+        if families.family_of(config) or not rotations:  # Falcon has the module although it uses ALiBi
             raise InputError(f"{place} has no rotary positions that could be turned off; set positions to own")
         for rotation in rotations:
             rotation.register_forward_hook(_unrotated)
