@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from position_bias.language_models import families
-from position_bias.language_models.influence import influence
-from position_bias.language_models.measure import measure
+from position_bias.language_models.influence import influence_and_loss
+from position_bias.language_models.measure import PREDICTED, Asked, measure
 from position_bias.running import products, runtime
 
 ARCHITECTURE = {"layers": 12, "heads": 8, "hidden": 64, "initializer_range": 0.1}
@@ -38,10 +38,10 @@ def ratios(model, prompts):
 
     def bare():
         for part in torch.from_numpy(prompts).split(batch):
-            influence(model, part)
+            influence_and_loss(model, part, PREDICTED)
 
     def measuring():
-        measure(model, prompts, BATCH_TOKENS)
+        measure(model, prompts, BATCH_TOKENS, asked=Asked(content=True, gram=True))
 
     def forward():
         with torch.no_grad():

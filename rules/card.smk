@@ -67,7 +67,7 @@ rule card_measure:
         model=lambda wildcards: CARDS[wildcards.card].record,
         texts=CARD_TEXT.texts,
     output:
-        "results/card/{card}/measured.safetensors",
+        directory("results/card/{card}/measured"),
     priority: within_limit("card", "card.gpus", lambda wildcards: config["card"]["gpus"])
     conda:
         "../envs/language-models.yaml"
@@ -98,7 +98,7 @@ FILES |= {
     "card_beside": made.Made(
         "How much the ends of a prompt weigh in each of several models, and the quotients of the first by the others.",
         "card.beside:made",
-        {"measured": collect("results/card/{card}/measured.safetensors", card=cards_shown)},
+        {"measured": collect("results/card/{card}/measured", card=cards_shown)},
         CARD_INTERVALS
         | {
             "card": lambda wildcards: wildcards.card,
@@ -116,7 +116,7 @@ FILES |= {
         "Roll attention out in every way that applies, compare with the measured influence, and say so in words.",
         "card.page:made",
         {
-            "measurements": "results/card/{card}/measured.safetensors",
+            "measurements": "results/card/{card}/measured",
             "model": lambda wildcards: CARDS[wildcards.card].record,
             "text": CARD_TEXT.manifest,
         },

@@ -1,13 +1,13 @@
 # Text. Out: results/corpus/{dataset}/{train,test}.parquet (columns id, text), read back by datasets.load_dataset, of the
 # hub's data sets test.parquet alone; results/tokenizers/offline/; results/prompts/{tokenizer}/{dataset}/n{n}.safetensors
-# (token ids, int64 [prompts, n]), where {tokenizer} is offline or a model of the hub, which has its own.
+# (token ids and documents), where {tokenizer} is offline or a model of the hub, which has its own.
 #
 # Language models. Those trained here, in: training text, tokenizer; out: results/models/{model}/seed{seed}/step{step}/, a
 # Hugging Face directory for every kept step, and loss.csv beside them; a killed job resumes from checkpoints/training/.
 # Those of the hub, out: results/hub/{model}.json, which says what files they have in the hub's cache.
 #
 # One forward and backward pass over the prompts yields every measured quantity. In: a model directory, prompts.
-# Out: results/measure/{model}/{checkpoint}/{dataset}/n{n}/, one quantity a file; {checkpoint} is seed{seed}/step{step} of
+# Out: results/measure/{model}/{checkpoint}/{dataset}/n{n}.safetensors, all quantities of a length; {checkpoint} is seed{seed}/step{step} of
 # a model trained here, or hub. A job measures one model on one data set at every length: to import and open it costs as
 # much as one length. A killed job goes on from checkpoints/measure/.
 
@@ -19,17 +19,7 @@ DATASETS = config["measure"]["datasets"]
 MODELS = config["measure"]["models"]
 TRAINED = [model for model in MODELS if model in config["models"]]
 *SNAPSHOTS, LAST = STEPS = runs_of_models.steps(config)
-MEASURED = {  # one quantity a file
-    name: f"results/measure/{{model}}/{{checkpoint}}/{{dataset}}/n{{n}}/{file}.safetensors"
-    for name, file in {
-        "mixing": "lambda",
-        "content": "content",
-        "attention": "attention",
-        "influence": "influence",
-        "gram": "gram",
-        "slopes": "slopes",
-    }.items()
-}
+MEASURED = "results/measure/{model}/{checkpoint}/{dataset}/n{n}.safetensors"
 hub_model = lambda wildcards: config["hub_models"][wildcards.model]
 
 
@@ -178,12 +168,12 @@ rule train:
 
 
 rule measure:
-    """Measure residual mixing, content logits, attention, influence and Gram of a trained model at every length."""
+    """Measure residual mixing, content, attention, kernels, influence, loss and Gram of a trained model at every length."""
     input:
         model="results/models/{model}/{checkpoint}",
         prompts=expand("results/prompts/offline/{{dataset}}/n{n}.safetensors", n=PROMPTS),
     output:
-        **{name: collect(path, n=PROMPTS, allow_missing=True) for name, path in MEASURED.items()},
+        collect(MEASURED, n=PROMPTS, allow_missing=True),
     log:
         "logs/measure/{model}/{checkpoint}/{dataset}.log",
     wildcard_constraints:
@@ -209,7 +199,7 @@ use rule measure as measure_snapshot with:
         model="results/models/{model}/{checkpoint}",
         prompts=[f"results/prompts/offline/{{dataset}}/n{STANDARD}.safetensors"],
     output:
-        **{name: collect(path, n=[STANDARD], allow_missing=True) for name, path in MEASURED.items()},
+        collect(MEASURED, n=[STANDARD], allow_missing=True),
     wildcard_constraints:
         checkpoint=rf"seed\d+/step(?!{LAST}/)\d+",
 

@@ -13,7 +13,7 @@ NORMALISED = [  # retrieval networks with a causal mask alone and residual conne
     if run.shallow
 ]
 GRAMS = collect(  # of the language models, untrained where the configuration keeps that, and trained
-    f"results/measure/{{run}}/{PRIMARY}/n{STANDARD}/gram.safetensors",
+    f"results/measure/{{run}}/{PRIMARY}/n{STANDARD}.safetensors",
     run=checkpoints(config["layernorm"]["pretrained"], sorted({STEPS[0], LAST})),
 )
 

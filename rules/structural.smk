@@ -14,36 +14,12 @@ STRUCTURAL_EVIDENCE = {  # what the figure of a longer training shows -> its fil
 PROFILES, STATISTICS, REPLICATES = (
     f"results/rollout/{{run}}/{{dataset}}/n{{n}}/{table}.parquet" for table in ("profiles", "statistics", "replicates")
 )
-MIXING, CONTENT, ATTENTION, SLOPES = (
-    f"results/measure/{{run}}/{{dataset}}/n{{n}}/{quantity}.safetensors"
-    for quantity in ("lambda", "content", "attention", "slopes")
-)
+OF_RUN = "results/measure/{run}/{dataset}/n{n}.safetensors"
 LOSSES = "results/models/{training}/loss.csv"
 TRAINING_RUNS = "results/models/{training}/run.csv"
 AT_STANDARD = {"dataset": PRIMARY, "n": STANDARD}
 EVERYWHERE = {"dataset": DATASETS, "run": checkpoints(MODELS)}  # every measured model at the end of its training
 RUNGS = {"run": checkpoints(EVIDENCE["structural"], STEPS)} | AT_STANDARD  # what is kept of longer trainings
-
-
-rule structural_measure_rotary:
-    """Measure mixing, influence, attention and kernels of a decoder with rotary positions that was trained here."""
-    input:
-        model="results/models/{model}/{checkpoint}",
-        prompts=f"results/prompts/offline/{PRIMARY}/n{STANDARD}.safetensors",
-    output:
-        "results/rotary/{model}/{checkpoint}/measured.safetensors",
-    wildcard_constraints:
-        model=one_of("models"),
-    conda:
-        "../envs/language-models.yaml"
-    resources:
-        mem_mb=memory(3000),
-        runtime=config["minutes"]["measure"],
-        gpu=gpus("measure"),
-    params:
-        tokens_per_batch=config["measure"]["tokens_per_batch"],
-    script:
-        "../scripts/structural/measure_rotary.py"
 
 
 # Figures, tables and what they are made from: a row each, see rules/made.smk.
@@ -78,12 +54,12 @@ FIGURES |= {
     "structural/fig4": made.Made(
         "Figure 4: residual mixing across layers, one panel a data set.",
         "structural.figures:fig4",
-        {"mixing": collect(MIXING, **EVERYWHERE, n=STANDARD)},
+        {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
     ),
     "structural/fig5": made.Made(
         "Figure 5: mean content logits of representative layers and heads, one seed a model.",
         "structural.figures_content:fig5",
-        {"content": collect(CONTENT, run=[checkpoints([model])[0] for model in MODELS], dataset=PRIMARY, n=HEATMAP)},
+        {"measured": collect(OF_RUN, run=[checkpoints([model])[0] for model in MODELS], dataset=PRIMARY, n=HEATMAP)},
     ),
     "structural/long_training": made.Made(
         "Influence, residual mixing, content and distances at steps of a longer training, from evidence/ (our addition).",
@@ -153,17 +129,17 @@ TABLES |= {
     "structural/table5": made.Made(
         "Table 5: how alike mean content logits are on the diagonal and below it, two ways.",
         "structural.content:table5",
-        {"content": collect(CONTENT, **EVERYWHERE, n=STANDARD)},
+        {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
         readable="structural.content:readable_similarity",
         needs={
-            "mem_mb": lambda wildcards, input, attempt: (1000 + 2 * max(map(os.path.getsize, input.content)) // 10**6)
+            "mem_mb": lambda wildcards, input, attempt: (1000 + 2 * max(map(os.path.getsize, input.measured)) // 10**6)
             * attempt
         },
     ),
     "structural/shift": made.Made(
         "Section 6.1: in how many heads content shifts the diagonal the same way.",
         "structural.content:shift",
-        {"content": collect(CONTENT, **EVERYWHERE, n=STANDARD)},
+        {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
         {
             "replicates": config["rollout"]["bootstrap"],
             "level": config["rollout"]["level"],
@@ -173,11 +149,7 @@ TABLES |= {
     "structural/monotonicity": made.Made(
         "Assumption 4.1: violations of stochastic monotonicity, by measured attention and the authors' construction.",
         "structural.content:monotonicity_of_layers",
-        {
-            "attention": collect(ATTENTION, **EVERYWHERE, n=STANDARD),
-            "slopes": collect(SLOPES, **EVERYWHERE, n=STANDARD),
-            "mixing": collect(MIXING, **EVERYWHERE, n=STANDARD),
-        },
+        {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
         readable="structural.content:readable_kernels",
     ),
     "structural/licences": made.Made(
@@ -229,7 +201,7 @@ FILES |= {
     "rollout": made.Made(
         "Roll attention out under every variant of Section 6.2 and compare with the measured influence.",
         "rollout.comparison:tables",
-        {name: MEASURED[name] for name in ("mixing", "content", "attention", "influence", "slopes")},
+        {"measured": MEASURED},
         {
             "replicates": config["rollout"]["bootstrap"],
             "level": config["rollout"]["level"],
@@ -249,8 +221,7 @@ FILES |= {
             "profiles": collect(PROFILES, **RUNGS),
             "statistics": collect(STATISTICS, **RUNGS),
             "replicates": collect(REPLICATES, **RUNGS),
-            "mixing": collect(MIXING, **RUNGS),
-            "content": collect(CONTENT, **RUNGS),
+            "measured": collect(OF_RUN, **RUNGS),
             "losses": collect(LOSSES, training=trainings(EVIDENCE["structural"])),
             "runs": collect(TRAINING_RUNS, training=trainings(EVIDENCE["structural"])),
         },
@@ -268,7 +239,7 @@ FILES |= {
     "structural_rotary": made.Made(
         "What kernels of a decoder with rotary positions predict of its attention and its influence (our addition).",
         "structural.rotary:of_checkpoint",
-        {"measurement": "results/rotary/{model}/{checkpoint}/measured.safetensors"},
+        {"measured": f"results/measure/{{model}}/{{checkpoint}}/{PRIMARY}/n{STANDARD}.safetensors"},
         {
             "model": lambda wildcards: wildcards.model,
             "checkpoint": lambda wildcards: wildcards.checkpoint,

@@ -197,7 +197,7 @@ def small(name: str) -> PreTrainedModel:
 
 def rollouts(model: PreTrainedModel, layout: Layout) -> list[str]:
     """Names of the rollouts that apply to a model."""
-    if families.known_alibi(model.config):
+    if families.family_of(model.config):
         return ["a", "b", "c", "mean-attention"]
     kernels = ["logit-by-distance", *(["mean-query-key"] if layout.rotary else [])] if layout.products else []
     return ["content-free", *kernels, "mean-attention"]
@@ -210,7 +210,7 @@ def row(name: str) -> tuple[str, ...]:
     first = layout.layers[0]
     update = next(path for path, module in first.block.named_modules() if module is first.update.module)
     factor = "" if first.update.scale == 1 else f", times {first.update.scale:.3g}"
-    positions = "ALiBi" if families.known_alibi(model.config) else "rotary" if layout.rotary else "other"
+    positions = "ALiBi" if families.family_of(model.config) else "rotary" if layout.rotary else "other"
     windows = [str(layer.window or "all") for layer in layout.layers]
     return (
         name,

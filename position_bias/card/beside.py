@@ -13,12 +13,14 @@ import numpy as np
 import pandas as pd
 
 from position_bias import statistics
+from position_bias.attention import Array
+from position_bias.card import lengths
 from position_bias.card.page import ENDS, PERCENT, caption, table
 from position_bias.card.profiles import QUARTERS, quarters
 from position_bias.card.sentences import Interval, listed
 from position_bias.card.settings import COPIES
-from position_bias.language_models.measured import Array, Measured, read
 from position_bias.rollout import comparison
+from position_bias.rollout.measurement import Measurement
 from position_bias.running.runtime import seed
 
 RATIOS = {  # what a reader calls the tokens, by the quantity
@@ -36,7 +38,7 @@ LOSSES = ("loss", "by frequency", "uniform")
 class Model(NamedTuple):
     """What was measured of one of the models, by length, and the facts that the measurement noted."""
 
-    measured: Mapping[int, Measured]
+    measured: Mapping[int, Measurement]
     facts: Mapping[str, Any]
 
 
@@ -50,7 +52,7 @@ def made(
     seed: int,
 ) -> dict[str, pd.DataFrame | str]:
     """The table of `ratios` and the `page` of the models that `titles` names in the order of the files."""
-    models = {name: Model(*read(path)) for name, path in zip(titles, measured, strict=True)}
+    models = {name: Model(*lengths.read(path)) for name, path in zip(titles, measured, strict=True)}
     found = ratios(models, replicates, level, seed)
     return {"ratios": found, "page": page(card, titles, text, models, found, level)}
 
@@ -224,12 +226,13 @@ def _unpaired(found: pd.DataFrame, titles: Mapping[str, str]) -> Iterator[str]:
         yield ""
 
 
-def _quantities(found: Measured, replicates: int, drawn_by: int) -> dict[str, Array]:
+def _quantities(found: Measurement, replicates: int, drawn_by: int) -> dict[str, Array]:
     """Every quantity for all prompts, then for each bootstrap replicate, [1 + replicates]."""
+    assert found.influence is not None
     weights = np.concatenate(list(comparison.prompt_weights(found.prompts, replicates, drawn_by).values()))
-    influence = weights @ found.influence
+    influence = np.asarray(weights @ found.influence, np.float64)
     ends = {end: comparison.SHAPE[end](influence) for end in ENDS}
-    return {"loss": weights @ found.loss, **ends, **quarters(influence)}
+    return {"loss": np.asarray(weights @ found.loss, np.float64), **ends, **quarters(influence)}
 
 
 def _bounds(values: Array, level: float, prefix: str) -> dict[str, float]:

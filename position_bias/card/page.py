@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from position_bias.card import definitions, profiles, sentences
-from position_bias.card.profiles import LOSS, MEASURED
-from position_bias.language_models.measured import Measured, attention_table, read
-from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR, summary
+from position_bias.card import definitions, lengths, profiles, sentences
+from position_bias.card.profiles import LOSS, attention_table
+from position_bias.rollout.comparison import summary
 from position_bias.rollout.kernels import agreement
+from position_bias.rollout.measurement import Measurement
+from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 
 LAMBDAS = {
     "frobenius": "lambda, whole prompt",
@@ -60,11 +61,11 @@ def made(
     seed: int,
 ) -> dict[str, pd.DataFrame | str]:
     """The tables of a card, lengths below each other, and its `page`; `model` and `text` are files on their origin."""
-    lengths, facts = read(measurements)
-    compared = {n: Compared(*profiles.compare(found, replicates, level, seed)) for n, found in lengths.items()}
+    measured, facts = lengths.read(measurements)
+    compared = {n: Compared(*profiles.compare(found, replicates, level, seed)) for n, found in measured.items()}
 
     def together(tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
-        counted = [table.assign(n=n, prompts=lengths[n].prompts) for n, table in tables.items()]
+        counted = [table.assign(n=n, prompts=measured[n].prompts) for n, table in tables.items()]
         return pd.concat(counted, ignore_index=True)
 
     sources = {
@@ -73,16 +74,16 @@ def made(
     return {
         "layers": together({n: tables.layers for n, tables in compared.items()}),
         "profile": together({n: tables.profiles for n, tables in compared.items()}),
-        "distances": together({n: attention_table(found) for n, found in lengths.items()}),
+        "distances": together({n: attention_table(found) for n, found in measured.items()}),
         "statistics": together({n: summary(tables.values, level) for n, tables in compared.items()}),
-        "page": page(card, title, lengths, compared, facts, sources, untrained, level),
+        "page": page(card, title, measured, compared, facts, sources, untrained, level),
     }
 
 
 def page(
     card: str,
     title: str,
-    measured: Mapping[int, Measured],
+    measured: Mapping[int, Measurement],
     compared: Mapping[int, Compared],
     facts: Mapping[str, Any],
     sources: Mapping[str, str],
@@ -179,7 +180,7 @@ def code(token: str) -> str:
 
 
 def _by_length(
-    measured: Mapping[int, Measured], compared: Mapping[int, Compared], facts: Mapping[str, Any], level: float
+    measured: Mapping[int, Measurement], compared: Mapping[int, Compared], facts: Mapping[str, Any], level: float
 ) -> str:
     """The numbers of the sentences, a row a length."""
     rows = []
@@ -213,7 +214,7 @@ def _rollouts(values: pd.DataFrame, level: float) -> str:
         return ["" if cell is None or math.isnan(cell.value) else str(cell) for cell in shown]
 
     rows = []
-    for variant, said in {MEASURED: "measured influence", **sentences.NAMES}.items():
+    for variant, said in {INFLUENCE: "measured influence", **sentences.NAMES}.items():
         fixed = (SAME_FOR_EVERY_ESTIMATOR, variant, ENDS[0]) in found
         if fixed or any((name, variant, ENDS[0]) in found for name in estimators):
             of = cells(variant, [SAME_FOR_EVERY_ESTIMATOR] if fixed else estimators)
@@ -232,7 +233,7 @@ def _of_gradients(values: pd.DataFrame) -> Iterator[str]:
         yield ""
 
 
-def _kernels(measured: Measured) -> Iterator[str]:
+def _kernels(measured: Measurement) -> Iterator[str]:
     """How much of the mean logits by distance the mean query and key explain, where both are known."""
     if set(measured.kernels) != {"toeplitz", "rotary"}:
         return
@@ -252,7 +253,9 @@ def _kernels(measured: Measured) -> Iterator[str]:
     yield ""
 
 
-def _made_of(measured: Mapping[int, Measured], facts: Mapping[str, Any], sources: Mapping[str, str]) -> Iterator[Any]:
+def _made_of(
+    measured: Mapping[int, Measurement], facts: Mapping[str, Any], sources: Mapping[str, str]
+) -> Iterator[Any]:
     model, versions = facts["model"], facts["versions"]
     yield from sources.items()
     if _is_copy(facts):
@@ -285,7 +288,7 @@ def _is_copy(facts: Mapping[str, Any]) -> bool:
     return facts["model"]["untrained"] is not None
 
 
-def _lengths(measured: Mapping[int, Measured], facts: Mapping[str, Any]) -> Iterator[str]:
+def _lengths(measured: Mapping[int, Measurement], facts: Mapping[str, Any]) -> Iterator[str]:
     """What was measured of the lengths that were asked for, and why it is not all of them."""
     for n, found in measured.items():
         yield _drawn(n, found.prompts, facts)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from position_bias.card.profiles import BASELINES, MEASURED, QUARTERS
+from position_bias.card.profiles import BASELINES, QUARTERS
 from position_bias.rollout import comparison
-from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
+from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 
 ESTIMATOR = "frobenius"  # Eq. 1 of the paper; sentences are about it
@@ -84,8 +84,8 @@ def on_lambda(layers: pd.DataFrame, values: pd.DataFrame, level: float) -> str:
 def on_influence(values: pd.DataFrame, n: int, first: str, level: float) -> str:
     """How influence is spread over the prompt; `first` says what the first token is."""
     begin, end = ends(values, level)
-    share = _interval(values, SAME_FOR_EVERY_ESTIMATOR, MEASURED, "last", level)
-    early, late = (_interval(values, SAME_FOR_EVERY_ESTIMATOR, MEASURED, quarter, level) for quarter in QUARTERS)
+    share = _interval(values, SAME_FOR_EVERY_ESTIMATOR, INFLUENCE, "last", level)
+    early, late = (_interval(values, SAME_FOR_EVERY_ESTIMATOR, INFLUENCE, quarter, level) for quarter in QUARTERS)
     return (
         f"In prompts of {n} tokens, the first token ({first}) has {begin} times the influence of an average token in "
         f"the middle half of the prompt, and the last token {end} times: {SHAPES[begin.side(1), end.side(1)]}. "
@@ -98,7 +98,8 @@ def on_influence(values: pd.DataFrame, n: int, first: str, level: float) -> str:
 def ends(values: pd.DataFrame, level: float) -> tuple[Interval, Interval]:
     """Influence of the first and of the last token, over that of an average one in the middle half of the prompt."""
     first, last = (
-        _interval(values, SAME_FOR_EVERY_ESTIMATOR, MEASURED, f"{place} / middle", level) for place in ("first", "last")
+        _interval(values, SAME_FOR_EVERY_ESTIMATOR, INFLUENCE, f"{place} / middle", level)
+        for place in ("first", "last")
     )
     return first, last
 

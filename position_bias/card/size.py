@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from position_bias.language_models.files import ModelFiles
-from position_bias.language_models.measure_decoder import PREDICTED
+from position_bias.language_models.measure import PREDICTED
 
 LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for
 BYTES = {"float32": 4, "bfloat16": 2}

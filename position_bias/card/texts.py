@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from position_bias.card.settings import TEXTS, files_of_text
@@ -52,13 +53,13 @@ class Prompts(NamedTuple):
     """Prompts of one length n."""
 
     tokens: TokenIds  # [N, n]
-    documents: int  # that they are of
+    documents: NDArray[np.int64]  # which document each is of [N]
     entropy: float  # of the frequencies of tokens in all windows of this length, in nats
 
     def noted(self) -> dict[str, Any]:
         """What a card says of them, and a digest of their tokens, which tells them from others."""
         digest = hashlib.sha256(self.tokens.tobytes()).hexdigest()
-        return {"documents": self.documents, "entropy": self.entropy, "sha256": digest}
+        return {"documents": len(np.unique(self.documents)), "entropy": self.entropy, "sha256": digest}
 
 
 def prompts(
@@ -78,20 +79,16 @@ def prompts(
     for n in lengths:
         if n <= len(before) + 1:
             continue
-        windows = [
-            (document, window)
-            for document, text in enumerate(texts)
-            for window in tokens.windows([text], tokenizer, n - len(before), "every")
-        ]
+        windows = list(tokens.windows(texts, tokenizer, n - len(before), "every"))
         counts[n] = len(windows)
         if len(windows) < LEAST:
             announce(f"length {n} is left out: the text has {len(windows)} prompts of it, fewer than {LEAST}")
             continue
         order = np.random.default_rng(seed(chosen_by, "card", n)).permutation(len(windows))[:most]
-        of, drawn = zip(*(windows[place] for place in order), strict=True)
+        documents, drawn = zip(*(windows[place] for place in order), strict=True)
         first = np.tile(np.asarray(before, dtype=np.int64), (len(order), 1))
         every = np.concatenate([window for _, window in windows])
-        found[n] = Prompts(np.hstack([first, np.stack(drawn)]), len(set(of)), _entropy(every))
+        found[n] = Prompts(np.hstack([first, np.stack(drawn)]), np.array(documents), _entropy(every))
     if not found:
         longest = max((len(tokenizer.encode(text, add_special_tokens=False).ids) for text in texts), default=0)
         raise InputError(

@@ -92,6 +92,11 @@ def stream_of(args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
     return args[0] if args else named["hidden_states"]
 
 
+def device_of(block: nn.Module) -> torch.device:
+    """Return the device of a block, to which its input is moved after hooks have seen it."""
+    return next(block.parameters()).device
+
+
 def _attentions(model: PreTrainedModel, tokens: Tensor) -> tuple[list[nn.Module], Tensor]:
     """The innermost modules that return attention weights, in the order of their calls, and the logits."""
     found: list[nn.Module] = []
@@ -149,7 +154,7 @@ class _Block:
         width = self.stream.shape[-1]
         if not isinstance(value, Tensor) or value.numel() != self.stream.numel() or value.shape[-1] != width:
             return None
-        return value.detach().double().reshape(-1, width)
+        return value.detach().to(self.stream.device).double().reshape(-1, width)
 
 
 class _Proof:
@@ -177,8 +182,8 @@ class _Proof:
         yield block.register_forward_hook(self.leave)
 
     def enter(self, attention: nn.Module, block: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        stream = stream_of(args, named)
-        self.blocks.append(_Block(block, attention, stream.detach().double().flatten(0, -2)))
+        stream = stream_of(args, named).detach().to(device_of(block))
+        self.blocks.append(_Block(block, attention, stream.double().flatten(0, -2)))
 
     def turn(self, how: Rotation, before: Turned, after: Turned) -> None:
         if all(map(_same, how.undo(*after), before)):
@@ -241,7 +246,7 @@ def _not_finite(model: PreTrainedModel) -> str:
     weights = (name for name, weight in model.named_parameters() if not weight.isfinite().all())
     if name := next(weights, None):
         return f"its weight {name} has values that are not finite (NaN or infinity); use a copy without them"
-    remedy = "use another copy" if model.dtype == torch.float32 else "measure it with card='{precision: float32}'"
+    remedy = "use another copy" if model.dtype == torch.float32 else "measure it in float32 (precision: float32)"
     return f"its logits are not finite (NaN or infinity), though all of its weights are; {remedy}"
 
 

@@ -1,55 +1,51 @@
-"""The measuring pass: one forward and backward pass a batch that yields every quantity of Section 6 of `structural`.
+"""The measuring pass: one forward and backward pass a batch, of a decoder of any architecture.
 
-Hooks reduce each layer's tensors as they pass by, so that no layer's tensors outlive it. What an interval needs
-is kept for each prompt; means over prompts are kept of what would be too large. A long measurement keeps what it has
-seen on disk, and goes on from there.
+The first prompt tells the layout of the model, and proves it (`layout`). Hooks then reduce each layer's tensors as they
+pass by, so that no layer's tensors outlive it. What an interval needs is kept for each prompt; means over prompts are
+kept of what would be too large. A long measurement keeps what it has seen on disk, and goes on from there.
 """
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from position_bias.language_models import content, gram, mixing, passes
-from position_bias.language_models.families import Layer, family_of, layers_of, query_and_key, sizes
-from position_bias.language_models.influence import influence
-from position_bias.language_models.passes import Floats, Resumption, Tally
+from position_bias.language_models import capture, content, families, gram, kernels, mixing, passes
+from position_bias.language_models.influence import influence_and_loss, loss
+from position_bias.language_models.layout import Layout, device_of, find_layout, first_of, stream_of, weights_of
+from position_bias.language_models.opening import longest
+from position_bias.language_models.passes import Resumption, Tally
 from position_bias.recency import FIRST_ROW
+from position_bias.rollout.measurement import BACKWARD, ESTIMATORS, Floats, Measurement
 from position_bias.running.runtime import InputError
 
-NAMES = {  # what a message calls the quantities of prompts
-    **{estimator: f"lambda ({estimator})" for estimator in mixing.ESTIMATORS},
+MATRICES_UP_TO = 1024  # tokens; beyond, mean attention is kept by distance only
+PREDICTED = 4  # tokens at the end of each prompt, whose loss says whether the model can predict the text
+OF_PROMPTS = {  # what a message calls the quantities that are kept of each prompt
+    **{estimator: f"lambda ({estimator})" for estimator in ESTIMATORS},
     "influence": "influence",
-    "recency": "recency of the Gram",
+    "loss": "loss",
     "diagonal": "diagonal content",
     "below": "content below the diagonal",
+    "recency": "recency of the Gram",
 }
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """What one pass over N prompts of n tokens yields, for L layers of H heads; all float32."""
+class Asked:
+    """What is measured beside lambda, mean attention, kernels and loss."""
 
-    mixing: dict[str, Floats]  # estimator -> lambda [N, L]
-    diagonal: Floats | None  # mean content logit on the diagonal [N, L, H], of families with ALiBi
-    below: Floats | None  # and below it [N, L, H], likewise
-    influence: Floats  # [N, n]
-    recency: Floats  # of the cosines between the inputs of attention [N, L]
-    content: Floats | None  # mean content logits [L, H, n, n], where matrices are kept, likewise
-    attention: Floats | None  # mean attention weights, over prompts and heads [L, n, n], where matrices are kept
-    gram: Floats | None  # mean cosines between the inputs of attention [L, n, n], likewise
-
-    @property
-    def content_logits(self) -> dict[str, Floats]:
-        """Return all that is known of the content logits, by name: nothing of a family without ALiBi."""
-        known = {"diagonal": self.diagonal, "below": self.below, "mean": self.content}
-        return {name: values for name, values in known.items() if values is not None}
+    influence: bool = True  # and lambda of the backward pass; without them there is no backward pass
+    content: bool = False  # mean content logits of every pair of tokens, of families with ALiBi
+    gram: bool = False  # cosines between the inputs of attention, and their recency
+    matrices_up_to: int = MATRICES_UP_TO  # tokens of a prompt; of longer ones, no matrix [n, n] is kept
 
 
 def measure(
@@ -57,143 +53,230 @@ def measure(
     prompts: NDArray[np.int64],
     tokens_per_batch: int,
     *,
-    matrices_up_to: int = sys.maxsize,
+    documents: NDArray[np.int64] | None = None,
+    asked: Asked = Asked(),
     activation_checkpointing: bool = False,
     resumption: Resumption | None = None,
+    section: str = "measure",
 ) -> Measurement:
     """Measure `model` on `prompts` [N, n], as many at a time as `tokens_per_batch` holds (at least one).
 
-    Mean matrices, [L, H, n, n] at the largest, are kept of prompts of `matrices_up_to` tokens at most.
+    `documents` [N] says which document each prompt is of; where it does not, each is of its own.
     `activation_checkpointing` keeps the residual stream between the layers alone and computes the rest again in the
     backward pass: a third more work, for memory that does not grow with the number of layers. With a `resumption`, an
-    interrupted measurement ends with the same bits as an uninterrupted one. Raises InputError for too few tokens or
-    more than the model takes, where a GPU's memory is too small, or where a measured value is not finite.
+    interrupted measurement ends with the same bits as an uninterrupted one, on a CPU. `section` is where the
+    configuration has what a message tells to change.
+
+    Raises InputError for too few tokens or more than the model takes, where its layout is refused, where a GPU's memory
+    is too small, or where a measured value is not finite.
     """
     model.eval().requires_grad_(False)
     count, n = prompts.shape
-    longest = family_of(model.config).longest(model.config)
-    if n <= FIRST_ROW:
-        raise InputError(f"config: lengths.*.tokens = {n}, but recency needs more than {FIRST_ROW}; give more tokens")
-    if n > longest:
-        raise InputError(f"config: lengths.*.tokens = {n}, but this {model.config.model_type!r} model takes {longest}")
-    record = Record(model, n <= matrices_up_to)
-    blocks = [layer.block for layer in layers_of(model)]
-
-    def see(tokens: Tensor) -> None:
-        record.tally.keep("influence", influence(model, tokens))
-
-    with record.hearing(model), passes.recomputing(blocks) if activation_checkpointing else nullcontext():
+    _require_length(model, n, asked)
+    device = model.get_input_embeddings().weight.device
+    with passes.within_memory(f"while the layout of the model was found, with 1 x {n} tokens; {passes.MORE_GPUS}"):
+        layout = find_layout(model, torch.from_numpy(prompts[:1]).to(device))
+    record = _Record(model, layout, asked, n)
+    blocks = [layer.block for layer in layout.layers]
+    with record.listening(), passes.recomputing(blocks) if activation_checkpointing else nullcontext():
         passes.run(
             prompts,
             tokens_per_batch,
-            see,
+            record.see,
             record.tally,
-            device=model.get_input_embeddings().weight.device,
-            section="measure",
+            device=device,
+            section=section,
             activation_checkpointing=activation_checkpointing,
             resumption=resumption,
         )
-    return record.measurement(count)
+    return record.measurement(np.arange(count) if documents is None else documents)
 
 
-class Record:
-    """Listens to the layers, and reduces what passes by: mean matrices too, where these are kept."""
+def _require_length(model: PreTrainedModel, n: int, asked: Asked) -> None:
+    """Raise InputError where prompts of n tokens are too short for what is asked, or too long for the model."""
+    most = longest(model.config)
+    if asked.gram and n <= FIRST_ROW:
+        raise InputError(f"config: lengths.*.tokens = {n}, but recency needs more than {FIRST_ROW}; give more tokens")
+    if most is not None and n > most:
+        raise InputError(f"config: lengths.*.tokens = {n}, but this {model.config.model_type!r} model takes {most}")
 
-    def __init__(self, model: PreTrainedModel, matrices: bool) -> None:
-        self.config = model.config
-        self.layers, self.heads, _ = sizes(model.config)
-        self.matrices = matrices
-        self.listening = False
-        self.residual: dict[int, Tensor] = {}  # squared token norms of x, from a block's entry to its update
+
+class _Record:
+    """Listens to the layers, and reduces what passes by."""
+
+    def __init__(self, model: PreTrainedModel, layout: Layout, asked: Asked, n: int) -> None:
+        self.model, self.layout, self.asked, self.n = model, layout, asked, n
+        self.matrices = n <= asked.matrices_up_to
+        self.alibi = families.family_of(model.config)
+        self.backward = asked.influence and all(layer.update.order != "parallel" for layer in layout.layers)
         self.tally = Tally()
+        self.hears = False  # layers that are computed again, for the backward pass, go unheard
+        self.residual: dict[int, Tensor] = {}  # squared token norms of x, from a block's entry to its update
+        self.gradient: dict[int, Tensor] = {}  # at x + u, from there back to the block's entry
+
+    def see(self, tokens: Tensor) -> None:
+        """Measure a batch of prompts [B, n]."""
+        self.hears, latest = True, min(PREDICTED, self.n - 1)
+        if self.asked.influence:
+            influence, lost = influence_and_loss(self.model, tokens, latest)
+            self.tally.keep("influence", influence)
+        else:
+            lost = loss(self.model, tokens, latest)
+        self.tally.keep("loss", lost)
+        self.tally.put_away()
 
     @contextmanager
-    def hearing(self, model: PreTrainedModel) -> Iterator[None]:
-        """Record what passes through the layers of `model` while the context is open."""
-        handles = [
-            model.register_forward_pre_hook(lambda _module, _args: self.begin()),
-            model.register_forward_hook(lambda _module, _args, _out: self.end()),
-            *(handle for index, layer in enumerate(layers_of(model)) for handle in _listen(self, index, layer)),
-        ]
+    def listening(self) -> Iterator[None]:
+        """Hear the layers of the model while the context is open."""
+        layers = list(enumerate(self.layout.layers))
+        handles = [handle for place, _ in layers for handle in self._hooks(place)]
+        handles.append(self.model.register_forward_hook(lambda *_: setattr(self, "hears", False)))
+        listeners = {layer.attention: partial(self.read, place) for place, layer in layers}
         try:
-            yield
+            with capture.heard(self.model, listeners) if self.layout.products else nullcontext():
+                yield
         finally:
             for handle in handles:
                 handle.remove()
 
-    def begin(self) -> None:
-        self.listening = True
+    def _hooks(self, place: int) -> Iterator[Any]:
+        layer = self.layout.layers[place]
 
-    def end(self) -> None:
-        """Put a batch away. Layers that the backward pass computes again are then not recorded."""
-        self.listening = False
-        self.tally.put_away()
+        def before(module: nn.Module, hear: Callable[[int, Tensor], None]) -> Any:
+            def hook(_module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+                if self.hears:
+                    hear(place, stream_of(args, named))
 
-    def enter_block(self, layer: int, residual: Tensor) -> None:
-        self.residual[layer] = mixing.squared_norms(residual)
+            return module.register_forward_pre_hook(hook, with_kwargs=True)
 
-    def read(self, layer: int, inputs: Tensor) -> None:
+        def after(module: nn.Module, hear: Callable[[int, Any], None]) -> Any:
+            def hook(_module: nn.Module, _args: tuple[Any, ...], out: Any) -> None:
+                if self.hears:
+                    hear(place, out)
+
+            return module.register_forward_hook(hook)
+
+        yield before(layer.block, self.enter)
+        if self.asked.gram:
+            yield before(layer.attention, self.compare)
+        yield after(layer.attention, self.attend)
+        yield after(layer.update.module, self.update)
+        if self.alibi:
+            yield after(layer.attention.get_submodule(self.alibi.query_key_value), self.project)
+
+    def enter(self, place: int, stream: Tensor) -> None:
+        # of a model over several GPUs, the stream is still where the block before has left it
+        self.residual[place] = mixing.squared_norms(stream).to(device_of(self.layout.layers[place].block))
+        if self.backward and stream.requires_grad:
+            stream.register_hook(partial(self.return_to_entry, place))
+
+    def compare(self, place: int, inputs: Tensor) -> None:
         unit = gram.unit_vectors(inputs)
-        self.tally.note("recency", layer, gram.recency(unit))
+        self.tally.note("recency", place, gram.recency(unit))
         if self.matrices:
-            n = unit.shape[1]
-            gram.add_cosines(self.tally.total("gram", layer, (n, n), unit), unit)
+            gram.add_cosines(self.tally.total("gram", place, (self.n, self.n), unit), unit)
 
-    def project(self, layer: int, fused: Tensor) -> None:
-        query, key = (part.float() for part in query_and_key(fused.detach(), self.config))
-        self.tally.note("diagonal", layer, content.diagonal_mean(query, key))
-        self.tally.note("below", layer, content.below_diagonal_mean(query, key))
+    def read(self, place: int, seen: capture.Seen) -> None:
+        if not self.hears:
+            return
+        layer = self.layout.layers[place]
+        query, key = seen.query.detach(), seen.key.detach()
+        for name, sums in zip(("rows", "distances"), kernels.logit_sums(query, key, layer.window), strict=True):
+            self.tally.add(name, place, seen.scaling * sums.double())
+        if self.layout.rotary:
+            summed = (part.float().sum(0, keepdim=True) for part in (query, key))
+            still = layer.rotation.undo(*summed) if layer.rotation else summed
+            for name, part in zip(("query", "key"), still, strict=True):
+                self.tally.add(name, place, part[0].mean(-2).double())
+
+    def attend(self, place: int, out: Any) -> None:
+        weights = weights_of(out, self.n)
+        assert weights is not None
+        total = weights.detach().float().sum((0, 1))
         if self.matrices:
-            n = query.shape[1]
-            content.add_logits(self.tally.total("content", layer, (self.heads, n, n), query), query, key)
+            self.tally.add("attention", place, total)
+        else:
+            self.tally.add("by distance", place, _distance_sums(total))
 
-    def attend(self, layer: int, weights: Tensor) -> None:
-        if self.matrices:
-            self.tally.add("attention", layer, weights.detach().float().sum((0, 1)))
+    def project(self, place: int, fused: Tensor) -> None:
+        query, key = (part.float() for part in families.query_and_key(fused.detach(), self.model.config))
+        self.tally.note("diagonal", place, content.diagonal_mean(query, key))
+        self.tally.note("below", place, content.below_diagonal_mean(query, key))
+        if self.asked.content and self.matrices:
+            total = self.tally.total("content", place, (self.layout.heads, self.n, self.n), query)
+            content.add_logits(total, query, key)
 
-    def update(self, layer: int, update: Tensor) -> None:
-        residual, added = self.residual.pop(layer), mixing.squared_norms(update)
-        self.tally.note("frobenius", layer, mixing.frobenius(residual, added))
-        self.tally.note("token", layer, mixing.token(residual, added))
+    def update(self, place: int, out: Any) -> None:
+        update, scale = first_of(out), self.layout.layers[place].update.scale
+        residual, added = self.residual.pop(place), mixing.squared_norms(update) * scale**2
+        added = added.view_as(residual)
+        self.tally.note("frobenius", place, mixing.frobenius(residual, added))
+        self.tally.note("token", place, mixing.token(residual, added))
+        if self.backward and update.requires_grad:
+            update.register_hook(partial(self.return_to_update, place))
 
-    def measurement(self, prompts: int) -> Measurement:
-        """What was seen of so many prompts. Raises InputError where a value of a prompt is not finite."""
-        known = {name: self.tally.of_prompts(name) for name in NAMES if name in self.tally.prompts}
-        passes.require_finite({NAMES[name]: values for name, values in known.items()})
+    def return_to_update(self, place: int, gradient: Tensor) -> None:
+        self.gradient[place] = gradient.detach().float() / self.layout.layers[place].update.scale
+
+    def return_to_entry(self, place: int, gradient: Tensor) -> None:
+        past = self.gradient.pop(place).view(gradient.shape).to(gradient.device)
+        self.tally.note(BACKWARD, place, mixing.backward(past, gradient.detach().float()))
+
+    def measurement(self, documents: NDArray[np.int64]) -> Measurement:
+        """Return what was seen. Raises InputError where a value of a prompt is not finite."""
+        known = {name: self.tally.of_prompts(name) for name in OF_PROMPTS if name in self.tally.prompts}
+        passes.require_finite({OF_PROMPTS[name]: values for name, values in known.items()})
+        mixings = {estimator: known.pop(estimator) for estimator in ESTIMATORS if estimator in known}
+        attention, by_distance = self._attention(len(documents))
         return Measurement(
-            mixing={estimator: known[estimator] for estimator in mixing.ESTIMATORS},
-            diagonal=known.get("diagonal"),
-            below=known.get("below"),
-            influence=known["influence"],
-            recency=known["recency"],
-            content=self.tally.means("content", self.layers, prompts),
-            attention=self.tally.means("attention", self.layers, prompts * self.heads),
-            gram=self.tally.means("gram", self.layers, prompts),
+            documents=documents,
+            windows=tuple(layer.window for layer in self.layout.layers),
+            mixing=mixings,
+            attention=attention,
+            by_distance=by_distance,
+            kernels=self._kernels(len(documents)),
+            slopes=families.effective_slopes(self.model.config),
+            content=self._mean("content", len(documents)),
+            gram=self._mean("gram", len(documents)),
+            **known,
         )
 
+    def _mean(self, name: str, count: int) -> Floats | None:
+        return self.tally.means(name, len(self.layout.layers), count)
 
-def _listen(record: Record, index: int, layer: Layer) -> list[Any]:
-    """Hooks on the modules of a layer; a tensor is the first argument, or the one named hidden_states."""
+    def _attention(self, prompts: int) -> tuple[Floats | None, Floats]:
+        """Mean attention, where it was kept, and the mean by distance."""
+        count = prompts * self.layout.heads
+        attention, sums = self._mean("attention", count), self._mean("by distance", count)
+        if attention is not None:
+            sums = np.stack([_distance_sums(torch.from_numpy(layer)).numpy() for layer in attention])
+        assert sums is not None
+        return attention, (sums / np.arange(self.n, 0, -1)).astype(np.float32)
 
-    def before(hear: Callable[[int, Tensor], None]) -> Any:
-        def hook(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            if record.listening:
-                hear(index, args[0] if args else kwargs["hidden_states"])
+    def _kernels(self, prompts: int) -> dict[str, Floats]:
+        if not self.layout.products:
+            return {}
+        layers = self.layout.layers
 
-        return hook
+        def means(name: str) -> list[Tensor]:
+            return [self.tally.sums[f"{name}/{place}"].double().cpu() / prompts for place in range(len(layers))]
 
-    def after(hear: Callable[[int, Tensor], None], part: int | None = None) -> Any:
-        def hook(_module: nn.Module, _args: tuple[Any, ...], out: Any) -> None:
-            if record.listening:
-                hear(index, out if part is None else out[part])
+        of_logits = zip(layers, means("rows"), means("distances"), strict=True)
+        found = {
+            "toeplitz": [
+                kernels.fitted_kernel(rows.numpy(), distances.numpy(), layer.window)
+                for layer, rows, distances in of_logits
+            ]
+        }
+        if self.layout.rotary:
+            of_vectors = zip(layers, means("query"), means("key"), strict=True)
+            found["rotary"] = [
+                kernels.rotary_kernel(query, key, layer.scaling, self.n, layer.rotation)
+                for layer, query, key in of_vectors
+            ]
+        return {name: np.stack(of_layers).astype(np.float32) for name, of_layers in found.items()}
 
-        return hook
 
-    projection = layer.query_key_value
-    return [
-        layer.block.register_forward_pre_hook(before(record.enter_block), with_kwargs=True),
-        layer.attention.register_forward_pre_hook(before(record.read), with_kwargs=True),
-        *([projection.register_forward_hook(after(record.project))] if projection is not None else []),
-        layer.attention.register_forward_hook(after(record.attend, part=1)),
-        layer.output.register_forward_hook(after(record.update)),
-    ]
+def _distance_sums(attention: Tensor) -> Tensor:
+    """Sums over tokens of the weights [n, n] that they give to the one k before: [n]."""
+    return kernels.skewed(attention.flip(-1)[None])[0].sum(0)

@@ -2,8 +2,6 @@
 
 from torch import Tensor
 
-ESTIMATORS = ("frobenius", "token")
-
 
 def squared_norms(stream: Tensor) -> Tensor:
     """Return the squared norm of each token's vector in float32: [B, n, width] -> [B, n]."""

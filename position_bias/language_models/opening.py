@@ -1,13 +1,28 @@
 """Open a decoder of any architecture, and its tokenizer; refuse what would be measured wrongly before work starts."""
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, Literal
 
 import torch
 from tokenizers import Tokenizer
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PretrainedConfig, PreTrainedModel
+from torch import Tensor, nn
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GgufConfig,
+    PretrainedConfig,
+    PreTrainedModel,
+)
+from transformers.modeling_gguf_pytorch_utils import (
+    GGUF_TO_TRANSFORMERS_MAPPING,
+    TENSOR_PROCESSORS,
+    TensorProcessor,
+    get_gguf_hf_weights_map,
+)
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
@@ -17,20 +32,35 @@ from position_bias.running.runtime import InputError
 
 SHORTEST = 9  # tokens of a prompt: fewer have no middle to compare the ends with
 
-# Where configurations say how many tokens a model takes, likeliest first.
-LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len")
+# Where configurations say how many tokens a model takes, likeliest first; the last one holds whatever the positions.
+REFUSED_BEYOND = "max_seq_len"
+LIMITS = ("max_position_embeddings", "n_positions", REFUSED_BEYOND)
 
 
 def open_decoder(
-    place: str | Path, device: str = "cpu", precision: str = "float32", config: PretrainedConfig | None = None
+    place: str | Path,
+    device: str | Mapping[str, str] = "cpu",
+    precision: str = "float32",
+    config: PretrainedConfig | None = None,
+    positions: Literal["own", "none"] = "own",
 ) -> PreTrainedModel:
-    """Open a directory or a GGUF file for measuring, as `families.open_model` does, whatever the architecture.
+    """Open a directory or a GGUF file for measuring, whatever the architecture: eager attention, and no code of others.
 
-    Weights of a GGUF file are unpacked to `precision`. `config` is what `require_decoder` returned for it, if it was
-    asked before. Raises InputError as `require_decoder` does, and where weights are missing or cannot be read.
+    `device` is "cpu", "cuda", "balanced" over all visible GPUs, or a mapping of modules to devices. `precision` is that
+    of the weights, float32 or bfloat16, to which those of a GGUF file are unpacked; what is measured is reduced in
+    float32 either way. `config` is what `require_decoder` returned, if it was asked before. `positions` "none" turns
+    rotary positions off, for a model that was trained without and is stored as one of a family that has them. Raises
+    InputError as `require_decoder` does, and where weights are missing or cannot be read.
     """
     config = config or require_decoder(place)
-    return families.without_double_alibi(families.load(files_of(place), config, device, precision)).eval()
+    model = families.without_double_alibi(_load(files_of(place), config, device, precision)).eval()
+    if positions == "none":
+        rotations = [module for name, module in model.named_modules() if name.endswith("rotary_emb")]
+        if families.family_of(config) or not rotations:  # Falcon has the module although it uses ALiBi
+            raise InputError(f"{place} has no rotary positions that could be turned off; set positions to own")
+        for rotation in rotations:
+            rotation.register_forward_hook(_unrotated)
+    return model
 
 
 def open_untrained(
@@ -44,7 +74,7 @@ def open_untrained(
     config = require_decoder(directory)
     folder.mkdir(parents=True, exist_ok=True)
     source = files_of(directory)
-    with families.opening(source), torch.random.fork_rng(devices=[]), TemporaryDirectory(dir=folder) as copy:
+    with _opening(source), torch.random.fork_rng(devices=[]), TemporaryDirectory(dir=folder) as copy:
         torch.manual_seed(seed)
         AutoModelForCausalLM.from_config(config, dtype=getattr(torch, precision)).save_pretrained(copy)
         return open_decoder(copy, device, precision)
@@ -72,7 +102,7 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
     place = f"{source.place} holds a {kind!r} model"
     if not source.gguf and kind not in CONFIG_MAPPING:
         raise InputError(f"{place}, which needs code of its own that is not run; use one that the library knows")
-    with families.opening(source):
+    with _opening(source):
         config = AutoConfig.from_pretrained(**source.reading)
     if config.is_encoder_decoder or type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         raise InputError(f"{place}, which is no decoder; use a causal language model")
@@ -82,18 +112,15 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
         raise InputError(
             f"{place} with slow_but_exact, which hides what attention adds; set slow_but_exact to false in config.json"
         )
-    families.require_described(source, config)
+    _require_described(source, config)
     return config
 
 
 def longest(config: PretrainedConfig) -> int | None:
     """Return the most tokens that a model is made for; None where its positions know no end, as those of ALiBi."""
-    family = families.FAMILIES.get(config.model_type)
-    if family and family.alibi and not family.unsupported(config):
-        known = family.longest(config)
-        return int(known) if known < math.inf else None
     text = config.get_text_config()
-    return next((int(limit) for name in LIMITS if (limit := getattr(text, name, None))), None)
+    limits = (REFUSED_BEYOND,) if families.family_of(config) else LIMITS
+    return next((int(limit) for name in limits if (limit := getattr(text, name, None))), None)
 
 
 def lengths(config: PretrainedConfig, asked: Iterable[int]) -> list[int]:
@@ -120,7 +147,7 @@ def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
             f"model directory {directory} lacks tokenizer.json, the file of a fast tokenizer; put that of its model "
             "there, or save it again: AutoTokenizer.from_pretrained(directory).save_pretrained(directory)"
         )
-    with families.opening(source):
+    with _opening(source):
         tokenizer = AutoTokenizer.from_pretrained(**source.reading)
     if not tokenizer.is_fast:
         raise InputError(f"the tokenizer of {directory} is no fast one; save it again as such")
@@ -140,3 +167,132 @@ def require_known_tokens(tokens: TokenIds, model: PreTrainedModel, directory: st
             f"the tokenizer of {directory} gives id {largest}, but its model knows {rows} tokens; "
             "put the tokenizer of this model there"
         )
+
+
+def _load(
+    source: files.ModelFiles,
+    config: PretrainedConfig,
+    device: str | Mapping[str, str],
+    precision: str,
+) -> PreTrainedModel:
+    """Open a model from its files and its configuration.
+
+    Raises InputError unless the files hold the weights that the configuration describes, all of them and no others.
+    """
+    # packed weights would need kernels that are fetched
+    unpacked = {"quantization_config": GgufConfig(dequantize=True)} if source.gguf else {"use_safetensors": True}
+    with _opening(source):
+        model, loading = AutoModelForCausalLM.from_pretrained(
+            **source.reading,
+            **unpacked,
+            config=config,
+            attn_implementation="eager",
+            dtype=getattr(torch, precision),
+            output_loading_info=True,
+            device_map=None if device == "cpu" else device,
+        )
+    for keys, fault in (("missing_keys", "lacks weights"), ("unexpected_keys", "has weights that its model does not")):
+        if names := sorted(map(str, loading[keys])):
+            raise InputError(
+                f"{source.place} {fault}: {', '.join(names[:5])}{' and others' if names[5:] else ''}; "
+                "config.json and the weights are of two models, or parts were lost: build or copy it again"
+            )
+    if device == "balanced" and {"cpu", "disk"} & set(map(str, getattr(model, "hf_device_map", {}).values())):
+        raise InputError(f"{source.place} does not fit on its GPUs; give it more of them (gpus)")
+    return model
+
+
+def _require_described(source: files.ModelFiles, config: PretrainedConfig) -> None:
+    """Compare the shapes of the weights with those of the model that `config` describes, before memory is taken.
+
+    Raises InputError where a tensor has another shape, and where less than half of the numbers are there. Tensors that
+    are missing or stored by other names show when the model is opened.
+    """
+    shapes, layers = source.shapes(), config.get_text_config().num_hidden_layers
+    if layers > len(shapes):
+        raise InputError(f"{source.place} has {layers} layers by config.json, but {len(shapes)} tensors; correct one")
+    with _opening(source), torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    if source.gguf:
+        shapes = _renamed(source, model)
+    for name, parameter in model.named_parameters():
+        if (shape := shapes.get(name, parameter.shape)) != parameter.shape:
+            raise InputError(
+                f"{source.place} holds {name} with the shape {tuple(shape)}, where config.json describes "
+                f"{tuple(parameter.shape)}; copy the two from the same model"
+            )
+    needed, held = sum(parameter.numel() for parameter in model.parameters()), source.parameters
+    if needed > 2 * held:
+        raise InputError(
+            f"{source.place} holds {held:,} numbers, where config.json describes a model of {needed:,}; copy the two "
+            "from the same model"
+        )
+
+
+# What a GGUF file says of a model that its tensors say, too, or that changes nothing where there is no scaled rotation.
+SHOWN_BY_SHAPES = (
+    "attention.key_length",
+    "attention.value_length",
+    "attention.causal",
+    "attention.max_alibi_bias",
+    "rope.dimension_count",
+    "rope.scaling.type",
+    "rope.scaling.finetuned",
+    "use_parallel_residual",
+    "vocab_size",
+)
+
+
+def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tuple[int, ...]]:
+    """The shapes of the tensors of a GGUF file by the names of the parameters that `transformers` makes of them.
+
+    Raises InputError for a tensor that would go nowhere, and for a parameter that would be drawn at random.
+    """
+    assert source.gguf is not None
+    known = GGUF_TO_TRANSFORMERS_MAPPING["config"].get(source.gguf.architecture, {})
+    for key, value in source.gguf.of_model().items():
+        if key not in known and key not in SHOWN_BY_SHAPES:
+            raise InputError(
+                f"{source.place} says {key} = {value}, which would be left out where it is opened; use the model's "
+                "safetensors"
+            )
+    config = model.config.get_text_config()
+    width, scaled_for = families.sizes(config)[2], getattr(config, "query_pre_attn_scalar", None)
+    if scaled_for is not None and scaled_for != width:
+        raise InputError(
+            f"{source.place} does not say by what its attention is scaled, and heads of {width} would be scaled as "
+            f"those of {scaled_for}; use the model's safetensors"
+        )
+    with _opening(source):
+        processor = TENSOR_PROCESSORS.get(source.gguf.architecture, TensorProcessor)(config=model.config.to_dict())
+        names = get_gguf_hf_weights_map(model, processor)
+    if unused := sorted(set(source.gguf.shapes) - set(names)):
+        raise InputError(
+            f"{source.place} has weights that its model does not: {', '.join(unused[:5])}; use the model's safetensors"
+        )
+    shapes = {names[name]: shape for name, shape in source.gguf.shapes.items()}
+    if missing := sorted({name for name, _ in model.named_parameters()} - set(shapes)):
+        raise InputError(
+            f"{source.place} lacks weights: {', '.join(missing[:5])}; fetch the file again, or name another"
+        )
+    return shapes
+
+
+@contextmanager
+def _opening(source: files.ModelFiles) -> Iterator[None]:
+    """Make an InputError of whatever goes wrong where files of a model are read."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise InputError(f"{source.place} does not fit: {error}; give it more GPUs or memory") from error
+    except InputError:
+        raise
+    except Exception as error:  # files of strangers make the libraries raise whatever there is
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{source.place} cannot be opened: {reason:.400}; build or copy it again") from error
+
+
+def _unrotated(_module: nn.Module, _args: Any, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Every angle 0. Frequencies of 0 would not do: some kinds of rotary positions set theirs anew, and scale."""
+    cosine, sine = rotation
+    return torch.ones_like(cosine), torch.zeros_like(sine)

@@ -16,6 +16,8 @@ from torch.utils.checkpoint import checkpoint as computed_twice
 from position_bias.running import checkpoint
 from position_bias.running.runtime import InputError, log, progress
 
+MORE_GPUS = "give the model more GPUs (gpus)"
+
 Floats = NDArray[np.float32]
 
 
@@ -101,9 +103,9 @@ def run(
 ) -> None:
     """Call `see`, which fills `tally`, with batches of `prompts` [N, n], as many as `tokens_per_batch` holds.
 
-    With a `resumption`, an interrupted pass ends with the same bits as an uninterrupted one. Raises InputError where a
-    GPU's memory is too small; `activation_checkpointing` tells which remedies are left, and `section` where the
-    configuration has them.
+    With a `resumption`, an interrupted pass ends with the same bits as an uninterrupted one, on a CPU. Raises
+    InputError where a GPU's memory is too small; `activation_checkpointing` tells which remedies are left, and
+    `section` where the configuration has them.
     """
     count, n = prompts.shape
     batch = max(1, tokens_per_batch // n)
@@ -111,14 +113,21 @@ def run(
     starts, batches = range(done, count, batch), -(-count // batch)
     for start in progress(starts, f"measuring {count} prompts of {n} tokens", batches, -(-done // batch)):
         tokens = torch.from_numpy(prompts[start : start + batch]).to(device)
-        try:
+        with within_memory(_remedies(start // batch, tokens, section, activation_checkpointing)):
             see(tokens)
-        except torch.OutOfMemoryError as error:
-            raise InputError(_out_of_memory(start // batch, tokens, section, activation_checkpointing)) from error
         end = start + len(tokens)
         if resumption and (end == count or end // resumption.every > start // resumption.every):
             state = checkpoint.State(end, {}, tally.tensors())
             checkpoint.write(resumption.path, _run(resumption, prompts), state)
+
+
+@contextmanager
+def within_memory(remedy: str) -> Iterator[None]:
+    """Make an InputError, with the `remedy`, of a GPU's memory that is too small."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise InputError(f"out of GPU memory {remedy}") from error
 
 
 @contextmanager
@@ -158,12 +167,11 @@ def _resume(tally: Tally, prompts: NDArray[np.int64], resumption: Resumption | N
     return state.step
 
 
-def _out_of_memory(batch: int, tokens: Tensor, section: str, activation_checkpointing: bool) -> str:
+def _remedies(batch: int, tokens: Tensor, section: str, activation_checkpointing: bool) -> str:
     prompts, n = tokens.shape
     remedies = [f"lower {section}.tokens_per_batch"] if prompts > 1 else []
     remedies += [] if activation_checkpointing else [f"set {section}.activation_checkpointing to true"]
-    remedies += ["give the model more GPUs (gpus)"]
     return (
-        f"out of GPU memory on batch {batch + 1}, {prompts} x {n} tokens; {', or '.join(remedies)}; "
+        f"on batch {batch + 1}, {prompts} x {n} tokens; {', or '.join([*remedies, MORE_GPUS])}; "
         "then run it again: what the last checkpoint has is not measured anew"
     )

@@ -7,7 +7,7 @@ import json
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import datasets
 import numpy as np
@@ -24,6 +24,14 @@ END_OF_TEXT = "<|endoftext|>"
 
 # What windows are taken from a document: every whole one, side by side; or the first, the paper's rule for web text.
 Taken = Literal["every", "first"]
+
+
+class Prompts(NamedTuple):
+    """Prompts of n tokens, and which document of a text each is of."""
+
+    tokens: TokenIds  # [N, n]
+    documents: NDArray[np.int64]  # [N], counted from 0
+
 
 READING_FAILS = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError)
 
@@ -143,16 +151,16 @@ def stream(texts: Iterable[str], tokenizer: Tokenizer) -> NDArray[np.int32]:
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
 
 
-def windows(texts: Iterable[str], tokenizer: Tokenizer, n: int, taken: Taken) -> Iterator[TokenIds]:
-    """Yield windows of `n` token ids, int64 [n], lazily and in the order of the texts. None crosses documents.
+def windows(texts: Iterable[str], tokenizer: Tokenizer, n: int, taken: Taken) -> Iterator[tuple[int, TokenIds]]:
+    """Yield windows of `n` token ids, int64 [n], lazily, each after the number of its text. None crosses documents.
 
     "every": all non-overlapping ones from the start of a document, its tail dropped. "first": the first `n` tokens
     of each document that has as many.
     """
-    for ids in _encoded(texts, tokenizer):
+    for document, ids in enumerate(_encoded(texts, tokenizer)):
         starts = range(0, len(ids) - n + 1, n)
         for start in starts if taken == "every" else starts[:1]:
-            yield ids[start : start + n]
+            yield document, ids[start : start + n]
 
 
 def sample_prompts(
@@ -163,8 +171,8 @@ def sample_prompts(
     taken: Taken,
     seed: int,
     remedy: str = "lower lengths.*.prompts or lengths.*.tokens, or take more text (hub_datasets.*.documents)",
-) -> TokenIds:
-    """Choose `prompts` windows of `n` tokens, none twice; int64 [prompts, n].
+) -> Prompts:
+    """Choose `prompts` windows of `n` tokens, none twice.
 
     "every": drawn by `seed` from all windows, such that a larger sample contains the smaller one. "first": the first
     ones of the stream, read no further than needed; the seed plays no part. Raises InputError, with `remedy`, where
@@ -176,7 +184,8 @@ def sample_prompts(
         raise InputError(f"{prompts} windows of {n} tokens are asked for, but the text has {len(chosen)}; {remedy}")
     if taken == "every":
         chosen = [chosen[index] for index in np.random.default_rng(seed).permutation(len(chosen))[:prompts]]
-    return np.stack(chosen)
+    documents, token_ids = zip(*chosen, strict=True)
+    return Prompts(np.stack(token_ids), np.array(documents))
 
 
 def _encoded(texts: Iterable[str], tokenizer: Tokenizer) -> Iterator[TokenIds]:

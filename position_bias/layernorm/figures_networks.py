@@ -128,7 +128,7 @@ def trained(table: pd.DataFrame, level: float) -> Figure:
 
 def pretrained(grams: list[TensorFile], level: float) -> Figure:
     """Draw `recency_and_cosines` of the Grams of language models, of each model those of its last seed and step."""
-    cosines = {file.labels["model"]: file.read("mean")["mean"] for file in grams}
+    cosines = {file.labels["model"]: file.read("gram")["gram"] for file in grams}
     return recency_and_cosines(recency_of_models(grams), cosines, level)
 
 

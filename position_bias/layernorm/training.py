@@ -74,9 +74,8 @@ def train(
         return _losses(weights, architecture, sequences(data, seeds, iteration, batch, device))
 
     def observe(weights: Mapping[str, Tensor], _iteration: int) -> Tensor:
-        return torch.cat(
-            [_losses(weights, architecture, tests)[:, None], _preferences(weights, architecture, tests)], 1
-        )
+        losses = _losses(weights, architecture, tests)[:, None]
+        return torch.cat([losses.cpu(), _preferences(weights, architecture, tests)], 1)
 
     trained = ensemble.train(
         decoder.initial(architecture, seeds, device),

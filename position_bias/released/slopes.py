@@ -16,7 +16,5 @@ def slopes_of(model: Model) -> dict[Rule, NDArray[np.float64]]:
     The rules agree for MPT and for bloom-7b1. BLOOM interleaves two series where the heads are no power of two; Falcon
     rounds to bfloat16 and divides by sqrt(head_dim).
     """
-    alibi = FAMILIES[model.family].alibi
-    assert alibi is not None  # the released models are of such families
-    faithful = alibi.slopes(model.heads, model.head_dim)
+    faithful = FAMILIES[model.family].slopes(model.heads, model.head_dim)
     return {"released": released_slopes(model.heads), "faithful": faithful, "doubled": 2 * faithful}

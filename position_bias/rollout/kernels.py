@@ -17,6 +17,8 @@ from scipy import fft
 from position_bias.attention import Array, checked_window
 from position_bias.rollout.last_row import checked_mixing
 
+Kernel = npt.NDArray[np.floating]
+
 NEVER_UNDERFLOWS = 600.0  # e to its negative is well above the smallest number
 MOST_SPREAD = np.log(1e3)  # of the Z of rows that are transformed together: rounding errors grow with e^spread
 
@@ -53,7 +55,7 @@ def kernel_last_rows(kernels: npt.ArrayLike, windows: Sequence[int | None], mixi
     return rows
 
 
-def agreement(fitted: Array, predicted: Array, window: int | None = None) -> Array:
+def agreement(fitted: Kernel, predicted: Kernel, window: int | None = None) -> Array:
     """R^2 [H] of kernels [H, n] that were predicted, against those that were fitted, at distances from 1 on.
 
     A constant is free, and every pair of tokens that is read counts alike. NaN where a fitted kernel does not vary.
@@ -61,7 +63,7 @@ def agreement(fitted: Array, predicted: Array, window: int | None = None) -> Arr
     n = fitted.shape[1]
     reach = n if window is None else min(window, n)
     pairs = np.arange(n - 1, n - reach, -1)
-    fitted, predicted = fitted[:, 1:reach], predicted[:, 1:reach]
+    fitted, predicted = (kernel[:, 1:reach].astype(np.float64) for kernel in (fitted, predicted))
 
     def squares(values: Array) -> Array:
         mean = values @ pairs / max(pairs.sum(), 1)

@@ -43,15 +43,15 @@ def write_tensors(path: str | Path, tensors: Mapping[str, np.ndarray], **labels:
         save_file(arrays, partial, {"artifact": json.dumps(described)})
 
 
-def read_tensors(path: str | Path, *names: str) -> Tensors:
-    """Read the arrays `names`, or all where none is named.
+def read_tensors(path: str | Path, *names: str, without: Sequence[str] = ()) -> Tensors:
+    """Read the arrays `names`, or all but those `without` where none is named.
 
     Raises InputError if the file is missing, cut short or not as it was written, lacks an array or holds one that is
     not finite.
     """
     with _opened(path) as file:
         sums = _described(path, file)["sums"]
-        wanted = names or sorted({*sums, *file.keys()})
+        wanted = names or sorted({*sums, *file.keys()} - set(without))
         if missing := set(wanted) - set(file.keys()):
             raise _unreadable(path, f"it lacks {', '.join(sorted(missing))}")
         tensors = {name: file.get_tensor(name) for name in wanted}

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from position_bias.rollout.comparison import SAME_FOR_EVERY_ESTIMATOR
+from position_bias.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 from position_bias.structural.content import LABELS
 from position_bias.verdicts.judge import GIVEN, Statistic, given, judge

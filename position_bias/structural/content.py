@@ -25,39 +25,22 @@ Labels = Mapping[str, Any]
 Values = npt.NDArray[Any]
 
 
-def table5(content: list[TensorFile]) -> pd.DataFrame:
+def table5(measured: list[TensorFile]) -> pd.DataFrame:
     """Table 5: `similarity` of the mean content logits in the files, one file in memory at a time."""
-    return similarity(
-        ({**file.labels, "prompts": _prompts(file, "diagonal")}, file.read("mean")["mean"]) for file in content
-    )
+    return similarity((file.labels, file.read("content")["content"]) for file in measured)
 
 
-def shift(content: list[TensorFile], replicates: int, level: float, seed: int) -> pd.DataFrame:
+def shift(measured: list[TensorFile], replicates: int, level: float, seed: int) -> pd.DataFrame:
     """The `shifts` of content logits in the files."""
-    logits = ((file.labels, file.read("diagonal", "below")) for file in content)
-    measurements = (
-        ({**labels, "prompts": len(found["diagonal"])}, found["diagonal"], found["below"]) for labels, found in logits
-    )
+    logits = ((file.labels, file.read("diagonal", "below")) for file in measured)
+    measurements = ((labels, found["diagonal"], found["below"]) for labels, found in logits)
     return shifts(measurements, replicates, level, runtime.seed(seed, "shift"))
 
 
-def monotonicity_of_layers(
-    attention: list[TensorFile], slopes: list[TensorFile], mixing: list[TensorFile]
-) -> pd.DataFrame:
-    """The `kernels` of the mean attention in the files, with the slopes and the lambda of the same measurements."""
-    return kernels(
-        (
-            {**of_layers.labels, "prompts": _prompts(of_prompts, "frobenius")},
-            of_layers.read("mean")["mean"],
-            of_heads.read("slopes")["slopes"],
-        )
-        for of_layers, of_heads, of_prompts in zip(attention, slopes, mixing, strict=True)
-    )
-
-
-def _prompts(file: TensorFile, name: str) -> int:
-    """How many prompts the array of this name was measured on."""
-    return len(file.read(name)[name])
+def monotonicity_of_layers(measured: list[TensorFile]) -> pd.DataFrame:
+    """The `kernels` of the mean attention in the files, with the slopes of the same measurements."""
+    found = ((file.labels, file.read("attention", "slopes")) for file in measured)
+    return kernels((labels, arrays["attention"], arrays["slopes"]) for labels, arrays in found)
 
 
 def similarity(measurements: Iterable[tuple[Labels, Values]]) -> pd.DataFrame:

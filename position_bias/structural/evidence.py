@@ -1,12 +1,14 @@
 """What is kept in evidence/ of long trainings of language models."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from position_bias.running.artifacts import TensorFile
+from position_bias.rollout.measurement import mixing
+from position_bias.running.artifacts import TensorFile, Tensors
 from position_bias.structural.checks import compared
+from position_bias.structural.content import LABELS
 
 DIGITS = {"value": 7, "low": 7, "high": 7, "loss": 6}
 
@@ -15,8 +17,7 @@ def evidence(
     profiles: pd.DataFrame,
     statistics: pd.DataFrame,
     replicates: list[pd.DataFrame],
-    mixing: list[TensorFile],
-    content: list[TensorFile],
+    measured: list[TensorFile],
     losses: pd.DataFrame,
     runs: pd.DataFrame,
     scale: str,
@@ -27,18 +28,20 @@ def evidence(
         "profiles": profiles,
         "statistics": statistics,
         "compared": pd.concat(compared(values, level) for values in replicates),
-        "mixing": pd.concat(_means(mixing, ("frobenius", "token"), ("layer",))),
-        "content": pd.concat(_means(content, ("diagonal", "below"), ("layer", "head"))),
+        "mixing": pd.concat(_means(file, mixing(file), ("layer",)) for file in measured),
+        "content": pd.concat(_means(file, file.read("diagonal", "below"), ("layer", "head")) for file in measured),
         "losses": losses,
         "runs": runs,
     }
     return {name: table.round(DIGITS).assign(scale=scale) for name, table in found.items()}
 
 
-def _means(files: Iterable[TensorFile], names: Sequence[str], axes: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """Means over prompts of the arrays `names` [prompts, *axes] of measurements, one row per number."""
-    for file in files:
-        for name, values in file.read(*names).items():
-            mean = values.mean(0)
-            indices = dict(zip(axes, np.indices(mean.shape).reshape(len(axes), -1), strict=True))
-            yield pd.DataFrame({**file.labels, "quantity": name, **indices, "value": mean.ravel()})
+def _means(file: TensorFile, arrays: Tensors, axes: Sequence[str]) -> pd.DataFrame:
+    """Means over prompts of arrays [prompts, *axes] of a measurement, by their names, one row per number."""
+    labels = {name: file.labels[name] for name in LABELS if name != "prompts"}
+    tables = []
+    for name, values in arrays.items():
+        mean = values.mean(0)
+        indices = dict(zip(axes, np.indices(mean.shape).reshape(len(axes), -1), strict=True))
+        tables.append(pd.DataFrame({**labels, "quantity": name, **indices, "value": mean.ravel()}))
+    return pd.concat(tables)

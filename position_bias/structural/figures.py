@@ -16,6 +16,7 @@ from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import REFERENCE, VARIANTS, Look, legend, model_looks
 from position_bias.drawing.rollouts import SHARE
 from position_bias.drawing.style import COLUMN, PAGE, TALLEST
+from position_bias.rollout import measurement
 from position_bias.running.artifacts import TensorFile, Tensors
 from position_bias.structural import tables
 from position_bias.structural.trainings import BOLD, ESTIMATORS, THIN, seeds, step_looks
@@ -137,12 +138,12 @@ def training(profiles: pd.DataFrame) -> Figure:
     return figure
 
 
-def fig4(mixing: list[TensorFile]) -> Figure:
-    """Draw `residual_mixing` of the files of lambda, by the data set and the model that their labels name."""
+def fig4(measured: list[TensorFile]) -> Figure:
+    """Draw `residual_mixing` of measurements, by the data set and the model that their labels name."""
     panels: dict[str, dict[str, list[Tensors]]] = {}
-    for file in mixing:
+    for file in measured:
         of_dataset = panels.setdefault(file.labels["dataset"], {})
-        of_dataset.setdefault(file.labels["model"], []).append(file.read())
+        of_dataset.setdefault(file.labels["model"], []).append(measurement.mixing(file))
     return residual_mixing(panels)
 
 

@@ -21,10 +21,10 @@ MODELS_ACROSS = 3
 Content = NDArray[np.float32]
 
 
-def fig5(content: list[TensorFile]) -> Figure:
+def fig5(measured: list[TensorFile]) -> Figure:
     """Draw `content_logits` of the files, each one training of a model."""
-    names = [f"{file.labels['model']}, {training_of(file.labels['checkpoint'])}" for file in content]
-    return content_logits({name: file.read("mean")["mean"] for name, file in zip(names, content, strict=True)})
+    names = [f"{file.labels['model']}, {training_of(file.labels['checkpoint'])}" for file in measured]
+    return content_logits({name: file.read("content")["content"] for name, file in zip(names, measured, strict=True)})
 
 
 def training_of(checkpoint: str) -> str:

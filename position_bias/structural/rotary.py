@@ -7,29 +7,38 @@ kernel, are the rows of a kernel near those of mean attention, and is its rollou
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from position_bias import statistics
-from position_bias.attention import Array
-from position_bias.language_models import measured
-from position_bias.language_models.measured import Measured
-from position_bias.rollout.kernels import agreement, kernel_attention, kernel_last_rows
-from position_bias.rollout.last_row import attended_last_rows
+from position_bias.rollout import measurement
+from position_bias.rollout.kernels import Kernel, agreement, kernel_attention
+from position_bias.rollout.measurement import Measurement
+from position_bias.rollout.variants import INFLUENCE, variants
 from position_bias.structural import tables
 
 CONTENT_FREE = "content-free"  # uniform rows, in the windows of the model where it has them
 R_SQUARED, ROWS, DISTANCE = "R^2 of the kernel", "total variation of rows", "W to influence"
 NONE = "none"  # lambda of a profile that has none
+CALLED = {  # the variants that are compared with influence, by the kernel that they roll out
+    INFLUENCE: INFLUENCE,
+    "content-free": CONTENT_FREE,
+    "logit-by-distance": "toeplitz",
+    "mean-query-key": "rotary",
+    "mean-attention": "measured",
+    "uniform": "uniform",
+    "last": "last",
+}
 ALL = 0  # layer of a value that speaks of all of them
 COLUMNS = ("quantity", "kernel", "mixing", "layer", "value")
 
 
-def of_checkpoint(measurement: Path, model: str, checkpoint: str) -> pd.DataFrame:
-    """What is `described` of the one length that was measured of a checkpoint, with columns model, seed, step."""
-    ((_, found),) = measured.read(measurement)[0].items()
+def of_checkpoint(measured: Path, model: str, checkpoint: str) -> pd.DataFrame:
+    """What is `described` of what was measured of a checkpoint, with columns model, seed, step."""
+    found = measurement.read(measured)
     seed = int(tables.training(checkpoint).removeprefix("seed"))
     return described(found).assign(model=model, seed=seed, step=tables.step(checkpoint))
 
@@ -40,7 +49,7 @@ def evidence(rotary: pd.DataFrame, losses: pd.DataFrame, runs: pd.DataFrame, sca
     return {name: table.round({"value": 7, "loss": 6}).assign(scale=scale) for name, table in kept.items()}
 
 
-def described(measured: Measured) -> pd.DataFrame:
+def described(measured: Measurement) -> pd.DataFrame:
     """Return what the kernels of a rotary decoder predict, as a tidy table with `COLUMNS`.
 
     `R_SQUARED` is that of the kernel `rotary` against `toeplitz` at distances from 1 on, the mean over heads, by layer.
@@ -54,21 +63,21 @@ def described(measured: Measured) -> pd.DataFrame:
     if measured.attention is None or not {"toeplitz", "rotary"} <= set(measured.kernels):
         raise ValueError("mean attention and the kernels toeplitz and rotary are needed; measure a rotary decoder")
     layers, heads, n = measured.kernels["rotary"].shape
-    kernels = {CONTENT_FREE: np.zeros((layers, heads, n)), **measured.kernels}
-    rows = [*_agreements(kernels, measured.windows), *_rows_apart(kernels, measured), *_distances(kernels, measured)]
+    kernels: dict[str, Kernel] = {CONTENT_FREE: np.zeros((layers, heads, n)), **measured.kernels}
+    rows = [*_agreements(kernels, measured.windows), *_rows_apart(kernels, measured), *_distances(measured)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 Value = tuple[str, str, str, int, float]
 
 
-def _agreements(kernels: Mapping[str, Array], windows: tuple[int | None, ...]) -> Iterator[Value]:
+def _agreements(kernels: Mapping[str, Kernel], windows: tuple[int | None, ...]) -> Iterator[Value]:
     both = zip(kernels["toeplitz"], kernels["rotary"], windows, strict=True)
     for layer, (fitted, predicted, window) in enumerate(both, 1):
         yield R_SQUARED, "rotary", NONE, layer, float(np.nanmean(agreement(fitted, predicted, window)))
 
 
-def _rows_apart(kernels: Mapping[str, Array], measured: Measured) -> Iterator[Value]:
+def _rows_apart(kernels: Mapping[str, Kernel], measured: Measurement) -> Iterator[Value]:
     assert measured.attention is not None
     for name, of_layers in kernels.items():
         each = zip(of_layers, measured.windows, measured.attention, strict=True)
@@ -77,22 +86,11 @@ def _rows_apart(kernels: Mapping[str, Array], measured: Measured) -> Iterator[Va
             yield ROWS, name, NONE, layer, float(apart.mean())
 
 
-def _distances(kernels: Mapping[str, Array], measured: Measured) -> Iterator[Value]:
-    assert measured.attention is not None
-    influence = measured.influence.mean(0)
-    influence /= influence.sum()
-    n, layers = len(influence), len(measured.windows)
-    mixings = {name: values.mean(0) for name, values in measured.mixing.items()}
-    mixings["half"] = np.full(layers, 0.5)
-
-    def distance(profile: Array) -> float:
-        return float(statistics.wasserstein(profile, influence))
-
-    by_lambda = list(mixings.values())
-    rows = {name: kernel_last_rows(kernel, measured.windows, by_lambda) for name, kernel in kernels.items()}
-    rows["measured"] = attended_last_rows(measured.attention, by_lambda)
-    for name, of_kernel in rows.items():
-        for mixing, row in zip(mixings, of_kernel, strict=True):
-            yield DISTANCE, name, mixing, ALL, distance(row)
-    yield DISTANCE, "uniform", NONE, ALL, distance(np.full(n, 1 / n))
-    yield DISTANCE, "last", NONE, ALL, distance(np.eye(n)[-1])
+def _distances(measured: Measurement) -> Iterator[Value]:
+    by_prompt = measured.mixing["frobenius"]
+    with_half = replace(measured, mixing={**measured.mixing, "half": np.full_like(by_prompt, 0.5)})
+    influence, *others = variants(with_half, CALLED, with_half.mixing)
+    everything = np.full((1, measured.prompts), 1 / measured.prompts)
+    for variant in others:
+        apart = statistics.wasserstein(variant.profiles(everything), influence.profiles(everything))
+        yield DISTANCE, variant.name, variant.estimator, ALL, float(apart.item())

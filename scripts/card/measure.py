@@ -3,9 +3,9 @@ from pathlib import Path
 
 import transformers
 
-from position_bias.card import settings, size, texts
-from position_bias.language_models import hub, measured, opening, tokens
-from position_bias.language_models.measure_decoder import PREDICTED, measure_decoder
+from position_bias.card import lengths, settings, size, texts
+from position_bias.language_models import hub, opening, tokens
+from position_bias.language_models.measure import PREDICTED, measure
 from position_bias.language_models.passes import Resumption
 from position_bias.running import provenance, resumable, runtime
 
@@ -17,10 +17,10 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
     config = opening.require_decoder(directory)
     tokenizer, before = opening.open_tokenizer(directory)
     with closing(tokens.texts(Path(snakemake.input.texts).parent, "test")) as documents:
-        lengths = opening.lengths(config, params.lengths)
-        for n in sorted(set(params.lengths) - set(lengths)):
-            runtime.announce(f"{name}: the model takes {max(lengths)} tokens, so prompts of {n} are cut to that")
-        prompts = texts.prompts(list(documents), tokenizer, before, lengths, params.prompts, params.seed)
+        fitting = opening.lengths(config, params.lengths)
+        for n in sorted(set(params.lengths) - set(fitting)):
+            runtime.announce(f"{name}: the model takes {max(fitting)} tokens, so prompts of {n} are cut to that")
+        prompts = texts.prompts(list(documents), tokenizer, before, fitting, params.prompts, params.seed)
     found = size.size(opening.files_of(directory), config)
     precision = found.precision if params.precision == "auto" else params.precision
     recomputed = params.activation_checkpointing
@@ -43,16 +43,18 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
     files = settings.stamp(settings.files_of_model(directory))
     run = [files, dict(params.items()), spread, transformers.__version__, PREDICTED]
     measurements = {
-        n: measure_decoder(
+        n: measure(
             model,
             prompts[n].tokens,
             at_once[n],
+            documents=prompts[n].documents,
             activation_checkpointing=recomputed,
             resumption=Resumption(place.folder / f"n{n}.safetensors", [*run, n], place.checkpoint_every),
+            section="card",
         )
         for n in prompts
     }
-    measured.write(
+    lengths.write(
         snakemake.output[0],
         measurements,
         model={"type": config.model_type, "untrained": params.untrained, **vars(found)},

@@ -13,4 +13,4 @@ with runtime.job(snakemake.log[0]):
         snakemake.params.taken,
         runtime.seed(snakemake.params.seed, "prompts", dataset, n),
     )
-    artifacts.write_tensors(snakemake.output[0], {"prompts": prompts}, dataset=dataset, n=n)
+    artifacts.write_tensors(snakemake.output[0], prompts._asdict(), dataset=dataset, n=n)

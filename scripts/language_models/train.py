@@ -26,7 +26,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path)
         "every",
         runtime.seed(seed, "held out"),
         remedy="lower training.held_out or training.context, or add to training.datasets",
-    )
+    ).tokens
 
     def save(trained, directory):
         trained.save_pretrained(directory)

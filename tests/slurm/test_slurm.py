@@ -19,7 +19,7 @@ TARGETS = (  # every stage from text to figure for one model, and trainings of t
     "figures/structural/fig2.pdf",
     "figures/structural/forces.pdf",
     "results/tables/structural/licences.csv",
-    "results/measure/falcon/seed0/step0/standard-library/n32/lambda.safetensors",
+    "results/measure/falcon/seed0/step0/standard-library/n32.safetensors",
     "results/emergence/gaussian/ends/depth2/curves.parquet",
     "results/layernorm/trained/pre-rms.parquet",
 )

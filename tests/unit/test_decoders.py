@@ -13,7 +13,8 @@ import torch
 
 from position_bias.language_models import families
 from position_bias.language_models.layout import find_layout
-from position_bias.language_models.measure_decoder import BACKWARD, PREDICTED, measure_decoder
+from position_bias.language_models.measure import PREDICTED, measure
+from position_bias.rollout.measurement import BACKWARD
 from tools import decoders
 
 N, PROMPTS = decoders.TOKENS, 3
@@ -45,7 +46,7 @@ def case(request, prompts):
         blocks=blocks_of(model),
         attentions=torch.stack(own.attentions).double().numpy(),  # [L, N, H, n, n]
         streams=[stream.double().numpy() for stream in own.hidden_states],
-        measured=measure_decoder(model, prompts, 2 * N),
+        measured=measure(model, prompts, 2 * N),
     )
 
 
@@ -101,7 +102,7 @@ def test_lambda_is_that_of_the_differences_of_the_residual_stream(case, prompts)
             own = case.model(torch.from_numpy(prompts), output_hidden_states=True, use_cache=False)
         case = SimpleNamespace(
             streams=[stream.double().numpy() for stream in own.hidden_states],
-            measured=measure_decoder(case.model, prompts, 2 * N),
+            measured=measure(case.model, prompts, 2 * N),
         )
         for handle in handles:
             handle.remove()
@@ -210,7 +211,7 @@ def test_of_one_token_repeated_the_rotary_kernel_is_all_that_attention_knows(cas
     if "rotary" not in case.measured.kernels:
         return
     prompts = np.full((1, N), 7)
-    measured = measure_decoder(case.model, prompts, N)
+    measured = measure(case.model, prompts, N)
     with torch.no_grad():
         weights = case.model(torch.from_numpy(prompts), output_attentions=True, use_cache=False).attentions
     for layer, window in enumerate(measured.windows):
@@ -223,7 +224,7 @@ def test_of_one_token_repeated_the_rotary_kernel_is_all_that_attention_knows(cas
 
 def test_models_with_alibi_have_slopes_and_offsets_and_others_kernels(case):
     with_alibi = case.name in ("bloom", "mpt", "falcon, ALiBi")
-    assert (families.known_alibi(case.model.config) is not None) == with_alibi
+    assert (families.family_of(case.model.config) is not None) == with_alibi
     assert (case.measured.slopes is not None) == (case.measured.offset is not None) == with_alibi
     assert bool(case.measured.kernels) <= (not with_alibi)
 

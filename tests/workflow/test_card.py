@@ -15,8 +15,8 @@ import pytest
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, processors
 
-from position_bias.card import texts
-from position_bias.language_models import corpus, measured, tokens
+from position_bias.card import lengths, texts
+from position_bias.language_models import corpus, tokens
 
 VOCABULARY, LAYERS, HEADS, WIDTH, INNER = 300, 3, 4, 32, 48
 LENGTHS, PROMPTS = (12, 24), 10
@@ -295,7 +295,7 @@ def test_several_models_have_a_page_of_their_own_with_quotients_where_the_prompt
 
 
 def test_what_was_measured_and_where_it_comes_from_is_kept(card, written):
-    found, facts = measured.read(card.root / f"results/card/llama{ON}/measured.safetensors")
+    found, facts = lengths.read(card.root / f"results/card/llama{ON}/measured")
     assert {n: of.prompts for n, of in found.items()} == dict.fromkeys(LENGTHS, PROMPTS)
     assert facts["before"] == [tokens.END_OF_TEXT]
     assert facts["model"]["parameters"] == sum(

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from position_bias.verdicts.rule import WORDS
 from position_bias.verdicts.verdict import COLUMNS, KEYS
 from tests.graphs import CLAIMS, FIGURES, PAGES, counted, drawn
 
-MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32"
+MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32.safetensors"
 
 
 def models(graph):
@@ -117,13 +116,11 @@ def test_profiles_are_distributions(graph):
 def test_profiles_are_the_dense_rollouts_of_what_was_measured(graph):
     """From files to files, past every script: lambda, content and attention of the models, multiplied out."""
     for model in models(graph):
-        folder = graph.root / MEASURED.replace("bloom", model)
-        names = ("lambda", "content", "attention", "influence", "slopes")
-        files = {name: load_file(folder / f"{name}.safetensors") for name in names}
-        mixing = files["lambda"]["frobenius"].mean(0, dtype=float)
-        offset = (files["content"]["diagonal"].astype(float) - files["content"]["below"]).mean(0)
-        slopes, influence = files["slopes"]["slopes"], files["influence"]["influence"].mean(0, dtype=float)
-        attention = files["attention"]["mean"].astype(float)
+        found = load_file(graph.root / MEASURED.replace("bloom", model))
+        mixing = found["mixing/frobenius"].mean(0, dtype=float)
+        offset = (found["diagonal"].astype(float) - found["below"]).mean(0)
+        slopes, influence = found["slopes"], found["influence"].mean(0, dtype=float)
+        attention = found["attention"].astype(float)
         expected = {
             "a": dense_last_row(32, np.ones(3), slopes),
             "b": dense_last_row(32, mixing, slopes),
@@ -131,7 +128,8 @@ def test_profiles_are_the_dense_rollouts_of_what_was_measured(graph):
             "measured": rollout_matrix(map(transition, attention, mixing))[-1],
             "d": influence / influence.sum(),
         }
-        profiles = pd.read_parquet(Path(str(folder).replace("measure", "rollout")) / "profiles.parquet")
+        folder = MEASURED.replace("bloom", model).replace("measure", "rollout").removesuffix(".safetensors")
+        profiles = pd.read_parquet(graph.root / folder / "profiles.parquet")
         for variant, profile in expected.items():
             shown = profiles.query("variant == @variant and estimator in ('frobenius', 'none')")
             np.testing.assert_allclose(shown["value"], profile, atol=1e-12, err_msg=f"{model} {variant}")

@@ -93,7 +93,7 @@ def test_the_log_and_the_benchmark_of_a_rule_have_one_path():
 def test_rules_that_run_models_are_tagged_for_a_gpu():
     of_norms = {"layernorm_train", "layernorm_sweep", "postnorm_train"}
     tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
-    others = {"train", "measure", "card_measure", "structural_measure_rotary", "emergence_train", "retrieval_train"}
+    others = {"train", "measure", "card_measure", "emergence_train", "retrieval_train"}
     assert tagged == others | of_norms
     for device, gpus in (("cpu", 0), ("cuda", 1)):
         assert {rules(device=device)[name].asks("gpu") for name in tagged} == {gpus}
@@ -185,7 +185,7 @@ def test_no_program_pickles_or_trusts_remote_code(path):
         "torch.load(file, weights_only=True)",
         "table.to_pickle(file)",
         "np.load(file, allow_pickle=True)",
-        "open_model(directory, trust_remote_code=trusted)",
+        "open_decoder(directory, trust_remote_code=trusted)",
     ],
 )
 def test_pickles_and_trust_are_found(text):

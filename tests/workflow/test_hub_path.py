@@ -21,8 +21,8 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer, processors
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from position_bias.language_models import corpus, families, tokens
-from position_bias.language_models.measure import measure
+from position_bias.language_models import corpus, families, opening, tokens
+from position_bias.language_models.measure import Asked, measure
 
 pytestmark = pytest.mark.all("six models of a hub, from its cache to a figure, take a minute")
 LENGTHS = {"heatmap": 10, "standard": 16, "long": 32}
@@ -215,8 +215,8 @@ def project(fresh, hub, tmp_path_factory):
     return project
 
 
-def folder(name, n=LENGTHS["standard"]):
-    return f"results/measure/{name}/hub/web/n{n}"
+def measured_file(name, n=LENGTHS["standard"]):
+    return f"results/measure/{name}/hub/web/n{n}.safetensors"
 
 
 def test_figures_and_tables_are_built_without_the_hub_and_once(project, hub):
@@ -258,17 +258,17 @@ def alibi_of_the_library(model):
 def test_slopes_are_those_that_the_library_adds_for_as_many_heads(project, hub, models, name):
     expected = alibi_of_the_library(models[name])
     assert expected.shape == (SIZES[name][2],)
-    opened = families.open_model(hub.snapshot(name), precision="bfloat16")
+    opened = opening.open_decoder(hub.snapshot(name), precision="bfloat16")
     np.testing.assert_allclose(families.effective_slopes(opened.config), expected, rtol=2e-6)
     if name in MEASURED:
-        measured = load_file(project.root / folder(name) / "slopes.safetensors")["slopes"]
+        measured = load_file(project.root / measured_file(name))["slopes"]
         np.testing.assert_array_equal(measured, families.effective_slopes(opened.config))
 
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_every_weight_is_read_from_the_shards(hub, models, name):
     written = models[name].state_dict()
-    opened = families.open_model(hub.snapshot(name), precision="bfloat16").state_dict()
+    opened = opening.open_decoder(hub.snapshot(name), precision="bfloat16").state_dict()
     assert opened.keys() == written.keys()
     for key, value in opened.items():
         assert value.dtype == torch.bfloat16
@@ -282,7 +282,7 @@ def test_prompts_begin_the_first_documents_that_are_long_enough(project, hub, na
     encoded = [tokenizer.encode(text, add_special_tokens=False).ids for text in hub.texts]
     for n in LENGTHS.values():
         expected = [ids[:n] for ids in encoded if len(ids) >= n][:PROMPTS]
-        prompts = load_file(project.root / f"results/prompts/{name}/web/n{n}.safetensors")["prompts"]
+        prompts = load_file(project.root / f"results/prompts/{name}/web/n{n}.safetensors")["tokens"]
         assert prompts.tolist() == expected
         assert tokens.END_OF_TEXT not in tokenizer.decode(prompts[0].tolist(), skip_special_tokens=False)
     assert any(len(ids) < LENGTHS["heatmap"] for ids in encoded[:PROMPTS])
@@ -298,34 +298,36 @@ def test_compressed_lines_of_json_are_read_in_order_and_no_further_than_asked(pr
 
 def test_weights_are_bfloat16_and_sums_are_float32(project, hub):
     """The files hold, bit for bit, what the pass yields for weights of bfloat16; in float32 they would not."""
-    prompts = load_file(project.root / "results/prompts/falcon-rw-7b/web/n16.safetensors")["prompts"]
+    prompts = load_file(project.root / "results/prompts/falcon-rw-7b/web/n16.safetensors")["tokens"]
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         coarse, fine = (
-            measure(families.open_model(hub.snapshot("falcon-rw-7b"), precision=precision), prompts, 32)
+            measure(
+                opening.open_decoder(hub.snapshot("falcon-rw-7b"), precision=precision),
+                prompts,
+                32,
+                asked=Asked(content=True, gram=True),
+            )
             for precision in ("bfloat16", "float32")
         )
     finally:
         torch.set_num_threads(threads)
-    found = project.root / folder("falcon-rw-7b")
-    mixing, influence = load_file(found / "lambda.safetensors"), load_file(found / "influence.safetensors")["influence"]
-    np.testing.assert_array_equal(mixing["frobenius"], coarse.mixing["frobenius"])
-    np.testing.assert_array_equal(influence, coarse.influence)
-    assert np.abs(influence - fine.influence).max() > 0
-    for values in (mixing["frobenius"], influence, load_file(found / "content.safetensors")["mean"]):
+    found = load_file(project.root / measured_file("falcon-rw-7b"))
+    np.testing.assert_array_equal(found["mixing/frobenius"], coarse.mixing["frobenius"])
+    np.testing.assert_array_equal(found["influence"], coarse.influence)
+    assert np.abs(found["influence"] - fine.influence).max() > 0
+    for values in (found["mixing/frobenius"], found["influence"], found["content"]):
         assert values.dtype == np.float32
         assert (values.view(np.uint32) & 0xFFFF).any()  # bits that bfloat16 does not have
 
 
 def test_what_a_model_without_alibi_has_is_there_and_the_rest_is_not(project):
-    found = {
-        name: load_file(project.root / folder("llama") / f"{name}.safetensors")
-        for name in ("slopes", "content", "gram")
-    }
-    assert found["slopes"] == found["content"] == {}
-    assert found["gram"]["recency"].shape == (PROMPTS, 2)
-    assert found["gram"]["mean"].shape == (2, 16, 16)
+    found = load_file(project.root / measured_file("llama"))
+    assert not {"slopes", "content", "diagonal", "below"} & set(found)
+    assert found["recency"].shape == (PROMPTS, 2)
+    assert found["gram"].shape == (2, 16, 16)
+    assert found["kernels/rotary"].shape[::2] == (2, 16)
 
 
 # A rerun, and bad input
@@ -367,7 +369,7 @@ def rerun(project, hub, models, tmp_path_factory):
         *(f"results/hub/{name}.json" for name in ("absent", "pickled", "other", "nowhere")),
         "results/rollout/llama/hub/web/n16/profiles.parquet",
     ]
-    again = " ".join(f"{folder(name)}/lambda.safetensors" for name in MEASURED)
+    again = " ".join(measured_file(name) for name in MEASURED)
     ended = mine.run(
         f"snakemake {' '.join(targets)} {again} --forcerun {again} --cores 2 --keep-going",
         **hub.environment(HF_HOME=str(home), HF_HUB_OFFLINE="1"),
@@ -378,10 +380,9 @@ def rerun(project, hub, models, tmp_path_factory):
 
 def test_a_rerun_measures_the_same_prompts_with_the_same_bytes(project, rerun):
     mine, printed = rerun
-    for name in ("lambda", "content", "attention", "influence", "gram", "slopes"):
-        before, after = (run.root / folder("falcon-rw-7b") / f"{name}.safetensors" for run in (project, mine))
-        assert after.read_bytes() == before.read_bytes()
-        assert after.stat().st_mtime_ns > before.stat().st_mtime_ns
+    before, after = (run.root / measured_file("falcon-rw-7b") for run in (project, mine))
+    assert after.read_bytes() == before.read_bytes()
+    assert after.stat().st_mtime_ns > before.stat().st_mtime_ns
     assert "results/prompts/falcon-rw-7b" not in re.sub(r"input: .*|reason: .*", "", printed)
     assert not (mine.root / "checkpoints/measure/falcon-rw-7b/hub/web").exists()
 

@@ -90,11 +90,7 @@ KINDS = {
     "measurement": Kind(
         "checkpoints/measure/bloom/seed0/step90/language-reference",
         "logs/measure/bloom/seed0/step90/language-reference.log",
-        tuple(
-            f"{MEASURED}/n{n}/{quantity}.safetensors"
-            for n in (16, 32, 48)
-            for quantity in ("lambda", "content", "attention", "influence", "gram", "slopes")
-        ),
+        tuple(f"{MEASURED}/n{n}.safetensors" for n in (16, 32, 48)),
     ),
     "emergence": Kind(
         "checkpoints/emergence/gaussian/plain/depth2",
@@ -196,7 +192,7 @@ def in_peace(project, sabotage, kinds):
         for n in (16, 32, 48):  # random tokens: the making of prompts takes longer, and is not what is tested
             prompts = np.random.default_rng(n).integers(512, size=(96, n))
             path = project.root / f"results/prompts/offline/language-reference/n{n}.safetensors"
-            artifacts.write_tensors(path, {"prompts": prompts})
+            artifacts.write_tensors(path, {"tokens": prompts, "documents": np.arange(96)})
         project.snakemake(f"{' '.join(kinds['measurement'].outputs)} --cores 1", **noting)
     paths = named.read_text().splitlines()
     return Whole(

@@ -16,7 +16,7 @@ from tests.graphs import FIGURES, LENGTHS, WHOLE_JOBS, only
 
 pytestmark = pytest.mark.all("the whole toy graph takes four minutes, and what is made from it two more")
 ROOT = Path(__file__).parents[2]
-MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32"
+MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32.safetensors"
 MODELS, DATASETS = WHOLE_JOBS["train"], WHOLE_JOBS["corpus"]
 
 
@@ -226,19 +226,19 @@ def test_the_recipes_for_a_model_and_a_data_set_leave_finished_ones_alone_and_wo
     # beside one model and one data set, which takes less time than beside all
     fewer = "measure='{models: [bloom, shallow], datasets: [standard-library, mine]}'"
     mine.snakemake(f"{with_both} --config {fewer} --cores 2")
-    measured = mine.root / "results/measure/shallow/seed0/step12/mine/n32/lambda.safetensors"
-    assert load_file(measured)["frobenius"].shape == (16, 2)
+    measured = mine.root / "results/measure/shallow/seed0/step12/mine/n32.safetensors"
+    assert load_file(measured)["mixing/frobenius"].shape == (16, 2)
 
 
 def test_a_truncated_artifact_is_named_with_the_command_that_mends_it(mine):
-    broken = mine.root / MEASURED / "influence.safetensors"
+    broken = mine.root / MEASURED
     whole = broken.read_bytes()
     broken.write_bytes(whole[:-100])
-    profiles = MEASURED.replace("measure", "rollout") + "/profiles.parquet"
+    profiles = MEASURED.replace("measure", "rollout").removesuffix(".safetensors") + "/profiles.parquet"
     ended = mine.run(f"snakemake {profiles} --cores 1 --force")
     assert ended.returncode == 1
     line = next(line for line in ended.stdout.splitlines() if line.startswith("error: "))
-    assert f"artifact {MEASURED}/influence.safetensors is not usable" in line
+    assert f"artifact {MEASURED} is not usable" in line
     remedy = line.split("rebuild it with: ")[1]
     assert mine.run(remedy).returncode == 0
     assert broken.read_bytes() == whole

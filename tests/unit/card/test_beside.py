@@ -9,7 +9,7 @@ import pytest
 from position_bias.card import beside
 from position_bias.card.beside import Model
 from position_bias.card.sentences import Interval
-from position_bias.language_models.measured import Measured
+from position_bias.rollout.measurement import Measurement
 
 N, PROMPTS, LEVEL = 12, 40, 0.9
 MIDDLE = slice(3, 9)
@@ -18,16 +18,14 @@ MIDDLE = slice(3, 9)
 def measured(seed=0, n=N, prompts=PROMPTS):
     rng = np.random.default_rng(seed)
     of_prompt = rng.uniform(0.5, 2, (prompts, 1))  # what a prompt does to all of its tokens
-    return Measured(
+    return Measurement(
+        documents=np.arange(prompts),
         mixing={"frobenius": np.ones((prompts, 1))},
         influence=of_prompt * rng.uniform(0.5, 1, (prompts, n)),
         loss=rng.uniform(3, 6, prompts),
         by_distance=np.ones((1, n)),
-        attention=None,
         kernels={},
         windows=(None,),
-        offset=None,
-        slopes=None,
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from position_bias.card import definitions, page, profiles, sentences
-from position_bias.language_models.measured import Measured
+from position_bias.rollout.measurement import Measurement
 
 LAYERS, HEADS, PROMPTS, LEVEL = 2, 2, 6, 0.9
 FACTS = {
@@ -39,16 +39,14 @@ def measured(n, *, rotary=True, windows=(None, 4)):
     rng = np.random.default_rng(n)
     fitted = rng.normal(0, 1, (LAYERS, HEADS, n))
     kernels = {"toeplitz": fitted, "rotary": fitted + 3} if rotary else {"toeplitz": fitted}
-    return Measured(
+    return Measurement(
+        documents=np.arange(PROMPTS),
         mixing={name: rng.uniform(0, 1, (PROMPTS, LAYERS)) for name in ("frobenius", "token", "backward")},
         influence=rng.uniform(0.1, 1, (PROMPTS, n)),
         loss=rng.uniform(3, 6, PROMPTS),
         by_distance=rng.uniform(0, 1, (LAYERS, n)),
-        attention=None,
         kernels=kernels,
         windows=windows,
-        offset=None,
-        slopes=None,
     )
 
 

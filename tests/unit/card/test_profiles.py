@@ -1,4 +1,4 @@
-"""The rollouts of a card: against dense matrices, and against the variants of models with ALiBi."""
+"""The tables of a card, of measurements that are made up."""
 
 from dataclasses import replace
 
@@ -6,122 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.attention import sliding_window_mask
 from position_bias.card import profiles
-from position_bias.language_models.measured import Measured
-from position_bias.rollout import comparison
+from position_bias.rollout.measurement import ESTIMATORS, Measurement
+from tests.measurements import LAYERS, PROMPTS, causal, made
 
-N, LAYERS, HEADS, PROMPTS = 20, 3, 2, 6
-WINDOWS = (None, 4, 1)
-ESTIMATORS = ("frobenius", "token", "backward")
-
-
-def causal(logits, window=None):
-    n = logits.shape[-1]
-    weights = np.exp(logits) * sliding_window_mask(n, window or n)
-    return weights / weights.sum(-1, keepdims=True)
-
-
-def measured(rng, *, alibi):
-    common = {
-        "mixing": {name: rng.uniform(0, 1, (PROMPTS, LAYERS)) for name in ESTIMATORS},
-        "influence": rng.uniform(0.1, 1, (PROMPTS, N)),
-        "loss": rng.uniform(3, 6, PROMPTS),
-        "by_distance": rng.uniform(0, 1, (LAYERS, N)),
-        "attention": causal(rng.normal(0, 1, (LAYERS, N, N))),
-    }
-    if alibi:
-        offset, slopes = rng.normal(0, 1, (PROMPTS, LAYERS, HEADS)), np.array([0.5, 0.02])
-        return Measured(**common, kernels={}, windows=(None,) * LAYERS, offset=offset, slopes=slopes)
-    kernels = {name: rng.normal(0, 1, (LAYERS, HEADS, N)) for name in ("toeplitz", "rotary")}
-    return Measured(**common, kernels=kernels, windows=WINDOWS, offset=None, slopes=None)
+N = 20
 
 
 @pytest.fixture
 def without():
-    return measured(np.random.default_rng(0), alibi=False)
-
-
-@pytest.fixture
-def with_alibi():
-    return measured(np.random.default_rng(1), alibi=True)
-
-
-def everything(of):
-    return np.full((1, of.prompts), 1 / of.prompts)
-
-
-def found(of, weights):
-    ways = profiles.rollouts(of)
-    return {(each.estimator, each.variant): each.values for each in profiles.profiles(of, ways, weights)}
-
-
-def rolled_out(attention, mixing):
-    row = np.eye(N)[-1]
-    for layer, mix in zip(attention[::-1], mixing[::-1], strict=True):
-        row = row @ ((1 - mix) * np.eye(N) + mix * layer)
-    return row
-
-
-def by_distance(kernel, window):
-    distance = np.arange(N)[:, None] - np.arange(N)
-    return causal(kernel[:, np.abs(distance)], window).mean(0)
-
-
-def test_rollouts_are_products_of_dense_matrices(without):
-    rows = found(without, everything(without))
-    attention = {
-        name: [by_distance(kernel, window) for kernel, window in zip(kernels, WINDOWS, strict=True)]
-        for name, kernels in {
-            "logit-by-distance": without.kernels["toeplitz"],
-            "mean-query-key": without.kernels["rotary"],
-            "content-free": np.zeros((LAYERS, 1, N)),
-        }.items()
-    }
-    attention["mean-attention"] = list(without.attention)
-    assert {variant for estimator, variant in rows if estimator == "frobenius"} == set(attention)
-    for estimator in ESTIMATORS:
-        mixing = without.mixing[estimator].mean(0)
-        for name, layers in attention.items():
-            np.testing.assert_allclose(rows[estimator, name][0], rolled_out(layers, mixing), atol=1e-12)
-    half = rolled_out(attention["content-free"], [0.5] * LAYERS)
-    np.testing.assert_allclose(rows["none", "half"][0], half, atol=1e-12)
-
-
-def test_a_model_with_alibi_has_the_variants_that_it_has_elsewhere(with_alibi):
-    weights = np.random.default_rng(2).dirichlet(np.ones(PROMPTS), 4)
-    elsewhere = comparison.Measured(
-        mixing=dict(with_alibi.mixing),
-        offset=with_alibi.offset,
-        influence=with_alibi.influence,
-        slopes=with_alibi.slopes,
-        attention=with_alibi.attention,
-    )
-    rows = found(with_alibi, weights)
-    names = {"measured": "mean-attention"}
-    expected = {
-        (each.estimator, names.get(each.variant, each.variant)): each.values
-        for each in comparison.profiles(elsewhere, weights)
-    }
-    assert rows.keys() == expected.keys()
-    for key, values in expected.items():
-        np.testing.assert_allclose(rows[key], values, atol=1e-12)
-
-
-@pytest.mark.parametrize("alibi", [True, False])
-def test_long_prompts_are_rolled_out_without_matrices_to_the_same_rows(alibi, monkeypatch):
-    of = measured(np.random.default_rng(3), alibi=alibi)
-    weights = np.random.default_rng(2).dirichlet(np.ones(PROMPTS), 4)
-    expected = found(of, weights)
-    monkeypatch.setattr(profiles, "DENSE_UP_TO", N - 1)
-    for key, values in found(of, weights).items():
-        np.testing.assert_allclose(values, expected[key], atol=1e-12)
-
-
-def test_what_was_not_measured_is_left_out(without, with_alibi):
-    bare = replace(without, attention=None, kernels={})
-    assert list(profiles.rollouts(bare)) == ["content-free"]
-    assert list(profiles.rollouts(with_alibi)) == ["b", "mean-attention"]
+    return made(np.random.default_rng(0), alibi=False)
 
 
 def test_tables_have_every_profile_every_layer_and_their_intervals(without):
@@ -150,8 +44,16 @@ def test_a_rollout_through_the_true_attention_is_the_closest():
     """One layer, all of it attention, whose last row is the influence: W is 0."""
     attention = causal(np.random.default_rng(0).normal(0, 1, (1, N, N)))
     influence = np.tile(attention[0, -1], (2, 1))
-    lambdas = {"frobenius": np.ones((2, 1))}
-    exact = Measured(lambdas, influence, np.ones(2), attention[:, -1], attention, {}, (None,), None, None)
+    exact = Measurement(
+        documents=np.arange(2),
+        windows=(None,),
+        mixing={"frobenius": np.ones((2, 1))},
+        influence=influence,
+        loss=np.ones(2),
+        by_distance=attention[:, -1],
+        attention=attention,
+        kernels={},
+    )
     _, _, values = profiles.compare(exact, 5, 0.9, 0)
     distance = values[(values["statistic"] == "wasserstein") & (values["variant"] == "mean-attention")]["value"]
     np.testing.assert_allclose(distance, 0, atol=1e-15)

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from position_bias.card import sentences
+from position_bias.card.profiles import SHOWN
+from position_bias.rollout import variants
 
 LEVEL, REPLICATES = 0.9, 40
 
@@ -138,6 +140,4 @@ def test_lambda_of_other_estimators_and_of_the_backward_pass_is_not_what_rollout
 
 
 def test_every_rollout_and_baseline_has_a_name():
-    from position_bias.card.profiles import BASELINES, KERNELS
-
-    assert set(sentences.NAMES) == {*BASELINES, "a", "b", "c", "content-free", *KERNELS.values(), "mean-attention"}
+    assert set(sentences.NAMES) == {*variants.BASELINES, *variants.ROLLOUTS} == {*SHOWN} - {variants.INFLUENCE}

@@ -83,8 +83,11 @@ def test_prompts_are_windows_of_one_document_behind_what_the_tokenizer_puts_firs
     documents = [words(first, 60) for first in range(10)]
     found = texts.prompts(documents, tokenizer, [3, 5], [12, 22], 8, chosen_by=0)
     assert {n: of.tokens.shape for n, of in found.items()} == {12: (8, 12), 22: (8, 22)}
-    for n, (prompts, count, _) in found.items():
-        assert count == len(set(prompts[:, 2] % 10))  # windows of ten or twenty words begin alike in a document
+    for n, (prompts, numbers, _) in found.items():
+        firsts = dict(zip(numbers, prompts[:, 2] % 10, strict=True))
+        assert (
+            len(firsts) == len(set(firsts.values())) == found[n].noted()["documents"]
+        )  # windows of ten or twenty words begin alike in a document
         assert (prompts[:, :2] == [3, 5]).all()
         assert (np.diff(prompts[:, 2:], axis=1) % WORDS == 1).all()  # in the order of a document
         every = {
@@ -99,7 +102,7 @@ def test_prompts_are_windows_of_one_document_behind_what_the_tokenizer_puts_firs
 
 def test_a_short_text_gives_the_prompts_that_it_has_and_leaves_lengths_out(tokenizer, capsys):
     found = texts.prompts([words(0, 90)], tokenizer, [], [9, 30], 64, chosen_by=0)
-    assert {n: (of.tokens.shape, of.documents) for n, of in found.items()} == {9: ((10, 9), 1)}
+    assert {n: (of.tokens.shape, of.noted()["documents"]) for n, of in found.items()} == {9: ((10, 9), 1)}
     assert "length 30 is left out: the text has 3 prompts of it, fewer than 8" in capsys.readouterr().err
 
 

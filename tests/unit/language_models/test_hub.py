@@ -8,7 +8,7 @@ import huggingface_hub
 import pytest
 from huggingface_hub import errors
 
-from position_bias.language_models import families, hub, tokens
+from position_bias.language_models import hub, opening, tokens
 from position_bias.running.runtime import InputError
 
 
@@ -32,7 +32,7 @@ def test_a_hub_data_set_without_network_is_one_line_at_once(unreachable):
 
 def test_a_hub_model_is_not_asked_for(unreachable):
     with pytest.raises(InputError, match=r"^model directory someone/some-model lacks config\.json; [^\n]+$"):
-        families.open_model("someone/some-model")
+        opening.open_decoder("someone/some-model")
 
 
 def test_without_network_the_libraries_are_told_so_once(unreachable, caplog):

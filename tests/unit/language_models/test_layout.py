@@ -47,7 +47,7 @@ def test_logits_beyond_a_coarse_precision_say_which_one_to_ask_for():
     model.transformer.ln_f.weight.fill_(3e38)
     said = r"its logits are not finite \(NaN or infinity\), though all of its weights are; "
     refused(model, f"{said}use another copy$")
-    refused(model.bfloat16(), rf"{said}measure it with card='\{{precision: float32\}}'$")
+    refused(model.bfloat16(), rf"{said}measure it in float32 \(precision: float32\)$")
 
 
 def test_tokens_that_read_later_ones_are_no_decoder():

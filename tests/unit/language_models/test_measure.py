@@ -1,21 +1,24 @@
 """The measuring pass against an independent reading of the same models: their weights, hidden states and attentions."""
 
 import math
+from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from position_bias.language_models import content, families
-from position_bias.language_models.influence import influence
-from position_bias.language_models.measure import measure
+from position_bias.language_models import content, families, opening
+from position_bias.language_models.influence import influence_and_loss, loss
+from position_bias.language_models.measure import PREDICTED, Asked, measure
 from position_bias.language_models.sources import WITH_ALIBI
 from position_bias.recency import recency
 from position_bias.running.runtime import InputError
 
 LAYERS, HEADS, HEAD_DIM, N, PROMPTS = 3, 4, 4, 12, 5
 FAMILIES = WITH_ALIBI
+EVERYTHING = Asked(content=True, gram=True)
 
 
 def small(family, heads=HEADS):
@@ -72,7 +75,7 @@ def read(request, prompts):
         "logits": torch.stack(logits, 1).double().numpy(),  # [N, L, H, n, n]
         "attention": torch.stack(out.attentions, 1).double().numpy(),
         "cosines": torch.stack(cosines, 1).numpy(),  # [N, L, n, n]
-        "measured": measure(model, prompts, tokens_per_batch=2 * N),  # batches of 2, 2 and 1
+        "measured": measure(model, prompts, 2 * N, asked=EVERYTHING),  # batches of 2, 2 and 1
     }
 
 
@@ -109,12 +112,58 @@ def test_the_gram_holds_cosines_of_what_attention_reads_and_their_recency_by_pro
     assert np.abs(read["measured"].recency[:, 1:]).min() > 1e-5
 
 
+def test_attention_by_distance_is_the_mean_along_diagonals(read):
+    attention = read["attention"].mean((0, 2))
+    by_distance = [[layer.diagonal(-k).mean() for k in range(N)] for layer in attention]
+    np.testing.assert_allclose(read["measured"].by_distance, by_distance, atol=2e-6)
+
+
+def test_loss_is_the_cross_entropy_of_the_last_tokens(read, prompts):
+    with torch.no_grad():
+        logits = read["model"](torch.from_numpy(prompts)).logits.double()
+    right = logits.log_softmax(-1)[:, :-1].gather(-1, torch.from_numpy(prompts[:, 1:, None]))[..., 0]
+    np.testing.assert_allclose(read["measured"].loss, -right[:, -PREDICTED:].mean(1), rtol=1e-5)
+
+
+def test_the_loss_of_a_large_vocabulary_is_right_to_rounding():
+    """A sum over classes that are not neighbours in memory would be 4e-4 off here."""
+    logits = 3 * torch.randn(1, 5, 262_144, generator=torch.Generator().manual_seed(0))
+    tokens = torch.arange(5)[None]
+
+    class Model(torch.nn.Module):
+        def forward(self, *_args, **_named):
+            return SimpleNamespace(logits=logits)
+
+    right = logits.double().log_softmax(-1)[:, :-1].gather(-1, tokens[:, 1:, None])[..., 0]
+    np.testing.assert_allclose(loss(Model(), tokens, 4), -right.mean(1), atol=3e-5, rtol=0)
+
+
+def test_prompts_keep_their_documents(read, prompts):
+    documents = np.array([4, 0, 0, 1, 4])
+    assert measure(read["model"], prompts, N, documents=documents).documents is documents
+    assert read["measured"].documents.tolist() == list(range(PROMPTS))
+
+
+def test_without_the_backward_pass_the_rest_is_measured_alike(read, prompts, monkeypatch):
+    def backward(*_):
+        raise AssertionError("there was a backward pass")
+
+    monkeypatch.setattr(torch.autograd, "grad", backward)
+    found = measure(read["model"], prompts, 2 * N, asked=Asked(influence=False))
+    assert found.influence is None
+    assert set(found.mixing) == {"frobenius", "token"}
+    for name in ("loss", "attention", "by_distance", "diagonal", "below"):
+        np.testing.assert_allclose(getattr(found, name), getattr(read["measured"], name), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("heads", [4, 6])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_content_and_slopes_rebuild_the_attention_of_every_head(family, heads, prompts):
     """The logits of the paper, content - slope * distance, are those that the model's softmax sees."""
     model = small(family, heads)
-    content = measure(model, prompts[:1], N).content.astype(float)  # the mean over one prompt is that prompt
+    content = measure(model, prompts[:1], N, asked=EVERYTHING).content.astype(
+        float
+    )  # the mean over one prompt is that prompt
     distance = np.arange(N)[:, None] - np.arange(N)
     logits = content - families.effective_slopes(model.config)[:, None, None] * distance
     weights = np.where(distance >= 0, np.exp(logits), 0)
@@ -143,27 +192,30 @@ def test_influence_agrees_with_finite_differences(family, prompts):
             base[:, position] += torch.cat([shifts, -shifts])
             above, below = probability(base, target[prompt]).chunk(2)
             norms[prompt, position] = (((above - below) / (2 * step)) ** 2).sum()
-    np.testing.assert_allclose(influence(model, tokens).numpy(), norms.sqrt().numpy(), rtol=2e-3, atol=1e-7)
+    np.testing.assert_allclose(
+        influence_and_loss(model, tokens, 1)[0].numpy(), norms.sqrt().numpy(), rtol=2e-3, atol=1e-7
+    )
 
 
 def test_batches_do_not_change_what_is_measured(prompts):
     model = small("bloom")
-    one, all_at_once = (measure(model, prompts, tokens) for tokens in (1, PROMPTS * N))
-    for name in ("diagonal", "below", "influence", "content", "attention", "gram", "recency"):
+    one, all_at_once = (measure(model, prompts, tokens, asked=EVERYTHING) for tokens in (1, PROMPTS * N))
+    for name in ("loss", "diagonal", "below", "influence", "content", "attention", "gram", "recency"):
         np.testing.assert_allclose(getattr(one, name), getattr(all_at_once, name), atol=1e-5)
     np.testing.assert_allclose(one.mixing["frobenius"], all_at_once.mixing["frobenius"], rtol=1e-5)
 
 
 def test_long_prompts_keep_no_matrices_and_measure_the_rest_alike(prompts):
     model = small("mpt")
-    short = measure(model, prompts, N, matrices_up_to=N)
-    long = measure(model, prompts, N, matrices_up_to=N - 1)
+    short = measure(model, prompts, N, asked=replace(EVERYTHING, matrices_up_to=N))
+    long = measure(model, prompts, N, asked=replace(EVERYTHING, matrices_up_to=N - 1))
     assert short.content is not None
     assert long.content is None
     assert long.attention is None
     assert long.gram is None
     np.testing.assert_array_equal(long.below, short.below)
     np.testing.assert_array_equal(long.recency, short.recency)
+    np.testing.assert_allclose(long.by_distance, short.by_distance, rtol=1e-5)
 
 
 def test_prompts_beyond_the_context_of_the_model_are_refused_at_once():
@@ -176,7 +228,7 @@ def test_bfloat16_weights_measure_the_same_to_their_precision(family, prompts, t
     model = small(family)
     model.save_pretrained(tmp_path)
     exact = measure(model, prompts, N)
-    coarse = measure(families.open_model(tmp_path, precision="bfloat16"), prompts, N)
+    coarse = measure(opening.open_decoder(tmp_path, precision="bfloat16"), prompts, N)
     assert coarse.influence.dtype == coarse.diagonal.dtype == np.float32
     np.testing.assert_allclose(coarse.mixing["frobenius"], exact.mixing["frobenius"], rtol=0.02)
     np.testing.assert_allclose(coarse.diagonal, exact.diagonal, atol=0.1)
@@ -190,18 +242,27 @@ def test_a_single_token_has_nothing_below_the_diagonal():
 
 def test_prompts_too_short_for_recency_are_refused_at_once(prompts):
     with pytest.raises(InputError, match=r"lengths\.\*\.tokens = 8, but recency needs more than 8; give more tokens"):
-        measure(small("bloom"), prompts[:, :8], N)
+        measure(small("bloom"), prompts[:, :8], N, asked=EVERYTHING)
 
 
 def test_no_hook_stays_behind_after_an_error(prompts):
     model = small("bloom")
+    late = np.concatenate([prompts, prompts + 1000])  # the layout is found on the first prompt
     with pytest.raises(IndexError):
-        measure(model, prompts + 1000, N)
-    assert not any(module._forward_hooks for module in model.modules())
+        measure(model, late, N)
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    assert model.config._attn_implementation == "eager"
 
 
 def test_a_value_that_is_not_finite_names_its_quantity_and_prompt(prompts):
+    """Of the last prompt alone: the layout was found on the first."""
     model = small("bloom")
-    model.transformer.h[1].self_attention.dense.bias[0] = float("nan")
-    with pytest.raises(InputError, match=r"lambda \(frobenius\) of prompt 0 is not finite"):
-        measure(model, prompts, N)
+    projection, calls = model.transformer.h[1].self_attention.dense, []
+
+    def spoil(_module, _args, out):
+        calls.append(len(out))
+        return out + float("inf") if len(calls) > 3 and len(out) == 1 else out
+
+    projection.register_forward_hook(spoil)
+    with pytest.raises(InputError, match=r"measured lambda \(frobenius\) of prompt 4 is not finite; check the model's"):
+        measure(model, prompts, 2 * N)

@@ -8,14 +8,16 @@ import torch
 
 from position_bias.language_models import families
 from position_bias.language_models import measure as measuring
-from position_bias.language_models.measure import measure
+from position_bias.language_models.layout import find_layout
+from position_bias.language_models.measure import Asked, measure
 from position_bias.language_models.passes import Resumption
 from position_bias.running.runtime import InputError
 from tests.unit.conftest import Interruption
+from tools import decoders
 
 N, PROMPTS, VOCABULARY = 12, 7, 64
 BATCH = 2 * N  # batches of 2, 2, 2 and 1 prompts
-FAMILIES = list(families.BUILDERS)
+KINDS = ["bloom", "mpt", "falcon, ALiBi", "llama", "gemma3_text", "opt", "phi"]
 
 
 def small(family, layers=3):
@@ -34,7 +36,7 @@ def bits(measurement):
     for name, value in asdict(measurement).items():
         flat |= {f"{name}/{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
     return {
-        name: None if value is None else (value.shape, str(value.dtype), value.tobytes())
+        name: (value.shape, str(value.dtype), value.tobytes()) if isinstance(value, np.ndarray) else value
         for name, value in flat.items()
     }
 
@@ -42,16 +44,16 @@ def bits(measurement):
 @pytest.fixture
 def passes(monkeypatch):
     """Counts the passes, and interrupts the one that is set."""
-    real, seen = measuring.influence, {"passes": 0, "interrupt": None, "with": Interruption()}
+    real, seen = measuring.influence_and_loss, {"passes": 0, "interrupt": None, "with": Interruption()}
 
-    def influence(model, tokens):
+    def influence_and_loss(model, tokens, latest):
         seen["passes"] += 1
-        found = real(model, tokens)  # the layers of this batch were heard, and must be forgotten
+        found = real(model, tokens, latest)  # the layers of this batch were heard, and must be forgotten
         if seen["passes"] == seen["interrupt"]:
             raise seen["with"]
         return found
 
-    monkeypatch.setattr(measuring, "influence", influence)
+    monkeypatch.setattr(measuring, "influence_and_loss", influence_and_loss)
     return seen
 
 
@@ -63,18 +65,18 @@ def interrupted(passes, at, *args, **options):
 
 
 @pytest.mark.parametrize("matrices", [True, False])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_an_interrupted_measurement_ends_with_the_same_bits(family, matrices, prompts, passes, tmp_path):
-    options = {"matrices_up_to": N if matrices else N - 1}
-    model, kept = small(family), Resumption(tmp_path / "folder/n12.safetensors", ["a run"], every=2)
+@pytest.mark.parametrize("name", KINDS)
+def test_an_interrupted_measurement_ends_with_the_same_bits(name, matrices, prompts, passes, tmp_path):
+    options = {"asked": Asked(content=True, gram=True, matrices_up_to=N if matrices else N - 1)}
+    model, kept = decoders.small(name), Resumption(tmp_path / "folder/n12.safetensors", ["a run"], every=2)
     expected = bits(measure(model, prompts, BATCH, **options))
     assert (expected["gram"] is not None) == matrices
-    assert (expected["diagonal"] is not None) == (family != "llama")
+    assert (expected["diagonal"] is not None) == (name in KINDS[:3])
     options["resumption"] = kept
     interrupted(passes, 3, model, prompts, BATCH, **options)
-    assert bits(measure(small(family), prompts, BATCH, **options)) == expected
+    assert bits(measure(decoders.small(name), prompts, BATCH, **options)) == expected
     assert passes["passes"] == 2
-    again = measure(small(family), prompts, BATCH, **options)  # the job died after its last batch
+    again = measure(decoders.small(name), prompts, BATCH, **options)  # the job died after its last batch
     assert bits(again) == expected
     assert passes["passes"] == 2
 
@@ -142,14 +144,25 @@ def test_what_another_run_kept_or_a_disk_damaged_is_not_gone_on_from(change, pro
 # Memory
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_recomputed_layers_give_the_same_bits_and_are_heard_once(family, prompts):
-    model = small(family)
-    blocks = [layer.block for layer in families.layers_of(model)]
+@pytest.mark.parametrize("name", KINDS)
+def test_layers_that_are_computed_again_are_heard_once(name, prompts):
+    model = decoders.small(name)
+    blocks = [layer.block for layer in find_layout(model, torch.from_numpy(prompts[:1])).layers]
     forwards = [block.forward for block in blocks]
     plain, recomputed = (measure(model, prompts, BATCH, activation_checkpointing=on) for on in (False, True))
-    assert bits(recomputed) == bits(plain)
+    backward = ("influence", "mixing/backward")  # whose sums may be taken in another order
+    for field in ("influence", "mixing"):
+        np.testing.assert_allclose(*(flat(found, field) for found in (recomputed, plain)), rtol=1e-5)
+    same, expected = bits(recomputed), bits(plain)
+    assert {key: value for key, value in same.items() if key not in backward} == {
+        key: value for key, value in expected.items() if key not in backward
+    }
     assert [block.forward for block in blocks] == forwards
+
+
+def flat(measurement, field):
+    value = getattr(measurement, field)
+    return np.concatenate([part.ravel() for part in (value.values() if isinstance(value, dict) else [value])])
 
 
 def kept_for_the_backward_pass(layers, prompts, activation_checkpointing):
@@ -175,7 +188,7 @@ def test_of_a_layer_that_is_computed_again_its_input_alone_is_kept(prompts):
 
 def test_an_error_leaves_no_layer_recomputing(prompts, passes):
     model = small("bloom")
-    block = families.layers_of(model)[0].block
+    block = model.transformer.h[0]
     forward = block.forward
     interrupted(passes, 1, model, prompts, BATCH, activation_checkpointing=True)
     assert block.forward == forward
@@ -200,3 +213,18 @@ def test_too_little_memory_names_the_batch_and_what_is_left_to_do(
     passes |= {"interrupt": 2, "with": torch.OutOfMemoryError("CUDA out of memory")}
     with pytest.raises(InputError, match=rf"^out of GPU memory on {message}[^\n]*$"):
         measure(small("bloom"), prompts, tokens_per_batch, activation_checkpointing=recomputing)
+
+
+def test_too_little_memory_for_finding_the_layout_is_one_line(prompts, monkeypatch):
+    def exhausted(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(measuring, "find_layout", exhausted)
+    with pytest.raises(InputError, match=r"^out of GPU memory while the layout .* 1 x 12 tokens; give the [^\n]*$"):
+        measure(small("bloom"), prompts, BATCH)
+
+
+def test_messages_name_the_section_that_was_read(prompts, passes):
+    passes |= {"interrupt": 1, "with": torch.OutOfMemoryError("CUDA out of memory")}
+    with pytest.raises(InputError, match=r"lower card\.tokens_per_batch"):
+        measure(small("bloom"), prompts, BATCH, section="card")

@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, MambaConfig, MambaForCausalLM, T5Config, T5ForConditionalGeneration
 
 from position_bias.language_models import opening
-from position_bias.language_models.measure_decoder import measure_decoder
+from position_bias.language_models.measure import measure
 from position_bias.running.runtime import InputError
 from tools import decoders
 
@@ -31,8 +31,8 @@ def refused(directory, message):
 @pytest.mark.parametrize("name", ["llama", "qwen2", "mistral", "gpt2", "gpt_neox", "gemma2", "olmo2", "opt", "bloom"])
 def test_a_directory_is_opened_and_measured_as_the_model_that_was_written(name, tmp_path):
     prompts = np.random.default_rng(0).integers(3, 64, (2, 12))
-    expected = measure_decoder(decoders.small(name), prompts, 24)
-    found = measure_decoder(opening.open_decoder(written(tmp_path, name)), prompts, 24)
+    expected = measure(decoders.small(name), prompts, 24)
+    found = measure(opening.open_decoder(written(tmp_path, name)), prompts, 24)
     np.testing.assert_allclose(found.influence, expected.influence, rtol=1e-5)
     np.testing.assert_allclose(found.mixing["frobenius"], expected.mixing["frobenius"], rtol=1e-5)
 

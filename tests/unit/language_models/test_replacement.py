@@ -8,7 +8,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from position_bias.language_models import families, opening, packages, replacement
-from position_bias.language_models.influence import influence
+from position_bias.language_models.influence import influence_and_loss
 from position_bias.language_models.replacement import chosen_positions, donors, replacement_profile
 from position_bias.running.runtime import InputError
 
@@ -155,7 +155,11 @@ def test_at_random_weights_gradients_and_replacement_agree():
     positions, ratios = chosen_positions(N), []
     for seed in range(4):
         model, tokens = llama(seed, initializer_range=0.05), prompts(24, seed=seed)
-        by_gradient = influence(model.requires_grad_(False), torch.from_numpy(tokens)).double().numpy()[:, positions]
+        by_gradient = (
+            influence_and_loss(model.requires_grad_(False), torch.from_numpy(tokens), 1)[0]
+            .double()
+            .numpy()[:, positions]
+        )
         by_replacement = replacement_profile(model, tokens, positions, 24 * N, seed=seed)
         logs = [replacement.logarithms_over_middle(of, positions, N) for of in (by_gradient, by_replacement)]
         ratios.append([log.mean(0)[[0, -1]] for log in logs])
@@ -222,7 +226,7 @@ def test_a_plain_reading_of_the_packaged_model_agrees():
     found = replacement.changes(model, tokens, positions, others, 32)
     np.testing.assert_allclose(found, expected(model, tokens, positions, others), atol=1e-4)
     assert found[:, -1].min() > 0.1
-    measured = influence(model.requires_grad_(False), torch.from_numpy(tokens)).numpy()
+    measured = influence_and_loss(model.requires_grad_(False), torch.from_numpy(tokens), 1)[0].numpy()
     for row, gradient in zip(tokens, measured, strict=True):
         table = copy.deepcopy(model.get_input_embeddings().weight.detach())[row].requires_grad_()
         model(inputs_embeds=table[None]).logits[0, -1].softmax(-1).max().backward()

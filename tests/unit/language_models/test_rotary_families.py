@@ -18,12 +18,12 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from position_bias.language_models import families
-from position_bias.language_models.influence import influence
-from position_bias.language_models.measure import measure
+from position_bias.language_models import families, opening
+from position_bias.language_models.influence import influence_and_loss
+from position_bias.language_models.layout import find_layout
+from position_bias.language_models.measure import Asked, measure
 from position_bias.language_models.sources import WITH_ALIBI
 from position_bias.recency import recency
-from position_bias.rollout import comparison
 from position_bias.running.runtime import InputError
 
 LAYERS, HEADS, SHARED, HEAD_DIM, N, PROMPTS, VOCABULARY = 3, 4, 2, 8, 12, 5, 64
@@ -125,8 +125,8 @@ def by_hand(model, stream, layer, positions):
 @pytest.mark.parametrize(("name", "positions"), BY_HAND)
 def test_what_is_measured_is_what_the_weights_say(name, positions, prompts, tmp_path):
     small(name).save_pretrained(tmp_path)
-    model = families.open_model(tmp_path, positions=positions)
-    measured = measure(model, prompts, tokens_per_batch=2 * N)
+    model = opening.open_decoder(tmp_path, positions=positions)
+    measured = measure(model, prompts, 2 * N, asked=Asked(content=True, gram=True))
     with torch.no_grad():
         streams = model(torch.from_numpy(prompts), output_hidden_states=True, use_cache=False).hidden_states
         for layer in range(LAYERS):
@@ -142,14 +142,13 @@ def test_what_is_measured_is_what_the_weights_say(name, positions, prompts, tmp_
             np.testing.assert_allclose(measured.gram[layer], cosines.mean(0), atol=2e-6)
             np.testing.assert_allclose(measured.recency[:, layer], recency(cosines[:, None])[:, 0], atol=2e-6)
     assert measured.content is measured.diagonal is measured.below is None
-    assert measured.content_logits == {}
 
 
 @pytest.mark.parametrize("name", list(MODELS)[:4])
 def test_positions_that_are_turned_off_change_what_is_measured(name, prompts, tmp_path):
     small(name).save_pretrained(tmp_path)
     with_them, without = (
-        measure(families.open_model(tmp_path, positions=kind), prompts, 64) for kind in ("own", "none")
+        measure(opening.open_decoder(tmp_path, positions=kind), prompts, 64) for kind in ("own", "none")
     )
     assert np.abs(with_them.attention - without.attention).max() > 1e-2
 
@@ -169,7 +168,9 @@ def test_influence_agrees_with_finite_differences(name, prompts):
             for sign in (1, -1)
         )
     expected = ((up - down) / (2 * step)).view(N, -1).norm(dim=-1)
-    np.testing.assert_allclose(influence(model, tokens)[0].numpy(), expected.numpy(), rtol=2e-3, atol=1e-6)
+    np.testing.assert_allclose(
+        influence_and_loss(model, tokens, 1)[0][0].numpy(), expected.numpy(), rtol=2e-3, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -177,20 +178,14 @@ def test_alibi_does_not_apply(name):
     config = small(name).config
     assert families.effective_slopes(config) is None
     assert families.sizes(config) == (LAYERS, HEADS, 12 if name == "qwen3" else HEAD_DIM)
-    with pytest.raises(InputError, match=rf"model {name} has no ALiBi, .* name it in layernorm\.pretrained alone"):
-        comparison.alibi_slopes({}, name)
 
 
 @pytest.mark.parametrize("family", WITH_ALIBI)
 def test_alibi_cannot_be_turned_off(family, tmp_path):
     architecture = {"layers": 1, "heads": 2, "hidden": 8, "initializer_range": 0.1}
     families.build(family, architecture, VOCABULARY, N, 0).save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="has ALiBi, which cannot be turned off; set positions to own"):
-        families.open_model(tmp_path, positions="none")
-
-
-def test_slopes_of_a_model_with_alibi_are_passed_on():
-    assert comparison.alibi_slopes({"slopes": np.ones(2)}, "bloom").tolist() == [1, 1]
+    with pytest.raises(InputError, match="has no rotary positions that could be turned off; set positions to own"):
+        opening.open_decoder(tmp_path, positions="none")
 
 
 # Directories as the hub has them
@@ -212,14 +207,14 @@ def written(name, directory, **options):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_shards_and_a_mapping_to_devices_change_nothing(name, prompts, tmp_path):
-    whole = families.open_model(written(name, tmp_path / "whole"))
+    whole = opening.open_decoder(written(name, tmp_path / "whole"))
     shards = written(name, tmp_path / "shards", max_shard_size="10KB")
     assert len(list(shards.glob("*.safetensors"))) > 2
-    body = families.family_of(whole.config).blocks.partition(".")[0]
-    expected = measure(whole, prompts, 2 * N)
-    for opened in (families.open_model(shards), families.open_model(shards, {body: "cpu", "lm_head": "cpu"})):
+    body = whole.base_model_prefix
+    expected = measure(whole, prompts, 2 * N, asked=Asked(gram=True))
+    for opened in (opening.open_decoder(shards), opening.open_decoder(shards, {body: "cpu", "lm_head": "cpu"})):
         assert all(torch.equal(value, whole.state_dict()[key]) for key, value in opened.state_dict().items())
-        found = measure(opened, prompts, 2 * N)
+        found = measure(opened, prompts, 2 * N, asked=Asked(gram=True))
         for quantity in ("influence", "recency", "attention", "gram"):  # sums depend on where in memory weights lie
             np.testing.assert_allclose(getattr(found, quantity), getattr(expected, quantity), rtol=1e-5, atol=1e-6)
 
@@ -229,7 +224,7 @@ def test_hooks_that_move_tensors_between_devices_are_measured_through(name, prom
     """What a model over several GPUs has around its blocks; here every device is the CPU."""
     model = of_name(name)
     expected = measure(model, prompts, 2 * N)
-    blocks = [layer.block for layer in families.layers_of(model)]
+    blocks = [layer.block for layer in find_layout(model, torch.from_numpy(prompts[:1])).layers]
     for block in blocks:
         add_hook_to_module(block, AlignDevicesHook("cpu", io_same_device=True))
     hooked = [block.forward for block in blocks]
@@ -242,7 +237,7 @@ def test_hooks_that_move_tensors_between_devices_are_measured_through(name, prom
 
 def test_a_model_that_spills_over_its_gpus_is_refused(tmp_path, monkeypatch):
     """What does not fit would be moved to and fro in every pass."""
-    real = families.AutoModelForCausalLM.from_pretrained
+    real = opening.AutoModelForCausalLM.from_pretrained
 
     def spilled(**options):
         assert options.pop("device_map") == "balanced"
@@ -250,9 +245,9 @@ def test_a_model_that_spills_over_its_gpus_is_refused(tmp_path, monkeypatch):
         model.hf_device_map = {"model.embed_tokens": 0, "model.layers": 1, "lm_head": "cpu"}
         return model, loading
 
-    monkeypatch.setattr(families.AutoModelForCausalLM, "from_pretrained", spilled)
+    monkeypatch.setattr(opening.AutoModelForCausalLM, "from_pretrained", spilled)
     with pytest.raises(InputError, match=r"does not fit on its GPUs; give it more of them \(gpus\)$"):
-        families.open_model(written("llama", tmp_path), "balanced")
+        opening.open_decoder(written("llama", tmp_path), "balanced")
 
 
 def test_a_missing_shard_is_named(tmp_path):
@@ -260,7 +255,7 @@ def test_a_missing_shard_is_named(tmp_path):
     gone = sorted(shards.glob("*.safetensors"))[1]
     gone.unlink()
     with pytest.raises(InputError, match=rf"lacks {gone.name}; build or copy the whole directory again"):
-        families.open_model(shards)
+        opening.open_decoder(shards)
 
 
 @pytest.mark.parametrize("name", ["mpt", "llama"])
@@ -275,7 +270,7 @@ def test_code_beside_a_model_is_neither_run_nor_asked_about(name, tmp_path, monk
         raise AssertionError("a question was asked")
 
     monkeypatch.setattr("builtins.input", ask)
-    assert type(families.open_model(directory)).__module__.startswith(f"transformers.models.{name}.")
+    assert type(opening.open_decoder(directory)).__module__.startswith(f"transformers.models.{name}.")
     assert not (tmp_path / "executed").exists()
 
 
@@ -284,6 +279,6 @@ def test_a_type_that_only_its_own_code_knows_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(described))
     (tmp_path / "remote.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\n")
     (tmp_path / "model.safetensors").touch()
-    with pytest.raises(InputError, match=r"^model type 'remote' has no adapter; use one of bloom, [^\n]*$"):
-        families.open_model(tmp_path)
+    with pytest.raises(InputError, match=r"a 'remote' model, which needs code of its own that is not run; [^\n]*$"):
+        opening.open_decoder(tmp_path)
     assert not (tmp_path / "executed").exists()

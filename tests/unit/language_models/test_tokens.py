@@ -247,7 +247,9 @@ documents = st.lists(st.integers(0, 60), max_size=8).map(
 @given(texts=documents, n=st.integers(1, 12))
 @settings(max_examples=60)
 def test_windows_stay_inside_a_document_and_leave_out_its_tail_alone(tokenizer, texts, n):
-    found = list(tokens.windows(texts, tokenizer, n, "every"))
+    numbered = list(tokens.windows(texts, tokenizer, n, "every"))
+    found = [window for _, window in numbered]
+    assert all(set(tokenizer.decode(window.tolist())) <= set(texts[document]) for document, window in numbered)
     letters = [set(tokenizer.decode(window.tolist())) for window in found]
     assert all(len(letter) == 1 for letter in letters)
     for text in texts:
@@ -262,9 +264,9 @@ def test_windows_stay_inside_a_document_and_leave_out_its_tail_alone(tokenizer, 
 @given(texts=documents, n=st.integers(1, 12))
 @settings(max_examples=60)
 def test_first_windows_are_the_beginnings_of_the_documents_that_are_long_enough(tokenizer, texts, n):
-    found = [window.tolist() for window in tokens.windows(texts, tokenizer, n, "first")]
+    found = [(document, window.tolist()) for document, window in tokens.windows(texts, tokenizer, n, "first")]
     encoded = [tokenizer.encode(text).ids for text in texts]
-    assert found == [ids[:n] for ids in encoded if len(ids) >= n]
+    assert found == [(document, ids[:n]) for document, ids in enumerate(encoded) if len(ids) >= n]
 
 
 @given(texts=documents)
@@ -284,12 +286,16 @@ def rows(prompts):
 
 
 def test_prompts_are_drawn_without_replacement_by_the_seed(tokenizer, reference):
-    every = rows(np.stack(list(tokens.windows(reference, tokenizer, 64, "every"))))
-    assert len(set(every)) == len(every) > 300  # else a repetition would not tell
+    numbered = tokens.windows(reference, tokenizer, 64, "every")
+    documents = {tuple(window.tolist()): document for document, window in numbered}
+    every = list(documents)
+    assert len(every) > 300
 
     def sample(prompts, seed):
-        return tokens.sample_prompts(reference, tokenizer, 64, prompts, "every", seed)
+        return tokens.sample_prompts(reference, tokenizer, 64, prompts, "every", seed).tokens
 
+    drawn = tokens.sample_prompts(reference, tokenizer, 64, 40, "every", 0)
+    assert drawn.documents.tolist() == [documents[window] for window in rows(drawn.tokens)]
     assert sample(40, 0).shape == (40, 64)
     assert sample(40, 0).dtype == np.int64
     assert rows(sample(40, 0)) == rows(sample(40, 0))
@@ -307,7 +313,8 @@ def test_first_prompts_are_read_no_further_than_needed(tokenizer):
             yield "word " * (len(read) % 3) * 20  # every third document is too short
 
     prompts = tokens.sample_prompts(endless(), tokenizer, 16, 4, "first", 0)
-    assert prompts.shape == (4, 16)
+    assert prompts.tokens.shape == (4, 16)
+    assert prompts.documents.tolist() == [0, 1, 3, 4]
     assert len(read) == 5
 
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -5,36 +6,36 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from position_bias.rollout import comparison
-from position_bias.rollout.comparison import Measured, compare, profiles, summary
+from position_bias.rollout import comparison, measurement
+from position_bias.rollout.comparison import compare, summary
 from position_bias.rollout.last_row import dense_last_row, rollout_matrix, transition
+from position_bias.rollout.measurement import FORWARD
+from position_bias.rollout.variants import variants
+from position_bias.running.runtime import InputError
 from position_bias.structural import checks
 from position_bias.structural.tables import distances, readable
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import COLUMNS, KEYS
+from tests.measurements import LAYERS, PROMPTS, made
 
 PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "structural")
-N, LAYERS, HEADS, PROMPTS = 9, 3, 2, 6
+N = 9
 LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": PROMPTS}
 
 
 @pytest.fixture(scope="module")
 def measured():
-    rng = np.random.default_rng(0)
-    attention = np.tril(rng.uniform(0.1, 1, (LAYERS, N, N)))
-    return Measured(
-        mixing={name: rng.uniform(0.1, 0.6, (PROMPTS, LAYERS)) for name in ("frobenius", "token")},
-        offset=rng.normal(0, 1, (PROMPTS, LAYERS, HEADS)),
-        influence=rng.uniform(0.1, 1, (PROMPTS, N)),
-        slopes=np.array([0.5, 0.25]),
-        attention=attention / attention.sum(-1, keepdims=True),
-    )
+    return made(np.random.default_rng(0), alibi=True, n=N)
+
+
+def profiles(measurement, weights):
+    return {(v.estimator, v.name): v.profiles(weights) for v in variants(measurement, comparison.CALLED, FORWARD)}
 
 
 @pytest.fixture(scope="module")
 def every(measured):
     weights = np.full((1, PROMPTS), 1 / PROMPTS)
-    return {(p.estimator, p.variant): p.values[0] for p in profiles(measured, weights)}
+    return {key: values[0] for key, values in profiles(measured, weights).items()}
 
 
 def test_every_variant_is_what_its_definition_says(measured, every):
@@ -55,25 +56,34 @@ def test_every_variant_is_what_its_definition_says(measured, every):
     assert set(every) == set(expected) | of_frobenius
 
 
-def test_without_measured_attention_there_is_no_measured_variant(measured):
-    shorter = Measured(measured.mixing, measured.offset, measured.influence, measured.slopes, attention=None)
-    variants = {p.variant for p in profiles(shorter, np.full((1, PROMPTS), 1 / PROMPTS))}
-    assert variants == {"a", "b", "c", "d", "half", "uniform", "last"}
-
-
 def test_weights_resample_lambda_content_and_influence_together(measured):
     chosen = np.array([0, 0, 3, 5, 5, 5])
     weights = np.bincount(chosen, minlength=PROMPTS)[None] / PROMPTS
-    resampled = Measured(
-        {name: value[chosen] for name, value in measured.mixing.items()},
-        measured.offset[chosen],
-        measured.influence[chosen],
-        measured.slopes,
-        measured.attention,
+    resampled = replace(
+        measured,
+        mixing={name: value[chosen] for name, value in measured.mixing.items()},
+        diagonal=measured.diagonal[chosen],
+        below=measured.below[chosen],
+        influence=measured.influence[chosen],
     )
-    plain = np.full((1, PROMPTS), 1 / PROMPTS)
-    for one, other in zip(profiles(measured, weights), profiles(resampled, plain), strict=True):
-        np.testing.assert_allclose(one.values, other.values, atol=1e-14)
+    expected = profiles(resampled, np.full((1, PROMPTS), 1 / PROMPTS))
+    for key, values in profiles(measured, weights).items():
+        np.testing.assert_allclose(values, expected[key], atol=1e-14)
+
+
+def test_a_model_without_alibi_is_refused_in_one_line(tmp_path):
+    measurement.write(tmp_path / "n20.safetensors", made(np.random.default_rng(0), alibi=False), model="llama")
+    with pytest.raises(InputError, match=r"^model llama has no ALiBi, .* name it in layernorm\.pretrained alone"):
+        comparison.tables(tmp_path / "n20.safetensors", 5, 0.9, 0)
+
+
+def test_tables_have_the_labels_of_the_measurement(tmp_path, measured, compared):
+    measurement.write(tmp_path / "n9.safetensors", measured, model="bloom", checkpoint="seed0/step9", dataset="text")
+    tables = comparison.tables(tmp_path / "n9.safetensors", 5, 0.9, 0)
+    assert list(tables) == ["profiles", "statistics", "replicates"]
+    for table in tables.values():
+        assert list(table.columns)[-5:] == list(LABELS)
+        assert (table[list(LABELS)] == pd.Series(LABELS)).all().all()
 
 
 def value(values, statistic, variant, estimator, replicate=-1):

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.rollout.comparison import DISTANCE, SAME_FOR_EVERY_ESTIMATOR, SHAPE
+from position_bias.rollout.comparison import DISTANCE, SHAPE
+from position_bias.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.structural import checks, checks_long_training
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import KEYS

@@ -1,15 +1,17 @@
 """What kernels say of rotary decoders: made-up measurements whose answers are known, and the checks on their tables."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.language_models import families, measured
-from position_bias.language_models.measure_decoder import measure_decoder
-from position_bias.language_models.measured import Measured
+from position_bias.language_models import families
+from position_bias.language_models.measure import measure
+from position_bias.rollout import measurement
 from position_bias.rollout.kernels import kernel_attention, kernel_last_rows
+from position_bias.rollout.measurement import Measurement
 from position_bias.statistics import wasserstein
 from position_bias.structural import checks_rotary, rotary
 from position_bias.verdicts.predictions import predictions
@@ -19,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 PREDICTIONS = predictions(ROOT / "published/predictions.csv", "structural")
 
 
-def measurement(predicted=1.0, mixing=0.3, influence=None, windows=(None, 5, None)):
+def decoder(predicted=1.0, mixing=0.3, influence=None, windows=(None, 5, None)):
     """Attention is that of steep kernels; the kernel of mean query and key has `predicted` times their slope."""
     toeplitz = -np.linspace(0.2, 0.7, LAYERS * HEADS).reshape(LAYERS, HEADS, 1) * np.arange(N)
     lambdas = np.full((4, LAYERS), mixing)
@@ -27,7 +29,8 @@ def measurement(predicted=1.0, mixing=0.3, influence=None, windows=(None, 5, Non
     attention = np.stack([kernel_attention(kernel, window) for kernel, window in zip(toeplitz, windows, strict=True)])
     if influence is None:
         influence = kernel_last_rows(toeplitz, windows, [lambdas[0]])[0]
-    return Measured(
+    return Measurement(
+        documents=np.arange(4),
         mixing={"frobenius": lambdas, "backward": lambdas / 2},
         influence=np.tile(influence, (4, 1)) * 7,
         loss=np.ones(4),
@@ -35,8 +38,6 @@ def measurement(predicted=1.0, mixing=0.3, influence=None, windows=(None, 5, Non
         attention=attention,
         kernels=kernels,
         windows=windows,
-        offset=None,
-        slopes=None,
     )
 
 
@@ -47,7 +48,7 @@ def value(table, **labels):
 
 
 def test_a_decoder_that_is_its_kernel_is_described_without_error():
-    table = rotary.described(measurement())
+    table = rotary.described(decoder())
     assert list(table.columns) == list(rotary.COLUMNS)
     assert not table.duplicated(["quantity", "kernel", "mixing", "layer"]).any()
     assert value(table, quantity=rotary.R_SQUARED) == pytest.approx(1)
@@ -59,8 +60,8 @@ def test_a_decoder_that_is_its_kernel_is_described_without_error():
 
 
 def test_a_kernel_that_misses_explains_less_and_has_other_rows():
-    table = rotary.described(measurement(predicted=0.5))
-    fitted = measurement().kernels["toeplitz"][0, :, 1:]
+    table = rotary.described(decoder(predicted=0.5))
+    fitted = decoder().kernels["toeplitz"][0, :, 1:]
     pairs = np.arange(N - 1, 0, -1)  # of tokens at each distance
     spread = ((fitted - (fitted @ pairs / pairs.sum())[:, None]) ** 2) @ pairs
     missed = fitted / 2
@@ -73,7 +74,7 @@ def test_a_kernel_that_misses_explains_less_and_has_other_rows():
 
 def test_nulls_know_nothing_of_the_model():
     influence = np.arange(1.0, N + 1)
-    table = rotary.described(measurement(influence=influence))
+    table = rotary.described(decoder(influence=influence))
     shares = influence / influence.sum()
     for kernel, profile in (("uniform", np.full(N, 1 / N)), ("last", np.eye(N)[-1])):
         distance = value(table, quantity=rotary.DISTANCE, kernel=kernel)
@@ -81,19 +82,20 @@ def test_nulls_know_nothing_of_the_model():
 
 
 def test_without_attention_or_a_kernel_nothing_is_described():
-    whole = measurement()
+    whole = decoder()
     for part in ({"attention": None}, {"kernels": {"toeplitz": whole.kernels["toeplitz"]}}):
         with pytest.raises(ValueError, match="measure a rotary decoder"):
-            rotary.described(Measured(**{**vars(whole), **part}))
+            rotary.described(replace(whole, **part))
 
 
 def test_a_real_llama_is_described_from_its_file(tmp_path):
     architecture = {"layers": 2, "heads": 2, "hidden": 16, "initializer_range": 0.1}
     model = families.build("llama", architecture, vocabulary=64, context=32, seed=0)
     prompts = np.random.default_rng(0).integers(0, 64, (4, 32))
-    measured.write(tmp_path / "measured.safetensors", {32: measure_decoder(model, prompts, 64)})
-    table = rotary.described(measured.read(tmp_path / "measured.safetensors")[0][32])
+    measurement.write(tmp_path / "n32.safetensors", measure(model, prompts, 64))
+    table = rotary.of_checkpoint(tmp_path / "n32.safetensors", "llama", "seed1/step300")
     assert np.isfinite(table["value"]).all()
+    assert set(zip(table["seed"], table["step"], strict=True)) == {(1, 300)}
     assert table["kernel"].nunique() == 6
 
 
@@ -103,7 +105,7 @@ def test_a_real_llama_is_described_from_its_file(tmp_path):
 def evidence(seeds=3, step=1000, **changed):
     tables = []
     for seed in range(seeds):
-        found = rotary.described(measurement(**{"predicted": 0.9 + seed / 100, **changed}))
+        found = rotary.described(decoder(**{"predicted": 0.9 + seed / 100, **changed}))
         tables.append(found.assign(model="llama", seed=seed, step=step, scale="longer"))
     return pd.concat(tables)
 
@@ -151,7 +153,7 @@ def test_claims_fail_for_decoders_that_are_not():
 
 
 def test_influence_through_half_the_stream_is_farther_with_a_smaller_lambda():
-    half = kernel_last_rows(measurement().kernels["toeplitz"], (None, 5, None), [[0.5] * LAYERS])[0]
+    half = kernel_last_rows(decoder().kernels["toeplitz"], (None, 5, None), [[0.5] * LAYERS])[0]
     assert verdicts([evidence(influence=half, mixing=0.05)])["structural-rotary-null"] == {"fails"}
 
 

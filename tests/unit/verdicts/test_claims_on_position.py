@@ -17,7 +17,8 @@ from position_bias.emergence import checks as emergence
 from position_bias.emergence import checks_theory as theorems
 from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
 from position_bias.emergence.studies import study
-from position_bias.rollout.comparison import DISTANCE, SAME_FOR_EVERY_ESTIMATOR, SHAPE
+from position_bias.rollout.comparison import DISTANCE, SHAPE
+from position_bias.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.structural import checks as structural
 from position_bias.structural import (
     checks_content,

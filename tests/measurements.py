@@ -1,0 +1,43 @@
+"""Measurements that are made up, for tests of what is computed from them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from position_bias.attention import Array, sliding_window_mask
+from position_bias.rollout.measurement import ESTIMATORS, KERNELS, Measurement
+
+LAYERS, HEADS, PROMPTS = 3, 2, 6
+WINDOWS = (None, 4, 1)
+
+
+def causal(logits: Array, window: int | None = None) -> Array:
+    """Softmax of logits [..., n, n] over the tokens that may be read."""
+    n = logits.shape[-1]
+    weights = np.exp(logits) * sliding_window_mask(n, window or n)
+    return np.asarray(weights / weights.sum(-1, keepdims=True))
+
+
+def made(rng: np.random.Generator, *, alibi: bool, n: int = 20, **changed: Any) -> Measurement:
+    """A measurement of LAYERS layers of HEADS heads on PROMPTS prompts of n tokens, with everything that there can be.
+
+    A model without ALiBi has WINDOWS and kernels.
+    """
+    common = Measurement(
+        documents=np.arange(PROMPTS),
+        windows=(None,) * LAYERS if alibi else WINDOWS,
+        mixing={name: rng.uniform(0.1, 0.9, (PROMPTS, LAYERS)) for name in ESTIMATORS},
+        influence=rng.uniform(0.1, 1, (PROMPTS, n)),
+        loss=rng.uniform(3, 6, PROMPTS),
+        by_distance=rng.uniform(0, 1, (LAYERS, n)),
+        attention=causal(rng.normal(0, 1, (LAYERS, n, n))),
+        kernels={} if alibi else {name: rng.normal(0, 1, (LAYERS, HEADS, n)) for name in KERNELS},
+        recency=rng.normal(0, 1, (PROMPTS, LAYERS)),
+        gram=rng.normal(0, 1, (LAYERS, n, n)),
+    )
+    if alibi:
+        content = {name: rng.normal(0, 1, (PROMPTS, LAYERS, HEADS)) for name in ("diagonal", "below")}
+        logits = rng.normal(0, 1, (LAYERS, HEADS, n, n))
+        common = replace(common, slopes=np.array([0.5, 0.02]), content=logits, **content)
+    return replace(common, **changed)

@@ -1,0 +1,64 @@
+"""What is written of a measurement is what is read, in the order of measuring."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from position_bias.card import lengths, profiles
+from position_bias.rollout import measurement
+from position_bias.running import artifacts
+from position_bias.running.artifacts import TensorFile
+from tests.measurements import made
+
+
+@pytest.mark.parametrize("alibi", [False, True])
+def test_what_is_written_is_read(tmp_path, alibi):
+    written = made(np.random.default_rng(0), alibi=alibi)
+    measurement.write(tmp_path / "n20.safetensors", written, model="mine", dataset="any")
+    found = measurement.read(tmp_path / "n20.safetensors", without=())
+    for field in fields(written):
+        value, expected = (getattr(each, field.name) for each in (found, written))
+        assert type(value) is type(expected), field.name
+        if isinstance(expected, dict):
+            assert list(value) == list(expected)
+        np.testing.assert_equal(value, expected)
+    assert artifacts.read_labels(tmp_path / "n20.safetensors") == {
+        "model": "mine",
+        "dataset": "any",
+        "n": written.n,
+        "prompts": written.prompts,
+        "windows": list(written.windows),
+    }
+
+
+def test_the_largest_matrices_are_read_only_where_they_are_asked_for(tmp_path):
+    written = made(np.random.default_rng(0), alibi=True)
+    measurement.write(tmp_path / "n20.safetensors", written)
+    found = measurement.read(tmp_path / "n20.safetensors")
+    assert found.content is found.gram is None
+    assert found.attention is not None
+    lambdas = measurement.mixing(TensorFile(str(tmp_path / "n20.safetensors")))
+    assert list(lambdas) == ["frobenius", "token"]
+    np.testing.assert_array_equal(lambdas["token"], written.mixing["token"])
+
+
+def test_a_card_keeps_a_file_for_each_length_and_facts(tmp_path):
+    written = {n: made(np.random.default_rng(n), n=n, alibi=False) for n in (24, 9)}
+    lengths.write(tmp_path / "measured", written, before=["<s>"], bytes=1.5)
+    found, facts = lengths.read(tmp_path / "measured")
+    assert facts == {"before": ["<s>"], "bytes": 1.5}
+    assert list(found) == [9, 24]
+    for n, expected in written.items():
+        np.testing.assert_array_equal(found[n].influence, expected.influence)
+
+
+def test_the_table_of_attention_counts_layers_from_one_and_distances_from_zero():
+    expected = made(np.random.default_rng(0), alibi=False)
+    table = profiles.attention_table(expected)
+    assert list(table.columns) == ["layer", "distance", "value", "n"]
+    wide = table.pivot(index="layer", columns="distance", values="value")
+    assert list(wide.index) == [1, 2, 3]
+    assert list(wide.columns) == list(range(expected.n))
+    np.testing.assert_array_equal(wide.to_numpy(), expected.by_distance)
+    assert set(table["n"]) == {expected.n}
