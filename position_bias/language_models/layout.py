@@ -92,11 +92,6 @@ def stream_of(args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
     return args[0] if args else named["hidden_states"]
 
 
-def device_of(block: nn.Module) -> torch.device:
-    """Return the device of a block, to which its input is moved after hooks have seen it."""
-    return next(block.parameters()).device
-
-
 def _attentions(model: PreTrainedModel, tokens: Tensor) -> tuple[list[nn.Module], Tensor]:
     """The innermost modules that return attention weights, in the order of their calls, and the logits."""
     found: list[nn.Module] = []
@@ -154,6 +149,7 @@ class _Block:
         width = self.stream.shape[-1]
         if not isinstance(value, Tensor) or value.numel() != self.stream.numel() or value.shape[-1] != width:
             return None
+        # over several GPUs, the stream was seen where the block before had left it
         return value.detach().to(self.stream.device).double().reshape(-1, width)
 
 
@@ -182,8 +178,8 @@ class _Proof:
         yield block.register_forward_hook(self.leave)
 
     def enter(self, attention: nn.Module, block: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        stream = stream_of(args, named).detach().to(device_of(block))
-        self.blocks.append(_Block(block, attention, stream.double().flatten(0, -2)))
+        stream = stream_of(args, named)
+        self.blocks.append(_Block(block, attention, stream.detach().double().flatten(0, -2)))
 
     def turn(self, how: Rotation, before: Turned, after: Turned) -> None:
         if all(map(_same, how.undo(*after), before)):

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 
 from position_bias.language_models import capture, content, families, gram, kernels, mixing, passes
 from position_bias.language_models.influence import influence_and_loss, loss
-from position_bias.language_models.layout import Layout, device_of, find_layout, first_of, stream_of, weights_of
+from position_bias.language_models.layout import Layout, find_layout, first_of, stream_of, weights_of
 from position_bias.language_models.opening import longest
 from position_bias.language_models.passes import Resumption, Tally
 from position_bias.recency import FIRST_ROW
@@ -165,8 +165,7 @@ class _Record:
             yield after(layer.attention.get_submodule(self.alibi.query_key_value), self.project)
 
     def enter(self, place: int, stream: Tensor) -> None:
-        # of a model over several GPUs, the stream is still where the block before has left it
-        self.residual[place] = mixing.squared_norms(stream).to(device_of(self.layout.layers[place].block))
+        self.residual[place] = mixing.squared_norms(stream)
         if self.backward and stream.requires_grad:
             stream.register_hook(partial(self.return_to_entry, place))
 
@@ -208,7 +207,8 @@ class _Record:
 
     def update(self, place: int, out: Any) -> None:
         update, scale = first_of(out), self.layout.layers[place].update.scale
-        residual, added = self.residual.pop(place), mixing.squared_norms(update) * scale**2
+        added = mixing.squared_norms(update) * scale**2
+        residual = self.residual.pop(place).to(added.device)  # of several GPUs, it was seen on that of the block before
         added = added.view_as(residual)
         self.tally.note("frobenius", place, mixing.frobenius(residual, added))
         self.tally.note("token", place, mixing.token(residual, added))
