@@ -57,7 +57,7 @@ def stack(task, encoding, members, depth, residual):
     seeds = list(range(members))
     world = sequences.world(task, seeds, "cpu")
     batches = sequences.Batches(task, world, seeds, [], BATCH)
-    layers = network.stack(task, [Network("causal", encoding)] * members, depth, residual, 0.223, "cpu")
+    layers = network.stack(task, [Network("causal", encoding)] * members, depth, residual, "cpu")
     return world, batches, layers, network.initial(task, depth, seeds, "cpu")
 
 

@@ -32,6 +32,9 @@ rule emergence_train:
         runtime=config["minutes"]["emergence"],
         gpu=gpus("emergence"),
     params:
+        stage="emergence",
+        checkpoints="{vocabulary}/{study}/depth{depth}",
+        vocabulary="{vocabulary}",
         task=config["emergence"]["task"],
         decay=config["emergence"]["decay"],
         networks=lookup(dpath="emergence/networks/{study}", within=config),
@@ -58,10 +61,8 @@ rule emergence_attention:
         runtime=60,
     params:
         task=config["emergence"]["task"],
-        decay=config["emergence"]["decay"],
         sequences=config["emergence"]["sinks"]["sequences"],
         thresholds=config["emergence"]["sinks"]["thresholds"],
-        networks=lookup(dpath="emergence/networks/{study}", within=config),
     script:
         "../scripts/emergence/attention.py"
 

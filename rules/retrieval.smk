@@ -5,25 +5,27 @@
 RETRIEVAL = config["retrieval"]
 
 
-rule retrieval_train:
+use rule emergence_train as retrieval_train with:
     """Train the networks of a study at one depth, with every encoding and slope, every seed of them."""
     output:
         weights="results/retrieval/{study}/depth{depth}/weights.safetensors",
         run="results/retrieval/{study}/depth{depth}/run.csv",
     log:
         "logs/retrieval/{study}/depth{depth}.log",
-    conda:
-        "../envs/synthetic.yaml"
     resources:
         **training("retrieval", minutes="emergence"),
     params:
-        task=config["emergence"]["task"],
-        training={name: config["emergence"]["training"][name] for name in ("batch", "learning_rate", "weight_decay")},
-        networks=lambda wildcards: RETRIEVAL["networks"][f"{wildcards.study}/depth{wildcards.depth}"],
-        iterations=RETRIEVAL["iterations"],
+        stage="retrieval",
+        checkpoints="retrieval/{study}/depth{depth}",
+        vocabulary="gaussian",
+        decay=0,  # every decay mask has a slope of its own
+        networks=lambda wildcards: [
+            f"causal/{name}" for name in RETRIEVAL["networks"][f"{wildcards.study}/depth{wildcards.depth}"]
+        ],
         seeds=RETRIEVAL["seeds"],
-    script:
-        "../scripts/retrieval/train.py"
+        training=EMERGENCE["training"] | {"iterations": RETRIEVAL["iterations"]},
+        testing={"every": RETRIEVAL["iterations"]}
+        | dict.fromkeys(["sequences_along", "sequences"], EMERGENCE["task"]["items"]),
 
 
 rule retrieval_profiles:

@@ -46,12 +46,11 @@ def stack(
     networks: Sequence[Network],
     depth: int,
     residual: bool,
-    decay: float,
     device: str,
     dtype: torch.dtype = torch.float32,
     placement: Placement = "none",
 ) -> Stack:
-    """Return the stack of `networks`, of which all use RoPE or none does; `decay` is the slope m of the decay mask.
+    """Return the stack of `networks`, of which all use RoPE or none does.
 
     Norms need residual connections: without these, there is no sum to place them by.
 
@@ -67,7 +66,7 @@ def stack(
     if len(rotary) != 1:
         raise ValueError("networks with and without RoPE do not share a stack: only one of them rotates its keys")
     sinusoids = [network.encoding == "sin" for network in networks]
-    logits = np.stack([attention_logits(task, network, decay) for network in networks])
+    logits = np.stack([attention_logits(task, network) for network in networks])
     added = rotation = None
     if any(sinusoids):
         encoding = attention.sinusoidal_encoding(task.tokens, task.width)
@@ -78,11 +77,11 @@ def stack(
     return Stack(depth, residual, torch.from_numpy(logits)[:, None].to(device, dtype), added, rotation, placement)
 
 
-def attention_logits(task: Task, network: Network, decay: float) -> attention.Array:
+def attention_logits(task: Task, network: Network) -> attention.Array:
     """What a network's mask and decay add to its attention logits, `[T, T]`. Raises ValueError as `stack` does."""
     if network.encoding not in ("none", "sin", "rope", "decay"):
         raise ValueError(f"encoding = {network.encoding!r} is not known; use one of none, sin, rope, decay")
-    towards_earlier = np.minimum(attention.alibi_bias(task.tokens, [decay])[0], 0)  # Eq. 2: 0 for later tokens
+    towards_earlier = np.minimum(attention.alibi_bias(task.tokens, [network.slope])[0], 0)  # Eq. 2: 0 for later tokens
     return np.where(mask(task, network), towards_earlier if network.encoding == "decay" else 0.0, -np.inf)
 
 

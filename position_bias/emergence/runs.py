@@ -48,7 +48,7 @@ def runs(emergence: Emergence, *shown: tuple[str, str]) -> list[Run]:
 
 def with_mask_alone(emergence: Emergence, shown: tuple[str, str]) -> list[Run]:
     """The shallow run of a study, where it trains a network without positional encoding; else none."""
-    if all(network(name).encoding != "none" for name in emergence["networks"][shown[1]]):
+    if all(network(name, emergence["decay"]).encoding != "none" for name in emergence["networks"][shown[1]]):
         return []
     return [run for run in runs(emergence, shown) if run.shallow]
 

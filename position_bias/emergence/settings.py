@@ -137,7 +137,7 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
     emergence = config["emergence"]
     tokens = task.Numbers(**emergence["task"]).tokens
     for name, networks in emergence["networks"].items():
-        for one in study(name, networks).networks:
+        for one in study(name, networks, emergence["decay"]).networks:
             yield from _network_faults(f"emergence.networks.{name}", STUDIES[name].masks, one, tokens)
     for key in ("sequences_along", "sequences"):
         if emergence["testing"][key] < emergence["task"]["items"]:

@@ -38,7 +38,6 @@ def measure(
     weights: Parameters,
     depth: int,
     residual: bool,
-    decay: float,
     count: int,
     thresholds: Sequence[float],
 ) -> tuple[pd.DataFrame, Array, Array]:
@@ -51,7 +50,7 @@ def measure(
     rows: list[pd.DataFrame] = []
     means, examples = [], []
     for index, member in enumerate(members):
-        stack = networks.stack(task, [member.network], depth, residual, decay, "cpu", torch.float64)
+        stack = networks.stack(task, [member.network], depth, residual, "cpu", torch.float64)
         mask = networks.mask(task, member.network)
         trained = {name: value[index : index + 1] for name, value in weights.items()}
         untrained = networks.initial(task, depth, [member.seed], "cpu")

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from position_bias.emergence import folded, sequences
+from position_bias.emergence import folded, sequences, studies
 from position_bias.emergence import network as networks
 from position_bias.emergence.studies import Network, Study
 from position_bias.emergence.task import Task
@@ -36,10 +36,17 @@ class Member:
         return {"mask": self.network.mask_name, "encoding": self.network.encoding, "seed": self.seed}
 
 
-def named(study: Study, labels: Sequence[Mapping[str, Any]]) -> list[Member]:
-    """Return the members of a study that have these `labels`."""
-    networks_by_name = {(network.mask_name, network.encoding): network for network in study.networks}
-    return [Member(networks_by_name[one["mask"], one["encoding"]], one["seed"]) for one in labels]
+def labelled(members: Sequence[Member]) -> list[dict[str, Any]]:
+    """Return what a file of weights says of its members: their labels, and slopes of the decay mask."""
+    return [{**member.labels(), "slope": member.network.slope} for member in members]
+
+
+def named(labels: Sequence[Mapping[str, Any]]) -> list[Member]:
+    """Return the members of which `labelled` says this."""
+    return [
+        Member(studies.network(f"{label['mask']}/{label['encoding']}", label["slope"]), label["seed"])
+        for label in labels
+    ]
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,6 @@ class Setting:
 
     recipe: Recipe
     batch: int  # sequences an iteration
-    decay: float  # slope m of the decay mask
     sequences: int  # of each test set, at the end
     sequences_along: int  # and on the way
     observe_every: int  # iterations between two tests
@@ -189,7 +195,7 @@ def _loss_and_tests(
     world = sequences.world(task, seeds, device)
     batches = sequences.Batches(task, world, seeds, [task.position(name) for name in study.bias], setting.batch)
     of_members = [member.network for member in members]
-    stack = networks.stack(task, of_members, depth, study.residual, setting.decay, device, placement=study.placement)
+    stack = networks.stack(task, of_members, depth, study.residual, device, placement=study.placement)
 
     def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
         tokens, targets = batches(iteration)
@@ -208,7 +214,7 @@ def _loss_and_tests(
 
 
 def _description(members: list[Member], depth: int) -> str:
-    shown = dict.fromkeys(f"{member.network.mask_name}/{member.network.encoding}" for member in members)
+    shown = dict.fromkeys(f"{member.network.mask_name}/{member.network.encoding_name}" for member in members)
     return f"depth {depth}, {', '.join(shown)}, seeds {', '.join(map(str, sorted({m.seed for m in members})))}"
 
 

@@ -1,7 +1,6 @@
 """One profile over positions for each prediction and observation, by network and seed."""
 
 from collections.abc import Sequence
-from itertools import groupby
 
 import numpy as np
 import pandas as pd
@@ -10,10 +9,11 @@ import torch
 from position_bias.attention import Array
 from position_bias.emergence import folded, sequences
 from position_bias.emergence import network as networks
+from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
+from position_bias.emergence.training import Member
 from position_bias.retrieval import observations
 from position_bias.retrieval.inside import measured
-from position_bias.retrieval.networks import Member, Named
 from position_bias.retrieval.predictions import predicted
 from position_bias.small_networks.ensemble import Parameters
 
@@ -28,24 +28,24 @@ def table(
     `accuracy`, and `lambda` and `initial lambda`, whose positions are layers.
     """
     frames: list[pd.DataFrame] = []
-    together = groupby(enumerate(members), key=lambda numbered: numbered[1].named)
-    for named, group in together:
-        places, of_network = zip(*group, strict=True)
-        own = {name: value[list(places)] for name, value in weights.items()}
-        seeds = [member.seed for member in of_network]
-        for member, found in zip(of_network, _of_network(task, named, seeds, own, depth, residual, count), strict=True):
-            for quantity, values in found.items():
+    for network in dict.fromkeys(member.network for member in members):
+        places = [place for place, member in enumerate(members) if member.network == network]
+        own = {name: value[places] for name, value in weights.items()}
+        seeds = [members[place].seed for place in places]
+        labels = {"network": network.encoding_name, "encoding": network.encoding, "slope": network.slope}
+        for seed, profiles in zip(seeds, _of_network(task, network, seeds, own, depth, residual, count), strict=True):
+            for quantity, values in profiles.items():
                 rows = {"quantity": quantity, "position": np.arange(1, len(values) + 1), "value": values}
-                frames.append(pd.DataFrame({**member.labels(), **rows}))
+                frames.append(pd.DataFrame({**labels, "seed": seed, **rows}))
     return pd.concat(frames, ignore_index=True)
 
 
 @torch.no_grad()
 def _of_network(
-    task: Task, named: Named, seeds: Sequence[int], weights: Parameters, depth: int, residual: bool, count: int
+    task: Task, network: Network, seeds: Sequence[int], weights: Parameters, depth: int, residual: bool, count: int
 ) -> list[dict[str, Array]]:
     """The profiles of one network, of each of its seeds."""
-    stack = networks.stack(task, [named.network] * len(seeds), depth, residual, named.slope, "cpu")
+    stack = networks.stack(task, [network] * len(seeds), depth, residual, "cpu")
     world = sequences.world(task, seeds, "cpu")
     # other sequences than those of the observations that are predicted
     parts = [one.unmatched() for one in observations.distinct(task, world, seeds, count, "inside")]
@@ -68,7 +68,7 @@ def _of_network(
     means = {name: value / (count * task.items) for name, value in sums.items()}
     means |= {name: observations.above_floor(means[name], task.labels) for name in ("share", "frozen")}
     means["bursty"] = observations.of_positions(means["bursty"], task)
-    logits = networks.attention_logits(task, named.network, named.slope)
+    logits = networks.attention_logits(task, network)
     return [
         {
             **predicted(logits, residual, initial[index], trained[index]),

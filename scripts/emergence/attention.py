@@ -1,23 +1,21 @@
 import torch
 
-from position_bias.emergence import sinks, studies, training
+from position_bias.emergence import sinks, training
 from position_bias.emergence.task import for_vocabulary
 from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     torch.set_num_threads(snakemake.threads)
     params, wildcards = snakemake.params, snakemake.wildcards
-    study = studies.study(wildcards.study, params.networks)
     labels = artifacts.read_labels(snakemake.input.weights)
     saved = labels.pop("members")
     weights = artifacts.read_tensors(snakemake.input.weights)
     table, mean, example = sinks.measure(
         for_vocabulary(wildcards.vocabulary, params.task),
-        training.named(study, saved),
+        training.named(saved),
         {name: torch.from_numpy(value) for name, value in weights.items()},
-        int(wildcards.depth),
-        study.residual,
-        params.decay,
+        labels["depth"],
+        labels["residual"],
         params.sequences,
         params.thresholds,
     )

@@ -32,10 +32,9 @@ EXCEPTIONS = {  # a module of a wing, and the module of another wing that it may
     **{
         (f"retrieval/{module}.py", f"emergence/{other}.py"): "it asks about the networks of this task, trained alike"
         for module, others in {
-            "networks": ("studies", "task", "training"),
             "observations": ("network", "sequences", "task"),
             "inside": ("network",),
-            "profiles": ("folded", "network", "sequences", "task"),
+            "profiles": ("folded", "network", "sequences", "studies", "task", "training"),
         }.items()
         for other in others
     },

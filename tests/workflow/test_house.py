@@ -93,7 +93,7 @@ def test_the_log_and_the_benchmark_of_a_rule_have_one_path():
 def test_rules_that_run_models_are_tagged_for_a_gpu():
     of_norms = {"layernorm_train", "layernorm_sweep", "postnorm_train"}
     tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
-    others = {"train", "measure", "card_measure", "emergence_train", "retrieval_train"}
+    others = {"train", "measure", "card_measure", "emergence_train"}
     assert tagged == others | of_norms
     for device, gpus in (("cpu", 0), ("cuda", 1)):
         assert {rules(device=device)[name].asks("gpu") for name in tagged} == {gpus}
@@ -125,7 +125,7 @@ def test_scripts_reach_the_configuration_through_one_function():
     }
     found = {path: list(uses_of_the_configuration((ROOT / path).read_text())) for path in map(str, SCRIPTS)}
     opened = [path for path, uses in found.items() if "resumable.job" in uses]
-    assert len(opened) == 9
+    assert len(opened) == 7
     for path, uses in found.items():
         assert [use for use in uses if use != "resumable.job"] == others.get(path, []), path
 

@@ -16,9 +16,9 @@ DECAY = 0.3
 PLAIN = [
     *(Network(mask, encoding) for mask in ("none", "causal") for encoding in ("none", "sin")),
     *(Network(mask, encoding, 3) for mask in ("window", "prefix") for encoding in ("none", "sin")),
-    Network("causal", "decay"),
-    Network("window", "decay", 5),
-    Network("prefix", "decay", 4),
+    Network("causal", "decay", slope=DECAY),
+    Network("window", "decay", 5, DECAY),
+    Network("prefix", "decay", 4, DECAY),
     Network("window", "none", 1),
     Network("window", "none", 40),
     Network("prefix", "none", T),
@@ -48,7 +48,7 @@ def sharp(depth, members):
 
 
 def stacked(of, depth, residual):
-    return networks.stack(TASK, of, depth, residual, DECAY, "cpu")
+    return networks.stack(TASK, of, depth, residual, "cpu")
 
 
 # The networks as a textbook has them: one sequence, one query, one key at a time, in float64
@@ -159,7 +159,7 @@ def test_a_mask_gives_the_order_of_the_tokens_a_meaning(mask, reach):
     ("mask", "encoding", "slope"), [("none", "none", 0), ("causal", "decay", DECAY), ("none", "rope", None)]
 )
 def test_equal_tokens_are_told_apart_by_their_distance_alone(mask, encoding, slope):
-    weights, stack = sharp(1, 1), stacked([Network(mask, encoding)], 1, False)
+    weights, stack = sharp(1, 1), stacked([Network(mask, encoding, slope=slope or 0)], 1, False)
     maps = networks.attention_maps(weights, stack, normal(D).expand(1, 1, T, D))[0, 0, 0].double()
     of_distance = {}
     for i, j in np.ndindex(T, T):
@@ -211,7 +211,7 @@ def test_what_the_mask_forbids_gets_exactly_nothing_and_the_rest_sums_to_one():
 
 def test_logits_of_a_mask_are_its_decay_or_nothing():
     for network in PLAIN:
-        logits = networks.attention_logits(TASK, network, DECAY)
+        logits = networks.attention_logits(TASK, network)
         for i, j in np.ndindex(T, T):
             slope = DECAY if network.encoding == "decay" else 0
             assert logits[i, j] == (-slope * max(i - j, 0) if may_read(network, i + 1, j + 1) else -math.inf)
@@ -278,12 +278,12 @@ PAIRED = "width = 7: sines, cosines and rotations need pairs of coordinates; giv
 )
 def test_networks_that_there_are_not_are_named_in_one_line(task, of, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
-        networks.stack(task, of, 2, False, DECAY, "cpu")
+        networks.stack(task, of, 2, False, "cpu")
     assert str(error.value) == message
 
 
 def test_an_odd_width_is_enough_without_pairs():
-    stack = networks.stack(ODD, [Network("causal", "none"), Network("causal", "decay")], 2, True, DECAY, "cpu")
+    stack = networks.stack(ODD, [Network("causal", "none"), Network("causal", "decay", slope=DECAY)], 2, True, "cpu")
     weights = networks.initial(ODD, 2, [0, 1], "cpu")
     assert folded.label_logits(weights, stack, normal(2, 3, T, 7)).isfinite().all()
 
@@ -341,7 +341,7 @@ def test_networks_with_norms_are_those_of_the_textbook(encoding, placement, dept
     weights = {name: value.requires_grad_() for name, value in with_norms(depth, 2, placement).items()}
     tokens = normal(2, 2, T, D, seed=5)
     targets = torch.tensor([[1, 2], [3, 4]])
-    stack = networks.stack(TASK, [network] * 2, depth, True, DECAY, "cpu", placement=placement)
+    stack = networks.stack(TASK, [network] * 2, depth, True, "cpu", placement=placement)
     logits = folded.label_logits(weights, stack, tokens)
     functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").backward()
     maps = networks.attention_maps(weights, stack, tokens)
@@ -391,7 +391,7 @@ def test_without_norms_what_is_folded_is_what_is_not():
 @pytest.mark.parametrize("placement", ["pre", "post", "peri"])
 def test_layers_without_residual_connections_are_not_normalised(placement):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
-        networks.stack(TASK, [Network("causal", "none")], 2, False, DECAY, "cpu", placement=placement)
+        networks.stack(TASK, [Network("causal", "none")], 2, False, "cpu", placement=placement)
     assert str(error.value) == (
         f"placement = {placement!r}: layers without residual connections are not normalised; use 'none'"
     )

@@ -175,9 +175,9 @@ KINDS = (
     Network("causal", "none"),
     Network("window", "sin", 4),
     Network("causal", "rope"),
-    Network("causal", "decay"),
+    Network("causal", "decay", slope=DECAY),
     Network("none", "none"),
-    Network("prefix", "decay", 5),
+    Network("prefix", "decay", 5, DECAY),
 )
 MEMBERS = tuple(Member(network, seed) for seed in SEEDS for network in KINDS)
 
@@ -190,7 +190,7 @@ def trained_weights(members, depth=DEPTH):
 
 def measured(members=MEMBERS, weights=None, residual=False, count=COUNT, depth=DEPTH, task=TASK):
     weights = trained_weights(members, depth) if weights is None else weights
-    return sinks.measure(task, members, weights, depth, residual, DECAY, count, TAUS)
+    return sinks.measure(task, members, weights, depth, residual, count, TAUS)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from position_bias.emergence.studies import Network
 from tests.unit.conftest import overlaid
 
 ROOT = Path(__file__).parents[3]
+DECAY = 0.3  # slope of a decay mask that names none
 ENCODINGS = ("none", "sin", "rope", "decay")
 STUDIES = ("plain", "residual", "ends", "first", "middle", "last", "window", "prefix")
 BIASED = ["none/none", "none/sin", "none/rope", "causal/none", "causal/sin", "causal/rope"]
@@ -39,7 +40,7 @@ def paper_configurations():
     """(study, mask, encoding, residual, bias, depth) of one vocabulary at the paper's scale."""
     emergence = overlaid(["paper"])["emergence"]
     for name in STUDIES:
-        study = studies.study(name, emergence["networks"][name])
+        study = studies.study(name, emergence["networks"][name], DECAY)
         for network, depth in product(study.networks, emergence["depths"]["gaussian"].get(name, [2])):
             yield name, network.mask_name, network.encoding, study.residual, study.bias_name, depth
 
@@ -102,27 +103,27 @@ def test_windows_and_prefixes_have_no_encoding_and_the_names_of_their_reach():
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_network_of_a_study_is_named_once_by_its_mask_and_encoding(name):
-    networks = studies.study(name, PAPER_NUMBERS[name][0]).networks
+    networks = studies.study(name, PAPER_NUMBERS[name][0], DECAY).networks
     assert len({(network.mask_name, network.encoding) for network in networks}) == len(networks) > 0
 
 
 def test_a_study_has_the_networks_of_the_configuration_in_its_order():
-    study = studies.study("plain", ["causal/rope", "causal/none"])
+    study = studies.study("plain", ["causal/rope", "causal/none"], DECAY)
     assert study.networks == (Network("causal", "rope"), Network("causal", "none"))
-    other = studies.study("plain", ["causal/none", "causal/rope"])
+    other = studies.study("plain", ["causal/none", "causal/rope"], DECAY)
     assert other.networks == study.networks[::-1]
     assert (other.bias, other.residual, other.placement) == (study.bias, study.residual, study.placement)
-    assert studies.study("window", ["window9/sin", "window2/rope"]).networks == (
+    assert studies.study("window", ["window9/sin", "window2/rope"], DECAY).networks == (
         Network("window", "sin", 9),
         Network("window", "rope", 2),
     )
-    assert studies.study("ends", []).networks == ()
+    assert studies.study("ends", [], DECAY).networks == ()
 
 
 @pytest.mark.parametrize("name", MASKS)
 def test_a_study_is_the_one_of_the_list_with_its_networks(name):
     """Two calls share nothing: the list has networks of none."""
-    study = studies.study(name, ["causal/none"])
+    study = studies.study(name, ["causal/none"], DECAY)
     assert study.masks == MASKS[name]
     assert studies.STUDIES[name].networks == ()
     assert study == replace(studies.STUDIES[name], networks=(Network("causal", "none"),))
@@ -138,40 +139,41 @@ def test_there_are_the_studies_of_the_paper_and_two_with_norms():
 def test_studies_with_norms_are_of_a_causal_mask_alone_on_unbiased_data(name, placement, overlays):
     """They differ from a network of `residual`, the one without encoding, in where they normalise."""
     networks = overlaid([*overlays])["emergence"]["networks"]
-    study = studies.study(name, networks[name])
+    study = studies.study(name, networks[name], DECAY)
     assert study.placement == placement
     assert (study.bias_name, study.residual) == ("none", True)
     assert study.networks == (Network("causal", "none"),)
-    assert set(study.networks) < set(studies.study("residual", networks["residual"]).networks)
+    assert set(study.networks) < set(studies.study("residual", networks["residual"], DECAY).networks)
 
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_studies_of_the_paper_do_without_norms(name):
-    assert studies.study(name, PAPER_NUMBERS[name][0]).placement == "none"
+    assert studies.study(name, PAPER_NUMBERS[name][0], DECAY).placement == "none"
 
 
 @pytest.mark.parametrize("name", ["", "Plain", "fig3", "causal"])
 def test_there_is_no_other_study(name):
     with pytest.raises(KeyError):
-        studies.study(name, ["causal/none"])
+        studies.study(name, ["causal/none"], DECAY)
 
 
 # Names of networks
 
 NETWORKS = st.one_of(
-    st.builds(Network, st.sampled_from(["none", "causal"]), st.sampled_from(ENCODINGS)),
-    st.builds(Network, st.sampled_from(["window", "prefix"]), st.sampled_from(ENCODINGS), st.integers(min_value=1)),
+    st.builds(Network, st.sampled_from(["none", "causal"]), st.sampled_from(["none", "sin", "rope"])),
+    st.builds(Network, st.sampled_from(["window", "prefix"]), st.just("rope"), st.integers(min_value=1)),
+    st.builds(Network, st.just("causal"), st.just("decay"), st.just(0), st.integers(1, 9999).map(lambda x: x / 1000)),
 )
 
 
 def named(network):
-    return f"{network.mask_name}/{network.encoding}"
+    return f"{network.mask_name}/{network.encoding_name}"
 
 
 @given(NETWORKS)
 def test_every_network_is_found_again_by_its_name(network):
-    assert studies.network(named(network)) == network
-    assert studies.study("plain", [named(network)] * 2).networks == (network, network)
+    assert studies.network(named(network), DECAY) == network
+    assert studies.study("plain", [named(network)] * 2, DECAY).networks == (network, network)
 
 
 @given(st.tuples(NETWORKS, NETWORKS))
@@ -179,10 +181,27 @@ def test_two_networks_have_two_names(networks):
     assert len({named(network) for network in networks}) == len(set(networks))
 
 
+@pytest.mark.parametrize(
+    ("name", "slope"),
+    [
+        ("causal/decay", DECAY),
+        ("window5/decay", DECAY),
+        ("causal/decay-0.05", 0.05),
+        ("prefix2/decay-2", 2),
+        ("causal/decay-0", 0),
+        ("causal/none", 0),
+        ("causal/rope", 0),
+    ],
+)
+def test_a_decay_mask_has_the_slope_of_its_name_or_else_the_common_one(name, slope):
+    assert studies.network(name, DECAY).slope == slope
+    assert [network.slope for network in studies.study("plain", [name], DECAY).networks] == [slope]
+
+
 def refused(name):
     """Whether a name is none, which one line says of it."""
     with pytest.raises(ValueError, match="is not a network") as error:
-        studies.network(name)
+        studies.network(name, DECAY)
     return str(error.value) == f"{name!r} is not a network; write MASK/ENCODING, as in causal/rope or window5/none"
 
 
@@ -219,12 +238,19 @@ def refused(name):
         "5window/none",
         "window5",
         "window5,prefix2/none",
+        "causal/none-0.1",  # a slope is for the decay mask alone
+        "causal/rope-1",
+        "causal/decay-",
+        "causal/decay--1",
+        "causal/decay-0.1 ",
+        "causal/decay-inf",
+        "decay-0.1",
     ],
 )
 def test_what_is_no_name_of_a_network_is_refused_in_one_line(name):
     assert refused(name)
     with pytest.raises(ValueError, match="is not a network"):
-        studies.study("plain", ["causal/none", name])
+        studies.study("plain", ["causal/none", name], DECAY)
 
 
 @given(
@@ -242,11 +268,11 @@ def test_what_is_no_name_of_a_network_is_refused_in_one_line(name):
 )
 def test_a_text_is_refused_or_is_the_very_name_of_a_network(text):
     try:
-        network = studies.network(text)
+        network = studies.network(text, DECAY)
     except ValueError:
         assert refused(text)
     else:
-        assert named(network) == text
+        assert text in (named(network), f"{network.mask_name}/{network.encoding}")
         assert (network.reach > 0) == (network.mask in ("window", "prefix"))
         assert network.encoding in ENCODINGS
 

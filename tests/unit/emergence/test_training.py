@@ -1,5 +1,7 @@
+import json
 import math
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +20,16 @@ from position_bias.small_networks.ensemble import Recipe
 
 SMALL = Task(items=4, burstiness=2, classes=16, labels=16, width=16)
 FIXED = replace(SMALL, vocabulary="fixed")
-SETTING = Setting(Recipe(23, 1e-2, 1e-6), batch=32, decay=0.3, sequences=48, sequences_along=32, observe_every=10)
+SETTING = Setting(Recipe(23, 1e-2, 1e-6), batch=32, sequences=48, sequences_along=32, observe_every=10)
 MIXED = Study(
     ("first",),
     True,
-    (Network("causal", "none"), Network("none", "sin"), Network("causal", "rope"), Network("causal", "decay")),
+    (
+        Network("causal", "none"),
+        Network("none", "sin"),
+        Network("causal", "rope"),
+        Network("causal", "decay", slope=0.3),
+    ),
 )
 BIASED = ["none/none", "none/sin", "none/rope", "causal/none", "causal/sin", "causal/rope"]
 SEEDS = (0, 1)
@@ -93,10 +100,12 @@ def test_every_member_is_in_one_stack_and_rope_is_kept_apart(largest):
         assert len(sizes) == -(-len(seeds) // largest)
 
 
-def test_members_are_found_again_by_their_labels():
-    study = replace(MIXED, networks=(*MIXED.networks, Network("window", "none", 3), Network("window", "none", 5)))
-    members = [member for stack in training.stacks(study.networks, SEEDS, 4) for member in stack]
-    assert training.named(study, [member.labels() for member in members]) == members
+def test_members_are_found_again_by_what_a_file_says_of_them():
+    others = Network("window", "none", 3), Network("window", "none", 5), Network("causal", "decay", slope=0.1)
+    members = [member for stack in training.stacks([*MIXED.networks, *others], SEEDS, 4) for member in stack]
+    labels = training.labelled(members)
+    assert training.named(json.loads(json.dumps(labels))) == members
+    assert [{name: label[name] for name in NAMES} for label in labels] == [member.labels() for member in members]
 
 
 # Training, end to end
@@ -194,17 +203,35 @@ def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch, name, network
         return original(task, world, seeds, positions, batch)
 
     monkeypatch.setattr(sequences, "Batches", recorded)
-    study = studies.study(name, networks)
+    study = studies.study(name, networks, 0.3)
     short = replace(SETTING, recipe=replace(SETTING.recipe, iterations=2))
     outcome = train(tmp_path, study, (3,), setting=short, depth=1)
     assert {member.network for member in outcome.members} == set(study.networks)
     assert all(positions == bias for positions in biases)
 
 
+@pytest.mark.parametrize("largest", [2, 10])
+def test_each_slope_of_a_stack_trains_as_it_does_alone(tmp_path, monkeypatch, largest):
+    """Whoever is in its stack; and another slope gives other weights."""
+    stacks_of(largest, monkeypatch)
+    names = ["causal/decay-0.4", "causal/none", "causal/rope", "causal/decay-0.1", "causal/decay"]
+    together = by_member(train(tmp_path / "together", studies.study("residual", names, 0.2)))
+    assert len(together) == 2 * len(names)
+    for name in names:
+        (network,) = study = studies.study("residual", [name], 0.2).networks
+        alone = by_member(train(tmp_path / name, replace(MIXED, bias=(), networks=study)))
+        for seed in SEEDS:
+            member = Member(network, seed)
+            for key, value in alone[member][0].items():
+                assert torch.equal(value, together[member][0][key]), (name, key)
+    ends = [weights["v0"] for member, (weights, _) in together.items() if member.seed == 0]
+    assert not any(torch.equal(*pair) for pair in combinations(ends, 2))
+
+
 @pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
 def test_networks_learn_the_classes_of_training(tmp_path, vocabulary):
     task = replace(SMALL, vocabulary=vocabulary, noise=0.2, classes=8, labels=8)
-    setting = Setting(Recipe(150, 1e-2, 0.0), 16, 0.3, sequences=8, sequences_along=8, observe_every=50)
+    setting = Setting(Recipe(150, 1e-2, 0.0), 16, sequences=8, sequences_along=8, observe_every=50)
     outcome = train(
         tmp_path, Study((), True, (Network("causal", "none"), Network("causal", "rope"))), (0,), task, setting
     )
@@ -426,7 +453,7 @@ def test_every_position_is_tested_as_soon_as_there_are_as_many_sequences(gaussia
 def constant(task, seed=3):
     """A network that reads nothing: its answer is the largest entry of its last bias, whatever the tokens are."""
     weights = training.networks.initial(task, 2, [seed], "cpu")
-    stack = training.networks.stack(task, [Network("causal", "none")], 2, False, 0.3, "cpu")
+    stack = training.networks.stack(task, [Network("causal", "none")], 2, False, "cpu")
     return lambda tokens: training.folded.label_logits(weights | {"v0": 0 * weights["v0"]}, stack, tokens)
 
 
@@ -491,7 +518,7 @@ def test_curves_are_those_of_each_direction_alone(tested, task, iteration):
         weights = {name: value[[place]] for name, value in tested.weights.items()}
         if iteration == 0:
             weights = training.networks.initial(task, 2, [member.seed], "cpu")
-        stack = training.networks.stack(task, [member.network], 2, True, 0.3, "cpu")
+        stack = training.networks.stack(task, [member.network], 2, True, "cpu")
         world = sequences.world(task, (member.seed,), "cpu")
         curves = tested.curves.query("mask == @member.network.mask_name and encoding == @member.network.encoding")
         curves = curves[(curves["seed"] == member.seed) & (curves["iteration"] == iteration)]
@@ -513,8 +540,8 @@ def test_curves_are_those_of_each_direction_alone(tested, task, iteration):
 
 def test_trained_networks_answer_otherwise_where_the_direction_is_another(tmp_path):
     """Each in its own way: no row of one direction stands for the other, nor that of one network for another's."""
-    setting = Setting(Recipe(60, 1e-2, 0.0), 16, 0.3, sequences=200, sequences_along=8, observe_every=60)
-    study = Study((), True, (Network("causal", "none"), Network("causal", "decay")))
+    setting = Setting(Recipe(60, 1e-2, 0.0), 16, sequences=200, sequences_along=8, observe_every=60)
+    study = Study((), True, (Network("causal", "none"), Network("causal", "decay", slope=0.3)))
     curves = train(tmp_path, study, SEEDS, replace(FIXED, anisotropy=2.0), setting).curves
     last = curves[(curves["iteration"] == 60) & (curves["quantity"] == "accuracy")]
     both = last.pivot(index=[*NAMES, "answer", "twin"], columns="omega", values="value")
@@ -681,7 +708,7 @@ def test_a_study_took_as_long_as_its_stacks_over_all_interruptions(tmp_path, mon
 
 @pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
 def test_a_study_with_norms_starts_from_the_weights_without_and_learns_gains(tmp_path, name):
-    study = studies.study(name, ["causal/none"])
+    study = studies.study(name, ["causal/none"], 0.3)
     plain = Study((), True, study.networks)
     outcome, without = train(tmp_path / "norm", study), train(tmp_path / "plain", plain)
     assert outcome.members == without.members
@@ -702,7 +729,7 @@ def test_a_study_with_norms_starts_from_the_weights_without_and_learns_gains(tmp
 @pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
 @pytest.mark.parametrize("call", [15])
 def test_a_study_with_norms_goes_on_after_an_interruption(tmp_path, monkeypatch, name, call):
-    study = studies.study(name, ["causal/none"])
+    study = studies.study(name, ["causal/none"], 0.3)
     expected = by_member(train(tmp_path / "whole", study))
     original, calls = sequences.Batches.__call__, []
 
@@ -722,7 +749,7 @@ def test_a_study_with_norms_goes_on_after_an_interruption(tmp_path, monkeypatch,
 
 
 def test_a_checkpoint_of_another_placement_is_not_used(tmp_path, monkeypatch):
-    networks = studies.study("pre-norm", ["causal/none"]).networks
+    networks = studies.study("pre-norm", ["causal/none"], 0.3).networks
     train(tmp_path, Study((), True, networks, "pre"))
     original, calls = sequences.Batches.__call__, []
     monkeypatch.setattr(

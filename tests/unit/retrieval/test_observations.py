@@ -72,7 +72,7 @@ def test_what_is_named_and_found_is_counted_by_position(world, position):
 
 
 def test_shares_and_accuracy_are_those_of_answers_one_by_one(world):
-    stack = networks.stack(TASK, [Network("causal", "none")] * 2, 2, True, 0.0, "cpu")
+    stack = networks.stack(TASK, [Network("causal", "none")] * 2, 2, True, "cpu")
     weights = networks.initial(TASK, 2, SEEDS, "cpu")
 
     def answer(tokens):
@@ -110,7 +110,7 @@ def test_a_query_is_a_fresh_draw_of_the_class_that_it_asks_for(world):
 def test_frozen_attention_is_the_network_itself_where_attention_does_not_vary(world):
     """Queries and keys of zero leave what the mask and the slope say."""
     for residual in (False, True):
-        stack = networks.stack(TASK, [Network("causal", "decay")] * 2, 2, residual, 0.4, "cpu")
+        stack = networks.stack(TASK, [Network("causal", "decay", slope=0.4)] * 2, 2, residual, "cpu")
         weights = networks.initial(TASK, 2, SEEDS, "cpu")
         weights |= {name: torch.zeros_like(weights[name]) for name in ("q0", "q1")}
         (part,) = drawn(world, 5)

@@ -20,7 +20,7 @@ SLOPE = 0.3
 
 def network(depth, residual, seed=0):
     """Weights whose attention is far from uniform, their stack, and tokens of one seed."""
-    stack = networks.stack(TASK, [Network("causal", "decay")], depth, residual, SLOPE, "cpu")
+    stack = networks.stack(TASK, [Network("causal", "decay", slope=SLOPE)], depth, residual, "cpu")
     weights = networks.initial(TASK, depth, [seed], "cpu")
     weights = {name: 3 * value if name[0] in "qkv" else value for name, value in weights.items()}
     (drawn,) = observations.distinct(TASK, sequences.world(TASK, [seed], "cpu"), [seed], 5, "test")
@@ -52,7 +52,7 @@ def test_predictors_are_dense_rollouts(residual):
     weights, stack, tokens = network(2, residual)
     untrained = networks.initial(TASK, 2, [0], "cpu")
     (trained,), (initial,) = (inside.measured(of, stack, [tokens]) for of in (weights, untrained))
-    logits = networks.attention_logits(TASK, Network("causal", "decay"), SLOPE)
+    logits = networks.attention_logits(TASK, Network("causal", "decay", slope=SLOPE))
     found = predictions.predicted(logits, residual, initial, trained)
     free = np.stack([by_hand(logits)] * 2)
     with_content = np.stack([by_hand(logits + content * np.eye(T)) for content in trained.content])
@@ -80,7 +80,7 @@ def test_without_residual_connections_all_mixing_is_one():
     (found,) = inside.measured(weights, stack, [tokens])
     assert found.mixing.tolist() == [1, 1, 1]
     predicted = predictions.predicted(
-        networks.attention_logits(TASK, Network("causal", "decay"), SLOPE), False, found, found
+        networks.attention_logits(TASK, Network("causal", "decay", slope=SLOPE)), False, found, found
     )
     for name in ("a", "b", "arch"):
         np.testing.assert_allclose(predicted[name], predicted["a"], atol=1e-15)

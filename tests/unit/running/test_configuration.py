@@ -243,6 +243,7 @@ ACROSS = [  # key, a value that another excludes, and what follows the key in th
     ("emergence.networks.window", ["window5/none", "window18/none"], " = window18/none reaches over more than a"),
     ("emergence.networks.prefix", ["prefix18/none"], " = prefix18/none reaches over more than a sequence's"),
     ("emergence.networks.plain", ["causal/none", "none/none"], " = none/none has a mask that this study does not"),
+    ("emergence.networks.plain", ["causal/decay-0.1"], ".0 = 'causal/decay-0.1' is not a name; use MASK/ENCODING"),
     ("emergence.networks.ends", ["window18/none"], " = window18/none has a mask that this study does not"),
     ("emergence.testing.sequences", 7, " = 7 leaves positions without a test; give 8 or more"),
     ("emergence.testing.sequences_along", 7, " = 7 leaves positions without a test; give 8 or more"),

@@ -464,7 +464,9 @@ def test_gradients_and_average_of_a_lost_member_are_nan_and_the_others_keep_thei
 
 TASK = Task(items=4, burstiness=2, classes=16, labels=16, width=WIDTH)
 BATCH = 32  # a member's share of every tensor is a multiple of 16 numbers, that of every product takes over 4,096
-PLAIN = [Network(*kind) for kind in (("causal", "none"), ("none", "none"), ("causal", "decay"), ("causal", "sin"))]
+PLAIN = [
+    Network(*kind) for kind in (("causal", "none"), ("none", "none"), ("causal", "decay", 0, 0.223), ("causal", "sin"))
+]
 WINDOW = Network("window", "none", 3)
 ROTARY = [Network("causal", "rope"), Network("none", "rope"), Network("prefix", "rope", 3)]
 MEMBERS = {
@@ -475,7 +477,7 @@ MEMBERS = {
 
 def train_networks(folder, members, residual, depth, spoil=lambda parameters: parameters):
     of, seeds = zip(*members, strict=True)
-    stack = networks.stack(TASK, of, depth, residual, 0.223, "cpu")
+    stack = networks.stack(TASK, of, depth, residual, "cpu")
     batches = sequences.Batches(TASK, sequences.world(TASK, seeds, "cpu"), seeds, [], BATCH)
 
     def loss(weights, iteration):

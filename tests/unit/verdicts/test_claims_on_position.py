@@ -154,7 +154,7 @@ def networks(config):
     """Labels of every network that figures show."""
     depths = config["emergence"]["depths"]
     for vocabulary, name in emergence.FIGURES:
-        of = study(name, config["emergence"]["networks"][name])
+        of = study(name, config["emergence"]["networks"][name], config["emergence"]["decay"])
         omega = "training" if vocabulary == "fixed" else "none"
         for network, depth in product(of.networks, depths[vocabulary].get(name, [2])):
             wiring = (of.bias_name, network.mask_name, network.encoding, of.residual, depth, omega)
