@@ -109,7 +109,7 @@ def within_limit(stage, key, wanted):
 
 
 def required(given, files, fault):
-    """The input of a rule that works on what the configuration has `given`: without it, to ask for the rule is an error."""
+    """Return the input of a rule that needs what the configuration has `given`. Without it, asking for the rule is an error."""
 
     def input_files(_):
         return files(given) if given else sys.exit(f"error: {fault}")
