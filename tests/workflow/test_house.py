@@ -72,8 +72,8 @@ def test_table5_asks_for_twice_the_largest_measurement_and_for_more_each_time(tm
         with file.open("wb") as opened:
             opened.truncate(megabytes * 10**6)  # takes no room on the disk
     asked = JOBS["structural_table5"].resources["mem_mb"]
-    content = Namedlist(fromdict={"content": [str(small), str(large)]})
-    found = [asked.evaluate(Wildcards(), input=content, attempt=attempt).value for attempt in (1, 2)]
+    measured = Namedlist(fromdict={"measured": [str(small), str(large)]})
+    found = [asked.evaluate(Wildcards(), input=measured, attempt=attempt).value for attempt in (1, 2)]
     assert found == [5200, 10400]
 
 
