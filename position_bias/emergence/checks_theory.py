@@ -296,8 +296,8 @@ def _logits(lemma: str, logits: Array, rotary: theory.Rotary) -> Statistic:
 def _gaussian(lemma: str, theorem: str, rotary: theory.Rotary) -> Iterator[Statistic]:
     attention = masked_softmax(theory.rope_logits(rotary), causal_mask(rotary.n))
     setting = {"content": "random content"}
-    yield _between(f"{lemma}: weight over its bound", setting, theory.gaussian_ratio(attention, rotary))
-    paths = theory.gaussian_path_ratio(theory.products(attention), rotary)
+    yield _between(f"{lemma}: weight over its bound", setting, theory.gaussian_ratio(attention, 1, rotary))
+    paths = theory.gaussian_ratio(theory.products(attention), len(attention), rotary)
     yield _between(f"{theorem}: weight over its bound", setting, paths)
 
 

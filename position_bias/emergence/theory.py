@@ -478,11 +478,6 @@ def rope_constants(rotary: Rotary) -> Gaussian:
     return Gaussian(np.exp(lowest - normaliser), slow, np.exp(highest - lowest), fast)
 
 
-def gaussian_ratio(attention: Array, rotary: Rotary) -> tuple[Array, Array]:
-    """Lemmas 4.6, I.1: return the smallest A_ij over its lower bound, the largest over its upper one, both `[D]`."""
-    return path_ratio(*by_distance(attention), *gaussian_bounds(1, rotary))  # every layer is a first one
-
-
 def gaussian_bounds(layers: int, rotary: Rotary) -> tuple[Array, Array]:
     """Theorems 4.7, I.2: return logs of what bounds P_ij from below and above for t < layers, `[T, D, n]` each.
 
@@ -494,9 +489,13 @@ def gaussian_bounds(layers: int, rotary: Rotary) -> tuple[Array, Array]:
     return path_bounds(layers, np.stack([below, above]), constants.floor, constants.ceiling)
 
 
-def gaussian_path_ratio(products: Array, rotary: Rotary) -> tuple[Array, Array]:
-    """Theorems 4.7, I.2: return the smallest P_ij over its lower bound, the largest over its upper one, both `[D]`."""
-    return path_ratio(*by_distance(products), *gaussian_bounds(len(products), rotary))
+def gaussian_ratio(products: Array, layers: int, rotary: Rotary) -> tuple[Array, Array]:
+    """Theorems 4.7, I.2: return the smallest P_ij over its lower bound, the largest over its upper one, both `[D]`.
+
+    `products` [T, D, n, n] are of 1, 2, ..., T = `layers` layers, or with `layers` 1 each of a single layer, for Lemmas
+    4.6 and I.1.
+    """
+    return path_ratio(*by_distance(products), *gaussian_bounds(layers, rotary))
 
 
 def paths_through(matrices: int, distance: int) -> int:

@@ -421,11 +421,11 @@ def check_gaussian_bounds(rotary):
                 ceiling = paths * constants.ceiling[d] ** (t + 1) * exp(-constants.slow[d] * reach / (t + 1))
                 below = min(below, products[t, d, i, j] / floor)
                 above = max(above, products[t, d, i, j] / ceiling)
-        found = theory.gaussian_path_ratio(products, rotary)
+        found = theory.gaussian_ratio(products, len(products), rotary)
         assert (found[0][d], found[1][d]) == (pytest.approx(below), pytest.approx(above))
         assert below >= 1 - ROUNDING
         assert above <= 1 + ROUNDING
-    least, most = theory.gaussian_ratio(attention, rotary)
+    least, most = theory.gaussian_ratio(attention, 1, rotary)
     assert (least >= 1 - ROUNDING).all()
     assert (most <= 1 + ROUNDING).all()
 
@@ -444,7 +444,7 @@ def test_the_gaussian_bounds_hold_for_content_that_speaks_most_against_them(oppo
     query, key = norms * np.exp(0.5j * slack), norms * np.exp(1j * phases)
     angle = (pi - slack) / (n - 1)
     rotary = theory.Rotary(query[None, None, :, None], key[None, None, :, None], angle, np.ones(1), slack)
-    lower, upper = theory.gaussian_ratio(masked_softmax(theory.rope_logits(rotary), causal_mask(n)), rotary)
+    lower, upper = theory.gaussian_ratio(masked_softmax(theory.rope_logits(rotary), causal_mask(n)), 1, rotary)
     assert lower[0] >= 1 - ROUNDING
     assert upper[0] <= 1 + ROUNDING
 
