@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from position_bias.emergence import gaps
-from position_bias.layernorm import checks
+from position_bias.layernorm import checks, checks_theory
 from position_bias.layernorm.networks import NETWORKS
 from position_bias.running import imports
 from position_bias.verdicts.predictions import predictions
@@ -158,7 +158,8 @@ def test_what_favours_the_other_end_turns_every_verdict_but_those_of_no_preferen
 
     found = judged(**{name: {key: turned(name, key, value) for key, value in WORLD[name].items()} for name in WORLD})
     opposite = papers["verdict"].replace({"holds": "fails", "fails": "holds"})
-    assert found["verdict"].tolist() == papers["verdict"].where(papers["relation"] == "=", opposite).tolist()
+    without_preference = (papers["relation"] == "=") | (papers["claim"] == "layernorm-settled")  # .51 is past the middle
+    assert found["verdict"].tolist() == papers["verdict"].where(without_preference, opposite).tolist()
 
 
 def test_checks_are_in_the_common_schema_and_predict_a_quantity_once(papers):
@@ -170,7 +171,7 @@ def test_checks_are_in_the_common_schema_and_predict_a_quantity_once(papers):
 
 def test_what_is_measured_is_what_something_is_predicted_of(everything):
     sampling = checks_theory.Sampling(12, 64, 1.0, 60, 0, LEVEL)
-    theory = {measured.name for part in checks_theory.statements(sampling, 60) for measured in part}
+    theory = {measured.name for part in checks_theory.statements(sampling, 1000) for measured in part}
     assert {name for name, *_ in everything} | theory == set(PREDICTIONS)
 
 
