@@ -102,30 +102,24 @@ def embeddings(
 
     Gaussian tokens plus sqrt(alpha / (1 - alpha)) times a common direction, normed, times their length. With an alpha
     for each token, two of them have the cosine sqrt(alpha_i alpha_j). A tensor `[width]` as `common` is the direction
-    of all sequences. Raises ValueError where alphas or lengths are not one, nor one for each token.
+    of all sequences.
     """
-    shares = np.array([checked_anisotropy(share) for share in _by_position("alpha", alpha, n)])
-    sizes = [checked_embedding_length(length) for length in _by_position("lengths", lengths, n)]
+    shares = np.array([checked_anisotropy(share) for share in _by_position(alpha)])
+    sizes = [checked_embedding_length(length) for length in _by_position(lengths)]
     shift = torch.from_numpy(np.sqrt(shares / (1 - shares))).float()[:, None]
     own = torch.randn(batch, n, width, generator=generator)
     if isinstance(common, Tensor):
         shared = common
     elif common == "sequence":
         shared = torch.randn(batch, 1, width, generator=generator)
-    elif common == "ones":
-        shared = torch.ones(width)
     else:
-        raise ValueError(f"common = {common!r} is not known; use 'sequence' or 'ones'")
+        shared = torch.ones(width)
     directions = functional.normalize(own + shift * shared, dim=-1)
     return directions if lengths == 1.0 else torch.tensor(sizes)[:, None] * directions
 
 
-def _by_position(name: str, values: ByPosition, n: int) -> tuple[float, ...]:
-    if not isinstance(values, tuple):
-        return (values,)
-    if len(values) != n:
-        raise ValueError(f"{name} has {len(values)} values for {n} tokens; give one, or one for each")
-    return values
+def _by_position(values: ByPosition) -> tuple[float, ...]:
+    return values if isinstance(values, tuple) else (values,)
 
 
 def direction(x: Tensor, norm: Norm) -> Tensor:

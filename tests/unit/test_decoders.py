@@ -34,7 +34,15 @@ def prompts():
     return np.random.default_rng(1).integers(3, decoders.VOCABULARY, (PROMPTS, N))
 
 
-@pytest.fixture(scope="module", params=decoders.SMALL)
+COVERING = (  # ALiBi in three forms, rotary positions of all kinds, windows, parallel blocks, experts, norms anywhere
+    "bloom", "falcon, ALiBi", "falcon, rotary", "mpt", "gpt2", "gpt_neo", "gpt_neox", "gptj", "gemma2", "cohere2",
+    "llama", "phi3, long contexts", "qwen3_moe", "smollm3", NORMS_AFTER_SUMS,
+)  # fmt: skip
+OTHERS = pytest.mark.all("fifteen decoders stand for the kinds of attention, positions and norms of the others")
+CASES = [pytest.param(name, marks=[] if name in COVERING else OTHERS) for name in decoders.SMALL]
+
+
+@pytest.fixture(scope="module", params=CASES)
 def case(request, prompts):
     """A model, what is measured of it, and what it returns of itself."""
     model = decoders.small(request.param)

@@ -87,11 +87,6 @@ def test_attention_has_a_line_a_layer_from_distance_one_on_their_mean_and_unifor
     assert names == ["layers 1 to 4, light to dark", "mean of layers", "uniform attention"]
 
 
-def test_a_single_layer_is_its_own_mean():
-    attention = figures.card({"mine": tables(WITHOUT_ALIBI, layers=1)}, TEXT).axes[2]
-    assert len(attention.lines) == 2
-
-
 def test_models_stand_side_by_side_with_their_names_and_one_scale_for_each_column():
     figure = figures.card({"one": tables(WITHOUT_ALIBI), "two": tables(WITH_ALIBI, ("frobenius", "token"), 1, 5)}, TEXT)
     assert len(figure.axes) == 6
@@ -103,21 +98,9 @@ def test_models_stand_side_by_side_with_their_names_and_one_scale_for_each_colum
     assert of_layers.get_text() == "first to last layer, light to dark"
 
 
-def test_no_line_of_a_panel_looks_like_another_and_no_lambda_like_a_rollout():
-    looks = [(to_rgb(look.colour), look.line, look.width) for look in CURVES.values()]
-    assert len(set(looks)) == len(looks)
-    assert {to_rgb(look.colour) for look in LAMBDAS.values()}.isdisjoint(colour for colour, *_ in looks)
-    assert len({look.marker for look in LAMBDAS.values()}) == len(LAMBDAS)
-
-
 def test_cards_of_one_and_of_four_models_can_be_read(tmp_path):
     """Names of models may be long."""
     four = {"a": 3, "a-rather-long-name-of-a-model-7b-instruct": 24, "b": 1, "another-long-name-of-a-model-1.3b": 12}
     every = {name: tables((WITH_ALIBI, WITHOUT_ALIBI)[layers % 2], layers=layers) for name, layers in four.items()}
     assert_saved(figures.card(every, "owner/some-long-name-of-a-text"), tmp_path)
     assert_legible(figures.card(dict(list(every.items())[1:2]), "owner/some-long-name-of-a-text"))
-
-
-def test_a_curve_without_a_look_is_a_mistake():
-    with pytest.raises(ValueError, match="'another' has no look"):
-        figures.card({"mine": tables((*WITHOUT_ALIBI, "another"))}, TEXT)

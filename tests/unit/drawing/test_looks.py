@@ -38,12 +38,6 @@ def test_colours_of_a_table_differ(table):
         assert max(abs(a - b) for a, b in zip(to_rgb(one.colour), to_rgb(other.colour), strict=True)) > 0.15
 
 
-def test_a_family_of_models_has_one_colour():
-    for small, big in (("bloom-7b1", "bloom-176b"), ("mpt-7b", "mpt-30b")):
-        assert looks.MODELS[small].colour == looks.MODELS[big].colour
-        assert looks.MODELS[small].inside == "white" != looks.MODELS[big].inside
-
-
 def test_a_model_that_nobody_knows_has_a_look_of_its_own_whatever_stands_beside_it():
     names = [f"mine-{i}" for i in range(len(looks.OTHER_MODELS))]
     together = looks.model_looks(["bloom", *names])
@@ -68,22 +62,12 @@ def test_shades_of_few_numbers_can_be_told_apart_without_colours(numbers):
     assert -np.diff(lightness).max() > 0.3 / numbers
 
 
-def test_larger_numbers_are_darker():
-    lightness = [sum(to_rgb(colour)) for colour in looks.shades([0.8, 0.1, 0.4]).values()]
-    assert lightness == sorted(lightness, reverse=True)
-
-
 def test_depths_have_colours_and_marks_of_their_own():
     found = [looks.depth_look(depth) for depth in range(1, looks.DEEPEST + 1)]
     assert len({look.marker for look in found}) == len(found)
     assert [look.name for look in found[:2]] == ["1 layer", "2 layers"]
     lightness = [sum(to_rgb(look.colour)) for look in found]
     assert lightness == sorted(lightness, reverse=True)
-
-
-def test_an_unknown_name_is_refused():
-    with pytest.raises(ValueError, match="'odd' has no look in this figure; it knows none, pre"):
-        looks.present(["pre", "odd"], looks.NORMS)
 
 
 def test_text_is_wrapped_into_as_few_lines_as_fit_about_equally_long():

@@ -3,9 +3,9 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from position_bias.drawing import scorecard
-from position_bias.drawing.style import save
 from position_bias.verdicts.claim import KINDS, OURS, WHOSE
 from position_bias.verdicts.rule import UNTESTABLE, WORDS
+from tests.unit.drawing_checks import assert_legible
 
 LONGEST = "with a norm after attention the distance beyond trained lengths does not grow."
 NUMBERS = {"form": "all", "relation": ">", "bound": 0.0, "margin": 0.01, "measured": 0.123, "needs": "iterations"}
@@ -92,22 +92,15 @@ def test_an_effect_stands_beside_what_it_has_to_exceed(numbers, effect):
     assert scorecard.effect(claim | numbers) == effect
 
 
-def test_a_hollow_mark_keeps_the_colour_of_its_verdict():
-    for verdict, look in scorecard.LOOKS.items():
-        hollow = scorecard._mark(verdict, settled=False)
-        assert to_rgb(hollow.get_markeredgecolor()) == to_rgb(look.colour)
-        assert to_rgb(hollow.get_markerfacecolor()) == to_rgb("white")
-
-
 @pytest.mark.parametrize("number", [1, 20])
-def test_long_statements_are_wrapped_and_the_page_can_be_read(tmp_path, number):
+def test_long_statements_are_wrapped_and_the_page_can_be_read(number):
     claims = table(("a", number)).assign(statement=f"{LONGEST} {LONGEST}", item="Theorems 4.1-4.7")
     figure = scorecard.of_paper(claims, "a")
     told = " ".join(words[0].strip() for words, _ in lines(figure))
     assert told.count(f"Theorems 4.1-4.7: {LONGEST} {LONGEST}") == number
-    save(figure, tmp_path / "scorecard.png")
+    assert_legible(figure)
 
 
-def test_the_overview_of_four_papers_can_be_read(tmp_path):
+def test_the_overview_of_four_papers_can_be_read():
     claims = table(("structural", 32), ("emergence", 55), ("layernorm", 18), ("postnorm", 20))
-    save(scorecard.overview(claims), tmp_path / "scorecard.png")
+    assert_legible(scorecard.overview(claims))

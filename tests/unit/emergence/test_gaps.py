@@ -116,16 +116,6 @@ def test_gaps_are_tidy_and_keep_configurations_seeds_and_iterations_apart():
         assert row == pytest.approx([-0.1 + shift])
 
 
-def test_rows_in_any_order_give_the_same_gaps():
-    ordered = table(curves(0, 0), curves(1, 0, 0.2), curves(1, 10, 0.3))
-    keys = [*CONFIGURATION, "seed", "iteration", "quantity"]
-    one, other = (
-        gaps.curves(rows).sort_values(keys, ignore_index=True)
-        for rows in (ordered, ordered.sample(frac=1, random_state=0))
-    )
-    pd.testing.assert_frame_equal(one, other)
-
-
 @pytest.mark.parametrize("positions", [(1, 3, 4), (1, 5, 8), (1, 10, 11)])
 def test_first_middle_and_last_are_the_positions_of_the_pair_sets_in_order(positions):
     rows = table(curves(0, 0))
@@ -248,7 +238,7 @@ def test_settled_gaps_are_means_over_the_last_share_of_the_iterations(by_seed, s
     assert of(found, depth=4)["gap"].tolist() == pytest.approx([gap + 0.3 for gap in GAPS.values()])
 
 
-@pytest.mark.parametrize("share", [0.1, 0.25, 0.6, 1.0])
+@pytest.mark.parametrize("share", [0.1, 0.6])
 def test_settled_gaps_leave_out_seeds_that_diverged(by_seed, share):
     """Also where a seed was lost within the last share of the iterations."""
     both = gaps.curves(by_seed)

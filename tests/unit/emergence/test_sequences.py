@@ -223,11 +223,6 @@ def test_distinct_classes_are_drawn_uniformly_without_replacement(count):
     assert scipy.stats.chisquare(counted).pvalue > 1e-3  # a repeated class is no key of `orders`
 
 
-def test_as_many_distinct_classes_as_there_are_make_a_permutation():
-    uniform = torch.rand(500, 6, generator=torch.Generator().manual_seed(0))
-    assert (sequences._distinct(uniform, 6).sort(-1).values == torch.arange(6)).all()
-
-
 def test_the_ends_of_the_unit_interval_draw_classes_that_there_are():
     largest = 1 - 2.0**-24  # the largest number that torch draws
     ends = torch.cartesian_prod(*[torch.tensor([0.0, largest])] * 4)

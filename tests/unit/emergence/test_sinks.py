@@ -2,7 +2,6 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -61,32 +60,11 @@ def test_the_metric_is_the_formula_of_the_paper(mask, depth):
         np.testing.assert_allclose(found[sequence, place], as_printed(maps[sequence], mask, tau), rtol=1e-14)
 
 
-def test_the_metric_takes_any_axes_before_layers():
-    mask = MASKS["prefix"]
-    maps = random_maps(mask, 2, 3, 4)
-    together = sink_metric(maps, mask, TAUS)
-    assert together.shape == (2, 3, len(TAUS), 7)
-    for place in np.ndindex(2, 3):
-        np.testing.assert_array_equal(together[place], sink_metric(maps[place], mask, TAUS))
-
-
 def test_a_token_that_only_itself_reads_is_a_sink_or_not():
     """The last token under a causal mask: one reader, whose weight counts in each layer."""
     mask = causal_mask(3)
     maps = np.array([[[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]], [[1, 0, 0], [0.5, 0.5, 0], [0.9, 0, 0.1]]])
     np.testing.assert_allclose(sink_metric(maps, mask, [0.2])[0], [(2 / 3 + 1) / 2, 0.5, 0.5])
-
-
-def test_more_attention_is_asked_for_by_a_higher_threshold():
-    metric = sink_metric(random_maps(MASKS["causal"], 4, 2), MASKS["causal"], sorted(TAUS))
-    assert (np.diff(metric, axis=-2) <= 0).all()
-    assert (np.diff(metric, axis=-2) < 0).any()
-
-
-def test_all_attention_on_the_first_token_makes_it_a_sink_of_every_query_and_no_other():
-    for mask in (causal_mask(9), prefix_mask(9, 4), full_mask(9)):
-        maps = np.tile(np.eye(9)[0], (2, 9, 1))
-        np.testing.assert_array_equal(sink_metric(maps, mask, [0.2, 0.9]), np.tile(np.eye(9)[0], (2, 1)))
 
 
 # Uniform attention: a row that reads r tokens puts 1/r on each, which exceeds tau = 1/5 strictly for r <= 4
@@ -111,42 +89,11 @@ def test_under_a_causal_mask_four_queries_exceed_a_fifth(T):
     np.testing.assert_allclose(uniform_metric(causal_mask(T)), expected, rtol=1e-15)
 
 
-def test_seventeen_tokens_under_a_causal_mask_have_the_values_of_softmax_alone():
-    np.testing.assert_array_equal(uniform_metric(causal_mask(17)).round(2)[:5], [0.24, 0.19, 0.13, 0.07, 0])
-
-
-@pytest.mark.parametrize("width", [1, 2, 4])
-def test_windows_below_five_make_a_sink_of_every_token(width):
-    np.testing.assert_array_equal(uniform_metric(sliding_window_mask(17, width)), np.ones(17))
-
-
 @pytest.mark.parametrize("width", [5, 9, 13])
 def test_wider_windows_leave_the_four_first_queries_alone(width):
     """Token j has `width` readers as long as they are in the sequence."""
     expected = [max(5 - j, 0) / min(width, 18 - j) for j in range(1, 18)]
     np.testing.assert_allclose(uniform_metric(sliding_window_mask(17, width)), expected, rtol=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("prefix", "sinks_of_17"),
-    [
-        (1, [4 / 17, 3 / 16, 2 / 15, 1 / 14]),
-        (2, [4 / 17, 4 / 17, 2 / 15, 1 / 14]),  # rows 1 and 2 read two tokens, rows 3 and 4 as many as they are
-        (3, [4 / 17, 4 / 17, 4 / 17, 1 / 14]),
-        (4, [4 / 17] * 4),
-        (5, []),  # nobody reads fewer than five
-        (6, []),
-        (17, []),
-    ],
-)
-def test_a_prefix_shares_what_its_rows_read(prefix, sinks_of_17):
-    expected = [*sinks_of_17, *[0] * (17 - len(sinks_of_17))]
-    np.testing.assert_allclose(uniform_metric(prefix_mask(17, prefix)), expected, rtol=1e-15)
-
-
-def test_no_mask_leaves_nothing_above_a_fifth():
-    np.testing.assert_array_equal(uniform_metric(full_mask(17)), np.zeros(17))
-    np.testing.assert_array_equal(uniform_metric(full_mask(4)), np.ones(4))
 
 
 def test_a_weight_of_exactly_the_threshold_is_no_sink():
@@ -319,38 +266,6 @@ def test_the_sequences_of_a_seed_are_all_different_and_not_those_of_another(monk
     assert len(items.unique(dim=0)) == 2 * directions * COUNT
 
 
-def test_directions_of_the_classes_change_the_metric_and_not_its_null():
-    table, _, _ = measured(task=FIXED)
-    for member in MEMBERS:
-        training, fresh = (metric(table, member, "trained", omega) for omega in ("training", "fresh"))
-        assert (training != fresh).any()
-    for member in MEMBERS:
-        training, fresh = (metric(table, member, "uniform", omega) for omega in ("training", "fresh"))
-        np.testing.assert_array_equal(training, fresh)
-        np.testing.assert_array_equal(training, metric(measured([member])[0], member, "uniform"))
-
-
-def test_tests_with_fresh_directions_leave_those_with_that_of_training_as_they_are(monkeypatch):
-    expected = measured(task=FIXED)
-    monkeypatch.setattr(Task, "omegas", ("training",))
-    table, means, examples = measured(task=FIXED)
-    of_training = expected[0][expected[0]["omega"] == "training"].reset_index(drop=True)
-    pd.testing.assert_frame_equal(table, of_training, check_exact=True)
-    assert means.tobytes() == expected[1].tobytes()
-    assert examples.tobytes() == expected[2].tobytes()
-
-
-def test_maps_are_shares_of_what_the_mask_admits_in_float64(result):
-    _, means, examples = result
-    for maps in (means, examples):
-        assert maps.dtype == np.float64
-        np.testing.assert_allclose(maps.sum(-1), 1, atol=1e-12)
-        for of_member, member in zip(maps, MEMBERS, strict=True):
-            forbidden = ~reads(member.network)
-            assert (of_member[:, forbidden] == 0).all()
-            assert (of_member[:, ~forbidden] > 0).all()
-
-
 def test_the_null_is_uniform_attention_under_the_mask_whatever_the_encoding(result):
     table, _, _ = result
     for network in KINDS:
@@ -371,18 +286,6 @@ def test_untrained_is_what_training_starts_from(result):
         assert (start != metric(result[0], member, "trained")).any()
 
 
-def test_without_queries_and_keys_attention_is_uniform():
-    members = [Member(network, 1) for network in KINDS if network.encoding != "decay"]
-    weights = {name: value * (name[0] not in "qk") for name, value in trained_weights(members).items()}
-    table, means, _ = measured(members, weights)
-    for member, mean in zip(members, means, strict=True):
-        np.testing.assert_allclose(mean, np.stack([uniform_attention(reads(member.network))] * DEPTH), atol=1e-15)
-        # at a weight of exactly tau the last bit decides: .15 and .3 are no reciprocals
-        rounded = [TAUS.index(0.15), TAUS.index(0.3)]
-        trained, null = (metric(table, member, state)[rounded] for state in ("trained", "uniform"))
-        np.testing.assert_allclose(trained, null, atol=1e-12)
-
-
 @pytest.mark.parametrize("kept", [[4], [10, 1], list(reversed(range(len(MEMBERS))))], ids=str)
 def test_a_member_is_measured_alike_whoever_is_measured_with_it(result, kept):
     table, means, examples = result
@@ -393,24 +296,6 @@ def test_a_member_is_measured_alike_whoever_is_measured_with_it(result, kept):
     assert other_examples.tobytes() == examples[kept].tobytes()
     for member, state in itertools.product(members, ("trained", "untrained", "uniform")):
         np.testing.assert_array_equal(metric(others, member, state), metric(table, member, state))
-
-
-def test_two_calls_give_the_same_bytes(result):
-    again = measured()
-    pd.testing.assert_frame_equal(again[0], result[0], check_exact=True)
-    for one, other in zip(again[1:], result[1:], strict=True):
-        assert one.tobytes() == other.tobytes()
-
-
-@pytest.mark.parametrize("count", [1, sinks.PART, sinks.PART + 1])
-def test_any_number_of_sequences_is_averaged(count):
-    """The values are multiples of 1 / (count x layers x readers)."""
-    member = Member(Network("causal", "none"), 2)
-    table, means, _ = measured([member], count=count)
-    readers = np.arange(T, 0, -1)
-    counted = metric(table, member, "trained") * count * DEPTH * readers
-    np.testing.assert_allclose(counted, counted.round(), atol=1e-8)
-    np.testing.assert_allclose(means.sum(-1), 1, atol=1e-12)
 
 
 @pytest.mark.parametrize(("at_most", "sizes"), [(1, [4, 4, 3]), (4, [4, 4, 3]), (7, [4, 4, 3]), (9, [8, 3])])

@@ -79,48 +79,6 @@ def test_coordinates_spread_by_variance_or_by_standard_deviation():
 
 
 @pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ({"burstiness": 3}, "burstiness = 3 does not divide items = 8; give a divisor"),
-        ({"burstiness": 16}, "burstiness = 16 does not divide items = 8; give a divisor"),
-        (
-            {"labels": 1},
-            "labels = 1, burstiness = 4: without two labels and two classes in a sequence every answer is right; "
-            "give more labels or a smaller burstiness",
-        ),
-        (
-            {"burstiness": 8},
-            "labels = 32, burstiness = 8: without two labels and two classes in a sequence every answer is right; "
-            "give more labels or a smaller burstiness",
-        ),
-        ({"classes": 31}, "classes = 31: every label has a class, and a sequence 2; give at least 32"),
-        (
-            {"classes": 7, "labels": 2, "burstiness": 1},
-            "classes = 7: every label has a class, and a sequence 8; give at least 8",
-        ),
-    ],
-)
-def test_numbers_that_do_not_fit_are_named_with_their_value(numbers, message):
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
-        Task(**numbers)
-    assert str(error.value) == message
-
-
-@pytest.mark.parametrize(
-    "numbers",
-    [
-        {"items": 4, "burstiness": 2},
-        {"classes": 32},
-        {"labels": 2, "classes": 2},
-        {"burstiness": 1},
-        {"noise": 0, "anisotropy": 0},
-    ],
-)
-def test_the_smallest_numbers_that_fit_are_accepted(numbers):
-    Task(**numbers)
-
-
-@pytest.mark.parametrize(
     ("name", "vocabulary", "anisotropy"),
     [("gaussian", "gaussian", 0.5), ("fixed", "fixed", 0.5), ("isotropic", "fixed", 0)],
 )

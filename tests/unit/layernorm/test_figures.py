@@ -205,14 +205,3 @@ def test_gaps_at_the_end_and_one_along_training(seeds):
         first_last = of(table, study=study, quantity="first-last").groupby("iteration")["value"].mean()
         np.testing.assert_allclose(line(along, look.colour), first_last)
     assert_legible(figure)
-
-
-def test_a_norm_has_one_colour_in_every_figure():
-    assert figures_networks.RANDOM["rms"].colour == figures_networks.TRAINED["pre-rms"].colour
-    assert figures_networks.RANDOM["layer"].colour == figures_networks.RETRIEVAL["pre-norm"].colour
-    assert figures_networks.TRAINED["post-layer"].colour == figures_networks.RETRIEVAL["post-norm"].colour
-
-
-def test_marks_of_a_place_stand_side_by_side_around_it():
-    shown = {name: looks.Look(name, "black", "o") for name in "abc"}
-    assert [(name, aside) for name, _, aside in looks.side_by_side(shown, 0.5)] == [("a", -0.5), ("b", 0), ("c", 0.5)]

@@ -311,20 +311,3 @@ def test_curves_of_moments_hold_recursion_and_measurement():
     assert curves.loc[("full", "alike"), "predicted"].to_numpy() == pytest.approx(0, abs=1e-12)
     assert (curves.loc[("full", "anisotropy rises"), "low"] > 0).all()
     assert (curves.loc[("full", "anisotropy falls"), "high"] < 0).all()
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: simulate(SMALL, 1.0, 5, 0), "alpha = 1.0"),
-        (lambda: simulate(SMALL, 0.1, 5, 0, common="none"), "common = 'none'"),
-        (lambda: simulate(replace(SMALL, tokens=8), 0.1, 5, 0), "n = 8"),
-        (lambda: simulate(SMALL, (0.1, 0.2), 5, 0), "alpha has 2 values for 10 tokens"),
-        (lambda: simulate(SMALL, 0.1, 5, 0, lengths=-1.0), "length = -1.0"),
-        (lambda: tables.moments("width rises", 4), "profile = 'width rises'"),
-    ],
-)
-def test_a_bad_argument_is_named(call, message):
-    with pytest.raises(ValueError, match=message) as error:
-        call()
-    assert "\n" not in str(error.value)

@@ -123,8 +123,3 @@ def test_attention_to_the_last_token_alone_shows(monkeypatch):
 
 def test_the_same_seed_gives_the_same_bits():
     assert rows(8, seed=3).equals(rows(8, seed=3))
-
-
-def test_a_vocabulary_needs_two_tokens():
-    with pytest.raises(ValueError, match=r"vocabulary = 1"):
-        construction.distances(1, STRENGTH, 4, 0)

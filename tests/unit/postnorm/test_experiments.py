@@ -34,12 +34,7 @@ TRIAL = Trial(
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture
@@ -248,11 +243,6 @@ POSTNORM = yaml.safe_load((ROOT / "config.yaml").read_text())["postnorm"]
 EXPERIMENTS = trials.experiments(POSTNORM)
 
 
-@pytest.mark.parametrize("v", [2, 16, 32])
-def test_the_minimal_transformer_has_one_head_no_mlp_and_a_direction_less_than_tokens(v):
-    assert Size(**trials.minimal(v)) == Size(layers=1, width=v - 1, heads=1, hidden=0)
-
-
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_trial_can_be_trained_and_no_two_of_an_experiment_are_alike(experiment):
     for one in EXPERIMENTS[experiment]:
@@ -269,23 +259,6 @@ def test_a_schedule_rises_over_a_share_of_the_iterations_and_falls_to_0():
     recipe = Recipe(**trials.recipe({"warmup": 0.05, "weight_decay": 0.3}, 200, 1.0))
     assert recipe == Recipe(200, 1.0, 0.3, warmup=10, decay=True)
     assert (recipe.rate(10), recipe.rate(201)) == (1, 0)
-
-
-def test_a_set_and_its_complement_have_the_minimal_transformer_and_languages_their_own():
-    complement, language = (EXPERIMENTS[task][0] for task in ("set-complement-16", "dyck-2-3"))
-    assert (complement.size, complement.setting["longest"]) == (trials.minimal(16), 15)
-    assert complement.rate_key == "postnorm.set_complement.learning_rate.set-complement-16.none"
-    longest = POSTNORM["languages"]["lengths"]["dyck-2-3"] * POSTNORM["languages"]["furthest"]
-    assert (language.size, language.setting["longest"]) == (POSTNORM["languages"]["size"], longest)
-    assert language.rate_key == f"postnorm.languages.learning_rate.{language.scheme}"
-
-
-def test_widths_lie_around_v_less_1_at_the_rates_of_their_schemes():
-    rates = POSTNORM["set_complement"]["learning_rate"]["set-complement-16"]
-    for one in EXPERIMENTS["dimension"]:
-        assert one.size == {**trials.minimal(16), "width": one.labels["width"]}
-        assert one.recipe["learning_rate"] == rates[one.scheme]
-    assert {one.labels["width"] for one in EXPERIMENTS["dimension"]} == set(POSTNORM["dimension"]["widths"])
 
 
 def test_stability_has_no_warmup_and_sweeps_have_seeds_that_no_figure_can_have():

@@ -22,6 +22,7 @@ from position_bias.small_networks.averaging import Averaging
 from position_bias.small_networks.decoder import Architecture
 from position_bias.small_networks.ensemble import Recipe, Trained
 from position_bias.small_networks.size import Size
+from tests.unit.conftest import Interruption
 
 TASK = tasks.SetComplement(6)
 SIZE = Size(layers=1, width=5, heads=1, hidden=0)
@@ -31,12 +32,7 @@ RECIPE = Recipe(23, 1e-2, 1e-2, warmup=3, decay=True)
 SEEDS = (0, 4)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def train(folder, scheme="peri", task=TASK, size=SIZE, setting=SETTING, recipe=RECIPE, seeds=SEEDS, averaging=None):
@@ -84,11 +80,6 @@ def test_a_scheme_is_a_placement_of_rmsnorm_with_or_without_one_before_the_reado
     task = tasks.Maximum(7)
     expected = Architecture(7, 7, 8, placement, 2, 2, 6, norm="rms", final_norm=final, valued=True)
     assert training.architecture(task, scheme, DEEP) == expected
-
-
-def test_there_is_no_other_scheme():
-    with pytest.raises(ValueError, match=r"^scheme = 'sandwich' is not known; use one of none, pre, [^\n]*$"):
-        training.architecture(TASK, "sandwich", SIZE)
 
 
 # Batches
@@ -261,16 +252,6 @@ def test_parts_make_no_difference(monkeypatch, part, name):
     pd.testing.assert_frame_equal(whole, parts, rtol=1e-5, atol=1e-5)  # single precision of logits of 10
 
 
-@pytest.mark.parametrize("name", ["dyck-1-2", "set-complement-6"])
-def test_a_seed_is_tested_alike_whatever_its_mates(name):
-    task = tasks.task(name)
-    network, weights = sharp(task, "post", DEEP, (5, 4))
-    both = training.evaluate(weights, network, task, SETTING, (5, 4), "cpu")
-    own = {name: value[1:] for name, value in weights.items()}
-    alone = training.evaluate(own, network, task, SETTING, (4,), "cpu")
-    pd.testing.assert_frame_equal(both[both["seed"] == 4].reset_index(drop=True), alone, rtol=1e-5, atol=1e-6)
-
-
 # Words against near misses
 
 
@@ -417,12 +398,7 @@ def test_a_seed_ends_alike_whatever_its_mates(tmp_path):
 # Going on after an interruption
 
 
-class Interruption(BaseException):
-    """Like a kill: no handler catches it."""
-
-
-@pytest.mark.parametrize("stop", [1, 6, 7, 22])
-@pytest.mark.parametrize("averaging", [None, Averaging(0.5)], ids=["plain", "averaged"])
+@pytest.mark.parametrize(("stop", "averaging"), [(1, None), (7, Averaging(0.5)), (22, None)])
 def test_a_killed_training_ends_as_one_that_was_not(tmp_path, monkeypatch, stop, averaging):
     expected = train(tmp_path / "whole", averaging=averaging)
     original, done = training.Batches.__call__, []

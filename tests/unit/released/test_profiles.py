@@ -71,23 +71,6 @@ def test_doubled_slopes_judge_falcon_alone(name):
 # Profiles
 
 
-def test_there_are_twelve_variants_with_names_of_their_own():
-    assert [variant.name for variant in VARIANTS] == [
-        "a.released.none",
-        "a.faithful.none",
-        "a.doubled.none",
-        "b.released.none",
-        "b.faithful.none",
-        "b.doubled.none",
-        "c.released.released",
-        "c.released.faithful",
-        "c.faithful.released",
-        "c.faithful.faithful",
-        "c.doubled.released",
-        "c.doubled.faithful",
-    ]
-
-
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_a_profile_is_the_dense_rollout_of_its_definition(small, variant):
     head_dim = 25

@@ -4,7 +4,6 @@ import hashlib
 import http.client
 import io
 import re
-import shutil
 import tarfile
 import urllib.error
 
@@ -164,11 +163,6 @@ def test_what_is_no_archive_is_said_to_be_none(online, broken):
     assert "is no archive that can be read" in line
 
 
-def test_an_archive_of_something_else_is_named(online):
-    online(archive(OTHERS))
-    assert "holds neither" in one_line(source.read, ADDRESS, "0" * 64)
-
-
 def test_an_archive_may_not_grow_without_bound(online, monkeypatch):
     monkeypatch.setattr(source, "LARGEST", 20)
     online(archive(YAML)[:21])
@@ -185,16 +179,6 @@ def test_no_network_is_named_with_its_reason(monkeypatch):
     assert "cannot be fetched (Name or service not known); check the address and the network" in line
 
 
-def test_a_closed_port_is_no_traceback():
-    assert "cannot be fetched" in one_line(source.read, "https://127.0.0.1:9/archive.tar.gz", "0" * 64)
-
-
 @pytest.mark.parametrize("address", ["http://example.org/a.tar.gz", "file:///etc/passwd", "ftp://example.org/a"])
 def test_only_https_is_fetched(address):
     assert "is not fetched safely; give an address that begins with https://" in one_line(source.read, address)
-
-
-def test_a_copied_tree_has_the_fingerprint_of_the_first(released_sample, tmp_path):
-    copy = shutil.copytree(released_sample.tree, tmp_path / "copy")
-    first, second = (source.fingerprint(source.read(str(tree))) for tree in (released_sample.tree, copy))
-    assert first == second

@@ -50,11 +50,6 @@ def test_the_same_state_gives_the_same_bytes_and_nothing_is_left_beside_it(writt
     assert list(written.parent.iterdir()) == [written]
 
 
-def test_there_is_no_pickle_in_a_checkpoint(written):
-    header = int.from_bytes(written.read_bytes()[:8], "little")
-    assert json.loads(written.read_bytes()[8 : 8 + header])["__metadata__"].keys() == {"training"}
-
-
 def test_a_missing_checkpoint_is_told_from_an_unusable_one(tmp_path):
     with pytest.raises(FileNotFoundError):
         checkpoint.read(tmp_path / "checkpoint.safetensors", "mine")
@@ -179,22 +174,7 @@ def test_a_restored_training_goes_on_with_the_same_bits(tmp_path, options):
     assert all(optimizer.state[value]["step"] == 7 for value in found.values())
 
 
-def test_a_training_is_kept_as_its_parameters_and_moments():
-    named, optimizer = optimised(0, fused=True)
-    step(named, optimizer, 2)
-    tensors = checkpoint.training_state(named.items(), optimizer.state)
-    kinds = ("parameter", *checkpoint.MOMENTS)
-    assert tensors.keys() == {f"{kind}/{name}" for kind in kinds for name in named}
-    assert not any(value.requires_grad for value in tensors.values())
-
-
 # How long it took
-
-
-def test_a_state_took_no_time_unless_that_is_said(tmp_path):
-    checkpoint.write(tmp_path / "checkpoint.safetensors", "mine", State(1, {}, {}))
-    assert State(1, {}, {}).cpu_seconds == 0
-    assert checkpoint.read(tmp_path / "checkpoint.safetensors", "mine").cpu_seconds == 0
 
 
 def described(path):
@@ -258,8 +238,3 @@ def test_cpu_minutes_are_summed_over_all_checkpoints_below_a_folder(tmp_path):
     assert checkpoint.cpu_minutes(tmp_path / "a") == pytest.approx(600.75 / 60)
     assert checkpoint.cpu_minutes(tmp_path / "stack1") == 2
     assert checkpoint.cpu_minutes(tmp_path / "step5") == checkpoint.cpu_minutes(tmp_path / "none") == 0
-
-
-def test_the_last_checkpoint_of_a_training_says_how_long_all_of_it_took(written):
-    checkpoint.write(written, "mine", State(10, {}, {}, 90.0))
-    assert checkpoint.cpu_minutes(written.parent) == 1.5

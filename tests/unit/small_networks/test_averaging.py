@@ -142,22 +142,6 @@ def test_bema_without_correction_is_the_ema_and_leaves_it_alone():
         assert not torch.allclose(moved[name], value, atol=1e-3)
 
 
-def test_bema_of_parameters_that_stay_is_these():
-    theta = {name: np.repeat(values[:1], 21, 0) for name, values in walk(0, 4).items()}
-    average = averages(theta, Averaging(0.5))[-1]
-    for name, value in bema(average, at(theta, 20), at(theta, 0), 0.7).items():
-        torch.testing.assert_close(value, at(theta, 0)[name], rtol=1e-12, atol=1e-12)
-
-
-def test_bema_pairs_tensors_by_name():
-    theta = walk(5, 5)
-    average = averages(theta, Averaging(0.5))[-1]
-    expected = bema(average, at(theta, 5), at(theta, 0), 0.5)
-    backwards = [dict(reversed(at(theta, t).items())) for t in (5, 0)]
-    for name, value in bema(average, *backwards, 0.5).items():
-        assert torch.equal(value, expected[name])
-
-
 # The lag
 
 

@@ -177,15 +177,6 @@ def test_logits_and_gradients_are_those_of_the_textbook_model_of_each_member(of)
             torch.testing.assert_close(gradient, parameter.grad, **CLOSE)
 
 
-@pytest.mark.parametrize("of", DEEP, ids=name_of)
-def test_single_precision_is_the_precision_of_training(of):
-    weights = stacked(of)
-    tokens, values = drawn(of)
-    found = decoder.logits({name: value.float() for name, value in weights.items()}, of, tokens, values.float())
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found.double(), decoder.logits(weights, of, tokens, values), rtol=1e-3, atol=1e-4)
-
-
 # What a token can know
 
 
@@ -205,35 +196,6 @@ def test_a_later_token_changes_nothing_before_it(of, changed):
         assert torch.equal(after[:, :, :place], before[:, :, :place])
         differs = (after[:, :, place:] - before[:, :, place:]).abs().amax((0, 1, 3))
         assert (differs > 1e-3).all()
-
-
-@pytest.mark.parametrize("of", [replace(of, layers=1) for of in DEEP], ids=name_of)
-def test_after_one_layer_the_order_of_the_tokens_before_does_not_matter(of):
-    weights = stacked(of)
-    tokens, values = drawn(of)
-    before = decoder.logits(weights, of, tokens, values)
-    for order in ([3, 1, 0, 2, 4], [1, 0, 2, 3, 4]):
-        after = decoder.logits(weights, of, tokens[..., order], values[..., order])
-        torch.testing.assert_close(after[:, :, -1], before[:, :, -1], **CLOSE)
-        assert not torch.allclose(after[:, :, :-1], before[:, :, :-1], atol=1e-3)
-
-
-@pytest.mark.parametrize("of", DEEP, ids=name_of)
-def test_two_layers_tell_orders_apart_by_the_causal_mask_alone(of):
-    weights = stacked(of)
-    tokens, values = drawn(of)
-    order = [3, 1, 0, 2, 4]
-    before, after = (
-        decoder.logits(weights, of, tokens[..., o], values[..., o])[:, :, -1] for o in (order, [*range(TOKENS)])
-    )
-    assert not torch.allclose(after, before, atol=1e-4)
-
-
-@pytest.mark.parametrize("placement", PLACEMENTS)
-def test_equal_tokens_look_alike_wherever_they_stand(placement):
-    of = Architecture(7, 5, 8, placement, layers=3, heads=2, hidden=6)
-    found = decoder.logits(stacked(of), of, torch.full((MEMBERS, SEQUENCES, TOKENS), 4))
-    torch.testing.assert_close(found, found[:, :1, :1].expand_as(found), **CLOSE)
 
 
 @pytest.mark.parametrize("of", DEEP, ids=name_of)
@@ -304,16 +266,6 @@ def test_seen_is_what_the_attention_of_each_layer_worked_on(of):
         assert (found.logits[..., future] != 0).all()  # before the mask
 
 
-@pytest.mark.parametrize("of", DEEP, ids=name_of)
-def test_logits_read_out_the_residual_stream_of_the_embedding(of):
-    weights = stacked(of)
-    tokens, values = drawn(of)
-    x = decoder.residual_stream(weights, of, decoder.embed(weights, of, tokens, values))
-    torch.testing.assert_close(
-        decoder.logits(weights, of, tokens, values), torch.einsum("estd,edo->esto", x, weights["readout"]), **CLOSE
-    )
-
-
 # Initial weights
 
 
@@ -362,13 +314,3 @@ def test_networks_of_one_size_and_seed_start_from_the_same_weights_wherever_they
         assert torch.equal(weights[name][[2, 1]], value), name
         assert torch.equal(weights[name], decoder.initial(of, (1, 8, 4), "cpu")[name])
         assert name.endswith("_bias") or not torch.allclose(value[0], value[1], atol=0.1)
-
-
-# Bad values
-
-
-def test_values_must_be_given_to_networks_that_read_them():
-    of = Architecture(inputs=4, outputs=3, width=6, placement="pre", valued=True)
-    tokens, _ = drawn(of)
-    with pytest.raises(ValueError, match=r"^values = None: these networks read tokens that carry a number"):
-        decoder.logits(decoder.initial(of, SEEDS, "cpu"), of, tokens)
