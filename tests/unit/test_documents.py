@@ -11,6 +11,7 @@ import pytest
 
 from position_bias.verdicts.claim import registry
 from position_bias.verdicts.pages import INTRODUCTION, by_training, changes, readable, short, tally
+from position_bias.verdicts.rule import ERRATUM, WORDS
 from tools import gallery
 from tools.workflow import rules
 
@@ -185,6 +186,16 @@ def test_every_finding_of_the_report_has_its_five_parts():
     assert len(findings) > 30
     for finding in findings:
         assert [part for part in re.findall(r"^- \*\*([\w ]+)\*\*", finding, re.MULTILINE) if part in parts] == parts
+
+
+def test_every_finding_of_the_report_tells_the_verdicts_that_are_kept_and_no_others(kept):
+    verdicts = kept.set_index("claim")["verdict"].to_dict()
+    words = {verdict.rstrip("s"): verdict for verdict in [*WORDS, ERRATUM]}
+    _, *findings = re.split(r"\n(?=(?:<a id=.*\n)+### )", (ROOT / "docs/deviations.md").read_text())
+    for finding in findings:
+        claims, text = finding.split("\n### ")[:2]
+        told = {words.get(word.lower().rstrip("s.")) for word in re.findall(r"\*\*([^*]+)\*\*", text.split("\n## ")[0])}
+        assert told - {None} == {verdicts[claim] for claim in re.findall(r'"([\w-]+)"', claims)}, claims
 
 
 def test_every_link_to_an_anchor_resolves():
