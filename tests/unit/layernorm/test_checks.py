@@ -158,7 +158,8 @@ def test_what_favours_the_other_end_turns_every_verdict_but_those_of_no_preferen
 
     found = judged(**{name: {key: turned(name, key, value) for key, value in WORLD[name].items()} for name in WORLD})
     opposite = papers["verdict"].replace({"holds": "fails", "fails": "holds"})
-    without_preference = (papers["relation"] == "=") | (papers["claim"] == "layernorm-settled")  # .51 is past the middle
+    # the bound of `layernorm-settled` lies beyond the middle, so both worlds keep to it
+    without_preference = (papers["relation"] == "=") | (papers["claim"] == "layernorm-settled")
     assert found["verdict"].tolist() == papers["verdict"].where(without_preference, opposite).tolist()
 
 
