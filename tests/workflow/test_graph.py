@@ -71,7 +71,12 @@ def test_table1_counts_parameters_as_the_library_does(graph):
 def test_verdicts_are_in_the_common_schema_and_follow_from_their_intervals(graph):
     checks = pd.read_csv(graph.root / "results/tables/structural/checks.csv")
     assert list(checks.columns) == [*COLUMNS, *KEYS]
-    assert set(checks["scale"]) == {"test", "longer", "pretrained", "paper"}  # of evidence/ and of the authors' drawings
+    assert set(checks["scale"]) == {
+        "test",
+        "longer",
+        "pretrained",
+        "paper",
+    }  # of evidence/ and of the authors' drawings
     checks = checks[checks["scale"] == "test"]
     judged = checks["verdict"] != "not testable here"
     assert set(checks.loc[~judged, "item"]) == {"Table 5", "Section 6.1"}  # with so few prompts
