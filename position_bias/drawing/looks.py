@@ -96,7 +96,7 @@ CENTRE = YELLOW  # nodes of a graph of a mask that every token reads, as in the 
 VERDICTS = {
     "holds": Look("holds", BLUE, "o"),
     "fails": Look("fails", VERMILION, "X"),
-    "erratum": Look("erratum", ORANGE, "P"),
+    "erratum": Look("erratum", ORANGE, "^"),
     "no effect": Look("no effect", BLACK, "v"),
     "undecided": Look("undecided", GREY, "s"),
     "not testable here": Look("not testable here", "0.75", "D", filled=False),

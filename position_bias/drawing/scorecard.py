@@ -132,7 +132,7 @@ def _write(axes: Axes, at: float, line: Line, right: float) -> None:
         mark.set_data([MARK], [at])
         axes.add_line(mark)
         untestable = line.claim["verdict"] == UNTESTABLE
-        axes.text(right - VERDICT, at, "no data" if untestable else line.claim["verdict"], **small)
+        axes.text(right - VERDICT, at, line.claim["verdict"].removesuffix(" here"), **small)
         scale = "" if untestable or line.claim["needs"] == "nothing" else SCALES[line.claim["scale"]]
         axes.text(right - SCALE, at, scale, color=REFERENCE, **small)
         axes.text(right, at, effect(line.claim), ha="right", **small)

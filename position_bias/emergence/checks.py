@@ -14,7 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES, curves, final_gaps, settled, summary
+from position_bias.emergence.gaps import (
+    CONFIGURATION,
+    PAIR_NAMES,
+    curves,
+    final_gaps,
+    of_fresh_omega,
+    of_training_omega,
+    settled,
+    summary,
+)
 from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_SINKS, printed, rounding_decides
 from position_bias.verdicts.judge import Estimate, Statistic, judge, student
 from position_bias.verdicts.predictions import Predicted, predictions
@@ -24,6 +33,7 @@ NO_CLAIM = "no claim"
 
 SINK_FIGURES = printed(OF_SINKS)
 FIGURES = SINK_FIGURES | printed(BY_DEPTH, BY_BIAS) | {("isotropic", "plain"): "Appendix L"}
+OF_TESTS = (of_training_omega, of_fresh_omega, of_training_omega)  # the rows of NetworkTables that claims speak of
 SHALLOW = 2  # layers of the networks whose sinks are shown
 DEEP = 4  # layers of the deep regime of footnote 2, at least
 VALUES = ("gap", "accuracy", "value")  # the columns of the tables below that are measured
@@ -53,7 +63,7 @@ SEEN = [*Configuration._fields, "seed"]  # columns of evidence/emergence/seen.cs
 
 @dataclass(frozen=True)
 class NetworkTables:
-    """What claims are judged on, by seed."""
+    """What claims are judged on, by seed: gaps and sinks in the common direction of training, accuracy in fresh."""
 
     gaps: pd.DataFrame  # of gaps.final_gaps
     accuracy: pd.DataFrame  # of gaps.by_position
@@ -63,7 +73,8 @@ class NetworkTables:
     def of(cls, curves: pd.DataFrame, accuracy: pd.DataFrame, sinks: pd.DataFrame) -> "NetworkTables":
         """Take the tables of gaps.curves, gaps.by_position and sinks.measure; a seed that diverged has NaN in each."""
         started = curves[[*CONFIGURATION, "seed"]].drop_duplicates()
-        return cls(*(_with_diverged(table, started) for table in (final_gaps(curves), accuracy, sinks)))
+        found = (_with_diverged(table, started) for table in (final_gaps(curves), accuracy, sinks))
+        return cls(*(tested(table) for table, tested in zip(found, OF_TESTS, strict=True)))
 
 
 def _with_diverged(table: pd.DataFrame, started: pd.DataFrame) -> pd.DataFrame:

@@ -10,12 +10,13 @@ of no claim.
 
 A theorem that says "up to constants" of finitely many tokens excludes nothing as it stands. Under the condition of
 Lemma 4.6, (x theta)^2 is at most pi^2, so that its Gaussian is itself a factor between two constants; any positive
-weights satisfy Theorem 4.7, with any c. It is therefore judged by what the paper uses it for, the shape over distances:
-one c must do for every depth. What bounds the weights from both sides, below 1/2, has a claim that we add.
+weights satisfy Theorem 4.7, with any c: an identity. We add a claim of what the paper uses it for, the shape over
+distances, for which one c must do for every depth, and one of what bounds the weights from both sides, below 1/2.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, product
 from math import pi, sqrt
 from pathlib import Path
@@ -310,6 +311,7 @@ def _quarter_turn(tokens: int, layers: int) -> Iterator[Statistic]:
     yield _between("Lemma 4.6: weight over its bound", setting, theory.path_ratio(rows[:1], rows[:1], *first))
     yield _between("Theorem 4.7: weight over its bound", setting, theory.path_ratio(rows, rows, *bounds))
     yield _numbers("Theorem 4.7: upper bound", setting, value=np.exp(bounds[1]).max(axis=(1, 2)))
+    yield replace(_numbers("Theorem 4.7: some constants", setting, value=rows), identity=True)
     asked = turn.coefficients()
     depths = {"depths": ", ".join(map(str, DEPTHS))}
     yield _numbers("Theorem 4.7: one c", {**depths, **setting}, value=asked[list(DEPTHS)] / asked[0])

@@ -49,11 +49,11 @@ def groups(tables: Iterable[Path]) -> list[Path]:
 def read_long_runs(groups: Iterable[str | Path], threshold: float) -> dict[str, NetworkTables]:
     """Return the networks of the groups, folders of evidence/emergence/, at each scale; sinks at one threshold.
 
-    Tests are those that figures show. Groups whose tokens are not drawn as the paper's text says are left out. Raises
+    Groups whose tokens are not drawn as the paper's text says are left out. Raises
     InputError where a table cannot be used.
     """
     folders = [Path(group) for group in groups if _as_printed(Path(group))]
-    tables = {name: gaps.of_training_omega(_joined(folders, name)) for name in COLUMNS}
+    tables = {name: _joined(folders, name) for name in COLUMNS}
     tables["sinks"] = tables["sinks"][tables["sinks"]["tau"] == threshold]
     found = {}
     for scale in dict.fromkeys(tables["curves"]["scale"]):
@@ -65,9 +65,9 @@ def read_long_runs(groups: Iterable[str | Path], threshold: float) -> dict[str, 
 def of_run(curves: Sequence[str | Path], sinks: Sequence[str | Path], threshold: float) -> NetworkTables:
     """Return the networks that this run trained, from their tables at these paths; sinks at one threshold.
 
-    Tests are those that figures show. Raises InputError where a table cannot be used.
+    Raises InputError where a table cannot be used.
     """
-    tests, found = gaps.of_training_omega(gaps.read(curves)), gaps.of_training_omega(gaps.read_sinks(sinks))
+    tests, found = gaps.read(curves), gaps.read_sinks(sinks)
     return NetworkTables.of(gaps.curves(tests), gaps.by_position(tests), found[found["tau"] == threshold])
 
 

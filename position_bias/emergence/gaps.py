@@ -31,6 +31,11 @@ def of_training_omega(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["omega"] != "fresh"]
 
 
+def of_fresh_omega(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of tests with common directions that training has not seen, as in the authors' code, or with none."""
+    return table[table["omega"] != "training"]
+
+
 def curves(table: pd.DataFrame) -> pd.DataFrame:
     """What is drawn against iterations, by seed: loss, accuracy, in_context and the gap of every pair.
 

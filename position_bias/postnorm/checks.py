@@ -263,18 +263,14 @@ def _by_weights(tests: pd.DataFrame, decay: bool, eta: float | None = None) -> p
 
 
 def _languages(tests: pd.DataFrame) -> Iterator[Statistic]:
-    """Task by task, and the mean over tasks of each seed that has them all."""
+    """Task by task beyond L; up to L, where no claim is made, the mean over tasks of each seed that has them all."""
     beyond, fitted = _beyond(tests), tests[tests["length"] <= tests["trained"]]
-    for name, chosen, each in (
-        ("tvd of languages beyond L", beyond[beyond["quantity"] == "tvd"], True),
-        ("auc of languages beyond L", beyond[beyond["quantity"] == "auc"], True),
-        ("tvd of languages up to L", fitted[fitted["quantity"] == "tvd"], False),
-    ):
-        tasks, by_task = chosen["task"].unique(), _by_scheme(chosen, ["task", "seed"])
-        for task in tasks if each else ():
-            yield Statistic(name, by_task.loc[task], {"task": task})
-        if len(tasks):
-            yield Statistic(name, by_task, {"task": "all tasks"}, _mean_over_tasks)
+    for quantity in ("tvd", "auc"):
+        for task, of_task in beyond[beyond["quantity"] == quantity].groupby("task", sort=False):
+            yield Statistic(f"{quantity} of languages beyond L", _by_scheme(of_task), {"task": task})
+    if not (fits := fitted[fitted["quantity"] == "tvd"]).empty:
+        by_task = _by_scheme(fits, ["task", "seed"])
+        yield Statistic("tvd of languages up to L", by_task, {"task": "all tasks"}, _mean_over_tasks)
 
 
 def _mean_over_tasks(values: pd.Series, prediction: Prediction, level: float) -> Estimate:

@@ -130,7 +130,7 @@ def changes(table: pd.DataFrame) -> str:
     for row in table.to_dict("records"):
         at = f"{row['quantity']}: {effect(row)}, predicted {predicted(row)}"
         if row["verdict"] == UNTESTABLE:
-            told = "rows that have an interval"
+            told = "another claim" if row["decides"] == rule.IDENTITY else "rows that have an interval"
         elif row["verdict"] == rule.UNDECIDED:
             told = row["would decide"]
         elif row["form"] == "exact" and row["verdict"] == rule.HOLDS:

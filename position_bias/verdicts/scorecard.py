@@ -206,7 +206,7 @@ def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level:
 def _decides(claim: Claim, found: Judged, count: Mapping[str, int]) -> Iterator[str]:
     """How many rows a claim needs, and what they say."""
     if found.word == UNTESTABLE:
-        yield "no row has an interval"
+        yield rule.IDENTITY if found.rows["identity"].all() else "no row has an interval"
         return
     if claim.form == "exact" and found.word == HOLDS:
         yield f"no counterexample in {int(found.rows['n'].sum()):,} comparisons"

@@ -69,7 +69,8 @@ def verdict(claim: str) -> str:
         try:
             for rows, spoken in zip(_rows(_wing(claim)), _claims(_wing(claim)), strict=True):
                 upto = len(spoken) - spoken[::-1].index(claim) if claim in spoken else 0
-                found += [str(row["verdict"]) for row in islice(rows, upto) if row["claim"] == claim]
+                own = [row for row in islice(rows, upto) if row["claim"] == claim]
+                found += [UNTESTABLE if row["identity"] else str(row["verdict"]) for row in own]
         except ValueError as error:
             if any(known in str(error) for known in REFUSED):
                 return "refused"

@@ -58,13 +58,13 @@ def test_the_overview_has_a_line_for_each_claim_of_a_paper_with_its_verdict_scal
     for claim in theirs.to_dict("records"):
         beside, mark = found[claim["title"]]
         untestable = claim["verdict"] == UNTESTABLE
-        assert beside == ["no data", "", ""] if untestable else [claim["verdict"], "default", ".12 > .01"]
+        assert beside == ["not testable", "", ""] if untestable else [claim["verdict"], "default", ".12 > .01"]
         assert mark == to_rgb(scorecard.LOOKS[claim["verdict"]].inside if claim["settled"] else "white")
 
 
 def test_claims_of_one_kind_stand_together_by_verdict():
     figure = scorecard.overview(table(("a", 36)).assign(kind="theory", whose="paper"))
-    places = {"holds": 0, "fails": 1, "erratum": 1, "no effect": 2, "undecided": 3, "no data": 4}
+    places = {"holds": 0, "fails": 1, "erratum": 1, "no effect": 2, "undecided": 3, "not testable": 4}
     found = [places[told[1]] for told, _ in lines(figure) if told[1:]]
     assert found == sorted(found)
     assert set(found) == set(places.values())

@@ -75,15 +75,15 @@ def test_tokens_drawn_as_in_the_authors_code_are_not_judged_with_those_of_the_te
     assert evidence.read_long_runs([keep(tmp_path, "other", coordinates="released")], 0.2) == {}
 
 
-def test_tests_in_fresh_directions_are_not_judged_as_further_seeds(tmp_path):
+def test_gaps_and_sinks_are_judged_in_the_direction_of_training_and_accuracies_in_fresh_ones(tmp_path):
     group = keep(tmp_path, "fixed")
     for name in ("curves", "accuracy", "sinks"):
         kept = pd.read_csv(group / f"{name}.csv").assign(vocabulary="fixed")
         both = pd.concat([kept.assign(omega="training"), kept.assign(omega="fresh")])
         artifacts.write_table(group / f"{name}.csv", both)
     found = evidence.read_long_runs([group], 0.2)["paper"]
-    for table in (found.gaps, found.accuracy, found.sinks):
-        assert set(table["omega"]) == {"training"}
+    for table, direction in ((found.gaps, "training"), (found.accuracy, "fresh"), (found.sinks, "training")):
+        assert set(table["omega"]) == {direction}
     assert (found.gaps.groupby("pair")["seed"].count() == 3).all()
 
 

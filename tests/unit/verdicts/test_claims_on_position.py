@@ -246,7 +246,8 @@ def test_what_is_judged_by_its_worst_case_keeps_its_verdicts(of_theory):
     of_theorems = [claim for claim in CLAIMS if claim.table == "emergence/theorems"]
     table = scorecard(of_theorems, of_theory, {}, LEVEL).set_index("claim")["verdict"]
     word = {"theory": "fails", "errata": "erratum"}
-    assert table.to_dict() == {claim.id: word[claim.kind] if claim.id in REFUTED else "holds" for claim in of_theorems}
+    expected = {claim.id: word[claim.kind] if claim.id in REFUTED else "holds" for claim in of_theorems}
+    assert table.to_dict() == expected | {"emergence-theorem-4-7-stated": "not testable here"}
 
 
 def test_rows_of_ours_speak_of_claims_of_ours_alone(rows):
