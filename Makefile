@@ -10,7 +10,7 @@ all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
 	@cat results/tables/scorecard.txt
 
-test: check  ## style, types, unit tests, and a toy graph with every kind of job once: six minutes on two cores
+test: check  ## style, types, unit tests, and a toy graph with every kind of job once: nine minutes on two cores
 	$(TESTS)
 
 test-all: test  ## the same, and every test that is left out there: half an hour
