@@ -131,5 +131,5 @@ def made(folder):
 def test_what_slurm_makes_has_the_bytes_of_a_local_run(ran, whole_graph):
     here, there = made(whole_graph.root), made(ran.root / "elsewhere")
     assert {ran.root / "elsewhere" / target for target in TARGETS} <= set(there.values())
-    assert len(there) > 50
+    assert len(there) > 40
     assert [path for path in there if there[path].read_bytes() != here[path].read_bytes()] == []
