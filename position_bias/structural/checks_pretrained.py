@@ -2,8 +2,9 @@
 
 Each model has verdicts of its own, over documents. A share enters by its logarithm, and so does each position of the
 middle, of which the mean is taken: a position that is like those of the middle then has the ratio 1, however widely the
-effects of single tokens spread. What we claim of replacement was written down after some models had been measured;
-rows of these models are shown, but speak of no such claim.
+effects of single tokens spread. Beside it stands the ratio of mean effects, with documents resampled: a figure of mean
+profiles shows it, and it speaks of no claim, since such an interval misses too often. What we claim of replacement was
+written down after some models had been measured; rows of these models are shown, but speak of no such claim.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +34,7 @@ def checks(evidence: Iterable[pd.DataFrame], predictions: Predictions, level: fl
     rows = [row for values in evidence for row in judge(statistics(values, asked), asked, level)]
     heard = {row["claim"] for row in rows}
     silent = {
-        name: [row for row in of_name if row.claim not in heard]
+        name: [row for row in of_name if row.claim and row.claim not in heard]
         for name, of_name in asked.items()
         if name.startswith(OURS)
     }

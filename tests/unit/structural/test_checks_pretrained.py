@@ -26,8 +26,9 @@ EFFECTS = {  # statistic -> network -> mean over documents, in a world that is a
     "log change at the first word": {"deletion": -3.7, "replacement": -3.7},
     "W to influence": {"rotary": 0.05, "content-free": 0.1, "measured": 0.2, "half": 0.5, "uniform": 0.15},
     "log share of the first token": {"measured": -0.5, "influence": -1.5},
+    f"{FIRST} of means": {"gradient": 1.3, "replacement": 0.1},
 }
-OF_MEANS = ("W to influence", "log share of the first token")
+OF_MEANS = ("W to influence", "log share of the first token", f"{FIRST} of means")
 
 
 def measured(model, effects=EFFECTS, documents=20):
