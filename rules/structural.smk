@@ -182,6 +182,7 @@ TABLES["structural/checks"] = made.Made(
         "curves": project("published/structural_curves.csv"),
         "rotary": evidence_tables("structural/*/rotary.csv"),
         "pretrained": evidence_tables("structural/*/pretrained.csv"),
+        "directions": evidence_tables("structural/*/directions.csv"),
         "long_training": evidence_tables("structural/*/compared.csv"),
         "similarity": "results/tables/structural/table5.csv",
         "monotonicity": "results/tables/structural/monotonicity.csv",

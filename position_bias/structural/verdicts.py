@@ -7,6 +7,7 @@ import pandas as pd
 from position_bias.structural import (
     checks,
     checks_content,
+    checks_directions,
     checks_drawn,
     checks_long_training,
     checks_pretrained,
@@ -27,6 +28,7 @@ def verdicts(
     curves: pd.DataFrame,
     rotary: list[pd.DataFrame],
     pretrained: list[pd.DataFrame],
+    directions: list[pd.DataFrame],
     long_training: list[pd.DataFrame],
     similarity: pd.DataFrame,
     monotonicity: pd.DataFrame,
@@ -38,9 +40,9 @@ def verdicts(
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
 
     The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
-    length, the long one and all others. `primary` is the data set of figures that show one; `rotary`, `pretrained` and
-    `long_training` are tables of evidence/, `published` are printed distances and `curves` drawn profiles of the
-    paper, the others tables of the same names.
+    length, the long one and all others. `primary` is the data set of figures that show one; `rotary`, `pretrained`,
+    `directions` and `long_training` are tables of evidence/, `published` are printed distances and `curves` drawn
+    profiles of the paper, the others tables of the same names.
     """
     registered = predictions(predicted, "structural")
 
@@ -59,6 +61,7 @@ def verdicts(
         checks_drawn.checks(curves, registered),
         checks_rotary.checks(rotary, registered, level),
         checks_pretrained.checks(pretrained, registered, level),
+        checks_directions.checks(directions, registered, level),
         *checks_long_training.checks(long_training, registered),
     ]
     return pd.concat(tables)

@@ -22,6 +22,7 @@ from position_bias.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.structural import checks as structural
 from position_bias.structural import (
     checks_content,
+    checks_directions,
     checks_long_training,
     checks_pretrained,
     checks_printed,
@@ -37,10 +38,10 @@ PREDICTED = ROOT / "published/predictions.csv"
 CLAIMS = tuple(claim for claim in registry(ROOT / "published/claims.csv") if claim.paper in ("structural", "emergence"))
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
-PRETRAINED = [claim.id for claim in CLAIMS if claim.id.startswith("structural-pretrained-")]  # no decoder was measured
+PRETRAINED = [claim.id for claim in CLAIMS if claim.id.startswith(("structural-pretrained-", "structural-directions-"))]
 UNTESTABLE = {  # at every scale, or at that of tests alone
     "structural-table-5": ("default", "test"),  # fewer prompts than the paper's
-    **dict.fromkeys(PRETRAINED, SCALES),
+    **dict.fromkeys(PRETRAINED, SCALES),  # no decoder was measured
     "structural-shift": SCALES,  # another statistic is measured
     **{f"emergence-figure-8{letter}-residual": SCALES for letter in "abc"},  # no such networks are
     "emergence-footnote-2": ("test",),  # no network is deep enough
@@ -139,6 +140,7 @@ def structural_checks(config):
         checks_printed.checks(pd.read_csv(ROOT / "published/structural_distances.csv"), predicted, scale),
         checks_rotary.checks([pd.read_csv(ROOT / "evidence/structural/rotary/rotary.csv")], predicted, LEVEL),
         checks_pretrained.checks([], predicted, LEVEL),
+        checks_directions.checks([], predicted, LEVEL),
     ]
     kept = pd.read_csv(ROOT / "evidence/structural/language-model/compared.csv")
     long_training = pd.concat(checks_long_training.checks([kept], predicted))
