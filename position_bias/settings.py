@@ -1,11 +1,10 @@
 """The whole configuration: what all wings share, then a section for each. Every call of the workflow reads it.
 
-A configuration is read by its sections, never handed on whole. `python -m position_bias.settings` writes its page.
+A configuration is read by its sections, never handed on whole. tools/reference.py writes its page.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 
@@ -16,7 +15,7 @@ from position_bias.layernorm import settings as layernorm
 from position_bias.postnorm import settings as postnorm
 from position_bias.released import settings as released
 from position_bias.retrieval import settings as retrieval
-from position_bias.running import configuration, reference
+from position_bias.running import configuration
 from position_bias.running.section import Count, Items, Keys, Name, Seed, Small, Words, section
 from position_bias.structural.settings import Rollout, Structural
 
@@ -61,14 +60,6 @@ class Minutes:
     layernorm: Annotated[Small, "training the decoders of a norm"]
     postnorm: Annotated[Small, "training the networks of a task"]
     simulation: Annotated[Small, "a simulation of layernorm, which cannot resume"]
-
-    ELSEWHERE: ClassVar[Mapping[str, str]] = {  # names that people look for here, and the keys that they mean
-        "measure_hub": "hub_models.NAME.minutes, since models of the hub have minutes of their own",
-        "hub_models": "hub_models.NAME.minutes, since models of the hub have minutes of their own",
-        "card": "card.minutes",
-        "card_measure": "card.minutes",
-        "retrieval": "minutes.emergence",
-    }
 
 
 @section
@@ -142,19 +133,6 @@ FAULTS = (  # what single sections do not show
     card.faults,
 )
 
-MOVED = {  # keys of earlier versions, and what they are called now
-    "fig1": "structural.fig1",
-    "published_source": "released.source",
-    "published_sha256": "released.sha256",
-    "published_lengths": "released.lengths",
-    "published_long": "released.sampled_lengths",
-    "training.checkpoint_every": "checkpoint_every.training",
-    "measure.checkpoint_every": "checkpoint_every.measure",
-    "emergence.training.checkpoint_every": "checkpoint_every.emergence",
-    "layernorm.trained.checkpoint_every": "checkpoint_every.layernorm",
-    "postnorm.checkpoint_every": "checkpoint_every.postnorm",
-}
-
 
 def default() -> dict[str, Any]:
     """What config.yaml says."""
@@ -167,8 +145,4 @@ def default() -> dict[str, Any]:
 def check(config: dict[str, Any]) -> None:
     """Put `config` into the order of config.yaml, in place; raises InputError with one line for its first fault."""
     configuration.put_in_order(config, default())
-    configuration.check(config, Settings, MOVED, FAULTS)
-
-
-if __name__ == "__main__":
-    print(reference.page(Settings, default()), end="")
+    configuration.check(config, Settings, FAULTS)

@@ -68,7 +68,6 @@ rule card_measure:
         texts=CARD_TEXT.texts,
     output:
         directory("results/card/{card}/measured"),
-    priority: within_limit("card", "card.gpus", lambda wildcards: config["card"]["gpus"])
     conda:
         "../envs/language-models.yaml"
     resources:

@@ -13,15 +13,10 @@ sys.path.insert(0, str(workflow.basedir))
 from position_bias import settings
 from position_bias.card import settings as of_card
 from position_bias.postnorm import schemes
-from position_bias.running import devices, imports, made
-from position_bias.running import profile, runtime, terminal
+from position_bias.running import devices, imports, made, runtime
 from position_bias.verdicts import claim as of_claims
 
 ROOT = Path(workflow.basedir)
-
-# A run prints one line a job. A dry run is there to be read, and --verbose and --printshellcmds ask for more.
-if not (workflow.output_settings.dryrun or workflow.output_settings.verbose or workflow.output_settings.printshellcmds):
-    terminal.shorten()
 
 try:
     settings.check(config)
@@ -87,25 +82,6 @@ def gpus(stage, wanted=1):
     if requested == "auto" and ELSEWHERE:
         return wanted
     return wanted if uses_gpu(requested) else 0
-
-
-def within_limit(stage, key, wanted):
-    """A priority, always 0, that ends a run whose limit of GPUs is lower than a job's wish; `key` sets that wish.
-
-    Snakemake works priorities out once it knows which jobs will run, before the first one starts. Of resources it says
-    nothing: a job that wants more than the limit is granted the limit.
-    """
-
-    def priority(wildcards):
-        limit, asked = workflow.global_resources.get("gpu").value, wanted(wildcards)
-        if workflow.is_main_process and limit is not None and gpus(stage) * asked > limit:
-            sys.exit(
-                f"error: config: {key.format(**wildcards)} = {asked} is more than the limit of GPUs, which is {limit}; "
-                f"raise it: --resources gpu={asked}"
-            )
-        return 0
-
-    return priority
 
 
 def required(given, files, fault):

@@ -8,9 +8,6 @@
 # Partition:  of a cluster, that of jobs with a GPU stands in a profile for SLURM as gpu_partition, which SLURM does not know.
 # Memory and minutes of a rule that names none stand in the profiles.
 
-if fault := profile.misspelt(workflow):
-    sys.exit(f"error: {fault}")
-
 for job in filter(lambda rule: "gpu_partition" in rule.resources, workflow.rules):
     gpu, named = (
         job.resources.get("gpu"),

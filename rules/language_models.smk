@@ -210,7 +210,6 @@ use rule measure as measure_hub with:
         prompts=expand("results/prompts/{{model}}/{{dataset}}/n{n}.safetensors", n=PROMPTS),
     wildcard_constraints:
         checkpoint="hub",
-    priority: within_limit("measure", "hub_models.{model}.gpus", lambda wildcards: hub_model(wildcards)["gpus"])
     resources:
         mem_mb=lambda wildcards, attempt: 1000 * attempt * hub_model(wildcards)["memory"],
         runtime=lambda wildcards: hub_model(wildcards)["minutes"],

@@ -51,7 +51,7 @@ RESULTS = [
 
 
 rule provenance:
-    """Record code, versions, machine, seeds, configuration, and the time of every stage."""
+    """Record commit, versions, machine, configuration, and the time of every stage."""
     input:
         results=RESULTS,
     output:

@@ -181,7 +181,11 @@ def planner():
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT, text=True)
 
 
-ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+ENVIRONMENT = {  # the project's, whose `snakemake` is the one of this checkout, whichever is installed
+    **os.environ,
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    "PYTHONPATH": str(ROOT / "launcher"),
+}
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,24 @@
 """Artifacts on disk are tensors in safetensors and tables in CSV or parquet; written whole, checked when read.
 
-Tensors and their labels carry checksums, pages of parquet too: no bit of them changes unnoticed. Tables in CSV are for
-people to read and edit: another number in the place of a number, or whole lines gone, no reader can tell.
+Tensors and their labels carry checksums (`sealed`), pages of parquet too. Tables in CSV are for people to read and
+edit: another number in the place of a number, or whole lines gone, no reader can tell.
 """
 
-import hashlib
 import io
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
+from position_bias.running import sealed
 from position_bias.running.runtime import InputError, whole_file
+from position_bias.running.sealed import UnusableError
 
-Tensors = dict[str, np.ndarray]
+Tensors = sealed.Arrays
+read_labels = sealed.read_labels  # what `write_tensors` was given besides
 
 STATISTIC = "statistic"  # the column that names what a value is; some statistics are undefined
 # Columns that hold finite numbers in every table that has them; those of `low`, `high` and `measured` may be missing.
@@ -35,12 +33,8 @@ def write_tensors(path: str | Path, tensors: Mapping[str, np.ndarray], **labels:
     Raises InputError if a floating array holds a NaN or an infinity.
     """
     if fault := _not_finite(tensors):
-        raise InputError(f"{path} is not written: {fault}; check what it was computed from")
-    arrays = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
-    described = {"labels": labels, "sums": {name: _checksum(array) for name, array in arrays.items()}}
-    described["sum"] = _sum_of(described)
-    with whole_file(path) as partial:  # one metadata key: safetensors writes several in any order
-        save_file(arrays, partial, {"artifact": json.dumps(described)})
+        raise InputError(f"{path} is not written, since it {fault}; check what it was computed from")
+    sealed.write(path, tensors, labels)
 
 
 def read_tensors(path: str | Path, *names: str, without: Sequence[str] = ()) -> Tensors:
@@ -49,25 +43,10 @@ def read_tensors(path: str | Path, *names: str, without: Sequence[str] = ()) -> 
     Raises InputError if the file is missing, cut short or not as it was written, lacks an array or holds one that is
     not finite.
     """
-    with _opened(path) as file:
-        sums = _described(path, file)["sums"]
-        wanted = names or sorted({*sums, *file.keys()} - set(without))
-        if missing := set(wanted) - set(file.keys()):
-            raise _unreadable(path, f"it lacks {', '.join(sorted(missing))}")
-        tensors = {name: file.get_tensor(name) for name in wanted}
-    for name, value in tensors.items():
-        if _checksum(value) != sums.get(name):
-            raise _unreadable(path, f"{name} has changed since it was written")
+    _, tensors = sealed.read(path, *names, without=without)
     if fault := _not_finite(tensors):
-        raise _unreadable(path, fault)
+        raise UnusableError(path, fault)
     return tensors
-
-
-def read_labels(path: str | Path) -> dict[str, Any]:
-    """Read the labels that `write_tensors` was given. Raises InputError as `read_tensors` does."""
-    with _opened(path) as file:
-        labels: dict[str, Any] = _described(path, file)["labels"]
-    return labels
 
 
 @dataclass(frozen=True)
@@ -84,37 +63,6 @@ class TensorFile:
     def read(self, *names: str) -> Tensors:
         """The arrays of these names, or all where none is named."""
         return read_tensors(self.path, *names)
-
-
-@contextmanager
-def _opened(path: str | Path) -> Iterator[Any]:
-    try:
-        with safe_open(path, framework="numpy") as file:
-            yield file
-    except (OSError, SafetensorError) as error:
-        raise _unreadable(path, str(error)) from error
-
-
-def _described(path: str | Path, file: Any) -> dict[str, Any]:
-    """What `write_tensors` wrote beside the arrays: labels, and the checksum of each array."""
-    try:
-        described: dict[str, Any] = json.loads(file.metadata()["artifact"])
-        unchanged = described.pop("sum") == _sum_of(described)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _unreadable(path, "it has no labels that this workflow wrote") from error
-    if not unchanged:
-        raise _unreadable(path, "its labels have changed since they were written")
-    return described
-
-
-def _checksum(array: np.ndarray) -> str:
-    digest = hashlib.blake2b(f"{array.dtype}{array.shape}".encode(), digest_size=16)
-    digest.update(array.data)
-    return digest.hexdigest()
-
-
-def _sum_of(described: Mapping[str, Any]) -> str:
-    return hashlib.blake2b(json.dumps(described).encode(), digest_size=16).hexdigest()
 
 
 def write_table(path: str | Path, table: pd.DataFrame) -> None:
@@ -140,18 +88,18 @@ def read_table(path: str | Path, columns: Sequence[str] = ()) -> pd.DataFrame:
     try:
         table = _parsed(Path(path))
     except Exception as error:  # of a damaged file, parsers raise errors of every kind
-        raise _unreadable(path, str(error)) from error
+        raise UnusableError(path, f"cannot be read ({error})") from error
     if missing := [column for column in columns if column not in table]:
-        raise _unreadable(path, f"it lacks column {', '.join(missing)}")
+        raise UnusableError(path, f"lacks column {', '.join(missing)}")
     if table.empty:
-        raise _unreadable(path, "it has no rows")
+        raise UnusableError(path, "has no rows")
     for column in NUMBERS.intersection(table):
         if not pd.api.types.is_numeric_dtype(table[column]):
-            raise _unreadable(path, f"column {column} holds something other than numbers")
+            raise UnusableError(path, f"holds something other than numbers in column {column}")
         if np.isinf(table[column]).any():
-            raise _unreadable(path, f"column {column} holds an infinity")
+            raise UnusableError(path, f"holds an infinity in column {column}")
     if "value" in table and STATISTIC not in table and (rows := int(table["value"].isna().sum())):
-        raise _unreadable(path, f"column value is empty in {rows} rows")
+        raise UnusableError(path, f"has no value in {rows} rows")
     return table
 
 
@@ -170,13 +118,8 @@ def read_tables(paths: Sequence[str | Path], columns: Sequence[str] = ()) -> pd.
 
 
 def _not_finite(tensors: Mapping[str, np.ndarray]) -> str:
-    """Which array holds values that are not finite, and how many; "" where none does."""
+    """What to say of the first array with values that are not finite; "" where there is none."""
     for name, value in tensors.items():
         if np.issubdtype(value.dtype, np.floating) and (bad := np.count_nonzero(~np.isfinite(value))):
-            return f"{name} holds {bad} values that are not finite"
+            return f"holds {bad} values in {name} that are not finite"
     return ""
-
-
-def _unreadable(path: str | Path, why: str) -> InputError:
-    reason = " ".join(why.split())
-    return InputError(f"artifact {path} is not usable: {reason}; rebuild it with: snakemake --cores 1 --force {path}")

@@ -1,4 +1,4 @@
-"""A checkpoint holds all that a training needs to go on after a kill, in a safetensors file that names its run."""
+"""A checkpoint holds all that a training needs to go on after a kill, in a sealed file that names its run."""
 
 import hashlib
 import json
@@ -10,22 +10,17 @@ from typing import Any
 
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
-from position_bias.running import products
-from position_bias.running.runtime import log, whole_file
+from position_bias.running import products, sealed
+from position_bias.running.runtime import log
+from position_bias.running.sealed import UnusableError
 
 Named = Iterable[tuple[str, Tensor]]  # parameters by name
 Moments = MutableMapping[Tensor, dict[str, Tensor]]  # of each parameter, as the state of a torch optimizer
 
 NAME = "checkpoint.safetensors"
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam keeps of each parameter
-
-
-class UnusableError(Exception):
-    """A checkpoint that no run should go on from; the message says why, in words that follow its name."""
 
 
 @dataclass(frozen=True)
@@ -67,40 +62,31 @@ def fingerprint(settings: object, arrays: Mapping[str, NDArray[Any]]) -> str:
 
 def write(path: Path, run: str, state: State) -> None:
     """Write `state` of the run with fingerprint `run`, whole or not at all."""
-    described = {"run": run, "step": state.step, "facts": state.facts, "cpu_seconds": state.cpu_seconds}
-    described["sum"] = _checksum(described, state.tensors)
-    with whole_file(path) as partial:  # one metadata key: the library writes several in an order that varies
-        save_file(state.tensors, partial, metadata={"training": json.dumps(described)})
+    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in state.tensors.items()}
+    labels = {"run": run, "step": state.step, "facts": state.facts, "cpu_seconds": state.cpu_seconds}
+    sealed.write(path, arrays, labels)
 
 
 def read(path: Path, run: str) -> State:
     """The state that `write` was given for the run with fingerprint `run`.
 
-    Raises FileNotFoundError where there is none, and UnusableError where it is cut short, changed or of another run.
+    Raises UnusableError where there is none, and where it is cut short, changed or of another run.
     """
-    try:
-        with safe_open(path, framework="pt") as file:
-            described = json.loads(file.metadata()["training"])
-            if described["run"] != run:
-                raise UnusableError("was written with other settings, data or versions")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-            if described.pop("sum") != _checksum(described, tensors):
-                raise UnusableError("has changed since it was written")
-            return State(described["step"], described["facts"], tensors, described["cpu_seconds"])
-    except SafetensorError as error:
-        raise UnusableError(f"cannot be read ({error})") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise UnusableError("is not a checkpoint of a training") from error
+    labels, arrays = sealed.read(path)
+    if labels.get("run") != run:
+        raise UnusableError(path, "was written with other settings, data or versions")
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    return State(labels["step"], labels["facts"], tensors, labels["cpu_seconds"])
 
 
 def resumed(path: Path, run: str, description: str) -> State | None:
     """Read as `read` does, but give None where there is nothing to go on from; a checkpoint of no use is reported."""
+    if not path.exists():
+        return None
     try:
         return read(path, run)
-    except FileNotFoundError:
-        return None
-    except UnusableError as why:
-        log.warning("%s: starts over, since %s %s", description, path, why)
+    except UnusableError as error:
+        log.warning("%s: starts over, since %s %s", description, path, error.reason)
         return None
 
 
@@ -109,11 +95,7 @@ def cpu_minutes(folder: Path) -> float:
 
     What a killed process did after its last checkpoint was done again and counts once.
     """
-    seconds = 0.0
-    for path in folder.rglob(NAME):
-        with safe_open(path, framework="pt") as file:
-            seconds += json.loads(file.metadata()["training"])["cpu_seconds"]
-    return seconds / 60
+    return sum(sealed.read_labels(path)["cpu_seconds"] for path in folder.rglob(NAME)) / 60
 
 
 class Clock:
@@ -125,14 +107,6 @@ class Clock:
     def seconds(self) -> float:
         """Count CPU seconds until now."""
         return self.before + time.process_time() - self.started
-
-
-def _checksum(described: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.blake2b(json.dumps(described).encode(), digest_size=16)
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name}{tensor.dtype}{tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def moments(parameter: Tensor) -> dict[str, Tensor]:

@@ -79,16 +79,13 @@ def below(outer: Part, key: str | int) -> Part:
 def check(
     config: dict[str, Any],
     described: type,
-    moved: Mapping[str, str] | None = None,
     faults: Sequence[Callable[[Config], Iterable[str]]] = (),
 ) -> None:
     """Raise InputError with one line for the first fault of `config`.
 
-    Keys that have `moved` come before all else, in one line; then `faults_of_sections`; then `faults`, which find what
-    single sections do not show: values that fit theirs, and not each other.
+    `faults_of_sections` come first; then `faults`, which find what single sections do not show: values that fit theirs,
+    and not each other.
     """
-    if found := [f"{old} is now {new}" for old, new in (moved or {}).items() if _has(config, old)]:
-        raise InputError(f"config: {'; '.join(found)}; change what sets {'it' if len(found) == 1 else 'them'}")
     for line in faults_of_sections(config, described):
         raise InputError(f"config: {line}")
     for line in (line for find in faults for line in find(config)):
@@ -151,16 +148,6 @@ def _at(config: Config, key: Key) -> Any:
     return node
 
 
-def _has(config: Config, key: str) -> bool:
-    """Whether a configuration has a key, whose names are joined by dots."""
-    node: Any = config
-    for name in key.split("."):
-        if not isinstance(node, Mapping) or name not in node:
-            return False
-        node = node[name]
-    return True
-
-
 def _number(text: str) -> int | float | str:
     for kind in (int, float):
         try:
@@ -174,10 +161,7 @@ def _line(error: Fault, root: Part, config: Config) -> str:
     """What is said of an error that pydantic found."""
     *around, last = error["loc"]
     if error["type"] == "missing":
-        remedy = "add it (config.yaml has the default)"
-        if _named_by_user(root, tuple(around)):
-            remedy = f"add it{_misspelt(tuple(around), config)}"
-        return f"{_join(*around, last)} is missing; {remedy}"
+        return f"{_join(*around, last)} is missing; add it (config.yaml shows how)"
     if error["type"] in UNKNOWN:
         return _unknown_key(_find(root, around), tuple(around), last, _at(config, tuple(around)))
     if last == "[key]":
@@ -211,9 +195,7 @@ def _fault(error: Fault, found: Part) -> str:
     if wanted is None:
         keys = list(found.keys or ["name"])
         more = ["..."] if keys[3:] else []
-        wanted = f"names with values, as in {{{', '.join([*(f'{key}: value' for key in keys[:3]), *more])}}}"
-        if isinstance(value, str) and value.startswith("{"):  # without quotes the shell splits it
-            wanted += " (close every bracket, and put all of it in quotes)"
+        wanted = f"names with values, as in '{{{', '.join([*(f'{key}: value' for key in keys[:3]), *more])}}}'"
     return f"is of the wrong type; give {wanted}{' or null' if found.nullable else ''}"
 
 
@@ -223,35 +205,12 @@ def _find(root: Part, key: Iterable[str | int]) -> Part:
     return root
 
 
-def _named_by_user(root: Part, key: Key) -> bool:
-    """Whether `key` is below a name that the user gave, or in a list: those have no defaults."""
-    for name in key:
-        if not root.is_mapping or root.keys is None:
-            return True
-        root = below(root, name)
-    return False
-
-
-def _misspelt(key: Key, config: Config) -> str:
-    """A question, where the name that the user gave to something incomplete is close to another one beside it."""
-    beside = _at(config, key[:-1])
-    others = [str(other) for other in beside if other != key[-1]] if isinstance(beside, Mapping) else []
-    near = get_close_matches(str(key[-1]), others, n=1)
-    return f", or did you mean {near[0]!r}?" if near else ""
-
-
 def _unknown_key(outer: Part, around: Key, name: str | int, section: Mapping[Any, Any]) -> str:
     known = outer.keys or {}
     name = next(key for key in section if str(key) == str(name))
-    near, (first, _, rest) = get_close_matches(str(name), known, n=1), str(name).partition(" ")
+    near = get_close_matches(str(name), known, n=1)
     homes = [key for key, inner in known.items() if part(inner).is_mapping and name in (part(inner).keys or {})]
-    if other := getattr(outer.kind, "ELSEWHERE", {}).get(name):
-        remedy = f"that is {other}"
-    elif ":" in str(name):
-        remedy = "write a blank after the colon"
-    elif first in known and rest:
-        remedy = f"write a colon after {first!r}"
-    elif homes:
+    if homes:
         remedy = f"it stands below {' and '.join(homes)}: {homes[0]}='{{{name}: {section[name]}}}'"
     else:
         remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"

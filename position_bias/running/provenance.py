@@ -1,4 +1,4 @@
-"""This module records what made the results: code, versions, machine, seeds, configuration, time of every stage."""
+"""This module records what made the results: commit, versions, machine, configuration, and the time of every stage."""
 
 import csv
 import importlib.metadata
@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,6 @@ def record(config: Mapping[str, Any], project: Path, benchmarks: Path) -> dict[s
         "code": code(project),
         "versions": versions(),
         "machine": machine(config["device"], config["devices"].values()),
-        "seeds": dict(seeds(config)),
-        "float32 products": multiplied(benchmarks.parent),
         "stages": stages(benchmarks),
         "config": config,
     }
@@ -115,24 +113,6 @@ def processor(described: Path = Path("/proc/cpuinfo")) -> str:
     lines = described.read_text(encoding="utf-8").splitlines() if described.is_file() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(models, platform.processor() or platform.machine())
-
-
-def seeds(config: Mapping[str, Any], *above: str) -> Iterator[tuple[str, Any]]:
-    """Yield every `seed` and `seeds` of the configuration: its key, with dots, and its value."""
-    for key, value in config.items():
-        if key in ("seed", "seeds"):
-            yield ".".join([*above, key]), value
-        elif isinstance(value, Mapping):
-            yield from seeds(value, *above, key)
-
-
-def multiplied(results: Path) -> list[str]:
-    """List what multiplied float32 in the trainings of these results, as their run.csv say (see `products`)."""
-    found = set()
-    for path in results.rglob("run.csv"):
-        with path.open(encoding="utf-8", newline="") as opened:
-            found |= {row.get("products") or "not recorded" for row in csv.DictReader(opened)}
-    return sorted(found)
 
 
 def stages(benchmarks: Path) -> dict[str, dict[str, float]]:

@@ -90,12 +90,6 @@ def job(log_file: str | Path) -> Iterator[None]:
         handler.close()
 
 
-def errors(log_files: Iterable[str | Path]) -> list[str]:
-    """The lines that ended jobs, each once and in order, from the logs of a whole run, which hold those of its jobs."""
-    text = "".join(Path(file).read_text(encoding="utf-8") for file in log_files)
-    return list(dict.fromkeys(re.findall(r"^\d\d:\d\d:\d\d ERROR (error: .*)$", text, re.MULTILINE)))
-
-
 def announce(message: str) -> None:
     """Say something of a job that its user should read while it runs: on the terminal and in the log."""
     log.info("%s", message)

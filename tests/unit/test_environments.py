@@ -1,4 +1,5 @@
-"""Every conda environment is enough for the scripts of its rules, and holds nothing that they do not ask for.
+"""Every conda environment is enough for the scripts of its rules, and holds nothing that they do not ask for. What the
+library and the workflow declare for pip is enough, too, and requirements.txt pins all of it.
 
 Nothing is installed for this: the distributions of an environment, with what they depend on, are linked into a folder
 that stands in for its site-packages, and a Python that sees no other folder runs every import of the scripts.
@@ -6,8 +7,11 @@ that stands in for its site-packages, and a Python that sees no other folder run
 
 import ast
 import importlib.metadata
+import re
 import subprocess
 import sys
+import tomllib
+import zipfile
 from functools import cache
 from pathlib import Path
 
@@ -103,16 +107,16 @@ def with_dependencies(names):
     return {name for name, _ in found}
 
 
-def run_imports(environment, names, folder):
-    """Run every import of the environment's sources in a Python that sees these distributions and the library alone."""
+def run_imports(statements, names, folder, library=ROOT):
+    """Run imports in a Python that sees these distributions and the library alone."""
     folder.mkdir()
     for name in with_dependencies(names):
         distribution = importlib.metadata.distribution(name)
         for top in {file.parts[0] for file in distribution.files} - {".."}:  # commands are in ../../../bin
             if not (folder / top).exists():
                 (folder / top).symlink_to(distribution.locate_file(top))
-    paths = f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(folder)!r}]"
-    program = "\n".join([paths, *import_statements(environment)])
+    paths = f"import sys; sys.path[:0] = [{str(library)!r}, {str(folder)!r}]"
+    program = "\n".join([paths, *statements])
     return subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=False)
 
 
@@ -123,7 +127,7 @@ def test_an_environment_declares_what_its_scripts_need_and_no_more(environment):
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_every_import_works_with_nothing_but_what_the_environment_declares(environment, tmp_path):
-    ended = run_imports(environment, declared(file_of(environment)), tmp_path / "site-packages")
+    ended = run_imports(import_statements(environment), declared(file_of(environment)), tmp_path / "site-packages")
     assert ended.returncode == 0, ended.stderr
 
 
@@ -138,6 +142,62 @@ def test_every_line_that_is_taken_out_is_missed(environment, tmp_path):
 
 
 def test_an_import_that_nothing_declared_brings_ends_with_its_name(tmp_path):
-    ended = run_imports("analysis", declared(file_of("analysis")) - {"numba"}, tmp_path / "site-packages")
+    names = declared(file_of("analysis")) - {"numba"}
+    ended = run_imports(import_statements("analysis"), names, tmp_path / "site-packages")
     assert ended.returncode == 1
     assert "No module named 'numba'" in ended.stderr
+
+
+# Distributions
+
+
+def pinned():
+    """The distributions of requirements.txt."""
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    return {canonicalize_name(line.split("==")[0]) for line in lines if line and not line.startswith("#")}
+
+
+def asked(project):
+    """What a pyproject.toml requires, by the names of the distributions."""
+    listed = tomllib.loads((ROOT / project).read_text())["project"]["dependencies"]
+    requirements = {canonicalize_name(line.name): line for line in map(Requirement, listed)}
+    assert len(requirements) == len(listed)
+    return requirements
+
+
+def test_the_requirements_pin_all_that_pip_installs_for_them():
+    assert with_dependencies(pinned()) == pinned()
+
+
+@pytest.mark.parametrize("project", ["pyproject.toml", "launcher/pyproject.toml"])
+def test_what_a_distribution_requires_is_pinned_at_a_version_that_it_allows(project):
+    requirements = asked(project)
+    assert set(requirements) - {"position-bias"} <= pinned()
+    for name, requirement in requirements.items():
+        assert name == "position-bias" or requirement.specifier.contains(importlib.metadata.version(name))
+
+
+def test_the_library_does_not_require_what_only_the_workflow_needs():
+    both = set(asked("pyproject.toml")) & set(asked("launcher/pyproject.toml"))
+    assert not both
+    assert not {name for name in with_dependencies(asked("pyproject.toml")) if name.startswith("snakemake")}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel of the library, built from this checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
+    subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
+    (path,) = folder.iterdir()
+    return path
+
+
+def test_the_wheel_holds_the_library_and_nothing_else(wheel):
+    with zipfile.ZipFile(wheel) as opened:
+        names = opened.namelist()
+        commands = [opened.read(name).decode() for name in names if name.endswith("/entry_points.txt")]
+    folders = {name.split("/")[0] for name in names}
+    assert {re.sub(r"-.*\.", ".", folder) for folder in folders} == {"position_bias", "position_bias.dist-info"}
+    assert wheel.stat().st_size < 600_000
+    assert "snakemake" not in "".join(commands)

@@ -19,6 +19,9 @@ BY_OTHERS = (  # messages of the shell, of Snakemake, of SLURM and of pip
     "Directory cannot be locked",
     "Nothing to be done",
     "unrecognized arguments",
+    "No rule to produce",
+    "No such file or directory",
+    "Invalid config definition",
 )
 MESSAGES = re.findall(r"^\| `([^`]+)`", (ROOT / "docs/troubleshooting.md").read_text(), re.MULTILINE)
 
@@ -66,7 +69,7 @@ def sources():
         *(ROOT / "position_bias").rglob("*.py"),
         *(ROOT / "rules").rglob("*.smk"),
         ROOT / "Snakefile",
-        ROOT / "snakemake_command.py",
+        *(ROOT / "launcher").rglob("*.py"),
         ROOT / "Makefile",
     ]
     return re.sub(r'"\s*\n\s*f?"', "", "\n".join(path.read_text() for path in files))

@@ -54,49 +54,6 @@ def test_what_is_typed_for_a_rule_counts(fresh):
     assert (found["train"], found["layernorm_train"]) == ({(1, "gpu")}, {(0, "long")})
 
 
-def test_a_rule_that_does_not_exist_ends_the_run_with_the_one_that_is_meant(fresh):
-    ended = fresh.dry_run("all -n --set-resources emergense_train:gpu=0")
-    assert ended.returncode == 1
-    said = "error: set-resources names 'emergense_train', which is no rule; did you mean 'emergence_train'?"
-    assert ended.stdout.splitlines()[-1] == said
-
-
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        ("--resources gpus=8", "resources names 'gpus', which no job asks for; did you mean 'gpu'?"),
-        (
-            "--set-resources measure:runtme=10",
-            "set-resources of measure names 'runtme', which no job asks for; did you mean 'runtime'?",
-        ),
-        (
-            "--default-resources gpu_partiton=a100",
-            "default-resources names 'gpu_partiton', which no job asks for; did you mean 'gpu_partition'?",
-        ),
-    ],
-)
-def test_a_misspelt_resource_ends_the_run_with_the_one_that_is_meant(fresh, typed, said):
-    ended = fresh.dry_run(f"all -n {typed}")
-    assert ended.returncode == 1
-    assert ended.stdout.splitlines()[-1] == f"error: {said}"
-
-
-def test_a_resource_of_the_cluster_alone_passes(fresh):
-    assert fresh.dry_run("figures/structural/forces.pdf -n --default-resources licences=1").returncode == 0
-
-
-@pytest.mark.parametrize("profile", ["default", "slurm"])
-def test_a_plan_ends_in_one_line_where_a_model_needs_more_gpus_than_the_limit(fresh, profile):
-    paper = f"--configfile config/paper.yaml --workflow-profile profiles/{profile}"
-    ended = fresh.dry_run(f"structural -n {paper} --resources gpu=2")
-    assert ended.returncode == 1
-    said = "error: config: hub_models.bloom-176b.gpus = 8 is more than the limit of GPUs, which is 2; raise it: "
-    assert ended.stdout.splitlines()[-1] == f"{said}--resources gpu=8"
-    fresh.snakemake(f"structural -n {paper} --resources gpu=8")
-    fresh.snakemake(f"structural --until hub_model hub_text -n {paper}")  # which need no GPU
-    fresh.snakemake(f"emergence -n {paper}")
-
-
 def test_every_small_job_is_in_a_group_and_no_job_on_a_gpu_is():
     grouped = {name: rule.group for name, rule in JOBS.items() if rule.group}
     released = {name for name, rule in JOBS.items() if rule.file == "rules/released.smk"}

@@ -209,7 +209,6 @@ def test_provenance_says_what_made_the_results(graph):
     assert record["code"] is None  # the copy is no git repository
     assert record["versions"]["torch"] == torch.__version__
     assert record["config"] == yaml.safe_load((graph.root / "config.yaml").read_text())
-    assert record["seeds"]["models.bloom.seeds"] == [0]
     benchmarks = graph.root / "results/benchmarks"
     assert set(record["stages"]) == {path.name for path in benchmarks.iterdir() if path.is_dir()}
     assert sum(stage["jobs"] for stage in record["stages"].values()) == sum(counted(graph.small).values()) + PAGES

@@ -283,7 +283,8 @@ def test_make_says_first_that_a_new_python_needs_a_compiler(version, told, tmp_p
     new.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} -c "{pretend}" "$2"\nexit 1\n')
     new.chmod(0o755)
     shutil.copy(ROOT / "Makefile", tmp_path)
-    for name in ("requirements.txt", "requirements-models.txt", "pyproject.toml", "snakemake_command.py"):
+    (tmp_path / "launcher").mkdir()
+    for name in ("requirements.txt", "requirements-models.txt", "pyproject.toml", "launcher/pyproject.toml"):
         (tmp_path / name).touch()
     command = ["make", ".venv/installed", f"PYTHON={new}"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -51,7 +51,7 @@ def test_a_truncated_tensor_file_is_one_line(tensors, size):
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_values_that_are_not_finite_are_neither_written_nor_read(tmp_path, bad):
     path = tmp_path / "x.safetensors"
-    with pytest.raises(InputError, match="influence holds 1 values that are not finite"):
+    with pytest.raises(InputError, match="holds 1 values in influence that are not finite"):
         artifacts.write_tensors(path, {"influence": np.array([0.5, bad])})
     assert not path.exists()
 

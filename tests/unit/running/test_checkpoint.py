@@ -1,15 +1,14 @@
-import json
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
+from safetensors.numpy import save_file as save_numpy
 from safetensors.torch import save_file
 
-from position_bias.running import checkpoint
-from position_bias.running.checkpoint import State, UnusableError
+from position_bias.running import checkpoint, sealed
+from position_bias.running.checkpoint import State
 from tests.unit.conftest import Interruption
 
 TENSORS = {
@@ -17,7 +16,7 @@ TENSORS = {
     "step/w": torch.tensor(3.0),
     "count": torch.tensor([2**40, -1]),
     "flag": torch.tensor([True, False]),
-    "half": torch.tensor([0.1, -2.5], dtype=torch.bfloat16),
+    "half": torch.tensor([0.1, -2.5], dtype=torch.float16),
 }
 FACTS = {"losses": {"train": {"1": 0.1 + 0.2}}, "word": "größer"}
 
@@ -50,50 +49,43 @@ def test_the_same_state_gives_the_same_bytes_and_nothing_is_left_beside_it(writt
     assert list(written.parent.iterdir()) == [written]
 
 
-def test_a_missing_checkpoint_is_told_from_an_unusable_one(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        checkpoint.read(tmp_path / "checkpoint.safetensors", "mine")
-
-
-def test_the_checkpoint_of_another_run_is_not_used(written):
-    with pytest.raises(UnusableError, match=r"^was written with other settings, data or versions$"):
-        checkpoint.read(written, "yours")
-
-
-@pytest.mark.parametrize("kept", [0, 1, 8, 100, 0.5, -1])
-def test_a_checkpoint_cut_short_is_not_used(written, kept):
-    content = written.read_bytes()
-    written.write_bytes(content[: int(kept * len(content)) if kept == 0.5 else kept])
-    with pytest.raises(UnusableError, match=r"^cannot be read \("):
-        checkpoint.read(written, "mine")
-
-
-def test_a_file_that_is_no_checkpoint_is_not_used(written):
-    written.write_bytes(b"\x80\x04 something else altogether" * 20)
-    with pytest.raises(UnusableError, match=r"^cannot be read \("):
-        checkpoint.read(written, "mine")
+def test_where_there_is_no_checkpoint_a_run_begins(tmp_path, caplog):
+    assert checkpoint.resumed(tmp_path / "checkpoint.safetensors", "mine", "training") is None
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize(
-    "metadata",
-    [None, {"format": "pt"}, {"training": "no json"}, {"training": "{}"}, {"training": "[]"}, {"training": "null"}]
-    + [{"training": json.dumps({"run": "mine", **part})} for part in ({}, {"step": 5}, {"facts": FACTS})],
-    ids=str,
+    ("spoil", "said"),
+    [
+        (
+            lambda path: checkpoint.write(path, "yours", State(5, FACTS, TENSORS)),
+            "was written with other settings, data",
+        ),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "cannot be read ("),
+        (
+            lambda path: save_file(TENSORS, path, {"training": "of an earlier version"}),
+            "has no labels that this workflow",
+        ),
+        (lambda path: sealed.write(path, {}, {"model": "bloom"}), "was written with other settings"),
+    ],
+    ids=["another run", "cut", "earlier version", "no checkpoint"],
 )
-def test_tensors_that_no_training_wrote_are_not_used(tmp_path, metadata):
-    save_file(TENSORS, tmp_path / "checkpoint.safetensors", metadata)
-    with pytest.raises(UnusableError, match=r"^is not a checkpoint of a training$"):
-        checkpoint.read(tmp_path / "checkpoint.safetensors", "mine")
+def test_a_checkpoint_of_no_use_is_reported_in_one_line_and_the_run_starts_over(written, caplog, spoil, said):
+    spoil(written)
+    assert checkpoint.resumed(written, "mine", "training") is None
+    (record,) = caplog.records
+    assert record.getMessage().startswith(f"training: starts over, since {written} {said}")
+    assert "\n" not in record.getMessage()
 
 
 def test_an_interrupted_writing_leaves_the_checkpoint_before(written, monkeypatch):
     def half(tensors, path, metadata):
-        save_file(tensors, path, metadata)
+        save_numpy(tensors, path, metadata)
         path.write_bytes(path.read_bytes()[:50])
         raise Interruption
 
     before = written.read_bytes()
-    monkeypatch.setattr(checkpoint, "save_file", half)
+    monkeypatch.setattr(sealed, "save_file", half)
     with pytest.raises(Interruption):
         checkpoint.write(written, "mine", State(6, {}, TENSORS))
     assert written.read_bytes() == before
@@ -175,32 +167,6 @@ def test_a_restored_training_goes_on_with_the_same_bits(tmp_path, options):
 
 
 # How long it took
-
-
-def described(path):
-    """What a checkpoint says of itself, and its tensors."""
-    with safe_open(path, framework="pt") as file:
-        return json.loads(file.metadata()["training"]), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-
-
-@pytest.mark.parametrize("changed", [{"cpu_seconds": 0.0}, {"step": 6}, {"facts": {}}], ids=str)
-def test_what_a_checkpoint_says_of_itself_is_not_changed_unnoticed(written, changed):
-    said, tensors = described(written)
-    save_file(tensors, written, {"training": json.dumps(said)})
-    assert checkpoint.read(written, "mine").step == 5  # nothing was changed yet
-    save_file(tensors, written, {"training": json.dumps(said | changed)})
-    with pytest.raises(UnusableError, match=r"^has changed since it was written$"):
-        checkpoint.read(written, "mine")
-
-
-def test_a_checkpoint_that_does_not_say_how_long_it_took_is_not_used(written):
-    """As one of an earlier version, whose sum is right."""
-    said, tensors = described(written)
-    del said["cpu_seconds"], said["sum"]
-    said["sum"] = checkpoint._checksum(said, tensors)
-    save_file(tensors, written, {"training": json.dumps(said)})
-    with pytest.raises(UnusableError, match=r"^is not a checkpoint of a training$"):
-        checkpoint.read(written, "mine")
 
 
 def test_a_clock_starts_where_the_processes_before_stopped(cpu_time):

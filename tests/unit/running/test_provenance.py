@@ -83,13 +83,6 @@ def test_gpus_stand_there_only_where_the_run_uses_them(monkeypatch):
     assert provenance.machine("auto")["gpus"] == []
 
 
-def test_every_seed_is_found_under_its_key():
-    config = {"seed": 3, "models": {"a": {"seeds": [0, 1], "size": 2}}, "task": {"seeds": {"deep": 4}, "name": "seed"}}
-    assert dict(provenance.seeds(config)) == {"seed": 3, "models.a.seeds": [0, 1], "task.seeds": {"deep": 4}}
-    text = (ROOT / "config.yaml").read_text()
-    assert len(dict(provenance.seeds(CONFIG))) == text.count("seed:") + text.count("seeds:")
-
-
 def test_time_is_summed_over_the_jobs_of_a_stage(tmp_path):
     for name, seconds in {
         "corpus/a": [1.25],
@@ -111,7 +104,7 @@ def test_time_is_summed_over_the_jobs_of_a_stage(tmp_path):
 def test_the_record_of_the_default_run_survives_json(tmp_path):
     found = provenance.record(CONFIG, ROOT, tmp_path)
     assert json.loads(json.dumps(found)) == found
-    assert set(found) == {"written", "code", "versions", "machine", "seeds", "float32 products", "stages", "config"}
+    assert set(found) == {"written", "code", "versions", "machine", "stages", "config"}
 
 
 # A finished training
@@ -162,12 +155,3 @@ def test_run_csv_is_one_row_of_what_is_told_of_a_training_and_what_made_it(check
         (row,) = csv.DictReader(table)
     assert list(row) == ["task", *provenance.training(tmp_path, checkpoints, "cpu")]
     assert (row["task"], row["device"], row["cpu_minutes"]) == ("some", "cpu", "2.01")
-
-
-def test_what_multiplied_is_read_from_the_runs(tmp_path):
-    assert provenance.multiplied(tmp_path) == []
-    runs = {"a/run.csv": "commit,products\nx,oneDNN\n", "b/c/run.csv": "commit,products\ny,default\nz,\n"}
-    for name, text in runs.items():
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_text(text)
-    assert provenance.multiplied(tmp_path) == ["default", "not recorded", "oneDNN"]

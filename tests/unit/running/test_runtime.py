@@ -24,18 +24,6 @@ def test_an_input_error_ends_a_job_with_its_one_line_on_stderr_and_in_the_log(tm
     assert (tmp_path / "log").read_text().endswith("error: config: steps = 0 is too small; give at least 1\n")
 
 
-def test_the_log_of_a_run_tells_what_ended_its_jobs_each_once(tmp_path):
-    for name in ("one", "other", "third"):
-        with pytest.raises(SystemExit), runtime.job(tmp_path / name):
-            runtime.log.error("error of another kind")
-            raise runtime.InputError(f"{name[:1]} is wrong; correct it")
-    whole = tmp_path / "whole"
-    whole.write_text("before\n" + "".join((tmp_path / name).read_text() for name in ("third", "one", "other", "one")))
-    said = [f"error: {letter} is wrong; correct it" for letter in "to"]
-    assert runtime.errors([whole, whole]) == said
-    assert runtime.errors([]) == []
-
-
 def test_any_other_error_leaves_its_traceback_in_the_log(tmp_path):
     with pytest.raises(ZeroDivisionError), runtime.job(tmp_path / "log"):
         1 / 0  # noqa: B018

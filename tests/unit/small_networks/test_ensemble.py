@@ -526,7 +526,7 @@ def test_a_checkpoint_of_another_run_is_not_resumed(tmp_path, caplog, other):
 
 
 @pytest.mark.parametrize(
-    ("kept", "said"), [(0, "cannot be read ("), (200, "cannot be read ("), (None, "is not a check")]
+    ("kept", "said"), [(0, "cannot be read ("), (200, "cannot be read ("), (None, "has no labels")]
 )
 def test_a_checkpoint_that_is_cut_or_foreign_starts_over_and_its_time_is_forgotten(
     tmp_path, cpu_time, caplog, kept, said

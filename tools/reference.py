@@ -1,6 +1,8 @@
-"""This module writes the reference of the configuration: every key, its meaning, what it may be, its default.
+"""Write docs/configuration.md: every key of the configuration, its meaning, what it may be, its default.
 
-It is written from the sections (`running.section`) and config.yaml alone.
+    PYTHONPATH=. python tools/reference.py > docs/configuration.md        (make docs)
+
+It is written from the sections (`position_bias/settings.py`) and config.yaml alone.
 """
 
 import math
@@ -10,6 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
+from position_bias import settings
 from position_bias.running.configuration import Part, below, part
 from position_bias.running.section import Bounds, Items, Words
 
@@ -95,3 +98,7 @@ def _table(rows: Iterable[tuple[str, ...]]) -> str:
     """A table in Markdown, ended by a newline."""
     shown = [("key", "meaning", "may be", "default"), ("---",) * 4, *rows]
     return "".join(f"| {' | '.join(row)} |\n" for row in shown)
+
+
+if __name__ == "__main__":
+    print(page(settings.Settings, settings.default()), end="")

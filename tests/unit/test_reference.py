@@ -5,11 +5,12 @@ from typing import Annotated, Literal
 import pytest
 
 from position_bias import settings
-from position_bias.running import configuration, reference
+from position_bias.running import configuration
 from position_bias.running.section import Bounds, Given, Items, Level, Name, Saving, section
 from tests.configurations import DEFAULT
+from tools import reference
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PAGE = reference.page(settings.Settings, DEFAULT)
 
 
