@@ -22,6 +22,7 @@ from position_bias.language_models.residual import Call, Update
 from position_bias.language_models.rotation import Rotation, Turned
 from position_bias.running.runtime import InputError
 
+FEW = 8  # tokens on which attention modules are found; the rest is proved on a whole prompt
 EXACT = 1e-5  # relative difference, in float32, up to which two tensors count as the same
 ROUNDINGS = 4  # and in coarser precisions, in units of their last place
 
@@ -60,16 +61,11 @@ def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
     block computes reproduces its output.
     """
     model.eval()
-    attentions, expected = _attentions(model, tokens)
-    if not expected.isfinite().all():
-        raise _refusal(model, _not_finite(model))
-    blocks = _blocks(model, attentions)
-    proof = _Proof(model, tokens.shape[1])
     embeddings = model.get_input_embeddings()(tokens)
-    with proof.watching(blocks, attentions):
-        logits = model(inputs_embeds=embeddings, use_cache=False, logits_to_keep=1).logits
-    if not _same(logits[:, -1], expected[:, -1]):
-        raise _refusal(model, "its logits are others where its embeddings are given in place of tokens")
+    attentions = _attentions(model, tokens[:, :FEW], embeddings[:, :FEW].clone())
+    proof = _Proof(model, tokens.shape[1])
+    with proof.watching(_blocks(model, attentions), attentions):
+        model(inputs_embeds=embeddings, use_cache=False, logits_to_keep=1)
     if len(heads := {block.heads for block in proof.blocks}) > 1:
         raise _refusal(model, f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
     layers = tuple(block.layer() for block in proof.blocks)
@@ -92,8 +88,12 @@ def stream_of(args: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
     return args[0] if args else named["hidden_states"]
 
 
-def _attentions(model: PreTrainedModel, tokens: Tensor) -> tuple[list[nn.Module], Tensor]:
-    """The innermost modules that return attention weights, in the order of their calls, and the logits."""
+def _attentions(model: PreTrainedModel, tokens: Tensor, embeddings: Tensor) -> list[nn.Module]:
+    """The innermost modules that return attention weights, in the order of their calls.
+
+    Raises InputError where there are none, where logits are not finite, and where those of `tokens` are not those of
+    their `embeddings`.
+    """
     found: list[nn.Module] = []
 
     def hook(module: nn.Module, _args: Any, out: Any) -> None:
@@ -101,10 +101,15 @@ def _attentions(model: PreTrainedModel, tokens: Tensor) -> tuple[list[nn.Module]
             found.append(module)
 
     with _hooked(module.register_forward_hook(hook) for module in model.modules()):
-        logits = model(tokens, use_cache=False, logits_to_keep=1).logits
+        expected = model(tokens, use_cache=False, logits_to_keep=1).logits
     if not found:
         raise _refusal(model, "none of its modules returns weights of softmax attention")
-    return found, logits
+    if not expected.isfinite().all():
+        raise _refusal(model, _not_finite(model))
+    logits = model(inputs_embeds=embeddings, use_cache=False, logits_to_keep=1).logits
+    if not _same(logits[:, -1], expected[:, -1]):
+        raise _refusal(model, "its logits are others where its embeddings are given in place of tokens")
+    return found
 
 
 def _blocks(model: PreTrainedModel, attentions: list[nn.Module]) -> list[nn.Module]:

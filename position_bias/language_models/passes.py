@@ -56,8 +56,8 @@ class Tally:
         """The sum of a quantity in a layer, to be added to, on the device and of the type of the tensor `beside`."""
         place = f"{name}/{layer}"
         if place not in self.sums:
-            self.sums[place] = torch.zeros(tuple(shape), device=beside.device, dtype=beside.dtype)
-        self.sums[place] = self.sums[place].to(beside.device)  # elsewhere after a resumption
+            self.sums[place] = torch.zeros(tuple(shape), dtype=beside.dtype)
+        self.sums[place] = self.sums[place].to(beside.device)  # where it is not at first, nor after a resumption
         return self.sums[place]
 
     def add(self, name: str, layer: int, values: Tensor) -> None:

@@ -107,14 +107,6 @@ def train(
     return pd.DataFrame(rows, columns=["step", "split", "loss"])
 
 
-def native_bf16(device: str) -> bool:
-    """Whether the hardware computes in bfloat16 itself; elsewhere it is emulated, slower than float32."""
-    if device.startswith("cuda"):
-        return torch.cuda.get_device_capability(device) >= (8, 0)
-    capabilities = torch.cpu.get_capabilities()
-    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last is ARM's
-
-
 # One step
 
 

@@ -48,7 +48,7 @@ def distinct(task: Task, world: World, seeds: Sequence[int], count: int, purpose
     for part, size in _parts(task, count):
         drawn, strangers = _drawn(replace(task, burstiness=1), world, seeds, size, (purpose, part))
         orders = [torch.rand(size, task.labels, generator=one) for one in generators(seeds, purpose, "labels", part)]
-        labels = torch.stack(orders).argsort(-1)[..., : task.items].to(world.items.device)
+        labels = torch.stack(orders).argsort(-1)[..., : task.items]
         yield Sequences(replace(drawn, labels=labels), strangers)
 
 

@@ -54,6 +54,14 @@ def in_use() -> str:
     return "oneDNN" if setting.fp32_precision == "bf16" else "default"
 
 
+def native_bf16(device: str) -> bool:
+    """Whether the hardware computes in bfloat16 itself; elsewhere it is emulated, slower than float32."""
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last is ARM's
+
+
 Trial = list[tuple[Callable[..., Tensor], list[Tensor], Tensor, Tensor]]  # operands, in float64, of their sizes
 
 

@@ -77,10 +77,3 @@ def test_cosines_are_summed_over_prompts_and_added_to_what_there_is():
     np.testing.assert_allclose(total, 7 + cosines(inputs).sum(0), atol=2e-6)
     gram.add_cosines(total, gram.unit_vectors(inputs[:2]))
     np.testing.assert_allclose(total, 7 + cosines(inputs).sum(0) + cosines(inputs[:2]).sum(0), atol=2e-6)
-
-
-def test_the_recency_of_a_mean_gram_is_the_mean_of_the_recencies():
-    unit = gram.unit_vectors(normal(6, 20, 5, seed=3))
-    total = torch.zeros(20, 20)
-    gram.add_cosines(total, unit)
-    assert recency_of_scores(total / 6) == pytest.approx(gram.recency(unit).mean().item(), abs=1e-6)

@@ -97,11 +97,6 @@ def test_every_answer_of_the_hub_is_one_line_that_names_model_and_commit(answeri
     assert not (tmp_path / "record.json").exists()
 
 
-def test_a_source_that_is_no_id_of_the_hub_is_refused(answering, tmp_path):
-    with pytest.raises(InputError, match=r"^hub model 'a/b/c' at a{40} cannot be fetched: [^\n]*'a/b/c'[^\n]*$"):
-        hub.fetch_model("a/b/c", REVISION, "bloom", tmp_path / "record.json")
-
-
 def test_without_a_commit_the_one_that_the_hub_has_now_is_recorded(answering, model, tmp_path):
     commit = model.parent / f"snapshots/{REVISION}"
     commit.parent.mkdir()

@@ -11,7 +11,7 @@ import torch
 
 from position_bias.language_models import content, families, opening
 from position_bias.language_models.influence import influence_and_loss, loss
-from position_bias.language_models.measure import PREDICTED, Asked, measure
+from position_bias.language_models.measure import Asked, measure
 from position_bias.language_models.sources import WITH_ALIBI
 from position_bias.recency import recency
 from position_bias.running.runtime import InputError
@@ -101,28 +101,10 @@ def test_content_is_the_mean_of_the_logits_and_of_its_diagonal_and_what_lies_bel
     np.testing.assert_allclose(measured.below, logits[..., below].mean(-1), atol=2e-5)
 
 
-def test_attention_is_the_mean_over_prompts_and_heads(read):
-    np.testing.assert_allclose(read["measured"].attention, read["attention"].mean((0, 2)), atol=2e-6)
-    np.testing.assert_allclose(read["measured"].attention.sum(-1), 1, atol=1e-5)
-
-
 def test_the_gram_holds_cosines_of_what_attention_reads_and_their_recency_by_prompt(read):
     np.testing.assert_allclose(read["measured"].gram, read["cosines"].mean(0), atol=2e-6)
     np.testing.assert_allclose(read["measured"].recency, recency(read["cosines"]), atol=2e-6)
     assert np.abs(read["measured"].recency[:, 1:]).min() > 1e-5
-
-
-def test_attention_by_distance_is_the_mean_along_diagonals(read):
-    attention = read["attention"].mean((0, 2))
-    by_distance = [[layer.diagonal(-k).mean() for k in range(N)] for layer in attention]
-    np.testing.assert_allclose(read["measured"].by_distance, by_distance, atol=2e-6)
-
-
-def test_loss_is_the_cross_entropy_of_the_last_tokens(read, prompts):
-    with torch.no_grad():
-        logits = read["model"](torch.from_numpy(prompts)).logits.double()
-    right = logits.log_softmax(-1)[:, :-1].gather(-1, torch.from_numpy(prompts[:, 1:, None]))[..., 0]
-    np.testing.assert_allclose(read["measured"].loss, -right[:, -PREDICTED:].mean(1), rtol=1e-5)
 
 
 def test_the_loss_of_a_large_vocabulary_is_right_to_rounding():
@@ -230,6 +212,8 @@ def test_bfloat16_weights_measure_the_same_to_their_precision(family, prompts, t
     exact = measure(model, prompts, N)
     coarse = measure(opening.open_decoder(tmp_path, precision="bfloat16"), prompts, N)
     assert coarse.influence.dtype == coarse.diagonal.dtype == np.float32
+    exact_shares, coarse_shares = (of.influence / of.influence.sum(-1, keepdims=True) for of in (exact, coarse))
+    assert 0 < np.abs(coarse_shares - exact_shares).max() < 0.1 / N  # a tenth of what a token has on average
     np.testing.assert_allclose(coarse.mixing["frobenius"], exact.mixing["frobenius"], rtol=0.02)
     np.testing.assert_allclose(coarse.diagonal, exact.diagonal, atol=0.1)
     assert np.abs(coarse.diagonal - exact.diagonal).max() > 0

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, MambaConfig, MambaForCausalLM, T5Config, T5ForConditionalGeneration
 
@@ -105,31 +104,6 @@ def test_bloom_that_slices_its_projections_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda path: (path / "config.json").unlink(), "lacks config.json; save the model there with save_pretrained"),
-        (lambda path: (path / "config.json").write_text("{"), "has a config.json that cannot be read"),
-        (lambda path: (path / "model.safetensors").unlink(), "lacks model.safetensors, and no other weights"),
-        (lambda path: (path / "model.safetensors").write_bytes(b"short"), r"has a damaged model\.safetensors \("),
-    ],
-)
-def test_a_directory_that_is_not_whole_is_refused(spoil, message, tmp_path):
-    spoil(written(tmp_path))
-    refused(tmp_path, message)
-
-
-def test_weights_that_are_missing_are_named(tmp_path):
-    written(tmp_path)
-    tensors = load_file(tmp_path / "model.safetensors")
-    save_file(
-        {key: value for key, value in tensors.items() if "1.mlp.up" not in key},
-        tmp_path / "model.safetensors",
-        {"format": "pt"},
-    )
-    refused(tmp_path, r"lacks weights: model\.layers\.1\.mlp\.up_proj\.weight")
-
-
-@pytest.mark.parametrize(
     ("name", "expected"),
     [("llama", 64), ("gpt2", 64), ("opt", 64), ("bloom", None), ("mpt", 64), ("falcon, ALiBi", None)],
 )
@@ -192,8 +166,3 @@ def test_ids_beyond_the_embeddings_are_refused(tmp_path):
         InputError, match=r"gives id 64, but its model knows 64 tokens; put the tokenizer of this model"
     ):
         opening.require_known_tokens(np.array([[3, 64]]), model, tmp_path)
-
-
-def test_weights_keep_the_precision_that_is_asked_for(tmp_path):
-    written(tmp_path)
-    assert opening.open_decoder(tmp_path, precision="bfloat16").dtype == torch.bfloat16

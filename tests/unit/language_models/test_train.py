@@ -12,22 +12,15 @@ from position_bias.language_models.train import Recipe
 from position_bias.running import checkpoint
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
+from tests.unit.conftest import Interruption
 
-pytestmark = pytest.mark.usefixtures("cpu_time")  # so that folders can be compared byte for byte
+pytestmark = pytest.mark.usefixtures("one_thread", "cpu_time")  # so that folders can be compared byte for byte
 
 VOCABULARY = 31
 RECIPE = Recipe(steps=12, batch=4, context=16, learning_rate=1e-2, warmup=3, weight_decay=0.1, clip=1.0)
 # each token follows from the one before: a small model can learn it
 TOKENS = np.array([pow(3, i, VOCABULARY) for i in range(400)], dtype=np.int32)
 HELD_OUT = np.stack([TOKENS[i : i + RECIPE.context] for i in (5, 50, 77)]).astype(np.int64)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def untrained(seed=0, heads=2):
@@ -47,10 +40,6 @@ def run(folder, model=None, recipe=RECIPE, tokens=TOKENS, checkpoint_every=4, de
 def contents(folder):
     """All that a run leaves, byte for byte."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
-
-
-class Interruption(BaseException):
-    """Like a kill: no handler catches it."""
 
 
 def interrupt_at(step, monkeypatch):
@@ -265,11 +254,6 @@ def test_a_run_that_starts_over_forgets_the_time_of_the_one_before(tmp_path, mon
     assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
 
 
-def test_a_first_run_says_nothing_of_starting_over(tmp_path, caplog):
-    run(tmp_path)
-    assert "starts over" not in caplog.text
-
-
 # Divergence
 
 
@@ -409,27 +393,3 @@ def test_bf16_computes_in_bfloat16_and_leaves_parameters_and_test_loss_in_float3
     run(tmp_path, model, bf16=True)
     assert seen == {(True, torch.bfloat16), (False, torch.float32)}
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
-
-
-# bfloat16 in the hardware
-
-
-@pytest.mark.parametrize(
-    ("capabilities", "native"),
-    [
-        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, False),
-        ({"avx512_bf16": True}, True),
-        ({"amx_bf16": True}, True),
-        ({"architecture": "aarch64", "bf16": True}, True),
-        ({"architecture": "aarch64"}, False),
-    ],
-)
-def test_native_bf16_of_a_cpu(monkeypatch, capabilities, native):
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-    assert training.native_bf16("cpu") is native
-
-
-@pytest.mark.parametrize(("capability", "native"), [((7, 5), False), ((8, 0), True), ((9, 0), True)])
-def test_native_bf16_of_a_gpu(monkeypatch, capability, native):
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    assert training.native_bf16("cuda") is native

@@ -155,3 +155,18 @@ def test_without_onednn_nothing_is_tried(monkeypatch):
     SETTING.fp32_precision = "ieee"
     assert products.fastest() == "default"
     assert SETTING.fp32_precision == "ieee"
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "native"),
+    [
+        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, False),
+        ({"avx512_bf16": True}, True),
+        ({"amx_bf16": True}, True),
+        ({"architecture": "aarch64", "bf16": True}, True),
+        ({"architecture": "aarch64"}, False),
+    ],
+)
+def test_native_bf16_of_a_cpu(monkeypatch, capabilities, native):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert products.native_bf16("cpu") is native

@@ -1,0 +1,96 @@
+"""The measuring pass and replacement run on one pretended GPU and on two, and give the numbers of the CPU."""
+
+import numpy as np
+import pytest
+import torch
+
+from position_bias.language_models import opening, replacement
+from position_bias.language_models.measure import Asked, measure
+from position_bias.language_models.passes import Resumption
+from tests.pretend.both import assert_same, on_both, resumed, untouched_generators
+from tools import decoders
+
+# Of the largest number. A model of the CPU lies in its file as it stands there, and products round by where they lie.
+WITHIN = 1e-5
+N, BATCH = 12, 24
+PROMPTS = np.random.default_rng(1).integers(3, decoders.VOCABULARY, (5, N))
+KINDS = {  # name -> what it stands for
+    "bloom": "ALiBi",
+    "falcon, ALiBi": "ALiBi that is doubled",
+    "llama": "heads in groups, rotation",
+    "gemma3_text": "windows",
+    "opt, norms after sums": "norms after attention",
+    "phi": "parallel blocks",
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def settled():
+    torch.set_num_threads(1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # a mode of torch is that of its thread
+        yield
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    for name in KINDS:
+        decoders.small(name).save_pretrained(folder / name)
+    return folder
+
+
+def opened(directory, device, count):
+    model = opening.open_decoder(directory, "balanced" if device == "cuda" and count > 1 else device)
+    places = {str(parameter.device) for parameter in model.parameters()}
+    assert places == ({"cpu"} if device == "cpu" else {f"cuda:{place}" for place in range(count)})
+    return model
+
+
+@pytest.mark.parametrize("recomputed", [False, True])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("name", KINDS)
+def test_a_measurement_is_that_of_the_cpu(name, count, recomputed, saved, tmp_path):
+    def work(folder, device):
+        model, kept = opened(saved / name, device, count), Resumption(folder / "n12.safetensors", ["run"], every=2)
+
+        def whole():
+            return measure(
+                model,
+                PROMPTS,
+                BATCH,
+                asked=Asked(content=True, gram=True),
+                activation_checkpointing=recomputed and device == "cuda",
+                resumption=kept,
+            )
+
+        return whole() if device == "cpu" else resumed(whole, 2)
+
+    assert_same(*on_both(work, tmp_path, count), WITHIN)
+
+
+def test_longer_prompts_are_kept_by_distance(saved, tmp_path):
+    def work(_folder, device):
+        asked = Asked(gram=True, content=True, matrices_up_to=N - 1)
+        return measure(opened(saved / "bloom", device, 2), PROMPTS, BATCH, asked=asked)
+
+    assert_same(*on_both(work, tmp_path, 2), WITHIN)
+
+
+def test_a_model_with_drawn_weights_touches_no_generator_of_a_gpu(saved, tmp_path):
+    def work(folder, device):
+        with untouched_generators():
+            model = opening.open_untrained(saved / "llama", 7, folder, device)
+        return measure(model, PROMPTS, BATCH)
+
+    assert_same(*on_both(work, tmp_path), WITHIN)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_replaced_tokens_change_what_they_change_on_the_cpu(count, saved, tmp_path):
+    def work(_folder, device):
+        model = opened(saved / "llama", device, count)
+        replaced = replacement.replacement_profile(model, PROMPTS, [0, 5, N - 1], BATCH, seed=1)
+        return replaced, replacement.deletion(model, PROMPTS, 3, BATCH)
+
+    assert_same(*on_both(work, tmp_path, count), WITHIN)

@@ -1,0 +1,136 @@
+"""Every training runs on a pretended GPU, is killed and goes on, and ends with the numbers of the CPU."""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+import torch
+
+from position_bias.emergence import training as emergence
+from position_bias.emergence.studies import Network, Study
+from position_bias.emergence.task import Task
+from position_bias.language_models import families
+from position_bias.language_models import train as languages
+from position_bias.layernorm import training as layernorm
+from position_bias.layernorm.networks import NETWORKS, Data
+from position_bias.postnorm import experiments
+from position_bias.postnorm.schemes import SCHEMES
+from position_bias.postnorm.trials import Trial
+from position_bias.running import products
+from position_bias.running.checkpoint import Place
+from position_bias.small_networks.ensemble import Recipe
+from position_bias.small_networks.size import Size
+from tests.pretend.both import assert_same, on_both, resumed
+from tests.pretend.pretended import gpus
+
+TASK = Task(items=4, burstiness=2, classes=16, labels=16, width=16)
+SETTING = emergence.Setting(Recipe(6, 1e-2, 1e-6), batch=8, sequences=4, sequences_along=4, observe_every=3)
+MIXED = (Network("causal", "none"), Network("none", "sin"), Network("causal", "rope"))
+SLOPES = (Network("causal", "none"), Network("causal", "decay", slope=0.1), Network("causal", "decay", slope=0.4))
+STUDIES = {
+    "emergence": (TASK, Study(("first",), True, MIXED)),
+    "fixed vocabulary, no residual connections": (replace(TASK, vocabulary="fixed"), Study((), False, MIXED)),
+    "pre-norm": (TASK, Study((), True, MIXED[:1], "pre")),
+    "post-norm": (TASK, Study((), True, MIXED[:1], "post")),
+    "retrieval": (TASK, Study((), False, SLOPES)),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    torch.set_num_threads(1)
+
+
+def killed_on_the_gpu(train, at):
+    """Training, in one go on the CPU, and in two on a GPU."""
+
+    def work(folder, device):
+        def whole():
+            return train(folder, device)
+
+        return whole() if device == "cpu" else resumed(whole, at)
+
+    return work
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_networks_on_retrieval(name, tmp_path):
+    task, study = STUDIES[name]
+
+    def train(folder, device):
+        return emergence.train(task, study, 2, (0, 1), SETTING, Place(folder, 3, device))
+
+    expected, found = on_both(killed_on_the_gpu(train, 3), tmp_path)
+    order = [found.members.index(member) for member in expected.members]  # a GPU holds all members in one stack
+    assert_same(expected.weights, {name: value[order] for name, value in found.weights.items()})
+    columns = ["mask", "encoding", "seed", "iteration", "omega", "quantity", "answer", "twin"]
+    assert_same(*(outcome.curves.sort_values(columns) for outcome in (expected, found)))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_decoders_of_layernorm(name, tmp_path):
+    data, size = Data(vocabulary=6, tokens=12, skew=4.0), Size(layers=2, width=16, heads=2, hidden=8)
+
+    def train(folder, device):
+        recipe, place = Recipe(7, 1e-2, 1e-2, warmup=3, decay=True), Place(folder, 3, device)
+        return layernorm.train(name, data, size, (0, 4), recipe, place, batch=4, held_out=8)
+
+    assert_same(*on_both(killed_on_the_gpu(train, 3), tmp_path))
+
+
+TRIAL = Trial(
+    task="set-complement-6",
+    scheme="peri",
+    size={"layers": 1, "width": 6, "heads": 2, "hidden": 5},
+    setting={"length": 3, "batch": 8, "longest": 5, "sequences": 10},
+    recipe={"iterations": 7, "learning_rate": 1e-2, "weight_decay": 1e-2, "warmup": 2, "decay": True},
+    seeds=[0, 4],
+    labels={},
+)
+LONGER = {"length": 6, "batch": 4, "longest": 8, "sequences": 10}
+TRIALS = {
+    **{scheme: TRIAL._replace(scheme=scheme) for scheme in SCHEMES},
+    "numbers": TRIAL._replace(task="maximum-10"),
+    "words": TRIAL._replace(task="dyck-2-3", setting=LONGER),
+    "depths": TRIAL._replace(task="nested-2-2-6", setting=LONGER),
+    "averages": TRIAL._replace(kappa=0.5, etas=(0.2, 0.5)),
+}
+
+
+@pytest.mark.parametrize("name", TRIALS)
+def test_trials_of_postnorm(name, tmp_path):
+    trial = TRIALS[name]
+    tables = [table for table in ("depths", "averages") if table == name] + ["tests", "losses"]
+
+    def train(folder, device):
+        return experiments.run([trial], tables, Place(folder, 3, device))
+
+    assert_same(*on_both(killed_on_the_gpu(train, 3), tmp_path))
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+@pytest.mark.parametrize("family", families.BUILDERS)
+def test_language_models(family, bf16, tmp_path):
+    tokens = np.array([pow(3, place, 31) for place in range(400)], dtype=np.int32)
+    held_out = np.stack([tokens[place : place + 16] for place in (5, 50, 77)]).astype(np.int64)
+    recipe = languages.Recipe(6, batch=6, context=16, learning_rate=1e-2, warmup=3, weight_decay=0.1, clip=1.0)
+    shape = {"layers": 1, "heads": 2, "hidden": 16, "initializer_range": 0.1}
+
+    def train(folder, device):
+        model = families.build(family, shape, 31, 16, seed=0)
+        options = {"seed": 0, "snapshots": [0, 4], "bf16": bf16, "held_out": held_out}
+        losses = languages.train(model, tokens, recipe, Place(folder, 2, device), **options)
+        assert {parameter.device.type for parameter in model.parameters()} == {device}
+        return losses, asdict(recipe), dict(model.named_parameters())
+
+    expected, found = on_both(killed_on_the_gpu(train, 2), tmp_path)
+    assert_same(expected, found)
+    for step in (0, 4, 6):
+        kept = (tmp_path / device / f"step{step}/model.safetensors" for device in ("cpu", "cuda"))
+        assert next(kept).read_bytes() == next(kept).read_bytes()
+
+
+@pytest.mark.parametrize(("capability", "native"), [((8, 0), True), ((7, 5), False)])
+def test_bfloat16_is_asked_of_the_gpu_that_computes(capability, native):
+    with gpus(capability=capability):
+        assert products.native_bf16("cuda") == native
