@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pyarrow import parquet
 
 from position_bias.running import sealed
 from position_bias.running.runtime import InputError, whole_file
@@ -105,7 +106,10 @@ def read_table(path: str | Path, columns: Sequence[str] = ()) -> pd.DataFrame:
 
 def _parsed(path: Path) -> pd.DataFrame:
     if path.suffix == ".parquet":
-        return pd.read_parquet(path, page_checksum_verification=True)
+        table = pd.read_parquet(path, page_checksum_verification=True)
+        if len(table) != parquet.read_metadata(path).num_rows:  # this number has no checksum, but stands there twice
+            raise ValueError("its parts name two numbers of rows")
+        return table
     text = path.read_text(encoding="utf-8")
     if text and not text.endswith("\n"):
         raise ValueError("its last line is cut short")
