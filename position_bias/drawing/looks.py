@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 from matplotlib.typing import ColorType as Colour
 
-from position_bias.drawing.legibility import TYPE
+from position_bias.drawing.style import TYPE
 
 BLACK, REFERENCE = "black", "0.45"  # REFERENCE is what is there to compare with
 BLUE, ORANGE, GREEN, VERMILION, PINK, BROWN, _, GREY, YELLOW, SKY = sns.color_palette("colorblind").as_hex()
@@ -158,15 +158,18 @@ def side_by_side(looks: Mapping[str, Look], step: float) -> list[tuple[str, Look
     return [(name, look, (index - middle) * step) for index, (name, look) in enumerate(looks.items())]
 
 
-def wrapped(text: str, inches: float) -> list[str]:
+def width(text: str, points: float = TYPE) -> float:
+    """Inches that a text takes in the type of a figure."""
+    across, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=points), ismath="$" in text)
+    return float(across) / 72
+
+
+def wrapped(text: str, inches: float, points: float = TYPE) -> list[str]:
     """Lines of whole words, none wider than that in the type of a figure."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
-        points, _, _ = text_to_path.get_text_width_height_descent(
-            longer, FontProperties(size=TYPE), ismath="$" in longer
-        )
-        if points / 72 > inches and lines[-1]:
+        if lines[-1] and width(longer, points) > inches:
             lines.append(word)
         else:
             lines[-1] = longer

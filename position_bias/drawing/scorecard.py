@@ -1,32 +1,34 @@
 """The scorecard as pictures: every claim with its verdict on one page, and a page with the statements of each paper."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 
-from position_bias.drawing.legibility import SMALLEST, TYPE
-from position_bias.drawing.looks import REFERENCE, legend, present, wrapped
+from position_bias.drawing.looks import REFERENCE, legend, present, width, wrapped
 from position_bias.drawing.looks import VERDICTS as LOOKS
-from position_bias.drawing.style import PAGE, TALLEST
+from position_bias.drawing.panels import panels
+from position_bias.drawing.style import PAGE, SMALLEST, TALLEST
 from position_bias.verdicts.claim import KINDS, OURS
 from position_bias.verdicts.pages import HEADINGS, KIND_NAMES, NOT_COUNTED, as_stated, headings
 from position_bias.verdicts.rule import UNTESTABLE, WORDS
 
-LINE = 0.125  # inches from one line to the next, at most
+LINE, ABOVE = 0.125, 0.4  # inches from one line to the next, at most; lines that are left free above a heading
 LEGEND = 0.75  # inches that it takes
-APART = 0.05  # inches between columns
-MARK, TEXT = 0.04, 0.11  # inches from the left of a column
-VERDICT, SCALE = 1.36, 0.9  # inches from the right of a column at which these begin; the effect ends there
+APART, AFTER, GAP = 0.06, 0.06, 0.05  # inches between columns of claims, after words, and between what stands beside
+MARK, TEXT = 0.04, 0.1  # inches from the left of a column
+THIN = "\N{THIN SPACE}"
 SIDES = {">": 1, "<": -1}
-SCALES = {"test": "toy", "laptop": "default", "longer": "longer", "pretrained": "pretrained", "paper": "paper's"}
+SCALES = {"test": "toy", "laptop": "default", "longer": "longer", "pretrained": "small", "paper": "paper's"}
 TOLD = (
     "Each line: what is claimed, the verdict, the training whose rows give it, and the measured effect beside what it "
-    "has to exceed. Filled: at the scale that the claim is about; hollow: at a smaller one."
+    "has to exceed. Filled: at the scale that the claim is about; hollow: at a smaller one. Small: pretrained decoders."
 )
 
 
@@ -34,8 +36,9 @@ class Line(NamedTuple):
     """What stands in a line: a heading, a claim, or the rest of its words."""
 
     words: str
-    claim: Mapping[str, Any] | None = None
     heading: bool = False
+    claim: Mapping[str, Any] | None = None
+    places: tuple[float, float] = (0.0, 0.0)  # where its verdict and its scale begin; the effect ends at the right
 
 
 def overview(table: pd.DataFrame) -> Figure:
@@ -43,21 +46,37 @@ def overview(table: pd.DataFrame) -> Figure:
 
     `table` is a scorecard. Claims that we add stand on the pages of single papers.
     """
-    lines = [line for block in _blocks(table[table["whose"] != OURS]) for line in block]
-    half = (len(lines) + 1) // 2
     label = "What the papers claim, with its verdict, the scale that gives it, and the effect beside its bound"
-    return _drawn([lines[:half], lines[half:]], label)
+    return _drawn(table[table["whose"] != OURS], label, columns=2)
 
 
 def of_paper(table: pd.DataFrame, paper: str) -> Figure:
     """The claims of one paper as in `overview`, with all that they state. `table` is a scorecard."""
     claims = table[table["paper"] == paper]
     told = claims["item"] + ": " + as_stated(claims)
-    lines = [line for block in _blocks(claims.assign(title=told)) for line in block]
-    return _drawn([lines], f"The claims of {paper}, each with its verdict")
+    return _drawn(claims.assign(title=told), f"The claims of {paper}, each with its verdict", columns=1)
 
 
-def _blocks(table: pd.DataFrame) -> Iterator[list[Line]]:
+def _drawn(table: pd.DataFrame, label: str, columns: int) -> Figure:
+    """Claims in columns of lines, as high as a page at most."""
+    right = PAGE / columns - APART
+    lines = [line for heading, claims in _blocks(table) for line in _lines(heading, claims, right)]
+    parts = _in_columns(lines, columns)
+    bottoms = [np.cumsum([1 + ABOVE * line.heading for line in column]) for column in parts]
+    most = max(bottom[-1] for bottom in bottoms)
+    height = min(LINE * most, TALLEST - LEGEND) + LEGEND
+    layout: Any = {"layout": ConstrainedLayoutEngine(w_pad=0), "gridspec_kw": {"wspace": 0}}
+    figure, row = panels(label, height, dict.fromkeys(range(columns), ""), **layout)
+    for axes, column, bottom in zip(row.values(), parts, bottoms, strict=True):
+        axes.set_axis_off()
+        axes.set(xlim=(0, right + APART), ylim=(most, 0))
+        for line, place in zip(column, bottom - 0.5, strict=True):
+            _write(axes, place, line, right)
+    legend(figure, [_mark(word, settled=True) for word in present(table["verdict"], LOOKS)], title=TOLD)
+    return figure
+
+
+def _blocks(table: pd.DataFrame) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """A heading and the claims below it, those of one verdict together, in the order of WORDS."""
     order = {whose: place for place, whose in enumerate((*HEADINGS.values(), NOT_COUNTED))}
     rank = {word: place for place, word in enumerate(WORDS)}
@@ -70,11 +89,74 @@ def _blocks(table: pd.DataFrame) -> Iterator[list[Line]]:
     ).sort_values(["whose_place", "paper_place", "kind_place", "verdict_place"], kind="stable")
     for (heading, paper, kind), claims in ordered.groupby(["heading", "paper", "kind"], sort=False):
         told = "" if heading == HEADINGS["paper"] else f", {str(heading).removeprefix('claims ')}"
-        rows = claims.to_dict("records")
-        yield [
-            Line(f"{paper}: {KIND_NAMES[str(kind)]}{told}", heading=True),
-            *(Line(str(row["title"]), {str(name): value for name, value in row.items()}) for row in rows),
-        ]
+        rows = [{str(name): value for name, value in row.items()} for row in claims.to_dict("records")]
+        yield f"{paper}: {KIND_NAMES[str(kind)]}{told}", rows
+
+
+def _lines(heading: str, claims: Sequence[Mapping[str, Any]], right: float) -> Iterator[Line]:
+    """The lines of claims, whose verdicts, scales and effects take no more room than the widest of them needs."""
+    yield Line(heading, heading=True)
+    effects = _widest(effect(claim) for claim in claims)
+    scales = _widest(_scale(claim) for claim in claims)
+    scale_place = right - effects - scales
+    beside = _widest(_verdict(claim) for claim in claims if effect(claim))
+    place = min(scale_place - beside, right - _widest(map(_verdict, claims)))
+    for claim in claims:
+        first, *others = wrapped(str(claim["title"]), place - TEXT - AFTER, SMALLEST)
+        yield Line(first, claim=claim, places=(place, scale_place))
+        yield from (Line(f"\N{EM SPACE}{words}") for words in others)
+
+
+def _widest(texts: Iterable[str]) -> float:
+    """Inches that the widest of some texts takes, with the gap beside it; 0 where all are empty."""
+    return max((width(text, SMALLEST) + GAP for text in texts if text), default=0.0)
+
+
+def _in_columns(lines: Sequence[Line], columns: int) -> list[list[Line]]:
+    """Lines in columns of about one length; where a kind of claims is cut, its heading stands above the rest again."""
+    length = -(-len(lines) // columns)
+    parts = [list(lines[start : start + length]) for start in range(0, len(lines), length)]
+    for before, after in pairwise(parts):
+        while not (after[0].heading or after[0].claim):
+            before.append(after.pop(0))  # the rest of a claim
+        if before[-1].heading:
+            after.insert(0, before.pop())
+        if not after[0].heading:
+            heading = next(line for line in reversed(before) if line.heading)
+            after.insert(0, heading._replace(words=f"{heading.words}, continued"))
+    return parts
+
+
+def _write(axes: Axes, at: float, line: Line, right: float) -> None:
+    """Write a line at this height."""
+    small: dict[str, Any] = {"va": "center_baseline", "fontsize": SMALLEST}
+    axes.text(0 if line.heading else TEXT, at, line.words, fontweight="bold" if line.heading else "normal", **small)
+    if line.claim:
+        mark = _mark(line.claim["verdict"], bool(line.claim["settled"]))
+        mark.set_data([MARK], [at])
+        axes.add_line(mark)
+        verdict, scale = line.places
+        axes.text(verdict, at, _verdict(line.claim), **small)
+        axes.text(scale, at, _scale(line.claim), color=REFERENCE, **small)
+        axes.text(right, at, effect(line.claim), ha="right", **small)
+
+
+def _mark(verdict: str, settled: bool) -> Line2D:
+    """The mark of a verdict: filled where it is settled, its outline alone where it is not."""
+    look = LOOKS[verdict]
+    mark: dict[str, Any] = {"markeredgecolor": "0.3", "markeredgewidth": 0.4}
+    if not settled:
+        mark = {"markeredgecolor": look.colour, "markeredgewidth": 0.8, "markerfacecolor": "white"}
+    return look.entry(linestyle="", markersize=3.8, **mark)
+
+
+def _verdict(claim: Mapping[str, Any]) -> str:
+    return str(claim["verdict"]).removesuffix(" here")
+
+
+def _scale(claim: Mapping[str, Any]) -> str:
+    """What the training is called whose rows give a verdict; nothing where any would."""
+    return "" if claim["verdict"] == UNTESTABLE or claim["needs"] == "nothing" else SCALES[claim["scale"]]
 
 
 def effect(claim: Mapping[str, Any]) -> str:
@@ -86,62 +168,14 @@ def effect(claim: Mapping[str, Any]) -> str:
         return f"{held} of {rows} rows"
     bound, margin, measured = (claim[name] for name in ("bound", "margin", "measured"))
     if claim["relation"] in SIDES:
-        return f"{_short(measured)} {claim['relation']} {_short(bound + SIDES[claim['relation']] * margin)}"
+        return f"{_short(measured)}{THIN}{claim['relation']}{THIN}{_short(bound + SIDES[claim['relation']] * margin)}"
     sign = {"=": "=", "!=": "\u2260"}[claim["relation"]]
-    return f"{_short(measured)} {sign} {_short(bound) if bound else ''}\u00b1{_short(margin)}"
+    return f"{_short(measured)}{THIN}{sign}{THIN}{_short(bound) if bound else ''}\u00b1{_short(margin)}"
 
 
 def _short(number: float) -> str:
-    """Two digits at most, without the zero before the point."""
-    digits = f"{number:.0e}" if 0 < abs(number) < 1e-3 else f"{number:.2g}" if abs(number) < 10 else f"{number:.0f}"
+    """Two digits at most, without zeros that say nothing."""
+    if 0 < abs(number) < 1e-3:
+        return f"{number:.0e}".replace("e-0", "e-")
+    digits = f"{number:.2g}" if abs(number) < 10 else f"{number:.0f}"
     return digits.replace("0.", ".", 1) if abs(number) < 1 else digits
-
-
-def _drawn(columns: Sequence[Sequence[Line]], label: str) -> Figure:
-    """Columns of lines, as high as a page at most."""
-    width = PAGE / len(columns)
-    room = width - APART - TEXT - VERDICT - 0.04
-    wide = [[part for line in column for part in _parts(line, room)] for column in columns]
-    height = max(map(len, wide))
-    inches = min(LINE * height, TALLEST - LEGEND)
-    figure, row = plt.subplots(
-        1, len(columns), figsize=(PAGE, inches + LEGEND), squeeze=False, label=label, gridspec_kw={"wspace": 0}
-    )
-    for axes, lines in zip(row[0], wide, strict=True):
-        axes.set_axis_off()
-        axes.set(xlim=(0, width), ylim=(height, 0))
-        for place, line in enumerate(lines):
-            _write(axes, place + 0.5, line, width - APART)
-    words = {str(line.claim["verdict"]) for column in columns for line in column if line.claim}
-    legend(figure, [_mark(verdict, settled=True) for verdict in present(words, LOOKS)], title=TOLD)
-    return figure
-
-
-def _parts(line: Line, inches: float) -> Iterator[Line]:
-    """The line, and its further words below it where it is too long."""
-    first, *others = wrapped(line.words, inches * TYPE / SMALLEST if line.claim else PAGE)
-    yield line._replace(words=first)
-    yield from (Line(f"\N{EM SPACE}{words}") for words in others)
-
-
-def _write(axes: Axes, at: float, line: Line, right: float) -> None:
-    small: dict[str, Any] = {"va": "center_baseline", "fontsize": SMALLEST}
-    axes.text(0 if line.heading else TEXT, at, line.words, fontweight="bold" if line.heading else "normal", **small)
-    if line.claim:
-        mark = _mark(line.claim["verdict"], bool(line.claim["settled"]))
-        mark.set_data([MARK], [at])
-        axes.add_line(mark)
-        untestable = line.claim["verdict"] == UNTESTABLE
-        axes.text(right - VERDICT, at, line.claim["verdict"].removesuffix(" here"), **small)
-        scale = "" if untestable or line.claim["needs"] == "nothing" else SCALES[line.claim["scale"]]
-        axes.text(right - SCALE, at, scale, color=REFERENCE, **small)
-        axes.text(right, at, effect(line.claim), ha="right", **small)
-
-
-def _mark(verdict: str, settled: bool) -> Line2D:
-    """The mark of a verdict: filled where it is settled, its outline alone where it is not."""
-    look = LOOKS[verdict]
-    mark: dict[str, Any] = {"markeredgecolor": "0.3", "markeredgewidth": 0.4}
-    if not settled:
-        mark = {"markeredgecolor": look.colour, "markeredgewidth": 0.8, "markerfacecolor": "white"}
-    return look.entry(linestyle="", markersize=3.8, **mark)

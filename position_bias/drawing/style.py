@@ -11,21 +11,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
-from position_bias.drawing.legibility import (
-    COLUMN,
-    PAGE,
-    TALLEST,
-    TYPE,
-    Sight,
-    Witness,
-    described,
-    differences,
-    faults,
-)
-from position_bias.running.runtime import InputError, whole_file
+from position_bias.drawing.description import described
+from position_bias.running.runtime import whole_file
 
-__all__ = ["COLUMN", "PAGE", "TALLEST"]  # defined where sizes are checked
-MENTIONED = 8  # faults in a message
+COLUMN, PAGE = 3.3, 6.8  # inches: the widths that figures are printed at, of one column and of the text
+TALLEST = 9.0  # inches: the height of the text of a page
+TYPE = 7  # points, of all that is written: figures are printed at the size that they are drawn at
+SMALLEST = 6.0  # points, of any text; subscripts are smaller
 
 _SETTINGS: Any = {
     "font.size": TYPE,
@@ -58,31 +50,16 @@ def figure_style() -> Iterator[None]:
         plt.close("all")
 
 
-class IllegibleError(InputError):
-    """A figure that nobody could read; the message names what collides."""
-
-
 def save(figure: Figure, *paths: str | Path) -> None:
     """Write `figure` in the format of each suffix (.pdf, .svg, .png), whole, without a date, with its label as a title.
 
-    Panels and texts stand in the same places in all formats and runs. Raises IllegibleError where `legibility` finds a
-    fault or a difference between two formats; the file at fault is not written.
+    Panels and texts stand in the same places in all formats and runs.
     """
-    witness = Witness(figure)
     _lay_out(figure)
-    words = described(witness.sight)
-    first: Sight | None = None
+    words = described(figure)
     for path in map(Path, paths):
         with whole_file(path) as partial:
             figure.savefig(partial, metadata=_metadata(str(figure.get_label()), words, path.suffix))
-            sight = witness.sight
-            found = faults(sight)
-            if first is not None:
-                found += [f"unlike in {Path(paths[0]).suffix}, {text}" for text in differences(first, sight)]
-            if found:
-                raise IllegibleError(_told(path, found))
-        first = first or sight
-    witness.remove()
 
 
 def _metadata(title: str, words: str, suffix: str) -> dict[str, str | None]:
@@ -114,12 +91,3 @@ def _lay_out(figure: Figure) -> None:
     for axes in figure.axes:
         left, bottom, width, height = (round(part, 6) for part in axes.get_position(original=True).bounds)
         axes.set_position((left, bottom, width, height))
-
-
-def _told(path: Path, found: list[str]) -> str:
-    """One line: what is wrong, and what can be done."""
-    more = f" and {len(found) - MENTIONED} more" if len(found) > MENTIONED else ""
-    return (
-        f"figure {path} cannot be read: {'; '.join(found[:MENTIONED])}{more}; shorten the names that the configuration "
-        "gives, or give the figure more room where it is drawn"
-    )

@@ -198,9 +198,8 @@ def _statistic(name: str, columns: Mapping[Any, Seeds], setting: Mapping[str, ob
         name,
         pd.DataFrame({str(column): seeds.values for column, seeds in columns.items()}),
         setting,
-        seen={str(column): seeds.seen for column, seeds in columns.items()},
-        started={str(column): seeds.started for column, seeds in columns.items()},
-        shown={str(column): column for column in columns},
+        wording={str(column): column for column in columns},
+        seen={str(column): seeds.seen[seeds.started] for column, seeds in columns.items()},
         **others,
     )
 

@@ -4,9 +4,8 @@ Positions count from 0, as in the paper.
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,7 +18,8 @@ from position_bias.drawing import rollouts
 from position_bias.drawing.intervals import marked
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import GREEN, ORANGE, VARIANTS, Look, legend, model_looks, shades
-from position_bias.drawing.style import PAGE, TALLEST
+from position_bias.drawing.panels import curves, panels
+from position_bias.drawing.style import TALLEST
 from position_bias.released import written
 from position_bias.released.variants import ROUNDING
 from position_bias.running import artifacts
@@ -36,53 +36,38 @@ LEAST = 1e-12  # share of influence below which a long profile is not followed
 
 
 def fig1(profiles: list[Path], table: pd.DataFrame) -> Figure:
-    """Draw `variants_and_bounds` of the profiles in these files; `table` is that of `variants.table`."""
-    return variants_and_bounds(written.read_profiles(profiles), table)
-
-
-def variants_and_bounds(profiles: pd.DataFrame, table: pd.DataFrame) -> Figure:
     """Figures 1 and 2: the three rollout variants, a row of panels a model, and what printed distances say of (d).
 
-    `profiles` is that of `released.written.read_profiles`, at one length on one data set; `table` that of
-    `released.variants`. Every panel has limits of its own; (b) and (c) are linear, as the paper draws them, and (a),
-    which is nearly all on the first token, logarithmic. Solid lines and full dots: released slopes; dashed and hollow:
-    faithful ones, where they differ. No numbers of the measured influence (d) were released: in the last panel its mean
-    position must lie on a bar of each variant, the variant's own mean (dot) give or take the distance that the paper
-    prints. The panel shows where those of (b) and (c) are; the bar of (a) may go beyond.
+    `profiles` are at one length on one data set; `table` is that of `variants`. Every panel has limits of its own; (b)
+    and (c) are linear, as the paper draws them, and (a), which is nearly all on the first token, logarithmic. Solid
+    lines and full dots: released slopes; dashed and hollow: faithful ones, where they differ. No numbers of the
+    measured influence (d) were released: in the last panel its mean position must lie on a bar of each variant, the
+    variant's own mean (dot) give or take the distance that the paper prints. The panel shows where those of (b) and (c)
+    are; the bar of (a) may go beyond.
     """
-    models = list(dict.fromkeys(profiles["model"]))
-    figure, rows = plt.subplots(
-        len(models),
-        4,
-        figsize=(PAGE, min(0.9 + 1.3 * len(models), TALLEST)),
-        squeeze=False,
-        label="Predicted share of influence of every token of big models, and where the measured mean may lie",
-    )
-    profiles, table = (shown[shown["slopes"].isin(SLOPES)] for shown in (profiles, table))
-    table = table[table["dataset"].isin(profiles["dataset"])]
-    for row, model in zip(rows, models, strict=True):
-        of_model = profiles[profiles["model"] == model]
-        for axes, variant in zip(row, PANELS, strict=False):
-            _variant(axes, of_model[of_model["variant"] == variant])
-        _decades(row[0])
-        _allowed(row[3], table[table["model"] == model])
-        row[0].set_ylabel(model)
-    for axes, title in zip(rows[0], [*PANELS.values(), ALLOWED], strict=True):
-        axes.set_title(title)
-    for axes, label in zip(rows[-1], [*["token position"] * len(PANELS), "mean position"], strict=True):
-        axes.set_xlabel(label)
+    shown = written.read_profiles(profiles)
+    shown, table = (rows[rows["slopes"].isin(SLOPES)] for rows in (shown, table))
+    table = table[table["dataset"].isin(shown["dataset"])]
+    models = {model: model for model in shown["model"].unique()}
+    label = "Predicted share of influence of every token of big models, and where the measured mean may lie"
+    x = {**dict.fromkeys(PANELS, "token position"), ALLOWED: "mean position"}
+    height = min(0.9 + 1.3 * len(models), TALLEST)
+    figure, grid = panels(label, height, {**PANELS, ALLOWED: ALLOWED}, models, x=x)
+    for model in models:
+        of_model = shown[shown["model"] == model]
+        for variant in PANELS:
+            _variant(grid[model, variant], of_model[of_model["variant"] == variant])
+        _decades(grid[model, "a"])
+        _allowed(grid[model, ALLOWED], table[table["model"] == model])
     figure.supylabel(rollouts.SHARE)
-    n = int(profiles["position"].max()) + 1
+    n = int(shown["position"].max()) + 1
     slopes = [
         Look(f"{rule} slopes", "black", line=line, filled=rule == "released").entry(markersize=2.5)
         for rule, line in SLOPES.items()
     ]
     contents = [look.entry(marker="", linewidth=1) for look in CONTENT.values()]
-    legend(
-        figure,
-        [*contents, *slopes, rollouts.uniform_entry()],
-        title=f"{', '.join(profiles['dataset'].unique())}, {n} tokens",
-    )
+    title = f"{', '.join(shown['dataset'].unique())}, {n} tokens"
+    legend(figure, [*contents, *slopes, rollouts.uniform_entry()], title=title)
     return figure
 
 
@@ -132,32 +117,23 @@ def _allowed(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def fig4(mixing: list[Path]) -> Figure:
-    """Draw `residual_mixing` of the schedules in these files, MODEL/DATASET/lambda.csv."""
-    tables = [
-        artifacts.read_table(path, ["layer", "lambda"]).assign(model=path.parts[-3], dataset=path.parts[-2])
-        for path in mixing
-    ]
-    return residual_mixing(pd.concat(tables))
-
-
-def residual_mixing(mixing: pd.DataFrame) -> Figure:
     """Figure 4: residual mixing lambda of every layer, one panel a data set, one colour and mark a model.
 
-    `mixing` has columns model, dataset, layer (from 0) and lambda.
+    The schedules are in files MODEL/DATASET/lambda.csv.
     """
-    datasets, looks = list(dict.fromkeys(mixing["dataset"])), model_looks(mixing["model"])
-    label = "Residual mixing in every layer of big models, a panel for each data set"
-    figure, row = plt.subplots(
-        1, len(datasets), figsize=(PAGE, 2.5), sharex=True, sharey=True, squeeze=False, label=label
+    schedules = pd.concat(
+        artifacts.read_table(path, ["layer", "lambda"]).assign(model=path.parts[-3], dataset=path.parts[-2])
+        for path in mixing
     )
-    for axes, dataset in zip(row[0], datasets, strict=True):
-        for model, curve in mixing[mixing["dataset"] == dataset].groupby("model", sort=False):
+    looks, datasets = model_looks(schedules["model"]), {dataset: dataset for dataset in schedules["dataset"].unique()}
+    label = "Residual mixing in every layer of big models, a panel for each data set"
+    figure, row = panels(label, 2.5, datasets, y=r"residual mixing $\lambda$", sharex=True, sharey=True)
+    for dataset, axes in row.items():
+        for _, look, curve in curves(schedules[schedules["dataset"] == dataset], "model", looks):
             marks = range(0, len(curve), max(1, len(curve) // 8))
-            axes.plot(curve["layer"] + 1, curve["lambda"], **marked(looks[str(model)]._replace(width=0.8), marks))
-        axes.set_title(dataset)
-        layer_axis(axes, mixing["layer"] + 1)
-    row[0][0].set_ylabel(r"residual mixing $\lambda$")
-    row[0][0].set_ylim(0, 1)
+            axes.plot(curve["layer"] + 1, curve["lambda"], **marked(look._replace(width=0.8), marks))
+        layer_axis(axes, schedules["layer"] + 1)
+    axes.set_ylim(0, 1)
     legend(figure, [look.entry(linewidth=0.8) for look in looks.values()])
     return figure
 
@@ -170,24 +146,19 @@ def lengths(samples: pd.DataFrame, sums: pd.DataFrame) -> Figure:
     a line. Below, the mean distance to the last token, by every variant in `sums`, beside that of a uniform profile
     (dotted). Both tables are those of `released.profiles.along_lengths`, with a column model.
     """
-    models = list(dict.fromkeys(samples["model"]))
-    figure, rows = plt.subplots(
-        2,
-        len(models),
-        figsize=(PAGE, 3.6),
-        sharex="row",
-        sharey="row",
-        squeeze=False,
-        height_ratios=[1.2, 1],
-        label="Predicted profiles of sequences of many lengths, and the mean distance of influence from the end",
-    )
+    models = {model: model for model in samples["model"].unique()}
+    label = "Predicted profiles of sequences of many lengths, and the mean distance of influence from the end"
+    rows = {"above": "share of influence,\n(c) as released", "below": "mean distance\nfrom the end"}
+    shared: Any = {"sharex": "row", "sharey": "row", "height_ratios": [1.2, 1]}
+    figure, grid = panels(label, 3.6, models, rows, **shared)
     shown = samples[(samples["variant"] == "c") & (samples["slopes"] == "released")]
     means = sums[sums["statistic"] == "mean distance"]
     first = shown[shown["distance"] == shown["n"] - 1]
     ending = sorted(first.loc[first["value"] > LEAST, "n"].unique())
     longer = sorted(set(shown["n"]) - set(ending))
     colours = shades([*ending, *longer[:1]])
-    for (above, below), model in zip(rows.T, models, strict=True):
+    for model in models:
+        above, below = (grid[row, model] for row in rows)
         for n in [*longer[-1:], *reversed(ending)]:  # the shorter, the further to the front
             curve = shown[(shown["model"] == model) & (shown["n"] == n)]
             colour = colours[n if n in ending else longer[0]]
@@ -195,18 +166,16 @@ def lengths(samples: pd.DataFrame, sums: pd.DataFrame) -> Figure:
             if n in ending:
                 above.plot(curve["distance"].iloc[-1:] + 1, curve["value"].iloc[-1:], "o", color=colour, markersize=3)
         _distances(below, means[means["model"] == model])
-        above.set_title(model)
-    for axes in rows[:, 0]:
-        for axis, scale in ((axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)):
-            scale("log")
-            axis.set_minor_formatter(NullFormatter())
-    rows[0][0].set_ylim(LEAST, 1)
-    rows[1][0].set_ylim(means["value"].min() / 2, 2 * means["value"].max())
-    rows[0][0].set_xlim(right=2 * shown.loc[shown["value"] > LEAST, "distance"].max())
-    rows[0][0].set_ylabel("share of influence,\n(c) as released")
-    rows[1][0].set_ylabel("mean distance\nfrom the end")
-    rows[0][len(models) // 2].set_xlabel("tokens from the end")
-    rows[1][len(models) // 2].set_xlabel("tokens of the sequence")
+    for axes in (above, below):
+        axes.set(xscale="log", yscale="log")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    above.set(ylim=(LEAST, 1))
+    above.set_xlim(right=2 * shown.loc[shown["value"] > LEAST, "distance"].max())
+    below.set_ylim(means["value"].min() / 2, 2 * means["value"].max())
+    middle = list(models)[len(models) // 2]
+    grid["above", middle].set_xlabel("tokens from the end")
+    grid["below", middle].set_xlabel("tokens of the sequence")
     _length_legends(figure, colours, longer)
     return figure
 

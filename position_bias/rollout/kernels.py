@@ -41,13 +41,6 @@ def kernel_last_rows(kernels: npt.ArrayLike, windows: Sequence[int | None], mixi
     They agree with those through `kernel_attention` to 1e-12, absolute; smaller shares are noise of that size or 0.
     """
     kernels, by_row = np.asarray(kernels, np.float64), np.stack([checked_mixing(mixing) for mixing in mixings])
-    if kernels.ndim != 3 or 0 in kernels.shape:
-        raise ValueError(f"kernels has shape {kernels.shape}: expected [layers, heads, n]")
-    if not len(kernels) == len(windows) == by_row.shape[1]:
-        raise ValueError(
-            f"kernels, windows and mixing have {len(kernels)}, {len(windows)} and {by_row.shape[1]} layers: "
-            "they must agree"
-        )
     rows = np.zeros((len(by_row), kernels.shape[2]))
     rows[:, -1] = 1.0
     for mix, kernel, window in zip(by_row.T[::-1, :, None], kernels[::-1], windows[::-1], strict=True):
@@ -111,10 +104,6 @@ def _alike(totals: Array) -> Iterator[tuple[int, int]]:
 
 def _log_weights(kernel: npt.ArrayLike, window: int | None) -> Array:
     weights = np.array(kernel, np.float64)
-    if weights.ndim != 2 or 0 in weights.shape:
-        raise ValueError(f"kernel has shape {weights.shape}: expected [heads, n]")
-    if not np.isfinite(weights).all():
-        raise ValueError("kernel holds a value that is not finite")
     if window is not None:
         weights[:, checked_window(window) :] = -np.inf
     return weights

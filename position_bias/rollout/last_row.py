@@ -13,6 +13,7 @@ and all terms are positive: nothing cancels. Positions and layers count from 0; 
 """
 
 from collections.abc import Iterable
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -43,14 +44,7 @@ def transition(attention: Array, mixing: float) -> Array:
 
 def rollout_matrix(transitions: Iterable[Array]) -> Array:
     """Return P = R_T ... R_1, `[n, n]`, from at least one transition `[n, n]`, first layer first."""
-    layers = iter(transitions)
-    try:
-        rollout = next(layers)
-    except StopIteration:
-        raise ValueError("transitions is empty: a rollout needs at least 1 layer") from None
-    for layer in layers:
-        rollout = layer @ rollout
-    return rollout
+    return reduce(lambda rollout, layer: layer @ rollout, transitions)
 
 
 def dense_last_row(
@@ -106,10 +100,6 @@ def attended_last_rows(attention: npt.ArrayLike, mixings: Iterable[npt.ArrayLike
     Together they take a fraction of the time that they take one by one.
     """
     attention, by_row = np.asarray(attention), np.stack([checked_mixing(mixing) for mixing in mixings])
-    if attention.ndim != 3 or attention.shape[1] != attention.shape[2] or attention.shape[1] == 0:
-        raise ValueError(f"attention has shape {attention.shape}: expected [layers, n, n]")
-    if len(attention) != by_row.shape[1]:
-        raise ValueError(f"attention has {len(attention)} layers and mixing has {by_row.shape[1]}: they must agree")
     rows = np.tile(_last_token(attention.shape[1]), (len(by_row), 1))
     for mix, layer in zip(by_row.T[::-1, :, None], attention[::-1], strict=True):
         rows = (1 - mix) * rows + mix * (rows @ np.asarray(layer, np.float64))  # all at once they take double memory

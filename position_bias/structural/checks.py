@@ -5,7 +5,7 @@ replicates of prompts, taken of each difference by itself; so evidence/ keeps di
 fresh replicates are made such a table before they are judged.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,19 +101,34 @@ def compared(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast] =
 
     `values` as for `checks`.
     """
-    rows: list[dict[str, Any]] = []
-    for labels, comparison in _by_comparison(values[values["statistic"].isin({name for name, _, _ in contrasts})]):
+    asked = values[values["statistic"].isin({statistic for statistic, _, _ in contrasts})]
+    rows: list[tuple[Any, ...]] = []
+    for labels, of_comparison in asked.groupby(LABELS, sort=False):
+        wide = of_comparison.pivot(index="replicate", columns=["statistic", "variant", "estimator"], values="value")
+        comparison: Comparison = dict(zip(wide, wide.to_numpy().T, strict=True))  # type: ignore[arg-type]
         differences = {
-            (*contrast, estimator): _difference(*contrast, estimator, comparison)
-            for contrast in contrasts
-            for estimator in _estimators(*contrast, comparison)
+            (statistic, *pair, estimator): _difference(statistic, pair, estimator, comparison)
+            for statistic, *pair in contrasts
+            for estimator in _estimators(statistic, pair, comparison)
         }
         drawn = np.stack(list(differences.values()))
         ends = percentile_interval(drawn[:, 1:].T, level)
-        for (statistic, variant, minus, estimator), *estimate in zip(differences, drawn[:, 0], *ends, strict=True):
-            what = {"statistic": statistic, "variant": variant, "minus": minus, "estimator": estimator}
-            rows.append({**labels, **what, **dict(zip(GIVEN, map(float, estimate), strict=True))})
+        estimates = zip(differences, drawn[:, 0], *ends, strict=True)
+        rows += [(*labels, *contrast, *map(float, estimate)) for contrast, *estimate in estimates]
     return pd.DataFrame(rows, columns=COMPARED)
+
+
+def _estimators(statistic: str, pair: Iterable[str], comparison: Comparison) -> list[str]:
+    """The estimators of lambda that this is compared under; one, where neither profile depends on lambda."""
+    named = {estimator for name, variant, estimator in comparison if name == statistic and variant in pair}
+    return sorted(named - {SAME_FOR_EVERY_ESTIMATOR}) or [SAME_FOR_EVERY_ESTIMATOR]
+
+
+def _difference(statistic: str, pair: Iterable[str], estimator: str, comparison: Comparison) -> npt.NDArray[np.float64]:
+    """A statistic of a variant, less that of another unless it is NOTHING, for all prompts and for every replicate."""
+    keys = [(statistic, variant, estimator) for variant in pair if variant != NOTHING]
+    values = [comparison[key if key in comparison else (*key[:2], SAME_FOR_EVERY_ESTIMATOR)] for key in keys]
+    return values[0] if len(values) == 1 else values[0] - values[1]
 
 
 def judged(
@@ -126,41 +141,13 @@ def judged(
 
 def statistics(compared: pd.DataFrame, occasion: str) -> Iterator[Statistic]:
     """Make statistics of a table with columns COMPARED, one for each estimator of lambda: (variant, minus) across."""
-    by_name: dict[tuple[Any, ...], dict[tuple[str, str], list[float]]] = {}
-    for row in compared.to_dict("records"):
-        pair = row["variant"], "" if row["minus"] == NOTHING else row["minus"]
-        estimates = by_name.setdefault(tuple(row[key] for key in (*LABELS, "estimator", "statistic")), {})
-        estimates[pair] = [row[name] for name in GIVEN]
-    for (*labels, estimator, statistic), estimates in by_name.items():
-        setting = {**dict(zip(LABELS, labels, strict=True)), "estimator": estimator}
-        prompts = setting.pop("prompts")
-        pairs = pd.Index(list(estimates), tupleize_cols=False)
-        of_pairs = pd.DataFrame(np.transpose(list(estimates.values())), index=GIVEN, columns=pairs)
+    for key, rows in compared.groupby([*LABELS, "estimator", "statistic"], sort=False):
+        setting: dict[str, Any] = dict(zip([*LABELS, "estimator", "statistic"], key, strict=True))
+        prompts, statistic = setting.pop("prompts"), setting.pop("statistic")
+        pairs = list(zip(rows["variant"], rows["minus"].replace(NOTHING, ""), strict=True))
+        of_pairs = rows[[*GIVEN]].T.set_axis(pd.Index(pairs, tupleize_cols=False), axis=1)
         if OVER in statistic:
             of_pairs = of_pairs.map(np.log)
-        yield Statistic(f"{occasion}: {statistic}", of_pairs, setting, given(prompts), speaks=estimator in SPEAK)
-
-
-def _by_comparison(values: pd.DataFrame) -> Iterator[tuple[dict[str, Any], Comparison]]:
-    """Labels of each comparison, and its statistics: of all prompts as they are, then of every replicate."""
-    for key, group in values.groupby(LABELS, sort=False):
-        wide = group.pivot(index=["statistic", "variant", "estimator"], columns="replicate", values="value")
-        yield dict(zip(LABELS, key, strict=True)), dict(zip(wide.index, wide.to_numpy(), strict=True))
-
-
-def _estimators(statistic: str, variant: str, minus: str, comparison: Comparison) -> list[str]:
-    """The estimators of lambda that this is compared under; one, where neither profile depends on lambda."""
-    named = {estimator for name, of, estimator in comparison if name == statistic and of in (variant, minus)}
-    return sorted(named - {SAME_FOR_EVERY_ESTIMATOR}) or [SAME_FOR_EVERY_ESTIMATOR]
-
-
-def _difference(
-    statistic: str, variant: str, minus: str, estimator: str, comparison: Comparison
-) -> npt.NDArray[np.float64]:
-    taken = _of(statistic, variant, estimator, comparison)
-    return taken if minus == NOTHING else taken - _of(statistic, minus, estimator, comparison)
-
-
-def _of(statistic: str, variant: str, estimator: str, comparison: Comparison) -> npt.NDArray[np.float64]:
-    named = estimator if (statistic, variant, estimator) in comparison else SAME_FOR_EVERY_ESTIMATOR
-    return comparison[statistic, variant, named]
+        yield Statistic(
+            f"{occasion}: {statistic}", of_pairs, setting, given(int(prompts)), speaks=setting["estimator"] in SPEAK
+        )

@@ -23,13 +23,11 @@ Content = NDArray[np.float32]
 
 def fig5(measured: list[TensorFile]) -> Figure:
     """Draw `content_logits` of the files, each one training of a model."""
-    names = [f"{file.labels['model']}, {training_of(file.labels['checkpoint'])}" for file in measured]
-    return content_logits({name: file.read("content")["content"] for name, file in zip(names, measured, strict=True)})
-
-
-def training_of(checkpoint: str) -> str:
-    """What a reader calls the training of a checkpoint such as seed0/step300: training seed 0."""
-    return training(checkpoint).replace("seed", "training seed ")
+    models = {}
+    for file in measured:
+        seed = training(file.labels["checkpoint"]).replace("seed", "training seed ")
+        models[f"{file.labels['model']}, {seed}"] = file.read("content")["content"]
+    return content_logits(models)
 
 
 def content_logits(models: Mapping[str, Content]) -> Figure:

@@ -6,7 +6,6 @@ layers from 1.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,48 +39,29 @@ DISTANCES = {
 }
 
 
-class Tables(NamedTuple):
-    """Tables of one model in evidence/structural/, each with columns `checkpoint` and `prompts` where it has any."""
-
-    profiles: pd.DataFrame
-    statistics: pd.DataFrame
-    mixing: pd.DataFrame
-    content: pd.DataFrame
-    losses: pd.DataFrame
-
-
 def long_training(
-    profiles: pd.DataFrame,
-    statistics: pd.DataFrame,
-    mixing: pd.DataFrame,
-    content: pd.DataFrame,
-    losses: pd.DataFrame,
+    profiles: pd.DataFrame, statistics: pd.DataFrame, mixing: pd.DataFrame, content: pd.DataFrame, losses: pd.DataFrame
 ) -> Figure:
-    """Draw `six_panels` of the tables of one model in evidence/structural/."""
-    return six_panels(Tables(profiles, statistics, mixing, content, losses))
+    """Six panels of one model, by its tables in evidence/structural/.
 
-
-def six_panels(tables: Tables) -> Figure:
-    """Six panels of one model: above, by position and layer, a line for each kept step; below, along the steps.
-
-    Above: measured influence (d) and rollout (b), dashed; residual mixing (Eq. 1) of every layer; mean content logit on
-    the diagonal less that below it, the mean over heads, and every head as a dot. Below: ratios of measured influence,
-    above 1 where it is U-shaped; Wasserstein distance of rollouts to it; held-out loss. Bands and bars are the
-    intervals of the tables.
+    Above, a line for each kept step: measured influence (d) and rollout (b), dashed; residual mixing (Eq. 1) of every
+    layer; mean content logit on the diagonal less that below it, the mean over heads, and every head as a dot. Below,
+    along the steps: ratios of measured influence, above 1 where it is U-shaped; Wasserstein distance of rollouts to it;
+    held-out loss. Bands and bars are the intervals of the tables.
     """
     label = "Influence, residual mixing, content and distances of a model at steps of a longer training"
     figure, grid = plt.subplots(2, 3, figsize=(PAGE, 4.4), label=label)
-    looks = step_looks(tables.profiles["checkpoint"])
+    looks = step_looks(profiles["checkpoint"])
     kept = list(looks)
-    _influence(grid[0, 0], tables.profiles, looks)
-    _mixing(grid[0, 1], tables.mixing, looks)
-    _content(grid[0, 2], tables.content, looks)
-    _along(grid[1, 0], tables.statistics, SHAPES, kept, "ratio of measured\ninfluence, log scale")
+    _influence(grid[0, 0], profiles, looks)
+    _mixing(grid[0, 1], mixing, looks)
+    _content(grid[0, 2], content, looks)
+    _along(grid[1, 0], statistics, SHAPES, kept, "ratio of measured\ninfluence, log scale")
     grid[1, 0].axhline(1, color=REFERENCE, linestyle=":", linewidth=0.7, zorder=0)
-    _along(grid[1, 1], tables.statistics, DISTANCES, kept, "Wasserstein distance\nto (d), log scale")
-    _loss(grid[1, 2], tables.losses, kept)
+    _along(grid[1, 1], statistics, DISTANCES, kept, "Wasserstein distance\nto (d), log scale")
+    _loss(grid[1, 2], losses, kept)
     entries = [*(look.entry() for look in looks.values()), *rollouts.entries("uniform influence")]
-    legend(figure, entries, title=_setting(tables.profiles))
+    legend(figure, entries, title=_setting(profiles))
     legend(figure, [look.entry() for look in {**SHAPES, **DISTANCES}.values()], where="lower center")
     return figure
 

@@ -2,12 +2,11 @@
 
 from typing import Literal
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
 from position_bias.drawing.looks import REFERENCE, SKY, VARIANTS, WINE, Look, legend
-from position_bias.drawing.style import PAGE
+from position_bias.drawing.panels import curves, panels
 
 FORCES = {  # what a panel varies: its title, its axis
     "depth": ("4.2: depth", "layers"),
@@ -32,22 +31,21 @@ def forces(table: pd.DataFrame) -> Figure:
     `table` is `checks_theory.forces()`. The dots are one setting, which all panels share.
     """
     label = "Share of rollout on the first quarter of the tokens against depth, residual mixing, slope and content"
-    figure, row = plt.subplots(1, len(FORCES), figsize=(PAGE, 2.1), sharey=True, label=label)
+    titles, below = ({varied: texts[place] for varied, texts in FORCES.items()} for place in (0, 1))
+    y = "share of rollout on the\nfirst quarter of the tokens"
+    figure, row = panels(label, 2.1, titles, x=below, y=y, sharey=True)
     colour = VARIANTS["b"].colour
-    for axes, (varied, (title, label)) in zip(row, FORCES.items(), strict=True):
+    for varied, axes in row.items():
         for mask, curve in table[table["varied"] == varied].groupby("mask"):
             style, _ = MASKS[str(mask)]
             axes.plot(curve["at"], curve["value"], style, color=colour)
             shared = curve[curve["shared"]]
             axes.plot(shared["at"], shared["value"], "o", color=colour, markersize=3)
-        axes.set_title(title)
-        axes.set_xlabel(label)
-    row[0].set_ylabel("share of rollout on the\nfirst quarter of the tokens")
-    row[0].set_ylim(0, 1)
-    row[2].set_xscale("log", base=2)
-    row[2].set_xticks([2**-8, 2**-4, 1], ["1/256", "1/16", "1"])
-    row[2].minorticks_off()
-    row[3].set_xticks([-4, -2, 0, 2, 4])
+    axes.set_ylim(0, 1)
+    row["slope"].set_xscale("log", base=2)
+    row["slope"].set_xticks([2**-8, 2**-4, 1], ["1/256", "1/16", "1"])
+    row["slope"].minorticks_off()
+    row["diagonal"].set_xticks([-4, -2, 0, 2, 4])
     masks = [Look(name, colour, "", style).entry() for style, name in MASKS.values()]
     legend(figure, [*masks, Look("setting of all panels", colour).entry(linestyle="", markersize=3)])
     return figure
@@ -59,20 +57,15 @@ def dichotomy(table: pd.DataFrame) -> Figure:
     `table` is `checks_theory.dichotomy()`.
     """
     label = "Mass beyond the first token against depth between its bounds, for three schedules of residual mixing"
-    figure, row = plt.subplots(1, len(SCHEDULES), figsize=(PAGE, 2.4), sharex=True, sharey=True, label=label)
-    for axes, (schedule, title) in zip(row, SCHEDULES.items(), strict=True):
-        of_schedule = table[(table["schedule"] == schedule) & (table["upper"] >= LEAST_SHOWN / 10)]
-        for attention, look in ATTENTION.items():
-            curve = of_schedule[of_schedule["attention"] == attention]
+    x, y = "depth (layers)", "1 - P(first token)"
+    figure, row = panels(label, 2.4, SCHEDULES, x=x, y=y, sharex=True, sharey=True)
+    for schedule, axes in row.items():
+        shown = table[(table["schedule"] == schedule) & (table["upper"] >= LEAST_SHOWN / 10)]
+        for _, look, curve in curves(shown, "attention", ATTENTION):
             axes.plot(curve["depth"], curve["value"], look.line, color=look.colour)
             for bound in ("lower", "upper"):
                 axes.plot(curve["depth"], curve[bound], ":", color=look.colour, linewidth=0.9)
-        axes.set_title(title)
-        axes.set_xlabel("depth (layers)")
-    row[0].set_xscale("log")
-    row[0].set_yscale("log")
-    row[0].set_ylim(LEAST_SHOWN, 1.3)
-    row[0].set_ylabel("1 - P(first token)")
+    axes.set(xscale="log", yscale="log", ylim=(LEAST_SHOWN, 1.3))
     bounds = Look("bounds of Theorem 5.5", REFERENCE, "", ":", width=0.9)
     legend(figure, [look.entry(marker="") for look in (*ATTENTION.values(), bounds)])
     return figure

@@ -42,7 +42,8 @@ def monotonicity(attention: npt.ArrayLike, tolerance: float = TOLERANCE) -> Mono
     triples. The authors' notebook counts all cutoffs up to n, 3 n / (n + 1) times as many; none of those it adds can be
     violated, so its rates of the same kernel are a third of these.
     """
-    prefix = np.cumsum(_row_stochastic(attention), axis=1)
+    weights = np.asarray(attention, np.float64)
+    prefix = np.cumsum(weights / weights.sum(axis=1, keepdims=True), axis=1)
     n = len(prefix)
     violated, missing = 0, 0.0
     for i in range(n - 1):
@@ -71,20 +72,6 @@ def released_kernel(attention: npt.ArrayLike, slopes: npt.ArrayLike) -> Array:
     the weights of each head. Here every head gets the mean over heads, which is what a measurement keeps, under
     its own slope. They also use the slopes 2^(-8 h / H) for every model; `slopes` are the model's own.
     """
-    attention = _checked(attention)
-    n = len(attention)
-    return masked_softmax(attention + alibi_bias(n, slopes), causal_mask(n)).mean(axis=0)
-
-
-def _row_stochastic(attention: npt.ArrayLike) -> Array:
-    attention = _checked(attention)
-    return attention / attention.sum(axis=1, keepdims=True)
-
-
-def _checked(attention: npt.ArrayLike) -> Array:
-    checked = np.asarray(attention, np.float64)
-    if checked.ndim != 2 or checked.shape[0] != checked.shape[1] or checked.size == 0:
-        raise ValueError(f"attention has shape {checked.shape}: expected one kernel [n, n]")
-    if not (checked.sum(axis=1) > 0).all() or (checked < 0).any():
-        raise ValueError("attention holds a negative weight or an empty row: no row law to compare")
-    return checked
+    weights = np.asarray(attention, np.float64)
+    n = len(weights)
+    return masked_softmax(weights + alibi_bias(n, slopes), causal_mask(n)).mean(axis=0)

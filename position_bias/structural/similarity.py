@@ -53,9 +53,8 @@ class Similarity:
     below_outside: Array
 
 
-def similarities(content: npt.ArrayLike, way: str = "causal") -> Similarity:
+def similarities(content: Values, way: str = "causal") -> Similarity:
     """Table 5 for mean content logits `[L, H, n, n]`, n >= 2, in one of WAYS."""
-    content = _checked(content)
     choice = WAYS[way]
     edges = bin_edges(content, choice.causal)
     below = np.tril_indices(content.shape[-1], -1)
@@ -123,11 +122,3 @@ def _probabilities(counts: Counts, smoothing: float) -> Array:
 
 def _diagonal(heads: Array) -> Array:
     return np.diagonal(heads, axis1=-2, axis2=-1)
-
-
-def _checked(content: npt.ArrayLike) -> Values:
-    given = np.asarray(content)
-    checked = given if np.issubdtype(given.dtype, np.floating) else given.astype(np.float64)
-    if checked.ndim != 4 or checked.shape[-1] != checked.shape[-2] or checked.shape[-1] < 2 or checked.size == 0:
-        raise ValueError(f"content has shape {checked.shape}: expected [layers, heads, n, n] with n at least 2")
-    return checked

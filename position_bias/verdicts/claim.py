@@ -1,12 +1,12 @@
 """The registry of claims: what the papers claim, and what we claim beside them, as published/claims.csv lists it."""
 
-import csv
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from position_bias.running.runtime import InputError
+from position_bias.verdicts import published
 
 OURS = "ours"
 WHOSE = (
@@ -60,23 +60,25 @@ class Claim:
 
 
 COLUMNS = tuple(field.name for field in fields(Claim))
-MAY_BE_EMPTY = ("published",)
+NEEDED = set(COLUMNS) - {"published"}
+KNOWN = {"whose": WHOSE, "needs": NEEDS, "ranges": tuple(TRUTH), "doubted": tuple(TRUTH)}  # values of columns
+KNOWN |= {"form": FORMS, "unit": UNITS, "kind": KINDS}
 
 
 def registry(path: str | Path) -> tuple[Claim, ...]:
     """Every claim, in the order of the file. Raises InputError where the file is no such table."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            header, *lines = csv.reader(file)
-    except (OSError, UnicodeDecodeError, csv.Error, ValueError) as error:
-        raise InputError(f"{path} is not a table of claims: {' '.join(str(error).split())}") from error
-    if tuple(header) != COLUMNS:
-        raise InputError(f"{path} has columns {', '.join(header)}; a table of claims has {', '.join(COLUMNS)}")
-    claims = tuple(_claim(path, number, cells) for number, cells in enumerate(lines, 2))
-    ids = [claim.id for claim in claims]
-    if twice := next((name for place, name in enumerate(ids) if name in ids[:place]), ""):
-        raise InputError(f"{path} has claim {twice} twice; an id names one claim")
-    return claims
+    claims: dict[str, Claim] = {}
+    for _, row in published.rows(path, "claims", COLUMNS, NEEDED):
+        for column, known in KNOWN.items():
+            if unknown := [value for value in row[column].split(AND) if value not in known]:
+                raise InputError(
+                    f"claim {row['id']} in {path} has {column} {unknown[0]}; use one of: {', '.join(known)}"
+                )
+        if row["id"] in claims:
+            raise InputError(f"{path} has claim {row['id']} twice; an id names one claim")
+        truth: dict[str, Any] = {column: TRUTH[row[column]] for column in ("ranges", "doubted")}
+        claims[row["id"]] = Claim(**row | truth)
+    return tuple(claims.values())
 
 
 def papers(claims: Iterable[Claim]) -> list[str]:
@@ -92,18 +94,3 @@ def shows(shown: str, target: str) -> bool:
 def tables(claims: Iterable[Claim]) -> list[str]:
     """The tables of checks whose rows speak of the claims, each once."""
     return list(dict.fromkeys(claim.table for claim in claims))
-
-
-def _claim(path: str | Path, number: int, cells: list[str]) -> Claim:
-    if len(cells) != len(COLUMNS):
-        raise InputError(f"row {number} of {path} has {len(cells)} cells, not {len(COLUMNS)}")
-    row: dict[str, Any] = dict(zip(COLUMNS, cells, strict=True))
-    if empty := [column for column, cell in row.items() if not cell and column not in MAY_BE_EMPTY]:
-        raise InputError(f"row {number} of {path} has nothing in column {', '.join(empty)}")
-    known_values = {"whose": WHOSE, "needs": NEEDS, "ranges": tuple(TRUTH), "doubted": tuple(TRUTH)}
-    known_values |= {"form": FORMS, "unit": UNITS, "kind": KINDS}
-    for column, known in known_values.items():
-        for value in row[column].split(AND):
-            if value not in known:
-                raise InputError(f"claim {row['id']} in {path} has {column} {value}; use one of: {', '.join(known)}")
-    return Claim(**row | {column: TRUTH[row[column]] for column in ("ranges", "doubted")})

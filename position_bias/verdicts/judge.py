@@ -15,7 +15,8 @@ import pandas as pd
 from position_bias.running.runtime import InputError
 from position_bias.statistics import mean_and_interval, percentile_interval
 from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.verdict import Prediction, row
+from position_bias.verdicts.rule import UNTESTABLE
+from position_bias.verdicts.verdict import Prediction
 
 GIVEN = ("value", "low", "high")  # what stands in place of units where an interval was taken before
 ESTIMATE = -1  # the unit, among replicates, that is no resample: all prompts as they are
@@ -99,11 +100,10 @@ class Statistic:
     speaks: bool = True  # of the claims of its predictions; not where the setting is none that they are about
     identity: bool = False  # networks of any weights have this value
     testable: bool = True
-    wording: Mapping[str, object] = field(default_factory=dict)  # what the words fill in besides the setting; no key
-    seen: Mapping[str, pd.Series] = field(default_factory=dict)  # network -> which of its units were seen before
-    # network -> whether it has each unit of the table: what it has not counts as no unit without a value
-    started: Mapping[str, pd.Series] = field(default_factory=dict)
-    shown: Mapping[str, object] = field(default_factory=dict)  # network -> what words call it, where not by its name
+    # what the words fill in besides the setting, and by the names of networks what they call these; no key
+    wording: Mapping[str, object] = field(default_factory=dict)
+    # network -> whether each of its units was seen before; a unit that is none of its own does not count as left out
+    seen: Mapping[str, pd.Series] = field(default_factory=dict)
 
 
 def judge(
@@ -133,32 +133,34 @@ def _values(table: pd.DataFrame, network: str, other: str) -> pd.Series | None:
 
 def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: float) -> dict[str, object]:
     network, other = predicted.network, predicted.other
-    if started := [statistic.started[name] for name in (network, other) if name in statistic.started]:
-        values = values[np.logical_and.reduce(started)]
+    units = [statistic.seen[name] for name in (network, other) if name in statistic.seen]
+    for each in units:
+        values = values[values.index.isin(each.index)]
     prediction = replace(predicted.prediction, **statistic.numbers)
     found = statistic.estimate(values.rename(f"{statistic.name}, {network}"), prediction, level)
-    called = {"network": statistic.shown.get(network, network), "other": statistic.shown.get(other, other)}
-    words = predicted.words.format(**called, **statistic.setting, **statistic.wording)
-    judged = row(
-        predicted.claim if statistic.speaks else "",
-        statistic.item or predicted.item,
-        words,
-        prediction,
-        found.measured,
-        (found.low, found.high),
-        found.n,
-        predicted.source,
-        testable=statistic.testable,
-        identity=statistic.identity,
-        left_out=found.left_out,
-    )
-    seen = [
-        statistic.seen[name].reindex(values.index, fill_value=False)
-        for name in (network, other)
-        if name in statistic.seen
-    ]
+    called = {"network": statistic.wording.get(network, network), "other": statistic.wording.get(other, other)}
+    filled = {**statistic.wording, **statistic.setting, **called}
+    seen = [each.reindex(values.index, fill_value=False) for each in units]
     before = min(int((values.notna() & np.logical_or.reduce(seen)).sum()), found.n) if seen else 0
-    setting = "; ".join(f"{name} = {value}" for name, value in statistic.setting.items())
-    keys = {"statistic": statistic.name, "network": network, "other": other, "setting": setting}
-    model = str(statistic.setting.get("model", ""))
-    return {**judged, **keys, "model": model, "seen_before": found.n if predicted.seen else before}
+    return {
+        "claim": predicted.claim if statistic.speaks else "",
+        "item": statistic.item or predicted.item,
+        "quantity": predicted.words.format(**filled),
+        "relation": prediction.relation,
+        "bound": float(prediction.bound),
+        "margin": float(prediction.margin),
+        "measured": found.measured,
+        "low": found.low,
+        "high": found.high,
+        "n": found.n,
+        "verdict": prediction.verdict(found.low, found.high) if statistic.testable else UNTESTABLE,
+        "identity": statistic.identity,
+        "left_out": found.left_out,
+        "seen_before": found.n if predicted.seen else before,
+        "source": predicted.source,
+        "statistic": statistic.name,
+        "network": network,
+        "other": other,
+        "setting": "; ".join(f"{name} = {value}" for name, value in statistic.setting.items()),
+        "model": str(statistic.setting.get("model", "")),
+    }

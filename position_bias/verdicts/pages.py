@@ -1,6 +1,6 @@
 """The scorecard for people: its page in Markdown, its text for a terminal, and the table of the report."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -119,14 +119,19 @@ def by_training(table: pd.DataFrame) -> str:
     ]
     changed = [len(set(at.values())) > 1 for at in found]
     ordered = [row for wanted in (True, False) for row, differs in zip(rows, changed, strict=True) if differs == wanted]
-    lines = (("claim", *map(SCALE_NAMES.__getitem__, used)), ["---"] * (len(used) + 1), *ordered)
-    written = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"Of {len(rows)} claims, {sum(changed)} got different verdicts from different trainings.\n\n{written}\n"
+    written = _markdown(("claim", *map(SCALE_NAMES.__getitem__, used)), ordered)
+    return f"Of {len(rows)} claims, {sum(changed)} got different verdicts from different trainings.\n\n{written}"
+
+
+def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, whose cells are as wide as what they say."""
+    lines = (header, ["---"] * len(header), *rows)
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def changes(table: pd.DataFrame) -> str:
     """What would change the verdict on each claim, in Markdown: a line for each."""
-    lines = [("claim", "verdict", "what would change it"), ["---"] * 3]
+    lines = []
     for row in table.to_dict("records"):
         at = f"{row['quantity']}: {effect(row)}, predicted {predicted(row)}"
         if row["verdict"] == UNTESTABLE:
@@ -138,7 +143,7 @@ def changes(table: pd.DataFrame) -> str:
         else:
             told = f"other numbers in the row on which it hangs ({at})"
         lines.append((f"[{row['title']}](#{row['claim']})", row["verdict"], str(told)))
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+    return _markdown(("claim", "verdict", "what would change it"), lines)
 
 
 def page(table: pd.DataFrame) -> str:

@@ -4,15 +4,14 @@ A prediction is a row: of one network, or of one less another, a statistic lies 
 margin, or within the margin of it. Margins are fixed before the run that they judge; the history of the file shows it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from itertools import product
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
-import pandas as pd
-
 from position_bias.running.runtime import InputError
+from position_bias.verdicts import published
 from position_bias.verdicts.verdict import Prediction
 
 OR = "|"  # between networks that the same is predicted of
@@ -54,39 +53,23 @@ def predictions(path: str | Path, paper: str) -> dict[str, list[Predicted]]:
     found: dict[str, list[Predicted]] = {}
     for row in registry(path):
         if row.paper == paper:
-            found.setdefault(row.statistic, []).extend(_each(row))
+            pairs = product(row.network.split(OR), row.other.split(OR))
+            each = [replace(row, network=network, other=other) for network, other in pairs]
+            found.setdefault(row.statistic, []).extend(each)
     return found
 
 
 def registry(path: str | Path) -> list[Predicted]:
     """Every row of the file, in its order. Raises InputError as `predictions` does."""
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not a table of predictions: {' '.join(str(error).split())}") from error
-    if tuple(table) != COLUMNS:
-        raise InputError(
-            f"{path} has columns {', '.join(map(str, table))}; a table of predictions has {', '.join(COLUMNS)}"
-        )
-    return [_checked(path, number, row) for number, row in enumerate(table.to_dict("records"), 2)]
+    return [_checked(where, row) for where, row in published.rows(path, "predictions", COLUMNS, NEEDED)]
 
 
-def _checked(path: str | Path, number: int, row: dict[Any, Any]) -> Predicted:
-    where = f"row {number} of {path}"
-    if empty := [column for column in NEEDED if not row[column]]:
-        raise InputError(f"{where} has nothing in column {', '.join(empty)}")
+def _checked(where: str, row: dict[str, str]) -> Predicted:
     if row["relation"] not in RELATIONS:
         raise InputError(f"{where} has relation {row['relation']}; use one of: {', '.join(RELATIONS)}")
     try:
-        numbers = {name: float(row[name] or 0) for name in NUMBERS}
+        numbers: dict[str, Any] = {name: float(row[name] or 0) for name in NUMBERS}
         list(Formatter().parse(row["words"]))
     except ValueError as error:
         raise InputError(f"{where}: {error}") from error
-    return Predicted(**{**row, **numbers})
-
-
-def _each(row: Predicted) -> Iterator[Predicted]:
-    """The same prediction of every network, and of every pair, that the row names."""
-    for network in row.network.split(OR):
-        for other in row.other.split(OR):
-            yield replace(row, network=network, other=other)
+    return Predicted(**row | numbers)

@@ -31,8 +31,7 @@ COLUMNS = (
     "seen_before",  # seeds behind the interval whose results we knew before the rules of verdicts were fixed
     "source",  # who predicts it, and where
 )
-# What tells rows apart, in tables that the judge makes: rows of two trainings that are alike in these four are of the
-# same quantity. A row without a statistic is like no other.
+# What tells rows apart: rows of two trainings that are alike in all of these are of the same quantity.
 KEYS = (
     "statistic",  # its name in published/predictions.csv
     "network",
@@ -60,58 +59,16 @@ class Prediction:
         return word_of_interval(self.relation, self.bound, self.margin, low, high)
 
 
-def row(
-    claim: str,
-    item: str,
-    quantity: str,
-    prediction: Prediction,
-    measured: float,
-    interval: tuple[float, float],
-    n: int,
-    source: str,
-    testable: bool = True,
-    identity: bool = False,
-    left_out: int = 0,
-) -> dict[str, object]:
-    """What `prediction` makes of a measured value and its interval; nothing, where it is not `testable` here.
-
-    `claim` is the id in published/claims.csv of the claim that the row speaks of, or "" where it speaks of none.
-    """
-    low, high = interval
-    return {
-        "claim": claim,
-        "item": item,
-        "quantity": quantity,
-        "relation": prediction.relation,
-        "bound": float(prediction.bound),
-        "margin": float(prediction.margin),
-        "measured": measured,
-        "low": low,
-        "high": high,
-        "n": n,
-        "verdict": prediction.verdict(low, high) if testable else UNTESTABLE,
-        "identity": identity,
-        "left_out": left_out,
-        "seen_before": 0,
-        "source": source,
-    }
-
-
 def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataFrame:
-    """Make verdict rows on one paper a table in the common schema. Raises ValueError where one does not fit it."""
+    """Make rows of the judge on one paper a table in the common schema, with their keys."""
     complete = [{"paper": paper, "scale": scale, **row} for row in rows]
-    for found in complete:
-        if set(found) - set(KEYS) != set(COLUMNS):
-            raise ValueError(f"a verdict row has columns {sorted(found)}, not {sorted(COLUMNS)}")
-    keys = [name for name in KEYS if any(name in found for found in complete)]
-    return pd.DataFrame(complete, columns=[*COLUMNS, *keys])
+    return pd.DataFrame(complete, columns=[*COLUMNS, *KEYS])
 
 
 def keys(rows: pd.DataFrame) -> pd.Series:
-    """What tells the quantities of rows apart: a row without a statistic is like no other."""
-    cells = rows.reindex(columns=list(KEYS)).astype(object).fillna("")
-    named = pd.Series(["\n".join(row) for row in cells.itertuples(index=False, name=None)], index=rows.index)
-    return named.where(cells["statistic"] != "", [f"row {number}" for number in range(len(rows))])
+    """What tells the quantities of rows apart, as one text for each."""
+    cells = rows[list(KEYS)].astype(object).fillna("")
+    return pd.Series(["\n".join(row) for row in cells.itertuples(index=False, name=None)], index=rows.index)
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:

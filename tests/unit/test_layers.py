@@ -175,7 +175,7 @@ def library(tmp_path):
     [
         ("emergence/figures.py", "from position_bias.layernorm import theory", "layernorm/theory.py"),  # another wing
         ("layernorm/theory.py", "import position_bias.emergence.gaps", "emergence/gaps.py"),  # not the declared module
-        ("rollout/last_row.py", "from position_bias.verdicts.verdict import row", "verdicts/verdict.py"),
+        ("rollout/last_row.py", "from position_bias.verdicts.verdict import table", "verdicts/verdict.py"),
         ("drawing/style.py", "from position_bias.emergence import figures", "emergence/figures.py"),
         ("verdicts/verdict.py", "def f():\n    from position_bias.drawing import style", "drawing/style.py"),
         ("running/runtime.py", "from position_bias import attention", "attention.py"),

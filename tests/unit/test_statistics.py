@@ -63,28 +63,9 @@ def test_no_mass_moves_less_than_the_means_nor_further_than_the_whole_length(pai
     assert moved <= total_variation(*pair) + 1e-14
 
 
-@pytest.mark.parametrize("distance", [wasserstein, total_variation])
-def test_from_the_first_token_to_the_last_is_the_whole_length(distance):
-    ends = np.eye(9)[[0, -1]]
-    assert distance(ends[0], ends[1]) == 1
-    assert distance(ends[1], ends[1]) == 0
-
-
-def test_wasserstein_counts_how_far_and_total_variation_does_not():
-    at = np.eye(11)
-    np.testing.assert_allclose(wasserstein(at, at[3]), np.abs(np.arange(11) - 3) / 10, atol=1e-15)
-    np.testing.assert_array_equal(total_variation(at, at[3]), np.arange(11) != 3)
-
-
 def test_mean_position_runs_from_the_first_token_to_the_last():
     np.testing.assert_allclose(mean_position(np.eye(5)), [0, 0.25, 0.5, 0.75, 1])
     assert mean_position(np.full(8, 1 / 8)) == pytest.approx(0.5)
-
-
-def test_spearman_sees_order_alone():
-    profile = stacked(1)[0]
-    assert spearman(profile, profile**3) == 1
-    assert spearman(profile, -profile) == -1
 
 
 def test_a_single_position_leaves_no_distance_and_no_order():
@@ -133,12 +114,6 @@ def test_resampled_means_vary_as_theory_says():
     spread = values.std(axis=0) / np.sqrt(30)
     np.testing.assert_allclose(means.mean(0), values.mean(0), atol=5 * spread.max() / np.sqrt(20_000))
     np.testing.assert_allclose(means.std(0), spread, rtol=5 / np.sqrt(2 * 20_000))
-
-
-def test_one_resample_weighs_all_quantities_jointly():
-    values = np.random.default_rng(6).normal(size=12)
-    weights = bootstrap_weights(12, 100, seed=7)
-    np.testing.assert_allclose(weights @ (3 * values + 1), 3 * (weights @ values) + 1, rtol=1e-12)
 
 
 def test_percentile_interval_agrees_with_scipys_bootstrap():

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -56,6 +57,12 @@ def test_every_target_of_the_readme_and_the_map_exists(whole_graph):
         for name in braces[0].split(",") if braces else [""]:
             path = whole_graph.root / (before + name + (braces[1] if braces else ""))
             assert path.exists(), path
+
+
+def test_every_figure_can_be_read(whole_graph):
+    command = [sys.executable, "-m", "tests.legibility", "config/test.yaml"]
+    ended = subprocess.run(command, cwd=whole_graph.root, capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == ""
 
 
 @pytest.fixture(scope="module")

@@ -2,25 +2,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.released import figures, variants, written
+from position_bias.released import figures, variants
 from position_bias.released.models import ALONG_LENGTHS, VARIANTS
-from tests.unit.drawing_checks import assert_legible
+from position_bias.running import artifacts
+from tests.unit.drawing_checks import assert_drawn, assert_legible
 
 pytestmark = pytest.mark.usefixtures("styled")
 
 N = 32
 
 
-def rows_of(profiles):
-    for (model, dataset), by_variant in profiles.items():
-        for variant, row in by_variant.items():
-            labels = (model, dataset, N, *variant)
-            yield pd.DataFrame(dict(zip(written.LABELS, labels, strict=True)) | {"position": range(N), "value": row})
-
-
 @pytest.fixture
-def shown():
-    """Random profiles of two models, faithful slopes making no difference to the second, and their table."""
+def shown(tmp_path):
+    """Random profiles of two models, to the second of which faithful slopes are released ones; and their table."""
     rng = np.random.default_rng(0)
     profiles = {
         (model, "fineweb-edu"): {variant: rng.dirichlet(np.ones(N)) for variant in VARIANTS}
@@ -29,14 +23,19 @@ def shown():
     of_mpt = profiles["mpt-7b", "fineweb-edu"]
     for variant in VARIANTS:
         of_mpt[variant] = of_mpt[variant._replace(slopes="released")]
+    paths = []
+    for (model, dataset), by_variant in profiles.items():
+        for variant, row in by_variant.items():
+            paths.append(tmp_path / model / dataset / f"n{N}" / f"{variant.name}.csv")
+            artifacts.write_table(paths[-1], pd.DataFrame({"position": range(N), "value": row}))
     distances = [(model, x, 0.2) for model in ("bloom-176b", "mpt-7b") for x in "abc"]
     printed = pd.DataFrame(distances, columns=["model", "variant", "value"]).assign(dataset="fineweb-edu")
-    return profiles, pd.concat(rows_of(profiles)), variants.table(profiles, printed)
+    return profiles, paths, variants.table(profiles, printed)
 
 
 def test_figure_1_shows_every_variant_and_where_the_influence_may_lie(shown):
-    profiles, table_of_profiles, table = shown
-    figure = figures.variants_and_bounds(table_of_profiles, table)
+    profiles, paths, table = shown
+    figure = figures.fig1(paths, table)
     axes = np.reshape(figure.axes, (2, 4))
     for row, model in zip(axes, ("bloom-176b", "mpt-7b"), strict=True):
         for panel, variant in zip(row[:3], "abc", strict=True):
@@ -53,19 +52,21 @@ def test_figure_1_shows_every_variant_and_where_the_influence_may_lie(shown):
     assert_legible(figure)
 
 
-def test_figure_4_has_a_panel_a_data_set_and_a_line_a_model():
+def test_figure_4_has_a_panel_a_data_set_and_a_line_a_model(tmp_path):
     rng = np.random.default_rng(0)
-    keys = [(model, dataset) for dataset in ("fineweb-edu", "dclm") for model in ("falcon-rw-7b", "mpt-7b")]
-    mixing = pd.concat(
-        pd.DataFrame({"model": model, "dataset": dataset, "layer": range(5), "lambda": rng.uniform(size=5)})
-        for model, dataset in keys
-    )
-    figure = figures.residual_mixing(mixing)
-    assert [axes.get_title() for axes in figure.axes] == ["fineweb-edu", "dclm"]
-    line = figure.axes[1].lines[0]
-    expected = mixing.query("model == 'falcon-rw-7b' and dataset == 'dclm'")["lambda"]
-    np.testing.assert_array_equal(line.get_ydata(), expected)
-    np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 6))
+    mixing = {
+        (model, dataset): pd.DataFrame({"layer": range(5), "lambda": rng.uniform(size=5)})
+        for dataset in ("fineweb-edu", "dclm")
+        for model in ("falcon-rw-7b", "mpt-7b")
+    }
+    paths = [tmp_path / model / dataset / "lambda.csv" for model, dataset in mixing]
+    for path, table in zip(paths, mixing.values(), strict=True):
+        artifacts.write_table(path, table)
+    figure = figures.fig4(paths)
+    for axes, dataset in zip(figure.axes, ("fineweb-edu", "dclm"), strict=True):
+        assert axes.get_title() == dataset
+        assert_drawn(axes, *(table["lambda"] for (_, of), table in mixing.items() if of == dataset))
+        assert_drawn(axes, np.arange(1, 6), along=0)
 
 
 def test_lengths_has_a_column_a_model_with_every_length_above_and_every_variant_below():

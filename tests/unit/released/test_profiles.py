@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from position_bias import statistics
-from position_bias.released import models, profiles, schedules, slopes, written
+from position_bias.released import profiles, slopes, written
 from position_bias.released.models import MODELS, VARIANTS, Variant
 from position_bias.released.schedules import Schedule
 from position_bias.rollout import last_row as rollout
@@ -81,31 +81,6 @@ def test_a_profile_is_the_dense_rollout_of_its_definition(small, variant):
     np.testing.assert_allclose(found, expected, rtol=0, atol=5e-15)
 
 
-def test_variants_differ_from_one_another(small):
-    rows = [profiles.profile(N, variant, small, RULES, 25) for variant in VARIANTS]
-    for one, other in zip(*np.triu_indices(len(rows), 1), strict=True):
-        assert np.abs(rows[one] - rows[other]).max() > 1e-6
-
-
-def test_the_base_of_content_does_not_matter(small):
-    shifted = Schedule(small.mixing, small.base + 7, small.diagonal)
-    for variant in VARIANTS:
-        one, other = (profiles.profile(N, variant, schedule, RULES, 25) for schedule in (small, shifted))
-        np.testing.assert_array_equal(one, other)
-
-
-def test_at_the_size_of_bloom_a_profile_is_the_dense_one(released_sample):
-    key = "bloom-176b", "wikipedia"
-    diagonal = released_sample.diagonal[key].astype(float)
-    schedule = Schedule(released_sample.mixing[key], released_sample.base[key].astype(float), diagonal)
-    by_rule = slopes.slopes_of(BLOOM)
-    for rule in models.CONTENTS:
-        found = profiles.profile(64, Variant("c", rule, rule), schedule, by_rule, BLOOM.head_dim)
-        scale = {"released": 1.0, "faithful": 128**-0.5}[rule]
-        expected = rollout.dense_last_row(64, schedule.mixing, by_rule[rule], scale * diagonal)
-        assert np.abs(found - expected).max() < 1e-12
-
-
 # Along lengths
 
 
@@ -162,7 +137,3 @@ def test_schedules_and_slopes_are_read_as_they_were_written(tmp_path, small):
         np.testing.assert_array_equal(getattr(found, name), getattr(small, name))
     for rule, expected in RULES.items():
         np.testing.assert_array_equal(written.read_slopes(tmp_path / "slopes.csv")[rule], expected)
-
-
-def test_the_released_slopes_are_those_that_configurations_are_checked_against():
-    np.testing.assert_array_equal(schedules.released_slopes(8), 2.0 ** -np.arange(1.0, 9))

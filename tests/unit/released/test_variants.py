@@ -60,16 +60,6 @@ def test_a_mean_lies_within_the_sequence():
     assert variants.bounds({"a": point(100)}, {"a": 0.3}).high == 1
 
 
-def test_one_distance_alone_says_nothing_of_triangles():
-    found = variants.bounds({"a": point(5), "b": point(3)}, {"b": 0.1})
-    assert found.by_triangles == -np.inf
-    assert not found.excluded
-
-
-def test_without_a_printed_distance_anything_may_be():
-    assert variants.bounds({"a": point(5)}, {})[:2] == (0, 1)
-
-
 @pytest.fixture
 def profiles():
     """Random profiles of two models on two data sets, in every variant."""

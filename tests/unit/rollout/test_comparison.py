@@ -12,10 +12,8 @@ from position_bias.rollout.last_row import dense_last_row, rollout_matrix, trans
 from position_bias.rollout.measurement import FORWARD
 from position_bias.rollout.variants import variants
 from position_bias.running.runtime import InputError
-from position_bias.structural import checks
 from position_bias.structural.tables import distances, readable
 from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import COLUMNS, KEYS
 from tests.measurements import LAYERS, PROMPTS, made
 
 PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "structural")
@@ -138,27 +136,6 @@ def test_the_bootstrap_follows_its_seed(measured, compared):
     assert not compare(measured, 40, 0.9, seed=2)[1].equals(compared[1])
 
 
-def test_every_claim_is_checked_with_its_contrast_taken_replicate_by_replicate(compared):
-    values = compared[1].assign(**LABELS)
-    table = checks.checks(values, PREDICTIONS, "test", 0.9)
-    assert list(table.columns) == [*COLUMNS, *KEYS]
-    assert len(table) == 2 * len(checks.KEPT) - 3  # three of them do not involve lambda
-    row = table[table["quantity"].str.startswith("wasserstein of (a), less that of (b)")].iloc[0]
-    a, b = (
-        np.array([value(values, "wasserstein", variant, estimator, r) for r in range(-1, 40)])
-        for variant, estimator in (("a", "none"), ("b", "frobenius"))
-    )
-    assert row["measured"] == pytest.approx((a - b)[0])
-    assert row["low"] == pytest.approx(np.quantile((a - b)[1:], 0.05))
-    assert row["n"] == PROMPTS
-
-
-def test_two_models_are_judged_apart(compared):
-    two = pd.concat([compared[1].assign(**LABELS), compared[1].assign(**LABELS | {"model": "mpt"})])
-    table = checks.checks(two, PREDICTIONS, "test", 0.9)
-    assert (table["quantity"].str.contains("; mpt seed0")).sum() == len(table) / 2
-
-
 def test_table_2_reads_as_a_row_for_each_estimator(compared):
     measured = summary(compared[1], 0.9).assign(**LABELS)
     nothing = pd.DataFrame(columns=["table", "dataset", "n", "model", "variant", "value"])
@@ -178,7 +155,3 @@ def test_printed_values_stand_below_the_measured_ones_without_an_interval(compar
     table = distances(summary(compared[1], 0.9).assign(**LABELS), of_tables, ["wasserstein"], "table2")
     last = readable(table).iloc[-1]
     assert (last["checkpoint"], last["(a)"], last["(b)"], last["(c)"]) == ("published", "0.63", "0.04", "")
-
-
-def test_argmin_is_a_share_of_the_length():
-    assert comparison.argmin_position(np.array([0.5, 0.3, 0.2])) == 1

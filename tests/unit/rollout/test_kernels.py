@@ -88,28 +88,6 @@ def test_sixteen_thousand_tokens_take_seconds_of_computing():
     assert row.sum() == pytest.approx(1, abs=ROUNDING)
 
 
-@pytest.mark.parametrize(
-    ("kernels", "windows", "mixings", "message"),
-    [
-        (np.zeros((2, 3)), [None] * 2, [[0.5] * 2], r"kernels has shape \(2, 3\): expected \[layers, heads, n\]"),
-        (np.zeros((0, 1, 3)), [], [[]], "expected"),
-        (np.zeros((2, 1, 3)), [None], [[0.5] * 2], "have 2, 1 and 2 layers"),
-        (np.zeros((2, 1, 3)), [None] * 2, [[0.5]], "have 2, 2 and 1 layers"),
-        (np.full((1, 1, 3), np.nan), [None], [[0.5]], "not finite"),
-        (np.zeros((1, 1, 3)), [0], [[0.5]], "window = 0"),
-        (np.zeros((1, 1, 3)), [None], [[1.5]], "mixing holds 1.5"),
-    ],
-)
-def test_what_does_not_fit_is_refused(kernels, windows, mixings, message):
-    with pytest.raises(ValueError, match=message):
-        kernel_last_rows(kernels, windows, mixings)
-
-
-def test_a_kernel_alone_is_checked_too():
-    with pytest.raises(ValueError, match=r"kernel has shape \(3,\): expected \[heads, n\]"):
-        kernel_attention(np.zeros(3))
-
-
 def test_agreement_is_one_for_the_kernel_itself_zero_for_none_and_blind_to_distance_zero():
     kernel = np.random.default_rng(0).normal(0, 1, (3, 30))
     shifted = kernel + 5

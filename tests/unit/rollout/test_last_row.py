@@ -241,21 +241,3 @@ def test_what_cannot_be_is_named_with_its_value(row, arguments, message):
     with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
         row(**{"n": 3, "mixing": [0.5, 0.5], "slopes": [1.0], **arguments})
     assert str(error.value) == message
-
-
-@pytest.mark.parametrize(
-    ("attention", "message"),
-    [
-        (np.ones((2, 3)), r"attention has shape \(2, 3\): expected \[layers, n, n\]"),
-        (np.ones((2, 3, 4)), r"attention has shape \(2, 3, 4\): expected \[layers, n, n\]"),
-        (np.ones((3, 4, 4)), "attention has 3 layers and mixing has 2: they must agree"),
-    ],
-)
-def test_attention_of_the_wrong_shape_is_named(attention, message):
-    with pytest.raises(ValueError, match=message):
-        attended_last_rows(attention, [[0.5, 0.5]])
-
-
-def test_a_rollout_needs_a_layer():
-    with pytest.raises(ValueError, match="transitions is empty: a rollout needs at least 1 layer"):
-        rollout_matrix([])

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from position_bias.drawing import looks
+from position_bias.running import artifacts
 from position_bias.structural import figures
 from tests.unit.drawing_checks import assert_legible, assert_saved, curves
 
@@ -84,23 +85,37 @@ def test_fig3_has_a_column_a_dataset_linear_logarithmic_and_near_the_start(train
     assert_saved(figure, tmp_path)
 
 
-def test_fig4_has_a_panel_a_dataset_with_both_estimators_of_every_seed():
-    def mixing():
-        return {name: rng.uniform(0.1, 0.6, (PROMPTS, LAYERS)).astype(np.float32) for name in ("frobenius", "token")}
+def measured(folder, mixing):
+    """Files of measurements, by data set, model and seed of the lambda in them."""
+    for (dataset, model, seed), estimators in mixing.items():
+        path = folder / f"{dataset}-{model}-{seed}.safetensors"
+        tensors = {f"mixing/{name}": values.astype(np.float32) for name, values in estimators.items()}
+        artifacts.write_tensors(path, tensors, dataset=dataset, model=model)
+        yield artifacts.TensorFile(str(path))
 
+
+def test_fig4_has_a_panel_a_dataset_with_both_estimators_of_every_seed(tmp_path):
     rng = np.random.default_rng(0)
-    panels = {dataset: {model: [mixing() for _ in SEEDS] for model in MODELS} for dataset in DATASETS}
-    figure = figures.residual_mixing(panels)
-    for axes, (dataset, models) in zip(figure.axes, panels.items(), strict=True):
+    mixing = {
+        key: {name: rng.uniform(0.1, 0.6, (PROMPTS, LAYERS)) for name in ("frobenius", "token")}
+        for key in product(DATASETS, MODELS, SEEDS)
+    }
+    figure = figures.fig4(list(measured(tmp_path, mixing)))
+    for axes, dataset in zip(figure.axes, DATASETS, strict=True):
         assert axes.get_title() == f"{dataset}\n{PROMPTS} prompts"
-        measured = [seed[name] for seeds in models.values() for seed in seeds for name in ("frobenius", "token")]
-        for line, values in zip(lines(axes), measured, strict=True):
+        expected = [values for (of, *_), each in mixing.items() if of == dataset for values in each.values()]
+        for line, values in zip(lines(axes), expected, strict=True):
             np.testing.assert_array_equal(line.get_xdata(), np.arange(1, LAYERS + 1))
-            np.testing.assert_allclose(line.get_ydata(), values.mean(0, dtype=float))
+            np.testing.assert_allclose(line.get_ydata(), values.mean(0), rtol=1e-6)
             assert (values.mean(0) + 2 * values.std(0, ddof=1)).max() < axes.get_ylim()[1]
     assert_legible(figure)
-    spread = np.tile([[0.01], [0.01], [0.9]], (1, LAYERS)).astype(np.float32)  # a band that reaches below 0
-    (axes,) = figures.residual_mixing({"prose": {"bloom": [{"frobenius": spread, "token": spread}]}}).axes
+
+
+def test_fig4_is_not_stretched_by_a_band_that_reaches_below_0(tmp_path):
+    spread = np.tile([[0.01], [0.01], [0.9]], (1, LAYERS))
+    (axes,) = figures.fig4(
+        list(measured(tmp_path, {("prose", "bloom", 0): {"frobenius": spread, "token": spread}}))
+    ).axes
     assert 0.1 < axes.get_ylim()[0] < 0.3
 
 

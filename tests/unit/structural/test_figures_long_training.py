@@ -1,12 +1,14 @@
 """The figure of a longer training shows every number of its tables, and makes two seeds and four steps out."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
 from position_bias.drawing import style
-from position_bias.structural.figures_long_training import DISTANCES, SHAPES, Tables, long_training
+from position_bias.structural.figures_long_training import DISTANCES, SHAPES, long_training
 from tests.unit.drawing_checks import assert_drawn, assert_legible
 
 N, LAYERS, HEADS, STEPS, SEEDS = 24, 3, 2, (0, 30, 100, 3000), (0, 1)
@@ -70,14 +72,14 @@ def losses():
 
 @pytest.fixture(scope="module")
 def tables():
-    made = (by_checkpoint(of) for of in (profiles, statistics, mixing, content))
-    return Tables(*made, losses=losses())
+    made = {of.__name__: by_checkpoint(of) for of in (profiles, statistics, mixing, content)}
+    return SimpleNamespace(**made, losses=losses())
 
 
 @pytest.fixture
 def figure(tables):
     with style.figure_style():
-        yield long_training(*tables)
+        yield long_training(**vars(tables))
 
 
 def test_every_checkpoint_has_its_influence_its_prediction_its_mixing_and_its_content(figure, tables):
@@ -115,6 +117,10 @@ def test_the_first_seed_is_bold_and_later_steps_are_darker(figure):
 
 
 def test_it_can_be_read_with_one_seed_and_with_two(tables, figure):
-    one = Tables(*(table[table["checkpoint"].str.startswith("seed0/")] for table in tables[:-1]), tables.losses)
-    assert_legible(long_training(*one))
+    one = {
+        name: table[table["checkpoint"].str.startswith("seed0/")]
+        for name, table in vars(tables).items()
+        if name != "losses"
+    }
+    assert_legible(long_training(**one, losses=tables.losses))
     assert_legible(figure)

@@ -79,8 +79,9 @@ def test_every_claim_is_read_in_the_order_of_the_file():
         ([LINE.replace(",most,", ",few,")], "claim a-1 in .* has form few; use one of: all, most"),
         ([LINE.replace("gaps", "")], "row 2 of .* has nothing in column rows"),
         ([LINE.replace("it rises", "")], "row 2 of .* has nothing in column statement"),
-        ([LINE, "a-2,emergence"], "row 3 of .* has 2 cells, not 17"),
-        ([LINE, ""], "row 3 of .* has 0 cells, not 17"),
+        ([LINE, "a-2,emergence"], "row 3 of .* has nothing in column item, place"),
+        ([LINE, ""], "row 3 of .* has nothing in column id, paper"),
+        ([LINE + ",more"], "row 2 of .* has 18 cells, not 17"),
     ],
 )
 def test_a_registry_that_cannot_be_used_ends_in_one_line(tmp_path, lines, message):

@@ -65,59 +65,6 @@ def test_every_row_that_a_paper_predicts_speaks_of_one_claim_and_no_row_of_two(c
     assert silent["quantity"].str.contains(OTHER_ETAS, regex=True).all()
 
 
-def test_how_many_rows_speak_of_each_claim(checks):
-    found = {name: len(rows_of(name, checks)) for name in CLAIMS}
-    assert found == {
-        "layernorm-theorem": 2,
-        "layernorm-three-tokens": 3,
-        "layernorm-recency": 2 * 2,  # layer 2 and deeper, by residual
-        "layernorm-primacy": 2,
-        "layernorm-random-recency": 2 * 2,  # norms, layers
-        "layernorm-random-primacy": 2,  # residuals, in layer 3; theory has layer 2 flat
-        "layernorm-residuals": 1 + 2 * 2,  # theory; norms, layers
-        "layernorm-embeddings": 3,
-        "layernorm-premise": 4,  # profiles
-        "layernorm-trained": 3 * 2,  # norms, layers
-        "layernorm-trained-gram": 3 * 2,
-        "layernorm-settled": 2,  # layers, without norm
-        "layernorm-trained-primacy": 2,
-        "layernorm-language-models": 2 * 2,  # models, states
-        "layernorm-closed-form": 3 * 2,
-        "layernorm-anisotropy": 2,
-        "layernorm-deep-primacy": 2,
-        "layernorm-moments": 4 * 2,  # profiles; with residual, and less without
-        "layernorm-full-mask": 2,  # residuals
-        "layernorm-mask-adds": 2,
-        "layernorm-scaling": 2 * 3,
-        "layernorm-retrieval": 2 * 3,  # norms, pairs
-        "postnorm-generalises": 2 * 3,  # v, schemes
-        "postnorm-legal-bias": 2 * 6,  # v, schemes
-        "postnorm-legal-after": 2 * 3,
-        "postnorm-best": 2 + 3,  # v, languages
-        "postnorm-dispersion": 2 * 6,
-        "postnorm-constant": 2 * 6,
-        "postnorm-precision": 2 * 6,
-        "postnorm-precision-law": 2,
-        "postnorm-rank": 2,
-        "postnorm-dimension": 3 * 2 * 2,  # widths, schemes, at L and beyond
-        "postnorm-ema": 3,
-        "postnorm-bema": 3,  # v, at a decaying rate
-        "postnorm-bema-correction": 3,
-        "postnorm-bema-gain": 2,  # from a v to the next
-        "postnorm-bema-deterministic": 2,  # learning rates
-        "postnorm-languages": 3 * 3,
-        "postnorm-classification": 3 * 2,
-        "postnorm-depth": 3 * 2,  # schemes; TVD and ROC AUC
-        "postnorm-gradients": 4 * 2,  # settings, pairs
-        "postnorm-breaks": 4 * 3,
-        "postnorm-final-norm": 2 * 2,
-        "postnorm-final-stability": 1,
-        "postnorm-dispersed-law": 2 * 2,
-        "postnorm-resharpened-law": 2 * 3,
-        "postnorm-construction": 2,
-    }
-
-
 # Verdicts
 
 

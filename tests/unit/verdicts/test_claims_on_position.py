@@ -264,31 +264,3 @@ def test_of_two_estimators_of_lambda_the_papers_is_taken(rows):
     quantities = pd.concat(of_models)
     assert quantities.str.contains("lambda by frobenius").any()
     assert not quantities.str.contains("lambda by token|kernel released|way released").any()
-
-
-@pytest.mark.parametrize(
-    ("claim", "count"),
-    [
-        ("structural-table-2", lambda config: 2 * len(config["measure"]["models"])),
-        ("structural-figure-1-d", lambda config: 2 * len(config["measure"]["models"])),
-        (
-            "structural-table-5",
-            lambda config: 2 * len(config["measure"]["models"]) * len(config["measure"]["datasets"]),
-        ),
-        ("emergence-encodings", lambda config: 2 * len(config["emergence"]["depths"]["gaussian"]["plain"])),
-        ("emergence-figure-3-causal", lambda _: 1),
-        ("emergence-figure-3-u", lambda _: 4 * 2),
-        ("emergence-figure-3-beginning", lambda _: 4),
-        ("emergence-figure-6-causal", lambda _: 4 * 2),
-        ("emergence-figure-6-encodings", lambda _: 3 * 4 * 2),
-        ("emergence-figure-8a", lambda _: 15),
-        ("emergence-figure-8b", lambda _: 15 + 1),
-        ("emergence-figure-8c", lambda _: 2 + 4 + 6),
-        ("emergence-figure-11", lambda _: 1),
-        ("emergence-figure-11-encodings", lambda _: 3 * 4 * 2),
-    ],
-)
-def test_a_claim_has_as_many_rows_as_it_speaks_of(rows, claim, count):
-    """Worked out from the figures: one seed a model, three pairs of positions, two masks, three encodings."""
-    scale, by_claim = rows
-    assert len(by_claim[claim]) == count(config_of(scale))

@@ -154,11 +154,12 @@ def test_a_statistic_says_what_its_rows_speak_of(tmp_path):
 
 
 def test_units_that_were_seen_before_are_counted_where_they_have_a_value(tmp_path):
-    """Seed 8 was seen of both networks, but has no value of b; seed 1 is in no table."""
-    seen = {"a": pd.Series([True, True], index=[8, 1]), "b": pd.Series([True, True, False], index=[8, 3, 5])}
+    """Seed 8 was seen of both networks, but has no value of b; seed 1 is in no table, and seed 5 is none of a."""
+    seen = {"a": pd.Series([True, True, False], [8, 1, 3]), "b": pd.Series([True, True, False], [8, 3, 5])}
     rows = (predicted(), predicted(network="b"), predicted(other="b"), predicted(network="c"))
     found = judged(tmp_path, Statistic("gap", TABLE, seen=seen), rows=rows)
     assert [row["seen_before"] for row in found] == [1, 1, 1, 0]
+    assert [(row["n"], row["left_out"]) for row in found] == [(2, 0), (2, 1), (1, 1), (0, 3)]
 
 
 def test_a_statistic_that_nothing_is_predicted_of_is_named(tmp_path):
@@ -174,9 +175,9 @@ def test_other_words_change_no_verdict_and_no_key(tmp_path, paper):
     setting = dict.fromkeys(names - {"network", "other"}, 1)
     networks = sorted({name for row in rows for name in (row.network + OR + row.other).split(OR)} - {""})
     numbers = pd.DataFrame(np.random.default_rng(2).normal(size=(4, len(networks))), columns=networks)
-    shown = dict.fromkeys(networks, SimpleNamespace(vocabulary="v", study="s", mask="m", encoding="e"))
+    wording = dict.fromkeys(networks, SimpleNamespace(vocabulary="v", study="s", mask="m", encoding="e"))
     statistics = [
-        Statistic(name, numbers, setting, shown=shown) for name in dict.fromkeys(row.statistic for row in rows)
+        Statistic(name, numbers, setting, wording=wording) for name in dict.fromkeys(row.statistic for row in rows)
     ]
 
     def judged_with(words):
@@ -217,7 +218,7 @@ def test_a_file_that_is_no_registry_ends_in_one_line(tmp_path):
     empty.touch()
     for path, message in {
         missing: f"{missing} is not a table of predictions: [Errno 2] No such file or directory: '{missing}'",
-        empty: f"{empty} is not a table of predictions: No columns to parse from file",
+        empty: f"{empty} is not a table of predictions: not enough values to unpack (expected at least 1, got 0)",
         other: f"{other} has columns paper, claim; a table of predictions has {', '.join(COLUMNS)}",
     }.items():
         with pytest.raises(InputError) as raised:

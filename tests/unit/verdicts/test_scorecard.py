@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from position_bias.running.runtime import InputError
 from position_bias.verdicts import pages, scorecard
 from position_bias.verdicts.claim import Claim
+from position_bias.verdicts.judge import GIVEN, Statistic, judge
+from position_bias.verdicts.judge import given as of
+from position_bias.verdicts.predictions import Predicted
 from position_bias.verdicts.rule import WORDS
-from position_bias.verdicts.verdict import COLUMNS, Prediction, row, table
+from position_bias.verdicts.verdict import COLUMNS, Prediction, table
 
 ABOVE = Prediction(">", 0.0, 0.01)
 TABLE = "emergence/checks"
@@ -25,8 +28,11 @@ CLAIM = Claim(
 
 
 def check(measured, half, n=5, prediction=ABOVE, quantity="gap", claim="rises", item="Figure 2", model=""):
-    found = row(claim, item, quantity, prediction, measured, (measured - half, measured + half), n, "Section 5")
-    return {**found, "statistic": item, "network": quantity, "other": "", "setting": "", "model": model}
+    relation, bound, margin = dataclasses.astuple(prediction)
+    asked = Predicted("emergence", item, claim, quantity, "", relation, bound, margin, item, quantity, "Section 5")
+    ends = pd.DataFrame({quantity: [measured, measured - half, measured + half]}, index=GIVEN)
+    (found,) = judge([Statistic(item, ends, {"model": model} if model else {}, estimate=of(n))], {item: [asked]})
+    return found
 
 
 def judged(*rows, claim=CLAIM, level=0.95):

@@ -1,26 +1,16 @@
-import io
 import math
 
-import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from position_bias.verdicts.verdict import COLUMNS, PREDICTION, Prediction, row, table
+from position_bias.verdicts.verdict import Prediction
 
 RELATIONS = (">", "<", "=", "!=")
 numbers, margins = st.floats(-1e6, 1e6), st.floats(0, 1e3)
 predictions = st.builds(Prediction, st.sampled_from(RELATIONS), numbers, margins)
 intervals = st.tuples(numbers, numbers).map(lambda ends: tuple(sorted(ends)))
 SETTLED = ("holds", "fails")
-
-
-@settings(deadline=None)
-@given(prediction=predictions)
-def test_a_prediction_is_what_the_columns_of_its_row_say_when_read_again(prediction):
-    found = table("emergence", "test", [row("", "Figure 1", "gap", prediction, 0.5, (0.4, 0.6), 8, "Section 1")])
-    read = pd.read_csv(io.StringIO(found.to_csv(index=False)))
-    assert [Prediction(*of) for of in read[list(PREDICTION)].itertuples(index=False, name=None)] == [prediction]
 
 
 @given(prediction=predictions, interval=intervals)
@@ -80,26 +70,6 @@ def test_what_is_not_defined_at_this_scale_cannot_be_tested(low, high):
 )
 def test_an_effect_that_is_not_beyond_the_margin_is_none(low, high, verdict):
     assert Prediction(">", 0.0, margin=0.01).verdict(low, high) == verdict
-
-
-def test_rows_fit_the_common_schema():
-    found = row("structural-figure-1-a", "Figure 1", "first", Prediction(">", 0), 0.5, (0.4, 0.6), 8, "Section 1")
-    made = table("structural", "laptop", [found])
-    assert list(made.columns) == list(COLUMNS)
-    assert made.loc[0, ["claim", "paper", "low", "verdict"]].tolist() == [
-        "structural-figure-1-a",
-        "structural",
-        0.4,
-        "holds",
-    ]
-    assert made.loc[0, list(PREDICTION)].tolist() == [">", 0, 0]
-    with pytest.raises(ValueError, match="a verdict row has columns"):
-        table("structural", "laptop", [found | {"note": 1}])
-
-
-def test_what_a_claim_is_not_about_cannot_be_tested():
-    found = row("", "Table 5", "similarity", Prediction(">", 0), 0.5, (0.4, 0.6), 8, "Appendix E", testable=False)
-    assert found["verdict"] == "not testable here"
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,21 @@
 """What cannot be read in a figure: texts that meet, are cut off or too small, panels that overlap or have no data.
 
-A figure is looked at while a format is drawn, by an artist that is drawn last, so that what is judged is what stands in
-the file. Places are in points (1/72 inch) from the lower left corner of the page.
+A figure that is saved is looked at by an artist that is drawn last, so that what is judged is what stands in the file.
+Places are in points (1/72 inch) from the lower left corner of the page. In the folder of a finished run, its figures
+are judged by
+
+    python -m tests.legibility [FILE FOR --configfile ...]
 """
 
-import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis, Tick
 from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
@@ -22,14 +25,15 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
+from snakemake.api import SnakemakeApi
+from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
 
-COLUMN, PAGE = 3.3, 6.8  # inches: the widths that figures are printed at, of one column and of the text
-TALLEST = 9.0  # inches: the height of the text of a page
-TYPE = 7  # points, of all that is written: figures are printed at the size that they are drawn at
-SMALLEST = 6.0  # points, of any text; subscripts are smaller
+from position_bias.drawing import description, style
+from position_bias.drawing.style import COLUMN, PAGE, SMALLEST, TALLEST
+from position_bias.running import calls
+
 SLACK = 0.75  # points: the box of a text has some room around its letters
 ALIKE = 6.0  # points that formats may differ by: each rounds the heights of formulas up, which adds up in a legend
-NUMBER = re.compile("[-\u2212$\\\\{}\\d.,^+±/%kM]+|(.*times)?10.*")  # a tick
 
 Box = tuple[float, float, float, float]  # left, bottom, right, top
 
@@ -75,19 +79,29 @@ class Witness(Artist):
     def __init__(self, figure: Figure) -> None:
         super().__init__()
         self.set(zorder=np.inf, in_layout=False)
-        self._sight: Sight | None = None
+        self.sights: list[Sight] = []
         figure.add_artist(self)
-
-    @property
-    def sight(self) -> Sight:
-        """What was drawn last; an error before the first time."""
-        assert self._sight is not None
-        return self._sight
 
     def draw(self, renderer: RendererBase) -> None:
         figure = self.get_figure(root=True)
         assert isinstance(figure, Figure)
-        self._sight = seen(figure, renderer)
+        self.sights.append(seen(figure, renderer))
+
+
+def faults_of_files(figure: Figure, *paths: Path) -> list[str]:
+    """Save a figure, and say what cannot be read in a file of it, or stands elsewhere than in the first one."""
+    witness = Witness(figure)
+    style.save(figure, *paths)
+    _, _, first, *others = witness.sights  # the first two are drawn to lay the figure out
+    apart = [f"unlike in {paths[0].suffix}, {text}" for sight in others for text in differences(first, sight)]
+    return list(dict.fromkeys([*apart, *(fault for sight in (first, *others) for fault in faults(sight))]))
+
+
+def drawn(figure: Figure) -> Sight:
+    """What a figure shows on a screen. It is drawn twice, since ticks follow the size of their panel."""
+    figure.draw_without_rendering()
+    figure.draw_without_rendering()
+    return seen(figure, figure.canvas.get_renderer())  # type: ignore[attr-defined]
 
 
 def seen(figure: Figure, renderer: RendererBase) -> Sight:
@@ -95,10 +109,10 @@ def seen(figure: Figure, renderer: RendererBase) -> Sight:
     points = 72 / figure.dpi
     texts: list[Written] = []
     panels: list[Panel] = []
-    for artist, panel in _visible(figure, None):
+    for artist, panel in description.visible(figure):
         if isinstance(artist, Text) and artist.get_text().strip():
             box = _box(artist.get_window_extent(renderer), points)
-            texts.append(Written(_words(artist), box, float(artist.get_fontsize()), panel))
+            texts.append(Written(description.words(artist), box, float(artist.get_fontsize()), panel))
         elif isinstance(artist, Axes):
             name = f"panel {len(panels) + 1}" + (f' ("{title}")' if (title := _title(artist)) else "")
             panels.append(Panel(name, _box(artist.get_window_extent(), points), artist, panel, _has_data(artist)))
@@ -110,13 +124,6 @@ def seen(figure: Figure, renderer: RendererBase) -> Sight:
 def faults(sight: Sight) -> list[str]:
     """What cannot be read, in words; nothing of a good figure."""
     return [*_of_the_page(sight), *_of_panels(sight), *_of_texts(sight)]
-
-
-def described(sight: Sight) -> str:
-    """A figure in words: how many panels it has, and all that is written in it but numbers."""
-    words = dict.fromkeys(text.words for text in sight.texts if not NUMBER.fullmatch(text.words))
-    panels = "1 panel" if len(sight.panels) == 1 else f"{len(sight.panels)} panels"
-    return f"{sight.name}. {panels}, with the texts: {'; '.join(words)}"
 
 
 def differences(one: Sight, other: Sight) -> list[str]:
@@ -183,28 +190,6 @@ def _homes(panel: Artist | None, around: Mapping[int, Artist | None]) -> list[Ar
     return homes
 
 
-def _visible(artist: Artist, panel: Artist | None) -> Iterator[tuple[Artist, Artist | None]]:
-    """An artist that is drawn and all parts of it that are, each with the axes that it belongs to."""
-    if not artist.get_visible():
-        return
-    yield artist, panel
-    within = artist if isinstance(artist, Axes) else panel
-    for part in artist.get_children():
-        if isinstance(artist, Axes) and isinstance(part, Axis) and not artist.axison:
-            continue
-        if isinstance(artist, Axis) and isinstance(part, Tick) and not _in_view(artist, part):
-            continue
-        yield from _visible(part, within)
-
-
-def _in_view(axis: Axis, tick: Tick) -> bool:
-    """Whether a tick is drawn: an axis keeps some beyond its ends."""
-    ends = axis.get_transform().transform(axis.get_view_interval())
-    low, high = sorted(ends)
-    slack = 1e-6 * (high - low)
-    return bool(low - slack <= axis.get_transform().transform([tick.get_loc()])[0] <= high + slack)
-
-
 def _has_data(axes: Axes) -> bool:
     """Whether some data lie within the limits; a line across the whole panel, such as one at 0, is none."""
     return any(_shows(artist, axes) for artist in axes.get_children() if artist.get_visible())
@@ -259,6 +244,23 @@ def _title(axes: Axes) -> str:
     return next((" ".join(name.split()) for name in names if name), "")
 
 
-def _words(text: Text) -> str:
-    words = " ".join(text.get_text().split())
-    return re.sub(r"\$\\mathdefault\{(.*)\}\$", r"\1", words)
+def run(*configfiles: str) -> Iterator[str]:
+    """Draw every figure of the run in this folder, from the files that are there; say what cannot be read in each."""
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+        opened: Any = api.workflow(
+            resource_settings=ResourceSettings(cores=1),
+            config_settings=ConfigSettings(configfiles=[Path(file) for file in configfiles]),
+            snakefile=Path("Snakefile"),
+        )
+        opened.dag(DAGSettings(targets={"all"}, forceall=True))
+        workflow = opened._workflow
+        workflow._prepare_dag(forceall=True, ignore_incomplete=True, lock_warn_only=True, nolock=True)
+        workflow.async_run(workflow.dag.init())
+        jobs = [job for job in workflow.dag.jobs if str(job.rule.script).endswith("draw.py")]
+    for job in jobs:
+        with style.figure_style():
+            yield from (f"{job.rule.name}: {fault}" for fault in faults(drawn(calls.make(job))))
+
+
+if __name__ == "__main__":
+    print(*run(*sys.argv[1:]), sep="\n")
