@@ -36,7 +36,7 @@ keep: .venv/installed  ## scorecard, gallery and images of a finished default ru
 	PYTHONPATH=. $(BIN)/python tools/gallery.py $(RESULTS)
 
 manifest: .venv/installed  ## sha256 of every figure and table; of another run: make manifest RESULTS=its-directory
-	@$(BIN)/python -m position_bias.running.manifest $(RESULTS)
+	@PYTHONPATH=. $(BIN)/python tools/manifest.py $(RESULTS)
 
 LIBRARY := position_bias/*.py
 OTHERS := scripts/*.py rules/*.smk Snakefile launcher/*.py run_job.py tools/*.py benchmarks/*.py

@@ -11,45 +11,24 @@ process of its own, where a debugger does not see it.
 import runpy
 import sys
 from pathlib import Path
-from typing import Any
 
-from snakemake.api import SnakemakeApi
 from snakemake.exceptions import RuleException, WorkflowError
 from snakemake.script import Snakemake
-from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
+from snakemake.settings.types import ConfigSettings
 
-ROOT = Path(__file__).resolve().parent
+from tools.workflow import opened, planned
 
 
 def job(target: str, *configfiles: str) -> tuple[str, Snakemake]:
     """The script of the job that makes a target, and what the script calls `snakemake`. Raises SystemExit for none."""
-    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
-        opened = api.workflow(
-            resource_settings=ResourceSettings(cores=1),
-            config_settings=ConfigSettings(configfiles=[Path(file) for file in configfiles]),
-            snakefile=ROOT / "Snakefile",
-        )
-        opened.dag(DAGSettings(targets={target}, forcerun={target}))
-        workflow: Any = opened._workflow
-        workflow._prepare_dag(forceall=False, ignore_incomplete=True, lock_warn_only=True, nolock=True)
-        workflow.async_run(workflow.dag.init())
-        made = next((found for found in workflow.dag.jobs if target in found.output), None)
+    with opened(ConfigSettings(configfiles=[Path(file) for file in configfiles])) as api:
+        workflow = planned(api, [target])
+        made = next((job for job in workflow.dag.jobs if target in job.output), None)
         if made is None or made.rule.script is None:
             sys.exit(f"error: no job with a script makes {target}; name a file as results/ and figures/ have it")
         script = str(Path(made.rule.snakefile).parent / made.rule.script)
-        return script, Snakemake(
-            made.input,
-            made.output,
-            made.params,
-            made.wildcards,
-            made.threads,
-            made.resources,
-            made.log,
-            workflow.config,
-            made.rule.name,
-            None,
-            str(Path(script).parent),
-        )
+        given = (made.input, made.output, made.params, made.wildcards, made.threads, made.resources, made.log)
+        return script, Snakemake(*given, workflow.config, made.rule.name, None, str(Path(script).parent))
 
 
 def main(target: str, *configfiles: str) -> None:

@@ -78,7 +78,7 @@ class Job:
 @cache
 def rules(**config: str) -> dict[str, Rule]:
     """Every rule by its name, in the order of the workflow, with these values in place of those in config.yaml."""
-    with _opened(config) as workflow:
+    with _elsewhere() as folder, opened(ConfigSettings(config=config), folder) as workflow:
         loaded = list(workflow._workflow.rules)
         first: dict[Any, str] = {}  # rules that use one another run the same function
         for rule in loaded:
@@ -86,14 +86,30 @@ def rules(**config: str) -> dict[str, Rule]:
         return {rule.name: _read(rule, first[rule.ruleinfo.func]) for rule in loaded}
 
 
+@contextmanager
+def opened(config: ConfigSettings, folder: Path | None = None) -> Iterator[Any]:
+    """Give the workflow; paths are seen from the folder, or else from where this is called."""
+    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
+        yield api.workflow(ResourceSettings(cores=1), config, snakefile=ROOT / "Snakefile", workdir=folder)
+
+
+def planned(workflow: Any, targets: Iterable[str]) -> Any:
+    """Plan all jobs that make the targets where nothing is made yet; returns what `opened` gave, with its plan (`dag`).
+
+    Raises WorkflowError or RuleException of Snakemake.
+    """
+    workflow.dag(DAGSettings(targets=set(targets), forceall=True))
+    inner = workflow._workflow
+    inner._prepare_dag(forceall=True, ignore_incomplete=True, lock_warn_only=True, nolock=True)
+    inner.async_run(inner.dag.init())
+    return inner
+
+
 def jobs(*targets: str, **config: Any) -> list[Job]:
     """Every job that makes the targets where nothing is made yet, each after those that make its input."""
-    with _opened(config) as opened:
-        workflow = opened._workflow
-        opened.dag(DAGSettings(targets=set(targets), forceall=True))
-        workflow._prepare_dag(forceall=True, ignore_incomplete=True, lock_warn_only=True, nolock=True)
-        workflow.async_run(workflow.dag.init())
-        planned = [job for level in workflow.dag.toposorted() for job in sorted(level, key=lambda job: job.jobid)]
+    with _elsewhere() as folder, opened(ConfigSettings(config=config), folder) as workflow:
+        dag = planned(workflow, targets).dag
+        in_order = [job for level in dag.toposorted() for job in sorted(level, key=lambda job: job.jobid)]
         return [
             Job(
                 job.rule.name,
@@ -103,25 +119,19 @@ def jobs(*targets: str, **config: Any) -> list[Job]:
                 job.params,
                 job.wildcards,
             )
-            for job in planned
+            for job in in_order
         ]
 
 
 @contextmanager
-def _opened(config: dict[str, Any]) -> Iterator[Any]:
-    """The workflow in an empty folder, which is the working directory meanwhile."""
+def _elsewhere() -> Iterator[Path]:
+    """An empty folder for the workflow, which puts its own folder on the search path meanwhile."""
     search = list(sys.path)
-    output = OutputSettings(quiet={Quietness.ALL})
-    with tempfile.TemporaryDirectory() as folder, SnakemakeApi(output) as api:
+    with tempfile.TemporaryDirectory() as folder:
         try:
-            yield api.workflow(
-                resource_settings=ResourceSettings(cores=1),
-                config_settings=ConfigSettings(config=config),
-                snakefile=ROOT / "Snakefile",
-                workdir=Path(folder),
-            )
+            yield Path(folder)
         finally:
-            sys.path[:] = search  # the workflow puts itself there
+            sys.path[:] = search
 
 
 def _read(rule: Any, first: str) -> Rule:

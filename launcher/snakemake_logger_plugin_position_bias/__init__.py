@@ -69,8 +69,13 @@ class LogHandler(LogHandlerBase):
             self.seconds.setdefault(job.rule, []).append(record.created - job.started)
         elif event == "progress":
             return f"{_clock(record)} {self.format(record)}{self._names(record.created)}{self._left(record.created)}"
+        elif event == "group_error":
+            jobs = fields["job_error_info"]
+            logs = [*fields["aux_logs"], *(log for job in jobs for log in job["log"])]
+            return f"{_clock(record)} group failed: {', '.join(job['rule_name'] for job in jobs)}{_ends(logs)}"
         elif event == "job_error":
-            return f"{_clock(record)} {fields['rule_name']} failed: {', '.join(fields['output'])}{_ends(fields['log'])}"
+            said = f"{_clock(record)} {fields['rule_name']} failed: {', '.join(fields['output'])}{_ends(fields['log'])}"
+            return "" if fields["indent"] else said  # indented are the jobs of a group, which was shown as a whole
         return "" if event in ONLY_IN_THE_LOG or str(record.msg).startswith(BEFORE_EVERY_JOB) else self.format(record)
 
     def _names(self, now: float) -> str:
@@ -106,6 +111,6 @@ def _ends(logs: list[str]) -> str:
     shown = ""
     for path in map(Path, logs):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
-        shown += f"\n{path} " + ("is empty" if not lines else "ends with:")
+        shown += f"\n{path} " + ("ends with:" if lines else "is empty" if path.is_file() else "is not there")
         shown += "".join(f"\n    {line}" for line in lines[-LAST_LINES:])
     return shown

@@ -74,7 +74,7 @@ def test_who_asks_for_more_sees_what_snakemake_shows(tmp_path, asked):
     assert "reason: Missing output files: good.txt" in ended.stdout + ended.stderr
 
 
-# The estimate
+# Single records
 
 
 @pytest.fixture
@@ -92,6 +92,23 @@ def said(monkeypatch):
         return handler.terminal.stream.getvalue()
 
     return say
+
+
+def test_a_group_that_failed_is_shown_once_with_the_ends_of_its_logs(said, tmp_path):
+    for name, text in (("slurm", "out of time\n"), ("draw", "")):
+        (tmp_path / name).write_text(text)
+    error = {"rule_name": "draw", "output": ["a.pdf"], "log": [f"{tmp_path}/draw"], "indent": True}
+    gone = {**error, "rule_name": "table", "log": [f"{tmp_path}/none"]}
+    said(0, LogEvent.GROUP_ERROR, groupid="g", aux_logs=[f"{tmp_path}/slurm"], job_error_info=[error, gone])
+    lines = said(0, LogEvent.JOB_ERROR, **error).splitlines()
+    assert lines[0].endswith("] group failed: draw, table")
+    ends = [
+        f"{tmp_path}/slurm ends with:",
+        "    out of time",
+        f"{tmp_path}/draw is empty",
+        f"{tmp_path}/none is not there",
+    ]
+    assert lines[1:] == ends
 
 
 def finish(say, job, rule, started, ended):

@@ -5,11 +5,11 @@ from copy import deepcopy
 from typing import Literal, get_args, get_origin
 
 import pytest
-from snakemake.api import SnakemakeApi
-from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
+from snakemake.settings.types import ConfigSettings
 
 from position_bias import settings
 from tests.configurations import EVERYTHING, ROOT, SOURCES, at, part, put, refusals
+from tools.workflow import opened, planned
 
 pytestmark = pytest.mark.all("plans for every key of the configuration take a minute")
 TARGETS = {"all", "sweeps", "evidence", "all_published", "card"}
@@ -74,21 +74,11 @@ def plan(tmp_path_factory):
         for name in ("lambda.csv", "content.csv.gz", "models.csv"):
             (folder / source / name).touch()
 
-    def planned(config):
-        with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
-            opened = api.workflow(
-                resource_settings=ResourceSettings(cores=1),
-                config_settings=ConfigSettings(config=deepcopy(config), replace_workflow_config=True),
-                snakefile=ROOT / "Snakefile",
-                workdir=folder,
-            )
-            workflow = opened._workflow
-            opened.dag(DAGSettings(targets=TARGETS))
-            workflow._prepare_dag(forceall=True, ignore_incomplete=True, lock_warn_only=True, nolock=True)
-            workflow.async_run(workflow.dag.init())
-            return list(workflow.dag.jobs)
+    def jobs_of(config):
+        with opened(ConfigSettings(config=deepcopy(config), replace_workflow_config=True), folder) as workflow:
+            return list(planned(workflow, TARGETS).dag.jobs)
 
-    return planned
+    return jobs_of
 
 
 def described(jobs):

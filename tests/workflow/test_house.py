@@ -235,6 +235,8 @@ def test_the_container_takes_the_steps_of_the_readme():
     steps = [tuple(line.split(maxsplit=1)) for line in lines if line and not line.startswith("#")]
     run = [command for instruction, command in steps if instruction == "RUN"]
     assert run[0].startswith("apt-get update && apt-get install --yes --no-install-recommends git make && ")
+    instructions = [instruction for instruction, _ in steps]
+    assert instructions.index("USER") < instructions.index("COPY")  # what is copied and run belongs to no root
     (command,) = (json.loads(command) for instruction, command in steps if instruction == "CMD")
     assert " ".join(command) in (ROOT / "README.md").read_text().splitlines()
     targets = re.findall(r"^(\S+):", (ROOT / "Makefile").read_text(), re.MULTILINE)

@@ -12,8 +12,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from position_bias.emergence import gaps
-from position_bias.running import manifest
 from tests.graphs import FIGURES, LENGTHS, WHOLE_JOBS, only
+from tools import manifest
 
 pytestmark = pytest.mark.all("the whole toy graph takes four minutes, and what is made from it two more")
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from transformers import BloomConfig, BloomForCausalLM
 
 from position_bias.language_models import train as training
 from position_bias.language_models.train import Recipe
-from position_bias.running import checkpoint
+from position_bias.running import checkpoint, sealed
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from tests.unit.conftest import Interruption
@@ -127,7 +127,7 @@ def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(tmp_path, m
 def test_an_interrupted_checkpoint_leaves_the_one_before(tmp_path, monkeypatch, caplog, name):
     run(tmp_path / "whole")
     calls = []
-    original = getattr(checkpoint, name)
+    original = getattr(sealed, name)
 
     def broken(*args, **kwargs):
         calls.append(args)
@@ -136,7 +136,7 @@ def test_an_interrupted_checkpoint_leaves_the_one_before(tmp_path, monkeypatch, 
         return original(*args, **kwargs)
 
     with monkeypatch.context() as patch, pytest.raises(Interruption):
-        patch.setattr(checkpoint, name, broken)
+        patch.setattr(sealed, name, broken)
         run(tmp_path / "broken")
     caplog.set_level("INFO")
     run(tmp_path / "broken")

@@ -15,7 +15,7 @@ from position_bias.emergence import folded, sequences
 from position_bias.emergence import network as networks
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
-from position_bias.running import checkpoint, products
+from position_bias.running import checkpoint, products, sealed
 from position_bias.small_networks import ensemble
 from position_bias.small_networks.averaging import Averaging
 from position_bias.small_networks.ensemble import Recipe
@@ -565,7 +565,7 @@ def test_a_run_interrupted_while_it_writes_resumes_from_the_checkpoint_before(
 ):
     expected = run(tmp_path / "whole")
     calls = []
-    original = getattr(checkpoint, name)
+    original = getattr(sealed, name)
 
     def broken(*args, **kwargs):
         calls.append(args)
@@ -574,7 +574,7 @@ def test_a_run_interrupted_while_it_writes_resumes_from_the_checkpoint_before(
         return original(*args, **kwargs)
 
     with monkeypatch.context() as patch, pytest.raises(Interruption):
-        patch.setattr(checkpoint, name, broken)
+        patch.setattr(sealed, name, broken)
         run(tmp_path / "broken")
     caplog.set_level("INFO")
     assert_same(run(tmp_path / "broken"), expected)
