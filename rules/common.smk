@@ -60,7 +60,7 @@ wildcard_constraints:
     dataset=one_of("datasets", "hub_datasets"),
     model=one_of("models", "hub_models"),
     seed=r"\d+",
-    checkpoint=r"seed\d+/step\d+|hub",
+    checkpoint=r"seed\d+/step\d+|hub|(copy|usual)\d+",
     tokenizer=f"offline|{one_of('hub_models')}",
     n="|".join(map(str, PROMPTS)),
     group=re.escape(EVIDENCE["group"] or "") or "(?!)",

@@ -20,6 +20,7 @@ MODELS = config["measure"]["models"]
 TRAINED = [model for model in MODELS if model in config["models"]]
 *SNAPSHOTS, LAST = STEPS = runs_of_models.steps(config)
 MEASURED = "results/measure/{model}/{checkpoint}/{dataset}/n{n}.safetensors"
+PRETRAINED = config["structural"]["pretrained"]  # which rules/structural.smk measures
 hub_model = lambda wildcards: config["hub_models"][wildcards.model]
 
 
@@ -209,6 +210,7 @@ use rule measure as measure_hub with:
         model="results/hub/{model}.json",
         prompts=expand("results/prompts/{{model}}/{{dataset}}/n{n}.safetensors", n=PROMPTS),
     wildcard_constraints:
+        model=any_of(model for model in config["hub_models"] if model not in PRETRAINED["models"]),
         checkpoint="hub",
     resources:
         mem_mb=lambda wildcards, attempt: 1000 * attempt * hub_model(wildcards)["memory"],

@@ -1,6 +1,11 @@
 # Herasimchyk et al. 2026. Predictions and their distance to the measurement. In: results/measure/.../. Out, under the same path below
 # results/rollout/: profiles.parquet (every variant with its interval), statistics.parquet, and the bootstrap replicates of
 # the statistics, from which verdicts on differences are drawn.
+#
+# Pretrained decoders and copies of them with random weights are measured by a rule of their own, on as many prompts as
+# structural.pretrained says. Out: the same files in results/measure/, where {checkpoint} is hub, copy{seed}, or usual{seed} where the
+# weights have the deviation of the library; results/replaced/{model}/{checkpoint}.safetensors, what replacing single tokens
+# changes; results/pretrained/{model}/, tables of what is judged and drawn.
 
 FIG1 = [model for model in config["structural"]["fig1"] if model in MODELS]
 FIG2 = [model for model in MODELS if model not in FIG1]
@@ -19,6 +24,21 @@ LOSSES = "results/models/{training}/loss.csv"
 TRAINING_RUNS = "results/models/{training}/run.csv"
 AT_STANDARD = {"dataset": PRIMARY, "n": STANDARD}
 EVERYWHERE = {"dataset": DATASETS, "run": checkpoints(MODELS)}  # every measured model at the end of its training
+PRETRAINED_PROMPTS = PRETRAINED["prompts"]
+OF_PRETRAINED = [  # data set, tokens, prompts
+    (PRIMARY, HEATMAP, PRETRAINED_PROMPTS["heatmap"]),
+    (PRIMARY, STANDARD, PRETRAINED_PROMPTS["standard"]),
+    (PRIMARY, LONG, PRETRAINED_PROMPTS["long"]),
+    *((dataset, STANDARD, PRETRAINED_PROMPTS["elsewhere"]) for dataset in DATASETS if dataset != PRIMARY),
+]
+OF_COPIES = [(PRIMARY, STANDARD, PRETRAINED_PROMPTS["copies"])]
+COPIES = [*(f"copy{seed}" for seed in range(PRETRAINED["copies"])), "usual0"]
+USUAL = 0.02  # initializer_range, where a configuration does not say another
+PRETRAINED_TABLE = "results/pretrained/{model}/{table}.csv"
+REPLACED = "results/replaced/{model}/{checkpoint}.safetensors"
+measured_of = lambda asked, checkpoint: [
+    f"results/measure/{{model}}/{checkpoint}/{dataset}/n{n}.safetensors" for dataset, n, _ in asked
+]
 RUNGS = {"run": checkpoints(EVIDENCE["structural"], STEPS)} | AT_STANDARD  # what is kept of longer trainings
 
 
@@ -70,6 +90,16 @@ FIGURES |= {
         "Propositions 4.2-4.5: what depth, mixing, positional bias and diagonal content do to early tokens' share.",
         "structural.figures_theory:forces",
         {"table": "results/theory/forces.csv"},
+    ),
+    "structural/pretrained": made.Made(
+        "Pretrained decoders by gradients and by replacement, beside rollouts, copies, and bloom-176b as drawn (our addition).",
+        "structural.figures_pretrained:pretrained",
+        {
+            "profiles": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="profiles"),
+            "shares": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="shares"),
+            "curves": project("published/structural_curves.csv"),
+            "checks": "results/tables/structural/checks.csv",
+        },
     ),
     "structural/dichotomy": made.Made(
         "Theorem 5.5: what lies beyond the first token against depth, for summable and other schedules of lambda.",
@@ -181,8 +211,12 @@ TABLES["structural/checks"] = made.Made(
         "published": project("published/structural_distances.csv"),
         "curves": project("published/structural_curves.csv"),
         "rotary": evidence_tables("structural/*/rotary.csv"),
-        "pretrained": evidence_tables("structural/*/pretrained.csv"),
         "directions": evidence_tables("structural/*/directions.csv"),
+        "pretrained": [
+            *collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="values"),
+            *evidence_tables("structural/*/pretrained.csv"),
+        ],
+        "pretrained_kernels": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="kernels"),
         "long_training": evidence_tables("structural/*/compared.csv"),
         "similarity": "results/tables/structural/table5.csv",
         "monotonicity": "results/tables/structural/monotonicity.csv",
@@ -213,6 +247,28 @@ FILES |= {
         },
         log=f"logs/rollout/{ROLLOUT}.log",
         group="rollouts",
+        needs={"mem_mb": memory(2000), "runtime": 20},
+    ),
+    "structural_pretrained": made.Made(
+        "What was measured of a pretrained decoder and its copies, as tables: what is judged, and what is drawn.",
+        "structural.pretrained:tables",
+        {
+            "measured": [
+                *measured_of(OF_PRETRAINED, "hub"),
+                *(path for name in COPIES for path in measured_of(OF_COPIES, name)),
+            ],
+            "replaced": collect(REPLACED, checkpoint=["hub", *COPIES], allow_missing=True),
+        },
+        {
+            **{"primary": PRIMARY, "standard": STANDARD},
+            "replicates": config["rollout"]["bootstrap"],
+            "level": config["rollout"]["level"],
+            "seed": config["seed"],
+        },
+        outputs={
+            name: f"results/pretrained/{{model}}/{name}.csv" for name in ("values", "profiles", "shares", "kernels")
+        },
+        wildcards={"model": any_of(PRETRAINED["models"])},
         needs={"mem_mb": memory(2000), "runtime": 20},
     ),
     "structural_evidence": made.Made(
@@ -264,6 +320,54 @@ FILES |= {
         log="logs/evidence/structural/{group}_rotary.log",
     ),
 }
+
+
+rule measure_pretrained:
+    """Measure a pretrained decoder at every length and on every data set, and what replacing single tokens changes."""
+    input:
+        model="results/hub/{model}.json",
+        texts=expand("results/corpus/{dataset}/test.parquet", dataset=DATASETS),
+    output:
+        measured=measured_of(OF_PRETRAINED, "{checkpoint}"),
+        replaced=REPLACED,
+    wildcard_constraints:
+        model=any_of(PRETRAINED["models"]),
+        checkpoint="hub",
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: 1000 * attempt * hub_model(wildcards)["memory"],
+        runtime=lambda wildcards: hub_model(wildcards)["minutes"],
+        gpu=gpus("measure", lambda wildcards: hub_model(wildcards)["gpus"]),
+        nodes=1,
+    params:
+        measured=OF_PRETRAINED,
+        replaced=(PRIMARY, STANDARD, PRETRAINED_PROMPTS["replaced"]),
+        initializer_range=None,
+        tokens_per_batch=STANDARD,  # a prompt at once: of several, the backward pass takes gigabytes, and is no faster
+        matrices_up_to=config["measure"]["matrices_up_to"],
+        gpus=lambda wildcards: hub_model(wildcards)["gpus"],
+        seed=config["seed"],
+    script:
+        "../scripts/structural/pretrained.py"
+
+
+use rule measure_pretrained as measure_copy with:
+    input:
+        model="results/hub/{model}.json",
+        texts=[f"results/corpus/{PRIMARY}/test.parquet"],
+    output:
+        measured=measured_of(OF_COPIES, "{checkpoint}"),
+        replaced=REPLACED,
+    wildcard_constraints:
+        model=any_of(PRETRAINED["models"]),
+        checkpoint=any_of(COPIES),
+    params:
+        measured=OF_COPIES,
+        replaced=(PRIMARY, STANDARD, PRETRAINED_PROMPTS["replaced_in_copies"]),
+        initializer_range=lambda wildcards: (
+            USUAL if wildcards.checkpoint.startswith("usual") else PRETRAINED["models"][wildcards.model]
+        ),
 
 
 rule structural:

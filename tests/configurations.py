@@ -25,6 +25,7 @@ def everything():
     config["hub_models"] = {"large": deepcopy(MODEL), "rotary": deepcopy(ROTARY)}
     config["lengths"]["more"] = [{"tokens": 100, "prompts": 8}]
     config["measure"]["models"].append("large")
+    config["structural"]["pretrained"]["models"] = {"rotary": 0.02}
     config["measure"]["datasets"] = ["standard-library", "web"]
     config["layernorm"]["pretrained"].append("rotary")
     config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}

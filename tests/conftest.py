@@ -289,7 +289,19 @@ def fresh(tmp_path_factory):
     (root / ".venv").symlink_to(sys.prefix)
     project = Project(root)
     project.configure(yaml.safe_load((ROOT / "config/test.yaml").read_text()))
+    stand_in(root / "stand-in")
+    project.configure({"hub_models": {"smollm2-135m": {"source": "./stand-in", "revision": None}}})
     return project
+
+
+def stand_in(directory):
+    """Write a small decoder with a tokenizer, which takes the place of the pretrained one."""
+    from position_bias.language_models import tokens
+    from tests.ggufs import small
+
+    small("llama", vocab_size=300).save_pretrained(directory)
+    page = (ROOT / "docs/architecture.md").read_text()
+    tokens.add_tokenizer(tokens.train_tokenizer([page], 300), directory)
 
 
 @pytest.fixture(scope="session")

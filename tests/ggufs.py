@@ -63,7 +63,7 @@ OUTSIDE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_
 def small(architecture: str, **changes: object) -> PreTrainedModel:
     """Build a small model of the architecture, with random weights, biases and norms."""
     model, configuration, others = CLASSES[architecture]
-    built = model(configuration(**SIZE, **others | changes))
+    built = model(configuration(**SIZE | others | changes))
     generator = np.random.default_rng(0)
     for parameter in built.parameters():  # fresh biases are 0 and norms 1: a lost one would go unseen
         if parameter.dim() == 1:

@@ -63,7 +63,7 @@ NOT_SMALL = (  # claims on networks that the small graph does not train
 )
 
 FIGURES = {  # of the whole graph
-    "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training long_training",
+    "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training long_training pretrained",
     "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig9 fig10 fig11a fig11b fig11c "
     "fig11d fig12 fig13a fig13b fig13c learning_curves long_training scales scales_sinks theorems",
     "layernorm": "scores closed_form anisotropy depth moments random_weights trained pretrained emergence",
@@ -107,6 +107,8 @@ def counted(small):
         "train": models,
         "measure": models * datasets,
         "measure_snapshot": models,
+        **only("hub_model", "measure_pretrained", "structural_pretrained"),
+        "measure_copy": COPIES,
         "rollout": models * (2 * datasets + 1),  # standard and long on every data set, and before training
         **only(*(f"structural_{name}" for name in ("propositions", "shift", "monotonicity", "licences", "checks"))),
         **only(*(f"structural_table{number}" for number in range(1, 6)), "structural_spearman"),
@@ -125,5 +127,6 @@ def counted(small):
 
 
 LENGTHS = 3
+COPIES = 2  # of the pretrained decoder: at its own deviation, and at that of the library
 NORMALISED = 2  # studies of emergence that layernorm looks at
 WHOLE_JOBS, SMALL_JOBS = counted(small=False), counted(small=True)

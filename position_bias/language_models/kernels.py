@@ -93,6 +93,24 @@ def fitted_kernel(rows: Array, distances: Array, window: int | None = None) -> A
     return kernel
 
 
+def first_logits(query: Tensor, key: Tensor) -> Tensor:
+    """Sums over the prompts of q_i . k_0, the logits of the first token: float32 [H, n]. As `logit_sums`."""
+    return (_grouped(query, key).float() * key[:, :, None, :1].float()).sum((0, -1)).flatten(0, 1)
+
+
+def fitted_without_first(rows: Array, distances: Array, first: Array, window: int | None = None) -> Array:
+    """Return the `fitted_kernel` of all pairs but those with the first token, whose logits sum to `first` [H, n].
+
+    A token that all others attend to, whatever the distance, then spoils no distance. Nothing else is known of the
+    largest distance: it has the value of the one before.
+    """
+    n = rows.shape[1]
+    read = np.where(np.arange(n) < (n if window is None else window), first, 0)
+    kernel = fitted_kernel((rows - read)[:, 1:], (distances - first)[:, :-1], window)
+    last = kernel[:, -1:] if window is None or window >= n else np.zeros((len(kernel), 1))
+    return np.append(kernel, last, axis=1)
+
+
 def rotary_kernel(query: Tensor, key: Tensor, scaling: float, n: int, rotation: Rotation | None) -> Array:
     """Return the rotary kernel g [H, n] of the mean query [H, d] and mean key [H or fewer, d] before they are turned.
 

@@ -23,13 +23,21 @@ from position_bias.language_models.layout import Layout, find_layout, first_of, 
 from position_bias.language_models.opening import longest
 from position_bias.language_models.passes import Resumption, Tally
 from position_bias.recency import FIRST_ROW
-from position_bias.rollout.measurement import BACKWARD, ESTIMATORS, Floats, Measurement
+from position_bias.rollout.measurement import (
+    BACKWARD,
+    ESTIMATORS,
+    FROBENIUS_APART,
+    TOEPLITZ_APART,
+    Floats,
+    Measurement,
+)
 from position_bias.running.runtime import InputError
 
+MIXINGS = (*ESTIMATORS, FROBENIUS_APART)
 MATRICES_UP_TO = 1024  # tokens; beyond, mean attention is kept by distance only
 PREDICTED = 4  # tokens at the end of each prompt, whose loss says whether the model can predict the text
 OF_PROMPTS = {  # what a message calls the quantities that are kept of each prompt
-    **{estimator: f"lambda ({estimator})" for estimator in ESTIMATORS},
+    **{estimator: f"lambda ({estimator})" for estimator in MIXINGS},
     "influence": "influence",
     "loss": "loss",
     "diagonal": "diagonal content",
@@ -45,6 +53,7 @@ class Asked:
     influence: bool = True  # and lambda of the backward pass; without them there is no backward pass
     content: bool = False  # mean content logits of every pair of tokens, of families with ALiBi
     gram: bool = False  # cosines between the inputs of attention, and their recency
+    apart: bool = False  # lambda and the fitted kernel without the first token, too, which may be a sink
     matrices_up_to: int = MATRICES_UP_TO  # tokens of a prompt; of longer ones, no matrix [n, n] is kept
 
 
@@ -182,6 +191,8 @@ class _Record:
         query, key = seen.query.detach(), seen.key.detach()
         for name, sums in zip(("rows", "distances"), kernels.logit_sums(query, key, layer.window), strict=True):
             self.tally.add(name, place, seen.scaling * sums.double())
+        if self.asked.apart:
+            self.tally.add("first", place, seen.scaling * kernels.first_logits(query, key).double())
         if self.layout.rotary:
             summed = (part.float().sum(0, keepdim=True) for part in (query, key))
             still = layer.rotation.undo(*summed) if layer.rotation else summed
@@ -212,6 +223,8 @@ class _Record:
         added = added.view_as(residual)
         self.tally.note("frobenius", place, mixing.frobenius(residual, added))
         self.tally.note("token", place, mixing.token(residual, added))
+        if self.asked.apart:
+            self.tally.note(FROBENIUS_APART, place, mixing.frobenius(residual[:, 1:], added[:, 1:]))
         if self.backward and update.requires_grad:
             update.register_hook(partial(self.return_to_update, place))
 
@@ -226,7 +239,7 @@ class _Record:
         """Return what was seen. Raises InputError where a value of a prompt is not finite."""
         known = {name: self.tally.of_prompts(name) for name in OF_PROMPTS if name in self.tally.prompts}
         passes.require_finite({OF_PROMPTS[name]: values for name, values in known.items()})
-        mixings = {estimator: known.pop(estimator) for estimator in ESTIMATORS if estimator in known}
+        mixings = {estimator: known.pop(estimator) for estimator in MIXINGS if estimator in known}
         attention, by_distance = self._attention(len(documents))
         return Measurement(
             documents=documents,
@@ -268,6 +281,12 @@ class _Record:
                 for layer, rows, distances in of_logits
             ]
         }
+        if self.asked.apart:
+            of_first = zip(layers, means("rows"), means("distances"), means("first"), strict=True)
+            found[TOEPLITZ_APART] = [
+                kernels.fitted_without_first(rows.numpy(), distances.numpy(), first.numpy(), layer.window)
+                for layer, rows, distances, first in of_first
+            ]
         if self.layout.rotary:
             of_vectors = zip(layers, means("query"), means("key"), strict=True)
             found["rotary"] = [

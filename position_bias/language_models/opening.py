@@ -64,14 +64,21 @@ def open_decoder(
 
 
 def open_untrained(
-    directory: str | Path, seed: int, folder: Path, device: str = "cpu", precision: str = "float32"
+    directory: str | Path,
+    seed: int,
+    folder: Path,
+    device: str = "cpu",
+    precision: str = "float32",
+    initializer_range: float | None = None,
 ) -> PreTrainedModel:
     """Open a copy of the model in a directory whose weights are drawn by `seed`, as the library does before training.
 
-    It is opened like the model itself, from a directory in `folder` that goes afterwards. Raises InputError as
-    `open_decoder` does.
+    `initializer_range` is their standard deviation, where it is not that of the configuration. The copy is opened like
+    the model itself, from a directory in `folder` that goes afterwards. Raises InputError as `open_decoder` does.
     """
     config = require_decoder(directory)
+    if initializer_range is not None:
+        config.get_text_config().initializer_range = initializer_range
     folder.mkdir(parents=True, exist_ok=True)
     source = files_of(directory)
     with _opening(source), torch.random.fork_rng(devices=[]), TemporaryDirectory(dir=folder) as copy:

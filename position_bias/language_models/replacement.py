@@ -130,17 +130,6 @@ def shares(effects: Array) -> Array:
     return np.asarray(effects / effects.sum(-1, keepdims=True))
 
 
-def logarithms_over_middle(effects: Array, positions: Sequence[int], n: int) -> Array:
-    """The logarithm of each effect [N, P] less the mean of the logarithms at the chosen positions of the middle half.
-
-    A position that is like those of the middle has 0 in the mean over prompts, however widely effects spread. An effect
-    of 0 has no logarithm, and is NaN.
-    """
-    inside = [n // 4 <= position < n - n // 4 for position in positions]
-    logarithms = np.log(np.where(effects > 0, effects, np.nan))
-    return np.asarray(logarithms - logarithms[:, inside].mean(-1, keepdims=True))
-
-
 def _embedded(model: PreTrainedModel, tokens: TokenIds, device: torch.device) -> Tensor:
     with torch.no_grad():
         embeddings: Tensor = model.get_input_embeddings()(torch.from_numpy(tokens).to(device))

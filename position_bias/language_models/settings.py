@@ -219,13 +219,22 @@ def _sources(config: Config) -> Iterator[str]:
             if name in config[part]:
                 yield f"{hub_part}.{name} has the name of {part}.{name}; give it another"
     models = {**config["models"], **config["hub_models"]}
-    for part, key in (("measure", "models"), ("layernorm", "pretrained")):
-        for name in config[part][key]:
-            if is_package(config["hub_models"].get(name, {}).get("source", "")):
-                yield (
-                    f"{part}.{key} = {name!r} comes as a package, of which only cards are made: "
-                    f"snakemake card --config model={name}"
-                )
+    pretrained = config["structural"]["pretrained"]["models"]
+    for name, deviation in pretrained.items():
+        if name not in config["hub_models"]:
+            yield (
+                f"structural.pretrained.models.{name} = {deviation} is of no model in hub_models; use one of "
+                f"{', '.join(config['hub_models'])}"
+            )
+    for name in config["measure"]["models"]:
+        if name in pretrained and models.get(name, {}).get("family") in WITH_ALIBI:
+            yield f"measure.models = {name!r} is in structural.pretrained.models, too; name it once"
+    for name in config["layernorm"]["pretrained"]:
+        if is_package(config["hub_models"].get(name, {}).get("source", "")) and name not in pretrained:
+            yield (
+                f"layernorm.pretrained = {name!r} comes as a package, which is measured where "
+                "structural.pretrained.models names it; name it there"
+            )
     for name in config["measure"]["models"]:
         if name in models and (family := models[name]["family"]) not in WITH_ALIBI:
             yield (

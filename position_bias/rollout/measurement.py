@@ -21,6 +21,8 @@ BACKWARD = "backward"  # lambda of the backward pass, which is our addition
 FORWARD = ("frobenius", "token")  # the estimators of lambda of the paper's versions 2 and 1
 ESTIMATORS = (*FORWARD, BACKWARD)
 KERNELS = ("toeplitz", "rotary")  # kernels of the logits: fitted, and of the mean query and key
+# The same without the first token, which may be a sink: lambda by Frobenius norms, and the fitted kernel
+FROBENIUS_APART, TOEPLITZ_APART = "frobenius-apart", "toeplitz-apart"
 LARGEST = ("content", "gram")  # matrices that no rollout needs
 
 
@@ -87,7 +89,7 @@ def read(path: str | Path, without: Sequence[str] = LARGEST) -> Measurement:
     tensors = artifacts.read_tensors(path, without=without)
     nested: dict[str, Any] = {
         kind: {name: tensors.pop(f"{kind}/{name}") for name in names if f"{kind}/{name}" in tensors}
-        for kind, names in (("mixing", ESTIMATORS), ("kernels", KERNELS))
+        for kind, names in (("mixing", (*ESTIMATORS, FROBENIUS_APART)), ("kernels", (*KERNELS, TOEPLITZ_APART)))
     }
     windows = tuple(artifacts.read_labels(path)["windows"])
     return Measurement(windows=windows, **nested | tensors)

@@ -2,7 +2,8 @@
 
 Of a model with ALiBi there are the rollouts of Section 6.2 of `structural`: (a) attention only; (b) residual-aware;
 (c) residual-aware with content. Of any other, `content-free` is uniform attention, in the windows of the model;
-`logit-by-distance` takes the mean logit by distance; `mean-query-key` the kernel of the mean query and key before they
+`logit-by-distance` takes the mean logit by distance, and `logit-by-distance-apart` that without the first token;
+`mean-query-key` the kernel of the mean query and key before they
 are turned. Of every model `mean-attention` takes the measured mean attention, where that was kept. The baselines are
 `half`, the fixed mixing of Abnar and Zuidema (2020), and `uniform` and `last`, which know nothing of the model.
 
@@ -19,7 +20,7 @@ import numpy as np
 from position_bias.attention import Array
 from position_bias.rollout.kernels import kernel_attention, kernel_last_rows
 from position_bias.rollout.last_row import attended_last_rows, last_row
-from position_bias.rollout.measurement import ESTIMATORS, Floats, Measurement
+from position_bias.rollout.measurement import ESTIMATORS, TOEPLITZ_APART, Floats, Measurement
 
 INFLUENCE = "influence"
 SAME_FOR_EVERY_ESTIMATOR = "none"  # the estimator of a profile that does not depend on measured lambda
@@ -139,6 +140,7 @@ ROLLOUTS: dict[str, Callable[[Measurement], Rollout | None]] = {
     "c": _alibi_with_content,
     "content-free": _uniform,
     "logit-by-distance": partial(_kernel, "toeplitz"),
+    "logit-by-distance-apart": partial(_kernel, TOEPLITZ_APART),
     "mean-query-key": partial(_kernel, "rotary"),
     "mean-attention": _mean_attention,
 }

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from position_bias.structural.content import ALL, LABELS
+from position_bias.verdicts.claim import PRETRAINED
 from position_bias.verdicts.judge import GIVEN, Estimate, Statistic, given, judge
 from position_bias.verdicts.predictions import Predicted
 from position_bias.verdicts.verdict import Prediction, table
@@ -39,6 +40,11 @@ def checks(
     """
     found = [*_similarity(similarity), *_monotonicity(kernels), *_shift(shifts)]
     return table("structural", scale, judge(found, predictions))
+
+
+def of_pretrained(kernels: pd.DataFrame, predictions: Mapping[str, list[Predicted]]) -> pd.DataFrame:
+    """Return verdicts on `content.kernels` of pretrained decoders alone, as `checks`."""
+    return table("structural", PRETRAINED, judge(_monotonicity(kernels), predictions))
 
 
 def over_layers(values: pd.Series, prediction: Prediction, level: float) -> Estimate:

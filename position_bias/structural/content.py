@@ -104,21 +104,20 @@ def _share_of_sign(shift: Values) -> Values:
     return np.asarray((np.sign(shift) == overall).mean(axis=-1))
 
 
-def kernels(measurements: Iterable[tuple[Labels, Values, Values]]) -> pd.DataFrame:
+def kernels(measurements: Iterable[tuple[Labels, Values, Values | None]]) -> pd.DataFrame:
     """Judge Assumption 4.1 by labels, mean attention `[L, n, n]` and ALiBi slopes `[H]` of each measurement.
 
-    `measured` is the attention itself, `released` the construction that the authors' notebook tests. All layers
-    together count their triples as one set.
+    `measured` is the attention itself, `released` the construction that the authors' notebook tests, of models with
+    ALiBi. All layers together count their triples as one set.
     """
-    return pd.DataFrame(
-        {**_labels(labels), "kernel": kernel, **row}
-        for labels, attention, slopes in measurements
-        for kernel, layers in (
-            ("measured", [monotonicity(layer) for layer in attention]),
-            ("released", [monotonicity(released_kernel(layer, slopes)) for layer in attention]),
-        )
-        for row in _kernel_rows(layers)
-    )
+    rows = []
+    for labels, attention, slopes in measurements:
+        of_kernels = {"measured": [monotonicity(layer) for layer in attention]}
+        if slopes is not None:
+            of_kernels["released"] = [monotonicity(released_kernel(layer, slopes)) for layer in attention]
+        for kernel, layers in of_kernels.items():
+            rows += [{**_labels(labels), "kernel": kernel, **row} for row in _kernel_rows(layers)]
+    return pd.DataFrame(rows)
 
 
 def _kernel_rows(layers: list[Monotonicity]) -> Iterator[dict[str, object]]:

@@ -2,7 +2,42 @@
 
 from typing import Annotated
 
-from position_bias.running.section import Bounds, Level, Names, section
+from position_bias.running.section import Bounds, Count, Level, Name, Names, section
+
+Prompts = Annotated[int, Bounds(2, 1_000_000)]
+
+
+@section
+class PretrainedPrompts:
+    """How many prompts pretrained decoders are measured on."""
+
+    heatmap: Annotated[Prompts, "of the primary data set, at the length lengths.heatmap"]
+    standard: Annotated[Prompts, "the same at lengths.standard"]
+    long: Annotated[Prompts, "the same at lengths.long"]
+    elsewhere: Annotated[Prompts, "of each other data set, at lengths.standard"]
+    copies: Annotated[Prompts, "of the primary data set, for copies with random weights"]
+    replaced: Annotated[Prompts, "the first of these prompts, in which single tokens are replaced"]
+    replaced_in_copies: Annotated[Prompts, "the same for copies"]
+
+    def __post_init__(self) -> None:
+        for fewer, more in (("replaced", "standard"), ("replaced_in_copies", "copies"), ("copies", "standard")):
+            if getattr(self, fewer) > getattr(self, more):
+                raise ValueError(
+                    f"{fewer} = {getattr(self, fewer)} is more than {more} = {getattr(self, more)}, of which these are "
+                    "the first; lower it"
+                )
+
+
+@section
+class Pretrained:
+    """Real decoders, measured by gradients and by replacing single tokens."""
+
+    models: Annotated[
+        dict[Name, Annotated[float, Bounds(above=0, most=1), "standard deviation that its weights began with"]],
+        "models of hub_models, each with its initializer_range, which GGUF files do not carry",
+    ]
+    prompts: PretrainedPrompts
+    copies: Annotated[Count, "copies with random weights of that deviation; one more has that of the library, .02"]
 
 
 @section
@@ -10,6 +45,7 @@ class Structural:
     """Herasimchyk et al. 2026: content, mixing and positional bias of language models."""
 
     fig1: Annotated[Names, "the models of Figure 1, if they are measured; Figure 2 shows the others"]
+    pretrained: Pretrained
 
 
 @section

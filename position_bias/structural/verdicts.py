@@ -29,6 +29,7 @@ def verdicts(
     rotary: list[pd.DataFrame],
     pretrained: list[pd.DataFrame],
     directions: list[pd.DataFrame],
+    pretrained_kernels: list[pd.DataFrame],
     long_training: list[pd.DataFrame],
     similarity: pd.DataFrame,
     monotonicity: pd.DataFrame,
@@ -41,8 +42,9 @@ def verdicts(
 
     The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
     length, the long one and all others. `primary` is the data set of figures that show one; `rotary`, `pretrained`,
-    `directions` and `long_training` are tables of evidence/, `published` are printed distances and `curves` drawn
-    profiles of the paper, the others tables of the same names.
+    `directions` and `long_training` are tables of evidence/ or like those, `pretrained_kernels` are those of `content`
+    on pretrained decoders, `published` are printed distances and `curves` drawn profiles of the paper, the others
+    tables of the same names.
     """
     registered = predictions(predicted, "structural")
 
@@ -62,6 +64,7 @@ def verdicts(
         checks_rotary.checks(rotary, registered, level),
         checks_pretrained.checks(pretrained, registered, level),
         checks_directions.checks(directions, registered, level),
+        *(checks_content.of_pretrained(kernels, registered) for kernels in pretrained_kernels),
         *checks_long_training.checks(long_training, registered),
     ]
     return pd.concat(tables)

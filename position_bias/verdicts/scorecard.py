@@ -220,6 +220,9 @@ def _decides(claim: Claim, found: Judged, count: Mapping[str, int]) -> Iterator[
         others = f" and {len(found.missing) - NAMED} more" if len(found.missing) > NAMED else ""
         rows += f" ({'; '.join(found.missing[:NAMED])}{others})"
     yield f"rows: {rows}" if claim.unit == MODEL else rows
+    if claim.unit == MODEL:
+        holds = (found.rows["word"] == HOLDS).groupby(found.rows["model"].fillna("")).all()
+        yield f"holds in {holds.sum()} of the {len(holds)} models measured"
     if seen := int((found.rows["seen_before"] > 0).sum()):
         yield f"{seen} seen before their prediction was written, which confirm nothing"
 

@@ -125,7 +125,7 @@ def test_scripts_reach_the_configuration_through_one_function():
     }
     found = {path: list(uses_of_the_configuration((ROOT / path).read_text())) for path in map(str, SCRIPTS)}
     opened = [path for path, uses in found.items() if "resumable.job" in uses]
-    assert len(opened) == 7
+    assert len(opened) == 8
     for path, uses in found.items():
         assert [use for use in uses if use != "resumable.job"] == others.get(path, []), path
 

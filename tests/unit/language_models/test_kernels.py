@@ -7,7 +7,13 @@ from transformers.models.cohere.modeling_cohere import apply_rotary_pos_emb as t
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as turn_halves
 
 from position_bias.language_models import kernels
-from position_bias.language_models.kernels import fitted_kernel, logit_sums, rotary_kernel
+from position_bias.language_models.kernels import (
+    first_logits,
+    fitted_kernel,
+    fitted_without_first,
+    logit_sums,
+    rotary_kernel,
+)
 from position_bias.language_models.rotation import Rotation
 
 HEADS, SHARED, WIDTH = 6, 3, 4
@@ -48,6 +54,21 @@ def test_the_fit_is_that_of_least_squares_over_all_pairs_that_are_read(n, window
     kernel = fitted_kernel(masked.sum(-1), sums, window)
     np.testing.assert_allclose(kernel[:, :reach], expected - expected[:, :1], atol=1e-9)
     assert (kernel[:, reach:] == 0).all()
+
+
+@pytest.mark.parametrize("window", [None, 1, 2, 7, 19, 20, 30])
+def test_without_the_first_token_the_fit_is_that_of_all_other_pairs(window):
+    n, prompts = 20, 2
+    query, key = drawn(prompts, HEADS, n, WIDTH), drawn(prompts, SHARED, n, WIDTH, seed=1)
+    key[:, :, 0] *= 100  # a sink
+    rows, distances, first = (
+        sums.double().numpy() for sums in (*logit_sums(query, key, window), first_logits(query, key))
+    )
+    others = (sums.double().numpy() for sums in logit_sums(query[:, :, 1:], key[:, :, 1:], window))
+    kernel = fitted_without_first(rows, distances, first, window)
+    np.testing.assert_allclose(kernel[:, :-1], fitted_kernel(*others, window), atol=1e-3)
+    beyond = window is not None and window < n
+    np.testing.assert_allclose(kernel[:, -1], 0 if beyond else kernel[:, -2])
 
 
 def test_the_fit_finds_a_kernel_whatever_rows_add_at_a_length_where_nothing_dense_would_do():

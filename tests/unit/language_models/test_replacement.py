@@ -10,6 +10,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralFo
 from position_bias.language_models import families, opening, packages, replacement
 from position_bias.language_models.influence import influence_and_loss
 from position_bias.language_models.replacement import chosen_positions, donors, replacement_profile
+from position_bias.rollout.middle import logarithms_over_middle
 from position_bias.running.runtime import InputError
 
 VOCABULARY, N = 40, 24
@@ -161,7 +162,7 @@ def test_at_random_weights_gradients_and_replacement_agree():
             .numpy()[:, positions]
         )
         by_replacement = replacement_profile(model, tokens, positions, 24 * N, seed=seed)
-        logs = [replacement.logarithms_over_middle(of, positions, N) for of in (by_gradient, by_replacement)]
+        logs = [logarithms_over_middle(of, positions, N) for of in (by_gradient, by_replacement)]
         ratios.append([log.mean(0)[[0, -1]] for log in logs])
     gradients, replacements = np.mean(ratios, axis=0)
     np.testing.assert_allclose(replacements, gradients, atol=np.log(1.25))
@@ -199,10 +200,10 @@ def test_a_start_token_is_replaced_by_what_follows_it_elsewhere():
 def test_shares_of_a_prompt_sum_to_one_and_a_position_like_the_middle_has_no_ratio():
     effects = np.exp(np.random.default_rng(0).normal(0, 2, (4000, 10)))
     np.testing.assert_allclose(replacement.shares(effects).sum(-1), 1)
-    ratios = replacement.logarithms_over_middle(effects, chosen_positions(256), 256)
+    ratios = logarithms_over_middle(effects, chosen_positions(256), 256)
     assert np.abs(ratios[:, [0, -1]].mean(0)).max() < 0.15
     np.testing.assert_allclose(ratios[:, 1:-1].mean(-1), 0, atol=1e-12)
-    nothing = replacement.logarithms_over_middle(np.array([[0.0, 1, 1]]), [0, 5, 9], 10)
+    nothing = logarithms_over_middle(np.array([[0.0, 1, 1]]), [0, 5, 9], 10)
     np.testing.assert_array_equal(nothing[0], [np.nan, 0, 0])
 
 

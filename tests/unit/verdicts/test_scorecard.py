@@ -109,7 +109,10 @@ def test_what_was_seen_before_confirms_nothing_and_can_contradict():
 def test_a_model_counts_once_and_all_of_its_measurements_must_agree():
     several = [check(*UP, n=100, model=name, quantity="gap") for name in "aab"]
     found = judged(*several, claim=of_form("most", "model"))
-    assert (found["verdict"], found["decides"]) == ("holds", "2 of 2 models must hold; rows: 3 hold")
+    assert (found["verdict"], found["decides"]) == (
+        "holds",
+        "2 of 2 models must hold; rows: 3 hold; holds in 2 of the 2 models measured",
+    )
     other_seed = check(*DOWN, n=100, model="b")
     assert judged(*several, other_seed, claim=of_form("all", "model"))["verdict"] == "undecided"
     other_part = check(*DOWN, n=100, model="b", quantity="another gap")

@@ -1,0 +1,149 @@
+"""Pretrained decoders: influence by gradients and by replacement, beside rollouts, copies, and what the authors drew.
+
+Our addition to Herasimchyk et al. 2026. Effects are over their mean in the middle half of the prompt: a position like
+those stands at 1. Positions count from 0, layers from 1.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from position_bias.drawing import rollouts
+from position_bias.drawing.layers import layer_axis
+from position_bias.drawing.logarithmic import log_ticks
+from position_bias.drawing.looks import BLACK, BLUE, BROWN, VARIANTS, Look
+from position_bias.drawing.style import PAGE
+from position_bias.rollout.middle import middle_half
+from position_bias.structural.checks_pretrained import OURS
+from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED
+
+INFLUENCE = VARIANTS["d"].colour
+TRAINED = {
+    "gradient": Look("measured: gradients", INFLUENCE),
+    "replacement": Look("measured: replacement", BLACK, "o", ""),
+    "rotary": Look("rollout: mean query, key", BLUE, "s", "--"),
+    "measured": Look("rollout: mean attention", BROWN, "^", ":"),
+}
+COPIES = {
+    ("copy", "gradient"): Look("gradients, own deviation", INFLUENCE, "s"),
+    ("copy", "replacement"): Look("replacement, own deviation", BLACK, "o", ""),
+    ("usual", "gradient"): Look("gradients, .02", INFLUENCE, "D", "--", filled=False),
+    ("usual", "replacement"): Look("replacement, .02", BLACK, "v", "", filled=False),
+}
+SHARES = {
+    "attention": Look("attention paid to it", BLACK, "v", ":"),
+    "rollout": Look("rollout from there on", BROWN, "^", "--"),
+    "influence": Look("influence there", INFLUENCE, "o"),
+}
+DRAWN = {  # by the authors, but (a): all of it is on the first token
+    "b": VARIANTS["b"]._replace(marker="s", line="--"),
+    "c": VARIANTS["c"]._replace(marker="^", line=":"),
+    "d": VARIANTS["d"],
+}
+SAID: dict[str, str] = {  # of the first word's effect by gradients less that by replacement, in logarithms
+    HOLDS: "gradients give the first word more than replacement does",
+    FAILS: "gradients give the first word less than replacement does",
+    NO_EFFECT: "gradients give the first word no more than replacement does",
+    UNDECIDED: "it is open whether gradients give the first word more than replacement does",
+}
+CLAIM = (f"{OURS}log first / middle", "gradient", "replacement")
+
+
+def pretrained(profiles: pd.DataFrame, shares: pd.DataFrame, curves: pd.DataFrame, checks: pd.DataFrame) -> Figure:
+    """Draw three panels of each model, and one of bloom-176b as its authors drew it; verdicts make the title.
+
+    Of each model: what was measured of it, with rollouts; the same of copies with random weights; and the first token's
+    share by layer. `profiles` and `shares` are those of `structural.pretrained`, `curves` the table of drawn profiles,
+    `checks` the verdicts. Bands and bars are bootstrap intervals over documents.
+    """
+    models = list(dict.fromkeys(profiles["model"]))
+    rows = (3 * len(models) + 2) // 2
+    label = "Effect of each token on the next one, by gradients and by replacement, in trained and untrained decoders"
+    figure, grid = plt.subplots(rows, 2, figsize=(PAGE, 0.6 + 2.4 * rows), squeeze=False, label=label)
+    panels = iter(grid.flat)
+    for model in models:
+        of_model = profiles[profiles["model"] == model]
+        _effects(next(panels), of_model[of_model["weights"] == "hub"].set_index("measure"), TRAINED, model)
+        copies = of_model.set_index(["weights", "measure"]).sort_index()
+        _effects(next(panels), copies, COPIES, f"{model}, random weights")
+        _shares(next(panels), shares[shares["model"] == model], f"{model}, first token")
+    _drawn(next(panels), curves)
+    for empty in panels:
+        empty.remove()
+    figure.suptitle(finding(checks, models))
+    return figure
+
+
+def finding(checks: pd.DataFrame, models: Iterable[str]) -> str:
+    """What the verdicts say of the two measures at the first word, in a line for each word that a model has."""
+    keys = checks[["statistic", "network", "other"]].apply(tuple, axis=1)
+    rows = checks[(keys == CLAIM) & checks["model"].isin(list(models))]
+    lines = []
+    for verdict, of_word in rows.groupby("verdict", sort=False):
+        ratios = zip(of_word["model"], *np.exp(of_word[["measured", "low", "high"]].to_numpy().T), strict=True)
+        numbers = ", ".join(f"{model} {ratio:.2g} times [{low:.2g}, {high:.2g}]" for model, ratio, low, high in ratios)
+        count = f"In {len(of_word)} of {len(rows)} models" if len(rows) > 1 else "In the one model"
+        lines.append(f"{count} measured, {SAID.get(str(verdict), SAID[UNDECIDED])}:\n{numbers} (geometric means)")
+    return "\n".join(lines)
+
+
+def _effects(axes: Axes, curves: pd.DataFrame, looks: Mapping[Any, Look], title: str) -> None:
+    """Effects by position, over those of the middle: bands where every position is known, else bars."""
+    _middle(axes, int(curves["position"].max()) + 1)
+    for name, look in looks.items():
+        curve = curves.loc[[name]]
+        every = len(curve) > curve["position"].max()
+        marker = "" if every else look.marker
+        style: dict[str, Any] = {"color": look.colour, "linestyle": look.line, "markerfacecolor": look.inside}
+        axes.plot(curve["position"], curve["value"], marker=marker, markersize=3.5, linewidth=0.9, **style)
+        if every:
+            rollouts.band(axes, curve, look.colour)
+            rollouts.few_marks(axes, curve, look, list(looks).index(name) + 1)
+        else:
+            axes.vlines(curve["position"], curve["low"], curve["high"], color=look.colour, linewidth=0.8)
+    axes.set_yscale("log")
+    log_ticks(axes.yaxis)
+    axes.set(title=title, xlabel="token position", ylabel="effect over that of the middle,\nlog scale")
+    axes.legend(handles=[look.entry() for look in looks.values()], loc="upper center", ncols=1)
+
+
+def _middle(axes: Axes, n: int) -> None:
+    """The mean of the middle, dotted, and ticks of n positions."""
+    axes.axhline(1, **rollouts.UNIFORM)
+    axes.set_xticks([0, n // 2, n - 1])
+
+
+def _shares(axes: Axes, shares: pd.DataFrame, title: str) -> None:
+    """The first token's share, by layer."""
+    for name, look in SHARES.items():
+        curve = shares[shares["share"] == name]
+        style: dict[str, Any] = {"color": look.colour, "marker": look.marker, "linestyle": look.line, "markersize": 2.5}
+        axes.plot(curve["layer"], curve["value"], linewidth=0.9, **style)
+        if curve["low"].notna().all():
+            axes.fill_between(curve["layer"], curve["low"], curve["high"], color=look.colour, alpha=0.25, linewidth=0)
+    layer_axis(axes, shares["layer"])
+    axes.set_yscale("log")
+    log_ticks(axes.yaxis)
+    axes.set(title=title, ylabel="share of the first token,\nlog scale")
+    axes.legend(handles=[look.entry() for look in SHARES.values()])
+
+
+def _drawn(axes: Axes, curves: pd.DataFrame) -> None:
+    """bloom-176b: (b), (c) and the measured influence, as the authors drew them."""
+    n = int(curves["token"].max())
+    _middle(axes, n)
+    for place, (variant, look) in enumerate(DRAWN.items()):
+        curve = curves[curves["variant"] == variant].sort_values("token")
+        share = curve["share"].to_numpy()
+        over = pd.DataFrame({"position": curve["token"].to_numpy() - 1, "value": share / share[middle_half(n)].mean()})
+        rollouts.line(axes, over, look.colour, 1.0, look.line)
+        rollouts.few_marks(axes, over, look, place)
+    axes.set_yscale("log")
+    log_ticks(axes.yaxis)
+    axes.set(title="bloom-176b, as its authors drew it", xlabel="token position")
+    axes.legend(handles=[look.entry() for look in DRAWN.values()])

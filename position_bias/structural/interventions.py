@@ -1,0 +1,83 @@
+"""What is done to single tokens of a decoder's prompts, and what it changes: the second measure, and tests of one.
+
+A token is replaced by another, moved a part of the way to it, or deleted; the change is the total variation between the
+predictions. Influence by gradients is measured again where another token comes first, and where the first token stands
+in the middle: does it belong to the place, or to the token? And it is measured at the entry of every layer, where a
+rollout has its share, too.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from transformers import PreTrainedModel
+
+from position_bias.attention import Array
+from position_bias.language_models.influence import influence_and_loss
+from position_bias.language_models.replacement import (
+    TokenIds,
+    changes,
+    chosen_positions,
+    deletion,
+    donors,
+    replacement_profile,
+)
+from position_bias.running.artifacts import Tensors
+from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS, moved_to
+
+
+def positions_of(n: int, first: int) -> list[int]:
+    """The positions that are replaced: a start token, where a prompt begins with `first` of them, and those chosen."""
+    return sorted({0, *chosen_positions(n, first)})
+
+
+def replaced(model: PreTrainedModel, prompts: TokenIds, first: int, batch: int, seed: int) -> Tensors:
+    """Return what replacing single tokens of prompts [N, n] changes, float64 [N, P] at the `positions_of` them.
+
+    `batch` is how many tokens pass at once. Raises InputError where no prompt has another token at a position.
+    """
+    positions = positions_of(prompts.shape[1], first)
+    return {
+        "positions": np.array(positions),
+        REPLACED: replacement_profile(model, prompts, positions, batch, seed=seed),
+    }
+
+
+def interventions(model: PreTrainedModel, prompts: TokenIds, first: int, batch: int, seed: int) -> Tensors:
+    """Return what else is done: smaller steps [N, P], a deletion [N], and influence [N, n] and by layer [N, L, n]."""
+    positions = positions_of(prompts.shape[1], first)
+    others = donors(prompts, positions, 1, seed)
+    steps = {name: changes(model, prompts, positions, others, batch, step).mean(-1) for name, step in STEPS.items()}
+    with_another, moved = prompts.copy(), prompts.copy()
+    with_another[:, first] = others[:, positions.index(first), 0]
+    middle = moved_to(prompts.shape[1])
+    moved[:, first:middle], moved[:, middle] = prompts[:, first + 1 : middle + 1], prompts[:, first]
+    return {
+        **steps,
+        DELETED: deletion(model, prompts, first, batch),
+        OTHER_FIRST: _influence(model, with_another, batch),
+        MOVED: _influence(model, moved, batch),
+        LAYERS: np.concatenate([_influence_by_layer(model, part) for part in _batches(prompts, batch)]),
+    }
+
+
+def _batches(prompts: TokenIds, batch: int) -> Sequence[TokenIds]:
+    at_once = max(1, batch // prompts.shape[1])
+    return [prompts[start : start + at_once] for start in range(0, len(prompts), at_once)]
+
+
+def _influence(model: PreTrainedModel, prompts: TokenIds, batch: int) -> Array:
+    device = model.get_input_embeddings().weight.device
+    parts = (influence_and_loss(model, torch.from_numpy(part).to(device), 1)[0] for part in _batches(prompts, batch))
+    return np.concatenate([part.double().cpu().numpy() for part in parts])
+
+
+def _influence_by_layer(model: PreTrainedModel, prompts: TokenIds) -> Array:
+    """The norm of the gradient of the largest probability of the next token at the entry of each layer: [B, L, n]."""
+    embed = model.get_input_embeddings()
+    embeddings = embed(torch.from_numpy(prompts).to(embed.weight.device)).detach().requires_grad_()
+    out = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1, output_hidden_states=True)
+    most_likely = out.logits[:, -1].float().softmax(-1).amax(-1).sum()
+    entries = out.hidden_states[:-1]  # what the last layer leaves is the entry of none
+    norms = [gradient.double().norm(dim=-1) for gradient in torch.autograd.grad(most_likely, entries)]
+    return np.asarray(torch.stack(norms, 1).cpu())

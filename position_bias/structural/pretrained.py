@@ -1,0 +1,334 @@
+"""What was measured of a pretrained decoder, by two measures, as tables: of what is judged, and of what is drawn.
+
+Effects of single positions come as the norms of gradients, or as what replacing the token there changes. Documents are
+the units: prompts of one document are averaged, and resampled together.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from position_bias.attention import Array
+from position_bias.rollout import measurement
+from position_bias.rollout.last_row import attended_last_rows
+from position_bias.rollout.measurement import BACKWARD, FROBENIUS_APART, Floats, Measurement
+from position_bias.rollout.middle import inside, logarithms_over_middle, middle_half
+from position_bias.rollout.variants import variants
+from position_bias.running import runtime
+from position_bias.running.artifacts import TensorFile
+from position_bias.statistics import bootstrap_weights, percentile_interval, spearman, wasserstein
+from position_bias.structural import content
+from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS, moved_to
+from position_bias.structural.checks_pretrained import COLUMNS, LABELS
+from position_bias.verdicts.claim import PRETRAINED
+from position_bias.verdicts.judge import ESTIMATE
+
+FIRST, LAST = "log first / middle", "log last / middle"
+ELSEWHERE, OF_MEANS = ", elsewhere", " of means"
+TRAINED = "hub"  # the checkpoint that is no copy
+GRADIENT = "gradient"
+ROTARY = "mean-query-key"
+DRAWN = {"influence": GRADIENT, ROTARY: "rotary", "mean-attention": "measured"}
+ROLLOUTS = {  # what predictions call rollouts and the profiles that know nothing, by their names in `variants`
+    "influence": "influence",
+    ROTARY: "rotary",
+    "mean-attention": "measured",
+    "content-free": "content-free",
+    "half": "half",
+    "uniform": "uniform",
+    "logit-by-distance": "logit by distance",
+    "logit-by-distance-apart": "logit by distance without the first token",
+}
+KERNELS = ("logit by distance", "logit by distance without the first token")
+FROBENIUS = "frobenius"
+LAMBDAS = {"token": "token", FROBENIUS_APART: "without the first token", BACKWARD: BACKWARD}  # what predictions say
+PROFILES = ("model", "weights", "measure", "position", "value", "low", "high")  # columns of what is drawn by position
+SHARES = ("model", "share", "layer", "value", "low", "high")  # and by layer
+
+Values = Mapping[int, float]  # by unit
+
+
+class Effects(NamedTuple):
+    """Effects [N, P] of some positions of prompts of n tokens on the prediction of the next one."""
+
+    effects: Array
+    positions: Sequence[int]
+    n: int
+    documents: NDArray[np.int64]  # [N]
+    first: int  # how many start tokens stand before the text
+
+    def logs(self, position: int) -> Values:
+        """The logarithm of a position's effect over those of the middle, the mean over the prompts of each document."""
+        logarithms = logarithms_over_middle(self.effects, self.positions, self.n)
+        return by_document(logarithms[:, self.positions.index(position)], self.documents)
+
+    def over_middle(self, weights: Array) -> Array:
+        """Mean effects over that of the middle, with each row of weights over the prompts: [R, N] -> [R, P]."""
+        means = weights @ self.effects
+        return np.asarray(means / means[:, inside(self.positions, self.n)].mean(-1, keepdims=True))
+
+    def some(self, count: int) -> "Effects":
+        """The same of the first prompts alone."""
+        return self._replace(effects=self.effects[:count], documents=self.documents[:count])
+
+
+def by_document(values: Array, documents: NDArray[np.int64]) -> Values:
+    """The mean of values [N] of prompts over those of each document."""
+    return {document: float(values[documents == document].mean()) for document in map(int, np.unique(documents))}
+
+
+def document_weights(documents: NDArray[np.int64], replicates: int, seed: int) -> Array:
+    """Weigh prompts of these documents [N] as they are, and then in each resample of documents: [1 + R, N]."""
+    names, place = np.unique(documents, return_inverse=True)
+    drawn = bootstrap_weights(len(names), replicates, seed)[:, place]
+    weights = np.vstack([np.ones((1, len(documents))), drawn])
+    return np.asarray(weights / weights.sum(-1, keepdims=True))
+
+
+class Measured(NamedTuple):
+    """What was measured of one set of weights on one data set at one length."""
+
+    setting: dict[str, Any]  # LABELS
+    found: Measurement
+    gradient: Effects
+    elsewhere: bool  # not where tokens are replaced, but at another length or on another data set
+
+    @classmethod
+    def read(cls, file: TensorFile, primary: str, standard: int) -> "Measured":
+        """Read the file of a measurement."""
+        labels, found = file.labels, measurement.read(file.path)
+        assert found.influence is not None
+        gradient = Effects(
+            found.influence[:, labels["positions"]].astype(np.float64),
+            labels["positions"],
+            found.n,
+            found.documents,
+            labels["before"],
+        )
+        elsewhere = (labels["dataset"], found.n) != (primary, standard)
+        return cls({name: labels[name] for name in LABELS}, found, gradient, elsewhere)
+
+
+def tables(
+    measured: list[TensorFile],
+    replaced: list[TensorFile],
+    primary: str,
+    standard: int,
+    replicates: int,
+    level: float,
+    seed: int,
+) -> dict[str, pd.DataFrame]:
+    """The tables of one model: `values`, which are judged, with columns `checks_pretrained.COLUMNS`; what is drawn.
+
+    `measured` are the measurements of the model and its copies, `replaced` what was changed in each of them, at the
+    `standard` length on the `primary` data set. `profiles` have the columns PROFILES, `shares` of the first token have
+    SHARES, and `kernels` are those of `content` on Assumption 4.1.
+    """
+    of_weights: dict[str, list[Measured]] = {}
+    for file in measured:
+        of_weights.setdefault(file.labels["checkpoint"], []).append(Measured.read(file, primary, standard))
+    changed = {file.labels["checkpoint"]: file.read() for file in replaced}
+    (here,) = (each for each in of_weights[TRAINED] if not each.elsewhere)
+    drawn_by = runtime.seed(seed, "documents", primary, standard)
+    copies = {  # what is added to the name of a measure -> copies: at the model's own deviation, and at the library's
+        "": [name for name in of_weights if name.startswith("copy")],
+        " at .02": [name for name in of_weights if name.startswith("usual")],
+    }
+    pairs = {TRAINED: _pairs([here], [changed[TRAINED]])} | {
+        at: _pairs([of_weights[name][0] for name in names], [changed[name] for name in names])
+        for at, names in copies.items()
+    }
+    rows = [
+        *(row for each in of_weights[TRAINED] for row in _of_gradients(each)),
+        *_of_interventions(here, changed[TRAINED]),
+        *(row for at, names in copies.items() for row in _of_copies(at, [of_weights[name][0] for name in names])),
+        *(row for at in copies for row in _ends(here.setting, f"untrained replacement{at}", pairs[at][1])),
+        *(row for name, pair in pairs.items() for row in _of_means(here, name, pair, replicates, drawn_by)),
+        *_of_rollouts(here, replicates, drawn_by),
+    ]
+    values = pd.DataFrame(rows, columns=COLUMNS)
+    profiles = pd.concat(_profiles(here, pairs, replicates, level, drawn_by), ignore_index=True)
+    shares = _shares(here, changed[TRAINED][LAYERS], replicates, level, drawn_by)
+    kernels = content.kernels(_attention(of_weights[TRAINED], standard))
+    shown = {"profiles": profiles[list(PROFILES)], "shares": shares[list(SHARES)]}
+    return {"values": values, **shown, "kernels": kernels}
+
+
+Row = tuple[object, ...]
+
+
+def _attention(measured: Iterable[Measured], standard: int) -> Iterator[tuple[dict[str, Any], Floats, None]]:
+    """Labels and mean attention of a model without ALiBi on each data set, at the standard length."""
+    for each in measured:
+        if each.found.n == standard and each.found.attention is not None:
+            labels = {**each.setting, "checkpoint": "pretrained", "prompts": each.found.prompts}
+            yield labels, each.found.attention, None
+
+
+def _rows(setting: Mapping[str, Any], statistic: str, network: str, values: Values, documents: int) -> Iterator[Row]:
+    labels = tuple(setting[name] for name in LABELS)
+    for unit, value in values.items():
+        yield (*labels, statistic, network, unit, documents, value, PRETRAINED)
+
+
+def _by_document(setting: Mapping[str, Any], statistic: str, network: str, values: Values) -> Iterator[Row]:
+    return _rows(setting, statistic, network, values, len(values))
+
+
+def _ends(setting: Mapping[str, Any], network: str, effects: Effects, elsewhere: bool = False) -> Iterator[Row]:
+    """The first word, the last one and, where there is one, the start token, each over the middle."""
+    places = {FIRST: effects.first, LAST: effects.n - 1}
+    if effects.first and not elsewhere:
+        places["log start token / middle"] = 0
+    for statistic, position in places.items():
+        name = statistic + (ELSEWHERE if elsewhere else "")
+        yield from _by_document(setting, name, network, effects.logs(position))
+
+
+def _of_gradients(measured: Measured) -> Iterator[Row]:
+    setting, found = measured.setting, measured.found
+    yield from _ends(setting, GRADIENT, measured.gradient, measured.elsewhere)
+    mixing = pd.DataFrame(found.mixing[FROBENIUS]).groupby(found.documents).mean()
+    trend = spearman(mixing.to_numpy(np.float64), np.arange(found.layers, dtype=float))
+    values = dict(zip(map(int, mixing.index), map(float, trend), strict=True))
+    yield from _by_document(setting, "spearman of lambda with depth", FROBENIUS, values)
+
+
+def _of_interventions(measured: Measured, changed: Mapping[str, Array]) -> Iterator[Row]:
+    """What replacement, smaller steps, a deletion, another first token and a moved one do to the trained model."""
+    setting, gradient = measured.setting, measured.gradient
+    some = gradient.some(len(changed[REPLACED]))
+    replaced = some._replace(effects=changed[REPLACED])
+    yield from _ends(setting, REPLACED, replaced)
+    for name, effects in {**{step: changed[step] for step in STEPS}, "step of 100 %": changed[REPLACED]}.items():
+        yield from _by_document(setting, FIRST, name, some._replace(effects=effects).logs(some.first))
+    at_first = changed[REPLACED][:, list(some.positions).index(some.first)]
+    for name, effects in ((DELETED, changed[DELETED]), (REPLACED, at_first)):
+        logs = by_document(np.log(np.where(effects > 0, effects, np.nan)), some.documents)
+        yield from _by_document(setting, "log change at the first word", name, logs)
+    other = some._replace(effects=changed[OTHER_FIRST][:, some.positions])
+    yield from _by_document(setting, FIRST, "gradient with another first token", other.logs(some.first))
+    place = moved_to(some.n)
+    positions = sorted({*some.positions, place} - {place - 1, place + 1})
+    moved = some._replace(effects=changed[MOVED][:, positions], positions=positions)
+    yield from _by_document(setting, "log moved / middle", GRADIENT, moved.logs(place))
+
+
+def _pairs(measured: Sequence[Measured], changed: Sequence[Mapping[str, Array]]) -> tuple[Effects, Effects]:
+    """Effects by gradients and by replacement on the same prompts and positions, of all copies together."""
+    some = [each.gradient.some(len(of_each[REPLACED])) for each, of_each in zip(measured, changed, strict=True)]
+    gradient = _together(some)
+    return gradient, gradient._replace(effects=np.concatenate([of_each[REPLACED] for of_each in changed]))
+
+
+def _of_copies(at: str, copies: Sequence[Measured]) -> Iterator[Row]:
+    every = _together([copy.gradient for copy in copies])
+    yield from _ends(copies[0].setting, f"untrained gradient{at}", every)
+
+
+def _together(effects: Sequence[Effects]) -> Effects:
+    """Effects of several copies, as if of one model on all their prompts."""
+    return effects[0]._replace(
+        effects=np.concatenate([each.effects for each in effects]),
+        documents=np.concatenate([each.documents for each in effects]),
+    )
+
+
+def _of_means(
+    measured: Measured, weights: str, pair: tuple[Effects, Effects], replicates: int, seed: int
+) -> Iterator[Row]:
+    """Logarithms of mean effects at both ends over that of the middle, in each resample of documents."""
+    names = (
+        (GRADIENT, REPLACED)
+        if weights == TRAINED
+        else (f"untrained gradient{weights}", f"untrained replacement{weights}")
+    )
+    for network, effects in zip(names, pair, strict=True):
+        logs = np.log(effects.over_middle(document_weights(effects.documents, replicates, seed)))
+        for statistic, position in ((FIRST, effects.first), (LAST, effects.n - 1)):
+            ends = logs[:, list(effects.positions).index(position)]
+            yield from _resampled(measured, statistic + OF_MEANS, network, ends, effects.documents)
+
+
+def _resampled(
+    measured: Measured, statistic: str, network: str, values: Array, documents: NDArray[np.int64]
+) -> Iterator[Row]:
+    """Rows of values [1 + R]: of all documents as they are, and of each resample."""
+    units = dict(zip(range(ESTIMATE, len(values) - 1), map(float, values), strict=True))
+    yield from _rows(measured.setting, statistic, network, units, len(np.unique(documents)))
+
+
+def _of_rollouts(measured: Measured, replicates: int, seed: int) -> Iterator[Row]:
+    """How far rollouts lie from the measured influence, and the share of the first token, in each resample."""
+    documents, weights = measured.found.documents, document_weights(measured.found.documents, replicates, seed)
+    profiles = {variant.name: variant.profiles(weights) for variant in variants(measured.found, ROLLOUTS, [FROBENIUS])}
+    influence = profiles["influence"]
+    for network in ("influence", "measured"):
+        shares = np.log(profiles[network][:, 0])
+        yield from _resampled(measured, "log share of the first token", network, shares, documents)
+    others = {name: ROLLOUTS[name] for name in ("influence", ROTARY)}
+    by_lambda = {variant.estimator: variant for variant in variants(measured.found, others, tuple(LAMBDAS))}
+    rotary = {said: by_lambda[estimator].profiles(weights) for estimator, said in LAMBDAS.items()}
+    for statistic, compared in (
+        ("W to influence", {name: profiles[name] for name in profiles if name not in ("influence", *KERNELS)}),
+        ("W to influence by kernel", {name: profiles[name] for name in KERNELS}),
+        ("W to influence by lambda", rotary | {FROBENIUS: profiles["rotary"]}),
+    ):
+        for network, profile in compared.items():
+            distance = np.broadcast_to(wasserstein(profile, influence), len(influence))
+            yield from _resampled(measured, statistic, network, distance, documents)
+
+
+def _profiles(
+    measured: Measured,
+    pairs: Mapping[str, tuple[Effects, Effects]],
+    replicates: int,
+    level: float,
+    seed: int,
+) -> Iterator[pd.DataFrame]:
+    """Effects of positions over that of the middle half: measured and rolled out, with intervals over documents."""
+    labels = {"model": measured.setting["model"], "weights": TRAINED}
+    everywhere = np.arange(measured.found.n)
+    prompts = document_weights(measured.found.documents, replicates, seed)
+    for variant in variants(measured.found, DRAWN, [FROBENIUS]):
+        profiles = variant.profiles(prompts)
+        over = profiles / profiles[:, middle_half(measured.found.n)].mean(-1, keepdims=True)
+        yield _curve({**labels, "measure": variant.name}, everywhere, over, level)
+    for weights, (gradient, replaced) in pairs.items():
+        named = {**labels, "weights": {TRAINED: TRAINED, "": "copy", " at .02": "usual"}[weights]}
+        for measure, effects in ((GRADIENT, gradient), (REPLACED, replaced)):
+            if weights != TRAINED or measure == REPLACED:
+                drawn = effects.over_middle(document_weights(effects.documents, replicates, seed))
+                yield _curve({**named, "measure": measure}, np.array(effects.positions), drawn, level)
+
+
+def _curve(labels: Mapping[str, Any], positions: NDArray[Any], drawn: Array, level: float) -> pd.DataFrame:
+    low, high = percentile_interval(drawn[1:], level)
+    return pd.DataFrame({**labels, "position": positions, "value": drawn[0], "low": low, "high": high})
+
+
+def _shares(measured: Measured, influence: Array, replicates: int, level: float, seed: int) -> pd.DataFrame:
+    """The first token's share, by layer, of attention, of the rollout from that layer on, and of influence there."""
+    found, labels = measured.found, {"model": measured.setting["model"]}
+    assert found.attention is not None
+    layers = np.arange(1, found.layers + 1)
+    mixing = found.mixing[FROBENIUS].mean(0).astype(np.float64)
+    attention = found.attention.astype(np.float64)
+    rolled = [attended_last_rows(attention[layer:], [mixing[layer:]])[0, 0] for layer in range(found.layers)]
+    weights = document_weights(found.documents[: len(influence)], replicates, seed)
+    summed = np.tensordot(weights, influence, 1)  # [1 + R, L, n]
+    of_influence = summed[:, :, 0] / summed.sum(-1)
+    low, high = percentile_interval(of_influence[1:], level)
+    kinds = {
+        "attention": (attention[:, 1:, 0].mean(-1), np.nan, np.nan),
+        "rollout": (np.array(rolled), np.nan, np.nan),
+        "influence": (of_influence[0], low, high),
+    }
+    tables = [
+        pd.DataFrame({**labels, "share": kind, "layer": layers, "value": value, "low": below, "high": above})
+        for kind, (value, below, above) in kinds.items()
+    ]
+    return pd.concat(tables, ignore_index=True)

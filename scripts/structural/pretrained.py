@@ -1,0 +1,58 @@
+from pathlib import Path
+
+import numpy as np
+import transformers
+
+from position_bias.language_models import hub, opening, tokens
+from position_bias.language_models.measure import Asked, measure
+from position_bias.language_models.passes import Resumption
+from position_bias.rollout import measurement
+from position_bias.running import artifacts, resumable, runtime
+from position_bias.structural import interventions
+
+wildcards, params, out = snakemake.wildcards, snakemake.params, snakemake.output
+path = ("measure", wildcards.model, wildcards.checkpoint)
+computing = {"gpus": params.gpus, "granted": snakemake.resources.gpu}
+with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
+    source = hub.model_place(snakemake.input.model)
+    tokenizer, before = opening.open_tokenizer(source)
+    drawn_by = runtime.seed(params.seed, "pretrained", wildcards.checkpoint)
+    if params.initializer_range is None:
+        model = opening.open_decoder(source, place.device)
+    else:
+        model = opening.open_untrained(
+            source, drawn_by, place.folder, place.device, initializer_range=params.initializer_range
+        )
+    folders = {Path(texts).parent.name: Path(texts).parent for texts in snakemake.input.texts}
+
+    def sampled(dataset, n, count):
+        """Prompts of n tokens, those that the tokenizer puts first among them."""
+        seed = runtime.seed(params.seed, "prompts", dataset, n)
+        texts = tokens.texts(folders[dataset], "test")
+        drawn = tokens.sample_prompts(texts, tokenizer, n - len(before), count, "every", seed)
+        return np.hstack([np.tile(np.array(before, np.int64), (count, 1)), drawn.tokens]), drawn.documents
+
+    for (dataset, n, count), target in zip(params.measured, out.measured, strict=True):
+        prompts, documents = sampled(dataset, n, count)
+        run = [hub.stamp(source), drawn_by, params.initializer_range, count, transformers.__version__]
+        found = measure(
+            model,
+            prompts,
+            params.tokens_per_batch,
+            documents=documents,
+            asked=Asked(gram=True, apart=True, matrices_up_to=params.matrices_up_to),
+            resumption=Resumption(place.folder / f"{dataset}-n{n}.safetensors", run, place.checkpoint_every),
+        )
+        labels = {"dataset": dataset, "before": len(before), "initializer_range": params.initializer_range}
+        labels["positions"] = interventions.positions_of(n, len(before))
+        measurement.write(target, found, **dict(wildcards.items()), **labels)
+
+    dataset, n, count = params.replaced
+    prompts, documents = sampled(dataset, n, count)
+    asked = (prompts, len(before), params.tokens_per_batch, runtime.seed(params.seed, "donors", dataset, n))
+    effects = interventions.replaced(model, *asked)
+    if params.initializer_range is None:
+        effects |= interventions.interventions(model, *asked)
+    artifacts.write_tensors(
+        out.replaced, {**effects, "documents": documents}, **dict(wildcards.items()), **labels, n=n, prompts=count
+    )
