@@ -30,7 +30,9 @@ def test_the_version_is_the_same_everywhere_and_dated():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     newest = re.search(r"^## \[(\d.*)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    launcher = tomllib.loads((ROOT / "launcher/pyproject.toml").read_text())["project"]["version"]
     assert (citation["version"], str(citation["date-released"])) == (version, newest[2])
+    assert launcher == version
     assert newest[1] == version
 
 
