@@ -47,17 +47,13 @@ def statistics(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:
         setting = dict(zip(LABELS, labels, strict=True))
         across = rows.pivot(index="unit", columns="network", values="value")
         estimate = percentiles(int(rows["documents"].iloc[0])) if ESTIMATE in across.index else student
-        units = rows.groupby("network")["unit"]
-        started = {str(network): pd.Series(across.index.isin(of_network)) for network, of_network in units}
-        started = {network: has.set_axis(across.index) for network, has in started.items()}
-        seen = dict.fromkeys(map(str, across), pd.Series(setting["model"] in SEEN, index=across.index))
+        known = setting["model"] in SEEN
+        seen = {str(name): pd.Series(known, index=units.array) for name, units in rows.groupby("network")["unit"]}
         wording = {"decoder": "{model}, {dataset}, {n} tokens".format(**setting)}
         for occasion in (THEIRS, OURS):
             if (name := f"{occasion}{statistic}") in asked:
                 speaks = occasion == THEIRS or setting["model"] not in SEEN
-                yield Statistic(
-                    name, across, setting, estimate, speaks=speaks, wording=wording, seen=seen, started=started
-                )
+                yield Statistic(name, across, setting, estimate, speaks=speaks, wording=wording, seen=seen)
 
 
 def unmeasured(asked: Predictions) -> Iterator[Statistic]:
