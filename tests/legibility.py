@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -25,12 +25,12 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
-from snakemake.api import SnakemakeApi
-from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
+from snakemake.settings.types import ConfigSettings
 
 from position_bias.drawing import description, style
 from position_bias.drawing.style import COLUMN, PAGE, SMALLEST, TALLEST
 from position_bias.running import calls
+from tools.workflow import opened, planned
 
 SLACK = 0.75  # points: the box of a text has some room around its letters
 ALIKE = 6.0  # points that formats may differ by: each rounds the heights of formulas up, which adds up in a legend
@@ -246,17 +246,8 @@ def _title(axes: Axes) -> str:
 
 def run(*configfiles: str) -> Iterator[str]:
     """Draw every figure of the run in this folder, from the files that are there; say what cannot be read in each."""
-    with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
-        opened: Any = api.workflow(
-            resource_settings=ResourceSettings(cores=1),
-            config_settings=ConfigSettings(configfiles=[Path(file) for file in configfiles]),
-            snakefile=Path("Snakefile"),
-        )
-        opened.dag(DAGSettings(targets={"all"}, forceall=True))
-        workflow = opened._workflow
-        workflow._prepare_dag(forceall=True, ignore_incomplete=True, lock_warn_only=True, nolock=True)
-        workflow.async_run(workflow.dag.init())
-        jobs = [job for job in workflow.dag.jobs if str(job.rule.script).endswith("draw.py")]
+    with opened(ConfigSettings(configfiles=[Path(file) for file in configfiles])) as workflow:
+        jobs = [job for job in planned(workflow, ["all"]).dag.jobs if str(job.rule.script).endswith("draw.py")]
     for job in jobs:
         with style.figure_style():
             yield from (f"{job.rule.name}: {fault}" for fault in faults(drawn(calls.make(job))))

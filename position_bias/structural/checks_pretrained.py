@@ -47,8 +47,8 @@ def statistics(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:
         setting = dict(zip(LABELS, labels, strict=True))
         across = rows.pivot(index="unit", columns="network", values="value")
         estimate = percentiles(int(rows["documents"].iloc[0])) if ESTIMATE in across.index else student
-        units = rows.groupby("network")["unit"]
-        seen = {str(network): pd.Series(setting["model"] in SEEN, own) for network, own in units}
+        known = setting["model"] in SEEN
+        seen = {str(name): pd.Series(known, index=units.array) for name, units in rows.groupby("network")["unit"]}
         wording = {"decoder": "{model}, {dataset}, {n} tokens".format(**setting)}
         for occasion in (THEIRS, OURS):
             if (name := f"{occasion}{statistic}") in asked:

@@ -70,29 +70,16 @@ def _cells(table: pd.DataFrame) -> Iterator[str]:
 def table1(
     losses: pd.DataFrame, models: list[Path], published: pd.DataFrame, architectures: dict[str, dict[str, int]]
 ) -> pd.DataFrame:
-    """Table 1: `sizes` of the models trained here, in their directories, and those that the paper prints below."""
-    trained = losses[["model", "seed"]].drop_duplicates().itertuples(index=False)
-    folders = {(model, seed): path for (model, seed), path in zip(trained, models, strict=True)}
-    return pd.concat([sizes(architectures, folders, losses), published.assign(seed=PUBLISHED)])
+    """Table 1: size and held-out loss, in nats a token, of every model that is trained here; printed sizes below.
 
-
-def licences(published: pd.DataFrame) -> pd.DataFrame:
-    """Table 6, as published/structural_licences.csv has it."""
-    return published
-
-
-def sizes(
-    architectures: dict[str, dict[str, int]], folders: dict[tuple[str, int], Path], losses: pd.DataFrame
-) -> pd.DataFrame:
-    """Return the size of every trained model, and the held-out loss that it reached, in nats a token.
-
-    `architectures` maps a model to its layers, heads and hidden width, `folders` a model and seed to its Hugging Face
-    directory; `losses` joins the loss tables of training (columns model, seed, step, split, loss).
+    `losses` joins the loss tables of training (columns model, seed, step, split, loss), and `models` are the Hugging
+    Face directories of the same trainings. `architectures` maps a model to its layers, heads and hidden width.
     """
-    reached = losses[losses["split"] == "test"].sort_values("step").groupby(["model", "seed"])["loss"]
-    first, last = reached.first(), reached.last()
+    held_out = losses[losses["split"] == "test"].sort_values("step").groupby(["model", "seed"])["loss"]
+    first, last = held_out.first(), held_out.last()
+    trained = losses[["model", "seed"]].drop_duplicates().itertuples(index=False)
     rows = []
-    for (model, seed), folder in folders.items():
+    for (model, seed), folder in zip(trained, models, strict=True):
         size = architectures[model]
         rows.append(
             {
@@ -106,4 +93,9 @@ def sizes(
                 "loss": last[model, seed],
             }
         )
-    return pd.DataFrame(rows)
+    return pd.concat([pd.DataFrame(rows), published.assign(seed=PUBLISHED)])
+
+
+def licences(published: pd.DataFrame) -> pd.DataFrame:
+    """Table 6, as published/structural_licences.csv has it."""
+    return published
