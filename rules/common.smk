@@ -142,7 +142,7 @@ def of_wing(wing):
     ]
 
 
-# What the report calls a paper, such that names sort.
+# What the report calls a paper. The number puts them in order.
 CATEGORIES = {
     "scorecard": "1 Scorecard",
     "structural": "2 Herasimchyk et al. 2026",
@@ -154,7 +154,7 @@ CATEGORIES = {
 
 
 def reported_as(name):
-    """What the report calls a file, such that names sort: fig6a is "Figure 06a", which stands before "Figure 10"."""
+    """What the report calls a file. Sorted by name, figures are in order: fig6a is "Figure 06a", before "Figure 10"."""
     published, kind, number, rest = re.fullmatch(r"(published_)?(fig|table|)(\d*)(.*)", name).groups()
     words = {"fig": f"Figure {number:0>2}", "table": f"Table {number:0>2}", "": ""}
     told = f"{words[kind]}{rest}".replace("_", " ")

@@ -24,9 +24,9 @@ def job(
 ) -> Iterator[Place]:
     """Run one job as `runtime.job` does, computing as `devices.computing` says, with a place to go on from.
 
-    Of `config` it reads what decides no number: the device of `stage`, which is `kind` where none is named, and the
-    entry `kind` of `checkpoint_every`. The folder of the place is checkpoints/`kind`/`path`. It goes once the job has
-    ended well; a job that fails or is killed leaves it.
+    It reads from `config` only what changes no result: the device of `stage`, or of `kind` where no stage is named, and
+    the entry `kind` of `checkpoint_every`. The folder of the place is checkpoints/`kind`/`path`. The folder is removed
+    when the job has ended well; a job that fails or is killed leaves it.
     """
     folder = Path("checkpoints", kind, *path)
     requested = devices.requested(config, stage or kind)
