@@ -108,10 +108,10 @@ def present(names: Iterable[str], looks: Mapping[str, Look]) -> dict[str, Look]:
 
     Raises ValueError for such a name.
     """
-    found = set(names)
-    if unknown := sorted(found - set(looks)):
+    occurring = set(names)
+    if unknown := sorted(occurring - set(looks)):
         raise ValueError(f"{unknown[0]!r} has no look in this figure; it knows {', '.join(looks)}")
-    return {name: look for name, look in looks.items() if name in found}
+    return {name: look for name, look in looks.items() if name in occurring}
 
 
 def model_looks(names: Iterable[str]) -> dict[str, Look]:
@@ -193,10 +193,10 @@ def legend(figure: Figure, handles: Sequence[Artist], where: str = "upper center
     told = "\n".join(balanced(title, 0.95 * inches))
     place: Any = f"outside {where}"
     for columns in range(max(len(handles), 1), 0, -1):
-        found = figure.legend(
+        made = figure.legend(
             handles=list(handles), loc=place, ncols=columns, handlelength=1.8, columnspacing=1.2, title=told or None
         )
-        found.get_title().set_multialignment("center")
-        if columns == 1 or found.get_window_extent().width <= figure.bbox.width:
+        made.get_title().set_multialignment("center")
+        if columns == 1 or made.get_window_extent().width <= figure.bbox.width:
             return
-        found.remove()
+        made.remove()

@@ -127,18 +127,18 @@ def _in_columns(lines: Sequence[Line], columns: int) -> list[list[Line]]:
     return parts
 
 
-def _write(axes: Axes, at: float, line: Line, right: float) -> None:
+def _write(axes: Axes, place: float, line: Line, right: float) -> None:
     """Write a line at this height."""
     small: dict[str, Any] = {"va": "center_baseline", "fontsize": SMALLEST}
-    axes.text(0 if line.heading else TEXT, at, line.words, fontweight="bold" if line.heading else "normal", **small)
+    axes.text(0 if line.heading else TEXT, place, line.words, fontweight="bold" if line.heading else "normal", **small)
     if line.claim:
         mark = _mark(line.claim["verdict"], bool(line.claim["settled"]))
-        mark.set_data([MARK], [at])
+        mark.set_data([MARK], [place])
         axes.add_line(mark)
         verdict, scale = line.places
-        axes.text(verdict, at, _verdict(line.claim), **small)
-        axes.text(scale, at, _scale(line.claim), color=REFERENCE, **small)
-        axes.text(right, at, effect(line.claim), ha="right", **small)
+        axes.text(verdict, place, _verdict(line.claim), **small)
+        axes.text(scale, place, _scale(line.claim), color=REFERENCE, **small)
+        axes.text(right, place, effect(line.claim), ha="right", **small)
 
 
 def _mark(verdict: str, settled: bool) -> Line2D:

@@ -94,11 +94,11 @@ def _decades(axes: Axes) -> None:
 def _allowed(axes: Axes, table: pd.DataFrame) -> None:
     """A bar for each variant, rule of slopes and content: mean position, give or take the printed distance."""
     ends = []
-    for at, variant in enumerate("abc"):
+    for row, variant in enumerate("abc"):
         bars = table if variant == "c" else table.drop_duplicates("slopes").assign(content="none")
         bars = bars.drop_duplicates([f"mean position {variant}", "content"])  # slopes agree for some models
         means, printed = bars[[f"mean position {variant}", f"printed W({variant}, d)"]].to_numpy(float).T
-        heights = -at - 0.2 * (np.arange(len(bars)) - (len(bars) - 1) / 2)
+        heights = -row - 0.2 * (np.arange(len(bars)) - (len(bars) - 1) / 2)
         rules = zip(bars["slopes"], bars["content"], strict=True)
         for mean, reach, height, (slopes, content) in zip(means, printed + ROUNDING, heights, rules, strict=True):
             colour = VARIANTS["a"].colour if variant == "a" else CONTENT[content].colour

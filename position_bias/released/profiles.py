@@ -33,7 +33,7 @@ def of_models_along_lengths(
     mixing: list[Path], content: list[Path], slopes: list[Path], lengths: Sequence[int]
 ) -> dict[str, pd.DataFrame]:
     """The samples and sums of `along_lengths` of every model, whose files come in the order of `MODELS`."""
-    found = [
+    by_model = [
         [
             table.assign(model=model)
             for table in along_lengths(
@@ -46,7 +46,7 @@ def of_models_along_lengths(
         ]
         for model, of_layers, of_heads, by_rule in zip(MODELS, mixing, content, slopes, strict=True)
     ]
-    samples, sums = zip(*found, strict=True)
+    samples, sums = zip(*by_model, strict=True)
     return {"samples": pd.concat(samples), "sums": pd.concat(sums)}
 
 

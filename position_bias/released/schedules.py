@@ -122,8 +122,8 @@ def _check_rollout(path: str, configured: Any, model: Model) -> None:
         ("mask_config", "mask_type"): "causal",
         ("lambda_schedule_config", "schedule_type"): "custom",
     }.items():
-        if (found := _entry(path, configured, *keys)) != wanted:
-            raise ValueError(f"{path} has {'.'.join(keys)} = {found!r}, not {wanted!r}")
+        if (configured_value := _entry(path, configured, *keys)) != wanted:
+            raise ValueError(f"{path} has {'.'.join(keys)} = {configured_value!r}, not {wanted!r}")
     slopes = np.asarray(_entry(path, configured, "attention_config", "alibi_slopes"), np.float64).ravel()
     if slopes.shape != (model.heads,) or not np.allclose(slopes, released_slopes(model.heads), rtol=1e-12, atol=0):
         raise ValueError(f"{path} has other attention_config.alibi_slopes than 2^(-8 h/{model.heads})")

@@ -59,16 +59,18 @@ def read(source: str | None, sha256: str | None = None) -> Contents:
     else:
         contents = _on_disk(source)
         _check_complete(source, contents)
-    found = fingerprint(contents)
-    log.info("%s: %d files, sha256 %s", source, len(contents), found)
+    sha256_of_files = fingerprint(contents)
+    log.info("%s: %d files, sha256 %s", source, len(contents), sha256_of_files)
     if sha256 is None and is_address(source):
         raise fault(
-            source, f"is not checked: its files have the sha256 {found}", "set released.sha256 to it if you trust it"
+            source,
+            f"is not checked: its files have the sha256 {sha256_of_files}",
+            "set released.sha256 to it if you trust it",
         )
-    if sha256 not in (None, found):
+    if sha256 not in (None, sha256_of_files):
         raise fault(
             source,
-            f"has files of sha256 {found}, but released.sha256 = {sha256!r}",
+            f"has files of sha256 {sha256_of_files}, but released.sha256 = {sha256!r}",
             "name the commit or directory that it was taken from, or correct released.sha256",
         )
     return contents

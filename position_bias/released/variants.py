@@ -43,9 +43,9 @@ def bounds(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> Bound
     low = max([0.0, *(means[name] - printed[name] - ROUNDING for name in printed)])
     high = min([1.0, *(means[name] + printed[name] + ROUNDING for name in printed)])
     broken = [-np.inf]
-    for one, other in combinations(printed, 2):
-        between = float(statistics.wasserstein(profiles[one], profiles[other]))
-        together, apart = printed[one] + printed[other], abs(printed[one] - printed[other])
+    for first, second in combinations(printed, 2):
+        between = float(statistics.wasserstein(profiles[first], profiles[second]))
+        together, apart = printed[first] + printed[second], abs(printed[first] - printed[second])
         broken += [between - together - 2 * ROUNDING, apart - between - 2 * ROUNDING]
     return Bounds(low, high, low - high, float(max(broken)))
 
@@ -87,21 +87,21 @@ def _described(profiles: Mapping[str, Array]) -> dict[str, float]:
         said[f"argmin {variant}"] = float(row.argmin() / (len(row) - 1))
         said[f"first {variant}"] = float(row[0])
         said[f"last {variant}"] = float(row[-1])
-    for one, other in combinations(profiles, 2):
-        said[f"W({one}, {other})"] = float(statistics.wasserstein(profiles[one], profiles[other]))
+    for first, second in combinations(profiles, 2):
+        said[f"W({first}, {second})"] = float(statistics.wasserstein(profiles[first], profiles[second]))
     return said
 
 
 def _judged(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> dict[str, object]:
     """The printed distances, what they allow, and whether that is nothing."""
-    found = bounds(profiles, printed)
+    allowed = bounds(profiles, printed)
     return {
         **{f"printed W({variant}, d)": printed.get(variant, np.nan) for variant in profiles},
-        "lowest mean of d": found.low,
-        "highest mean of d": found.high,
-        "excess by means": found.by_means,
-        "excess by triangles": found.by_triangles,
-        "verdict": "excluded" if found.excluded else "not excluded",
+        "lowest mean of d": allowed.low,
+        "highest mean of d": allowed.high,
+        "excess by means": allowed.by_means,
+        "excess by triangles": allowed.by_triangles,
+        "verdict": "excluded" if allowed.excluded else "not excluded",
     }
 
 

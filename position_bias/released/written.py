@@ -36,12 +36,14 @@ def labels_of(path: Path) -> dict[str, str | int]:
 
 def by_variant(profiles: pd.DataFrame) -> dict[tuple[str, str], dict[Variant, Array]]:
     """Return profiles [n] of every variant, by model and data set, from a table with one length."""
-    found: dict[tuple[str, str], dict[Variant, Array]] = {}
+    profiles_by_variant: dict[tuple[str, str], dict[Variant, Array]] = {}
     for _, rows in profiles.groupby(LABELS, sort=False):
-        of = rows.iloc[0]
+        labels = rows.iloc[0]
         values = rows.sort_values("position")["value"].to_numpy(float)
-        found.setdefault((of["model"], of["dataset"]), {})[Variant(of["variant"], of["slopes"], of["content"])] = values
-    return found
+        profiles_by_variant.setdefault((labels["model"], labels["dataset"]), {})[
+            Variant(labels["variant"], labels["slopes"], labels["content"])
+        ] = values
+    return profiles_by_variant
 
 
 def read_schedule(mixing: str | Path, content: str | Path) -> Schedule:

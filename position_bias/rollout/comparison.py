@@ -30,14 +30,14 @@ def tables(measured: Path, replicates: int, level: float, seed: int) -> dict[str
     Prompts are resampled alike on one data set at one length. Raises InputError where the model has no ALiBi.
     """
     labels = artifacts.read_labels(measured)
-    found = measurement.read(measured)
-    if found.slopes is None:
+    result = measurement.read(measured)
+    if result.slopes is None:
         raise InputError(
             f"model {labels['model']} has no ALiBi, which rollouts (a) to (c) are about: they do not apply to it; "
             "name it in layernorm.pretrained alone, not in measure.models"
         )
     drawn_by = runtime.seed(seed, "bootstrap", labels["dataset"], labels["n"])
-    shown, values = compare(found, replicates, level, drawn_by)
+    shown, values = compare(result, replicates, level, drawn_by)
     compared = {"profiles": shown, "statistics": summary(values, level), "replicates": values}
     named = {name: labels[name] for name in ("model", "checkpoint", "dataset", "n", "prompts")}
     return {name: table.assign(**named) for name, table in compared.items()}
@@ -139,10 +139,10 @@ def summary(values: pd.DataFrame, level: float) -> pd.DataFrame:
 
 def _statistics(profiles: Array, influence: Array | None) -> dict[str, Array]:
     """What is said of profiles [R or 1, n], and of them against the influence [R, n]; None: they are that."""
-    shape = {name: of(profiles) for name, of in SHAPE.items()}
+    shape = {name: shape_of(profiles) for name, shape_of in SHAPE.items()}
     if influence is None:
         return shape
-    return shape | {name: between(profiles, influence) for name, between in DISTANCE.items()}
+    return shape | {name: distance_between(profiles, influence) for name, distance_between in DISTANCE.items()}
 
 
 def depth_trends(mixing: Mapping[str, Floats], weights: Mapping[int, Array]) -> pd.DataFrame:

@@ -97,5 +97,5 @@ def read(path: str | Path, without: Sequence[str] = LARGEST) -> Measurement:
 
 def mixing(file: TensorFile, estimators: Sequence[str] = FORWARD) -> dict[str, Floats]:
     """Read lambda [N, L] by these estimators, and nothing else of the file of a measurement."""
-    found = file.read(*(f"mixing/{estimator}" for estimator in estimators))
-    return {estimator: found[f"mixing/{estimator}"] for estimator in estimators}
+    tensors = file.read(*(f"mixing/{estimator}" for estimator in estimators))
+    return {estimator: tensors[f"mixing/{estimator}"] for estimator in estimators}

@@ -135,7 +135,7 @@ def judged(
     compared: pd.DataFrame, predictions: Mapping[str, list[Predicted]], scale: str, occasion: str
 ) -> pd.DataFrame:
     """Judge a table with columns COMPARED by what is predicted on an occasion; rows nobody predicts of have none."""
-    asked = (found for found in statistics(compared, occasion) if found.name in predictions)
+    asked = (statistic for statistic in statistics(compared, occasion) if statistic.name in predictions)
     return table("structural", scale, judge(asked, predictions))
 
 

@@ -38,8 +38,8 @@ def checks(
     The share of heads that shift the diagonal the same way has an interval over prompts, and `n` is their number. The
     paper speaks of one shift over the positions of a matrix, which that share does not tell: it is not judged.
     """
-    found = [*_similarity(similarity), *_monotonicity(kernels), *_shift(shifts)]
-    return table("structural", scale, judge(found, predictions))
+    statistics = [*_similarity(similarity), *_monotonicity(kernels), *_shift(shifts)]
+    return table("structural", scale, judge(statistics, predictions))
 
 
 def of_pretrained(kernels: pd.DataFrame, predictions: Mapping[str, list[Predicted]]) -> pd.DataFrame:
@@ -70,10 +70,10 @@ def _monotonicity(kernels: pd.DataFrame) -> Iterator[Statistic]:
 
 
 def _shift(shifts: pd.DataFrame) -> Iterator[Statistic]:
-    for found in shifts.to_dict("records"):
-        setting = {str(name): found[name] for name in LABELS if name != "prompts"}
-        share = pd.DataFrame({"heads": [found["share"], found["low"], found["high"]]}, index=GIVEN)
-        yield Statistic("shift", share, setting, given(found["prompts"]), testable=False)
+    for row in shifts.to_dict("records"):
+        setting = {str(name): row[name] for name in LABELS if name != "prompts"}
+        share = pd.DataFrame({"heads": [row["share"], row["low"], row["high"]]}, index=GIVEN)
+        yield Statistic("shift", share, setting, given(row["prompts"]), testable=False)
 
 
 def _by_measurement(layers: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:

@@ -24,7 +24,7 @@ SETTING = {"model": "bloom-176b", "checkpoint": "as drawn", "dataset": "fineweb-
 
 def checks(curves: pd.DataFrame, predictions: Mapping[str, list[Predicted]]) -> pd.DataFrame:
     """Rows without verdict in the schema of `verdict.COLUMNS`; `curves` has the columns variant, token and share."""
-    asked = (found for found in statistics(curves) if found.name in predictions)
+    asked = (statistic for statistic in statistics(curves) if statistic.name in predictions)
     return table("structural", "paper", judge(asked, predictions))
 
 
@@ -35,12 +35,18 @@ def statistics(curves: pd.DataFrame) -> Iterator[Statistic]:
     drawn = {str(name): by_token[name].to_numpy() for name in by_token}
     half = last_row(n, np.full(LAYERS, 0.5), 2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS))
     profiles = {**drawn, "half": half, "uniform": np.full(n, 1 / n), "last": np.eye(n)[-1]}
-    values = {name: {of: shape(profile) for of, profile in profiles.items()} for name, shape in SHAPE.items()}
+    values = {name: {network: shape(profile) for network, profile in profiles.items()} for name, shape in SHAPE.items()}
     values |= {
-        name: {of: distance(profile, drawn[INFLUENCE]) for of, profile in profiles.items() if of != INFLUENCE}
+        name: {
+            network: distance(profile, drawn[INFLUENCE])
+            for network, profile in profiles.items()
+            if network != INFLUENCE
+        }
         for name, distance in DISTANCE.items()
     }
-    values |= {name: {of: np.log(ratio) for of, ratio in values[name].items()} for name in values if OVER in name}
+    values |= {
+        name: {network: np.log(ratio) for network, ratio in values[name].items()} for name in values if OVER in name
+    }
     for name, by_network in values.items():
         without_interval = pd.DataFrame(by_network, index=GIVEN[:1], dtype=float).reindex(GIVEN)
         yield Statistic(f"{STANDARD}: {name}", without_interval, {**SETTING, "n": n}, given(1), speaks=False)

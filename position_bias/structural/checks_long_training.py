@@ -16,8 +16,8 @@ from position_bias.verdicts.predictions import Predicted
 
 def checks(evidence: Iterable[pd.DataFrame], predictions: Mapping[str, list[Predicted]]) -> Iterator[pd.DataFrame]:
     """Judge tables of `checks.compared` with a column `scale`; yields tables in the schema of `verdict.COLUMNS`."""
-    for found in evidence:
-        for (_, scale), of_model in found.groupby(["model", "scale"]):
+    for rows in evidence:
+        for (_, scale), of_model in rows.groupby(["model", "scale"]):
             steps = of_model["checkpoint"].map(step)
             yield judged(of_model[steps == 0], predictions, str(scale), UNTRAINED)
             yield judged(of_model[steps < steps.max()], predictions, str(scale), EARLIER)

@@ -34,9 +34,9 @@ def checks(evidence: Iterable[pd.DataFrame], predictions: Mapping[str, list[Pred
         nothing = statistics(pd.DataFrame(columns=[*LABELS, *COLUMNS]), {}, "no rotary decoder was trained", True)
         return table("structural", "longer", judge(nothing, predictions, level))
     rows = []
-    for model, found in (of_model for each in tables for of_model in each.groupby("model")):
-        last = found["step"].max()
-        for (step, scale), of_step in found.groupby(["step", "scale"]):
+    for model, of_model in (of_model for each in tables for of_model in each.groupby("model")):
+        last = of_model["step"].max()
+        for (step, scale), of_step in of_model.groupby(["step", "scale"]):
             setting = {"model": model, "step": step}
             measured = statistics(of_step, setting, f"{model} after {step} steps", bool(step == last))
             rows.append(table("structural", str(scale), judge(measured, predictions, level)))

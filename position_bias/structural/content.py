@@ -33,14 +33,14 @@ def table5(measured: list[TensorFile]) -> pd.DataFrame:
 def shift(measured: list[TensorFile], replicates: int, level: float, seed: int) -> pd.DataFrame:
     """The `shifts` of content logits in the files."""
     logits = ((file.labels, file.read("diagonal", "below")) for file in measured)
-    measurements = ((labels, found["diagonal"], found["below"]) for labels, found in logits)
+    measurements = ((labels, tensors["diagonal"], tensors["below"]) for labels, tensors in logits)
     return shifts(measurements, replicates, level, runtime.seed(seed, "shift"))
 
 
 def monotonicity_of_layers(measured: list[TensorFile]) -> pd.DataFrame:
     """The `kernels` of the mean attention in the files, with the slopes of the same measurements."""
-    found = ((file.labels, file.read("attention", "slopes")) for file in measured)
-    return kernels((labels, arrays["attention"], arrays["slopes"]) for labels, arrays in found)
+    measurements = ((file.labels, file.read("attention", "slopes")) for file in measured)
+    return kernels((labels, arrays["attention"], arrays["slopes"]) for labels, arrays in measurements)
 
 
 def similarity(measurements: Iterable[tuple[Labels, Values]]) -> pd.DataFrame:
@@ -57,12 +57,12 @@ def similarity(measurements: Iterable[tuple[Labels, Values]]) -> pd.DataFrame:
 
 
 def _similarity_rows(content: Values, way: str) -> Iterator[dict[str, object]]:
-    found = similarities(content, way)
-    nothing = np.full_like(found.between, np.nan)  # both regions have their own share
+    alike = similarities(content, way)
+    nothing = np.full_like(alike.between, np.nan)  # both regions have their own share
     for region, values, outside in (
-        ("diagonal", found.diagonal, found.diagonal_outside),
-        ("below", found.below, found.below_outside),
-        ("between", found.between, nothing),
+        ("diagonal", alike.diagonal, alike.diagonal_outside),
+        ("below", alike.below, alike.below_outside),
+        ("between", alike.between, nothing),
     ):
         layers: list[tuple[str, slice]] = [(str(t + 1), slice(t, t + 1)) for t in range(len(values))]
         for layer, chosen in [(ALL, slice(None)), *layers]:
@@ -93,8 +93,8 @@ def shifts(
         mean = shift.mean(axis=0)
         drawn = bootstrap_weights(len(shift), replicates, seed) @ shift
         low, high = map(float, percentile_interval(_share_of_sign(drawn), level))
-        found = {"share": float(_share_of_sign(mean)), "low": low, "high": high}
-        rows.append({**_labels(labels), **found, "mean": mean.mean(), "deviation": mean.std()})
+        interval = {"share": float(_share_of_sign(mean)), "low": low, "high": high}
+        rows.append({**_labels(labels), **interval, "mean": mean.mean(), "deviation": mean.std()})
     return pd.DataFrame(rows)
 
 
@@ -122,13 +122,13 @@ def kernels(measurements: Iterable[tuple[Labels, Values, Values | None]]) -> pd.
 
 def _kernel_rows(layers: list[Monotonicity]) -> Iterator[dict[str, object]]:
     numbered = [(str(t), layer) for t, layer in enumerate(layers, start=1)]
-    for name, found in [(ALL, pooled(layers)), *numbered]:
+    for name, layer in [(ALL, pooled(layers)), *numbered]:
         yield {
             "layer": name,
-            "triples": found.triples,
-            "violations": found.rate,
-            "gap": found.gap,
-            "shortfall": found.shortfall,
+            "triples": layer.triples,
+            "violations": layer.rate,
+            "gap": layer.gap,
+            "shortfall": layer.shortfall,
         }
 
 

@@ -24,7 +24,7 @@ def evidence(
     level: float,
 ) -> dict[str, pd.DataFrame]:
     """What is measured and predicted at every kept step, rounded: the tables by the names of their files."""
-    found = {
+    tables = {
         "profiles": profiles,
         "statistics": statistics,
         "compared": pd.concat(compared(values, level) for values in replicates),
@@ -33,7 +33,7 @@ def evidence(
         "losses": losses,
         "runs": runs,
     }
-    return {name: table.round(DIGITS).assign(scale=scale) for name, table in found.items()}
+    return {name: table.round(DIGITS).assign(scale=scale) for name, table in tables.items()}
 
 
 def _means(file: TensorFile, arrays: Tensors, axes: Sequence[str]) -> pd.DataFrame:

@@ -69,8 +69,8 @@ def long_training(
 def _steps(table: pd.DataFrame, looks: Mapping[int, Look]) -> Iterator[tuple[float, int, Look, pd.DataFrame]]:
     """The rows of each step of each training seed: the width of the seed's lines, the place of the step, its look."""
     for width, of_seed in seeds(table):
-        for place, (at, look) in enumerate(looks.items()):
-            yield width, place, look, of_seed[of_seed["checkpoint"].map(step) == at]
+        for place, (kept_step, look) in enumerate(looks.items()):
+            yield width, place, look, of_seed[of_seed["checkpoint"].map(step) == kept_step]
 
 
 def _influence(axes: Axes, profiles: pd.DataFrame, looks: Mapping[int, Look]) -> None:
@@ -119,10 +119,12 @@ def _content(axes: Axes, content: pd.DataFrame, looks: Mapping[int, Look]) -> No
     middle = (len(looks) - 1) / 2
     for width, place, look, of_step in _steps(shift, looks):
         means = of_step.groupby("layer")["value"].mean()
-        aside = 1 + 0.12 * (place - middle)
-        _line(axes, means.index.to_series() + aside, means, look, width)
+        shift_right = 1 + 0.12 * (place - middle)
+        _line(axes, means.index.to_series() + shift_right, means, look, width)
         if width == BOLD:
-            axes.plot(of_step["layer"] + aside, of_step["value"], ".", color=look.colour, markersize=1.5, alpha=0.7)
+            axes.plot(
+                of_step["layer"] + shift_right, of_step["value"], ".", color=look.colour, markersize=1.5, alpha=0.7
+            )
     layer_axis(axes, content["layer"] + 1)
     axes.set_ylabel("content logit, diagonal\nless below it")
 
@@ -136,8 +138,8 @@ def _along(
     for (variant, statistic), (_, look, aside) in zip(looks, side_by_side(named, 0.08), strict=True):
         of_look = shown[(shown["variant"] == variant) & (shown["statistic"] == statistic)]
         for width, of_seed in seeds(of_look):
-            at = of_seed["checkpoint"].map(step).map(kept.index) + aside
-            ordered = of_seed.assign(at=at).sort_values("at")
+            places = of_seed["checkpoint"].map(step).map(kept.index) + aside
+            ordered = of_seed.assign(at=places).sort_values("at")
             _line(axes, ordered["at"], ordered["value"], look, width)
             if width == BOLD:
                 axes.vlines(ordered["at"], ordered["low"], ordered["high"], color=look.colour, linewidth=0.8)
@@ -150,20 +152,20 @@ def _along(
 def _loss(axes: Axes, losses: pd.DataFrame, kept: Sequence[int]) -> None:
     held_out = losses[losses["split"] == "test"]
     for place, (_, of_seed) in enumerate(held_out.groupby("seed", sort=True)):
-        at = of_seed["step"].map(kept.index)
-        _line(axes, at, of_seed["loss"], Look("", "black", "o"), THIN if place else BOLD)
+        places = of_seed["step"].map(kept.index)
+        _line(axes, places, of_seed["loss"], Look("", "black", "o"), THIN if place else BOLD)
     axes.set_ylabel("held-out loss (nats)")
     _step_axis(axes, kept)
 
 
-def _line(axes: Axes, at: pd.Series, values: pd.Series, look: Look, width: float) -> None:
-    (line,) = axes.plot(at, values, look.line, color=look.colour, linewidth=width)
+def _line(axes: Axes, places: pd.Series, values: pd.Series, look: Look, width: float) -> None:
+    (line,) = axes.plot(places, values, look.line, color=look.colour, linewidth=width)
     if width == BOLD:
         line.set(marker=look.marker, markersize=3, markerfacecolor=look.inside)
 
 
 def _step_axis(axes: Axes, kept: Sequence[int]) -> None:
-    axes.set_xticks(np.arange(len(kept)), [f"{at:,}" for at in kept])
+    axes.set_xticks(np.arange(len(kept)), [f"{kept_step:,}" for kept_step in kept])
     axes.set_xlim(-0.4, len(kept) - 0.6)
     axes.set_xlabel("kept training step")
 

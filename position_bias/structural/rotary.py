@@ -38,9 +38,9 @@ COLUMNS = ("quantity", "kernel", "mixing", "layer", "value")
 
 def of_checkpoint(measured: Path, model: str, checkpoint: str) -> pd.DataFrame:
     """What is `described` of what was measured of a checkpoint, with columns model, seed, step."""
-    found = measurement.read(measured)
+    result = measurement.read(measured)
     seed = int(tables.training(checkpoint).removeprefix("seed"))
-    return described(found).assign(model=model, seed=seed, step=tables.step(checkpoint))
+    return described(result).assign(model=model, seed=seed, step=tables.step(checkpoint))
 
 
 def evidence(rotary: pd.DataFrame, losses: pd.DataFrame, runs: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:

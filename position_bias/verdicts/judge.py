@@ -37,9 +37,9 @@ Estimator = Callable[[pd.Series, Prediction, float], Estimate]  # of the units' 
 
 def student(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """The mean over independent units with Student's interval; units without a value are left out."""
-    found = values.dropna().to_numpy(float)
-    mean, low, high = map(float, mean_and_interval(found, level))
-    return Estimate(mean, low, high, len(found), len(values) - len(found))
+    present = values.dropna().to_numpy(float)
+    mean, low, high = map(float, mean_and_interval(present, level))
+    return Estimate(mean, low, high, len(present), len(values) - len(present))
 
 
 def percentiles(n: int, left_out: int = 0) -> Estimator:
@@ -74,8 +74,8 @@ def worst(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
         raise ValueError(f"{values.name}: {values[~np.isfinite(values)].iloc[0]} is no number that can be judged")
     low, high = float(values.min()), float(values.max())
     farthest = max(low, high, key=lambda value: abs(value - prediction.bound))
-    found = {"<": high, ">": low, "=": farthest}[prediction.relation]
-    return Estimate(found, found, found, len(values))
+    value = {"<": high, ">": low, "=": farthest}[prediction.relation]
+    return Estimate(value, value, value, len(values))
 
 
 def worst_among(n: int) -> Estimator:
@@ -137,11 +137,11 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
     for each in units:
         values = values[values.index.isin(each.index)]
     prediction = replace(predicted.prediction, **statistic.numbers)
-    found = statistic.estimate(values.rename(f"{statistic.name}, {network}"), prediction, level)
+    estimate = statistic.estimate(values.rename(f"{statistic.name}, {network}"), prediction, level)
     called = {"network": statistic.wording.get(network, network), "other": statistic.wording.get(other, other)}
     filled = {**statistic.wording, **statistic.setting, **called}
     seen = [each.reindex(values.index, fill_value=False) for each in units]
-    before = min(int((values.notna() & np.logical_or.reduce(seen)).sum()), found.n) if seen else 0
+    before = min(int((values.notna() & np.logical_or.reduce(seen)).sum()), estimate.n) if seen else 0
     return {
         "claim": predicted.claim if statistic.speaks else "",
         "item": statistic.item or predicted.item,
@@ -149,14 +149,14 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
         "relation": prediction.relation,
         "bound": float(prediction.bound),
         "margin": float(prediction.margin),
-        "measured": found.measured,
-        "low": found.low,
-        "high": found.high,
-        "n": found.n,
-        "verdict": prediction.verdict(found.low, found.high) if statistic.testable else UNTESTABLE,
+        "measured": estimate.measured,
+        "low": estimate.low,
+        "high": estimate.high,
+        "n": estimate.n,
+        "verdict": prediction.verdict(estimate.low, estimate.high) if statistic.testable else UNTESTABLE,
         "identity": statistic.identity,
-        "left_out": found.left_out,
-        "seen_before": found.n if predicted.seen else before,
+        "left_out": estimate.left_out,
+        "seen_before": estimate.n if predicted.seen else before,
         "source": predicted.source,
         "statistic": statistic.name,
         "network": network,

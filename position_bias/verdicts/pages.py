@@ -70,27 +70,27 @@ def scales(table: pd.DataFrame) -> pd.Series:
     What needs no scale, and what has no verdict, has none.
     """
     named = table["scale"].map(SCALE_NAMES)
-    found = named.where(table["settled"].astype(bool), "(" + named + ")")
-    return found.mask((table["needs"] == "nothing") | (table["verdict"] == UNTESTABLE), "")
+    told = named.where(table["settled"].astype(bool), "(" + named + ")")
+    return told.mask((table["needs"] == "nothing") | (table["verdict"] == UNTESTABLE), "")
 
 
 def counted(table: pd.DataFrame) -> pd.DataFrame:
     """How many claims have each verdict: a row for each kind of claim and scale, papers and other sources apart."""
     groups = [headings(table), table["kind"].map(KIND_NAMES), scales(table)]
-    found = pd.crosstab(
+    count = pd.crosstab(
         [group.rename(name) for group, name in zip(groups, ("", "kind", "scale"), strict=True)], table["verdict"]
     )
     order = [[*HEADINGS.values(), NOT_COUNTED], list(KIND_NAMES.values())]
-    place = [(order[0].index(whose), order[1].index(kind), scale) for whose, kind, scale in found.index]
-    found = found.reindex(columns=list(COUNTED), fill_value=0).rename(columns=COUNTED)
-    return found.iloc[sorted(range(len(place)), key=place.__getitem__)]
+    place = [(order[0].index(whose), order[1].index(kind), scale) for whose, kind, scale in count.index]
+    count = count.reindex(columns=list(COUNTED), fill_value=0).rename(columns=COUNTED)
+    return count.iloc[sorted(range(len(place)), key=place.__getitem__)]
 
 
 def tally(table: pd.DataFrame) -> str:
     """The headline table in Markdown: kinds of claims by verdicts, with the scale; a scale in brackets is too small."""
-    found = counted(table).replace(0, "").reset_index()
-    found[""] = found[""].mask(found[""].duplicated(), "")
-    return found.to_markdown(index=False) + "\n"
+    count = counted(table).replace(0, "").reset_index()
+    count[""] = count[""].mask(count[""].duplicated(), "")
+    return count.to_markdown(index=False) + "\n"
 
 
 def short(table: pd.DataFrame) -> str:
@@ -111,13 +111,13 @@ def short(table: pd.DataFrame) -> str:
 def by_training(table: pd.DataFrame) -> str:
     """The claims that were judged at several scales, in Markdown: the verdict at each, those that differ first."""
     several = table[[";" in each for each in table["by scale"].fillna("")]]
-    found = [dict(part.split(": ") for part in each.split("; ")) for each in several["by scale"]]
-    used = [scale for scale in SCALES if any(scale in at for at in found)]
+    verdicts = [dict(part.split(": ") for part in each.split("; ")) for each in several["by scale"]]
+    used = [scale for scale in SCALES if any(scale in by_scale for by_scale in verdicts)]
     rows = [
-        (f"[{row['item']}](#{row['claim']}): {said}", *(at.get(scale, "") for scale in used))
-        for row, said, at in zip(several.to_dict("records"), as_stated(several), found, strict=True)
+        (f"[{row['item']}](#{row['claim']}): {said}", *(by_scale.get(scale, "") for scale in used))
+        for row, said, by_scale in zip(several.to_dict("records"), as_stated(several), verdicts, strict=True)
     ]
-    changed = [len(set(at.values())) > 1 for at in found]
+    changed = [len(set(by_scale.values())) > 1 for by_scale in verdicts]
     ordered = [row for wanted in (True, False) for row, differs in zip(rows, changed, strict=True) if differs == wanted]
     written = _markdown(("claim", *map(SCALE_NAMES.__getitem__, used)), ordered)
     return f"Of {len(rows)} claims, {sum(changed)} got different verdicts from different trainings.\n\n{written}"
@@ -133,7 +133,7 @@ def changes(table: pd.DataFrame) -> str:
     """What would change the verdict on each claim, in Markdown: a line for each."""
     lines = []
     for row in table.to_dict("records"):
-        at = f"{row['quantity']}: {effect(row)}, predicted {predicted(row)}"
+        deciding_row = f"{row['quantity']}: {effect(row)}, predicted {predicted(row)}"
         if row["verdict"] == UNTESTABLE:
             told = "another claim" if row["decides"] == rule.IDENTITY else "rows that have an interval"
         elif row["verdict"] == rule.UNDECIDED:
@@ -141,7 +141,7 @@ def changes(table: pd.DataFrame) -> str:
         elif row["form"] == "exact" and row["verdict"] == rule.HOLDS:
             told = "a counterexample"
         else:
-            told = f"other numbers in the row on which it hangs ({at})"
+            told = f"other numbers in the row on which it hangs ({deciding_row})"
         lines.append((f"[{row['title']}](#{row['claim']})", row["verdict"], str(told)))
     return _markdown(("claim", "verdict", "what would change it"), lines)
 

@@ -34,12 +34,12 @@ def units_needed(low: float, high: float, n: float, bounds: tuple[float, ...], o
     ends = [np.sqrt((n - 1) / chdtri(n - 1, share)) for share in ((1 - SPREADS) / 2, (1 + SPREADS) / 2)]
     counts = np.arange(2, MOST + 1)
     threshold = t_quantile((1 + level) / 2, counts - 1)
-    found = []
+    needed = []
     for spread in (ends[0], 1.0, ends[1]):
         shift = distance / (spread * error * np.sqrt(n)) * np.sqrt(counts)
         enough = nctdtr(counts - 1, shift, threshold) <= MISSED / open_rows
-        found.append(float(counts[enough.argmax()]) if enough.any() else np.inf)
-    return Needed(*found)
+        needed.append(float(counts[enough.argmax()]) if enough.any() else np.inf)
+    return Needed(*needed)
 
 
 def range_needed(

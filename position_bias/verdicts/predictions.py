@@ -50,13 +50,13 @@ def predictions(path: str | Path, paper: str) -> dict[str, list[Predicted]]:
 
     Raises InputError where the file is no table of predictions; the line names the row.
     """
-    found: dict[str, list[Predicted]] = {}
+    by_statistic: dict[str, list[Predicted]] = {}
     for row in registry(path):
         if row.paper == paper:
             pairs = product(row.network.split(OR), row.other.split(OR))
             each = [replace(row, network=network, other=other) for network, other in pairs]
-            found.setdefault(row.statistic, []).extend(each)
-    return found
+            by_statistic.setdefault(row.statistic, []).extend(each)
+    return by_statistic
 
 
 def registry(path: str | Path) -> list[Predicted]:

@@ -84,8 +84,8 @@ def conjunction(p: Array, form: str) -> Array:
     beyond = needed(form, rows)
     ordered = np.sort(p, axis=-2)
     each = [ordered[..., k - 1, word] * (rows - k + 1) for word, k in enumerate((beyond, *[rows - beyond + 1] * 2))]
-    found: Array = np.minimum(np.stack(each, axis=-1), 1)
-    return found
+    together: Array = np.minimum(np.stack(each, axis=-1), 1)
+    return together
 
 
 def words(p: Array, level: float) -> npt.NDArray[np.str_]:

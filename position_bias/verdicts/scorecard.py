@@ -73,8 +73,8 @@ def scorecard(
             f"claim {silent.id} has no row in table {silent.table}; configure what it speaks of, give its id to rows "
             "there, or take it out of published/claims.csv"
         )
-    found = [_card(claim, rows[claim.table][claim.id], published, level) for claim in claims]
-    return pd.DataFrame(found, columns=list(SCORECARD_COLUMNS))
+    cards = [_card(claim, rows[claim.table][claim.id], published, level) for claim in claims]
+    return pd.DataFrame(cards, columns=list(SCORECARD_COLUMNS))
 
 
 def comparisons(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], level: float) -> pd.DataFrame:
@@ -84,12 +84,12 @@ def comparisons(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], lev
     """
     claims = tuple(claims)
     rows = _by_table(claims, checks)
-    found = []
+    rows_of_claims = []
     for claim in claims:
         for place, judged in enumerate(by_scale(claim, rows[claim.table][claim.id], level)):
             own = judged.rows.assign(claim=claim.id, paper=claim.paper, decides=place == 0)
-            found.append(own.drop(columns="verdict").rename(columns={"word": "verdict"}))
-    return pd.concat(found, ignore_index=True)[list(COMPARISON_COLUMNS)]
+            rows_of_claims.append(own.drop(columns="verdict").rename(columns={"word": "verdict"}))
+    return pd.concat(rows_of_claims, ignore_index=True)[list(COMPARISON_COLUMNS)]
 
 
 def _by_table(claims: tuple[Claim, ...], checks: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, pd.DataFrame]]:
@@ -122,14 +122,14 @@ def by_scale(claim: Claim, rows: pd.DataFrame, level: float) -> list[Judged]:
     rows = rows[~rows["identity"].astype(bool)] if not rows["identity"].all() else rows.assign(verdict=UNTESTABLE)
     rows = rows.assign(key=keys(rows))
     speaking = _speaks(claim, rows)
-    found = []
+    judgements = []
     for scale in reversed(SCALES):
         own = rows["scale"] == scale
         if (own & speaking).any():
             elsewhere = rows[~own & ~rows["key"].isin(rows["key"][own])].drop_duplicates("key")
             missing = elsewhere["quantity"].tolist() if claim.unit == SEED else []
-            found.append(judged(claim, rows[own], missing, level))
-    return found or [judged(claim, rows, [], level)]
+            judgements.append(judged(claim, rows[own], missing, level))
+    return judgements or [judged(claim, rows, [], level)]
 
 
 def judged(claim: Claim, rows: pd.DataFrame, missing: list[str], level: float) -> Judged:
@@ -181,64 +181,64 @@ def _by_model(rows: pd.DataFrame, p: Array) -> Array:
 
 def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level: float) -> dict[str, object]:
     scales = by_scale(claim, rows, level)
-    found = scales[0]
-    count: dict[str, int] = {word: int((found.rows["word"] == word).sum()) for word in WORDS}
-    count[UNTESTABLE] += len(found.missing)
-    scale = str(found.decisive["scale"])
+    judgement = scales[0]
+    count: dict[str, int] = {word: int((judgement.rows["word"] == word).sum()) for word in WORDS}
+    count[UNTESTABLE] += len(judgement.missing)
+    scale = str(judgement.decisive["scale"])
     said = [f"{judged.decisive['scale']}: {judged.word}" for judged in scales if judged.word != UNTESTABLE]
     return {
         "claim": claim.id,
         **{name: getattr(claim, name) for name in OF_CLAIM},
-        "verdict": found.word,
+        "verdict": judgement.word,
         "scale": scale,
-        "settled": found.word != UNTESTABLE and claim.met_at(scale),
+        "settled": judgement.word != UNTESTABLE and claim.met_at(scale),
         "by scale": "; ".join(said),
         **{f"rows: {word}": number for word, number in count.items()},
-        "decides": "; ".join(_decides(claim, found, count)),
-        "would decide": _would_decide(claim, found, level) if found.word == UNDECIDED else "",
-        **{name: found.decisive[name] for name in OF_ROW},
+        "decides": "; ".join(_decides(claim, judgement, count)),
+        "would decide": _would_decide(claim, judgement, level) if judgement.word == UNDECIDED else "",
+        **{name: judgement.decisive[name] for name in OF_ROW},
         "published": published[claim.published] if claim.published else "",
         "shown": claim.shown,
         "table": claim.table,
     }
 
 
-def _decides(claim: Claim, found: Judged, count: Mapping[str, int]) -> Iterator[str]:
+def _decides(claim: Claim, judgement: Judged, count: Mapping[str, int]) -> Iterator[str]:
     """How many rows a claim needs, and what they say."""
-    if found.word == UNTESTABLE:
-        yield rule.IDENTITY if found.rows["identity"].all() else "no row has an interval"
+    if judgement.word == UNTESTABLE:
+        yield rule.IDENTITY if judgement.rows["identity"].all() else "no row has an interval"
         return
-    if claim.form == "exact" and found.word == HOLDS:
-        yield f"no counterexample in {int(found.rows['n'].sum()):,} comparisons"
+    if claim.form == "exact" and judgement.word == HOLDS:
+        yield f"no counterexample in {int(judgement.rows['n'].sum()):,} comparisons"
         return
     things = "model" if claim.unit == MODEL else "row"
-    beyond = rule.needed(claim.form, found.parts)
-    yield f"{beyond} of {found.parts} {things}{'s' if found.parts > 1 else ''} must hold"
+    beyond = rule.needed(claim.form, judgement.parts)
+    yield f"{beyond} of {judgement.parts} {things}{'s' if judgement.parts > 1 else ''} must hold"
     says = {HOLDS: "hold", FAILS: "contrary", NO_EFFECT: "without effect", UNDECIDED: "open", UNTESTABLE: "missing"}
     rows = ", ".join(f"{count[word]} {verb}" for word, verb in says.items() if count[word])
-    if found.missing:
-        others = f" and {len(found.missing) - NAMED} more" if len(found.missing) > NAMED else ""
-        rows += f" ({'; '.join(found.missing[:NAMED])}{others})"
+    if judgement.missing:
+        others = f" and {len(judgement.missing) - NAMED} more" if len(judgement.missing) > NAMED else ""
+        rows += f" ({'; '.join(judgement.missing[:NAMED])}{others})"
     yield f"rows: {rows}" if claim.unit == MODEL else rows
     if claim.unit == MODEL:
-        holds = (found.rows["word"] == HOLDS).groupby(found.rows["model"].fillna("")).all()
+        holds = (judgement.rows["word"] == HOLDS).groupby(judgement.rows["model"].fillna("")).all()
         yield f"holds in {holds.sum()} of the {len(holds)} models measured"
-    if seen := int((found.rows["seen_before"] > 0).sum()):
+    if seen := int((judgement.rows["seen_before"] > 0).sum()):
         yield f"{seen} seen before their prediction was written, which confirm nothing"
 
 
-def _would_decide(claim: Claim, found: Judged, level: float) -> str:
+def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
     """What is missing, and how many units the open rows need."""
     if claim.unit not in UNITS:
         return "none: nothing is sampled"
-    missing = len(found.missing) + int((found.rows["word"] == UNTESTABLE).sum())
+    missing = len(judgement.missing) + int((judgement.rows["word"] == UNTESTABLE).sum())
     needs = [f"the {missing} missing rows" if missing > 1 else "the missing row"] if missing else []
-    testable = found.rows[_speaks(claim, found.rows)]
+    testable = judgement.rows[_speaks(claim, judgement.rows)]
     unseen = testable[testable["seen_before"] == 0]
     open_rows = unseen[unseen["word"] == UNDECIDED]
     if open_rows.empty and not missing:
         open_rows = unseen[unseen["word"] != HOLDS]
-        level = 1 - (1 - level) / found.parts
+        level = 1 - (1 - level) / judgement.parts
     sides = [(row["bound"] - row["margin"], row["bound"] + row["margin"]) for row in open_rows.to_dict("records")]
     rows = list(zip(open_rows["low"], open_rows["high"], open_rows["n"], sides, strict=True))
     if rows:
