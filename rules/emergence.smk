@@ -141,39 +141,39 @@ if both := emergence_runs(*runs_of_emergence.at_both_scales(EMERGENCE, LONG_RUNS
             EMERGENCE_LEVEL | SINK_THRESHOLD,
         ),
     }
-FIGURES |= {
-    "emergence/fig1": made.Made(
-        "Figure 1: masks as matrices and as graphs, with their centre nodes.",
-        "emergence.figures_sinks:masks_and_graphs",
-    ),
-    "emergence/fig2": made.Made(
+FIGURES["emergence/fig1"] = made.Made(
+    "Figure 1: masks as matrices and as graphs, with their centre nodes.",
+    "emergence.figures_sinks:masks_and_graphs",
+)
+if without_bias := emergence_runs(("gaussian", "plain"), ("gaussian", "residual")):
+    FIGURES["emergence/fig2"] = made.Made(
         "Figure 2: gaps without bias in the training data, by encoding and depth.",
         "emergence.figures:fig2",
-        {"tests": collect(CURVES, run=emergence_runs(("gaussian", "plain"), ("gaussian", "residual")))},
+        {"tests": collect(CURVES, run=without_bias)},
         EMERGENCE_LEVEL,
-    ),
-    "emergence/learning_curves": made.Made(
+    )
+if plain := emergence_runs(("gaussian", "plain")):
+    FIGURES["emergence/learning_curves"] = made.Made(
         "Loss, accuracy and gaps while networks without residual connections learn (our addition).",
         "emergence.figures:along_training",
-        {"tests": collect(CURVES, run=emergence_runs(("gaussian", "plain")))},
+        {"tests": collect(CURVES, run=plain)},
         EMERGENCE_LEVEL | EMERGENCE_TASK,
-    ),
-    "emergence/long_training": made.Made(
+    )
+    FIGURES["emergence/long_training"] = made.Made(
         "Gaps over the whole length of the paper's training (our addition), from evidence/.",
         "emergence.figures:long_and_short_training",
         {
             "long": project("evidence/emergence/mask-by-depth/curves.csv"),
             "older": project("evidence/emergence/depth.csv"),  # depths that the first lacks
-            "tests": collect(CURVES, run=emergence_runs(("gaussian", "plain"))),
+            "tests": collect(CURVES, run=plain),
         },
         EMERGENCE_LEVEL | {"last": EMERGENCE["testing"]["last_kept"]},
-    ),
-    "emergence/theorems": made.Made(
-        "Theorems 4.1-4.3, 4.5 and 4.7: where multi-layer attention goes without learning.",
-        "emergence.figures_theory:theorems",
-        {name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY},
-    ),
-}
+    )
+FIGURES["emergence/theorems"] = made.Made(
+    "Theorems 4.1-4.3, 4.5 and 4.7: where multi-layer attention goes without learning.",
+    "emergence.figures_theory:theorems",
+    {name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY},
+)
 TABLES |= {
     "emergence/gaps": made.Made(
         "Every accuracy gap with its interval over seeds, its prediction and its verdict.",

@@ -65,7 +65,7 @@ def marked(look: Look, places: Sequence[int] | NDArray[np.intp]) -> dict[str, An
     }
 
 
-def marks(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, aside: float = 0.0, **mark: Any) -> None:
+def marks(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, aside: float, **mark: Any) -> None:
     """Means as marks with bars, moved by `aside` from their places; `mark` is what else marks and line look like."""
     means = over_seeds(table, at, level)
     where = means[at] + aside
@@ -75,7 +75,7 @@ def marks(axes: Axes, table: pd.DataFrame, at: str, level: float, look: Look, as
     axes.plot(where, means["mean"], **{"markersize": 3.5, "zorder": 4, **drawn})
 
 
-def dots(axes: Axes, table: pd.DataFrame, at: str, colour: Colour, aside: float = 0.0) -> None:
+def dots(axes: Axes, table: pd.DataFrame, at: str, colour: Colour, aside: float) -> None:
     """Every seed as a small mark, moved by `aside` from its place."""
     seeds = by_seed(table, at)
     axes.plot(seeds[at] + aside, seeds["value"], "o", color=colour, markersize=2, markeredgewidth=0, alpha=0.6)

@@ -5,7 +5,7 @@ published/predictions.csv; predictions and margins were fixed before the run.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from string import ascii_lowercase
@@ -27,7 +27,7 @@ from position_bias.emergence.gaps import (
 from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_SINKS, printed, rounding_decides
 from position_bias.verdicts.judge import Estimate, Statistic, judge, student
 from position_bias.verdicts.predictions import Predicted, predictions
-from position_bias.verdicts.verdict import Prediction, table
+from position_bias.verdicts.verdict import PREDICTION, Prediction, table
 
 NO_CLAIM = "no claim"
 
@@ -56,6 +56,11 @@ class Configuration(NamedTuple):
     def tells_positions(self) -> bool:
         """Whether anything tells it positions apart: a mask or an encoding."""
         return not self.mask == self.encoding == "none"
+
+    @property
+    def item(self) -> str:
+        """The figure of the paper that shows it, or ""."""
+        return FIGURES.get((self.vocabulary, self.study), "")
 
 
 SEEN = [*Configuration._fields, "seed"]  # columns of evidence/emergence/seen.csv
@@ -127,81 +132,73 @@ def gap_table(
         if not predicted.other
     }
     names = map(str, map(Configuration._make, gaps[list(Configuration._fields)].itertuples(index=False)))
-    found = [predicted_of.get(key) for key in zip(names, gaps["pair"], strict=True)]
-    intervals = zip(gaps["low"], gaps["high"], strict=True)
-    return gaps.assign(
-        relation=["" if prediction is None else prediction.relation for prediction in found],
-        bound=[np.nan if prediction is None else prediction.bound for prediction in found],
-        margin=[np.nan if prediction is None else prediction.margin for prediction in found],
-        verdict=[
-            NO_CLAIM if prediction is None else prediction.verdict(*interval)
-            for prediction, interval in zip(found, intervals, strict=True)
-        ],
-        item=[FIGURES[shown] for shown in zip(gaps["vocabulary"], gaps["study"], strict=True)],
-    )
+    judged = []
+    for network, pair, low, high in zip(names, gaps["pair"], gaps["low"], gaps["high"], strict=True):
+        prediction = predicted_of.get((network, pair))
+        if prediction is None:
+            judged.append(("", np.nan, np.nan, NO_CLAIM))
+        else:
+            judged.append((prediction.relation, prediction.bound, prediction.margin, prediction.verdict(low, high)))
+    gaps[[*PREDICTION, "verdict"]] = pd.DataFrame(judged, gaps.index)
+    return gaps.assign(item=[FIGURES[shown] for shown in zip(gaps["vocabulary"], gaps["study"], strict=True)])
 
 
-# Values by seed
+# The values of a network: a table of the seeds that it was started with, its columns value, which is NaN where the seed
+# diverged, and seen, whether we knew its results before the rules of verdicts were fixed. Networks of one seed share
+# data and initial weights.
+
+Values = pd.DataFrame
+Networks = dict[Configuration, Values]
 
 
-@dataclass(frozen=True)
-class Seeds:
-    """What one network has at each seed; networks of one seed share data and initial weights. The index is the seed."""
-
-    values: pd.Series  # NaN where the seed diverged, and where it was not started
-    started: pd.Series
-    seen: pd.Series  # whether we knew its results before the rules of verdicts were fixed
-
-    def turned(self) -> "Seeds":
-        """The same where the mean is above 0, and its negative where it is below."""
-        return self if self.values.mean() > 0 else replace(self, values=-self.values)
-
-    def __sub__(self, other: "Seeds") -> "Seeds":
-        """The difference at the seeds that both were started with."""
-        started, seen = self.started & other.started, self.seen | other.seen
-        return Seeds(self.values - other.values, started, seen)
-
-    def not_trained(self) -> "Seeds":
-        """Return the same seeds as if none had been started."""
-        return replace(self, started=self.started & False)
+def _by_network(table: pd.DataFrame, keys: list[str], value: str, seen: pd.DataFrame) -> dict[tuple[Any, ...], Values]:
+    """The values of each network by its `keys`, in the order in which they come first."""
+    rows, known = (pd.MultiIndex.from_frame(found[SEEN]) for found in (table, seen))
+    marked = table.assign(value=table[value], seen=rows.isin(known)).set_index("seed")
+    values = dict(list(marked.sort_index(kind="stable").groupby(keys)[["value", "seen"]]))
+    return {key: values[key] for key in marked[keys].drop_duplicates().itertuples(index=False, name=None)}
 
 
-Gaps = dict[str, dict[Configuration, Seeds]]  # pair -> network -> gaps
+def _less(values: Values, others: Values) -> Values:
+    """The difference at the seeds that both were started with."""
+    both = values.index.intersection(others.index)
+    values, others = values.loc[both], others.loc[both]
+    return pd.DataFrame({"value": values["value"] - others["value"], "seen": values["seen"] | others["seen"]})
 
 
-def _by_network(by_seed: pd.DataFrame, keys: list[str], value: str, seen: pd.DataFrame) -> dict[tuple[Any, ...], Seeds]:
-    """A column of a table by its `keys`, in the order in which they come first."""
-    marked = by_seed.assign(seen=_was_seen(by_seed, seen))
-    values, known = (marked.pivot(index="seed", columns=keys, values=name) for name in (value, "seen"))
-    columns = zip(values.items(), known.notna().items(), known.eq(True).items(), strict=True)
-    found = {key: Seeds(of_key, started, seen) for (key, of_key), (_, started), (_, seen) in columns}
-    return {key: found[key] for key in marked[keys].drop_duplicates().itertuples(index=False, name=None)}
+def _not_trained(values: Values) -> Values:
+    """The same network as if no seed of it had been started."""
+    return values.iloc[:0]
 
 
-def _was_seen(by_seed: pd.DataFrame, seen: pd.DataFrame) -> pd.Series:
-    """Whether each row of a table is of a network and seed that `seen` names."""
-    seeds, known = (pd.MultiIndex.from_frame(rows[SEEN]) for rows in (by_seed, seen))
-    return pd.Series(seeds.isin(known), by_seed.index)
-
-
-def _groups(networks: dict[Configuration, Seeds], *names: str) -> dict[tuple[Any, ...], dict[Configuration, Seeds]]:
+def _groups(networks: Networks, *names: str) -> dict[tuple[Any, ...], Networks]:
     """The networks by their attributes of these names."""
-    groups: dict[tuple[Any, ...], dict[Configuration, Seeds]] = {}
-    for network, seeds in networks.items():
-        groups.setdefault(tuple(getattr(network, name) for name in names), {})[network] = seeds
+    groups: dict[tuple[Any, ...], Networks] = {}
+    for network, values in networks.items():
+        groups.setdefault(tuple(getattr(network, name) for name in names), {})[network] = values
     return groups
 
 
-def _statistic(name: str, columns: Mapping[Any, Seeds], setting: Mapping[str, object], **others: Any) -> Statistic:
+def _of_study(networks: Networks, study: str) -> Networks:
+    return {network: values for network, values in networks.items() if network.study == study}
+
+
+def _statistic(name: str, columns: Mapping[Any, Values], setting: Mapping[str, object], **others: Any) -> Statistic:
     """A statistic of these columns; words show the column itself, so that they can name its parts."""
     return Statistic(
         name,
-        pd.DataFrame({str(column): seeds.values for column, seeds in columns.items()}),
+        pd.DataFrame({str(column): values["value"] for column, values in columns.items()}),
         setting,
         wording={str(column): column for column in columns},
-        seen={str(column): seeds.seen[seeds.started] for column, seeds in columns.items()},
+        seen={str(column): values["seen"] for column, values in columns.items()},
         **others,
     )
+
+
+def _at_one_depth(name: str, columns: Mapping[Any, Values], network: Configuration, **others: Any) -> Statistic:
+    """A statistic of networks of one vocabulary, study and depth, of which `network` is one."""
+    setting, item = {"vocabulary": network.vocabulary, "depth": network.depth}, network.item
+    return _statistic(name, columns, setting, item=item, speaks=network.vocabulary == "gaussian", **others)
 
 
 # The statistics
@@ -210,9 +207,9 @@ def _statistic(name: str, columns: Mapping[Any, Seeds], setting: Mapping[str, ob
 def statistics(networks: NetworkTables, seen: pd.DataFrame | None = None) -> Iterator[Statistic]:
     """What claims speak of, each a table by seed. `seen` is that of `checks`."""
     seen = pd.DataFrame(columns=SEEN) if seen is None else seen
-    gaps: Gaps = {pair: {} for pair in PAIR_NAMES}
-    for (*labels, pair), seeds in _by_network(networks.gaps, [*Configuration._fields, "pair"], "gap", seen).items():
-        gaps[pair][Configuration._make(labels)] = seeds
+    gaps: dict[str, Networks] = {pair: {} for pair in PAIR_NAMES}
+    for (*labels, pair), values in _by_network(networks.gaps, [*Configuration._fields, "pair"], "gap", seen).items():
+        gaps[pair][Configuration._make(labels)] = values
     yield from _single_gaps(gaps)
     yield from _depth(gaps)
     yield from _weak_at_the_end(gaps)
@@ -224,63 +221,65 @@ def statistics(networks: NetworkTables, seen: pd.DataFrame | None = None) -> Ite
     yield from _sinks(networks.sinks, seen)
 
 
-def _single_gaps(gaps: Gaps) -> Iterator[Statistic]:
+def _single_gaps(gaps: dict[str, Networks]) -> Iterator[Statistic]:
     """Every gap; those of neither mask nor encoding are 0 but for chance, whatever the weights (Sections 5.1, 5.2)."""
     for pair in PAIR_NAMES:
-        groups = _groups(gaps[pair], "vocabulary", "study", "depth", "tells_positions")
-        for (vocabulary, study, depth, tells), networks in groups.items():
-            item = FIGURES.get((vocabulary, study), "")
-            yield _statistic(f"{pair} gap", networks, {"depth": depth}, item=item, identity=not tells)
+        for group, networks in _groups(gaps[pair], "item", "vocabulary", "study", "depth", "tells_positions").items():
+            item, _, _, depth, tells_positions = group
+            yield _statistic(f"{pair} gap", networks, {"depth": depth}, item=item, identity=not tells_positions)
 
 
-def _depth(gaps: Gaps) -> Iterator[Statistic]:
+def _depth(gaps: dict[str, Networks]) -> Iterator[Statistic]:
     """How much the first-last gap grows from a depth to the next (Figures 4, 5, 9, 10).
 
     Of a network that has one depth alone, nothing is known.
     """
-    groups = _groups(gaps[FIRST_LAST], "vocabulary", "study", "mask", "encoding")
-    for (vocabulary, study, *_), networks in groups.items():
+    for (vocabulary, study, *_), networks in _groups(
+        gaps[FIRST_LAST], "vocabulary", "study", "mask", "encoding"
+    ).items():
         if (vocabulary, study) in BY_DEPTH.values():
-            by_depth = {network.depth: seeds for network, seeds in networks.items()}
+            by_depth = {network.depth: values for network, values in networks.items()}
             depths, network = sorted(by_depth), next(iter(networks))
             for than, deeper in pairwise(depths) if len(depths) > 1 else [(depths[0], depths[0])]:
-                change = by_depth[deeper] - by_depth[than] if deeper > than else by_depth[than].not_trained()
-                setting, item = {"deeper": deeper, "than": than}, FIGURES[vocabulary, study]
-                yield _statistic("first-last gap by depth", {network: change}, setting, item=item)
+                change = _less(by_depth[deeper], by_depth[than]) if deeper > than else _not_trained(by_depth[than])
+                setting = {"deeper": deeper, "than": than}
+                yield _statistic("first-last gap by depth", {network: change}, setting, item=network.item)
 
 
-def _weak_at_the_end(gaps: Gaps) -> Iterator[Statistic]:
+def _weak_at_the_end(gaps: dict[str, Networks]) -> Iterator[Statistic]:
     """The sizes of the mean gaps of a causal mask alone (Section 5.1): gaps, turned round where their mean is below 0.
 
     Noise makes the mean of sizes larger, and the size of the mean hardly.
     """
     for network in gaps[FIRST_LAST]:
         if (network.study, network.encoding) == ("plain", "none"):
-            sizes = {pair: gaps[pair][network].turned() for pair in PAIR_NAMES}
-            yield _of_depth("size of the mean gap", sizes, network)
+            sizes = {pair: gaps[pair][network] for pair in PAIR_NAMES}
+            for pair, values in sizes.items():
+                if not values["value"].mean() > 0:
+                    sizes[pair] = values.assign(value=-values["value"])
+            yield _at_one_depth("size of the mean gap", sizes, network)
 
 
-def _ends(gaps: Gaps) -> Iterator[Statistic]:
+def _ends(gaps: dict[str, Networks]) -> Iterator[Statistic]:
     """Trained on both ends without encoding: a causal mask, and no mask (Section 5.2); one of them may be missing."""
     for pair in (FIRST_LAST, MIDDLE_LAST):
-        alone = {network: seeds for network, seeds in gaps[pair].items() if network.encoding == "none"}
+        alone = {network: values for network, values in gaps[pair].items() if network.encoding == "none"}
         for (vocabulary, depth), networks in _groups(_of_study(alone, "ends"), "vocabulary", "depth").items():
             masks = [Configuration(vocabulary, "ends", mask, "none", depth) for mask in ("causal", "none")]
-            missing = next(iter(networks.values())).not_trained()
+            missing = _not_trained(next(iter(networks.values())))
             columns = {network: networks.get(network, missing) for network in masks}
-            item = FIGURES.get((vocabulary, "ends"), "")
-            yield _statistic(f"{pair} gap after both ends", columns, {}, item=item)
+            yield _statistic(f"{pair} gap after both ends", columns, {}, item=masks[0].item)
 
 
-def _lost_in_the_middle(gaps: Gaps) -> Iterator[Statistic]:
+def _lost_in_the_middle(gaps: dict[str, Networks]) -> Iterator[Statistic]:
     """Footnote 2: of the networks trained without bias, deep ones with RoPE and residual connections alone lose it."""
-    rope = {network: seeds for network, seeds in gaps[FIRST_LAST].items() if network.encoding == "rope"}
+    rope = {network: values for network, values in gaps[FIRST_LAST].items() if network.encoding == "rope"}
     for networks in _groups(_of_study(rope, "residual"), "vocabulary").values():
         deepest = max(networks, key=lambda network: network.depth)
         by_pair = {pair: gaps[pair][deepest] for pair in PAIR_NAMES}
         if deepest.depth < DEEP:
-            by_pair = {pair: seeds.not_trained() for pair, seeds in by_pair.items()}
-        yield _of_depth("gap of deep RoPE", by_pair, deepest)
+            by_pair = {pair: _not_trained(values) for pair, values in by_pair.items()}
+        yield _at_one_depth("gap of deep RoPE", by_pair, deepest)
 
 
 def lost(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
@@ -295,46 +294,38 @@ def lost(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     return smaller._replace(low=min(end.low for end in found), high=min(end.high for end in either))
 
 
-def _not_lost_elsewhere(gaps: Gaps) -> Iterator[Statistic]:
+def _not_lost_elsewhere(gaps: dict[str, Networks]) -> Iterator[Statistic]:
     """How far networks that are not trained on both ends lose the middle, without those of footnote 2 (5.2, K.3)."""
     for network, first in gaps[FIRST_MIDDLE].items():
         last = gaps[MIDDLE_LAST][network]
         deep_rope = (network.study, network.encoding) == ("residual", "rope") and network.depth >= DEEP
         if network.study != "ends" and not deep_rope:
-            both = [
-                pd.concat([one, other], keys=PAIR_NAMES[::2])
-                for one, other in (
-                    (first.values, -last.values),
-                    (first.started, last.started),
-                    (first.seen, first.seen & False),
-                )
-            ]
-            item = FIGURES.get((network.vocabulary, network.study), "")
-            setting, identity = {"depth": network.depth}, not network.tells_positions
-            yield _statistic(
-                "lost middle", {network: Seeds(*both)}, setting, estimate=lost, item=item, identity=identity
-            )
+            by_last = last.assign(value=-last["value"], seen=False)  # so that a seed is counted once
+            columns = {network: pd.concat([first, by_last], keys=PAIR_NAMES[::2])}
+            identity = not network.tells_positions
+            setting = {"depth": network.depth}
+            yield _statistic("lost middle", columns, setting, estimate=lost, item=network.item, identity=identity)
 
 
-def _windows(gaps: Gaps) -> Iterator[Statistic]:
+def _windows(gaps: dict[str, Networks]) -> Iterator[Statistic]:
     """The first-last gap under a window and the next wider one (after Theorem 4.2)."""
     for (vocabulary,), networks in _groups(_of_study(gaps[FIRST_LAST], "window"), "vocabulary").items():
-        by_mask = {network.mask: seeds for network, seeds in networks.items()}
+        by_mask = {network.mask: values for network, values in networks.items()}
         for narrow, wide in pairwise(sorted(by_mask, key=_reach)):
             columns = {"wider": by_mask[wide], "narrower": by_mask[narrow]}
             setting = {"vocabulary": vocabulary, "wide": wide, "narrow": narrow}
             yield _statistic("first-last gap by window", columns, setting, speaks=vocabulary == "gaussian")
 
 
-def _vocabularies(gaps: Gaps, accuracy: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
+def _vocabularies(gaps: dict[str, Networks], accuracy: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
     """The first-last gap and the accuracy over all positions, of one vocabulary and another (Appendix L)."""
     keys = list(Configuration._fields)
     plain = accuracy[accuracy["study"] == "plain"].groupby([*keys, "seed"], sort=False)["accuracy"].mean()
     accuracies = _by_network(plain.reset_index(), keys, "accuracy", seen)
-    of_accuracy = {Configuration._make(labels): seeds for labels, seeds in accuracies.items()}
+    of_accuracy = {Configuration._make(labels): values for labels, values in accuracies.items()}
     for name, networks in (("first-last gap", _of_study(gaps[FIRST_LAST], "plain")), ("accuracy", of_accuracy)):
         for (encoding, depth), by_vocabulary in _groups(networks, "encoding", "depth").items():
-            columns = {network.vocabulary: seeds for network, seeds in by_vocabulary.items()}
+            columns = {network.vocabulary: values for network, values in by_vocabulary.items()}
             yield _statistic(f"{name} by vocabulary", columns, {"encoding": encoding, "depth": depth})
 
 
@@ -344,59 +335,40 @@ def _sinks(sinks: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
     The query token, which it alone can read, is none of the others. Where rounding decides whether uniform attention
     has a sink, nothing that compares with it is judged.
     """
-    keys = ["vocabulary", "study", "mask", "state"]
-    alone = sinks[(sinks["encoding"] == "none") & (sinks["depth"] == SHALLOW)]
-    by_token = alone.pivot(index=[*keys, "seed"], columns="token", values="value").iloc[:, :-1]
-    metric: dict[Any, pd.DataFrame] = {key: tokens.droplevel([0, 1, 2, 3]) for key, tokens in by_token.groupby(keys)}
-    known = set(seen[SEEN].itertuples(index=False, name=None))
-    for (vocabulary, study), item in SINK_FIGURES.items():
-        name = f"{vocabulary}/{study}"
-        trained = {key[2]: tokens for key, tokens in metric.items() if key == (vocabulary, study, key[2], "trained")}
-        masks = sorted(trained, key=_reach)
+    alone = sinks[(sinks["encoding"] == "none") & (sinks["depth"] == SHALLOW)].sort_values("token", kind="stable")
+    alone = alone[alone["token"] < alone["token"].max()]
+    metric: dict[tuple[Any, ...], dict[int, Values]] = {}
+    keys = ["vocabulary", "study", "mask", "state", "token"]
+    for (*of_mask, token), values in _by_network(alone, keys, "value", seen).items():
+        metric.setdefault(tuple(of_mask), {})[token] = values
+    for shown, item in SINK_FIGURES.items():
+        (vocabulary, study), name = shown, "/".join(shown)
+        masks = sorted((mask for *of, mask, state in metric if (*of, state) == (*shown, "trained")), key=_reach)
         compared = [mask for mask in masks if not rounding_decides(mask, alone["tau"].iloc[0])]
-        null = {mask: metric[vocabulary, study, mask, "uniform"].iloc[0] for mask in masks}
-        was_seen = {
-            mask: pd.Series(
-                [(vocabulary, study, mask, "none", SHALLOW, seed) in known for seed in tokens.index], tokens.index
-            )
-            for mask, tokens in trained.items()
-        }
-        for mask, tokens in trained.items():
+        null = {mask: metric[*shown, mask, "uniform"] for mask in masks}
+        for mask in sorted(masks):
+            trained, untrained = metric[*shown, mask, "trained"], metric[*shown, mask, "untrained"]
             centres = _reach(mask) if study == "prefix" else 1
-            others = {f"token {token}": tokens[token] for token in range(centres + 1, tokens.shape[1] + 1)}
+            others = {f"token {token}": values for token, values in trained.items() if token > centres}
             if study == "prefix":
-                others = {"later tokens": pd.DataFrame(others).mean(axis=1)}
+                later = pd.DataFrame({token: values["value"] for token, values in others.items()})
+                others = {"later tokens": trained[1].assign(value=later.mean(axis=1))}
             elif study == "window" and mask != masks[-1]:
                 others = {}
             for token in range(1, centres + 1):
-                of_token = {
-                    name: tokens[token],
-                    **others,
-                    "untrained": metric[vocabulary, study, mask, "untrained"][token],
-                }
+                columns = {name: trained[token], **others, "untrained": untrained[token]}
                 if mask in compared:
-                    of_token["uniform attention"] = pd.Series(null[mask][token], tokens.index)
+                    columns["uniform attention"] = trained[token].assign(value=null[mask][token]["value"].iloc[0])
                 setting = {"vocabulary": vocabulary, "mask": mask, "token": token}
-                yield Statistic("sink metric", pd.DataFrame(of_token), setting, item=item, seen={name: was_seen[mask]})
+                yield _statistic("sink metric", columns, setting, item=item)
         for narrow, wide in list(pairwise(compared))[-1:] if study == "window" else ():
-            first, of_null = trained[wide][1] - trained[narrow][1], null[wide][1] - null[narrow][1]
-            columns = pd.DataFrame({name: first, "uniform attention": of_null})
+            wider = _less(metric[*shown, wide, "trained"][1], metric[*shown, narrow, "trained"][1])
+            of_null = null[wide][1]["value"].iloc[0] - null[narrow][1]["value"].iloc[0]
+            columns = {name: wider, "uniform attention": wider.assign(value=of_null)}
             setting = {"vocabulary": vocabulary, "wide": wide, "narrow": narrow}
-            seen_of = {name: pd.concat([was_seen[wide], was_seen[narrow]]).groupby("seed").any()}
-            yield Statistic("sink metric by window", columns, setting, item=item, seen=seen_of)
+            yield _statistic("sink metric by window", columns, setting, item=item)
     missing = pd.DataFrame({study: [np.nan] for _, study in OF_SINKS.values()})
     yield Statistic("sink metric with residual connections", missing)
-
-
-def _of_depth(name: str, columns: Mapping[Any, Seeds], network: Configuration, **others: Any) -> Statistic:
-    """A statistic of networks of one vocabulary, study and depth, of which `network` is one."""
-    vocabulary, study, *_, depth = network
-    setting, item = {"vocabulary": vocabulary, "depth": depth}, FIGURES.get((vocabulary, study), "")
-    return _statistic(name, columns, setting, item=item, speaks=vocabulary == "gaussian", **others)
-
-
-def _of_study(networks: dict[Configuration, Seeds], study: str) -> dict[Configuration, Seeds]:
-    return {network: seeds for network, seeds in networks.items() if network.study == study}
 
 
 def _reach(mask: str) -> int:

@@ -18,9 +18,7 @@ COLUMNS = {
     "accuracy": [*OWN, "answer", "accuracy"],
     "sinks": [*OWN, "state", "tau", "token", "value"],
 }
-DRAWN_AS_PRINTED = (
-    "paper"  # tokens as the text of the paper draws them; other groups are compared with these, not judged
-)
+DRAWN_AS_PRINTED = {"paper"}  # tokens as the text of the paper draws them; other groups are compared, not judged
 
 
 def verdicts(
@@ -36,23 +34,19 @@ def verdicts(
     """The `checks` of the networks of this run, and those of the long runs whose tables in evidence/ are named."""
     registered = predictions(predicted, "emergence")
     of_this_run = checks(of_run(curves, sinks, threshold), registered, scale, level)
-    long_runs = read_long_runs(groups(evidence), threshold)
+    long_runs = read_long_runs(evidence, threshold)
     others = (tested(checks(networks, registered, name, level, seen)) for name, networks in long_runs.items())
     return pd.concat([of_this_run, *others], ignore_index=True)
 
 
-def groups(tables: Iterable[Path]) -> list[Path]:
-    """The folders of these tables, each once."""
-    return sorted({table.parent for table in tables})
+def read_long_runs(evidence: Iterable[Path], threshold: float) -> dict[str, NetworkTables]:
+    """Return the networks of the groups that these tables belong to, at each scale; sinks at one threshold.
 
-
-def read_long_runs(groups: Iterable[str | Path], threshold: float) -> dict[str, NetworkTables]:
-    """Return the networks of the groups, folders of evidence/emergence/, at each scale; sinks at one threshold.
-
-    Groups whose tokens are not drawn as the paper's text says are left out. Raises
-    InputError where a table cannot be used.
+    A group is a folder of evidence/emergence/; those whose tokens are not drawn as the paper's text says are left out.
+    Raises InputError where a table cannot be used.
     """
-    folders = [Path(group) for group in groups if _as_printed(Path(group))]
+    drawn = {group: artifacts.read_table(group / "runs.csv", ["coordinates"]) for group in {t.parent for t in evidence}}
+    folders = sorted(group for group, runs in drawn.items() if set(runs["coordinates"]) == DRAWN_AS_PRINTED)
     tables = {name: _joined(folders, name) for name in COLUMNS}
     tables["sinks"] = tables["sinks"][tables["sinks"]["tau"] == threshold]
     found = {}
@@ -69,10 +63,6 @@ def of_run(curves: Sequence[str | Path], sinks: Sequence[str | Path], threshold:
     """
     tests, found = gaps.read(curves), gaps.read_sinks(sinks)
     return NetworkTables.of(gaps.curves(tests), gaps.by_position(tests), found[found["tau"] == threshold])
-
-
-def _as_printed(group: Path) -> bool:
-    return set(artifacts.read_table(group / "runs.csv", ["coordinates"])["coordinates"]) == {DRAWN_AS_PRINTED}
 
 
 def _joined(folders: Iterable[Path], name: str) -> pd.DataFrame:

@@ -15,8 +15,9 @@ from matplotlib.figure import Figure
 
 from position_bias.drawing.intervals import from_to, marked
 from position_bias.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend, side_by_side
+from position_bias.drawing.panels import panels
 from position_bias.drawing.style import PAGE
-from position_bias.emergence.evidence import groups, of_run, read_long_runs
+from position_bias.emergence.evidence import of_run, read_long_runs
 from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, mask_look
 from position_bias.emergence.figures_sinks import ROUNDED, token_axis
 from position_bias.emergence.gaps import CONFIGURATION, summary
@@ -43,13 +44,13 @@ def at_both(short: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
 
 def scales(curves: list[Path], sinks: list[Path], evidence: list[Path], threshold: float, level: float) -> Figure:
     """Draw `gaps` of the networks that this run and evidence/ both have."""
-    short, long = of_run(curves, sinks, threshold), read_long_runs(groups(evidence), threshold)["paper"]
+    short, long = of_run(curves, sinks, threshold), read_long_runs(evidence, threshold)["paper"]
     return gaps(at_both(short.gaps, long.gaps), level)
 
 
 def scales_sinks(curves: list[Path], sinks: list[Path], evidence: list[Path], threshold: float, level: float) -> Figure:
     """Draw `sinks_at_both` of the networks that this run and evidence/ both have."""
-    short, long = of_run(curves, sinks, threshold), read_long_runs(groups(evidence), threshold)["paper"]
+    short, long = of_run(curves, sinks, threshold), read_long_runs(evidence, threshold)["paper"]
     return sinks_at_both(at_both(short.sinks, long.sinks), level)
 
 
@@ -60,9 +61,9 @@ def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
     """
     networks = _networks(by_seed)
     label = "Accuracy gaps of the same networks after short training and after that of the paper"
-    size = (PAGE, AROUND + LINE * len(networks))
-    figure, row = plt.subplots(1, len(PAIRS), figsize=size, sharey=True, label=label)
-    for axes, pair in zip(row, PAIRS, strict=True):
+    titles = {pair: look.name.replace("\n", " ") for pair, look in PAIRS.items()}
+    figure, row = panels(label, AROUND + LINE * len(networks), titles, sharey=True)
+    for pair, axes in row.items():
         for look, aside, table in _scales(by_seed[by_seed["pair"] == pair], 0.34):
             means = summary(table, NETWORK, "gap", level)
             at = _places(means, networks) + aside
@@ -71,12 +72,11 @@ def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
             axes.plot(table["gap"], _places(table, networks) + 1.75 * aside, "|", color=look.colour, markersize=3)
             axes.plot(means["gap"], at, look.marker, **mark)
         axes.axvline(0, color="black", linewidth=0.6, zorder=0)
-        axes.set_title(PAIRS[pair].name.replace("\n", " "))
         axes.margins(x=0.08)
         axes.locator_params(axis="x", nbins=4)  # so that their numbers do not touch
-    row[0].set_yticks(range(len(networks)), [_named(network) for network in networks])
-    row[0].set_ylim(len(networks) - 0.5, -0.5)
-    row[1].set_xlabel(f"{GAP}  (right: bias to earlier)")
+    row["first-middle"].set_yticks(range(len(networks)), [_named(network) for network in networks])
+    row["first-middle"].set_ylim(len(networks) - 0.5, -0.5)
+    row["first-last"].set_xlabel(f"{GAP}  (right: bias to earlier)")
     legend(figure, [look.entry(linestyle="") for look in SCALES.values()], title=_seeds(by_seed))
     return figure
 

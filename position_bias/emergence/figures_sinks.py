@@ -1,10 +1,8 @@
 """Figures of Wu et al. 2025 on masks and attention sinks: who reads whom, and whom everybody reads."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 
 from position_bias.attention import Array, Mask, causal_mask, prefix_mask, sliding_window_mask
 from position_bias.drawing.looks import CENTRE, DIVERGING, REFERENCE, UNREAD, Look, legend
+from position_bias.drawing.panels import panels
 from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.emergence import gaps
 from position_bias.emergence.figures import mask_look, networks, setting
@@ -48,12 +47,11 @@ def masks_and_graphs(n: int = 5, window: int = 2, prefix: int = 2) -> Figure:
         f"prefix{prefix}": prefix_mask(n, prefix),
     }
     label = "Causal, sliding-window and prefix masks as graphs and as matrices, with their centre nodes"
-    figure, (graphs, matrices) = plt.subplots(2, len(masks), figsize=(PAGE, 3.5), height_ratios=[1, 2.2], label=label)
-    for graph, matrix, (name, mask) in zip(graphs, matrices, masks.items(), strict=True):
-        _graph(graph, mask)
-        _matrix(matrix, mask, name)
-        graph.set_title(mask_look(name).name)
-    matrices[0].set_ylabel("reading token (query)")
+    titles, rows = {name: mask_look(name).name for name in masks}, {"graph": "", "matrix": "reading token (query)"}
+    figure, grid = panels(label, 3.5, titles, rows, x="token read (key)", height_ratios=[1, 2.2])
+    for name, mask in masks.items():
+        _graph(grid["graph", name], mask)
+        _matrix(grid["matrix", name], mask, name)
     node = Look("centre node: every token reads it, directly or through others", CENTRE)
     legend(figure, [node.entry(linestyle="", markersize=7, **OUTLINE)], "lower center")
     return figure
@@ -85,32 +83,26 @@ def attention_maps(mean: Array, example: Array, title: str = "") -> Figure:
     """
     kinds = {"mean over sequences": mean, "one sequence": example}
     layers, n = mean.shape[:2]
-    panel = (PAGE - 1.6) / max(layers, 2)
-    size = (PAGE, 2 * panel + 0.6)
+    height = 2 * (PAGE - 1.6) / max(layers, 2) + 0.6
     label = (
         "Attention of a trained network under the causal mask, queries down and keys across, a column for each layer"
     )
-    figure, rows = plt.subplots(
-        2, layers, figsize=size, sharex=True, sharey=True, squeeze=False, layout="compressed", label=label
+    titles = {layer: f"layer {layer + 1}" for layer in range(layers)}
+    rows = {kind: f"{kind}\nreading token (query)" for kind in kinds}
+    figure, grid = panels(
+        label, height, titles, rows, x="token read (key)", sharex=True, sharey=True, layout="compressed"
     )
     readable = np.where(causal_mask(n), np.arange(1, n + 1)[:, None], np.nan)
     colours = mpl.colormaps[DIVERGING].with_extremes(bad=UNREAD)
-    for row, (kind, maps) in zip(rows, kinds.items(), strict=True):
-        for axes, weights in zip(row, maps, strict=True):
-            doublings = np.log2(np.maximum(weights * readable, 2.0 ** (-2 * DOUBLINGS)))
-            image = axes.imshow(doublings, cmap=colours, vmin=-DOUBLINGS, vmax=DOUBLINGS, interpolation="none")
-            axes.spines[:].set_visible(False)
-        row[0].set_ylabel(f"{kind}\nreading token (query)")
-    for layer, axes in enumerate(rows[0], 1):
-        axes.set_title(f"layer {layer}")
     names, every = token_names(n), 2 if layers <= 2 else 4
-    for axes in rows.flat:
+    for (kind, layer), axes in grid.items():
+        doublings = np.log2(np.maximum(kinds[kind][layer] * readable, 2.0 ** (-2 * DOUBLINGS)))
+        image = axes.imshow(doublings, cmap=colours, vmin=-DOUBLINGS, vmax=DOUBLINGS, interpolation="none")
+        axes.spines[:].set_visible(False)
         axes.tick_params(length=1.5, width=0.4, pad=1)
         axes.set_xticks(range(0, n, every), names[::every])
         axes.set_yticks(range(0, n, every), names[::every])
-    for axes in rows[-1]:
-        axes.set_xlabel("token read (key)")
-    bar = figure.colorbar(image, ax=rows, aspect=35, fraction=0.04, shrink=0.92, extend="both")
+    bar = figure.colorbar(image, ax=list(grid.values()), aspect=35, fraction=0.04, shrink=0.92, extend="both")
     ticks = range(-DOUBLINGS, DOUBLINGS + 1)
     bar.set_ticks(list(ticks), labels=[f"{2.0**power:g}" for power in ticks])
     bar.set_label(WEIGHT)
@@ -133,51 +125,43 @@ def token_axis(axes: Axes, n: int) -> None:
 
 
 def sinks_of_networks(sinks: pd.DataFrame, level: float, threshold: float) -> Figure:
-    """Draw `sink_metric` of networks without positional encoding, the mean over seeds; `sinks` joins their tables."""
+    """Figures 8a-c and 13a-c: share of the queries whose weight on a token exceeds a threshold, a column a mask.
+
+    Of the networks without positional encoding in `sinks`, which joins their tables. Bars are trained networks, with
+    t-intervals over seeds. Untrained ones and exactly uniform attention show what is mere normalisation. A panel is
+    pale where the weights of a full window are the threshold but for rounding. The small panels have the other
+    thresholds of the table.
+    """
     shown = gaps.of_training_omega(sinks)
     keys = [*gaps.CONFIGURATION, "state", "tau", "token"]
-    summary = gaps.summary(shown[shown["encoding"] == "none"], keys, "value", level)
-    return sink_metric(summary, list(summary["mask"].unique()), threshold)
-
-
-def sink_metric(sinks: pd.DataFrame, masks: Sequence[str], tau: float) -> Figure:
-    """Figures 8a-c and 13a-c: share of the queries whose weight on a token exceeds `tau`, a column a mask.
-
-    Bars are trained networks, with t-intervals over seeds. Untrained ones and exactly uniform attention show what is
-    mere normalisation. A panel is pale where the weights of a full window are `tau` but for rounding. The small panels
-    have the other thresholds of the table.
-    """
-    others = [value for value in sorted(sinks["tau"].unique()) if not np.isclose(value, tau)]
-    size = (COLUMN if len(masks) == 1 else PAGE, 2.5 + 0.7 * len(others))
-    heights = [2.2] + [1] * len(others)
-    figure, rows = plt.subplots(
-        len(heights),
-        len(masks),
-        figsize=size,
+    metric = gaps.summary(shown[shown["encoding"] == "none"], keys, "value", level)
+    looks = {mask: mask_look(mask) for mask in metric["mask"].unique()}
+    others = [value for value in sorted(metric["tau"].unique()) if not np.isclose(value, threshold)]
+    rows = {threshold: f"attention sink, $\\tau = {threshold:g}$\n(share of queries)"}
+    rows |= {value: rf"$\tau = {value:g}$" for value in others}
+    figure, grid = panels(
+        "Share of queries for which a token is an attention sink, a column for each mask",
+        2.5 + 0.7 * len(others),
+        {mask: look.name for mask, look in looks.items()},
+        rows,
+        x="token read (key)",
+        width=COLUMN if len(looks) == 1 else PAGE,
         sharex=True,
         sharey="row",
-        squeeze=False,
-        height_ratios=heights,
-        label="Share of queries for which a token is an attention sink, a column for each mask",
+        height_ratios=[2.2] + [1] * len(others),
     )
-    for row, threshold in zip(rows, [tau, *others], strict=True):
-        for axes, mask in zip(row, masks, strict=True):
-            chosen = (sinks["mask"] == mask) & np.isclose(sinks["tau"], threshold)
-            rounded = rounding_decides(mask, threshold)
-            _sink_panel(axes, sinks[chosen], mask_look(mask).colour, 0.4 if rounded else 1)
-            if rounded:
-                axes.text(1, 1, ROUNDED, transform=axes.transAxes, ha="right", va="top")
-        row[0].set_ylabel(rf"$\tau = {threshold:g}$")
-        row[0].set_ylim(bottom=0)
-    rows[0][0].set_ylabel(f"attention sink, $\\tau = {tau:g}$\n(share of queries)")
-    for axes, mask in zip(rows[0], masks, strict=True):
-        axes.set_title(mask_look(mask).name)
-    for axes in rows[-1]:
-        axes.set_xlabel("token read (key)")
-    colours = {mask_look(mask).colour for mask in masks}
+    for (tau, mask), axes in grid.items():
+        chosen = metric[(metric["mask"] == mask) & np.isclose(metric["tau"], tau)]
+        rounded = rounding_decides(mask, tau)
+        _sink_panel(axes, chosen, looks[mask].colour, 0.4 if rounded else 1)
+        if rounded:
+            axes.text(1, 1, ROUNDED, transform=axes.transAxes, ha="right", va="top")
+    for axes in grid.values():  # once all are drawn: the panels of a row share their limits
+        axes.set_ylim(bottom=0)
+    colours = {look.colour for look in looks.values()}
     trained = Patch(color=colours.pop() if len(colours) == 1 else REFERENCE, label="trained")
-    baselines = [Line2D([], [], linestyle="", label=label, **looks) for label, looks in BASELINES.values()]
-    legend(figure, [trained, *baselines], title=setting(sinks[sinks["state"] == "trained"]))
+    baselines = [Line2D([], [], linestyle="", label=label, **look) for label, look in BASELINES.values()]
+    legend(figure, [trained, *baselines], title=setting(metric[metric["state"] == "trained"]))
     return figure
 
 
@@ -225,4 +209,3 @@ def _matrix(axes: Axes, mask: Mask, name: str) -> None:
     axes.set_yticks(np.arange(n) + 0.5, [str(token + 1) for token in range(n)])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.set_xlabel("token read (key)")

@@ -1,13 +1,12 @@
 """The figure of the theorems of Wu et al. 2025: convergence under masks, and where relative positions put the peak."""
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from position_bias.drawing.looks import MASKS, REFERENCE, depth_colour, shades
-from position_bias.drawing.style import PAGE
+from position_bias.drawing.panels import panels
 
 LAYERS_SHOWN, LEAST_SHOWN = 60, 1e-10
 SHOWN = {  # masks: line, weight at which the name stands beside the curve, and on which side of it
@@ -17,10 +16,7 @@ SHOWN = {  # masks: line, weight at which the name stands beside the curve, and 
     "window 2": ("--", 1e-3, "left"),
 }
 GAP = 1.5  # layers, between a curve and its name
-CRITICAL = {  # of L: column, marker
-    "critical": "o",
-    "printed": "v",
-}
+CRITICAL = {"critical": "o", "printed": "v"}  # columns of critical points: their marks
 
 
 def theorems(convergence: pd.DataFrame, decay: pd.DataFrame, rope: pd.DataFrame, peaks: pd.DataFrame) -> Figure:
@@ -29,14 +25,13 @@ def theorems(convergence: pd.DataFrame, decay: pd.DataFrame, rope: pd.DataFrame,
     The tables are those of `emergence.theory`: `convergence`, `decay_profiles`, `rope_profiles` and `decay_peaks`.
     """
     label = "Mass beyond the centre nodes against depth, profiles over distance of two encodings, and their peaks"
-    figure, row = plt.subplots(1, 4, figsize=(PAGE, 2.4), width_ratios=(1.5, 1, 1, 0.9), label=label)
-    _convergence(row[0], convergence)
-    _profiles(row[1], decay, {"critical": r"$t / (e^m - 1)$"})
-    row[1].set_ylabel("weight from the last token")
-    _profiles(row[2], rope, {"critical": "$L$, corrected", "printed": "$L$, printed"})
-    _peaks(row[3], peaks)
-    for axes, title in zip(row, ("4.1-4.3: masks", "4.5: decay mask", "4.7: RoPE", "4.5: peaks"), strict=True):
-        axes.set_title(title)
+    titles = {"masks": "4.1-4.3: masks", "decay": "4.5: decay mask", "rope": "4.7: RoPE", "peaks": "4.5: peaks"}
+    figure, row = panels(label, 2.4, titles, width_ratios=(1.5, 1, 1, 0.9))
+    _convergence(row["masks"], convergence)
+    _profiles(row["decay"], decay, {"critical": r"$t / (e^m - 1)$"})
+    row["decay"].set_ylabel("weight from the last token")
+    _profiles(row["rope"], rope, {"critical": "$L$, corrected", "printed": "$L$, printed"})
+    _peaks(row["peaks"], peaks)
     return figure
 
 

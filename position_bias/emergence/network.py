@@ -52,26 +52,16 @@ def stack(
 ) -> Stack:
     """Return the stack of `networks`, of which all use RoPE or none does.
 
-    Norms need residual connections: without these, there is no sum to place them by.
-
-    Raises ValueError for a mask or encoding that there is not, or that does not fit the task.
+    Norms need residual connections: without these, there is no sum to place them by. Raises ValueError for a mask or
+    encoding that does not fit the task.
     """
-    if placement != "none" and not residual:
-        raise ValueError(
-            f"placement = {placement!r}: layers without residual connections are not normalised; use 'none'"
-        )
-    if placement == "peri-init":
-        raise ValueError("placement = 'peri-init': the task has no embeddings to normalise; use 'peri'")
-    rotary = {network.encoding == "rope" for network in networks}
-    if len(rotary) != 1:
-        raise ValueError("networks with and without RoPE do not share a stack: only one of them rotates its keys")
     sinusoids = [network.encoding == "sin" for network in networks]
     logits = np.stack([attention_logits(task, network) for network in networks])
     added = rotation = None
     if any(sinusoids):
         encoding = attention.sinusoidal_encoding(task.tokens, task.width)
         added = torch.from_numpy(np.stack([used * encoding for used in sinusoids]))[:, None].to(device, dtype)
-    if True in rotary:
+    if networks[0].encoding == "rope":
         angles = torch.from_numpy(attention.rotary_angles(task.tokens, task.width))
         rotation = torch.polar(torch.ones_like(angles), angles).to(device, dtype.to_complex())
     return Stack(depth, residual, torch.from_numpy(logits)[:, None].to(device, dtype), added, rotation, placement)
@@ -79,8 +69,6 @@ def stack(
 
 def attention_logits(task: Task, network: Network) -> attention.Array:
     """What a network's mask and decay add to its attention logits, `[T, T]`. Raises ValueError as `stack` does."""
-    if network.encoding not in ("none", "sin", "rope", "decay"):
-        raise ValueError(f"encoding = {network.encoding!r} is not known; use one of none, sin, rope, decay")
     towards_earlier = np.minimum(attention.alibi_bias(task.tokens, [network.slope])[0], 0)  # Eq. 2: 0 for later tokens
     return np.where(mask(task, network), towards_earlier if network.encoding == "decay" else 0.0, -np.inf)
 
@@ -96,8 +84,6 @@ def mask(task: Task, network: Network) -> attention.Mask:
             return attention.sliding_window_mask(task.tokens, network.reach)
         case "prefix":
             return attention.prefix_mask(task.tokens, network.reach)
-        case unknown:
-            raise ValueError(f"mask = {unknown!r} is not known; use one of none, causal, window, prefix")
 
 
 def initial(task: Task, depth: int, seeds: Sequence[int], device: str, placement: Placement = "none") -> Parameters:

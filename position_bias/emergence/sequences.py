@@ -42,13 +42,11 @@ def world(task: Task, seeds: Sequence[int], device: str) -> World:
 class Batches:
     """Training batches of the seeds: `batches(iteration)` gives tokens `[S, M, T, d]` and labels to predict `[S, M]`.
 
-    The query is of the class of the item at one of the positions `bias`, drawn at random; of any item where it is
-    empty. Raises ValueError for a position that there is not.
+    The query is of the class of the item at one of the positions `bias`, counted from 1 and drawn at random; of any
+    item where it is empty.
     """
 
     def __init__(self, task: Task, world: World, seeds: Sequence[int], bias: Sequence[int], batch: int) -> None:
-        if wrong := [position for position in bias if not 1 <= position <= task.items]:
-            raise ValueError(f"bias = {wrong[0]} is not a position; items are counted from 1 to {task.items}")
         self.task, self.world, self.seeds, self.batch = task, world, list(seeds), batch
         device = world.items.device
         self.answers = torch.tensor(list(bias) or range(1, task.items + 1), device=device) - 1
@@ -65,7 +63,9 @@ class Batches:
         for row, generator in zip(uniform, generators, strict=True):
             row.uniform_(generator=generator)
         classes = _distinct(uniform[..., :C], task.classes)
-        slots = _with_query(_arrangement(task, uniform[..., C:-1]), self.answers, uniform[..., -1:])
+        slots = _arrangement(task, uniform[..., C:-1])
+        answer = (uniform[..., -1:] * len(self.answers)).long().clamp_(max=len(self.answers) - 1)
+        slots = torch.cat([slots, slots.gather(-1, self.answers[answer])], -1)
         of_item = classes.gather(-1, slots)  # [S, M, n + 1], the query last
         labels = self.world.label_of.gather(-1, of_item.flatten(1)).view_as(of_item)
         index = torch.empty(S, M, task.tokens, dtype=torch.int64, device=device)
@@ -182,12 +182,6 @@ def _distinct(uniform: Tensor, classes: int) -> Tensor:
 def _arrangement(task: Task, uniform: Tensor) -> Tensor:
     """Which of the sequence's classes stands at each position `[..., n]`: every class B times, in random order."""
     return uniform.argsort(-1) % task.classes_shown
-
-
-def _with_query(slots: Tensor, answers: Tensor, uniform: Tensor) -> Tensor:
-    """`slots` and, appended, that of an answer position drawn from `answers`."""
-    chosen = (uniform * len(answers)).long().clamp_(max=len(answers) - 1)
-    return torch.cat([slots, slots.gather(-1, answers[chosen])], -1)
 
 
 def _interleave(items: Tensor, query: Tensor, drawn: Novel) -> Tensor:

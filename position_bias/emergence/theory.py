@@ -23,7 +23,6 @@ from position_bias.attention import (
     Mask,
     alibi_bias,
     causal_mask,
-    checked_length,
     content_free_attention,
     layer_products,
     masked_softmax,
@@ -54,16 +53,15 @@ def random_logits(layers: int, draws: int, n: int, seed: int) -> Array:
 
     Directions are uniform, norms are uniform up to `LARGEST_NORM` (A1).
     """
-    shape = (_at_least(1, "layers", layers), _at_least(1, "draws", draws), checked_length(n), DIMENSION)
     rng = np.random.default_rng(seed)
-    query, key = (_in_ball(rng, shape) for _ in range(2))
+
+    def in_ball() -> Array:
+        direction = rng.normal(size=(layers, draws, n, DIMENSION))
+        norm = rng.uniform(0, LARGEST_NORM, size=(layers, draws, n, 1))
+        return norm * direction / np.linalg.norm(direction, axis=-1, keepdims=True)
+
+    query, key = in_ball(), in_ball()
     return query @ key.swapaxes(-1, -2)
-
-
-def _in_ball(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    direction = rng.normal(size=shape)
-    norm = rng.uniform(0, LARGEST_NORM, size=(*shape[:-1], 1))
-    return norm * direction / np.linalg.norm(direction, axis=-1, keepdims=True)
 
 
 products = layer_products  # P^(0), ..., P^(T-1) of attention layers `[T, ..., n, n]` (Eq. 4)
@@ -113,9 +111,11 @@ def first_steps_bound(floor: Array, n: int, window: int) -> Array:
 def blocks(attention: Array, layers: int) -> Array:
     """Return products of `layers` layers in a row (Lemma B.1), `[T // layers, D, n, n]`: of the first, of the next, ...
 
-    Layers that are left over at the end are not looked at.
+    Layers that are left over at the end are not looked at. Raises ValueError for no layers.
     """
-    whole = len(attention) // _at_least(1, "layers", layers)
+    if layers < 1:
+        raise ValueError(f"layers = {layers}: must be at least 1")
+    whole = len(attention) // layers
     runs = attention[: whole * layers].reshape(whole, layers, *attention.shape[1:])
     return products(runs.swapaxes(0, 1))[-1]
 
@@ -158,8 +158,6 @@ def rate(curve: Array) -> float:
 
 def walk_length(n: int, window: int) -> int:
     """Return R: the layers after which the last token can have read the first, ceil((n - 1) / (window - 1))."""
-    if window < 2:
-        raise ValueError(f"window = {window}: Theorem 4.2 needs at least 2, or no token reads another")
     return max(1, ceil((n - 1) / (window - 1)))
 
 
@@ -203,8 +201,6 @@ def prefix_ratio(attention: Array, products: Array, prefix: int, *, printed: boo
     max(i, K). Printed is min(i, K). That forgets the tokens behind the prefix, which have weight at every finite t, and
     for i < K also some of the prefix, which keep theirs.
     """
-    if prefix < 2:
-        raise ValueError(f"prefix = {prefix}: shares can be compared from 2 prefix tokens on")
     n = attention.shape[-1]
     bound = np.minimum.accumulate(_ratios(attention[0], prefix), axis=-2)  # over l, [D, n, K (K - 1)]
     last = (np.minimum if printed else np.maximum)(np.arange(1, n + 1), prefix) - 1
@@ -249,7 +245,7 @@ def log_paths(depth: npt.ArrayLike, distance: npt.ArrayLike) -> Array:
 def decay_attention(logits: Array, decay: float) -> Array:
     """Return causal attention with the decay mask -(i - j) m on `logits[..., n, n]` (Eq. 2); m = `decay` > 0."""
     n = logits.shape[-1]
-    return masked_softmax(logits + alibi_bias(n, [_positive("decay", decay)])[0], causal_mask(n))
+    return masked_softmax(logits + alibi_bias(n, [decay])[0], causal_mask(n))
 
 
 def logit_range(logits: Array) -> Array:
@@ -320,7 +316,7 @@ def decay_peak(depth: float, decay: float) -> float:
     1 - e^-m. Its mode is the floor of x*; where x* is an integer, x* - 1 ties with it. So a measured peak, which is the
     farthest of ties, is x* rounded down.
     """
-    return depth / np.expm1(_positive("decay", decay))
+    return float(depth / np.expm1(decay))
 
 
 # Lemma 4.6, Theorem 4.7 and Appendix I: RoPE
@@ -373,26 +369,17 @@ def random_rotary(
     the segments of a vector have the same norm but for a factor of 1 +- `unevenness`. The base angle is the largest one
     that the lemma's condition leaves, with the slack that Lemma I.3 proves where there are several segments.
     """
-    shape = (_at_least(1, "layers", layers), _at_least(1, "draws", draws), _at_least(2, "n", n), len(multiples))
-    if not 0 < norms[0] <= norms[1]:
-        raise ValueError(f"norms = {norms}: both must be positive, the smaller first")
+    shape = (layers, draws, n, len(multiples))
     rng = np.random.default_rng(seed)
-    query, key = (_in_sector(rng, shape, _positive("slack", slack), norms, unevenness) for _ in range(2))
-    if len(multiples) > 1:
-        slack = float(segment_slack(query, key).max())
-    if slack >= pi:
-        raise ValueError(
-            f"queries and keys are up to {slack:.3g} apart: less than pi must be; lower slack or unevenness"
-        )
-    angle = (pi - slack) / ((n - 1) * max(multiples))
-    return Rotary(query, key, angle, np.array(multiples), slack)
 
+    def in_sector() -> Complex:
+        norm = rng.uniform(*norms, size=(*shape[:-1], 1)) * rng.uniform(1 - unevenness, 1 + unevenness, size=shape)
+        return norm * np.exp(1j * rng.uniform(-slack / 2, slack / 2, size=shape))
 
-def _in_sector(
-    rng: np.random.Generator, shape: tuple[int, ...], slack: float, norms: tuple[float, float], unevenness: float
-) -> Complex:
-    norm = rng.uniform(*norms, size=(*shape[:-1], 1)) * rng.uniform(1 - unevenness, 1 + unevenness, size=shape)
-    return norm * np.exp(1j * rng.uniform(-slack / 2, slack / 2, size=shape))
+    query, key = in_sector(), in_sector()
+    widest = float(segment_slack(query, key).max()) if len(multiples) > 1 else slack
+    angle = (pi - widest) / ((n - 1) * max(multiples))
+    return Rotary(query, key, angle, np.array(multiples), widest)
 
 
 def angles_between(query: Complex, key: Complex) -> tuple[Array, Array]:
@@ -440,10 +427,8 @@ def single_constants(logits: Array, rotary: Rotary) -> tuple[Array, Array]:
     It bounds logits by C_min cos((x + delta) theta) and C_max cos(|x - delta| theta), with one C_min and one C_max for
     all distances, so both quotients would be at most 1. Where the cosine is positive, it keeps C_min down and C_max up;
     where it is negative, the other way round. Constants may differ between layers; the worst layer is returned. For two
-    dimensions; raises ValueError for a slack of pi / 4 or more, which may leave no distance for one of the two.
+    dimensions, and a slack below pi / 4: a larger one may leave no distance for one of the two.
     """
-    if rotary.slack >= pi / 4:
-        raise ValueError(f"slack = {rotary.slack:.3g}: must be below pi / 4")
     turned, (least, most) = np.arange(rotary.n) * rotary.angle, by_distance(logits)
     far, near = np.cos(turned + rotary.slack), np.cos(np.abs(turned - rotary.slack))
     minimum, maximum = least / far, most / near
@@ -500,13 +485,12 @@ def gaussian_ratio(products: Array, layers: int, rotary: Rotary) -> tuple[Array,
 
 def paths_through(matrices: int, distance: int) -> int:
     """Count causal paths over `distance` through a product of `matrices` (Eq. 12), by a power of a matrix of ones."""
-    ones = np.tri(_at_least(0, "distance", distance) + 1, dtype=np.int64)
-    return int(np.linalg.matrix_power(ones, _at_least(1, "matrices", matrices))[-1, 0])
+    return int(np.linalg.matrix_power(np.tri(distance + 1, dtype=np.int64), matrices)[-1, 0])
 
 
 def least_squares_of_steps(steps: int, distance: int) -> int:
     """Smallest sum of squares of `steps` whole steps over `distance` (Eq. 16), which is that of an even split."""
-    each, more = divmod(distance, _at_least(1, "steps", steps))
+    each, more = divmod(distance, steps)
     return (steps - more) * each**2 + more * (each + 1) ** 2
 
 
@@ -523,18 +507,16 @@ def critical_point(depth: float, coefficient: float) -> float:
     sqrt(t' / t) at most, whatever the coefficient, and by sqrt(t' (t' + 1) / t (t + 1)) where a coefficient is divided
     by t + 1: log(1 + r u) <= r log(1 + u) for r >= 1.
     """
-    t, slope = _positive("depth", depth), 2 * _positive("coefficient", coefficient)
-    furthest = np.sqrt(t / slope)  # log(1 + t/x) < t/x
-    return float(brentq(lambda x: np.log1p(t / x) - slope * x, 1e-9 * furthest, furthest, xtol=1e-12))
+    slope = 2 * coefficient
+    furthest = np.sqrt(depth / slope)  # log(1 + t/x) < t/x
+    return float(brentq(lambda x: np.log1p(depth / x) - slope * x, 1e-9 * furthest, furthest, xtol=1e-12))
 
 
 def rope_attention(n: int, angle: float, strength: float) -> Array:
     """Return content-free causal attention with RoPE, d = 2: logits |q| |k| cos((i - j) theta_1), `[n, n]`.
 
-    Raises ValueError beyond half a turn, where Lemma 4.6 does not reach.
+    Lemma 4.6 does not reach beyond half a turn, (n - 1) theta_1 <= pi.
     """
-    if not 0 < (n - 1) * angle <= pi * (1 + 1e-12):
-        raise ValueError(f"angle = {angle}: {n} tokens must turn by more than 0 and at most pi, (n - 1) angle <= pi")
     position = np.arange(n)
     return masked_softmax(strength * np.cos(angle * (position[:, None] - position)), causal_mask(n))
 
@@ -579,7 +561,7 @@ class QuarterTurn:
 
 def quarter_turn(tokens: int, layers: int) -> QuarterTurn:
     """Follow content-free RoPE attention of `STRENGTH` with `tokens` tokens through 1, 2, ... `layers` layers."""
-    angle, furthest = _half_turn(tokens), (_at_least(3, "tokens", tokens) - 1) // 2
+    angle, furthest = _half_turn(tokens), (tokens - 1) // 2
     attention = rope_attention(tokens, angle, STRENGTH)
     itself = attention.diagonal()[-furthest - 1 :]
     turned = np.square(angle * np.arange(furthest + 1, dtype=np.float64))
@@ -590,23 +572,6 @@ def quarter_turn(tokens: int, layers: int) -> QuarterTurn:
 # What the figure draws
 
 
-@dataclass(frozen=True)
-class Masking:
-    """A mask of Theorems 4.1-4.3 with the nodes that it leads to."""
-
-    name: str
-    mask: Mask
-    centres: int = 1  # K: the tokens to which context converges
-    steps: int = 1  # R: layers that reach them from everywhere
-
-
-def maskings(n: int) -> list[Masking]:
-    """Return the causal, window and prefix masks that `n` tokens have room for."""
-    windows = [Masking(f"window {w}", sliding_window_mask(n, w), steps=walk_length(n, w)) for w in WINDOWS if w < n]
-    prefixes = [Masking(f"prefix {k}", prefix_mask(n, k), centres=k) for k in PREFIXES if k < n]
-    return [Masking("causal", causal_mask(n)), *windows, *prefixes]
-
-
 def convergence(tokens: int, layers: int, draws: int, seed: int) -> pd.DataFrame:
     """Return the mass beyond the centre nodes against depth: its largest value over tokens, for each mask of Theorems
     4.1-4.3.
@@ -614,19 +579,23 @@ def convergence(tokens: int, layers: int, draws: int, seed: int) -> pd.DataFrame
     One depth a row: mask, layers, value and bound of uniform attention, and low, high: its range over random attention.
     """
     contents = random_logits(layers, draws, tokens, seed)
+    windows, prefixes = ([size for size in sizes if size < tokens] for sizes in (WINDOWS, PREFIXES))
+    # by name: the mask, K centre nodes to which context converges, R layers that reach them from everywhere
+    masks = {"causal": (causal_mask(tokens), 1, 1)}
+    masks |= {f"window {w}": (sliding_window_mask(tokens, w), 1, walk_length(tokens, w)) for w in windows}
+    masks |= {f"prefix {k}": (prefix_mask(tokens, k), k, 1) for k in prefixes}
     curves = []
-    for masking in maskings(tokens):
-        uniform = masked_softmax(np.zeros((layers, 1, tokens, tokens)), masking.mask)
+    for name, (mask, centres, steps) in masks.items():
+        uniform = masked_softmax(np.zeros((layers, 1, tokens, tokens)), mask)
         free, drawn = (
-            mass_beyond(products(attention), masking.centres).max(axis=-1)
-            for attention in (uniform, masked_softmax(contents, masking.mask))
+            mass_beyond(products(attention), centres).max(axis=-1)
+            for attention in (uniform, masked_softmax(contents, mask))
         )
-        floor = smallest_weight(uniform, masking.mask)
         curve = {
-            "mask": masking.name,
+            "mask": name,
             "layers": np.arange(1, layers + 1),
             "value": free[:, 0],
-            "bound": mass_bound(floor, layers, masking.centres, masking.steps)[:, 0],
+            "bound": mass_bound(smallest_weight(uniform, mask), layers, centres, steps)[:, 0],
             "low": drawn.min(axis=1),
             "high": drawn.max(axis=1),
         }
@@ -691,21 +660,9 @@ def rope_peaks(tokens: int) -> pd.DataFrame:
 
 def _half_turn(tokens: int) -> float:
     """The largest theta_1 that Lemma 4.6 admits."""
-    return pi / (_at_least(2, "tokens", tokens) - 1)
+    return pi / (tokens - 1)
 
 
 def _log(values: Array) -> Array:
     with np.errstate(divide="ignore"):
         return np.log(values)
-
-
-def _at_least(smallest: int, name: str, value: int) -> int:
-    if value < smallest:
-        raise ValueError(f"{name} = {value}: must be at least {smallest}")
-    return value
-
-
-def _positive(name: str, value: float) -> float:
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} = {value}: must be finite and above 0")
-    return value

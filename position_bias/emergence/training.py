@@ -166,6 +166,8 @@ def _train_stack(
     place: Place,
 ) -> Outcome:
     loss, observe = _loss_and_tests(task, study, depth, members, setting, place.device)
+    names = dict.fromkeys(f"{member.network.mask_name}/{member.network.encoding_name}" for member in members)
+    seeds = {member.seed for member in members}
     trained = ensemble.train(
         networks.initial(task, depth, [member.seed for member in members], place.device, study.placement),
         loss,
@@ -175,7 +177,7 @@ def _train_stack(
         checkpoint_every=place.checkpoint_every,
         folder=place.folder,
         settings=[study.bias, study.residual, study.placement, asdict(task), asdict(setting), *map(asdict, members)],
-        description=_description(members, depth),
+        description=f"depth {depth}, {', '.join(names)}, seeds {', '.join(map(str, sorted(seeds)))}",
     )
     finite = [index for index in range(len(members)) if index not in trained.diverged]
     return Outcome(
@@ -213,11 +215,6 @@ def _loss_and_tests(
     return loss, observe
 
 
-def _description(members: list[Member], depth: int) -> str:
-    shown = dict.fromkeys(f"{member.network.mask_name}/{member.network.encoding_name}" for member in members)
-    return f"depth {depth}, {', '.join(shown)}, seeds {', '.join(map(str, sorted({m.seed for m in members})))}"
-
-
 def _rows(task: Task, members: list[Member], trained: Trained) -> Iterator[dict[str, Any]]:
     """The curves of every member as long as it is finite; the loss is the mean since the test before."""
     pairs = sequences.test_sets(task)
@@ -228,14 +225,11 @@ def _rows(task: Task, members: list[Member], trained: Trained) -> Iterator[dict[
             if iteration >= lost:
                 break
             at = {**member.labels(), "iteration": iteration}
+            values = trained.observed[place, index].ravel().tolist()
+            numbers = [*zip(product(task.omegas, sets, MEASURES), values, strict=True)]
             if place:
                 since = trained.losses[trained.observed_at[place - 1] : iteration, index]
-                yield {**at, **_row(task.omegas[0], "loss", 0, 0, float(since.mean(dtype=np.float64)))}
-            for omega, of_omega in zip(task.omegas, trained.observed[place, index], strict=True):
-                for (answer, twin), values in zip(sets, of_omega, strict=True):
-                    for measure, value in zip(MEASURES, values, strict=True):
-                        yield {**at, **_row(omega, measure, answer, twin, float(value))}
-
-
-def _row(omega: str, quantity: str, answer: int, twin: int, value: float) -> dict[str, Any]:
-    return {"omega": omega, "quantity": quantity, "answer": answer, "twin": twin, "value": value}
+                loss = float(since.mean(dtype=np.float64))
+                numbers.insert(0, ((task.omegas[0], (0, 0), "loss"), loss))
+            for (omega, (answer, twin), quantity), value in numbers:
+                yield {**at, "omega": omega, "quantity": quantity, "answer": answer, "twin": twin, "value": value}

@@ -172,42 +172,33 @@ def _observe(observe: Observe, parameters: Mapping[str, Tensor], iteration: int)
 def _update(
     loss: Loss, trained: Parameters, members: list[Tensor], kept: checkpoint.Moments, recipe: Recipe, iteration: int
 ) -> Tensor:
-    """One update of every member; losses and gradient norms before it, `[2, members]`."""
+    """One update of every member by AdamW; losses, and gradient norms over all parameters, before it, `[2, members]`.
+
+    The update is that of `torch.optim.AdamW`, whose bookkeeping costs small models more than the update.
+    """
     of_member = loss(trained, iteration)
     gradients = [value.contiguous() for value in torch.autograd.grad(of_member.sum(), members, materialize_grads=True)]
-    watched = torch.stack([of_member.detach(), _gradient_norms(gradients)])
-    _descend(members, gradients, kept, recipe, iteration)
-    return watched
-
-
-@torch.no_grad()
-def _descend(
-    members: list[Tensor], gradients: list[Tensor], kept: checkpoint.Moments, recipe: Recipe, iteration: int
-) -> None:
-    """One update by AdamW: that of `torch.optim.AdamW`, whose bookkeeping costs small models more than the update."""
+    norms = torch.stack([torch.linalg.vector_norm(value.flatten(1), dim=1) for value in gradients], 1)
+    watched = torch.stack([of_member.detach(), torch.linalg.vector_norm(norms, dim=1)])
     steps, averages, squares = ([kept[value][name] for value in members] for name in checkpoint.MOMENTS)
-    adamw(
-        members,
-        gradients,
-        averages,
-        squares,
-        [],
-        steps,
-        fused=True,
-        amsgrad=False,
-        beta1=recipe.betas[0],
-        beta2=recipe.betas[1],
-        lr=recipe.rate(iteration),
-        weight_decay=recipe.weight_decay,
-        eps=1e-8,
-        maximize=False,
-    )
-
-
-def _gradient_norms(gradients: list[Tensor]) -> Tensor:
-    """Norm of the gradient of each member over all its parameters."""
-    of_each = [torch.linalg.vector_norm(value.flatten(1), dim=1) for value in gradients]
-    return torch.linalg.vector_norm(torch.stack(of_each, 1), dim=1)
+    with torch.no_grad():
+        adamw(
+            members,
+            gradients,
+            averages,
+            squares,
+            [],
+            steps,
+            fused=True,
+            amsgrad=False,
+            beta1=recipe.betas[0],
+            beta2=recipe.betas[1],
+            lr=recipe.rate(iteration),
+            weight_decay=recipe.weight_decay,
+            eps=1e-8,
+            maximize=False,
+        )
+    return watched
 
 
 def _resume(
@@ -238,8 +229,13 @@ def _with_pending(history: Mapping[str, Tensor], pending: list[Tensor], observed
     return {"watched": watched, "observed": torch.stack(observed)}
 
 
-def _diverged(history: Mapping[str, Tensor], at: list[int]) -> dict[int, int]:
-    """Members -> the first iteration with a loss or an observation that is not finite."""
+def _report_diverged(
+    before: dict[int, int], history: Mapping[str, Tensor], at: list[int], description: str
+) -> dict[int, int]:
+    """Return the members with a loss or an observation that is not finite, and the first iteration with one.
+
+    Warn of those that were not `before` known to have diverged.
+    """
     first: dict[int, int] = {}
     losses, observed = history["watched"][:, 0], history["observed"]
     seen = observed.isfinite().reshape(*observed.shape[:2], -1).all(2)
@@ -247,14 +243,6 @@ def _diverged(history: Mapping[str, Tensor], at: list[int]) -> dict[int, int]:
         for member in (~finite).any(0).nonzero().flatten().tolist():
             iteration = iterations[int(finite[:, member].int().argmin())]
             first[member] = min(first.get(member, iteration), iteration)
+    for member in first.keys() - before.keys():
+        log.warning("%s: member %d diverged at iteration %d", description, member, first[member])
     return first
-
-
-def _report_diverged(
-    before: dict[int, int], history: Mapping[str, Tensor], at: list[int], description: str
-) -> dict[int, int]:
-    """Warn of every member that has diverged and was not `before` known to; return all that have."""
-    diverged = _diverged(history, at)
-    for member in diverged.keys() - before.keys():
-        log.warning("%s: member %d diverged at iteration %d", description, member, diverged[member])
-    return diverged

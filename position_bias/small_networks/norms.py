@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias.small_networks.placements import PLACEMENTS, Norm, Placement
+from position_bias.small_networks.placements import Norm, Placement
 
 Apply = Callable[[Tensor], Tensor]
 
@@ -35,8 +35,6 @@ def normalised(placement: Placement) -> tuple[str, ...]:
             return ("sum",)
         case "peri" | "peri-init":
             return ("input", "output")
-        case unknown:
-            raise ValueError(f"placement = {unknown!r} is not known; use one of {', '.join(PLACEMENTS)}")
 
 
 def add_block(x: Tensor, block: Apply, placement: Placement, norms: Callable[[str], Apply]) -> Tensor:

@@ -95,6 +95,17 @@ def test_an_init_file_holds_a_docstring_alone():
         assert len(tree.body) == 1, path
 
 
+def test_what_travels_together_cannot_be_changed_on_its_way():
+    """Every dataclass is frozen, but for what is known of a block while a layout is found."""
+    changeable = []
+    for path in (ROOT / "position_bias").rglob("*.py"):
+        for found in ast.walk(ast.parse(path.read_text())):
+            for decorator in getattr(found, "decorator_list", ()) if isinstance(found, ast.ClassDef) else ():
+                if ast.unparse(decorator).startswith("dataclass") and "frozen=True" not in ast.unparse(decorator):
+                    changeable.append(found.name)
+    assert changeable == ["_Block"]
+
+
 def heavy(root):
     """The modules below `root` that the rules import, and what importing them all imports that a reader cannot bear."""
     paths = [path for name in ("runs", "settings") for path in sorted(root.glob(f"position_bias/*/{name}.py"))]

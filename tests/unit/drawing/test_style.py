@@ -137,6 +137,17 @@ def test_files_do_not_depend_on_the_last_digits_of_the_layout(tmp_path):
         assert (tmp_path / f"0.{suffix}").read_bytes() == (tmp_path / f"1.{suffix}").read_bytes()
 
 
+def test_parts_of_a_figure_stand_in_places_of_six_digits(tmp_path):
+    """As panels do: the layout gives them all digits, of which the last vary."""
+    figure = plt.figure(figsize=(style.PAGE, 2), label="Lines")
+    for part in figure.subfigures(1, 2, width_ratios=[1, 1.7]):
+        part.subplots().plot([0, 1])
+    style.save(figure, tmp_path / "figure.svg")
+    for part in figure.subfigs:
+        places = part.bbox_relative.get_points()
+        np.testing.assert_array_equal(places, np.round(places, 6))
+
+
 def test_ticks_beyond_the_limits_and_hidden_parts_are_not_judged():
     figure, row = good()
     row[0][1].text(0.5, 0.5, "hidden", transform=row[0][1].transAxes).set_visible(False)

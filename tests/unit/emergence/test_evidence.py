@@ -52,9 +52,13 @@ def keep(folder, name, coordinates="paper", sinks=True, **how):
     return group
 
 
+def read(*groups):
+    return evidence.read_long_runs([table for group in groups for table in group.iterdir()], 0.2)
+
+
 def test_groups_are_joined_at_each_scale(tmp_path):
     groups = [keep(tmp_path, "shallow"), keep(tmp_path, "deep", depth=4), keep(tmp_path, "longer", scale="longer")]
-    found = evidence.read_long_runs(groups, 0.2)
+    found = read(*groups)
     assert list(found) == ["paper", "longer"]
     assert sorted(found["paper"].gaps["depth"].unique()) == [2, 4]
     assert set(found["longer"].gaps["depth"]) == {2}
@@ -64,15 +68,15 @@ def test_groups_are_joined_at_each_scale(tmp_path):
 
 
 def test_a_group_without_sinks_has_none(tmp_path):
-    assert evidence.read_long_runs([keep(tmp_path, "biased", sinks=False)], 0.2)["paper"].sinks.empty
+    assert read(keep(tmp_path, "biased", sinks=False))["paper"].sinks.empty
 
 
 def test_no_group_is_no_network():
-    assert evidence.read_long_runs([], 0.2) == {}
+    assert read() == {}
 
 
 def test_tokens_drawn_as_in_the_authors_code_are_not_judged_with_those_of_the_text(tmp_path):
-    assert evidence.read_long_runs([keep(tmp_path, "other", coordinates="released")], 0.2) == {}
+    assert read(keep(tmp_path, "other", coordinates="released")) == {}
 
 
 def test_gaps_and_sinks_are_judged_in_the_direction_of_training_and_accuracies_in_fresh_ones(tmp_path):
@@ -81,7 +85,7 @@ def test_gaps_and_sinks_are_judged_in_the_direction_of_training_and_accuracies_i
         kept = pd.read_csv(group / f"{name}.csv").assign(vocabulary="fixed")
         both = pd.concat([kept.assign(omega="training"), kept.assign(omega="fresh")])
         artifacts.write_table(group / f"{name}.csv", both)
-    found = evidence.read_long_runs([group], 0.2)["paper"]
+    found = read(group)["paper"]
     for table, direction in ((found.gaps, "training"), (found.accuracy, "fresh"), (found.sinks, "training")):
         assert set(table["omega"]) == {direction}
     assert (found.gaps.groupby("pair")["seed"].count() == 3).all()
@@ -91,42 +95,14 @@ def test_a_damaged_table_is_named(tmp_path):
     group = keep(tmp_path, "damaged")
     (group / "accuracy.csv").write_text("seed\n0\n")
     with pytest.raises(InputError, match=r"damaged/accuracy\.csv is not usable"):
-        evidence.read_long_runs([group], 0.2)
-
-
-def rows_of(networks, seen=None):
-    """Rows that can be tested, by the keys of the statistic, the network and the setting."""
-    return verdict.tested(checks.checks(networks, PREDICTIONS, "paper", 0.95, seen)).set_index(
-        ["statistic", "network", "setting"]
-    )
-
-
-def test_seeds_that_were_looked_at_before_are_counted_in_every_row_that_uses_them(tmp_path):
-    groups = [keep(tmp_path, "shallow", seeds=(0, 1, 2, 3)), keep(tmp_path, "deep", depth=4, seeds=(0, 1, 2, 3))]
-    networks = evidence.read_long_runs(groups, 0.2)["paper"]
-    causal = {"vocabulary": "gaussian", "study": "plain", "mask": "causal", "encoding": "none"}
-    seen = pd.DataFrame([{**causal, "depth": 2, "seed": seed} for seed in (0, 2, 9)])
-    rows = rows_of(networks, seen)
-    counts = rows["seen_before"]
-    assert counts["first-last gap", CAUSAL, "depth = 2"] == 2
-    assert counts["first-last gap", CAUSAL, "depth = 4"] == 0
-    assert counts["first-last gap by depth", CAUSAL, "deeper = 4; than = 2"] == 2
-    assert counts["lost middle", CAUSAL, "depth = 2"] == 2
-    assert set(counts["sink metric"]) == {2}
-    pd.testing.assert_frame_equal(rows.assign(seen_before=0), rows_of(networks))
-
-
-def test_rows_whose_seeds_were_all_looked_at_before_say_so(tmp_path):
-    networks = evidence.read_long_runs([keep(tmp_path, "shallow")], 0.2)["paper"]
-    rows = rows_of(networks, networks.gaps[checks.SEEN].drop_duplicates())
-    assert len(rows)
-    assert (rows["seen_before"] == rows["n"]).all()
+        read(group)
 
 
 def test_seeds_that_diverged_are_counted_in_every_row_that_they_are_missing_from(tmp_path):
     groups = [keep(tmp_path, "shallow", sinks=False, lost=(2,))]
     groups.append(keep(tmp_path, "deep", sinks=False, depth=4, seeds=(0, 1, 2, 3)))
-    rows = rows_of(evidence.read_long_runs(groups, 0.2)["paper"])[["n", "left_out"]]
+    rows = verdict.tested(checks.checks(read(*groups)["paper"], PREDICTIONS, "paper", 0.95))
+    rows = rows.set_index(["statistic", "network", "setting"])[["n", "left_out"]]
     assert rows.loc[("first-last gap", CAUSAL, "depth = 2")].tolist() == [2, 1]
     assert rows.loc[("first-last gap", CAUSAL, "depth = 4")].tolist() == [4, 0]
     both = ("first-last gap by depth", CAUSAL, "deeper = 4; than = 2")

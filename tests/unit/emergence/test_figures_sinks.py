@@ -7,6 +7,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from position_bias.attention import causal_mask, full_mask, prefix_mask, sliding_window_mask
 from position_bias.emergence import figures_sinks
+from position_bias.statistics import mean_and_interval
 from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved
 
 pytestmark = pytest.mark.usefixtures("styled")
@@ -77,34 +78,42 @@ def test_tokens_alternate_items_and_labels_and_end_with_the_query():
 
 
 def table(masks, taus=TAUS, seeds=3):
-    columns = ["mask", "state", "tau", "token"]
-    states = ("trained", "untrained", "uniform")
-    sinks = pd.DataFrame(itertools.product(masks, states, taus, range(1, N + 1)), columns=columns)
-    value = np.random.default_rng(1).uniform(0.1, 0.9, len(sinks))
-    half = np.where(sinks["state"] == "uniform", 0, 0.05 if seeds > 1 else np.nan)
-    setting = {"vocabulary": "gaussian", "omega": "none", "residual": False, "depth": 2, "seeds": seeds}
-    return sinks.assign(value=value, low=value - half, high=value + half, **setting)
+    """Tables of sinks by seed; those of another encoding and of fresh directions are not shown."""
+    states = {"trained": range(seeds), "untrained": range(seeds), "uniform": [0]}
+    keys = [(*of, seed) for of in itertools.product(masks, states, taus, range(1, N + 1)) for seed in states[of[1]]]
+    shown = pd.DataFrame(keys, columns=["mask", "state", "tau", "token", "seed"])
+    shown = shown.assign(
+        value=np.random.default_rng(1).uniform(0.1, 0.9, len(shown)), encoding="none", omega="training"
+    )
+    others = [shown.assign(**{name: other, "value": 7.0}) for name, other in (("encoding", "rope"), ("omega", "fresh"))]
+    return pd.concat([shown, *others]).assign(vocabulary="fixed", study="plain", bias="none", residual=False, depth=2)
 
 
 @pytest.mark.parametrize(("masks", "taus", "seeds"), [(("causal",), (0.2,), 1), (WINDOWS, TAUS, 3)])
 def test_sinks_have_a_column_a_mask_and_a_row_a_threshold_the_main_one_first(masks, taus, seeds):
     sinks = table(masks, taus, seeds)
-    figure = figures_sinks.sink_metric(sinks, masks, 0.2)
+    figure = figures_sinks.sinks_of_networks(sinks, 0.95, 0.2)
+    sinks = sinks[(sinks["encoding"] == "none") & (sinks["omega"] == "training")]
     order = [0.2, *(tau for tau in taus if tau != 0.2)]
     for axes, (tau, mask) in zip(figure.axes, itertools.product(order, masks), strict=True):
         shown = sinks[(sinks["mask"] == mask) & (sinks["tau"] == tau)]
-        by_state = dict(list(shown.groupby("state")))
-        assert_drawn(axes, shown["value"], by_state["trained"][["low", "high"]])
-        assert [bar.get_height() for bar in axes.patches] == list(by_state["trained"]["value"])
+        means = shown.groupby(["state", "token"])["value"].mean()
+        intervals = [
+            mean_and_interval(values, 0.95)[1:]
+            for _, values in shown[shown["state"] == "trained"].groupby("token")["value"]
+        ]
+        assert_drawn(axes, means, np.ravel(intervals))
+        assert [bar.get_height() for bar in axes.patches] == pytest.approx(list(means["trained"]))
+        assert axes.get_ylim()[1] >= means["trained"].max()
         for line, state in zip(axes.lines, ("untrained", "uniform"), strict=True):
             np.testing.assert_array_equal(line.get_xdata(), np.arange(1, N + 1))
-            np.testing.assert_array_equal(line.get_ydata(), by_state[state]["value"])
+            np.testing.assert_allclose(line.get_ydata(), means[state])
     assert_legible(figure)
 
 
 def test_a_panel_that_rounding_decides_says_so_and_is_pale():
-    masks = ("window5", "window9")
-    panels = np.reshape(figures_sinks.sink_metric(table(masks, (0.2, 0.3)), masks, 0.2).axes, (2, 2))
+    figure = figures_sinks.sinks_of_networks(table(("window5", "window9"), (0.2, 0.3)), 0.95, 0.2)
+    panels = np.reshape(figure.axes, (2, 2))
     told = [[figures_sinks.ROUNDED in [text.get_text() for text in axes.texts] for axes in row] for row in panels]
     assert told == [[True, False], [False, False]]
     assert panels[0, 0].patches[0].get_alpha() < panels[0, 1].patches[0].get_alpha()

@@ -9,6 +9,7 @@ from position_bias.emergence import folded
 from position_bias.emergence import network as networks
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
+from tests.unit.emergence.textbook import layer_norm, may_read, textbook
 
 TASK = Task(items=4, burstiness=2, classes=8, labels=8, width=8)
 T, D = 9, 8
@@ -49,61 +50,6 @@ def sharp(depth, members):
 
 def stacked(of, depth, residual):
     return networks.stack(TASK, of, depth, residual, "cpu")
-
-
-# The networks as a textbook has them: one sequence, one query, one key at a time, in float64
-
-
-def may_read(network, i, j):
-    """Whether token i reads token j, both counted from 1."""
-    return {
-        "none": True,
-        "causal": j <= i,
-        "window": i - network.reach < j <= i,
-        "prefix": j <= i or max(i, j) <= network.reach,
-    }[network.mask]
-
-
-def rotation(i):
-    """R of Eq. 3 for token i, theta_l = 10000^(-2(l - 1)/d)."""
-    R = torch.zeros(D, D, dtype=torch.float64)
-    for l in range(1, D // 2 + 1):  # noqa: E741 - the paper's letter
-        angle = i * 10000 ** (-2 * (l - 1) / D)
-        block = [[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]
-        R[2 * l - 2 : 2 * l, 2 * l - 2 : 2 * l] = torch.tensor(block, dtype=torch.float64)
-    return R
-
-
-def sinusoid(i):
-    """The encoding of Vaswani et al. of token i, counted from 0."""
-    angles = [i / 10000 ** (2 * pair / D) for pair in range(D // 2)]
-    return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)], dtype=torch.float64)
-
-
-def textbook(weights, network, depth, residual, sequence):
-    """Label logits `[L]` of one sequence `[T, d]`, and attention `[depth, T, T]`."""
-    X = [token + sinusoid(i) if network.encoding == "sin" else token for i, token in enumerate(sequence)]
-    maps = []
-    for layer in range(depth):
-        Q, K, V = ([x @ weights[f"{name}{layer}"] for x in X] for name in "qkv")
-        if network.encoding == "rope":
-            Q, K = ([x @ rotation(i) for i, x in enumerate(of, start=1)] for of in (Q, K))
-        new, A = [], torch.zeros(T, T, dtype=torch.float64)
-        for i in range(T):
-            keys = [j for j in range(T) if may_read(network, i + 1, j + 1)]
-            scores = [Q[i] @ K[j] / math.sqrt(D) for j in keys]
-            if network.encoding == "decay":
-                scores = [score - DECAY * max(i - j, 0) for score, j in zip(scores, keys, strict=True)]
-            share = torch.stack(scores).softmax(0)
-            A[i, keys] = share.detach()
-            read = sum(a * V[j] for a, j in zip(share, keys, strict=True))
-            new.append(X[i] + read if residual else read)
-        X = new
-        maps.append(A)
-    hidden = X[-1]
-    for layer in range(3):
-        hidden = functional.relu(hidden @ weights[f"mlp{layer}"] + weights[f"mlp{layer}_bias"][0])
-    return hidden @ weights["readout"] + weights["readout_bias"][0], torch.stack(maps)
 
 
 @DEPTHS
@@ -148,13 +94,6 @@ def test_without_mask_and_encoding_the_order_of_the_tokens_does_not_matter(resid
     assert (logits[1] - shuffled[1]).abs().max() > 1e-2
 
 
-@pytest.mark.parametrize(("mask", "reach"), [("causal", 0), ("window", 4), ("prefix", 3)])
-def test_a_mask_gives_the_order_of_the_tokens_a_meaning(mask, reach):
-    weights, stack, tokens = sharp(2, 1), stacked([Network(mask, "none", reach)], 2, False), normal(1, 3, T, D)
-    logits, shuffled = (folded.label_logits(weights, stack, x) for x in (tokens, permuted(tokens)))
-    assert (logits - shuffled).abs().max() > 1e-2
-
-
 @pytest.mark.parametrize(
     ("mask", "encoding", "slope"), [("none", "none", 0), ("causal", "decay", DECAY), ("none", "rope", None)]
 )
@@ -172,32 +111,6 @@ def test_equal_tokens_are_told_apart_by_their_distance_alone(mask, encoding, slo
     assert slope == 0 or np.ptp([found[0] for found in of_distance.values()]) > 0.1
 
 
-@WIRED
-@KINDS
-def test_a_mate_with_another_mask_has_no_influence(kind, residual):
-    weights, tokens = sharp(3, len(kind)), normal(len(kind), 4, T, D)
-    together = folded.label_logits(weights, stacked(kind, 3, residual), tokens)
-    maps = networks.attention_maps(weights, stacked(kind, 3, residual), tokens)
-    for member, network in enumerate(kind):
-        own = {name: value[member : member + 1] for name, value in weights.items()}
-        stack = stacked([network], 3, residual)
-        alone = folded.label_logits(own, stack, tokens[member : member + 1])
-        torch.testing.assert_close(alone[0], together[member], rtol=1e-5, atol=1e-6)
-        alone = networks.attention_maps(own, stack, tokens[member : member + 1])
-        torch.testing.assert_close(alone[0], maps[member], rtol=1e-5, atol=1e-6)
-
-
-@WIRED
-@KINDS
-def test_gradients_stay_with_their_member(kind, residual):
-    weights = {name: value.requires_grad_() for name, value in sharp(2, len(kind)).items()}
-    logits = folded.label_logits(weights, stacked(kind, 2, residual), normal(len(kind), 3, T, D))
-    logits[1].square().sum().backward()
-    for value in weights.values():
-        assert value.grad[1].abs().max() > 0
-        assert (value.grad[[0, 2, 3]] == 0).all()
-
-
 def test_what_the_mask_forbids_gets_exactly_nothing_and_the_rest_sums_to_one():
     weights, tokens = sharp(4, len(PLAIN)), 30 * normal(len(PLAIN), 2, T, D)
     maps = networks.attention_maps(weights, stacked(PLAIN, 4, True), tokens)
@@ -207,14 +120,6 @@ def test_what_the_mask_forbids_gets_exactly_nothing_and_the_rest_sums_to_one():
         expected = [[may_read(network, i, j) for j in range(1, T + 1)] for i in range(1, T + 1)]
         assert admitted.tolist() == expected
         assert (maps[member][..., ~admitted] == 0).all()
-
-
-def test_logits_of_a_mask_are_its_decay_or_nothing():
-    for network in PLAIN:
-        logits = networks.attention_logits(TASK, network)
-        for i, j in np.ndindex(T, T):
-            slope = DECAY if network.encoding == "decay" else 0
-            assert logits[i, j] == (-slope * max(i - j, 0) if may_read(network, i + 1, j + 1) else -math.inf)
 
 
 # Initial weights
@@ -245,83 +150,7 @@ def test_initial_weights_depend_on_the_seed_alone_and_differ_between_layers_and_
     assert torch.cdist(matrices.flatten(1), matrices.flatten(1)).fill_diagonal_(1).min() > 0.5
 
 
-# What cannot be
-
-ODD = Task(items=4, burstiness=2, classes=8, labels=8, width=7)
-PAIRED = "width = 7: sines, cosines and rotations need pairs of coordinates; give an even width"
-
-
-@pytest.mark.parametrize(
-    ("task", "of", "message"),
-    [
-        (
-            TASK,
-            [Network("diagonal", "none")],
-            "mask = 'diagonal' is not known; use one of none, causal, window, prefix",
-        ),
-        (TASK, [Network("causal", "alibi")], "encoding = 'alibi' is not known; use one of none, sin, rope, decay"),
-        (
-            TASK,
-            [Network("window", "none", 0)],
-            "window = 0: a token reads at least itself, so the window is at least 1",
-        ),
-        (TASK, [Network("prefix", "none", 0)], "prefix = 0: it holds at least 1 and at most all 9 tokens"),
-        (TASK, [Network("prefix", "none", 10)], "prefix = 10: it holds at least 1 and at most all 9 tokens"),
-        (
-            TASK,
-            [Network("causal", "rope"), Network("causal", "sin")],
-            "networks with and without RoPE do not share a stack: only one of them rotates its keys",
-        ),
-        (ODD, [Network("causal", "rope")], PAIRED),
-        (ODD, [Network("causal", "none"), Network("causal", "sin")], PAIRED),
-    ],
-)
-def test_networks_that_there_are_not_are_named_in_one_line(task, of, message):
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
-        networks.stack(task, of, 2, False, "cpu")
-    assert str(error.value) == message
-
-
-def test_an_odd_width_is_enough_without_pairs():
-    stack = networks.stack(ODD, [Network("causal", "none"), Network("causal", "decay", slope=DECAY)], 2, True, "cpu")
-    weights = networks.initial(ODD, 2, [0, 1], "cpu")
-    assert folded.label_logits(weights, stack, normal(2, 3, T, 7)).isfinite().all()
-
-
 # Norms
-
-
-def layer_norm(x, gain):
-    """As torch's modules have it, without a shift, in plain arithmetic."""
-    centred = x - x.mean()
-    return centred / torch.sqrt(centred.square().mean() + 1e-5) * gain
-
-
-def textbook_with_norms(weights, network, depth, placement, sequence):
-    """Label logits `[L]` of one sequence `[T, d]`, and attention `[depth, T, T]`; a causal mask alone or with RoPE."""
-    X, maps = list(sequence), []
-    for layer in range(depth):
-
-        def norm(x, place, layer=layer):
-            used = {"pre": ["input"], "post": ["sum"], "peri": ["input", "output"]}[placement]
-            return layer_norm(x, weights[f"{place}_gain{layer}"]) if place in used else x
-
-        inputs = [norm(x, "input") for x in X]
-        Q, K, V = ([y @ weights[f"{name}{layer}"] for y in inputs] for name in "qkv")
-        if network.encoding == "rope":
-            Q, K = ([x @ rotation(i) for i, x in enumerate(of, start=1)] for of in (Q, K))
-        new, A = [], torch.zeros(T, T, dtype=torch.float64)
-        for i in range(T):
-            share = torch.stack([Q[i] @ K[j] / math.sqrt(D) for j in range(i + 1)]).softmax(0)
-            A[i, : i + 1] = share.detach()
-            read = sum(share[j] * V[j] for j in range(i + 1))
-            new.append(norm(X[i] + norm(read, "output"), "sum"))
-        X = new
-        maps.append(A)
-    hidden = X[-1]
-    for layer in range(3):
-        hidden = functional.relu(hidden @ weights[f"mlp{layer}"] + weights[f"mlp{layer}_bias"][0])
-    return hidden @ weights["readout"] + weights["readout_bias"][0], torch.stack(maps)
 
 
 def with_norms(depth, members, placement):
@@ -348,7 +177,7 @@ def test_networks_with_norms_are_those_of_the_textbook(encoding, placement, dept
     for member in range(2):
         own = {name: value[member].detach().double().requires_grad_() for name, value in weights.items()}
         for sequence in range(2):
-            expected, attention = textbook_with_norms(own, network, depth, placement, tokens[member, sequence].double())
+            expected, attention = textbook(own, network, depth, True, tokens[member, sequence].double(), placement)
             torch.testing.assert_close(logits[member, sequence].double(), expected, rtol=1e-5, atol=1e-5)
             torch.testing.assert_close(maps[member, :, sequence].double(), attention, rtol=1e-5, atol=2e-6)
             functional.cross_entropy(expected, targets[member, sequence], reduction="sum").backward()
@@ -386,12 +215,3 @@ def test_without_norms_what_is_folded_is_what_is_not():
     represented = networks.represented(weights, stack, tokens + stack.added, [])
     unfolded = networks.classify(weights, represented[:, :, -1])
     torch.testing.assert_close(folded.label_logits(weights, stack, tokens), unfolded, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("placement", ["pre", "post", "peri"])
-def test_layers_without_residual_connections_are_not_normalised(placement):
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
-        networks.stack(TASK, [Network("causal", "none")], 2, False, "cpu", placement=placement)
-    assert str(error.value) == (
-        f"placement = {placement!r}: layers without residual connections are not normalised; use 'none'"
-    )

@@ -12,6 +12,7 @@ from position_bias.emergence.sinks import sink_metric, uniform_attention
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
 from position_bias.emergence.training import Member
+from tests.unit.emergence.textbook import may_read, textbook
 
 MASKS = {
     "none": full_mask(7),
@@ -60,26 +61,11 @@ def test_the_metric_is_the_formula_of_the_paper(mask, depth):
         np.testing.assert_allclose(found[sequence, place], as_printed(maps[sequence], mask, tau), rtol=1e-14)
 
 
-def test_a_token_that_only_itself_reads_is_a_sink_or_not():
-    """The last token under a causal mask: one reader, whose weight counts in each layer."""
-    mask = causal_mask(3)
-    maps = np.array([[[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]], [[1, 0, 0], [0.5, 0.5, 0], [0.9, 0, 0.1]]])
-    np.testing.assert_allclose(sink_metric(maps, mask, [0.2])[0], [(2 / 3 + 1) / 2, 0.5, 0.5])
-
-
 # Uniform attention: a row that reads r tokens puts 1/r on each, which exceeds tau = 1/5 strictly for r <= 4
 
 
 def uniform_metric(mask):
     return sink_metric(uniform_attention(mask)[None], mask, [0.2])[0]
-
-
-@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-def test_uniform_attention_is_even_over_what_the_mask_admits(mask):
-    found = uniform_attention(mask)
-    np.testing.assert_allclose(found.sum(-1), 1)
-    for i, j in np.ndindex(found.shape):
-        assert found[i, j] == (1 / sum(mask[i]) if mask[i, j] else 0)
 
 
 @pytest.mark.parametrize("T", [5, 9, 17])
@@ -158,45 +144,8 @@ def metric(table, member, state, omega="none"):
     return found.pivot(index="tau", columns="token", values="value").loc[list(TAUS), list(range(1, T + 1))].to_numpy()
 
 
-def may_read(network, i, j):
-    """Whether token i reads token j, both counted from 1."""
-    return {
-        "none": True,
-        "causal": j <= i,
-        "window": i - network.reach < j <= i,
-        "prefix": j <= i or max(i, j) <= network.reach,
-    }[network.mask]
-
-
 def reads(network):
     return np.array([[may_read(network, i, j) for j in range(1, T + 1)] for i in range(1, T + 1)])
-
-
-def attention_of(network, weights, tokens, residual):
-    """Attention of every layer on one sequence, `[layers, T, T]`, in float64 and numpy."""
-    x, d, maps = tokens.copy(), TASK.width, []
-    angles = np.arange(T)[:, None] * 10000.0 ** (-np.arange(0, d, 2) / d)
-    if network.encoding == "sin":
-        x[:, 0::2] += np.sin(angles)
-        x[:, 1::2] += np.cos(angles)
-    distance = np.arange(T)[:, None] - np.arange(T)
-
-    def turned(vectors):
-        if network.encoding != "rope":
-            return vectors
-        pairs = (vectors[:, 0::2] + 1j * vectors[:, 1::2]) * np.exp(1j * angles)
-        return np.stack([pairs.real, pairs.imag], -1).reshape(T, d)
-
-    for layer in range(DEPTH):
-        q, k, v = (weights[f"{name}{layer}"].double().numpy() for name in "qkv")
-        logits = turned(x @ q) @ turned(x @ k).T / np.sqrt(d) - DECAY * np.maximum(distance, 0) * (
-            network.encoding == "decay"
-        )
-        exponentials = np.exp(logits) * reads(network)
-        A = exponentials / exponentials.sum(1, keepdims=True)
-        maps.append(A)
-        x = A @ x @ v + residual * x
-    return np.stack(maps)
 
 
 @TASKS
@@ -239,9 +188,9 @@ def test_metric_and_maps_are_those_of_a_textbook_network_in_the_order_of_the_mem
     for (index, member), omega in itertools.product(enumerate(MEMBERS), omegas):
         parts = [sequences.plain_set(part)[0][0] for part in drawn[member.seed, omega].values()]
         assert [len(part) for part in parts] == [4, 4, 3]
-        tokens = torch.cat(parts).double().numpy()
-        own = {name: value[index] for name, value in weights.items()}
-        maps = np.stack([attention_of(member.network, own, one, residual) for one in tokens])
+        tokens = torch.cat(parts).double()
+        own = {name: value[index].double() for name, value in weights.items()}
+        maps = np.stack([textbook(own, member.network, DEPTH, residual, one)[1].numpy() for one in tokens])
         alike = [np.allclose(means[index], maps.mean(0), atol=1e-12), np.allclose(examples[index], maps[0], atol=1e-12)]
         assert alike == [omega != "fresh"] * 2
         expected = np.mean(

@@ -1,8 +1,5 @@
 """The studies together: which networks a configuration trains."""
 
-from collections import Counter
-from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -28,6 +25,13 @@ PAPER_NUMBERS = {  # Sections 5.1, 5.2, K.1-K.4, and the depths on the axes of F
     "window": (["window5/none", "window9/none", "window13/none"], [2]),
     "prefix": (["prefix2/none", "prefix4/none", "prefix6/none"], [2]),
 }
+WIRED = {  # bias of the training data, and whether there are residual connections
+    "plain": ("none", False),
+    "residual": ("none", True),
+    **{name: (name, True) for name in ("ends", "first", "middle", "last")},
+    "window": ("none", False),
+    "prefix": ("none", False),
+}
 MASKS = {  # that a study compares
     **dict.fromkeys(("plain", "residual", "pre-norm", "post-norm"), ("causal",)),
     **dict.fromkeys(("ends", "first", "middle", "last"), ("none", "causal")),
@@ -36,75 +40,17 @@ MASKS = {  # that a study compares
 }
 
 
-def paper_configurations():
-    """(study, mask, encoding, residual, bias, depth) of one vocabulary at the paper's scale."""
-    emergence = overlaid(["paper"])["emergence"]
-    for name in STUDIES:
-        study = studies.study(name, emergence["networks"][name], DECAY)
-        for network, depth in product(study.networks, emergence["depths"]["gaussian"].get(name, [2])):
-            yield name, network.mask_name, network.encoding, study.residual, study.bias_name, depth
-
-
-def test_the_paper_trains_54_networks_a_vocabulary_of_each_seed():
-    configurations = list(paper_configurations())
-    assert len(set(configurations)) == len(configurations) == 54
-    counted = Counter(name for name, *_ in configurations)
-    assert counted == {"plain": 9, "residual": 15, **dict.fromkeys(("ends", "first", "middle", "last"), 6)} | {
-        "window": 3,
-        "prefix": 3,
-    }
-
-
-def test_the_paper_configuration_asks_for_the_depths_of_its_figures():
-    emergence = overlaid(["paper"])["emergence"]
-    for vocabulary in ("gaussian", "fixed"):
-        for study in ("plain", "residual"):
-            assert emergence["depths"][vocabulary][study] == PAPER_NUMBERS[study][1]
-
-
+@pytest.mark.parametrize("name", STUDIES)
 @pytest.mark.parametrize("overlays", [(), ("paper",), ("test",)], ids=str)
-@pytest.mark.parametrize("name", STUDIES)
-def test_every_scale_trains_the_networks_of_the_paper(name, overlays):
-    assert sorted(overlaid([*overlays])["emergence"]["networks"][name]) == sorted(PAPER_NUMBERS[name][0])
-
-
-def test_only_data_without_bias_is_learned_without_residual_connections():
-    """Section 5.1 drops them as a theoretical probe; 5.2 trains with them; K.4 is on what is free of bias."""
-    wired = {(name, residual, bias) for name, *_, residual, bias, _ in paper_configurations()}
-    assert wired == {
-        ("plain", False, "none"),
-        ("residual", True, "none"),
-        ("ends", True, "ends"),
-        ("first", True, "first"),
-        ("middle", True, "middle"),
-        ("last", True, "last"),
-        ("window", False, "none"),
-        ("prefix", False, "none"),
-    }
-
-
-def test_sinusoids_are_for_biased_data_and_the_decay_mask_for_unbiased():
-    by_encoding = {}
-    for name, _, encoding, *_ in paper_configurations():
-        by_encoding.setdefault(encoding, set()).add(name)
-    biased = {"ends", "first", "middle", "last"}
-    assert by_encoding == {
-        "none": set(STUDIES),
-        "rope": {"plain", "residual"} | biased,
-        "sin": biased,
-        "decay": {"plain", "residual"},
-    }
-
-
-def test_windows_and_prefixes_have_no_encoding_and_the_names_of_their_reach():
-    names = [mask_name for name, mask_name, *_ in paper_configurations() if name in ("window", "prefix")]
-    assert names == ["window5", "window9", "window13", "prefix2", "prefix4", "prefix6"]
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_a_network_of_a_study_is_named_once_by_its_mask_and_encoding(name):
-    networks = studies.study(name, PAPER_NUMBERS[name][0], DECAY).networks
-    assert len({(network.mask_name, network.encoding) for network in networks}) == len(networks) > 0
+def test_every_scale_trains_the_networks_of_the_paper_on_its_data(name, overlays):
+    """Section 5.1 drops residual connections as a theoretical probe; 5.2 trains with them; K.4 is without bias."""
+    emergence = overlaid([*overlays])["emergence"]
+    networks, depths = PAPER_NUMBERS[name]
+    assert sorted(emergence["networks"][name]) == sorted(networks)
+    study = studies.study(name, networks, DECAY)
+    assert (study.bias_name, study.residual, study.placement, study.masks) == (*WIRED[name], "none", MASKS[name])
+    for vocabulary in ("gaussian", "fixed") if overlays == ("paper",) else ():
+        assert emergence["depths"][vocabulary].get(name, [2]) == depths
 
 
 def test_a_study_has_the_networks_of_the_configuration_in_its_order():
@@ -120,20 +66,6 @@ def test_a_study_has_the_networks_of_the_configuration_in_its_order():
     assert studies.study("ends", [], DECAY).networks == ()
 
 
-@pytest.mark.parametrize("name", MASKS)
-def test_a_study_is_the_one_of_the_list_with_its_networks(name):
-    """Two calls share nothing: the list has networks of none."""
-    study = studies.study(name, ["causal/none"], DECAY)
-    assert study.masks == MASKS[name]
-    assert studies.STUDIES[name].networks == ()
-    assert study == replace(studies.STUDIES[name], networks=(Network("causal", "none"),))
-
-
-def test_there_are_the_studies_of_the_paper_and_two_with_norms():
-    assert list(studies.STUDIES) == list(overlaid([])["emergence"]["networks"])
-    assert set(studies.STUDIES) == {*STUDIES, "pre-norm", "post-norm"} == set(MASKS)
-
-
 @pytest.mark.parametrize(("name", "placement"), [("pre-norm", "pre"), ("post-norm", "post")])
 @pytest.mark.parametrize("overlays", [(), ("paper",), ("test",)], ids=str)
 def test_studies_with_norms_are_of_a_causal_mask_alone_on_unbiased_data(name, placement, overlays):
@@ -144,17 +76,6 @@ def test_studies_with_norms_are_of_a_causal_mask_alone_on_unbiased_data(name, pl
     assert (study.bias_name, study.residual) == ("none", True)
     assert study.networks == (Network("causal", "none"),)
     assert set(study.networks) < set(studies.study("residual", networks["residual"], DECAY).networks)
-
-
-@pytest.mark.parametrize("name", STUDIES)
-def test_studies_of_the_paper_do_without_norms(name):
-    assert studies.study(name, PAPER_NUMBERS[name][0], DECAY).placement == "none"
-
-
-@pytest.mark.parametrize("name", ["", "Plain", "fig3", "causal"])
-def test_there_is_no_other_study(name):
-    with pytest.raises(KeyError):
-        studies.study(name, ["causal/none"], DECAY)
 
 
 # Names of networks
@@ -205,48 +126,16 @@ def refused(name):
     return str(error.value) == f"{name!r} is not a network; write MASK/ENCODING, as in causal/rope or window5/none"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "/",
-        "causal",
-        "causal/",
-        "/none",
-        "rope",
-        "causal/alibi",
-        "diagonal/none",
-        "Causal/none",
-        "causal/None",
-        "causal / none",
-        " causal/none",
-        "causal/none ",
-        "causal/none\n",
-        "causal/none/none",
-        "causal-none",
-        "causal5/none",  # a reach is for windows and prefixes alone
-        "causal0/none",
-        "none3/rope",
-        "window/none",  # and they have one
-        "prefix/none",
-        "window0/none",
-        "window05/none",
-        "prefix-2/none",
-        "prefix+2/none",
-        "window2.0/none",
-        "window5 /none",
-        "5window/none",
-        "window5",
-        "window5,prefix2/none",
-        "causal/none-0.1",  # a slope is for the decay mask alone
-        "causal/rope-1",
-        "causal/decay-",
-        "causal/decay--1",
-        "causal/decay-0.1 ",
-        "causal/decay-inf",
-        "decay-0.1",
-    ],
-)
+NO_NAMES = [  # a reach is for windows and prefixes, which need one; a slope for the decay mask alone
+    "", "/", "causal", "causal/", "/none", "rope", "causal/alibi", "diagonal/none", "Causal/none", "causal / none",
+    " causal/none", "causal/none\n", "causal/none/none", "causal-none", "causal5/none", "causal0/none", "none3/rope",
+    "window/none", "prefix/none", "window0/none", "window05/none", "prefix-2/none", "window2.0/none", "5window/none",
+    "window5", "window5,prefix2/none", "causal/none-0.1", "causal/rope-1", "causal/decay-", "causal/decay--1",
+    "causal/decay-0.1 ", "causal/decay-inf", "decay-0.1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
 def test_what_is_no_name_of_a_network_is_refused_in_one_line(name):
     assert refused(name)
     with pytest.raises(ValueError, match="is not a network"):

@@ -48,13 +48,6 @@ def test_first_middle_and_last_are_items_counted_from_1(items, middle, expected)
     assert tuple(task.position(name) for name in ("first", "middle", "last")) == expected
 
 
-def test_each_pair_names_the_earlier_position_first():
-    assert len(PAIRS) == len(set(PAIRS)) == 3
-    for middle in ("paper", "released"):
-        task = Task(items=4, burstiness=2, middle=middle)
-        assert all(task.position(a) < task.position(b) for a, b in PAIRS)
-
-
 def test_chance_levels_of_the_paper():
     assert Task().chance == 1 / 32
     assert Task().copying_chance == 0.515625

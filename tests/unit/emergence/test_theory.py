@@ -596,26 +596,3 @@ def tied(profile):
     values = np.sort(profile["value"])[-2:]
     first = profile["value"].to_numpy().argmax()
     return int(values[0] > (1 - 1e-9) * values[1] and first != profile["peak"].iloc[0])
-
-
-# Bad arguments
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: theory.random_logits(0, 1, 4, 0), "layers = 0"),
-        (lambda: theory.walk_length(5, 1), "window = 1"),
-        (lambda: theory.prefix_ratio(np.ones((2, 1, 3, 3)), np.ones((2, 1, 3, 3)), 1, printed=True), "prefix = 1"),
-        (lambda: theory.decay_attention(np.zeros((1, 1, 3, 3)), 0.0), "decay = 0.0"),
-        (lambda: example(slack=3.2), "3.2 apart"),
-        (lambda: example(norms=(2.0, 1.0)), "norms"),
-        (lambda: theory.critical_point(1, -1.0), "coefficient = -1.0"),
-        (lambda: theory.rope_attention(5, 1.0, 1.0), "angle = 1.0"),
-        (lambda: theory.single_constants(np.zeros((3, 2, 7, 7)), example(slack=0.8)), r"slack = 0\.8"),
-    ],
-)
-def test_a_bad_argument_is_named(call, message):
-    with pytest.raises(ValueError, match=message) as error:
-        call()
-    assert "\n" not in str(error.value)

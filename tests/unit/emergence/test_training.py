@@ -198,24 +198,6 @@ def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch, name, network
     assert all(positions == bias for positions in biases)
 
 
-@pytest.mark.parametrize("largest", [2, 10])
-def test_each_slope_of_a_stack_trains_as_it_does_alone(tmp_path, monkeypatch, largest):
-    """Whoever is in its stack; and another slope gives other weights."""
-    stacks_of(largest, monkeypatch)
-    names = ["causal/decay-0.4", "causal/none", "causal/rope", "causal/decay-0.1", "causal/decay"]
-    together = by_member(train(tmp_path / "together", studies.study("residual", names, 0.2)))
-    assert len(together) == 2 * len(names)
-    for name in names:
-        (network,) = study = studies.study("residual", [name], 0.2).networks
-        alone = by_member(train(tmp_path / name, replace(MIXED, bias=(), networks=study)))
-        for seed in SEEDS:
-            member = Member(network, seed)
-            for key, value in alone[member][0].items():
-                assert torch.equal(value, together[member][0][key]), (name, key)
-    ends = [weights["v0"] for member, (weights, _) in together.items() if member.seed == 0]
-    assert not any(torch.equal(*pair) for pair in combinations(ends, 2))
-
-
 @pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
 def test_networks_learn_the_classes_of_training(tmp_path, vocabulary):
     task = replace(SMALL, vocabulary=vocabulary, noise=0.2, classes=8, labels=8)
@@ -239,11 +221,18 @@ def test_networks_of_a_seed_see_the_same_data_and_start_alike(tmp_path):
     assert not torch.equal(first[0]["q0"], second[0]["q0"])
 
 
-@pytest.mark.parametrize("study", [MIXED, replace(MIXED, residual=False, bias=())], ids=["residual", "plain"])
+SLOPES = studies.study("residual", ["causal/decay-0.4", "causal/none", "causal/rope", "window3/decay-0.1"], 0.2)
+
+
+@pytest.mark.parametrize(
+    "study", [MIXED, replace(MIXED, residual=False, bias=()), SLOPES], ids=["residual", "plain", "slopes"]
+)
 def test_what_becomes_of_a_member_does_not_depend_on_its_stack_the_other_networks_and_the_order(
     tmp_path, monkeypatch, study
 ):
     expected = by_member(train(tmp_path / "all", study, (0, 1, 2)))
+    ends = [weights["v0"] for member, (weights, _) in expected.items() if member.seed == 0]
+    assert not any(torch.equal(*pair) for pair in combinations(ends, 2))
     every = study.networks
     for largest, networks, seeds in (
         (1, every[1:3], (2,)),
@@ -346,90 +335,7 @@ def test_guessing_is_right_as_often_as_chance_has_it(gaussian):
             np.testing.assert_allclose(values, expected, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("count", [8, PART + 1, 3 * PART + 20])
-def test_parts_weigh_as_many_sequences_as_they_have(gaussian, count):
-    """Always answering label 0 is right where the label is 0, which is counted here sequence by sequence."""
-    task, world = gaussian.task, gaussian.world
-    sizes = [min(PART, count - start) for start in range(0, count, PART)]
-    labels = [sequences.novel(task, world, (0,), size, (0, part)).labels[0] for part, size in enumerate(sizes)]
-    pairs, positions = gaussian.measured(lambda tokens: torch.zeros(len(tokens), dtype=torch.int64), count)
-    together = torch.cat(labels)
-    for pair, (a, b) in enumerate(((1, 4), (1, 8), (4, 8))):
-        for order, answer in enumerate((a, b)):
-            right = (together[:, answer - 1] == 0).double().mean().item()
-            assert pairs[pair, order, 0].item() == pytest.approx(right, rel=1e-6)
-    in_context = (together == 0).any(1).double().mean().item()
-    assert pairs[..., 1].numpy() == pytest.approx(np.full((3, 2), in_context), rel=1e-6)
-    for position in range(8):
-        right = torch.cat([of[position::8, position] == 0 for of in labels]).double().mean().item()
-        assert positions[position, 0].item() == pytest.approx(right, rel=1e-6)
-
-
-def test_another_draw_tests_on_other_sequences_and_the_same_on_the_same(gaussian):
-    seen = []
-
-    def answer(tokens):
-        seen.append(tokens)
-        return torch.zeros(*tokens.shape[:2], gaussian.task.labels)
-
-    for draw in (0, 0, 7):
-        training.evaluate(answer, gaussian.task, gaussian.world, (0,), torch.tensor([0]), 20, draw=draw)
-    first, again, other = (torch.stack(seen[start : start + 7]) for start in (0, 7, 14))
-    assert torch.equal(first, again)
-    assert (first[:, :, :, 0] != other[:, :, :, 0]).all()
-
-
-def test_members_are_judged_by_the_sequences_of_their_own_seed():
-    task = Task(vocabulary="fixed", classes=64)
-    rows = torch.tensor([1, 0, 1])
-    world = sequences.world(task, (5, 6), "cpu")
-    one_seed = [Answers(task), Answers(task)]
-    for row, answers in enumerate(one_seed):
-        answers.world = sequences.world(task, (5 + row,), "cpu")
-
-    def answer(tokens):
-        assert tokens.shape[0] == 2
-        logits = [torch.eye(task.labels)[one_seed[row].retrieve(tokens[row])] for row in rows.tolist()]
-        logits[1] = logits[1].roll(1, -1)  # the second member is always wrong
-        return torch.stack(logits)
-
-    found = training.evaluate(answer, task, world, (5, 6), rows, 64, draw=0)
-    assert found.shape == (3, 2, 14, 2)
-    assert (found[[0, 2]] == 1).all()
-    assert (found[1, ..., 0] == 0).all()
-
-
 # Common directions of the classes
-
-
-def test_answers_that_cannot_depend_on_the_direction_are_right_equally_often_with_either(fixed):
-    """Those that look at labels alone, or compare items with one another."""
-    for answer in (
-        lambda tokens: fixed.labels(tokens)[:, 0],
-        lambda tokens: fixed.labels(tokens).max(-1).values,
-        fixed.retrieve,
-        lambda tokens: fixed.copied(tokens, "earliest"),
-    ):
-        training_omega, fresh = fixed.evaluated(answer, PART + 40)
-        assert torch.equal(training_omega, fresh)
-        assert training_omega.min() < 1 or answer == fixed.retrieve
-
-
-def test_a_test_asks_the_same_of_items_with_either_direction(fixed):
-    """Labels and answers are the same, and where a query is like an item; items are not."""
-    seen = []
-
-    def answer(tokens):
-        seen.append(tokens)
-        return torch.zeros(*tokens.shape[:2], fixed.task.labels)
-
-    training.evaluate(answer, fixed.task, fixed.world, (0,), torch.tensor([0]), 30, draw=4)
-    assert len(seen) == 2 * 7
-    for one, other in zip(seen[:7], seen[7:], strict=True):
-        assert torch.equal(one[:, :, 1::2], other[:, :, 1::2])
-        assert (one[:, :, 0::2] != other[:, :, 0::2]).all()
-        alike = [(of[:, :, -1:] == of[:, :, 0:-1:2]).all(-1) for of in (one, other)]
-        assert torch.equal(*alike)
 
 
 @pytest.fixture(scope="module")
@@ -602,19 +508,29 @@ def test_a_study_with_norms_starts_from_the_weights_without_and_learns_gains(tmp
     assert (losses[0] != losses[1]).all()
 
 
-def test_a_checkpoint_of_another_placement_is_not_used(tmp_path, monkeypatch):
-    networks = studies.study("pre-norm", ["causal/none"], 0.3).networks
-    train(tmp_path, Study((), True, networks, "pre"))
-    original, calls = sequences.Batches.__call__, []
-    monkeypatch.setattr(
-        sequences.Batches,
-        "__call__",
-        lambda batches, iteration: calls.append(iteration) or original(batches, iteration),
-    )
-    train(tmp_path, Study((), True, networks, "pre"))
-    assert calls == []
-    train(tmp_path, Study((), True, networks, "post"))
-    assert calls == list(range(1, 24))
+def test_everything_that_decides_what_becomes_of_a_study_is_named_in_its_checkpoints(tmp_path, monkeypatch):
+    """Whatever differs, a checkpoint of the other run is not used, as tests of `ensemble.train` show."""
+    named, short = [], replace(SETTING, recipe=replace(SETTING.recipe, iterations=1))
+    original = training.ensemble.train
+
+    def recorded(*arguments, settings, **others):
+        named.append(json.dumps(settings))
+        return original(*arguments, settings=settings, **others)
+
+    monkeypatch.setattr(training.ensemble, "train", recorded)
+    study = Study((), True, MIXED.networks[:1])
+    for other in (
+        {},
+        {"bias": ("first",)},
+        {"residual": False},
+        {"placement": "pre"},
+        {"networks": MIXED.networks[2:3]},
+    ):
+        train(tmp_path, replace(study, **other), (0,), setting=short, depth=1)
+    train(tmp_path, study, (1,), setting=short, depth=1)
+    train(tmp_path, study, (0,), task=FIXED, setting=short, depth=1)
+    train(tmp_path, study, (0,), setting=replace(short, batch=8), depth=1)
+    assert len(set(named)) == len(named) == 8
 
 
 def test_stacks_of_a_larger_run_are_gone_so_that_their_time_is_not_counted(tmp_path):

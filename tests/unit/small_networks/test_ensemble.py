@@ -141,44 +141,6 @@ def test_members_are_observed_before_the_first_update_at_every_step_and_after_th
     assert ensemble.observed_at(iterations, every) == expected
 
 
-def test_observations_may_have_any_shape(tmp_path):
-    trained = run(tmp_path, observe=lambda weights, iteration: weights["hidden"].double() * iteration)
-    assert trained.observed.shape == (4, 3, WIDTH, WIDTH)
-    np.testing.assert_array_equal(trained.observed[-1], 12 * trained.parameters["hidden"].numpy())
-
-
-def test_training_learns_what_can_be_learned(tmp_path):
-    trained = run(tmp_path, recipe=Recipe(300, 1e-2, 0.0), checkpoint_every=300)
-    assert (trained.observed[-1] < 0.2 * trained.observed[0]).all()
-
-
-@pytest.mark.parametrize(("weight_decay", "betas"), [(0.0, (0.9, 0.999)), (0.5, (0.5, 0.8))])
-def test_each_member_is_a_module_trained_by_hand_with_torchs_adamw(tmp_path, weight_decay, betas):
-    recipe = Recipe(20, 1e-2, weight_decay, betas)
-    trained = run(tmp_path, recipe=recipe)
-    for member, seed in enumerate((0, 1, 2)):
-        start = {name: value[0] for name, value in untrained([seed]).items()}
-        hidden = torch.nn.Linear(WIDTH, WIDTH)
-        readout = torch.nn.Linear(WIDTH, WIDTH, bias=False)
-        with torch.no_grad():
-            hidden.weight.copy_(start["hidden"].T)
-            hidden.bias.copy_(start["bias"][0])
-            readout.weight.copy_(start["readout"].T)
-        module = torch.nn.Sequential(hidden, torch.nn.ReLU(), readout)
-        optimizer = torch.optim.AdamW(
-            module.parameters(), lr=1e-2, weight_decay=weight_decay, betas=betas, foreach=False, fused=False
-        )
-        for iteration in range(1, 21):
-            x, y = batch(seed, iteration)
-            optimizer.zero_grad()
-            loss = functional.mse_loss(module(x), y)
-            loss.backward()
-            optimizer.step()
-            assert trained.losses[iteration - 1, member] == pytest.approx(loss.item(), rel=1e-4)
-        for name, value in (("hidden", hidden.weight.T), ("bias", hidden.bias[None]), ("readout", readout.weight.T)):
-            torch.testing.assert_close(trained.parameters[name][member], value.detach(), rtol=1e-4, atol=1e-5)
-
-
 # Initial weights
 
 
@@ -261,7 +223,7 @@ def by_hand(seed, recipe):
     """
     weights = {name: value.requires_grad_() for name, value in untrained([seed]).items()}
     optimizer = torch.optim.AdamW(
-        weights.values(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay, foreach=False, fused=False
+        weights.values(), recipe.learning_rate, recipe.betas, weight_decay=recipe.weight_decay, foreach=False
     )
     corners = {recipe.iterations + 1: 0.0 if recipe.decay else 1.0, recipe.warmup + 1: 1.0}
     if recipe.warmup:
@@ -278,18 +240,17 @@ def by_hand(seed, recipe):
 
 
 SCHEDULES = [{"warmup": 5}, {"decay": True}, {"warmup": 5, "decay": True}, {"warmup": 1, "decay": True}]
+OTHER_RECIPES = [{}, {"weight_decay": 0.0}, {"betas": (0.5, 0.8)}]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-def test_each_member_follows_the_schedule_as_by_torchs_adamw_and_scheduler(tmp_path, schedule):
-    recipe = Recipe(20, 3e-2, 0.5, **schedule)
-    trained = run(tmp_path / "scheduled", recipe=recipe)
-    constant = run(tmp_path / "constant", recipe=replace(recipe, warmup=0, decay=False))
+@pytest.mark.parametrize("changed", [*SCHEDULES, *OTHER_RECIPES], ids=str)
+def test_each_member_trains_as_by_torchs_adamw_and_scheduler(tmp_path, changed):
+    recipe = replace(Recipe(20, 3e-2, 0.5), **changed)
+    trained = run(tmp_path / "trained", recipe=recipe)
     for member, seed in enumerate((0, 1, 2)):
         *_, expected = by_hand(seed, recipe)
         for name, value in expected.items():
             torch.testing.assert_close(trained.parameters[name][member], value[0], rtol=1e-4, atol=1e-5)
-            assert not torch.allclose(constant.parameters[name][member], value[0], rtol=1e-2, atol=1e-3)
 
 
 # Averages and gradients
@@ -590,17 +551,6 @@ def test_how_often_a_run_writes_does_not_change_how_it_ends(tmp_path):
     assert_same(run(tmp_path / "changed", checkpoint_every=5), expected)
 
 
-def test_observations_take_their_time_too(tmp_path, cpu_time):
-    """Those before the first update, after two on the way, and after the last."""
-
-    def observe(weights, _iteration):
-        cpu_time.now += 10
-        return errors(weights, (0, 1, 2), 0)
-
-    run(tmp_path, loss=taking_a_second(cpu_time), observe=observe)
-    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12 + 4 * 10)
-
-
 # Divergence
 
 
@@ -612,24 +562,6 @@ def spoilt(at, seeds=(0, 1, 2)):
         return errors(weights, seeds, iteration) * torch.tensor(factors)
 
     return loss
-
-
-@pytest.mark.parametrize(
-    ("value", "residual", "kind"), [(math.inf, True, "plain"), (-math.inf, False, "rope"), (1e38, True, "rope")]
-)
-def test_a_member_that_cannot_train_is_lost_alone(tmp_path, caplog, value, residual, kind):
-    def spoil(parameters):
-        for matrix in parameters.values():
-            matrix[1].fill_(value)
-        return parameters
-
-    found = train_networks(tmp_path / "with", MEMBERS[kind], residual, 2, spoil)
-    without = train_networks(tmp_path / "without", [MEMBERS[kind][m] for m in (0, 2, 3, 4)], residual, 2)
-    assert_same(found, without, [0, 2, 3, 4])
-    assert found.diverged == {1: 0}
-    assert np.isnan(found.observed[:, 1]).all()
-    assert without.diverged == {}
-    assert warnings(caplog) == ["training: member 1 diverged at iteration 0"]
 
 
 @pytest.mark.parametrize("step", [1, 4, 5, 12])
