@@ -9,7 +9,6 @@ from pathlib import Path
 import pandas as pd
 
 from position_bias import statistics
-from position_bias.attention import Array
 from position_bias.released import written
 from position_bias.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
 
@@ -18,18 +17,15 @@ AGAINST = ("wasserstein", "total variation", "argmin distance")  # of each rollo
 
 
 def of_profiles(profiles: list[Path], curves: pd.DataFrame) -> pd.DataFrame:
-    """The `table` of the profiles in these files; `curves` has the columns variant, token and share."""
-    by_token = curves.pivot(index="token", columns="variant", values="share")
-    return table(written.read_profiles(profiles), {str(name): by_token[name].to_numpy() for name in by_token})
+    """A row for each rollout in these files, and one for (d): its shape, its distances to (d), and to its own drawing.
 
-
-def table(profiles: pd.DataFrame, drawn: dict[str, Array]) -> pd.DataFrame:
-    """A row for each rollout, and one for (d): its shape, its distances to (d), and to the curve that was drawn of it.
-
-    The last is NaN where slopes or content are not those of the authors' configurations.
+    `curves` has the columns variant, token and share. The last distance is NaN where slopes or content are not those of
+    the authors' configurations.
     """
+    by_token = curves.pivot(index="token", columns="variant", values="share")
+    drawn = {str(name): by_token[name].to_numpy() for name in by_token}
     rows = []
-    for key, of_variant in profiles.groupby(["variant", "slopes", "content"], sort=False):
+    for key, of_variant in written.read_profiles(profiles).groupby(["variant", "slopes", "content"], sort=False):
         variant, slopes, content = map(str, key)
         profile = of_variant.sort_values("position")["value"].to_numpy(float)
         was_drawn = slopes == "released" and content != "faithful"

@@ -46,7 +46,7 @@ def content_logits(models: Mapping[str, Content]) -> Figure:
     figure = plt.figure(figsize=(width, down * (3 * panel + 1.0)), label=label)
     parts = figure.subfigures(down, across, squeeze=False).flat
     for part, (name, content) in zip(parts, models.items(), strict=False):
-        layers, heads = (_representative(size) for size in content.shape[:2])
+        layers, heads = (sorted({0, (size - 1) // 2, size - 1}) for size in content.shape[:2])
         deviations = np.stack([[_deviation(content[layer, head]) for head in heads] for layer in layers])
         limit = float(np.nanquantile(np.abs(deviations), SHOWN)) or 1.0  # content may be constant
         rows = part.subplots(len(layers), len(heads), sharex=True, sharey=True, squeeze=False)
@@ -62,11 +62,6 @@ def content_logits(models: Mapping[str, Content]) -> Figure:
         bar.set_label("logits above background")
         bar.outline.set_linewidth(0.4)
     return figure
-
-
-def _representative(size: int) -> list[int]:
-    """The first, the middle and the last of `size` layers or heads; fewer where there are fewer."""
-    return sorted({0, (size - 1) // 2, size - 1})
 
 
 def _deviation(logits: Content) -> NDArray[np.float64]:

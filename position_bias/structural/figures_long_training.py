@@ -61,7 +61,9 @@ def long_training(
     _along(grid[1, 1], statistics, DISTANCES, kept, "Wasserstein distance\nto (d), log scale")
     _loss(grid[1, 2], losses, kept)
     entries = [*(look.entry() for look in looks.values()), *rollouts.entries("uniform influence")]
-    legend(figure, entries, title=_setting(profiles))
+    first, trainings = profiles.iloc[0], from_to([profiles["checkpoint"].map(training).nunique()], "training seed")
+    told = f"{first['model']}, {first['dataset']}, {first['n']} tokens, {first['prompts']} prompts, {trainings}"
+    legend(figure, entries, title=told)
     legend(figure, [look.entry() for look in {**SHAPES, **DISTANCES}.values()], where="lower center")
     return figure
 
@@ -168,9 +170,3 @@ def _step_axis(axes: Axes, kept: Sequence[int]) -> None:
     axes.set_xticks(np.arange(len(kept)), [f"{kept_step:,}" for kept_step in kept])
     axes.set_xlim(-0.4, len(kept) - 0.6)
     axes.set_xlabel("kept training step")
-
-
-def _setting(profiles: pd.DataFrame) -> str:
-    first = profiles.iloc[0]
-    told = from_to([profiles["checkpoint"].map(training).nunique()], "training seed")
-    return f"{first['model']}, {first['dataset']}, {first['n']} tokens, {first['prompts']} prompts, {told}"

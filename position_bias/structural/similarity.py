@@ -61,7 +61,8 @@ def similarities(content: Values, way: str = "causal") -> Similarity:
     layers = []
     for layer in content:  # one at a time bounds the memory of what is in double precision, and of the bin numbers
         heads = layer.astype(np.float64)
-        counted = [histogram(region, edges, choice.clip) for region in (_diagonal(heads), heads[:, *below])]
+        regions = np.diagonal(heads, axis1=-2, axis2=-1), heads[:, *below]
+        counted = [histogram(region, edges, choice.clip) for region in regions]
         p, q = (_probabilities(counts, choice.smoothing) for counts, _ in counted)
         outside = [share for _, share in counted]
         layers.append([homogeneity(p), homogeneity(q), 1 - jensen_shannon(p, q) / choice.unit, *outside])
@@ -118,7 +119,3 @@ def jensen_shannon(p: Array, q: Array) -> Array:
 def _probabilities(counts: Counts, smoothing: float) -> Array:
     smoothed = counts + smoothing
     return smoothed / smoothed.sum(axis=-1, keepdims=True)
-
-
-def _diagonal(heads: Array) -> Array:
-    return np.diagonal(heads, axis1=-2, axis2=-1)

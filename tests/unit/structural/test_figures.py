@@ -4,16 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.drawing import looks
 from position_bias.running import artifacts
 from position_bias.structural import figures
-from tests.unit.drawing_checks import assert_legible, assert_saved, curves
+from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved, curves
 
 pytestmark = pytest.mark.usefixtures("styled")
 
 N, LAYERS, PROMPTS = 32, 5, 7
 MODELS, SEEDS, DATASETS, STEPS = ("bloom", "small"), (0, 1), ("prose", "web"), (0, 3, 9)
 OF_LAMBDA = ("b", "c", "measured")
+ENDS = ["value", "low", "high"]
 
 
 def curve(rng, variant):
@@ -42,33 +42,24 @@ def trained(profiles):
     return profiles[profiles["checkpoint"].str.endswith("/step9")]
 
 
-def lines(axes):
-    """Lines of data: all but the level of the uniform profile, and the marks of the first tokens."""
-    return [line for line in axes.lines if len(line.get_xdata()) > 2 and line.get_linestyle() != "None"]
-
-
-def assert_shown(axes, table):
-    """Every curve of `table` is a line of the panel, position 0 the first token, and can be seen with its band."""
-    by_curve = [part["value"] for _, part in table.groupby(["model", "checkpoint", "estimator", "variant"])]
-    found = sorted(line.get_ydata().tolist() for line in lines(axes))
-    np.testing.assert_allclose(found, sorted(values.tolist() for values in by_curve))
-    for line in lines(axes):
-        np.testing.assert_array_equal(line.get_xdata(), np.unique(table["position"]))
-    assert axes.get_ylim()[0] <= table["low"].min() or axes.get_yscale() == "log"
-    assert axes.get_ylim()[1] >= table["high"].max()
+def drawn_of(table, *variants):
+    """The rows that figures show of these variants: lambda by the paper's estimator."""
+    return table[table["variant"].isin(variants) & table["estimator"].isin(["frobenius", "none"])]
 
 
 def test_fig1_has_two_rows_a_model_and_a_panel_a_variant_with_every_seed(trained):
     table = trained[trained["dataset"] == "prose"]
     figure = figures.fig1(table)
     for model, (linear, log) in zip(MODELS, np.reshape(figure.axes, (len(MODELS), 2, 4)), strict=True):
-        of_model = table[(table["model"] == model) & table["estimator"].isin(["frobenius", "none"])]
+        of_model = table[table["model"] == model]
         for variant, above, below in zip("abcd", linear, log, strict=True):
-            assert_shown(above, of_model[of_model["variant"] == variant])
-            assert_shown(below, of_model[of_model["variant"].isin([variant, "d"])])
-            assert len(curves(above, looks.VARIANTS[variant].colour, points=N)) == len(SEEDS)
+            shown = drawn_of(of_model, variant)
+            assert_drawn(above, shown[ENDS])
+            assert_drawn(below, shown[ENDS], drawn_of(of_model, "d")["value"])
+            assert len(curves(above, points=N)) == len(SEEDS)
             assert (above.get_ylim()[0], above.get_yscale(), below.get_yscale()) == (0, "linear", "log")
-            assert below.get_ylim()[0] <= of_model[of_model["variant"].isin(["b", "c", "d"])]["low"].min()
+            assert above.get_ylim()[1] >= shown["high"].max()
+            assert below.get_ylim()[0] <= drawn_of(of_model, "b", "c", "d")["low"].min()
     assert_legible(figure)
 
 
@@ -76,12 +67,11 @@ def test_fig3_has_a_column_a_dataset_linear_logarithmic_and_near_the_start(train
     figure = figures.fig3(trained)
     for dataset, column in zip(DATASETS, np.reshape(figure.axes, (3, len(DATASETS))).T, strict=True):
         assert column[0].get_title() == f"{dataset}\n{N} tokens, {PROMPTS} prompts"
-        measured = trained[(trained["dataset"] == dataset) & (trained["variant"] == "d")]
+        measured = drawn_of(trained[trained["dataset"] == dataset], "d")
         first = measured[measured["position"] < figures.FIRST]
         for axes, shown in zip(column, (measured, measured, first), strict=True):
-            assert_shown(axes, shown)
-        marked = [line.get_ydata() for line in column[-1].lines if line.get_linestyle() == "None"]
-        np.testing.assert_array_equal(np.ravel(marked), first[first["checkpoint"] == "seed0/step9"]["value"])
+            assert_drawn(axes, shown[ENDS])
+            assert_drawn(axes, shown["position"], along=0)
     assert_saved(figure, tmp_path)
 
 
@@ -103,11 +93,12 @@ def test_fig4_has_a_panel_a_dataset_with_both_estimators_of_every_seed(tmp_path)
     figure = figures.fig4(list(measured(tmp_path, mixing)))
     for axes, dataset in zip(figure.axes, DATASETS, strict=True):
         assert axes.get_title() == f"{dataset}\n{PROMPTS} prompts"
-        expected = [values for (of, *_), each in mixing.items() if of == dataset for values in each.values()]
-        for line, values in zip(lines(axes), expected, strict=True):
-            np.testing.assert_array_equal(line.get_xdata(), np.arange(1, LAYERS + 1))
-            np.testing.assert_allclose(line.get_ydata(), values.mean(0), rtol=1e-6)
-            assert (values.mean(0) + 2 * values.std(0, ddof=1)).max() < axes.get_ylim()[1]
+        every = [each for (of_dataset, *_), each in mixing.items() if of_dataset == dataset]
+        means = [values.astype(np.float32).mean(0, dtype=float) for each in every for values in each.values()]
+        spreads = [each["frobenius"].astype(np.float32).astype(float) for each in every]
+        bands = [values.mean(0) + side * values.std(0, ddof=1) for values in spreads for side in (-2, 2)]
+        assert_drawn(axes, *means, *bands)
+        assert_drawn(axes, np.arange(1, LAYERS + 1), along=0)
     assert_legible(figure)
 
 
@@ -125,7 +116,6 @@ def test_training_has_a_panel_a_model_with_both_curves_at_every_step_of_the_firs
     for model, axes in zip(MODELS, figure.axes, strict=True):
         assert axes.get_title() == model
         shown = table[(table["model"] == model) & table["checkpoint"].str.startswith("seed0/")]
-        shown = shown[shown["estimator"].isin(["frobenius", "none"]) & shown["variant"].isin(["b", "d"])]
-        assert_shown(axes, shown)
-        assert axes.get_ylim()[0] <= shown["low"].min()
+        assert_drawn(axes, drawn_of(shown, "b")["value"], drawn_of(shown, "d")[ENDS])
+        assert axes.get_ylim()[0] <= drawn_of(shown, "b", "d")["low"].min()
     assert_legible(figure)

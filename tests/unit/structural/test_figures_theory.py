@@ -1,37 +1,24 @@
 import pytest
 
 from position_bias.structural import checks_theory, figures_theory
-from tests.unit.drawing_checks import assert_saved
+from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved
 
 pytestmark = pytest.mark.usefixtures("styled")
 
 
-def test_a_panel_for_each_force_solid_causal_dashed_window():
-    figure = figures_theory.forces(checks_theory.forces())
-    panels = figure.axes
-    assert [axes.get_title() for axes in panels] == [
-        "4.2: depth",
-        "4.3: residual mixing",
-        "4.4: positional bias",
-        "4.5: diagonal content",
-    ]
-    for axes in panels:
-        causal, _, window, _ = axes.get_lines()
-        assert (causal.get_linestyle(), window.get_linestyle()) == ("-", "--")
-        assert (causal.get_ydata() >= window.get_ydata()).all()
+def test_each_force_has_a_panel_with_its_curves(tmp_path):
+    table = checks_theory.forces()
+    figure = figures_theory.forces(table)
+    for axes, varied in zip(figure.axes, figures_theory.FORCES, strict=True):
+        assert_drawn(axes, table.loc[table["varied"] == varied, "value"])
+    assert_saved(figure, tmp_path)
 
 
-def test_a_panel_for_each_schedule_with_dotted_bounds_around_each_curve():
-    figure = figures_theory.dichotomy(checks_theory.dichotomy())
-    assert ["not summable" in axes.get_title() for axes in figure.axes] == [False, True, True]
-    for axes in figure.axes:
-        assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-        lines = axes.get_lines()[:6]
-        assert [line.get_linestyle() for line in lines] == ["-", ":", ":", "--", ":", ":"]
-        for curve, lower, upper in (lines[:3], lines[3:]):
-            assert (lower.get_ydata() <= curve.get_ydata() * (1 + 1e-12)).all()
-            assert (curve.get_ydata() <= upper.get_ydata() * (1 + 1e-12)).all()
-
-
-def test_the_figure_can_be_read(tmp_path):
-    assert_saved(figures_theory.forces(checks_theory.forces()), tmp_path)
+def test_each_schedule_has_a_panel_with_its_curves_between_their_bounds():
+    table = checks_theory.dichotomy()
+    figure = figures_theory.dichotomy(table)
+    for axes, schedule in zip(figure.axes, figures_theory.SCHEDULES, strict=True):
+        shown = table[(table["schedule"] == schedule) & (table["upper"] >= figures_theory.LEAST_SHOWN / 10)]
+        assert_drawn(axes, shown[["value", "lower", "upper"]])
+        assert_drawn(axes, shown["depth"], along=0)
+    assert_legible(figure)
