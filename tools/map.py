@@ -27,7 +27,6 @@ SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
     "`layernorm`: Kim et al. 2026": "layernorm/.*",
     "`postnorm`: Zsamboki et al. 2025": "postnorm/.*",
     "`retrieval`: our addition": "retrieval/.*",
-    "`card`: your own model, here the BLOOM that is trained by default": "card/.*",
 }
 SHOWN = re.compile(r"(figures/.*)\.pdf|(results/tables/.*)\.md")
 DATA = ("results/", "evidence/", "published/")

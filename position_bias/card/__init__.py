@@ -1,1 +1,12 @@
-"""The position card of a decoder: lambda, influence and what rollouts predict, in one figure and in words."""
+"""The position card of any decoder: `measure` measures a model in memory, and its card is drawn, shown and saved.
+
+`measure` is found when it is asked for, since torch takes seconds and the settings of this wing are read without it.
+"""
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name not in ("measure", "Card"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{'call' if name == 'measure' else 'card'}"), name)

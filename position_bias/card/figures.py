@@ -1,20 +1,19 @@
 """The figure of a position card: a row a model, with lambda, influence beside what rollouts predict, and attention."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from position_bias.card.uniform import uniform_attention
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import (
@@ -78,19 +77,6 @@ def longest(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["n"] == table["n"].max()]
 
 
-def card_of_models(
-    layers: list[pd.DataFrame],
-    profiles: list[pd.DataFrame],
-    distances: list[pd.DataFrame],
-    models: Sequence[str],
-    text: str,
-) -> Figure:
-    """Draw the `card` of models by their names, of the longest prompts in each of their tables."""
-    tables = zip(layers, profiles, distances, strict=True)
-    shown = {name: Tables(*map(longest, of_model)) for name, of_model in zip(models, tables, strict=True)}
-    return card(shown, text)
-
-
 def card(models: Mapping[str, Tables], text: str) -> Figure:
     """Lambda by layer, influence by position beside rollouts and baselines, mean attention by distance, on a text.
 
@@ -98,14 +84,9 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     over prompts; rollouts are drawn with lambda of Eq. 1. The weight that tokens give themselves, at distance 0, has no
     place on a logarithmic axis and is not drawn.
     """
-    figure, rows = plt.subplots(
-        len(models),
-        3,
-        figsize=(PAGE, 1.0 + 1.95 * len(models)),
-        squeeze=False,
-        sharey="col",
-        width_ratios=PANELS,
-    )
+    figure = Figure(figsize=(PAGE, 1.0 + 1.95 * len(models)))
+    FigureCanvasAgg(figure)  # in no window, since a notebook may have others open
+    rows = figure.subplots(len(models), 3, squeeze=False, sharey="col", width_ratios=PANELS)
     title = f"Position card of {', '.join(models)}, on {text}"
     figure.set_label(title)
     for row, (name, tables) in zip(rows, models.items(), strict=True):
@@ -235,3 +216,13 @@ def _limits(rows: Any, models: Mapping[str, Tables]) -> None:
         log_ticks(axes.yaxis)
     for axes in rows[:, 2]:
         log_ticks(axes.xaxis)
+
+
+def uniform_attention(n: int) -> NDArray[np.float64]:
+    """The mean weight [n] at each distance of tokens that attend to themselves and all earlier ones alike.
+
+    The mean of 1 / (i + 1) over the queries i >= d: (H_n - H_d) / (n - d), with harmonic numbers H. It falls with
+    distance, because only late tokens have others far behind them.
+    """
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
+    return (harmonic[n] - harmonic[:n]) / np.arange(n, 0, -1)

@@ -1,151 +1,117 @@
-"""The page of a card in Markdown: figure and caption, findings in words, definitions, distances, and what made it."""
+"""The page of a card in Markdown: figure and caption, findings in words, definitions, distances, and what made it.
 
-import json
+What every page says alike is in page.md beside this module.
+"""
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from importlib import resources
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from position_bias.card import definitions, lengths, profiles, sentences
-from position_bias.card.profiles import LOSS, attention_table
-from position_bias.rollout.comparison import summary
+from position_bias.card import sentences
+from position_bias.card.measured import Measured
+from position_bias.card.profiles import ENDS, LOSS, REPLACEMENT, Compared
 from position_bias.rollout.kernels import agreement
 from position_bias.rollout.measurement import Measurement
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 
+TEMPLATE = resources.files(__package__).joinpath("page.md")
+PERCENT = 100
 LAMBDAS = {
     "frobenius": "lambda, whole prompt",
     "token": "lambda, mean over tokens",
     "backward": "lambda from gradients (for comparison)",
 }
-ENDS = ("first / middle", "last / middle")  # of `comparison.SHAPE`
-PERCENT = 100
-
-UNTRAINED = """\
+KINDS = {  # of rollouts, and the baselines
+    "a": "*attention alone (a)*: every token attends to all earlier ones alike but for the ALiBi bias, and lambda is 1",
+    "b": "*with lambda (b)*: the same attention, with the measured lambda",
+    "c": "*with lambda and content (c)*: besides, each token attends to itself more or less than to others, by as much "
+    "as was measured",
+    "content-free": "*without content*: every token attends to itself and to all earlier ones alike, as far back as "
+    "the layer reads",
+    "logit-by-distance": "*logit by distance*: logits are the mean of those measured at each distance",
+    "mean-query-key": "*mean query and key*: logits are those of the mean query and the mean key, turned by the rotary "
+    "positions",
+    "mean-attention": "*mean attention*: the measured attention, as a mean over prompts and heads",
+    "uniform": "*baselines* know nothing of the model, but for its ALiBi bias or how far back its layers read: the "
+    "same influence of every token, all influence on the last one, and the rollout without content with lambda = 1/2",
+}
+OF_GRADIENTS = (
+    " *From gradients*, our addition: the same ratio of the two parts of the gradient, that which comes back through "
+    "attention and that which passes it by."
+)
+OF_REPLACEMENT = (
+    "- **Replacement**: another prompt's token at the same position takes the place of a token, and what changes is "
+    "the total variation between the two distributions of the next token. A gradient says what an infinitely small "
+    "change does, replacement what another token does; in trained models the two can differ much.\n"
+)
+IN_THE_LAST_COLUMN = """
+The last column takes lambda from the gradient that it is compared with, so it predicts nothing. It shows whether \
+attention's share of the gradient, in place of that of the residual stream, brings rollouts nearer.
+"""
+COPIES = """
 ## Is this bias strong?
 
 An untrained model has position bias, too. The residual connection passes every token on to itself, which gives the last
 token many times the influence of others, and a causal mask gives the first tokens more than later ones. So compare this
-model with untrained copies of it, which have the same shape and random weights. This command measures some beside it;
-each takes as long as the model itself:
+model with untrained copies of it, which have the same shape and random weights. This command measures three beside it;
+each takes as long as the model itself, and a page divides what a token weighs in the model by what it weighs in them:
 
 ```bash
-{command}
+position-card MODEL --untrained 3
 ```
-
-The page `results/card/{together}/card.md`, which it makes, says what training changed. One copy alone says nothing of
-other seeds.
 """
 
 
-class Compared(NamedTuple):
-    """What `profiles.compare` returns for one length."""
-
-    layers: pd.DataFrame
-    profiles: pd.DataFrame
-    values: pd.DataFrame
-
-
-def made(
-    measurements: Path,
-    model: Path,
-    text: Path,
-    card: str,
-    title: str,
-    untrained: Mapping[str, str],
-    replicates: int,
-    level: float,
-    seed: int,
-) -> dict[str, pd.DataFrame | str]:
-    """The tables of a card, lengths below each other, and its `page`; `model` and `text` are files on their origin."""
-    measured, facts = lengths.read(measurements)
-    compared = {n: Compared(*profiles.compare(found, replicates, level, seed)) for n, found in measured.items()}
-
-    def together(tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
-        counted = [table.assign(n=n, prompts=measured[n].prompts) for n, table in tables.items()]
-        return pd.concat(counted, ignore_index=True)
-
-    sources = {
-        name: origin(json.loads(path.read_text(encoding="utf-8"))) for name, path in (("model", model), ("text", text))
-    }
-    return {
-        "layers": together({n: tables.layers for n, tables in compared.items()}),
-        "profile": together({n: tables.profiles for n, tables in compared.items()}),
-        "distances": together({n: attention_table(found) for n, found in measured.items()}),
-        "statistics": together({n: summary(tables.values, level) for n, tables in compared.items()}),
-        "page": page(card, title, measured, compared, facts, sources, untrained, level),
-    }
-
-
 def page(
-    card: str,
-    title: str,
-    measured: Mapping[int, Measurement],
+    measured: Measured,
     compared: Mapping[int, Compared],
-    facts: Mapping[str, Any],
-    sources: Mapping[str, str],
-    untrained: Mapping[str, str],
+    replaced: pd.DataFrame | None,
     level: float,
 ) -> str:
-    """The page of a card whose files are called `card`, above all about the longest of the lengths that were measured.
+    """The page of a card, above all about the longest of the lengths that were measured.
 
-    `title` says what it is of, `facts` are those that the measurement noted, and `sources` says in words where the
-    model and the text come from. `untrained` has the `command` that measures untrained copies beside the model, and
-    what the files of that are called (`together`).
+    `compared` are the tables of `profiles.compare` by length, and `replaced` the second of `compare_replaced`.
     """
-    longest = measured[max(measured)]
+    facts = measured.facts
+    longest = measured.lengths[max(measured.lengths)]
     layers, _, values = compared[longest.n]
     before = facts["before"]
     first = f"{code(before[0])}, which the tokenizer adds" if before else "the first of a window of the text"
-    lines = [
-        f"# The position card of {title}",
-        "",
-        f"![Lambda, influence and attention of {title}](../../../figures/card/{card}.png)",
-        "",
-        f"*From {_drawn(longest.n, longest.prompts, facts)}. {caption(level)}*",
-        "",
-        sentences.on_lambda(layers, values, level),
-        "",
-        sentences.on_influence(values, longest.n, first, level),
-        "",
-        sentences.on_rollouts(values, level),
-        "",
-        "## At every length",
-        "",
-        _by_length(measured, compared, facts, level),
-        "",
-        "## What the words mean",
-        "",
-        *definitions.definitions(
-            values, facts["model"]["vocabulary"], facts["prompts"][str(longest.n)]["entropy"], facts["predicted"]
-        ),
-        "",
-        "## What rollouts predict",
-        "",
-        "W is the Wasserstein distance between two profiles over positions, divided by the number of tokens less one. "
-        "It says how far influence has to be moved to turn one profile into the other, on average over all of it and "
-        "in lengths of the prompt: 0 means that they are the same, and 0.1 a tenth of the prompt. A rollout of small W "
-        "can still be wrong about a few tokens, such as the first, which *first / middle* and *last / middle* tell; "
-        f"both are of the rollout with lambda of the whole prompt. In brackets: {PERCENT * level:g} % bootstrap "
-        "intervals over prompts of this text, which say nothing of other texts or of other training runs of the model. "
-        "Two rollouts are compared on the same drawn prompts, so one may be closer than the other although their "
-        f"intervals overlap; differences of up to {sentences.SAME:g}, half of the last digit that Herasimchyk et al. "
-        "print, count as none. Do not read small differences between rollouts as a ranking: another training run of "
-        "the same model may reverse them.",
-        "",
-        _rollouts(values, level),
-        "",
-        *_of_gradients(values),
-        *_kernels(longest),
-        *([] if _is_copy(facts) else [UNTRAINED.format(**untrained)]),
-        "## What made it",
-        "",
-        table(("what", "value"), _made_of(measured, facts, sources)),
-    ]
-    return "\n".join(lines) + "\n"
+    on_replacement = of_replacement = ""
+    if replaced is not None and measured.replaced:
+        on_replacement = sentences.on_replacement(replaced, len(measured.replaced.effects), level) + "\n\n"
+        of_replacement = OF_REPLACEMENT
+    backward = "backward" in set(values["estimator"])
+    there = set(values["variant"])
+    return TEMPLATE.read_text(encoding="utf-8").format(
+        title=f"{facts['name']} on {facts['text']}",
+        drawn=_drawn(longest.n, longest.prompts, facts),
+        caption=caption(level),
+        on_lambda=sentences.on_lambda(layers, values, level),
+        on_influence=sentences.on_influence(values, longest.n, first, level),
+        on_replacement=on_replacement,
+        on_rollouts=sentences.on_rollouts(values, level),
+        by_length=_by_length(measured, compared, level),
+        trend_from=sentences.TREND_FROM,
+        of_gradients=OF_GRADIENTS if backward else "",
+        target=facts["target"],
+        predicted=facts["predicted"],
+        vocabulary=facts["model"]["vocabulary"],
+        uniform=math.log(facts["model"]["vocabulary"]),
+        entropy=facts["prompts"][str(longest.n)]["entropy"],
+        of_replacement=of_replacement,
+        kinds="\n".join(f"  - {said}." for variant, said in KINDS.items() if variant in there),
+        percent=PERCENT * level,
+        same=sentences.SAME,
+        rollouts=_rollouts(values, replaced, level),
+        kernels=(IN_THE_LAST_COLUMN if backward else "") + _kernels(longest),
+        copies="" if _is_copy(facts) else COPIES,
+        made_of=table(("what", "value"), _made_of(measured)),
+    )
 
 
 def caption(level: float) -> str:
@@ -164,32 +130,20 @@ def caption(level: float) -> str:
     )
 
 
-def origin(record: Mapping[str, Any]) -> str:
-    """Where a model or a text comes from, in words, by its record: source, commit, and what the text was made of."""
-    source = record.get("source") or record["corpus"]
-    commit = f" at {record['revision']}" if record.get("revision") else ""
-    splits = record.get("splits", {})
-    kept = splits.get("test")
-    digest = f", {_counted(kept['documents'], 'document')}, sha256 {kept['sha256'][:12]}" if kept else ""
-    return f"{source}{commit}{digest}"
-
-
 def code(token: str) -> str:
     """A token as Markdown shows it whole: HTML would swallow `<s>`."""
     return f"`` {token} ``" if "`" in token else f"`{token}`"
 
 
-def _by_length(
-    measured: Mapping[int, Measurement], compared: Mapping[int, Compared], facts: Mapping[str, Any], level: float
-) -> str:
+def _by_length(measured: Measured, compared: Mapping[int, Compared], level: float) -> str:
     """The numbers of the sentences, a row a length."""
     rows = []
-    for n, found in measured.items():
+    for n, found in measured.lengths.items():
         layers, _, values = compared[n]
         begin, end = sentences.ends(values, level)
         mean = layers.loc[layers["estimator"] == sentences.ESTIMATOR, "value"].mean()
         loss = sentences.statistics(values, level)[SAME_FOR_EVERY_ESTIMATOR, LOSS, "mean"]
-        documents = facts["prompts"][str(n)]["documents"]
+        documents = measured.facts["prompts"][str(n)]["documents"]
         rows.append((n, found.prompts, documents, loss, f"{mean:.3g}", begin, end, _closest(values, level)))
     ratios = ("influence, first / middle", "influence, last / middle")
     return table(
@@ -202,9 +156,11 @@ def _closest(values: pd.DataFrame, level: float) -> str:
     return f"{close} ({sentences.span_of_closest(values, level)})"
 
 
-def _rollouts(values: pd.DataFrame, level: float) -> str:
-    """A row for the measured influence, each rollout and each baseline; W has a column a lambda."""
+def _rollouts(values: pd.DataFrame, replaced: pd.DataFrame | None, level: float) -> str:
+    """A row for the measured influence, replacement, each rollout and each baseline; W has a column a lambda."""
     found = sentences.statistics(values, level)
+    if replaced is not None:
+        found |= sentences.statistics(replaced, level)
     estimators = [name for name in LAMBDAS if name in set(values["estimator"])]
 
     def cells(variant: str, by: Sequence[str]) -> list[str]:
@@ -214,7 +170,7 @@ def _rollouts(values: pd.DataFrame, level: float) -> str:
         return ["" if cell is None or math.isnan(cell.value) else str(cell) for cell in shown]
 
     rows = []
-    for variant, said in {INFLUENCE: "measured influence", **sentences.NAMES}.items():
+    for variant, said in {INFLUENCE: "measured influence", REPLACEMENT: "replacement", **sentences.NAMES}.items():
         fixed = (SAME_FOR_EVERY_ESTIMATOR, variant, ENDS[0]) in found
         if fixed or any((name, variant, ENDS[0]) in found for name in estimators):
             of = cells(variant, [SAME_FOR_EVERY_ESTIMATOR] if fixed else estimators)
@@ -223,49 +179,42 @@ def _rollouts(values: pd.DataFrame, level: float) -> str:
     return table(("", f"W, {LAMBDAS[estimators[0]]}", *ENDS, *others), rows)
 
 
-def _of_gradients(values: pd.DataFrame) -> Iterator[str]:
-    if "backward" in set(values["estimator"]):
-        yield (
-            "The last column takes lambda from the gradient that it is compared with, so it predicts nothing. It shows "
-            "whether attention's share of the gradient, in place of that of the residual stream, brings rollouts "
-            "nearer."
-        )
-        yield ""
-
-
-def _kernels(measured: Measurement) -> Iterator[str]:
+def _kernels(measured: Measurement) -> str:
     """How much of the mean logits by distance the mean query and key explain, where both are known."""
     if set(measured.kernels) != {"toeplitz", "rotary"}:
-        return
+        return ""
     pairs = zip(measured.kernels["toeplitz"], measured.kernels["rotary"], measured.windows, strict=True)
     found = np.concatenate([agreement(fitted, predicted, window) for fitted, predicted, window in pairs])
     found = found[np.isfinite(found)]
     if not len(found):
-        return
+        return ""
     low, middle, high = np.quantile(found, (0.25, 0.5, 0.75))
     explained = f"{PERCENT * middle:.0f} %" if middle > 0 else "nothing"
-    yield (
-        "Do rotary positions alone explain how the mean logit changes with distance? In the median of "
-        f"{_counted(len(found), 'head')} they explain {explained} of its variance over distances, by turning the mean "
+    return (
+        "\nDo rotary positions alone explain how the mean logit changes with distance? In the median of "
+        f"{counted(len(found), 'head')} they explain {explained} of its variance over distances, by turning the mean "
         f"query and the mean key (R^2 = {middle:.2g}; half of the heads lie between {low:.2g} and {high:.2g}; below 0, "
-        "a constant would do better)."
+        "a constant would do better).\n"
     )
-    yield ""
 
 
-def _made_of(
-    measured: Mapping[int, Measurement], facts: Mapping[str, Any], sources: Mapping[str, str]
-) -> Iterator[Any]:
-    model, versions = facts["model"], facts["versions"]
-    yield from sources.items()
+def _made_of(measured: Measured) -> Iterator[tuple[str, str]]:
+    facts = measured.facts
+    model, read, versions = facts["model"], facts["read"], facts["versions"]
+    yield "model", facts["sources"]["model"]
+    documents = counted(read["documents"], "document")
+    yield "text", f"{facts['sources']['text']}, {documents}, sha256 {read['sha256'][:12]}"
     if _is_copy(facts):
-        yield "weights", f"random, not trained, drawn by seed {model['untrained']}"
+        spread = ", with the library's spread, since a GGUF file does not say its own" if model["weights"] else ""
+        yield "weights", f"random, not trained, drawn by seed {model['untrained']}{spread}"
+    elif model["weights"]:
+        yield "weights", model["weights"]
     yield (
         "architecture",
-        f"{model['type']}: {_counted(model['layers'], 'layer')} of {_counted(model['heads'], 'head')}, "
+        f"{model['type']}: {counted(model['layers'], 'layer')} of {counted(model['heads'], 'head')}, "
         f"{model['parameters']:,} parameters",
     )
-    yield "lengths", "; ".join(_lengths(measured, facts))
+    yield "lengths", "; ".join(_lengths(measured))
     yield (
         "prompts",
         "each is a window of one document; a document is cut into windows from its start, and what is left at its end "
@@ -275,10 +224,13 @@ def _made_of(
     before = facts["before"]
     yield (
         "special tokens",
-        f"each prompt begins with {' '.join(map(code, before))}, as the tokenizer puts it" if before else "none",
+        f"each prompt begins with {' '.join(map(code, before))}, as the tokenizer puts it"
+        if before
+        else "none: the tokenizer puts no token before a text",
     )
-    windows = {window for window in measured[max(measured)].windows if window is not None}
-    yield "attention reads", f"the latest {_either(windows)} tokens in some layers" if windows else "all earlier tokens"
+    windows = {window for window in measured.lengths[max(measured.lengths)].windows if window is not None}
+    latest = " or ".join(map(str, sorted(windows)))
+    yield "attention reads", f"the latest {latest} tokens in some layers" if windows else "all earlier tokens"
     yield "computed", f"in {facts['precision']} on {facts['device']}, {facts['bytes'] / 1e9:.1f} GB of memory estimated"
     yield "versions", ", ".join(f"{name} {versions[name]}" for name in ("python", "torch", "transformers"))
 
@@ -288,30 +240,28 @@ def _is_copy(facts: Mapping[str, Any]) -> bool:
     return facts["model"]["untrained"] is not None
 
 
-def _lengths(measured: Mapping[int, Measurement], facts: Mapping[str, Any]) -> Iterator[str]:
+def _lengths(measured: Measured) -> Iterator[str]:
     """What was measured of the lengths that were asked for, and why it is not all of them."""
-    for n, found in measured.items():
+    facts = measured.facts
+    for n, found in measured.lengths.items():
         yield _drawn(n, found.prompts, facts)
     for n in facts["asked"]:
         most = facts["longest"]
         if most is not None and n > most:
-            few = "" if most in measured else ", of which the text has too few"
+            few = "" if most in measured.lengths else ", of which the text has too few"
             yield f"not {n}, since the model takes {most}{few}"
-        elif n not in measured:
+        elif n not in measured.lengths:
             yield f"not {n}, since the text has too few prompts of it"
 
 
 def _drawn(n: int, prompts: int, facts: Mapping[str, Any]) -> str:
     documents = facts["prompts"][str(n)]["documents"]
-    return f"{_counted(prompts, 'prompt')} of {n} tokens of {_counted(documents, 'document')}"
+    return f"{counted(prompts, 'prompt')} of {n} tokens of {counted(documents, 'document')}"
 
 
-def _counted(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
+    """So many of something, such as 1 head or 2 heads."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def _either(numbers: set[int]) -> str:
-    return " or ".join(map(str, sorted(numbers)))
 
 
 def table(header: Sequence[str], rows: Any) -> str:

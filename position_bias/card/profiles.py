@@ -5,12 +5,14 @@ backward pass is our addition, and no forward prediction: it reads the gradient 
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from position_bias import statistics
 from position_bias.attention import Array
+from position_bias.card.measured import Replaced
 from position_bias.rollout import comparison
 from position_bias.rollout.measurement import Measurement
 from position_bias.rollout.middle import middle_half
@@ -18,24 +20,60 @@ from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, 
 
 LOSS = "loss"
 QUARTERS = ("first quarter / middle", "last quarter / middle")  # without the first and the last token
+REPLACEMENT, QUOTIENT = "replacement", "influence / replacement"  # variants of which the ends are told
+ENDS = ("first / middle", "last / middle")
 BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
 SHOWN = (INFLUENCE, *BASELINES, "a", "b", "content-free", "logit-by-distance", "mean-query-key", "mean-attention", "c")
 
 
-def compare(
-    measured: Measurement, replicates: int, level: float, seed: int
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+class Compared(NamedTuple):
+    """What a card says of the prompts of one length, as tidy tables."""
+
+    layers: pd.DataFrame  # estimator, layer from 1 on, value, low, high: lambda
+    profiles: pd.DataFrame  # the first table of `comparison.tabulate`
+    values: pd.DataFrame  # its second, with the trends of lambda over depth, the quarters of influence, and the loss
+
+
+def compare(measured: Measurement, replicates: int, level: float, seed: int) -> Compared:
     """Lambda by layer, profiles by position, and the statistics of every bootstrap replicate over prompts.
 
-    Prompts are resampled jointly; kernels and mean attention are those of all prompts. Returns tidy tables: (estimator,
-    layer, value, low, high), layer 1 the first; and those of `comparison.tabulate`, the second with the trends of
-    lambda over depth, the quarters of measured influence, and the loss, in nats a token.
+    Prompts are resampled jointly; kernels and mean attention are those of all prompts. The loss is in nats a token.
     """
     weights = comparison.prompt_weights(measured.prompts, replicates, seed)
     curves, values = comparison.tabulate(variants(measured, {name: name for name in SHOWN}), weights, level)
     trends = comparison.depth_trends(measured.mixing, weights)
     every = pd.concat([values, _quarters(measured, weights), trends, _loss(measured, weights)], ignore_index=True)
-    return _layers(measured, weights, level), curves, every
+    return Compared(_layers(measured, weights, level), curves, every)
+
+
+def compare_replaced(
+    replaced: Replaced, measured: Measurement, replicates: int, level: float, seed: int
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What replacing a token changes, by position; and how much its ends weigh, beside what gradients say of them.
+
+    The first table is tidy (position, value, low, high): the mean over prompts of the total variation. The second has
+    rows like the third of `compare`: the first and the last token over the mean of the positions in the middle half,
+    and the same ratio of influence at the same positions of the same prompts, divided by it (QUOTIENT).
+    """
+    assert measured.influence is not None
+    prompts = len(replaced.effects)
+    weights = comparison.prompt_weights(prompts, replicates, seed)
+    point, again = (of_prompts @ replaced.effects for of_prompts in weights.values())
+    low, high = statistics.percentile_interval(again, level)
+    table = pd.DataFrame({"position": replaced.positions, "value": point[0], "low": low, "high": high})
+    rows = []
+    of_middle = middle_half(replaced.n)
+    inside = [of_middle.start <= position < of_middle.stop for position in replaced.positions]
+    influence = measured.influence[:prompts, list(replaced.positions)]
+    for start, of_prompts in weights.items():
+        effect, gradient = of_prompts @ replaced.effects, of_prompts @ influence
+        for name, end in zip(ENDS, (0, -1), strict=True):
+            ratio, by_gradients = (
+                comparison.ratio(values[:, end], values[:, inside].mean(-1)) for values in (effect, gradient)
+            )
+            rows.append(_replicates(REPLACEMENT, name, {start: ratio}))
+            rows.append(_replicates(QUOTIENT, name, {start: comparison.ratio(by_gradients, ratio)}))
+    return table, pd.concat(rows, ignore_index=True)
 
 
 def attention_table(measured: Measurement) -> pd.DataFrame:

@@ -1,16 +1,15 @@
-"""What the rules of the position card read, say and make, from its arguments.
+"""The cards that a configuration asks for, and what the rules read and make of each.
 
-It imports no torch, since every call of the workflow reads it.
+It needs no torch, since every call of the workflow reads it.
 """
 
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from position_bias.card import settings
-from position_bias.card.settings import Config, Source
+from position_bias.card import settings, sources
+from position_bias.card.settings import Config
+from position_bias.card.sources import Source, Stamp
 from position_bias.language_models.runs import checkpoints
 
-Stamp = list[tuple[str, int, int]]  # of files: what tells them from others of the same names
 GB = 1e3  # megabytes
 
 
@@ -18,50 +17,47 @@ class Card(NamedTuple):
     """One model, or an untrained copy of one."""
 
     model: Source
+    origin: str  # the card of the model itself, of which this may be a copy
     trained: list[str]  # the directory of its first seed, where it is trained here
-    source: str  # a directory, or an id of the hub
+    source: str  # a directory, a GGUF file, or an id of the hub
     revision: str | None  # the commit that the configuration names
-    files: Stamp  # of a directory that was named
-    record: str  # what was noted of the model, or of the one that an untrained copy is of
-    title: str  # of its page
-
-
-class Text(NamedTuple):
-    """The text that all cards of a run are on."""
-
-    text: Source
-    texts: str
-    manifest: str
-    files: Stamp  # of a file or directory that was named
-
-
-def text(config: Config) -> Text:
-    """The text of the configuration's argument: a data set of it, or what is made into one."""
-    source = settings.text(config)
-    folder = "results/corpus" if source.kind == "configured" else "results/texts"
-    files = settings.stamp(settings.files_of_text(source.path)) if source.kind == "path" else []
-    return Text(source, f"{folder}/{source.name}/test.parquet", f"{folder}/{source.name}.json", files)
+    files: Stamp  # of a model and of a text that were named by their paths
 
 
 def cards(config: Config) -> dict[str, Card]:
-    """Every card by its name: of each model that is named, then of its untrained copies."""
-    return {name: _card(name, model, config) for name, model in settings.by_card(config).items()}
+    """Every card by its name, which also names a text that is not TEXT: of each model, then of its untrained copies."""
+    on, read = _on(config), settings.text(config)
+    found = {}
+    for model in sources.with_copies(settings.models(config), config["card"]["untrained"]):
+        trained = []
+        if model.given in config["models"]:
+            trained = [f"results/models/{checkpoints(config, [model.given])[0]}"]
+        hub = config["hub_models"].get(model.given, {})
+        found[f"{model.name}{on}"] = Card(
+            model=model,
+            origin=f"{sources.original(model).name}{on}",
+            trained=trained,
+            source=f"./{trained[0]}" if trained else hub.get("source", model.place),
+            revision=hub.get("revision"),
+            files=sources.stamp([*sources.files_of_model(model), *sources.files_of_text(read)]),
+        )
+    return found
 
 
-def _card(name: str, model: Source, config: Config) -> Card:
-    trained = []
-    if model.given in config["models"]:
-        trained = [f"results/models/{checkpoints(config, [model.given])[0]}"]
-    hub = config["hub_models"].get(model.given, {})
-    return Card(
-        model=model,
-        trained=trained,
-        source=f"./{trained[0]}" if trained else hub.get("source", model.place),
-        revision=hub.get("revision"),
-        files=settings.stamp(settings.files_of_model(model.path)) if model.kind == "path" else [],
-        record=f"results/card/{settings.of_origin(name, config)}/model.json",
-        title=f"{model.shown} on {settings.text(config).shown}",
-    )
+def figures(config: Config) -> dict[str, list[str]]:
+    """The figures, by name: the cards that each shows. One a model, and one of all where there are several."""
+    names = list(cards(config))
+    alone = {name: [name] for name in names}
+    every = f"{sources.together(settings.models(config), config['card']['untrained'])}{_on(config)}"
+    return {**alone, every: names} if len(names) > 1 else alone
+
+
+def options(config: Config) -> dict[str, Any]:
+    """How models are measured: the arguments of `measuring.Options`."""
+    keys = ("prompts", "replaced", "tokens_per_batch", "activation_checkpointing")
+    return {"lengths": tuple(config["card"]["lengths"]), "seed": config["seed"]} | {
+        key: config["card"][key] for key in keys
+    }
 
 
 def megabytes(config: Config) -> int:
@@ -71,25 +67,12 @@ def megabytes(config: Config) -> int:
     """
     if said := config["card"]["memory"]:
         return int(said * GB)
-    paths = [model.path for model in settings.models(config) if model.kind == "path"]
-    sizes = [sum(file.stat().st_size for file in path.glob("*.safetensors")) for path in paths]
+    sizes = [
+        sum(size for _, size, _ in sources.stamp(sources.files_of_model(model))) for model in settings.models(config)
+    ]
     return int(3000 + 3 * max(sizes, default=0) / 1e6)
 
 
-def made(config: Config) -> list[str]:
-    """Every file that is made for a reader: figures and pages, and the tables of each model."""
-    figures, tables = settings.cards(config), ("layers", "profile", "distances", "statistics")
-    return [
-        *(f"figures/card/{figure}.{suffix}" for figure in figures for suffix in ("pdf", "svg", "png")),
-        *(f"results/card/{figure}/card.md" for figure in figures),
-        *(f"results/card/{name}/{table}.csv" for name in settings.by_card(config) for table in tables),
-    ]
-
-
-def where_to_look(config: Config, folder: Path) -> list[str]:
-    """A line for each page and figure in a folder of results, that of several models first."""
-    figures = sorted(settings.cards(config).items(), key=lambda figure: -len(figure[1]))
-    return [
-        f"Read {folder / 'results/card' / name / 'card.md'}; the figure is {folder / 'figures/card' / name}.png"
-        for name, _ in figures
-    ]
+def _on(config: Config) -> str:
+    read = settings.text(config)
+    return "" if read.given == sources.TEXT else f"{sources.ON}{read.name}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from position_bias.card.profiles import BASELINES, QUARTERS
+from position_bias.card.profiles import BASELINES, ENDS, QUARTERS, QUOTIENT, REPLACEMENT
 from position_bias.rollout import comparison
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
@@ -87,20 +87,34 @@ def on_influence(values: pd.DataFrame, n: int, first: str, level: float) -> str:
     share = _interval(values, SAME_FOR_EVERY_ESTIMATOR, INFLUENCE, "last", level)
     early, late = (_interval(values, SAME_FOR_EVERY_ESTIMATOR, INFLUENCE, quarter, level) for quarter in QUARTERS)
     return (
-        f"In prompts of {n} tokens, the first token ({first}) has {begin} times the influence of an average token in "
-        f"the middle half of the prompt, and the last token {end} times: {SHAPES[begin.side(1), end.side(1)]}. "
-        f"The share of the last token in all influence is {share}. Without these two tokens, an average token of the "
-        f"first quarter has {early} times, and one of the last quarter {late} times, the influence of one in the "
-        "middle half."
+        f"By gradients, in prompts of {n} tokens, the first token ({first}) has {begin} times the influence of an "
+        f"average token in the middle half of the prompt, and the last token {end} times: "
+        f"{SHAPES[begin.side(1), end.side(1)]}. The share of the last token in all influence is {share}. Without these "
+        f"two tokens, an average token of the first quarter has {early} times, and one of the last quarter {late} "
+        "times, the influence of one in the middle half."
     )
 
 
-def ends(values: pd.DataFrame, level: float) -> tuple[Interval, Interval]:
-    """Influence of the first and of the last token, over that of an average one in the middle half of the prompt."""
-    first, last = (
-        _interval(values, SAME_FOR_EVERY_ESTIMATOR, INFLUENCE, f"{place} / middle", level)
-        for place in ("first", "last")
+def on_replacement(values: pd.DataFrame, prompts: int, level: float) -> str:
+    """What other tokens in place of the first and the last do, and where gradients say otherwise of the same prompts.
+
+    `values` are the second table of `profiles.compare_replaced`, of so many prompts.
+    """
+    begin, end = ends(values, level, REPLACEMENT)
+    said = (
+        f"Another token in place of the first changes the prediction {begin} times as much as one in the middle half, "
+        f"and in place of the last {end} times ({prompts} prompts): {SHAPES[begin.side(1), end.side(1)]}."
     )
+    places = zip(("the first token", "the last"), ends(values, level, QUOTIENT), strict=True)
+    differ = [f"{place} {quotient} times the weight" for place, quotient in places if quotient.side(1)]
+    if not differ:
+        return f"{said} On these prompts the two measures do not differ separably."
+    return f"{said} The measures differ: on these prompts gradients give {listed(differ)} that replacement gives."
+
+
+def ends(values: pd.DataFrame, level: float, variant: str = INFLUENCE) -> tuple[Interval, Interval]:
+    """The first and the last token over an average one in the middle half of the prompt, by default by influence."""
+    first, last = (_interval(values, SAME_FOR_EVERY_ESTIMATOR, variant, end, level) for end in ENDS)
     return first, last
 
 

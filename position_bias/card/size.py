@@ -1,13 +1,12 @@
-"""How large a decoder is, and what measuring it takes: from the headers of its files and its configuration alone."""
+"""How large a decoder is, and what measuring it takes: from its number of parameters and its configuration alone."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from position_bias.language_models.files import ModelFiles
 from position_bias.language_models.measure import PREDICTED
 
 LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for
-BYTES = {"float32": 4, "bfloat16": 2}
+BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 PROCESS = 0.5e9  # bytes that Python takes with the libraries, before it opens a model
 BATCH = 1024  # tokens that pass through a model at once, at most
 ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of a batch
@@ -58,8 +57,8 @@ class Size:
         return PROCESS + weights + prompts * self.of_prompt(n, precision, recomputed=recomputed) + kept
 
 
-def size(source: ModelFiles, config: Any) -> Size:
-    """The size of the model of these files, of which `config` is the configuration as `transformers` reads it."""
+def size(parameters: int, config: Any) -> Size:
+    """The size of a model with so many parameters and the configuration `config` of `transformers`."""
     text = config.get_text_config()
     width = text.hidden_size
     inner = next(
@@ -67,7 +66,7 @@ def size(source: ModelFiles, config: Any) -> Size:
         4 * width,
     )
     return Size(
-        parameters=source.parameters,
+        parameters=parameters,
         layers=text.num_hidden_layers,
         heads=text.num_attention_heads,
         width=width,

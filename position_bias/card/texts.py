@@ -1,7 +1,8 @@
-"""The text that a card is measured on, where it is no data set of the configuration; and the prompts cut from it."""
+"""The text that a card is measured on, and the prompts that are cut from it."""
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,33 +11,63 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from position_bias.card.settings import TEXTS, files_of_text
-from position_bias.language_models import tokens
+from position_bias.card.sources import TEXTS, Source, files_of_text
+from position_bias.language_models import corpus, hub, tokens
 from position_bias.language_models.tokens import TokenIds
-from position_bias.running.runtime import InputError, announce, seed
+from position_bias.running.runtime import InputError, announce, seed, whole_file
 
 COLUMN = "text"  # of lines of JSON and of data sets
+CHARACTERS = 4_000_000  # of a text that are read
 LEAST = 8  # prompts; intervals over fewer mean nothing
 
 
-def documents(path: Path) -> Iterator[str]:
+def read(source: Source) -> tuple[Iterator[str], str]:
+    """The documents of a text, and where it comes from in words; a corpus of this project is its held-out part.
+
+    Raises InputError, sometimes only while the documents are read, for what cannot be read.
+    """
+    if source.given == "-":
+        return iter([sys.stdin.read()]), "standard input"
+    if source.given in corpus.TEST_SHARE:
+        _, held_out = corpus.split(corpus.documents(source.given), corpus.TEST_SHARE[source.given])
+        return (document.text for document in held_out), source.given
+    if source.kind == "path":
+        return documents(source), source.given
+    revision = hub.newest_text(source.given)
+    found = tokens.texts(source.given, "train", None, revision, COLUMN)
+    return found, f"{source.given} at {revision}" if revision else source.given
+
+
+def documents(source: Source) -> Iterator[str]:
     """The documents of a file or of a directory.
 
     A .txt file is one document; a line of a .jsonl file holds one under `text`. A directory has such files, in any of
     its folders and read in the order of their names, or else is one that `datasets` reads, with a column `text` and a
     split `train`. Raises InputError for what cannot be read as such.
     """
-    files = [file for file in files_of_text(path) if file.suffix in TEXTS]
+    if not source.path.exists():
+        raise InputError(f"text {source.given} is not there, seen from {Path.cwd()}")
+    if source.path.is_file() and source.path.suffix not in TEXTS:
+        raise InputError(f"text {source.given} is a file; give one that ends in {' or '.join(TEXTS)}, or a directory")
+    files = [file for file in files_of_text(source) if file.suffix in TEXTS]
     for file in files:
         yield from _of_file(file)
     if not files:
         try:
-            yield from tokens.texts(path, "train", column=COLUMN)
+            yield from tokens.texts(source.path, "train", column=COLUMN)
         except InputError as error:
             raise InputError(
-                f"text {path} has no file of the kinds .txt or .jsonl, so that it was read as a data set, without "
-                f"success: {error}. Put the text there as .txt, or as .jsonl with the key {COLUMN!r} in every line"
+                f"text {source.path} has no file of the kinds .txt or .jsonl, so that it was read as a data set, "
+                f"without success: {error}. Put the text there as .txt, or as .jsonl with the key {COLUMN!r} in every "
+                "line"
             ) from error
+
+
+def write(texts: Iterable[str], path: str | Path) -> None:
+    """Write documents, up to CHARACTERS, to a file that `documents` reads."""
+    with whole_file(path) as partial, partial.open("w", encoding="utf-8") as lines:
+        for text in up_to(CHARACTERS, texts):
+            lines.write(json.dumps({COLUMN: text}) + "\n")
 
 
 def up_to(characters: int, texts: Iterable[str]) -> Iterator[str]:
@@ -93,7 +124,7 @@ def prompts(
         longest = max((len(tokenizer.encode(text, add_special_tokens=False).ids) for text in texts), default=0)
         raise InputError(
             f"the text gives {_had(counts)}; at least {LEAST} of one length are needed, and its longest document has "
-            f"{longest} tokens. Give more or longer documents (text=), or lower card.lengths"
+            f"{longest} tokens. Give more or longer documents, or shorter lengths"
         )
     return found
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
-import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -21,7 +20,9 @@ from matplotlib.typing import ColorType as Colour
 from position_bias.drawing.style import TYPE
 
 BLACK, REFERENCE = "black", "0.45"  # REFERENCE is what is there to compare with
-BLUE, ORANGE, GREEN, VERMILION, PINK, BROWN, _, GREY, YELLOW, SKY = sns.color_palette("colorblind").as_hex()
+# the palette "colorblind" of seaborn, without its light pink
+BLUE, ORANGE, GREEN, VERMILION, PINK = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"
+BROWN, GREY, YELLOW, SKY = "#ca9161", "#949494", "#ece133", "#56b4e9"
 INDIGO, ROSE, OLIVE, WINE, TEAL = "#332288", "#cc6677", "#999933", "#882255", "#44aa99"
 
 SEQUENTIAL, DIVERGING = "viridis_r", "cividis_r"  # of numbers, and of numbers around 0; both the larger, the darker

@@ -50,6 +50,13 @@ def figure_style() -> Iterator[None]:
         plt.close("all")
 
 
+@contextmanager
+def beside_others() -> Iterator[None]:
+    """Draw inside this context where somebody else draws, too: their figures stay open, and so does their window."""
+    with mpl.rc_context({**mpl.rcParamsDefault, **_SETTINGS, "backend": mpl.rcParams["backend"]}):
+        yield
+
+
 def save(figure: Figure, *paths: str | Path) -> None:
     """Write `figure` in the format of each suffix (.pdf, .svg, .png), whole, without a date, with its label as a title.
 

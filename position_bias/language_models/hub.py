@@ -1,19 +1,20 @@
 """This module fetches models and text of the Hugging Face hub, at pinned commits. Nothing else asks the network.
 
 A source is a hub id such as bigscience/bloom, or a directory where it starts with a slash or a dot; of a model, it may
-be a Python package that is installed (`packages`). Models stay in the hub's own cache (HF_HOME), where an interrupted
-download goes on; the workflow keeps a record that says which files a model has. Later stages read the record and ask
-nobody.
+be a Python package that is installed (`packages`), or a GGUF file. Models stay in the hub's own cache (HF_HOME), where
+an interrupted download goes on; the workflow keeps a record that says which files a model has. Later stages read the
+record and ask nobody.
 """
 
 import json
+import sys
 from pathlib import Path
 
-import datasets
 import huggingface_hub
 from huggingface_hub import constants, errors
 
 from position_bias.language_models import packages
+from position_bias.language_models.files import GGUF
 from position_bias.language_models.sources import is_directory, is_package
 from position_bias.running.runtime import InputError, log, whole_file
 
@@ -36,7 +37,8 @@ def settle_offline() -> None:
     except Exception as error:  # of whichever library carries the request; any means that there is no answer
         log.warning("%s does not answer (%s); only what is cached can be used", endpoint, type(error).__name__)
         huggingface_hub.constants.HF_HUB_OFFLINE = True
-        datasets.config.HF_HUB_OFFLINE = True
+        if "datasets" in sys.modules:  # where it is imported later, it asks huggingface_hub
+            sys.modules["datasets"].config.HF_HUB_OFFLINE = True
 
 
 def fetch_model(source: str, revision: str | None, model_type: str | None, record: str | Path) -> None:
@@ -47,8 +49,10 @@ def fetch_model(source: str, revision: str | None, model_type: str | None, recor
     without a network for what is not cached, where the weights are no safetensors, where its configuration is not of
     `model_type`, if that is given, and where a package is not installed (`packages.gguf_file`).
     """
-    if is_package(source):
-        file = packages.gguf_file(source, revision)
+    if is_package(source) or source.endswith(GGUF):
+        file = packages.gguf_file(source, revision) if is_package(source) else Path(source).absolute()
+        if not file.is_file():
+            raise InputError(f"model {source} is not there")
         _write(record, source, revision, {str(file): file.stat().st_size})
         return
     if is_directory(source):
@@ -93,6 +97,12 @@ def newest_text(source: str) -> str | None:
         raise InputError(f"{place} does not exist; a file or directory of your own starts with / or a dot") from error
     except (OSError, ValueError) as error:
         raise InputError(f"{place} cannot be asked for: {' '.join(str(error).split())}") from error
+
+
+def revision(record: str | Path) -> str | None:
+    """Return the commit of a model in the record that `fetch_model` wrote; None of a directory."""
+    found: str | None = json.loads(Path(record).read_text(encoding="utf-8"))["revision"]
+    return found
 
 
 def model_place(place: str | Path) -> Path:

@@ -6,19 +6,41 @@ from torch.nn.functional import cross_entropy
 from transformers import PreTrainedModel
 
 
-def influence_and_loss(model: PreTrainedModel, tokens: Tensor, latest: int) -> tuple[Tensor, Tensor]:
+def influence_and_loss(
+    model: PreTrainedModel, tokens: Tensor, latest: int, target: str | int = "p"
+) -> tuple[Tensor, Tensor]:
     """Return || d p(y* | x) / d e_j ||_2 of every position j, float32 [B, n], and the `loss` [B], from the same pass.
 
     `tokens` are a batch of prompts, int64 [B, n]. y* is the model's own most likely next token at the last position,
-    e_j the input embedding of token j. The parameters of `model` should not require gradients: only the activations'
+    e_j the input embedding of token j. Another `target` than its probability is differentiated where one is named
+    (`differentiated`). The parameters of `model` should not require gradients: only the activations'
     are needed.
     """
     embeddings = model.get_input_embeddings()(tokens).detach().requires_grad_()
     given = embeddings.clone()  # some models scale what they are given in place, which no leaf allows
     logits = model(inputs_embeds=given, use_cache=False, logits_to_keep=latest + 1).logits[:, -latest - 1 :]
-    most_likely = logits[:, -1].float().softmax(-1).amax(-1)
-    (gradient,) = torch.autograd.grad(most_likely.sum(), embeddings)  # prompts do not interact: one backward pass
+    said = differentiated(logits[:, -1].float(), target)
+    (gradient,) = torch.autograd.grad(said.sum(), embeddings)  # prompts do not interact: one backward pass
     return gradient.float().norm(dim=-1), _cross_entropy(logits, tokens)
+
+
+def differentiated(logits: Tensor, target: str | int) -> Tensor:
+    """What influence is the gradient of, [B], from the logits [B, V] of the next token.
+
+    "p": the probability of the most likely token; "log-p": its logarithm; "contrast": its logit less that of the
+    second; a number: the probability of the token with that id.
+    """
+    match target:
+        case "p":
+            return logits.softmax(-1).amax(-1)
+        case "log-p":
+            return logits.log_softmax(-1).amax(-1)
+        case "contrast":
+            first, second = logits.topk(2).values.unbind(-1)
+            return first - second
+        case int():
+            return logits.softmax(-1)[:, target]
+    raise ValueError(f"target {target!r} is none of p, log-p, contrast and the id of a token")
 
 
 @torch.no_grad()

@@ -51,6 +51,7 @@ class Asked:
     """What is measured beside lambda, mean attention, kernels and loss."""
 
     influence: bool = True  # and lambda of the backward pass; without them there is no backward pass
+    target: str | int = "p"  # what influence is the gradient of (`influence.differentiated`)
     content: bool = False  # mean content logits of every pair of tokens, of families with ALiBi
     gram: bool = False  # cosines between the inputs of attention, and their recency
     apart: bool = False  # lambda and the fitted kernel without the first token, too, which may be a sink
@@ -127,7 +128,7 @@ class _Record:
         """Measure a batch of prompts [B, n]."""
         self.hears, latest = True, min(PREDICTED, self.n - 1)
         if self.asked.influence:
-            influence, lost = influence_and_loss(self.model, tokens, latest)
+            influence, lost = influence_and_loss(self.model, tokens, latest, self.asked.target)
             self.tally.keep("influence", influence)
         else:
             lost = loss(self.model, tokens, latest)

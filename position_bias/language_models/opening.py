@@ -158,7 +158,11 @@ def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
         tokenizer = AutoTokenizer.from_pretrained(**source.reading)
     if not tokenizer.is_fast:
         raise InputError(f"the tokenizer of {directory} is no fast one; save it again as such")
-    fast: Tokenizer = tokenizer.backend_tokenizer
+    return framing(tokenizer.backend_tokenizer)
+
+
+def framing(fast: Tokenizer) -> tuple[Tokenizer, list[int]]:
+    """Return a tokenizer that neither pads nor truncates from now on, and what it puts before a text by itself."""
     fast.no_padding()
     fast.no_truncation()
     alone, framed = (fast.encode("a", add_special_tokens=special).ids for special in (False, True))

@@ -9,7 +9,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import datasets
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -33,7 +32,11 @@ class Prompts(NamedTuple):
     documents: NDArray[np.int64]  # [N], counted from 0
 
 
-READING_FAILS = (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError)
+def _reading_fails() -> tuple[type[Exception], ...]:
+    """What `datasets` raises where a text cannot be read."""
+    from datasets.exceptions import DatasetsError  # here, since most of what imports this module reads no data set
+
+    return OSError, ValueError, RuntimeError, DatasetsError
 
 
 def texts(
@@ -45,6 +48,8 @@ def texts(
     `subset` is the name of a part of a data set, such as 20231101.en. Raises InputError, at once, where there is no
     such text, and later where reading on fails. Close it if it is not read to its end.
     """
+    import datasets
+
     local = isinstance(source, Path) or is_directory(source)
     if local and not Path(source).is_dir():
         raise InputError(f"data set {source} is not a directory; build it, or correct the path")
@@ -57,7 +62,7 @@ def texts(
         first = next(rows, None)
     except StopIteration:  # of the library itself, where a file of lines has no whole one
         first = None
-    except READING_FAILS as error:
+    except _reading_fails() as error:
         raise _unreadable(place, error) from error
     if first is None:
         raise InputError(f"{place}, holds no documents; build or download it again, or name another")
@@ -75,7 +80,7 @@ def _column(rows: Iterable[Mapping[str, Any]], column: str, place: str) -> Gener
             yield text
     except InputError:
         raise
-    except READING_FAILS as error:
+    except _reading_fails() as error:
         raise _unreadable(place, error) from error
 
 

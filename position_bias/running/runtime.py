@@ -90,10 +90,14 @@ def job(log_file: str | Path) -> Iterator[None]:
         handler.close()
 
 
+ANNOUNCED = "announced"  # marks a record of the log that was printed, too
+
+
 def announce(message: str) -> None:
     """Say something of a job that its user should read while it runs: on the terminal and in the log."""
-    log.info("%s", message)
-    print(message, file=sys.stderr)
+    log.info("%s", message, extra={ANNOUNCED: True})
+    if log.isEnabledFor(logging.WARNING):
+        print(message, file=sys.stderr)
 
 
 def seed(*parts: object) -> int:
@@ -102,13 +106,17 @@ def seed(*parts: object) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
 
+def _silent() -> bool:
+    return not (sys.stderr.isatty() and log.isEnabledFor(logging.WARNING))
+
+
 def progress(items: Iterable[T], description: str, total: int, already_done: int = 0) -> Iterator[T]:
     """Yield `items` with a bar on a terminal and about ten lines in the job's log.
 
     `total` counts the whole work, `already_done` of which an earlier, killed job has left finished.
     """
     started, last_tenth = time.monotonic(), 10 * already_done // max(total, 1)
-    bar = tqdm(items, description, total=total, initial=already_done, disable=not sys.stderr.isatty(), leave=False)
+    bar = tqdm(items, description, total=total, initial=already_done, disable=_silent(), leave=False)
     for done, item in enumerate(bar, start=already_done + 1):
         yield item
         if (tenth := 10 * done // total) > last_tenth:

@@ -3,6 +3,7 @@
 import pytest
 
 from position_bias.card import texts
+from position_bias.card.sources import source
 from position_bias.running.runtime import InputError
 
 LINES = {
@@ -20,7 +21,7 @@ def test_a_line_that_holds_no_text_is_named(case, tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_bytes(line if isinstance(line, bytes) else line.encode())
     with pytest.raises(InputError, match=rf"^text {file}[^\n]*{said}[^\n]*$"):
-        list(texts.documents(file))
+        list(texts.documents(source(str(file))))
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_a_line_that_holds_no_text_is_named(case, tmp_path):
 )
 def test_half_of_a_pair_of_surrogates_becomes_the_sign_of_an_unknown_character(written, read, tmp_path):
     (tmp_path / "a.jsonl").write_text(f'{{"text": "{written}"}}\n')
-    (text,) = texts.documents(tmp_path / "a.jsonl")
+    (text,) = texts.documents(source(str(tmp_path / "a.jsonl")))
     assert text == read
     text.encode()
 
@@ -43,5 +44,5 @@ def test_a_program_beside_a_data_set_is_not_run(tmp_path):
     folder.mkdir()
     (folder / "data.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\n")
     with pytest.raises(InputError, match=rf"^text {folder} [^\n]*$"):
-        list(texts.documents(folder))
+        list(texts.documents(source(str(folder))))
     assert not (tmp_path / "executed").exists()

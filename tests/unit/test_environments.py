@@ -85,7 +85,8 @@ def needed(environment):
     outputs = [path for name in its_rules for path in RULES[name].output]
     names = imported(environment)
     names |= {"pyarrow"} if "_parquet(" in text else set()
-    names |= {"tabulate"} if any(path.endswith(".md") for path in outputs) else set()
+    tables = [path for path in outputs if path.startswith("results/tables/")]
+    names |= {"tabulate"} if any(path.endswith(".md") for path in tables) else set()
     names |= {"accelerate"} if "measure" in its_rules else set()  # what spreads a model over GPUs
     names |= {"zstandard"} if "hub_text" in its_rules else set()  # what some data sets of the hub are packed with
     names |= set(PACKAGES) if "corpus" in its_rules else set()

@@ -92,7 +92,10 @@ def test_an_init_file_holds_a_docstring_alone():
     for path in (ROOT / "position_bias").rglob("__init__.py"):
         tree = ast.parse(path.read_text())
         assert ast.get_docstring(tree), path
-        assert len(tree.body) == 1, path
+        if path.parent.name == "card":  # a door for other programs, which finds `measure` when it is asked for
+            assert [node.name for node in tree.body[1:]] == ["__getattr__"]
+        else:
+            assert len(tree.body) == 1, path
 
 
 def test_what_travels_together_cannot_be_changed_on_its_way():

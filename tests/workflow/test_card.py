@@ -1,5 +1,5 @@
-"""Position cards from the command line to the page: of a directory that another process wrote, of a model of a hub,
-and of one in the format of another program, which a forward pass in NumPy judges. What cannot be used ends in one line.
+"""Position cards through the workflow: of a directory that another process wrote, of a model of a hub, and of one in
+the format of another program, which a forward pass in NumPy judges. The call for a model in memory gives the same.
 """
 
 import json
@@ -14,8 +14,10 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, processors
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from position_bias.card import lengths, texts
+from position_bias import card as of_memory
+from position_bias.card import measured, texts
 from position_bias.language_models import corpus, tokens
 
 VOCABULARY, LAYERS, HEADS, WIDTH, INNER = 300, 3, 4, 32, 48
@@ -183,27 +185,25 @@ def cards(fresh, written, hub_of, tmp_path_factory):
     return project
 
 
-ON = "-on-texts-jsonl"  # ends the names of cards that are on this text
+ON = "-on-texts.jsonl"  # ends the names of cards that are on this text
 
 
 def table(cards, name, which):
-    return pd.read_csv(cards.root / f"results/card/{name}{ON}/{which}.csv")
+    return pd.read_csv(cards.root / f"results/card/{name}{ON}/tables/{which}.csv")
 
 
 @SEVERAL
 @pytest.mark.parametrize("name", ["llama", "gpt2", "bloom", "llama-beside-gpt2-beside-bloom"])
 def test_there_is_a_figure_of_each_model_and_one_of_all(cards, name):
     for suffix, begins in (("pdf", b"%PDF-"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
-        assert (cards.root / f"figures/card/{name}{ON}.{suffix}").read_bytes().startswith(begins)
+        assert (cards.root / f"results/card/{name}{ON}/card.{suffix}").read_bytes().startswith(begins)
 
 
 @SEVERAL
 def test_the_run_ends_with_where_to_look(cards):
     every = ("llama-beside-gpt2-beside-bloom", "llama", "gpt2", "bloom")
     said = [line for line in (cards.root / "printed.txt").read_text().splitlines() if line.startswith("Read ")]
-    assert said == [
-        f"Read results/card/{name}{ON}/card.md; the figure is figures/card/{name}{ON}.png" for name in every
-    ]
+    assert {line.split("/results/")[1] for line in said} == {f"card/{name}{ON}/card.md" for name in every}
 
 
 def test_lambda_of_a_converted_llama_is_that_of_a_forward_pass_in_numpy(card, weights, prose, own_tokenizer):
@@ -248,7 +248,7 @@ def test_the_page_says_three_sentences_and_what_made_them(cards, written):
     for name, page in pages.items():
         called = ON_THE_HUB if name == "gpt2" else name
         assert page.startswith(f"# The position card of {called} on texts.jsonl\n")
-        assert f"../../../figures/card/{name}{ON}.png" in page
+        assert "](card.png)" in page
         assert "Attention's share of the residual stream, lambda, is " in page
         assert "times the influence of an average token in the middle half of the prompt" in page
         assert re.search(r"^(Of the rollouts, |The rollouts are equally close )", page, re.MULTILINE)
@@ -275,11 +275,11 @@ def test_several_models_have_a_page_of_their_own_with_quotients_where_the_prompt
     folder = cards.root / f"results/card/llama-beside-gpt2-beside-bloom{ON}"
     page = (folder / "card.md").read_text()
     assert page.startswith(f"# llama beside {ON_THE_HUB} beside bloom, on texts.jsonl\n")
-    ratios = pd.read_csv(folder / "ratios.csv")
+    ratios = pd.read_csv(folder / "tables/ratios.csv")
     of_model = ratios[ratios["quantity"] == "first / middle"].set_index(["model", "n"])
-    gpt2, bloom = f"gpt2{ON}", f"bloom{ON}"
+    gpt2, bloom = ON_THE_HUB, "bloom"
     assert set(of_model.index) == {
-        *((f"llama{ON}", n) for n in LENGTHS),
+        *(("llama", n) for n in LENGTHS),
         (gpt2, 12),
         (gpt2, 16),
         *((bloom, n) for n in LENGTHS),
@@ -295,15 +295,33 @@ def test_several_models_have_a_page_of_their_own_with_quotients_where_the_prompt
 
 
 def test_what_was_measured_and_where_it_comes_from_is_kept(card, written):
-    found, facts = lengths.read(card.root / f"results/card/llama{ON}/measured")
-    assert {n: of.prompts for n, of in found.items()} == dict.fromkeys(LENGTHS, PROMPTS)
-    assert facts["before"] == [tokens.END_OF_TEXT]
-    assert facts["model"]["parameters"] == sum(
-        value.size for value in of_another_program(np.random.default_rng(1)).values()
-    )
+    found = measured.read(card.root / f"results/card/llama{ON}/measured")
+    assert {n: of.prompts for n, of in found.lengths.items()} == dict.fromkeys(LENGTHS, PROMPTS)
+    assert found.replaced.effects.shape[0] == PROMPTS
+    assert found.facts["before"] == [tokens.END_OF_TEXT]
+    numbers = sum(value.size for value in of_another_program(np.random.default_rng(1)).values())
+    assert found.facts["model"]["parameters"] == numbers
     record = json.loads((card.root / f"results/card/llama{ON}/model.json").read_text())
     assert record["source"] == str(written / "llama")
     assert record["files"]["model.safetensors"] == (written / "llama/model.safetensors").stat().st_size
+
+
+def test_the_call_for_the_model_in_memory_gives_the_same_bytes(card, written, prose, tmp_path):
+    model, tokenizer = (kind.from_pretrained(written / "llama") for kind in (AutoModelForCausalLM, AutoTokenizer))
+    named = {"name": "llama", "text": "texts.jsonl"}
+    mine = of_memory.measure(
+        model, tokenizer, prose[:20], lengths=LENGTHS, prompts=PROMPTS, threads=1, replicates=30, **named
+    )
+    mine.save(tmp_path)
+    saved = {path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")}
+    assert len(saved) == 9
+    theirs = card.root / f"results/card/llama{ON}"
+    for path in saved:
+        if path.suffix != ".md":
+            assert (tmp_path / path).read_bytes() == (theirs / path).read_bytes(), path
+    pages = ((folder / "card.md").read_text().splitlines() for folder in (tmp_path, theirs))
+    differ = [lines[0] for lines in zip(*pages, strict=True) if lines[0] != lines[1]]
+    assert [line.split(" | ")[0] for line in differ] == ["| model", "| text"]
 
 
 @SEVERAL
@@ -320,12 +338,12 @@ def test_the_page_and_the_figure_of_one_model_are_there(card, written):
     assert "Attention's share of the residual stream, lambda, is " in page
     assert f"| model | {source(written, 'llama')} |" in page
     for suffix, begins in (("pdf", b"%PDF-"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
-        assert (card.root / f"figures/card/llama{ON}.{suffix}").read_bytes().startswith(begins)
+        assert (card.root / f"results/card/llama{ON}/card.{suffix}").read_bytes().startswith(begins)
 
 
 def test_memory_is_told_before_the_work_and_progress_along_it(card):
     log = (card.root / f"logs/card/llama{ON}/measured.log").read_text()
-    told = log.index("parameters in float32 on cpu; measuring takes about 0.5 GB of memory")
+    told = log.index("tokens takes about 0.5 GB of memory and ")
     assert told < log.index(f"measuring {PROMPTS} prompts of 12 tokens: ")
 
 
@@ -337,19 +355,9 @@ def test_nothing_is_made_twice_but_what_was_overwritten(cards, written, tmp_path
     assert cards.planned(f"card --config {arguments(written, 'bloom')}") == {}
     (written / "bloom/NOTES.md").write_text("of the reader's own")
     assert cards.planned(everything) == {}
-    anew = {"card_measure": 1, "card_tables": 1, "card_beside": 1}
-    drawn = {"card": 1, "card_draw": 2}  # by itself and beside the others
-    for file, expected in {
-        "llama/model.safetensors": {"card_model": 1, **anew, **drawn},
-        "texts.jsonl": {
-            "card_text": 1,
-            "card_measure": 3,
-            "card_tables": 3,
-            "card_beside": 1,
-            "card": 1,
-            "card_draw": 4,
-        },
-    }.items():
+    anew = {"card_fetch": 1, "card_measure": 1, "card_write": 2, "card": 1}  # by itself and beside the others
+    every = {"card_fetch": 3, "card_measure": 3, "card_write": 4, "card": 1}
+    for file, expected in {"llama/model.safetensors": anew, "texts.jsonl": every}.items():
         status = (written / file).stat()
         os.utime(written / file, ns=(1, 1))
         assert cards.planned(everything) == expected
@@ -359,26 +367,18 @@ def test_nothing_is_made_twice_but_what_was_overwritten(cards, written, tmp_path
 
 @SEVERAL
 def test_untrained_copies_are_measured_beside_their_model_on_the_same_prompts(fresh, written, tmp_path):
-    """The command is the one that the card of the model shows, with fewer copies."""
     project = fresh.copy(tmp_path / "position-bias")
     project.configure({"card": {"lengths": [12], "prompts": PROMPTS}, "rollout": {"bootstrap": 30}})
     asked = f"card --config {arguments(written, 'bloom')}"
     project.snakemake(f"{asked} --cores 2")
-    shown = re.search(r"^snakemake (card .*)$", (project.root / f"results/card/bloom{ON}/card.md").read_text(), re.M)
-    copies = shown[1].replace("untrained: 3", "untrained: 2")
-    # the page of the model itself is written again, since it names the page of the comparison
-    added = {"card_measure": 2, "card_tables": 3, "card_beside": 1, "card_draw": 4, "card": 1}
-    assert project.planned(copies) == added
+    copies = f"{asked} card='{{untrained: 2}}'"
+    assert project.planned(copies) == {"card_measure": 2, "card_write": 3, "card": 1}
     printed = project.snakemake(f"{copies} --cores 2")
     together = f"bloom-beside-2-untrained{ON}"
-    assert f"Read results/card/{together}/card.md; the figure is figures/card/{together}.png" in printed
+    assert f"/results/card/{together}/card.md" in printed
     page = (project.root / f"results/card/{together}/card.md").read_text()
-    assert "What training changed, in prompts of " in page
-    lines = [
-        line for line in page.splitlines() if line.startswith("- ") and " times in the 2 untrained copies: " in line
-    ]
-    assert len(lines) == 4
-    ratios = pd.read_csv(project.root / f"results/card/{together}/ratios.csv")
+    assert "| bloom-untrained-1 |" in page
+    ratios = pd.read_csv(project.root / f"results/card/{together}/tables/ratios.csv")
     assert ratios["paired"].all()
     losses = ratios[ratios["quantity"] == "loss"].set_index("model")["value"]
     assert len(set(losses)) == 3  # the weights of each are its own
@@ -399,23 +399,14 @@ def last_line(fresh, command):
 
 def test_without_a_model_one_line_says_how_to_ask(fresh):
     assert last_line(fresh, "card").startswith(
-        "error: the position card needs a model: snakemake card --config model=./my-model, which may also be an id"
+        "error: the position card needs a model: snakemake card --config model=bloom, or a directory or an id of the "
+        "hub; position-card does the same without Snakemake"
     )
 
 
 def test_a_model_that_is_not_there_ends_the_run_before_any_job(fresh):
     assert last_line(fresh, "card --config model=./nothing").startswith(
-        "error: config: model = './nothing' is not there"
-    )
-
-
-def test_an_encoder_ends_the_run_before_any_job(fresh, tmp_path):
-    (tmp_path / "my-bert").mkdir()
-    (tmp_path / "my-bert/config.json").write_text('{"model_type": "bert", "architectures": ["BertModel"]}')
-    (tmp_path / "my-bert/model.safetensors").write_bytes(b"")
-    assert last_line(fresh, f"card --config model={tmp_path}/my-bert") == (
-        f"error: config: model directory {tmp_path}/my-bert holds a BertModel, an encoder; the card needs a decoder "
-        "that predicts the next token"
+        "error: config: model ./nothing is not there, seen from "
     )
 
 
@@ -424,10 +415,9 @@ def test_a_text_without_a_model_and_a_model_of_the_configuration_are_planned(fre
         "corpus": 2,
         "tokenizer": 1,
         "train": 1,
-        "card_model": 1,
+        "card_fetch": 1,
         "card_measure": 1,
-        "card_tables": 1,
-        "card_draw": 1,
+        "card_write": 1,
         "card": 1,
     }
 
@@ -443,7 +433,7 @@ def refused(fresh, written, tmp_path_factory):
     models = ",".join([*(str(root / name) for name in DAMAGED), "someone/some-model"])
     nobody = {"HF_HOME": str(root), "HF_ENDPOINT": "http://127.0.0.1:9"}
     ended = fresh.run(
-        f"snakemake card --until card_model --keep-going --cores 2 --directory {root} --config model={models}", **nobody
+        f"snakemake card --until card_fetch --keep-going --cores 2 --directory {root} --config model={models}", **nobody
     )
     assert ended.returncode == 1
     assert "Traceback" not in ended.stdout

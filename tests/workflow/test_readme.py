@@ -1,8 +1,6 @@
 """Every command of the README does what it says, in a project in which everything is built; those of long runs plan."""
 
-import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -24,20 +22,14 @@ ELSEWHERE = {  # commands that a test cannot run here, and why
     "make test": "is what runs this test",
     "make benchmark": "measures for minutes",
     "snakemake all_published": "needs the released numbers; test_published.py runs it",
-    "snakemake card --config model=Qwen": "asks the hub; test_card.py has a text of the reader's",
+    "position-card ": "tests/unit/card/test_command.py runs it",
     "source ": "changes the environment of the shell; the other commands run in it",
 }
 
 
 @pytest.fixture(scope="module")
 def project(whole_graph, tmp_path_factory):
-    """With two models and a text of the reader's."""
-    mine = whole_graph.copy(tmp_path_factory.mktemp("readme") / "position-bias")
-    (trained,) = (mine.root / "results/models/mpt").glob("seed0/step12")
-    for name in ("my-model", "another-model"):
-        shutil.copytree(trained, mine.root / name)
-    (mine.root / "texts.jsonl").write_text(json.dumps({"text": (ROOT / "README.md").read_text()}) + "\n")
-    return mine
+    return whole_graph.copy(tmp_path_factory.mktemp("readme") / "position-bias")
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if not c.startswith(tuple(ELSEWHERE))])

@@ -4,8 +4,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from position_bias.card import figures
-from position_bias.card.figures import CURVES, LAMBDAS, Tables
-from position_bias.card.uniform import uniform_attention
+from position_bias.card.figures import CURVES, LAMBDAS, Tables, uniform_attention
 from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved
 
 pytestmark = pytest.mark.usefixtures("styled")

@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from position_bias.card import definitions, page, profiles, sentences
+from position_bias.card import page, profiles, sentences
+from position_bias.card.measured import Measured, Replaced
 from position_bias.rollout.measurement import Measurement
 
 LAYERS, HEADS, PROMPTS, LEVEL = 2, 2, 6, 0.9
@@ -13,6 +14,7 @@ FACTS = {
     "model": {
         "type": "llama",
         "untrained": None,
+        "weights": None,
         "parameters": 1234567,
         "layers": LAYERS,
         "heads": HEADS,
@@ -23,6 +25,7 @@ FACTS = {
         "12": {"documents": 5, "entropy": 4.25, "sha256": "cd"},
     },
     "predicted": 4,
+    "target": "the probability of the most likely next token",
     "before": ["<s>"],
     "asked": [8, 12, 64],
     "longest": 16,
@@ -30,9 +33,11 @@ FACTS = {
     "device": "cpu",
     "bytes": 1.26e9,
     "versions": {"python": "3", "torch": "2", "transformers": "5"},
+    "name": "mine",
+    "text": "it",
+    "sources": {"model": "./mine at abc", "text": "./texts.jsonl"},
+    "read": {"documents": 3, "sha256": "0123456789abcdef"},
 }
-SOURCES = {"model": "./mine", "text": "./texts.jsonl"}
-COPIES = {"command": "snakemake card --config model=./mine", "together": "mine-beside-3-untrained"}
 
 
 def measured(n, *, rotary=True, windows=(None, 4)):
@@ -50,10 +55,14 @@ def measured(n, *, rotary=True, windows=(None, 4)):
     )
 
 
-def written(lengths, **facts):
-    compared = {n: page.Compared(*profiles.compare(found, 20, LEVEL, 0)) for n, found in lengths.items()}
-    text = page.page("mine-on-it", "mine on it", lengths, compared, {**FACTS, **facts}, SOURCES, COPIES, LEVEL)
-    return text, compared[max(lengths)].values
+def written(lengths, replaced=None, **facts):
+    compared = {n: profiles.compare(found, 20, LEVEL, 0) for n, found in lengths.items()}
+    n, values = max(lengths), None
+    if replaced is not None:
+        replaced = Replaced(n, tuple(range(n)), replaced)
+        _, values = profiles.compare_replaced(replaced, lengths[n], 20, LEVEL, 0)
+    text = page.page(Measured(lengths, {**FACTS, **facts}, replaced), compared, values, LEVEL)
+    return text, compared[n].values
 
 
 def row(text, begins):
@@ -68,7 +77,7 @@ def mine():
 
 def test_the_caption_has_the_prompts_and_the_kind_of_interval(mine):
     assert mine[0].startswith("# The position card of mine on it\n")
-    assert "(../../../figures/card/mine-on-it.png)" in mine[0]
+    assert "](card.png)" in mine[0]
     assert f"*From {PROMPTS} prompts of 12 tokens of 5 documents. Left: " in mine[0]
     assert "Uniform attention, which gives all earlier tokens the same weight, also falls with distance" in mine[0]
     assert "Bands are 90 % bootstrap intervals over prompts of this text.*" in mine[0]
@@ -103,7 +112,7 @@ def test_what_the_page_speaks_of_is_defined_and_nothing_else(mine):
         assert said in text
     kinds = re.findall(r"^  - \*([^*]*)\*", text, re.MULTILINE)
     assert kinds == ["without content", "logit by distance", "mean query and key", "baselines"]
-    assert set(definitions.KINDS) | {"last", "half"} == set(sentences.NAMES)
+    assert set(page.KINDS) | {"last", "half"} == set(sentences.NAMES)
 
 
 def test_rollouts_have_a_row_each_with_their_ends_and_a_distance_a_lambda(mine):
@@ -173,7 +182,9 @@ def test_what_made_it_is_said(mine):
     assert "the first token (`<s>`, which the tokenizer adds) has " in text
     assert row(text, "attention reads") == ["the latest 4 tokens in some layers"]
     assert row(text, "computed") == ["in float32 on cpu, 1.3 GB of memory estimated"]
-    assert row(written({12: measured(12, windows=(None, None))}, before=[])[0], "special tokens") == ["none"]
+    assert row(written({12: measured(12, windows=(None, None))}, before=[])[0], "special tokens") == [
+        "none: the tokenizer puts no token before a text"
+    ]
 
 
 def test_tokens_stand_as_they_are_in_texts_and_tables():
@@ -183,9 +194,7 @@ def test_tokens_stand_as_they_are_in_texts_and_tables():
 
 
 def test_the_page_shows_how_to_compare_with_untrained_copies(mine):
-    text, _ = mine
-    assert "```bash\nsnakemake card --config model=./mine\n```" in text
-    assert "The page `results/card/mine-beside-3-untrained/card.md`, which it makes, says what training changed" in text
+    assert "```bash\nposition-card MODEL --untrained 3\n```" in mine[0]
 
 
 def test_the_page_of_an_untrained_copy_says_so_and_asks_for_no_more():
@@ -194,11 +203,22 @@ def test_the_page_of_an_untrained_copy_says_so_and_asks_for_no_more():
     assert "Is this bias strong?" not in text
 
 
-def test_the_origin_names_commit_and_text():
-    assert page.origin({"source": "someone/model", "revision": "abc"}) == "someone/model at abc"
-    assert page.origin({"source": "./mine", "revision": None}) == "./mine"
-    kept = {"documents": 3, "sha256": "0123456789abcdef"}
-    expected = "standard-library, 3 documents, sha256 0123456789ab"
-    assert page.origin({"corpus": "standard-library", "splits": {"test": kept}}) == expected
-    alone = {"documents": 1, "sha256": "0123456789abcdef"}
-    assert page.origin({"source": "./t", "splits": {"test": alone}}) == "./t, 1 document, sha256 0123456789ab"
+def test_the_origin_of_model_text_and_weights_is_said(mine):
+    assert row(mine[0], "model") == ["./mine at abc"]
+    assert row(mine[0], "text") == ["./texts.jsonl, 3 documents, sha256 0123456789ab"]
+    assert "| weights |" not in mine[0]
+    text, _ = written({12: measured(12)}, model={**FACTS["model"], "weights": "Q4_1 of a GGUF file"})
+    assert row(text, "weights") == ["Q4_1 of a GGUF file"]
+
+
+def test_replacement_has_a_sentence_a_row_and_a_definition_where_it_was_measured(mine):
+    effects = np.random.default_rng(0).uniform(0.1, 0.2, (PROMPTS, 12))
+    effects[:, -1] = 0.9
+    text, _ = written({12: measured(12)}, effects)
+    mean = effects.mean(0)
+    begin, end = row(text, "replacement")[1:3]
+    assert float(begin.split(" [")[0]) == pytest.approx(mean[0] / mean[3:9].mean(), rel=0.01)
+    assert float(end.split(" [")[0]) == pytest.approx(mean[-1] / mean[3:9].mean(), rel=0.01)
+    assert f"Another token in place of the first changes the prediction {begin} times as much as one in the " in text
+    assert "- **Replacement**: another prompt's token" in text
+    assert "eplacement" not in mine[0]

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from position_bias.card import profiles
+from position_bias.card.measured import Replaced
 from position_bias.rollout.measurement import ESTIMATORS, Measurement
 from tests.measurements import LAYERS, PROMPTS, causal, made
 
@@ -69,3 +70,23 @@ def test_quarters_leave_the_first_and_the_last_token_out(without):
     for name, of in rows.groupby("statistic"):
         assert list(of["replicate"]) == list(range(-1, 5))
         assert of["value"].to_numpy() == pytest.approx(expected[name])
+
+
+def test_replacement_is_compared_with_the_influence_of_the_same_prompts_at_the_same_positions(without):
+    """In the first two prompts influence is twice the effect at the first token, and the same elsewhere."""
+    positions = (0, 6, 9, 13, N - 1)
+    effects = np.random.default_rng(0).uniform(0.1, 1, (2, len(positions)))
+    influence = without.influence.copy()
+    influence[:2, positions] = effects * [2, 1, 1, 1, 1]
+    found = Replaced(N, positions, effects)
+    table, values = profiles.compare_replaced(found, replace(without, influence=influence), 40, 0.9, 0)
+    assert table["position"].tolist() == list(positions)
+    np.testing.assert_allclose(table["value"], effects.mean(0))
+    assert (table["low"] <= table["high"]).all()
+    at = values.set_index(["variant", "statistic", "replicate"])["value"]
+    middle = effects[:, 1:4].mean()
+    assert at[profiles.REPLACEMENT, "first / middle", -1] == pytest.approx(effects[:, 0].mean() / middle)
+    assert at[profiles.REPLACEMENT, "last / middle", -1] == pytest.approx(effects[:, -1].mean() / middle)
+    np.testing.assert_allclose(at[profiles.QUOTIENT, "first / middle"], 2, rtol=1e-6)
+    np.testing.assert_allclose(at[profiles.QUOTIENT, "last / middle"], 1, rtol=1e-6)
+    assert len(at) == 4 * 41

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from position_bias.card import sentences
-from position_bias.card.profiles import SHOWN
+from position_bias.card.profiles import QUOTIENT, REPLACEMENT, SHOWN
 from position_bias.rollout import variants
 
 LEVEL, REPLICATES = 0.9, 40
@@ -76,7 +76,7 @@ def test_influence_names_the_ends_that_differ_from_the_middle(sides):
     shares = [rows("none", "influence", name, value, 0.02) for name, value in SHARES.items()]
     values = pd.concat([values, *shares])
     sentence = sentences.on_influence(values, 256, "the tokenizer's <s>", LEVEL)
-    assert sentence.startswith("In prompts of 256 tokens, the first token (the tokenizer's <s>) has ")
+    assert sentence.startswith("By gradients, in prompts of 256 tokens, the first token (the tokenizer's <s>) has ")
     assert " times the influence of an average token in the middle half of the prompt, and the last token " in sentence
     assert f" times: {sentences.SHAPES[sides]}. The share of the last token in all influence is 0.400 [" in sentence
     assert " of the first quarter has 0.700 [" in sentence
@@ -141,3 +141,21 @@ def test_lambda_of_other_estimators_and_of_the_backward_pass_is_not_what_rollout
 
 def test_every_rollout_and_baseline_has_a_name():
     assert set(sentences.NAMES) == {*variants.BASELINES, *variants.ROLLOUTS} == {*SHOWN} - {variants.INFLUENCE}
+
+
+@pytest.mark.parametrize(
+    ("quotients", "said"),
+    [
+        ((1.0, 1.1), "On these prompts the two measures do not differ separably."),
+        ((3.0, 1.1), "gradients give the first token 3.00 [2.55, 3.45] times the weight that replacement gives."),
+        ((3.0, 0.5), "the first token 3.00 [2.55, 3.45] times the weight and the last 0.500 [0.050, 0.950] times the"),
+    ],
+)
+def test_both_measures_are_asked_and_what_they_say_differently_is_told(quotients, said):
+    ends = ("first / middle", "last / middle")
+    values = [rows("none", REPLACEMENT, end, value, 0.5) for end, value in zip(ends, (1.1, 40.0), strict=True)]
+    values += [rows("none", QUOTIENT, end, value, 0.5) for end, value in zip(ends, quotients, strict=True)]
+    sentence = sentences.on_replacement(pd.concat(values), 16, LEVEL)
+    assert sentence.startswith("Another token in place of the first changes the prediction 1.10 [0.65, 1.55] times as ")
+    assert "(16 prompts): the last token outweighs the middle, and the first is not separable from it. " in sentence
+    assert said in sentence

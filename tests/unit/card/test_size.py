@@ -15,7 +15,7 @@ def test_a_size_is_that_of_the_model(tmp_path, name):
     model = decoders.small(name)
     model.save_pretrained(tmp_path, max_shard_size="20KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 1
-    found = size.size(model_files(tmp_path), model.config)
+    found = size.size(model_files(tmp_path).parameters, model.config)
     assert found.parameters == sum(parameter.numel() for parameter in model.parameters())
     assert (found.layers, found.heads, found.width) == (decoders.LAYERS, decoders.HEADS, decoders.WIDTH)
     assert found.vocabulary == model.get_output_embeddings().weight.shape[0]

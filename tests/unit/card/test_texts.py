@@ -8,6 +8,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from position_bias.card import texts
+from position_bias.card.sources import source
 from position_bias.running.runtime import InputError
 
 WORDS = 40
@@ -28,14 +29,14 @@ def words(first, count):
 def test_a_file_of_text_is_one_document_and_a_line_of_json_is_one(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\ntwo\n")
     (tmp_path / "b.jsonl").write_text('{"text": "three", "url": "-"}\n\n{"text": "four"}\n')
-    assert list(texts.documents(tmp_path / "a.txt")) == ["one\n\ntwo\n"]
-    assert list(texts.documents(tmp_path / "b.jsonl")) == ["three", "four"]
-    assert list(texts.documents(tmp_path)) == ["one\n\ntwo\n", "three", "four"]
+    assert list(texts.documents(source(str(tmp_path / "a.txt")))) == ["one\n\ntwo\n"]
+    assert list(texts.documents(source(str(tmp_path / "b.jsonl")))) == ["three", "four"]
+    assert list(texts.documents(source(str(tmp_path)))) == ["one\n\ntwo\n", "three", "four"]
 
 
 def test_a_directory_of_other_files_is_read_as_a_data_set(tmp_path):
     pd.DataFrame({"text": ["one", "two"]}).to_parquet(tmp_path / "train.parquet")
-    assert list(texts.documents(tmp_path)) == ["one", "two"]
+    assert list(texts.documents(source(str(tmp_path)))) == ["one", "two"]
 
 
 def test_a_directory_that_is_no_data_set_has_a_plain_remedy(tmp_path):
@@ -45,7 +46,7 @@ def test_a_directory_that_is_no_data_set_has_a_plain_remedy(tmp_path):
         match=r"^text .* has no file of the kinds \.txt or \.jsonl, so that it was read as a data set, without success"
         r": .*no column 'text'.*\. Put the text there as \.txt, or as \.jsonl with the key 'text' in every line$",
     ):
-        list(texts.documents(tmp_path))
+        list(texts.documents(source(str(tmp_path))))
 
 
 @pytest.mark.parametrize(
@@ -61,13 +62,13 @@ def test_a_line_that_holds_no_text_is_named(tmp_path, line, said):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"text": "one"}) + f"\n{line}\n")
     with pytest.raises(InputError, match=f"^text {path}, {said}"):
-        list(texts.documents(path))
+        list(texts.documents(source(str(path))))
 
 
 def test_another_encoding_is_one_line(tmp_path):
     (tmp_path / "a.txt").write_bytes("Käse".encode("latin-1"))
     with pytest.raises(InputError, match=r"a\.txt is not encoded in UTF-8 \([^\n]*\); convert it$"):
-        list(texts.documents(tmp_path / "a.txt"))
+        list(texts.documents(source(str(tmp_path / "a.txt"))))
 
 
 def test_reading_ends_with_the_last_character_that_is_wanted():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from position_bias.card.uniform import uniform_attention
+from position_bias.card.figures import uniform_attention
 
 
 @pytest.mark.parametrize("n", [1, 2, 40])

@@ -5,7 +5,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from position_bias.card import lengths, profiles
+from position_bias.card import measured, profiles
+from position_bias.card.measured import Measured, Replaced
 from position_bias.rollout import measurement
 from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile
@@ -44,13 +45,19 @@ def test_the_largest_matrices_are_read_only_where_they_are_asked_for(tmp_path):
 
 
 def test_a_card_keeps_a_file_for_each_length_and_facts(tmp_path):
-    written = {n: made(np.random.default_rng(n), n=n, alibi=False) for n in (24, 9)}
-    lengths.write(tmp_path / "measured", written, before=["<s>"], bytes=1.5)
-    found, facts = lengths.read(tmp_path / "measured")
-    assert facts == {"before": ["<s>"], "bytes": 1.5}
-    assert list(found) == [9, 24]
-    for n, expected in written.items():
-        np.testing.assert_array_equal(found[n].influence, expected.influence)
+    lengths = {n: made(np.random.default_rng(n), n=n, alibi=False) for n in (24, 9)}
+    replaced = Replaced(24, (0, 8, 23), np.random.default_rng(0).uniform(size=(2, 3)))
+    for written in (Measured(lengths, {"before": ["<s>"], "bytes": 1.5}, replaced), Measured(lengths, {})):
+        written.write(tmp_path / "measured")
+        found = measured.read(tmp_path / "measured")
+        assert found.facts == written.facts
+        assert list(found.lengths) == [9, 24]
+        for n, expected in lengths.items():
+            np.testing.assert_array_equal(found.lengths[n].influence, expected.influence)
+        assert (found.replaced is None) == (written.replaced is None)
+        if found.replaced:
+            assert (found.replaced.n, found.replaced.positions) == (24, (0, 8, 23))
+            np.testing.assert_array_equal(found.replaced.effects, replaced.effects)
 
 
 def test_the_table_of_attention_counts_layers_from_one_and_distances_from_zero():

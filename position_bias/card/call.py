@@ -1,0 +1,74 @@
+"""The call that measures a model in memory: `position_bias.card.measure`."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tokenizers import Tokenizer
+from torch import nn
+
+from position_bias.card.borrowed import borrowed
+from position_bias.card.card import Card
+from position_bias.card.measuring import Options, carry_out, plan
+from position_bias.card.size import size
+from position_bias.language_models import opening
+from position_bias.running.runtime import InputError
+
+
+def measure(
+    model: nn.Module,
+    tokenizer: Any,
+    texts: str | Iterable[str],
+    *,
+    lengths: Sequence[int] = (64, 256),
+    prompts: int = 64,
+    replaced: int | None = None,
+    tokens_per_batch: int = 0,
+    activation_checkpointing: bool = False,
+    target: str = "p",
+    seed: int = 0,
+    threads: int | None = None,
+    replicates: int = 1000,
+    level: float = 0.95,
+    name: str = "model",
+    text: str = "text",
+) -> Card:
+    """Measure the position bias of a model where it lies in memory, and leave it as it was.
+
+    `texts` are documents, or one. Prompts of so many tokens (`lengths`) are cut from them, `prompts` of each length;
+    `replaced` says in how many of the longest tokens are replaced by others (None: 16 of a model of up to a billion
+    parameters; 0: in none). As many prompts pass at once as `tokens_per_batch` holds (0: as memory allows), and
+    `activation_checkpointing` takes less memory for a third more work. Influence is the gradient of the `target`: "p",
+    the probability of the most likely next token, "log-p", "contrast" to the second, or a token. Torch computes with
+    `threads`, or as many as it has. Intervals of this `level` resample the prompts `replicates` times. `name` and
+    `text` are what the card calls the two.
+
+    Raises InputError for a model, a tokenizer or texts that cannot be measured, in one line with the remedy.
+    """
+    options = Options(tuple(lengths), prompts, replaced, tokens_per_batch, activation_checkpointing, target, seed)
+    with borrowed(model, threads) as decoder:
+        known = size(sum(weight.numel() for weight in decoder.parameters()), decoder.config)
+        precision = str(decoder.dtype).removeprefix("torch.")
+        planned = plan(
+            known,
+            decoder.config,
+            _apart(tokenizer),
+            [texts] if isinstance(texts, str) else texts,
+            options,
+            precision,
+            decoder.get_input_embeddings().weight.device.type,
+            name=name,
+            text=text,
+            sources={"model": f"{type(model).__name__} in memory", "text": "in memory"},
+        )
+        return Card(carry_out(planned, decoder), replicates, level, seed)
+
+
+def _apart(tokenizer: Any) -> tuple[Tokenizer, list[int]]:
+    """What `opening.open_tokenizer` returns, of a copy, since its padding and truncation are turned off."""
+    fast = tokenizer if isinstance(tokenizer, Tokenizer) else getattr(tokenizer, "backend_tokenizer", None)
+    if not isinstance(fast, Tokenizer):
+        raise InputError(
+            f"a tokenizer of the class {type(tokenizer).__name__} is no fast one; give one of AutoTokenizer, or of the "
+            "package tokenizers"
+        )
+    return opening.framing(Tokenizer.from_str(fast.to_str()))

@@ -1,0 +1,248 @@
+"""The command position-card: it measures models and writes a card of each into a folder of its own."""
+
+import argparse
+import json
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from position_bias.card import sources
+from position_bias.card.sources import Source
+from position_bias.running import runtime
+from position_bias.running.runtime import InputError, log
+
+if TYPE_CHECKING:
+    from position_bias.card.card import Card
+
+Text = tuple[list[str], str, str]  # documents, what it is called, and where it comes from
+
+REFUSED, FAILED, INTERRUPTED = 2, 1, 130  # exit statuses
+SHORTEST = 9  # tokens of a prompt
+FEWEST = 8  # prompts
+SETTINGS = "settings.json"  # in a folder: how its card was measured
+
+DESCRIPTION = """\
+Measure the position bias of language models: how much each layer's attention adds to the residual stream (lambda), how
+much each token of a prompt influences the next one, by gradients and by replacing tokens, what attention rollouts
+predict of it, and where attention looks. Each model gets a card in a folder of its own: card.md says in words what was
+found, card.pdf (.svg, .png) shows it, tables/ has the numbers. A command that was killed goes on where it was when it
+is typed again."""
+EPILOG = """\
+examples:
+  position-card ./my-model                               a directory that save_pretrained wrote
+  position-card ./model.Q4_K_M.gguf --text ./texts.jsonl a GGUF file, on your own text
+  position-card Qwen/Qwen3-0.6B --untrained 3            a model of the Hugging Face hub beside three untrained copies
+  position-card ./a ./b --lengths 64 256 1024            two models side by side
+
+exit status: 0; 1 if a model could not be measured (the others are); 2 if the command cannot be meant; 130 if it was
+interrupted"""
+
+
+class RefusedError(InputError):
+    """The command cannot be meant, whatever the models are."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """What may be typed."""
+    parsed = argparse.ArgumentParser(
+        "position-card", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parsed.add_argument
+    add("models", nargs="+", metavar="MODEL", help="a directory, a GGUF file, or an id of the Hugging Face hub")
+    of_text = "a .txt or .jsonl file (key text), a directory of such, -, or a data set of the hub (standard library)"
+    add("--text", default=sources.TEXT, metavar="FILE", help=of_text)
+    add("--lengths", nargs="+", type=_least(SHORTEST), default=[64, 256], metavar="N", help="of prompts, in tokens")
+    add("--prompts", type=_least(FEWEST), default=64, metavar="N", help="prompts of each length (64)")
+    of_replaced = "prompts whose tokens are replaced (16 for models of up to a billion parameters, otherwise 0)"
+    add("--replace", type=_least(0), metavar="N", help=of_replaced)
+    add("--untrained", type=_least(0), default=0, metavar="N", help="measure so many untrained copies besides, up to 3")
+    of_target = "whose gradient is influence (p, the probability of the most likely token)"
+    add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=of_target)
+    add("--device", choices=("cpu", "cuda"), help="where to compute (a GPU, if torch sees one)")
+    of_weights = "of the weights (float32 up to a billion parameters, otherwise bfloat16)"
+    add("--precision", choices=("float32", "bfloat16"), default="auto", help=of_weights)
+    add("--tokens-per-batch", type=_least(0), default=0, metavar="N", help="that pass at once (as memory allows)")
+    add("--activation-checkpointing", action="store_true", help="take less memory, for a third more work")
+    add("--threads", type=_least(1), metavar="N", help="threads that torch computes with")
+    add("--seed", type=_least(0), default=0, metavar="N", help="chooses the prompts (0)")
+    add("--out", type=Path, default=Path("position-card"), metavar="DIR", help="where the folders go (position-card)")
+    add("--force", action="store_true", help="replace a card of the same name that was measured otherwise")
+    add("--tokenizer", type=Path, metavar="DIR", help="take the tokenizer of another directory or GGUF file")
+    add("--revision", metavar="R", help="a commit, branch or tag of a model of the hub")
+    add("--offline", action="store_true", help="use what is cached of the hub, and ask no network")
+    add("--dry-run", action="store_true", help="say how large models are and what measuring takes; measure nothing")
+    add("--json", action="store_true", help="print the statistics of every card as JSON")
+    add("--quiet", action="store_true", help="say nothing but errors")
+    add("--verbose", action="store_true", help="say more")
+    add("--version", action="version", version=f"position-card {_version()}")
+    return parsed
+
+
+def _version() -> str:
+    try:
+        return version("position-bias")
+    except PackageNotFoundError:  # it runs from the folder of the project
+        return "of this folder"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    typed = parser().parse_args(arguments)
+    with _spoken(typed.quiet, typed.verbose):
+        try:
+            return _run(typed)
+        except InputError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return REFUSED
+        except KeyboardInterrupt:
+            print("interrupted; the same command goes on from here", file=sys.stderr)
+            return INTERRUPTED
+
+
+def _run(typed: argparse.Namespace) -> int:
+    if typed.offline:
+        os.environ["HF_HUB_OFFLINE"] = "1"  # read where the library of the hub is imported, which is below
+    models = [sources.source(model) for model in typed.models]
+    for fault in sources.faults(models, typed.untrained):
+        raise InputError(fault)
+    text = cache(partial(_text, typed.text))
+    cards: dict[str, Card] = {}  # by the name of their folder
+    failed = False
+    for model in sources.with_copies(models, typed.untrained):
+        try:
+            cards |= _cards(model, text, typed)
+        except RefusedError:
+            raise
+        except InputError as error:
+            print(f"error: {error}", file=sys.stderr)
+            failed = True
+    if len(cards) > 1:
+        from position_bias.card.beside import Beside
+
+        folder = typed.out / sources.together(models, typed.untrained)
+        Beside(list(cards.values())).save(folder, [f"../{name}" for name in cards])
+        runtime.announce(f"read {folder}/card.md")
+    if typed.json:
+        print(json.dumps([_statistics(card) for card in cards.values()], indent=2))
+    return FAILED if failed else 0
+
+
+def _text(typed: str) -> Text:
+    """Read a text. Raises RefusedError for what is none."""
+    from position_bias.card import texts
+    from position_bias.language_models import corpus
+
+    try:
+        text = sources.source(typed, corpus.TEST_SHARE)
+        read, origin = texts.read(text)
+        return list(texts.up_to(texts.CHARACTERS, read)), text.shown, origin
+    except InputError as error:
+        raise RefusedError(str(error)) from error
+
+
+def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "dict[str, Card]":
+    """Measure a model, or read what was measured of it before, and write its card; no card where none is asked for."""
+    from position_bias.language_models import hub
+
+    folder = typed.out / model.name
+    place, revision = model.path, None
+    if model.kind == "hub":
+        record = typed.out / sources.original(model).name / "model.json"
+        hub.fetch_model(model.given, typed.revision, None, record)
+        place, revision = hub.model_place(record), hub.revision(record)
+    documents, called, origin = text()
+
+    import torch  # seconds, which a name that is not there must not cost
+
+    from position_bias.card import measured, measuring
+    from position_bias.card.card import Card
+
+    if typed.threads:
+        torch.set_num_threads(typed.threads)
+    runtime.keep_freed_memory()
+    batch = (typed.tokens_per_batch, typed.activation_checkpointing)
+    options = measuring.Options(tuple(typed.lengths), typed.prompts, typed.replace, *batch, typed.target, typed.seed)
+    plan = measuring.plan_of_files(
+        place,
+        documents,
+        options,
+        typed.device or ("cuda" if torch.cuda.is_available() else "cpu"),
+        typed.precision,
+        model.untrained,
+        typed.tokenizer,
+        name=model.shown,
+        text=called,
+        sources={"model": f"{model.given} at {revision}" if revision else model.given, "text": origin},
+    )
+    plan.announce()
+    if typed.dry_run:
+        return {}
+    files = sources.stamp(sources.files_of_model(Source(str(place), "path")))
+    decided = {**vars(options), "precision": plan.precision, "text": plan.facts["read"], "files": files}
+    settings = json.loads(json.dumps(decided))
+    _require_same(folder, settings, force=typed.force)
+    if not (folder / "measured").exists():
+        unfinished = folder / ".unfinished"
+        found = measuring.open_and_carry_out(plan, place, unfinished, measuring.EVERY, settings)
+        found.write(folder / "measured")
+        shutil.rmtree(unfinished, ignore_errors=True)
+    card = Card(measured.read(folder / "measured"), seed=typed.seed)
+    card.save(folder)
+    runtime.announce(f"read {folder}/card.md")
+    return {model.name: card}
+
+
+def _require_same(folder: Path, settings: dict[str, Any], *, force: bool) -> None:
+    """Raise RefusedError where a folder holds a card that was measured otherwise, unless it may be replaced."""
+    file = folder / SETTINGS
+    before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else settings
+    if before != settings and not force:
+        names = [name for name in settings if before.get(name) != settings[name]]
+        raise RefusedError(
+            f"{folder} has a card that was measured otherwise ({', '.join(names)}); give another folder (--out), or "
+            "--force to replace it"
+        )
+    if before != settings:
+        shutil.rmtree(folder / "measured", ignore_errors=True)
+    with runtime.whole_file(file) as partial:
+        partial.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+
+def _statistics(card: "Card") -> dict[str, Any]:
+    table = json.loads(card.tables["statistics"].to_json(orient="records", double_precision=15))
+    return {"model": card.name, "text": card.text, "statistics": table}
+
+
+def _least(least: int) -> Any:
+    """A type of whole numbers that are not less than this."""
+
+    def number(typed: str) -> int:
+        if (found := int(typed)) < least:
+            raise argparse.ArgumentTypeError(f"{found} is less than {least}")
+        return found
+
+    return number
+
+
+@contextmanager
+def _spoken(quiet: bool, verbose: bool) -> Iterator[None]:
+    """Say on standard error what a job would write into its log: progress where there is no terminal for a bar."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    handler.addFilter(lambda record: not hasattr(record, runtime.ANNOUNCED))
+    says_all = verbose or not sys.stderr.isatty()
+    before = log.level
+    log.setLevel(logging.ERROR if quiet else logging.INFO if says_all else logging.WARNING)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)

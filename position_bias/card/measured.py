@@ -1,0 +1,54 @@
+"""What was measured of a decoder for its card, and the files that keep it. Whoever reads them needs no torch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from position_bias.rollout import measurement
+from position_bias.rollout.measurement import Measurement
+from position_bias.running import artifacts
+from position_bias.running.runtime import whole_directory
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """What replacing tokens of some prompts did to the prediction."""
+
+    n: int
+    positions: tuple[int, ...]
+    effects: NDArray[np.float64]  # total variation of the prediction [N, P]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of one decoder, by length, and what the card says of how."""
+
+    lengths: Mapping[int, Measurement]
+    facts: Mapping[str, Any]
+    replaced: Replaced | None = None
+
+    def write(self, directory: str | Path) -> None:
+        """Write a file for each length, and one for replacement."""
+        with whole_directory(directory) as partial:
+            for n, found in self.lengths.items():
+                measurement.write(partial / f"n{n}.safetensors", found, facts=self.facts)
+            if self.replaced:
+                labels = {"n": self.replaced.n, "positions": self.replaced.positions}
+                artifacts.write_tensors(partial / "replaced.safetensors", {"effects": self.replaced.effects}, **labels)
+
+
+def read(directory: Path) -> Measured:
+    """Read what `Measured.write` wrote, from the shortest length on. Raises InputError as `measurement.read`."""
+    files = sorted(directory.glob("n*.safetensors"), key=lambda file: int(file.stem.removeprefix("n")))
+    lengths = {found.n: found for found in map(measurement.read, files)}
+    facts = artifacts.read_labels(files[-1])["facts"]
+    file, replaced = directory / "replaced.safetensors", None
+    if file.exists():
+        labels = artifacts.read_labels(file)
+        effects = artifacts.read_tensors(file)["effects"]
+        replaced = Replaced(labels["n"], tuple(labels["positions"]), effects)
+    return Measured(lengths, facts, replaced)

@@ -1,0 +1,235 @@
+"""What a card says of one decoder is measured here: prompts of every length pass through it.
+
+The same steps measure a model in memory, one that the command opens, and one of a job of the workflow.
+"""
+
+import hashlib
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from tokenizers import Tokenizer
+from transformers import PretrainedConfig, PreTrainedModel
+
+from position_bias.card import texts as of_texts
+from position_bias.card.borrowed import borrowed
+from position_bias.card.measured import Measured, Replaced
+from position_bias.card.size import LARGE, Size, size
+from position_bias.language_models import measure as of_models
+from position_bias.language_models import opening, replacement
+from position_bias.language_models.measure import PREDICTED
+from position_bias.language_models.passes import Resumption
+from position_bias.running import provenance
+from position_bias.running.runtime import InputError, announce, seed
+
+EVERY = 8  # prompts, after which a measurement is kept
+TARGETS = {
+    "p": "the probability of the most likely next token",
+    "log-p": "the logarithm of the probability of the most likely next token",
+    "contrast": "the logit of the most likely next token less that of the second",
+}
+REPLACED = 16  # prompts whose tokens are replaced, where nothing else is asked for
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a card is measured."""
+
+    lengths: tuple[int, ...] = (64, 256)  # tokens of the prompts, as far as the model goes and as the text has enough
+    prompts: int = 64  # of each length, or as many as the text has
+    replaced: int | None = None  # of the longest, whose tokens are replaced; None: REPLACED up to LARGE parameters
+    tokens_per_batch: int = 0  # that pass through the model at once; 0: as many as there is room for
+    activation_checkpointing: bool = False
+    target: str = "p"  # what influence is the gradient of: a key of TARGETS, or a token
+    seed: int = 0  # of the prompts and the tokens that replace others
+
+
+def operations_per_second(device: str, precision: str) -> float:
+    """How fast a device multiplies matrices as they occur in models."""
+    matrix = torch.ones(512, 1024, dtype=getattr(torch, precision), device=device)
+    taken = []
+    for _ in range(3):
+        began = time.perf_counter()
+        (matrix @ matrix.mT).sum().item()
+        taken.append(time.perf_counter() - began)
+    return 2 * 512 * 512 * 1024 / min(taken)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be measured, known before any weight is read."""
+
+    options: Options
+    size: Size
+    precision: str
+    device: str
+    prompts: Mapping[int, of_texts.Prompts]  # by length
+    at_once: Mapping[int, int]  # tokens, by length
+    target: str | int  # what influence is the gradient of, a token by its id
+    replaced: int  # prompts of the longest length
+    facts: Mapping[str, Any]  # what the card says of all this
+
+    @property
+    def bytes(self) -> float:
+        """How much memory measuring takes, about."""
+        recomputed = self.options.activation_checkpointing
+        needed = (self.size.memory(n, self.at_once[n], self.precision, recomputed=recomputed) for n in self.prompts)
+        return max(needed)
+
+    def seconds(self) -> float:
+        """How long measuring takes, about, by the time of a product of matrices on this device."""
+        tokens = sum(drawn.tokens.size for drawn in self.prompts.values())
+        forward = 2.0 * self.size.parameters  # operations a token; as many for the backward pass
+        n = max(self.prompts)
+        again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
+        return forward * (2 * tokens + again) / operations_per_second(self.device, self.precision)
+
+    def announce(self) -> None:
+        """Say before the work what it takes."""
+        lengths = " and ".join(f"{len(drawn.tokens)} prompts of {n} tokens" for n, drawn in self.prompts.items())
+        announce(
+            f"{self.facts['name']}: {self.size.parameters:,} parameters in {self.precision} on {self.device}; "
+            f"measuring {lengths} takes about {self.bytes / 1e9:.1f} GB of memory and {self.seconds() / 60:.0f} minutes"
+        )
+
+
+def plan(
+    known: Size,
+    config: PretrainedConfig,
+    tokenizer: tuple[Tokenizer, list[int]],
+    texts: Iterable[str],
+    options: Options,
+    precision: str,
+    device: str,
+    **facts: Any,
+) -> Plan:
+    """Choose prompts and batches for a model of this size.
+
+    `tokenizer` is what `opening.open_tokenizer` returns, and `facts` are what the card says besides: the `name` of the
+    model and of the `text`, and their `sources`. Raises InputError where the model takes too few tokens, or the text
+    has too few prompts.
+    """
+    fast, before = tokenizer
+    fitting = opening.lengths(config, options.lengths)
+    for n in sorted(set(options.lengths) - set(fitting)):
+        announce(f"{facts['name']}: the model takes {max(fitting)} tokens, so prompts of {n} are cut to that")
+    documents = list(of_texts.up_to(of_texts.CHARACTERS, texts))
+    target = options.target if options.target in TARGETS else _token(options.target, fast)
+    digest = hashlib.sha256()
+    for document in documents:
+        digest.update(document.encode() + b"\0")
+    prompts = of_texts.prompts(documents, fast, before, fitting, options.prompts, options.seed)
+    recomputed = options.activation_checkpointing
+    at_once = {n: options.tokens_per_batch or known.batch(n, precision, device, recomputed=recomputed) for n in prompts}
+    wanted = (REPLACED if known.parameters <= LARGE else 0) if options.replaced is None else options.replaced
+    said = {
+        "model": {
+            "type": config.model_type,
+            "untrained": None,
+            "weights": None,
+            **vars(known),
+            **facts.pop("model", {}),
+        },
+        "read": {"documents": len(documents), "sha256": digest.hexdigest()},
+        "prompts": {str(n): drawn.noted() for n, drawn in prompts.items()},
+        "predicted": PREDICTED,
+        "target": TARGETS.get(options.target, f"the probability that the next token is {options.target!r}"),
+        "before": [fast.id_to_token(token) for token in before],
+        "asked": list(options.lengths),
+        "longest": opening.longest(config),
+        "precision": precision,
+        "device": device,
+        "tokens_per_batch": {str(n): tokens for n, tokens in at_once.items()},
+        "versions": provenance.versions(),
+        **facts,
+    }
+    return Plan(options, known, precision, device, prompts, at_once, target, min(wanted, options.prompts), said)
+
+
+def _token(target: str, tokenizer: Tokenizer) -> int:
+    """The id of a token that is named as the tokenizer has it, or as it stands in a text. Raises InputError else."""
+    found = tokenizer.token_to_id(target)
+    ids = [found] if found is not None else tokenizer.encode(target, add_special_tokens=False).ids
+    if len(ids) != 1:
+        raise InputError(f"target {target!r} is {len(ids)} tokens; name one, or {', '.join(TARGETS)}")
+    return int(ids[0])
+
+
+def plan_of_files(
+    place: Path,
+    texts: Iterable[str],
+    options: Options,
+    device: str,
+    precision: str = "auto",
+    untrained: int | None = None,
+    tokenizer: Path | None = None,
+    **facts: Any,
+) -> Plan:
+    """Plan as `plan` does for the model at a place, or its untrained copy; `tokenizer` is that of another place.
+
+    Raises InputError where the model or the tokenizer cannot be opened.
+    """
+    config, files = opening.require_decoder(place), opening.files_of(place)
+    known = size(files.parameters, config)
+    precision = known.precision if precision == "auto" else precision
+    quantised = f"{files.gguf.quantisation} of a GGUF file, unpacked to {precision}" if files.gguf else None
+    facts["model"] = {"untrained": untrained, "weights": quantised}
+    opened = opening.open_tokenizer(tokenizer or place)
+    return plan(known, config, opened, texts, options, precision, device, **facts)
+
+
+def open_and_carry_out(
+    plan: Plan, place: Path, folder: Path, every: int, run: object, spread: str | None = None
+) -> Measured:
+    """Open the model at the place of a plan, and measure it as `carry_out` does; `spread` puts it on several GPUs."""
+    device, untrained = spread or plan.device, plan.facts["model"]["untrained"]
+    if untrained is None:
+        model = opening.open_decoder(place, device, plan.precision)
+    else:
+        drawn_by = seed(plan.options.seed, "card", "untrained", untrained)
+        model = opening.open_untrained(place, drawn_by, folder, device, plan.precision)
+    with borrowed(model) as decoder:
+        return carry_out(plan, decoder, folder, every, [run, untrained, device])
+
+
+def carry_out(
+    plan: Plan, model: PreTrainedModel, folder: Path | None = None, every: int = EVERY, run: object = None
+) -> Measured:
+    """Measure an open `model` as planned.
+
+    With a `folder`, what every so many prompts have shown is kept there, and a killed measurement of the same `run`
+    goes on from it. Raises InputError as `measure.measure` does.
+    """
+    for drawn in plan.prompts.values():
+        opening.require_known_tokens(drawn.tokens, model, plan.facts["name"])
+    settings = [run, vars(plan.options), plan.precision, transformers.__version__, PREDICTED]
+    lengths = {
+        n: of_models.measure(
+            model,
+            drawn.tokens,
+            plan.at_once[n],
+            documents=drawn.documents,
+            asked=of_models.Asked(target=plan.target),
+            activation_checkpointing=plan.options.activation_checkpointing,
+            resumption=Resumption(folder / f"n{n}.safetensors", [*settings, n], every) if folder else None,
+            section="card",
+        )
+        for n, drawn in plan.prompts.items()
+    }
+    return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, _replaced(plan, model))
+
+
+def _replaced(plan: Plan, model: PreTrainedModel) -> Replaced | None:
+    """Replace the first token, that of the text where another stands before it, some in the middle, and the last."""
+    n = max(plan.prompts)
+    prompts = plan.prompts[n].tokens[: plan.replaced]
+    if not len(prompts):
+        return None
+    positions = sorted({0, *replacement.chosen_positions(n, len(plan.facts["before"]))})
+    drawn_by = seed(plan.options.seed, "card", "replaced", n)
+    effects = replacement.replacement_profile(model, prompts, positions, plan.at_once[n], seed=drawn_by)
+    return Replaced(n, tuple(positions), effects)

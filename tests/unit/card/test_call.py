@@ -1,0 +1,104 @@
+"""The call for a model in memory gives the card of its files; docs/card.md and the notebook run."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from position_bias import card
+from position_bias.card import command
+from position_bias.running.runtime import InputError
+from tests.unit.card.conftest import llama
+
+ROOT = Path(__file__).parents[3]
+TYPED = ["./my-model", "--text", "texts.jsonl", "--lengths", "12", "24", "--prompts", "10", "--threads", "1", "--quiet"]
+OPTIONS = {"lengths": (12, 24), "prompts": 10, "threads": 1, "name": "my-model", "text": "texts.jsonl"}
+
+
+def files(folder):
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*.*"))}
+    return {name: content for name, content in found.items() if name.startswith(("tables/", "card."))}
+
+
+def test_the_card_of_a_model_in_memory_has_the_bytes_of_that_of_its_files(here, prose, own_tokenizer):
+    mine = card.measure(llama().train(), own_tokenizer, prose, **OPTIONS)
+    mine.save("from-memory")
+    assert command.main(TYPED) == 0
+    memory, read = files(here / "from-memory"), files(here / "position-card/my-model")
+    assert set(memory) == {
+        *(f"tables/{name}.csv" for name in ("layers", "profile", "distances", "statistics", "replacement")),
+        *(f"card.{suffix}" for suffix in ("md", "pdf", "svg", "png")),
+    }
+    pages = [found.pop("card.md").decode().splitlines() for found in (memory, read)]
+    assert memory == read
+    differ = [lines for lines in zip(*pages, strict=True) if lines[0] != lines[1]]
+    assert [line.split(" | ")[0] for line, _ in differ] == ["| model", "| text"]
+    shown = mine._repr_markdown_()
+    assert "](data:image/png;base64," in shown
+    assert "card.png" not in shown
+
+
+def test_a_tokenizer_of_transformers_is_taken_and_left_as_it_is(here, prose):
+    tokenizer = AutoTokenizer.from_pretrained("./my-model")
+    tokenizer.backend_tokenizer.enable_truncation(3)
+    found = card.measure(llama(), tokenizer, "\n".join(prose), lengths=[9], prompts=8, replaced=0, replicates=5)
+    assert found.measured.facts["read"]["documents"] == 1
+    assert "replacement" not in found.tables
+    assert tokenizer.backend_tokenizer.truncation["max_length"] == 3
+    with pytest.raises(InputError, match="a tokenizer of the class object is no fast one"):
+        card.measure(llama(), object(), prose)
+
+
+@pytest.mark.parametrize("target", ["log-p", "contrast", "e"])
+def test_another_target_is_differentiated_and_named(target, own_tokenizer, prose):
+    """The gradients of p and of its logarithm are the same vector in each prompt but for a factor."""
+    options = {"lengths": [9], "prompts": 8, "replaced": 0, "replicates": 5}
+    plain, other = (card.measure(llama(), own_tokenizer, prose, target=name, **options) for name in ("p", target))
+    one, two = (found.measured.lengths[9].influence for found in (plain, other))
+    factors = two / one
+    alike = np.allclose(factors, factors[:, :1], rtol=1e-3)
+    assert alike == (target == "log-p")
+    words = {"log-p": "the logarithm of the probability", "contrast": "less that of the second", "e": "token is 'e'"}
+    assert words[target] in other.page
+    with pytest.raises(InputError, match=r"target 'e e e' is [0-9]+ tokens; name one"):
+        card.measure(llama(), own_tokenizer, prose, target="e e e", **options)
+
+
+def blocks(text):
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_lines_to_copy_run(here):
+    (lines,) = blocks((ROOT / "docs/card.md").read_text())
+    assert len(lines.splitlines()) == 6
+    exec(lines, {})
+    assert (here / "my-card/card.md").is_file()
+
+
+def test_the_cells_of_the_notebook_run(here):
+    notebook = json.loads((ROOT / "docs/card.ipynb").read_text())
+    names = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            exec("".join(cell["source"]), names)
+    assert "position card of my-model" in names["mine"].page
+    assert isinstance(names["model"], type(AutoModelForCausalLM.from_pretrained("./my-model")))
+
+
+def test_neither_the_call_nor_the_command_imports_what_the_workflow_alone_needs():
+    program = """
+import sys
+class Blocked:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("snakemake", "seaborn", "datasets"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Blocked())
+from position_bias.card import Card, command, measure, measuring, texts
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -1,0 +1,152 @@
+"""The command position-card: what it writes, how it goes on, and what it refuses with which status."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from position_bias.card import command, measured, measuring
+from position_bias.drawing import style
+from tests import ggufs
+
+ROOT = Path(__file__).parents[3]
+TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0"]
+
+
+@pytest.fixture(autouse=True)
+def _undrawn(monkeypatch):
+    """Figures are the longest part of a small card; test_call.py looks at that of the command."""
+    monkeypatch.setattr(style, "save", lambda *_: None)
+
+
+def run(*typed):
+    return command.main([*typed, *TEXT])
+
+
+def test_copies_and_the_model_have_folders_and_a_page_together(here, capsys):
+    assert run("./my-model", "--untrained", "1", "--json", "--quiet") == 0
+    names = ("my-model", "my-model-untrained-0", "my-model-beside-1-untrained")
+    assert {path.name for path in (here / "position-card").iterdir()} == set(names)
+    ratios = pd.read_csv(here / "position-card" / names[2] / "tables/ratios.csv")
+    assert set(ratios["model"]) == set(names[:2])
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    cards = json.loads(printed.out)
+    assert [found["model"] for found in cards] == list(names[:2])
+    statistics = pd.read_csv(here / "position-card/my-model/tables/statistics.csv")
+    assert len(cards[0]["statistics"]) == len(statistics)
+    assert cards[0]["statistics"][0]["value"] == pytest.approx(statistics["value"][0])
+    page = (here / "position-card" / names[2] / "card.md").read_text()
+    assert "](../my-model-untrained-0/card.md)" in page
+
+
+def test_a_killed_command_goes_on_and_what_was_measured_is_not_measured_again(here, monkeypatch, capsys):
+    whole = command.main(["./my-model", *TEXT, "--out", "whole", "--quiet"])
+    seen = []
+
+    class Killed(KeyboardInterrupt):
+        pass
+
+    original = measuring.of_models.passes.checkpoint.write
+
+    def write(path, run, state):
+        original(path, run, state)
+        seen.append(state.step)
+        if len(seen) == 1:
+            raise Killed
+
+    monkeypatch.setattr(measuring.of_models.passes.checkpoint, "write", write)
+    monkeypatch.setattr(measuring, "EVERY", 2)
+    typed = ["--tokens-per-batch", "24"]
+    assert run("./my-model", *typed) == 130
+    assert run("./my-model", *typed) == 0
+    assert seen == [2, 4, 6, 8]
+    assert run("./my-model", *typed) == 0
+    assert seen == [2, 4, 6, 8]
+    assert "the same command goes on from here" in capsys.readouterr().err
+    found, expected = (measured.read(here / out / "my-model/measured") for out in ("position-card", "whole"))
+    assert whole == 0
+    assert found.lengths[12].influence == pytest.approx(expected.lengths[12].influence, rel=1e-5)
+
+
+def test_another_card_in_a_folder_is_kept_unless_it_is_forced(here, capsys):
+    assert run("./my-model", "--quiet") == 0
+    before = (here / "position-card/my-model/tables/layers.csv").read_bytes()
+    assert run("./my-model", "--seed", "1") == 2
+    assert "my-model has a card that was measured otherwise (seed); give another folder" in capsys.readouterr().err
+    assert (here / "position-card/my-model/tables/layers.csv").read_bytes() == before
+    assert run("./my-model", "--seed", "1", "--force", "--quiet") == 0
+    assert (here / "position-card/my-model/tables/layers.csv").read_bytes() != before
+
+
+def test_a_dry_run_says_what_it_takes_and_measures_nothing(here, capsys):
+    assert run("./my-model", "--dry-run") == 0
+    said = (
+        "my-model: 45,536 parameters in float32 on cpu; measuring 8 prompts of 12 tokens takes about 0.5 GB of memory"
+    )
+    assert capsys.readouterr().err.startswith(said)
+    assert not list((here / "position-card").rglob("*.safetensors"))
+
+
+def test_a_model_that_cannot_be_measured_fails_and_the_other_is_measured(here, capsys):
+    (here / "empty").mkdir()
+    assert run("./empty", "./my-model", "--quiet") == 1
+    assert "error: model directory empty lacks config.json" in capsys.readouterr().err
+    assert (here / "position-card/my-model/card.md").is_file()
+
+
+def test_the_card_of_a_gguf_file_names_how_its_weights_are_stored_and_what_stands_first(here):
+    ggufs.write(here / "small.gguf", ggufs.small("qwen2"), "qwen2")
+    words = Tokenizer(models.WordLevel({f"w{place}": place for place in range(64)}, unk_token="w0"))
+    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(here / "words")
+    (here / "words.txt").write_text(" ".join(f"w{place}" for place in np.random.default_rng(0).integers(0, 64, 120)))
+    typed = ["--tokenizer", "words", "--text", "words.txt", "--lengths", "12", "--prompts", "8", "--quiet"]
+    assert command.main(["./small.gguf", *typed]) == 0
+    page = (here / "position-card/small/card.md").read_text()
+    assert "| weights | F32 of a GGUF file, unpacked to float32 |" in page
+    assert "| special tokens | none: the tokenizer puts no token before a text |" in page
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["./nothing"], "error: model ./nothing is not there, seen from "),
+        (["./texts.jsonl"], "is a file; give its directory, or a file that ends in .gguf"),
+        (["./my-model", "./my-model"], "would share the name my-model"),
+        (["./my-model", "--untrained", "4"], "a page has room for 4 models"),
+        (["./my-model", "--text", "./nothing.txt"], "nothing.txt"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_line(here, capsys, typed, said):
+    assert command.main(typed if "--text" in typed else [*typed, *TEXT]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("typed", [[], ["m", "--lengths", "8"], ["m", "--prompts", "7"], ["m", "--device", "tpu"]])
+def test_options_that_cannot_be_meant_end_with_the_usage(typed, capsys):
+    with pytest.raises(SystemExit) as ended:
+        command.main(typed)
+    assert ended.value.code == 2
+    assert "usage: position-card" in capsys.readouterr().err
+
+
+def test_without_a_network_a_hub_id_ends_within_ten_seconds(tmp_path):
+    nobody = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    began = os.times().children_user
+    ended = subprocess.run(
+        [sys.executable, "-m", "position_bias.card", "someone/some-model"],
+        cwd=tmp_path, env=nobody, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert "hub model 'someone/some-model' is not in the cache" in ended.stderr
+    assert os.times().children_user - began < 10
