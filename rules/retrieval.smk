@@ -1,8 +1,13 @@
 # Our addition, of no paper: does the structural prior tell which label a network copies? The networks are those of
 # rules/emergence.smk with a causal mask, trained anew with several slopes of the decay mask. Out:
 # results/retrieval/{study}/depth{depth}/ with their weights, and one table of what they name and rollout predicts.
+#
+# And: where must a passage stand so that a pretrained decoder finds it? The decoders are those of structural.pretrained. Out:
+# results/recall/{model}/{checkpoint}/n{words}.safetensors, where {checkpoint} is hub or copy0, a copy with random weights.
 
 RETRIEVAL = config["retrieval"]
+RECALL = RETRIEVAL["recall"]
+RECALLED = "results/recall/{model}/{checkpoint}/n{words}.safetensors"
 
 
 use rule emergence_train as retrieval_train with:
@@ -46,6 +51,38 @@ rule retrieval_profiles:
         "../scripts/retrieval/profiles.py"
 
 
+rule retrieval_recall:
+    """Ask a pretrained decoder, or a copy with random weights, what followed a repeated passage, at every place of it."""
+    input:
+        model="results/hub/{model}.json",
+        texts=f"results/corpus/{PRIMARY}/test.parquet",
+    output:
+        RECALLED,
+    wildcard_constraints:
+        model=any_of(PRETRAINED["models"]),
+        checkpoint="hub|copy0",
+        words=any_of(map(str, RECALL["words"])),
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: 1000 * attempt * hub_model(wildcards)["memory"],
+        runtime=lambda wildcards: hub_model(wildcards)["minutes"],
+        gpu=gpus("measure", lambda wildcards: hub_model(wildcards)["gpus"]),
+        nodes=1,
+    params:
+        contexts=lambda wildcards: RECALL["contexts" if wildcards.checkpoint == "hub" else "contexts_of_copies"],
+        cue=RECALL["cue"],
+        vocabulary=RECALL["vocabulary"],
+        initializer_range=lambda wildcards: (
+            None if wildcards.checkpoint == "hub" else PRETRAINED["models"][wildcards.model]
+        ),
+        tokens_per_batch=config["measure"]["tokens_per_batch"],
+        gpus=lambda wildcards: hub_model(wildcards)["gpus"],
+        seed=config["seed"],
+    script:
+        "../scripts/retrieval/recall.py"
+
+
 # Figures and tables: a row each, see rules/made.smk.
 
 FIGURES |= {
@@ -54,6 +91,11 @@ FIGURES |= {
         "retrieval.figures:prior",
         {"table": "results/retrieval/profiles.parquet"},
         {"level": RETRIEVAL["level"]},
+    ),
+    "retrieval/decoders": made.Made(
+        "Recall and influence by place in pretrained decoders: three measures (our addition).",
+        "retrieval.figures_decoders:measures",
+        {"profiles": "results/recall/profiles.csv"},
     ),
 }
 TABLES |= {
@@ -72,6 +114,7 @@ TABLES |= {
         {
             "profiles": "results/retrieval/profiles.parquet",
             "evidence": evidence_tables("retrieval/*/profiles.csv"),
+            "recalled": ["results/recall/values.csv", *evidence_tables("retrieval/*/recall.csv")],
             "predicted": project("published/predictions.csv"),
         },
         {"level": RETRIEVAL["level"], "scale": config["scale"]},
@@ -79,6 +122,23 @@ TABLES |= {
     ),
 }
 FILES |= {
+    "retrieval_decoders": made.Made(
+        "What pretrained decoders recall of each place, as tables: what is judged, and what is drawn.",
+        "retrieval.decoders:tables",
+        {
+            "recalled": collect(
+                RECALLED, model=PRETRAINED["models"], checkpoint=["hub", "copy0"], words=RECALL["words"]
+            ),
+            "profiles": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="profiles"),
+        },
+        {
+            "replicates": config["rollout"]["bootstrap"],
+            "level": RETRIEVAL["level"],
+            "seed": config["seed"],
+        },
+        outputs={name: f"results/recall/{name}.csv" for name in ("values", "profiles")},
+        needs={"mem_mb": memory(1000), "runtime": 10},
+    ),
     "retrieval_evidence": made.Made(
         "Profiles of networks that are trained for long.",
         "retrieval.tables:evidence",

@@ -68,7 +68,7 @@ FIGURES = {  # of the whole graph
     "fig11d fig12 fig13a fig13b fig13c learning_curves long_training scales scales_sinks theorems",
     "layernorm": "scores closed_form anisotropy depth moments random_weights trained pretrained emergence",
     "postnorm": "set_complement resharpening dimension bema formal_languages stability",
-    "retrieval": "prior",
+    "retrieval": "prior decoders",
 }
 ABSENT = {  # of those, what the small one does not draw
     "structural": "fig2",
@@ -121,7 +121,8 @@ def counted(small):
         **only(*(f"postnorm_train_{kind}" for kind in ("widths", "depth", "averages", "stability"))),
         **only("postnorm_construct", "postnorm_checks"),
         "retrieval_train": 3 if small else 5,
-        **only("retrieval_profiles", "retrieval_predictors", "retrieval_checks"),
+        **only("retrieval_profiles", "retrieval_predictors", "retrieval_decoders", "retrieval_checks"),
+        "retrieval_recall": 2,  # of the pretrained decoder and of a copy
         **figures,
     }
 

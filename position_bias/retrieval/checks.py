@@ -22,18 +22,25 @@ from position_bias.retrieval.agreement import (
     over_networks,
     shallowest,
 )
+from position_bias.structural import checks_pretrained
 from position_bias.verdicts.judge import Statistic, judge
 from position_bias.verdicts.predictions import Predicted, predictions
 from position_bias.verdicts.verdict import table, tested
 
 
 def verdicts(
-    profiles: pd.DataFrame, evidence: list[pd.DataFrame], predicted: Path, scale: str, level: float
+    profiles: pd.DataFrame,
+    evidence: list[pd.DataFrame],
+    recalled: list[pd.DataFrame],
+    predicted: Path,
+    scale: str,
+    level: float,
 ) -> pd.DataFrame:
-    """The `checks` of a run, and those of the long runs in evidence/."""
+    """The `checks` of a run, those of the long runs in evidence/, and those of pretrained decoders (`decoders`)."""
     registered = predictions(predicted, "retrieval")
     long_runs = of_evidence(pd.concat(evidence), registered, level) if evidence else []
-    return pd.concat([checks(profiles, registered, scale, level), *long_runs], ignore_index=True)
+    of_decoders = checks_pretrained.checks(recalled, registered, level, "retrieval")
+    return pd.concat([checks(profiles, registered, scale, level), *long_runs, of_decoders], ignore_index=True)
 
 
 def checks(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from position_bias.running.section import Count, Items, Level, Seeds, Words, section
+from position_bias.running.section import Bounds, Count, Items, Level, Seeds, Words, section
 
 DECAY = "decay-"  # before a slope
 
@@ -26,6 +26,24 @@ Encodings = Annotated[
 
 
 @section
+class Recall:
+    """Where a passage must stand in a context so that a pretrained decoder goes on with it when it is repeated."""
+
+    words: Annotated[list[Annotated[int, Bounds(8, 100_000)]], Items(1), "different words of a context, each length"]
+    cue: Annotated[int, Bounds(1, 4), "words of the passage that are repeated"]
+    vocabulary: Annotated[Count, "common words of the primary data set that contexts are drawn from"]
+    contexts: Annotated[int, Bounds(2, 100_000), "of each length"]
+    contexts_of_copies: Annotated[int, Bounds(2, 100_000), "the same for the copy with random weights"]
+
+    def __post_init__(self) -> None:
+        if (needed := max(self.words) + self.cue) > self.vocabulary:
+            raise ValueError(
+                f"vocabulary = {self.vocabulary} is less than {needed}: the words of the longest context, and as many "
+                "others as a cue has; raise it"
+            )
+
+
+@section
 class Retrieval:
     """Our addition: whether the structural prior tells which label a network of emergence copies."""
 
@@ -33,6 +51,7 @@ class Retrieval:
     iterations: Annotated[Count, "of training"]
     sequences: Annotated[Count, "of a test for each position"]
     seeds: Seeds
+    recall: Recall
     level: Level
 
 

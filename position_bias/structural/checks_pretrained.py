@@ -24,8 +24,10 @@ COLUMNS = (*LABELS, "statistic", "network", "unit", "documents", "value", "scale
 Predictions = Mapping[str, list[Predicted]]
 
 
-def checks(evidence: Iterable[pd.DataFrame], predictions: Predictions, level: float) -> pd.DataFrame:
-    """Verdicts in the schema of `verdict.COLUMNS` on tables with `COLUMNS`.
+def checks(
+    evidence: Iterable[pd.DataFrame], predictions: Predictions, level: float, paper: str = "structural"
+) -> pd.DataFrame:
+    """Verdicts in the schema of `verdict.COLUMNS` on tables with `COLUMNS`, of the claims of a paper.
 
     A unit is a document. Where a quantity is of a mean over documents, units are resamples of them, and ESTIMATE is all
     documents as they are. A claim of ours that no row speaks of has rows which say that it cannot be tested.
@@ -38,7 +40,7 @@ def checks(evidence: Iterable[pd.DataFrame], predictions: Predictions, level: fl
         for name, of_name in asked.items()
         if name.startswith(OURS)
     }
-    return table("structural", PRETRAINED, [*rows, *judge(unmeasured(silent), silent, level)])
+    return table(paper, PRETRAINED, [*rows, *judge(unmeasured(silent), silent, level)])
 
 
 def statistics(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:

@@ -30,6 +30,10 @@ EXCEPTIONS = {  # a module of a wing, and the module of another wing that it may
         for module in ("gaps", "figures")
     },
     **{
+        (f"retrieval/{module}.py", "structural/checks_pretrained.py"): "its decoders are judged as those are"
+        for module in ("checks", "decoders")
+    },
+    **{
         (f"retrieval/{module}.py", f"emergence/{other}.py"): "it asks about the networks of this task, trained alike"
         for module, others in {
             "observations": ("network", "sequences", "task"),

@@ -1,0 +1,92 @@
+"""Recall of pretrained decoders by place, beside the two measures of influence: tables of what is judged and drawn.
+
+Contexts are the units, and are resampled. From the probability of a word is taken away what the word would be given
+anyway, after a cue that its context does not have. A decoder whose accuracy is below three times chance cannot recall,
+and nothing is said of its places.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from position_bias.attention import Array
+from position_bias.language_models import recall
+from position_bias.language_models.recall import Recall
+from position_bias.rollout.middle import middle_half
+from position_bias.running.artifacts import TensorFile
+from position_bias.statistics import bootstrap_weights, percentile_interval, spearman
+from position_bias.structural.checks_pretrained import COLUMNS
+from position_bias.verdicts.claim import PRETRAINED
+from position_bias.verdicts.judge import ESTIMATE
+
+TRAINED, UNTRAINED = "hub", "untrained"  # the checkpoint that is no copy; what predictions call a copy
+WORDS = "words"  # what stands in place of a data set
+ABLE = 3  # times chance: the accuracy from which places are compared
+NEAR = 1 / 16  # of a prompt: places that are averaged where recall is compared with influence
+INFLUENCES = ("gradient", "replacement")
+PROFILES = ("model", "weights", "n", "measure", "place", "value", "low", "high")  # columns of what is drawn
+
+
+def tables(
+    recalled: list[TensorFile], profiles: list[pd.DataFrame], replicates: int, level: float, seed: int
+) -> dict[str, pd.DataFrame]:
+    """The tables of all decoders: `values`, which are judged (`checks_pretrained.COLUMNS`), and `profiles` (PROFILES).
+
+    `recalled` are files with the fields of `Recall`, labelled with model, checkpoint, n, cue and words; `profiles` are
+    those of `structural.pretrained`, a table for each decoder. A place is a share of the prompt, from 0 to 1. What is
+    drawn is over its mean in the middle half, of recall the probability.
+    """
+    influence = _influence(pd.concat(profiles))
+    rows, drawn = [], [influence]
+    for file in recalled:
+        labels, found = file.labels, Recall(**file.read())
+        drawn_contexts = bootstrap_weights(len(found.correct), replicates, seed)
+        weights = np.vstack([np.full((1, len(found.correct)), 1 / len(found.correct)), drawn_contexts])
+        excess = weights @ (found.probability - found.prior)  # [1 + R, P]
+        accuracy = weights @ found.correct.mean(-1)
+        able = accuracy[0] >= ABLE / labels["words"]
+        if labels["checkpoint"] != TRAINED:
+            rows += _rows(labels, "accuracy less chance", UNTRAINED, accuracy - 1 / labels["words"], len(found.correct))
+            continue
+        of_model = influence[influence["model"] == labels["model"]]
+        for statistic, network, values in _of_places(excess, of_model):
+            rows += _rows(labels, statistic, network, values if able else np.nan * values, len(found.correct))
+        drawn.append(_profile(labels, excess, level))
+    return {"values": pd.DataFrame(rows, columns=COLUMNS), "profiles": pd.concat(drawn, ignore_index=True)}
+
+
+def _of_places(excess: Array, influence: pd.DataFrame) -> Iterator[tuple[str, str, Array]]:
+    """Statistic, network and values [1 + R]: both ends over the middle, and how places rank by recall and influence."""
+    parts = recall.by_part(excess)
+    with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is recalled, there is no logarithm
+        for end in ("first", "last"):
+            yield f"log {end} eighth / middle", "recall", np.log(parts[end] / parts["middle"])
+    places = np.linspace(0, 1, excess.shape[1])
+    for measure, curve in influence.groupby("measure", sort=False):
+        near = np.abs(curve["place"].to_numpy()[:, None] - places) <= NEAR  # [positions, P]
+        around = excess @ (near / near.sum(-1, keepdims=True)).T
+        yield "rank correlation of places", str(measure), spearman(around, curve["value"].to_numpy())
+
+
+def _rows(labels: dict[str, Any], statistic: str, network: str, values: Array, contexts: int) -> list[tuple[Any, ...]]:
+    setting = (labels["model"], WORDS, labels["n"], statistic, network)
+    return [
+        (*setting, unit, contexts, value, PRETRAINED) for unit, value in enumerate(map(float, values), start=ESTIMATE)
+    ]
+
+
+def _influence(profiles: pd.DataFrame) -> pd.DataFrame:
+    """What tokens weigh in the trained decoders, by both measures, with places in place of positions."""
+    trained = profiles[(profiles["weights"] == TRAINED) & profiles["measure"].isin(INFLUENCES)]
+    longest = trained.groupby("model")["position"].transform("max")
+    return trained.assign(place=trained["position"] / longest, n=longest + 1)[list(PROFILES)]
+
+
+def _profile(labels: dict[str, Any], excess: Array, level: float) -> pd.DataFrame:
+    over = excess / excess[:, middle_half(excess.shape[1])].mean(-1, keepdims=True)
+    low, high = percentile_interval(over[1:], level)
+    named = {"model": labels["model"], "weights": TRAINED, "n": labels["n"], "measure": "recall"}
+    place = np.linspace(0, 1, excess.shape[1])
+    return pd.DataFrame({**named, "place": place, "value": over[0], "low": low, "high": high})[list(PROFILES)]

@@ -1,0 +1,58 @@
+"""The figure of pretrained decoders: what recall and the two measures of influence say of each place in the prompt."""
+
+from collections.abc import Iterable
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from position_bias.drawing.intervals import error_bars
+from position_bias.drawing.logarithmic import log_ticks
+from position_bias.drawing.looks import BLACK, GREEN, ORANGE, REFERENCE, Look
+from position_bias.drawing.style import COLUMN, PAGE
+
+LOOKS = {
+    "gradient": Look("influence by gradients", ORANGE),
+    "replacement": Look("influence by replacement", BLACK, "o", ""),
+    "recall": Look("recall", GREEN),
+}
+ALL_PLACES = 20  # from so many places on, a measure is a line with a band, and else marks with bars
+
+
+def measures(profiles: pd.DataFrame) -> Figure:
+    """Draw a row for each measure and a column for each decoder; every value is over its mean in the middle half.
+
+    `profiles` have the columns `decoders.PROFILES`. Bands and bars are bootstrap intervals, of influence over documents
+    and of recall over contexts.
+    """
+    models = list(dict.fromkeys(profiles["model"]))
+    size = (COLUMN if len(models) == 1 else PAGE, 0.7 + 1.5 * len(LOOKS))
+    label = "What recall and influence say of each place in the prompt, in pretrained decoders"
+    figure, grid = plt.subplots(len(LOOKS), len(models), figsize=size, sharex=True, squeeze=False, label=label)
+    for row, (measure, look) in zip(grid, LOOKS.items(), strict=True):
+        for axes, model in zip(row, models, strict=True):
+            curves = profiles[(profiles["measure"] == measure) & (profiles["model"] == model)]
+            _curves(axes, [curve for _, curve in curves.groupby("n")], look)
+        row[0].set_ylabel(f"{look.name.replace(' by ', chr(10) + 'by ')},\nover the middle")
+    for axes, model in zip(grid[0], models, strict=True):
+        axes.set_title(model)
+    for axes in grid[-1]:
+        axes.set(xlabel="place in the prompt", xticks=[0, 0.5, 1], xticklabels=["first", "middle", "last"])
+    return figure
+
+
+def _curves(axes: Axes, curves: Iterable[pd.DataFrame], look: Look) -> None:
+    """The profile of a measure at each length of the prompt, the longest drawn thickest."""
+    axes.axhline(1, color=REFERENCE, linestyle=":", linewidth=0.7)
+    for place, curve in enumerate(curves):
+        known = curve[curve["value"] > 0]
+        if len(curve) >= ALL_PLACES:
+            axes.plot(known["place"], known["value"], color=look.colour, linewidth=0.7 + 0.5 * place)
+            low = known["low"].clip(lower=known["value"].min() / 2)
+            axes.fill_between(known["place"], low, known["high"], color=look.colour, alpha=0.2, linewidth=0)
+        else:
+            rows = known.rename(columns={"value": "measured"})
+            error_bars(axes, rows["place"], rows, look.colour, fmt=look.marker or "o", markersize=3.5)
+    axes.set_yscale("log")
+    log_ticks(axes.yaxis)

@@ -1,0 +1,36 @@
+from pathlib import Path
+
+import transformers
+
+from position_bias.language_models import hub, opening, recall, tokens
+from position_bias.language_models.passes import Resumption
+from position_bias.running import artifacts, resumable, runtime
+
+wildcards, params = snakemake.wildcards, snakemake.params
+n, path = int(wildcards.words), ("measure", wildcards.model, wildcards.checkpoint, "recall", wildcards.words)
+computing = {"gpus": params.gpus, "granted": snakemake.resources.gpu}
+with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
+    source = hub.model_place(snakemake.input.model)
+    tokenizer, before = opening.open_tokenizer(source)
+    drawn_by = runtime.seed(params.seed, "pretrained", wildcards.checkpoint)
+    if params.initializer_range is None:
+        model = opening.open_decoder(source, place.device)
+    else:
+        model = opening.open_untrained(
+            source, drawn_by, place.folder, place.device, initializer_range=params.initializer_range
+        )
+    texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
+    words = recall.common_words(texts, tokenizer, params.vocabulary)
+    contexts = recall.random_contexts(words, n, params.contexts, params.cue, runtime.seed(params.seed, "contexts", n))
+    run = [hub.stamp(source), drawn_by, params.initializer_range, params.cue, transformers.__version__]
+    found = recall.measure(
+        model,
+        contexts,
+        words,
+        params.cue,
+        params.tokens_per_batch,
+        before=before,
+        resumption=Resumption(place.folder / "contexts.safetensors", run, 1),
+    )
+    labels = {"model": wildcards.model, "checkpoint": wildcards.checkpoint, "n": n, "cue": params.cue}
+    artifacts.write_tensors(snakemake.output[0], found._asdict(), **labels, words=len(words))

@@ -1,0 +1,108 @@
+"""Spans of a prompt, moved about: models whose answer is known, and plain passes of each order."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
+
+from position_bias.language_models import spans
+from position_bias.running.runtime import InputError
+
+VOCABULARY = 40
+SIZE = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "initializer_range": 0.3,
+}
+LENGTHS = (3, 5, 4, 6)
+
+
+@pytest.fixture(scope="module")
+def given():
+    generator = np.random.default_rng(0)
+    return [generator.integers(0, VOCABULARY, length) for length in LENGTHS], generator.integers(0, VOCABULARY, 30)
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    return LlamaForCausalLM(LlamaConfig(**SIZE)).eval()
+
+
+def test_paragraphs_are_the_spans_of_a_prompt_unless_a_separator_is_named():
+    assert spans.split("One.\n\nTwo.\n\n\n\nAsked?") == ["One.\n\n", "Two.\n\n", "Asked?"]
+    assert "".join(spans.split("a--b--c", "--")) == "a--b--c"
+    with pytest.raises(InputError, match="the prompt has 2 spans, but three are needed"):
+        spans.split("One.\n\nAsked?")
+
+
+def test_every_span_but_the_last_is_put_at_every_place_and_the_others_keep_their_order():
+    found = list(spans.orders(4))
+    assert found[0] == (None, "as given", [0, 1, 2, 3])
+    assert found[4:7] == [(1, "first", [1, 0, 2, 3]), (1, "middle", [0, 1, 2, 3]), (1, "last", [0, 2, 1, 3])]
+    assert len(found) == 1 + 3 * 3
+
+
+@pytest.mark.parametrize("before", [[], [7]])
+def test_what_a_span_weighs_is_that_of_plain_passes_of_its_order(model, given, before):
+    pieces, others = given
+    table = spans.measure(model, pieces, others, before=before)
+    assert list(table) == list(spans.COLUMNS)
+    assert len(table) == 4 + 3 * 3
+    (row,) = table[(table["span"] == 1) & (table["place"] == "last")].to_dict("records")
+    tokens = np.concatenate([before, pieces[0], pieces[2], pieces[1], pieces[3]]).astype(int)
+    begins = len(before) + 3 + 4
+    assert (row["begins"], row["tokens"]) == (begins, 5)
+    embeddings = model.get_input_embeddings()(torch.from_numpy(tokens[None])).detach().requires_grad_()
+    distribution = model(inputs_embeds=embeddings).logits[0, -1].softmax(-1)
+    distribution.max().backward()
+    influence = embeddings.grad[0].norm(dim=-1)
+    assert row["gradient"] == pytest.approx(float(influence[begins : begins + 5].sum() / influence.sum()), rel=1e-4)
+    replaced = np.concatenate([tokens[:begins], others[:5], tokens[begins + 5 :]])
+    with torch.no_grad():
+        other = model(torch.from_numpy(replaced[None])).logits[0, -1].softmax(-1)
+    assert row["replacement"] == pytest.approx(float((distribution - other).detach().abs().sum() / 2), abs=1e-6)
+
+
+def test_shares_of_all_spans_as_given_sum_to_one(model, given):
+    table = spans.measure(model, *given)
+    assert table.loc[table["place"] == "as given", "gradient"].sum() == pytest.approx(1)
+
+
+def test_in_a_model_with_a_short_window_place_is_everything(given):
+    """One layer with a window of 8 sees two tokens before the last span of 6 tokens, whatever they say."""
+    torch.manual_seed(0)
+    settings = SIZE | {"num_hidden_layers": 1, "sliding_window": 8}
+    model = MistralForCausalLM(MistralConfig(**settings, attn_implementation="eager")).eval()
+    table = spans.measure(model, *given)
+    unseen = table[table["place"].isin(["first", "middle"])]
+    assert unseen["gradient"].max() == 0
+    assert unseen["replacement"].max() == 0
+    assert table.loc[table["place"] == "last", "replacement"].min() > 0
+
+
+def test_variance_is_shared_out_between_place_and_span():
+    def table(value):
+        rows = [(span, place, value(span, place)) for span in range(4) for place in spans.PLACES]
+        return pd.DataFrame(rows, columns=["span", "place", "gradient"])
+
+    placed = {"first": 3.0, "middle": 1.0, "last": 9.0}
+    by_place = spans.explained(table(lambda _, place: placed[place]), "gradient")
+    assert by_place == pytest.approx({"place": 1, "span": 0, "rest": 0}, abs=1e-12)
+    by_span = spans.explained(table(lambda span, _: 2.0**span), "gradient")
+    assert by_span == pytest.approx({"place": 0, "span": 1, "rest": 0}, abs=1e-12)
+    both = spans.explained(table(lambda span, place: placed[place] * 2.0**span), "gradient")
+    of_place, of_span = np.var(np.log([3, 1, 9])), np.var(np.log(2.0 ** np.arange(4)))
+    assert both["place"] == pytest.approx(of_place / (of_place + of_span))
+    assert both["rest"] == pytest.approx(0, abs=1e-12)
+
+
+def test_a_text_that_is_shorter_than_a_span_is_refused(model, given):
+    pieces, others = given
+    with pytest.raises(InputError, match="the other text has 5 tokens, but a span has 6; give a longer text"):
+        spans.measure(model, pieces, others[:5])

@@ -1,0 +1,95 @@
+"""Tables of recall by place: of decoders whose recall is known, with intervals over contexts."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from position_bias.retrieval import decoders, figures_decoders
+from position_bias.running import artifacts
+from position_bias.running.artifacts import TensorFile
+from position_bias.structural.checks_pretrained import COLUMNS
+from position_bias.verdicts.judge import ESTIMATE
+from tests.unit.drawing_checks import assert_legible, numbers
+
+C, P, CHANCE = 12, 32, 1 / 100
+
+
+def written(path, recalled, checkpoint="hub", accuracy=0.5):
+    """A file of contexts that recall so much above a prior of .01, with noise that is a context's own."""
+    noise = np.exp(np.random.default_rng(0).normal(0, 0.1, (C, 1)))
+    correct = np.zeros((C, P))
+    correct[:, : round(accuracy * P)] = 1
+    tensors = {"probability": recalled * noise + 0.01, "correct": correct, "prior": np.full((C, P), 0.01)}
+    labels = {"model": "some", "checkpoint": checkpoint, "n": P + 3, "cue": 3, "words": round(1 / CHANCE)}
+    artifacts.write_tensors(path, tensors, **labels)
+    return TensorFile(str(path))
+
+
+@pytest.fixture(scope="module")
+def influence():
+    """Gradients rise towards the end at every position; replacement is known at three positions, and falls."""
+    rows = [("hub", "gradient", position, 1.0 + position) for position in range(64)]
+    rows += [("hub", "replacement", position, 10.0 - position / 10) for position in (0, 32, 63)]
+    rows += [("copy", "gradient", 0, 5.0), ("hub", "rotary", 0, 5.0)]
+    table = pd.DataFrame(rows, columns=["weights", "measure", "position", "value"])
+    return table.assign(model="some", low=np.nan, high=np.nan)
+
+
+def made(files, influence):
+    found = decoders.tables(files, [influence], 200, 0.95, 0)
+    values = found["values"]
+    return values.set_index(["statistic", "network", "unit"])["value"], found
+
+
+def test_the_ends_are_over_the_middle_less_what_a_word_is_given_anyway(tmp_path, influence):
+    recalled = np.full(P, 0.1)
+    recalled[:4], recalled[-4:] = 0.4, 0.05
+    values, found = made([written(tmp_path / "a.safetensors", recalled)], influence)
+    assert list(found["values"]) == list(COLUMNS)
+    for end, ratio in (("first", 4), ("last", 0.5)):
+        units = values[f"log {end} eighth / middle", "recall"]
+        assert units[ESTIMATE] == pytest.approx(np.log(ratio))
+        assert len(units) == 201
+        np.testing.assert_allclose(units, np.log(ratio))  # the noise of a context is the same at every place
+    assert set(found["values"]["documents"]) == {C}
+
+
+def test_places_are_ranked_as_influence_ranks_them(tmp_path, influence):
+    values, _ = made([written(tmp_path / "a.safetensors", np.linspace(0.1, 0.9, P))], influence)
+    ranks = values.loc["rank correlation of places"]
+    np.testing.assert_allclose(ranks["gradient"], 1, atol=0.02)  # ties where two positions have the same places near
+    np.testing.assert_allclose(ranks["replacement"], -1)
+
+
+def test_a_decoder_below_three_times_chance_says_nothing_of_places(tmp_path, influence):
+    values, _ = made([written(tmp_path / "a.safetensors", np.full(P, 0.1), accuracy=0.0)], influence)
+    assert values.isna().all()
+
+
+def test_of_a_copy_with_random_weights_there_is_accuracy_alone(tmp_path, influence):
+    files = [written(tmp_path / "a.safetensors", np.full(P, 0.1), "copy0", accuracy=0.25)]
+    values, found = made(files, influence)
+    assert set(found["values"]["statistic"]) == {"accuracy less chance"}
+    assert values["accuracy less chance", "untrained", ESTIMATE] == pytest.approx(0.25 - CHANCE)
+
+
+def test_what_is_drawn_is_over_its_mean_in_the_middle_and_places_are_shares_of_the_prompt(tmp_path, influence):
+    recalled = np.full(P, 0.1)
+    recalled[0] = 0.3
+    _, found = made([written(tmp_path / "a.safetensors", recalled)], influence)
+    profiles = found["profiles"].set_index(["measure", "place"])["value"]
+    assert profiles["recall", 0.0] == pytest.approx(3)
+    assert profiles["recall", 1.0] == pytest.approx(1)
+    assert profiles["gradient", 1.0] == 64
+    assert set(found["profiles"]["measure"]) == {"recall", "gradient", "replacement"}
+    assert found["profiles"]["place"].between(0, 1).all()
+
+
+def test_every_measure_of_every_decoder_is_drawn(tmp_path, influence, styled):
+    _, found = made([written(tmp_path / "a.safetensors", np.linspace(0.1, 0.3, P))], influence)
+    figure = figures_decoders.measures(found["profiles"])
+    assert_legible(figure)
+    for axes, measure in zip(figure.axes, figures_decoders.LOOKS, strict=True):
+        rows = found["profiles"][found["profiles"]["measure"] == measure]
+        drawn = numbers(axes)
+        assert set(np.round(rows["value"], 9)) <= set(np.round(drawn, 9))
