@@ -299,9 +299,9 @@ def stand_in(directory):
     from position_bias.language_models import tokens
     from tests.ggufs import small
 
-    small("llama", vocab_size=300).save_pretrained(directory)
+    small("llama", vocab_size=1000).save_pretrained(directory)
     page = (ROOT / "docs/architecture.md").read_text()
-    tokens.add_tokenizer(tokens.train_tokenizer([page], 300), directory)
+    tokens.add_tokenizer(tokens.train_tokenizer([page], 1000), directory)
 
 
 @pytest.fixture(scope="session")
