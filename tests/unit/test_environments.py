@@ -201,4 +201,17 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     folders = {name.split("/")[0] for name in names}
     assert {re.sub(r"-.*\.", ".", folder) for folder in folders} == {"position_bias", "position_bias.dist-info"}
     assert wheel.stat().st_size < 600_000
-    assert "snakemake" not in "".join(commands)
+    assert re.findall(r"^(\S+) =", "".join(commands), re.MULTILINE) == ["position-card"]
+
+
+def test_the_card_can_be_imported_where_the_workflow_is_not_installed(wheel, tmp_path):
+    """Nothing but what the wheel requires can be seen: no Snakemake, seaborn or datasets."""
+    with zipfile.ZipFile(wheel) as opened:
+        opened.extractall(tmp_path / "library")
+    modules = sorted(path.stem for path in (tmp_path / "library/position_bias/card").glob("[!_]*.py"))
+    assert "command" in modules
+    imports = [f"import position_bias.card.{module}" for module in modules]
+    ended = run_imports(imports, asked("pyproject.toml"), tmp_path / "site-packages", tmp_path / "library")
+    assert ended.returncode == 0, ended.stderr
+    names = asked("pyproject.toml").keys() - {"torch", "accelerate"}
+    assert run_imports(imports, names, tmp_path / "without", tmp_path / "library").returncode == 1
