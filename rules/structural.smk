@@ -343,6 +343,7 @@ rule measure_pretrained:
     params:
         measured=OF_PRETRAINED,
         replaced=(PRIMARY, STANDARD, PRETRAINED_PROMPTS["replaced"]),
+        intervened=PRETRAINED_PROMPTS["replaced_in_copies"],
         initializer_range=None,
         tokens_per_batch=STANDARD,  # a prompt at once: of several, the backward pass takes gigabytes, and is no faster
         matrices_up_to=config["measure"]["matrices_up_to"],
@@ -365,6 +366,7 @@ use rule measure_pretrained as measure_copy with:
     params:
         measured=OF_COPIES,
         replaced=(PRIMARY, STANDARD, PRETRAINED_PROMPTS["replaced_in_copies"]),
+        intervened=0,
         initializer_range=lambda wildcards: (
             USUAL if wildcards.checkpoint.startswith("usual") else PRETRAINED["models"][wildcards.model]
         ),

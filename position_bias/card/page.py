@@ -32,7 +32,8 @@ KINDS = {  # of rollouts, and the baselines
     "as was measured",
     "content-free": "*without content*: every token attends to itself and to all earlier ones alike, as far back as "
     "the layer reads",
-    "logit-by-distance": "*logit by distance*: logits are the mean of those measured at each distance",
+    "logit-by-distance": "*logit by distance*: logits are the mean of those measured at each distance; the largest "
+    "distance has one pair alone, the last token and the first, which may be a sink",
     "mean-query-key": "*mean query and key*: logits are those of the mean query and the mean key, turned by the rotary "
     "positions",
     "mean-attention": "*mean attention*: the measured attention, as a mean over prompts and heads",

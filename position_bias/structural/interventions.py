@@ -43,10 +43,13 @@ def replaced(model: PreTrainedModel, prompts: TokenIds, first: int, batch: int, 
     }
 
 
-def interventions(model: PreTrainedModel, prompts: TokenIds, first: int, batch: int, seed: int) -> Tensors:
-    """Return what else is done: smaller steps [N, P], a deletion [N], and influence [N, n] and by layer [N, L, n]."""
+def interventions(model: PreTrainedModel, prompts: TokenIds, count: int, first: int, batch: int, seed: int) -> Tensors:
+    """Return what else is done to the first `count` of the prompts, by the same seed with the same other tokens.
+
+    Smaller steps are [count, P], a deletion is [count], influence [count, n], and by layer [count, L, n].
+    """
     positions = positions_of(prompts.shape[1], first)
-    others = donors(prompts, positions, 1, seed)
+    others, prompts = donors(prompts, positions, 1, seed)[:count], prompts[:count]
     steps = {name: changes(model, prompts, positions, others, batch, step).mean(-1) for name, step in STEPS.items()}
     with_another, moved = prompts.copy(), prompts.copy()
     with_another[:, first] = others[:, positions.index(first), 0]

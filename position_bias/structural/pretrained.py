@@ -203,9 +203,11 @@ def _of_interventions(measured: Measured, changed: Mapping[str, Array]) -> Itera
     some = gradient.some(len(changed[REPLACED]))
     replaced = some._replace(effects=changed[REPLACED])
     yield from _ends(setting, REPLACED, replaced)
-    for name, effects in {**{step: changed[step] for step in STEPS}, "step of 100 %": changed[REPLACED]}.items():
+    some = some.some(len(changed[DELETED]))
+    at_once = changed[REPLACED][: len(changed[DELETED])]
+    for name, effects in {**{step: changed[step] for step in STEPS}, "step of 100 %": at_once}.items():
         yield from _by_document(setting, FIRST, name, some._replace(effects=effects).logs(some.first))
-    at_first = changed[REPLACED][:, list(some.positions).index(some.first)]
+    at_first = at_once[:, list(some.positions).index(some.first)]
     for name, effects in ((DELETED, changed[DELETED]), (REPLACED, at_first)):
         logs = by_document(np.log(np.where(effects > 0, effects, np.nan)), some.documents)
         yield from _by_document(setting, "log change at the first word", name, logs)

