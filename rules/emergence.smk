@@ -159,6 +159,7 @@ if plain := emergence_runs(("gaussian", "plain")):
         {"tests": collect(CURVES, run=plain)},
         EMERGENCE_LEVEL | EMERGENCE_TASK,
     )
+if "causal/none" in EMERGENCE["networks"]["plain"]:
     FIGURES["emergence/long_training"] = made.Made(
         "Gaps over the whole length of the paper's training (our addition), from evidence/.",
         "emergence.figures:long_and_short_training",

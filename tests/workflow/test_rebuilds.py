@@ -116,7 +116,7 @@ def test_a_study_may_leave_networks_out_and_nothing_makes_the_figures_that_show_
         "emergence_train": 2,
         "emergence_draw_fig4": 1,
     }
-    for figure in ("fig7", "fig8a", "fig3"):
+    for figure in ("fig7", "fig8a", "fig3", "long_training"):
         ended = fresh.dry_run(f"figures/emergence/{figure}.pdf -n {without}")
         assert ended.returncode != 0
         assert f"figures/emergence/{figure}.pdf" in ended.stdout

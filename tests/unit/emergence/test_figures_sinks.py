@@ -78,12 +78,17 @@ def test_tokens_alternate_items_and_labels_and_end_with_the_query():
 
 
 def table(masks, taus=TAUS, seeds=3):
-    """Tables of sinks by seed; those of another encoding and of fresh directions are not shown."""
+    """Tables of sinks by seed, each mask with higher values than the one before.
+
+    Those of another encoding and of fresh directions are not shown.
+    """
     states = {"trained": range(seeds), "untrained": range(seeds), "uniform": [0]}
     keys = [(*of, seed) for of in itertools.product(masks, states, taus, range(1, N + 1)) for seed in states[of[1]]]
     shown = pd.DataFrame(keys, columns=["mask", "state", "tau", "token", "seed"])
     shown = shown.assign(
-        value=np.random.default_rng(1).uniform(0.1, 0.9, len(shown)), encoding="none", omega="training"
+        value=np.random.default_rng(1).uniform(0.1, 0.9, len(shown)) * (1 + shown["mask"].map(masks.index)) / 3,
+        encoding="none",
+        omega="training",
     )
     others = [shown.assign(**{name: other, "value": 7.0}) for name, other in (("encoding", "rope"), ("omega", "fresh"))]
     return pd.concat([shown, *others]).assign(vocabulary="fixed", study="plain", bias="none", residual=False, depth=2)

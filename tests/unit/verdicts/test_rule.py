@@ -93,6 +93,15 @@ def test_a_row_alone_says_what_its_interval_says(middle, half, n, relation):
         assert rule.words(p, LEVEL) == expected or outside
 
 
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [(MARGIN, "no effect"), (-MARGIN, "no effect"), (MARGIN + 1e-9, "holds"), (-MARGIN - 1e-9, "fails")],
+)
+def test_a_number_at_the_very_end_of_the_margin_is_within_it(number, word):
+    assert rule.word_of_interval(">", 0, MARGIN, number, number) == word
+    assert rule.word_of_interval("<", 0, MARGIN, -number, -number) == word
+
+
 def test_at_least_k_of_m_rows_are_judged_by_the_kth_smallest_p_value():
     p = np.stack([[0.004, 0.5, 0.01, 0.03]] * 3, axis=-1)
     for form, beyond, least_contrary in (
