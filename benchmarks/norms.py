@@ -19,12 +19,10 @@ import torch
 
 from position_bias.layernorm import simulation, theory
 from position_bias.layernorm import training as layernorm
-from position_bias.postnorm import tasks, trials
 from position_bias.postnorm import training as postnorm
+from position_bias.postnorm import trials
 from position_bias.running import products, runtime
 from position_bias.running.checkpoint import Place
-from position_bias.small_networks.ensemble import Recipe
-from position_bias.small_networks.size import Size
 
 SEEDS = 6
 RECURSION_WITHIN = 2.0  # CPU seconds at 512 tokens and 24 layers
@@ -51,47 +49,31 @@ def growth():
     return peak_megabytes() - before
 
 
-def peri(name, size, setting, recipe, seeds):
+def peri(name, size, length, batch, iterations, seeds):
     """Train networks under peri on a task."""
+    setting = {"length": length, "batch": batch, "longest": length, "sequences": 8}
+    recipe = {"iterations": iterations, "learning_rate": 0.01, "weight_decay": 0.01}
     with tempfile.TemporaryDirectory() as folder:
-        postnorm.train(
-            tasks.task(name),
-            "peri",
-            size,
-            setting,
-            recipe,
-            seeds,
-            Place(Path(folder), recipe.iterations, "cpu"),
-        )
+        place = Place(Path(folder), iterations, "cpu")
+        postnorm.train(trials.Trial(name, "peri", size, setting, recipe, list(seeds), {}), place)
 
 
 def set_complement(vocabulary, length, seeds):
     """Train the minimal transformer."""
-    setting = postnorm.Setting(length, batch=32, longest=length, sequences=8)
-    minimal = Size(**trials.minimal(vocabulary))
-    peri(f"set-complement-{vocabulary}", minimal, setting, Recipe(500, 0.01, 0.01), seeds)
+    peri(f"set-complement-{vocabulary}", trials.minimal(vocabulary), length, 32, 500, seeds)
 
 
 def language(seeds):
     """Train a small decoder on a Dyck language."""
-    size = postnorm.Size(layers=2, width=16, heads=2, hidden=32)
-    setting = postnorm.Setting(length=10, batch=16, longest=10, sequences=8)
-    peri("dyck-2-3", size, setting, Recipe(200, 0.005, 0.01), seeds)
+    peri("dyck-2-3", {"layers": 2, "width": 16, "heads": 2, "hidden": 32}, 10, 16, 200, seeds)
 
 
 def exchangeable(seeds):
     """Train a pre-LN decoder on exchangeable sequences."""
     with tempfile.TemporaryDirectory() as folder:
-        layernorm.train(
-            "pre-layer",
-            layernorm.Data(vocabulary=32, tokens=48, skew=6.0),
-            layernorm.Size(layers=3, width=64, heads=4, hidden=128),
-            seeds,
-            Recipe(40, 0.002, 0.01),
-            Place(Path(folder), 40, "cpu"),
-            batch=12,
-            held_out=8,
-        )
+        data, size = layernorm.Data(32, 48, 6.0), layernorm.Size(layers=3, width=64, heads=4, hidden=128)
+        setting = layernorm.Setting(data, size, 12, 40, 0, 0.01, 8)
+        layernorm.train("pre-layer", setting, 0.002, seeds, Place(Path(folder), 40, "cpu"))
 
 
 def main():

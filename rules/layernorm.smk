@@ -40,11 +40,9 @@ rule layernorm_simulate:
 
 
 rule layernorm_theory:
-    """Verdicts on the theorems, laws and formulas, and on what is published of them."""
-    input:
-        predicted=project("published/predictions.csv"),
+    """Estimates of what theorems, laws and formulas say, and of what is published of them."""
     output:
-        "results/theory/layernorm/verdicts.csv",
+        "results/layernorm/simulation/theory.parquet",
     conda:
         "../envs/synthetic.yaml"
     resources:
@@ -52,7 +50,6 @@ rule layernorm_theory:
     params:
         numbers=config["layernorm"]["simulation"],
         level=config["layernorm"]["level"],
-        scale=config["scale"],
     script:
         "../scripts/layernorm/theory.py"
 
@@ -165,7 +162,7 @@ TABLES["layernorm/checks"] = made.Made(
     "Verdicts on what norms do to scores: theory, random weights, trained networks, language models.",
     "layernorm.checks:verdicts",
     {
-        "theory": "results/theory/layernorm/verdicts.csv",
+        "theory": f"{SIMULATED}/theory.parquet",
         "random": "results/layernorm/random_weights.parquet",
         "trained": LAYERNORM_TABLES,
         "grams": GRAMS,

@@ -106,8 +106,6 @@ TABLES |= {
         {"level": RETRIEVAL["level"]},
         readable="retrieval.tables:readable",
     ),
-}
-TABLES |= {
     "retrieval/checks": made.Made(
         "Verdicts on what we claim of rollout and retrieval.",
         "retrieval.checks:verdicts",

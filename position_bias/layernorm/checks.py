@@ -9,18 +9,20 @@ token, 1 the last, 1/2 uniform attention. Recency is as in `position_bias.recenc
 Predictions and margins were fixed before the runs that they judge; those of claims that we add, after trial runs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from position_bias.emergence import gaps
+from position_bias.layernorm import estimates
 from position_bias.layernorm.networks import NETWORKS
 from position_bias.layernorm.pretrained import OF_HUB, UNTRAINED, recency_of_models
 from position_bias.running.artifacts import TensorFile
 from position_bias.verdicts.judge import Statistic, judge
-from position_bias.verdicts.predictions import Predicted, predictions
+from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import table
 
 NORMS = {"residual": "none", "pre-norm": "pre", "post-norm": "post"}  # study of retrieval networks -> norm
@@ -36,35 +38,24 @@ def verdicts(
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """The rows on theory, and the `checks` of a run; `tests` joins the tables of retrieval networks."""
-    curves = gaps.curves(tests[tests["encoding"] == "none"])
-    registered = predictions(predicted, "layernorm")
-    measured = checks(random, trained, recency_of_models(grams), curves, registered, scale, level)
-    return pd.concat([theory, measured], ignore_index=True)
-
-
-def checks(
-    random: pd.DataFrame,
-    trained: pd.DataFrame,
-    models: pd.DataFrame,
-    curves: pd.DataFrame,
-    predictions: Mapping[str, list[Predicted]],
-    scale: str,
-    level: float,
-) -> pd.DataFrame:
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
 
-    `random` is the table of `simulation.random_weights`, `trained` joins those of `layernorm.training.train`, `models`
-    those of `pretrained.recency_table`; `curves` are those of `emergence.gaps`, of causal retrieval networks without
-    positional encoding. `predictions` are those of the wing, by statistic.
+    `theory` is the table of `checks_theory`, `random` that of `simulation.random_weights`, `trained` joins those of
+    `layernorm.training.train`, and `tests` those of retrieval networks.
     """
-    return table("layernorm", scale, judge(statistics(random, trained, models, curves), predictions, level))
+    curves = gaps.curves(tests[tests["encoding"] == "none"])
+    measured = chain(estimates.statistics(theory), statistics(random, trained, recency_of_models(grams), curves))
+    return table("layernorm", scale, judge(measured, predictions(predicted, "layernorm"), level))
 
 
 def statistics(
     random: pd.DataFrame, trained: pd.DataFrame, models: pd.DataFrame, curves: pd.DataFrame
 ) -> Iterator[Statistic]:
-    """Yield what is measured on the tables of `checks`: seeds down, norms across; of language models, prompts down."""
+    """Yield what is measured of networks with weights: seeds down, norms across; of language models, prompts down.
+
+    `models` is the table of `pretrained.recency_of_models`; `curves` are those of `emergence.gaps`, of causal retrieval
+    networks without positional encoding.
+    """
     yield from _random_weights(random)
     yield from _trained(trained)
     yield from _language_models(models)

@@ -3,7 +3,7 @@
 A formula is judged by its worst deviation over the n settings named: it is computed, so low and high are the same. A
 claim about a mean over sequences is judged by Student's interval, with n the sequences; where it is one about all
 anisotropies, by the one that speaks most against it. Predictions are fixed by the statement or by the derivation in
-`layernorm.theory`; margins and thresholds of our own are named so in `source`. They were set before this table was
+`layernorm.theory`; margins and thresholds of our own are named so in their source. They were set before this table was
 simulated, but with values of the closed forms and errors of earlier simulations at hand.
 """
 
@@ -12,21 +12,19 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import chain, product
 from math import sqrt
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from position_bias.attention import Array
-from position_bias.layernorm import theory
+from position_bias.layernorm import estimates, theory
 from position_bias.layernorm.simulation import MaskName, Norm, Simulated
 from position_bias.layernorm.tables import MASKS, PROFILES, RESIDUALS, Sampling
 from position_bias.recency import FIRST_ROW, mean_size, recency, relative_recency
-from position_bias.verdicts import verdict
-from position_bias.verdicts.judge import GIVEN, Estimate, Statistic, given, judge, student, worst
-from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import Prediction
+from position_bias.statistics import mean_and_interval
+from position_bias.verdicts.judge import Estimate, Statistic
 
 ALPHAS = (0.0, 0.2, 0.4, 0.6, 0.8)  # those of the paper's first version
 LAYERS = 4  # and its depth
@@ -43,32 +41,18 @@ RATIOS = (0.1, 0.25, 0.5, 0.75)  # r = j / i
 GRID = tuple(product((0.0, 0.1, 0.3, 0.5, 0.7, 0.9), (0.0, 0.5, 1.0, 2.0), (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)))
 
 
-def table(
-    scale: str,
-    level: float,
-    *,
-    predicted: Path,
-    tokens: int,
-    width: int,
-    sequences: int,
-    limit_tokens: int,
-    seed: int,
-) -> pd.DataFrame:
-    """Return a verdict on every statement (`statements`), in the schema of `verdict.COLUMNS`, with keys.
+def table(level: float, *, tokens: int, width: int, sequences: int, limit_tokens: int, seed: int) -> pd.DataFrame:
+    """Return the estimates of every statement (`statements`) as `estimates.table` has them.
 
     Simulated are `sequences` sequences of `tokens` tokens, all settings on the same draws; limits of many tokens are
-    taken at `limit_tokens`, at least 1000. `predicted` is the registry of predictions. Raises ValueError where a number
-    is too small.
+    taken at `limit_tokens`, at least 1000.
     """
     sampling = Sampling(tokens, width, 1.0, sequences, seed, level)
-    statistics = chain.from_iterable(statements(sampling, limit_tokens))
-    return verdict.table("layernorm", scale, judge(statistics, predictions(predicted, "layernorm"), level))
+    return estimates.table(chain.from_iterable(statements(sampling, limit_tokens)))
 
 
 def statements(sampling: Sampling, limit_tokens: int) -> tuple[Iterator[Statistic], ...]:
     """Yield what every statement is judged by, statement by statement, simulated and worked out as it is read."""
-    if limit_tokens < 1000:
-        raise ValueError(f"limit_tokens = {limit_tokens}: limits are judged from 1000 tokens on")
     runs = Runs(sampling)
     return (
         _closed_forms(runs),
@@ -121,30 +105,33 @@ def _profile(sampling: Sampling, profile: str, mask: MaskName, rho: float) -> Si
 
 
 def _worked_out(
-    name: str, setting: Mapping[str, object], networks: Mapping[str, npt.ArrayLike], **numbers: float
+    name: str, setting: Mapping[str, object], networks: Mapping[Any, npt.ArrayLike], **numbers: float
 ) -> Statistic:
-    """Numbers of which the worst is judged, a setting each, networks across; `numbers` are a bound of this sampling."""
-    table = pd.DataFrame({network: np.ravel(values) for network, values in networks.items()})
-    return Statistic(name, table, setting, worst, numbers=numbers)
+    """Numbers that are computed, one for each of some settings, by network."""
+    values = {network: np.ravel(of_settings) for network, of_settings in networks.items()}
+    found = {network: [Estimate(v, v, v, len(settings)) for v in settings] for network, settings in values.items()}
+    return estimates.statistic(name, setting, found, **numbers)
 
 
 def _means(
-    name: str, setting: Mapping[str, object], networks: Mapping[str, Sequence[Array]], **numbers: float
+    runs: Runs, name: str, setting: Mapping[str, object], networks: Mapping[Any, Sequence[Array]], **numbers: float
 ) -> Statistic:
-    """One number a sequence in one or several settings, networks across; the least favourable mean is judged."""
-    columns = {
-        network: pd.DataFrame(dict(enumerate(settings))).rename_axis(index="sequence", columns="setting").unstack()
-        for network, settings in networks.items()
+    """Means over sequences, which have one number each, in one setting or several, by network."""
+    found = {
+        network: [_mean(values, runs.sampling.level) for values in of_settings]
+        for network, of_settings in networks.items()
     }
-    return Statistic(name, pd.DataFrame(columns), setting, least_favourable, numbers=numbers)
+    return estimates.statistic(name, setting, found, **numbers)
 
 
-def least_favourable(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
-    """As `student`, in the setting whose mean speaks most against the prediction; units are setting and sequence."""
-    by_setting = values.unstack("setting")
-    above = by_setting.mean() - prediction.bound
-    against = {">": -above, "<": above, "=": above.abs()}[prediction.relation]
-    return student(by_setting[against.idxmax()], prediction, level)
+def _mean(values: Array, level: float) -> Estimate:
+    mean, low, high = map(float, mean_and_interval(values, level))
+    return Estimate(mean, low, high, len(values))
+
+
+def _less(values: Sequence[Array], others: Sequence[Array]) -> list[Array]:
+    """Sequence by sequence, in every setting."""
+    return [one - other for one, other in zip(values, others, strict=True)]
 
 
 def _below(scores: Array) -> Array:
@@ -190,9 +177,10 @@ def _theorem(runs: Runs) -> Iterator[Statistic]:
 
 def _layer_2(runs: Runs) -> Iterator[Statistic]:
     for rho in RESIDUALS:
-        recencies = {NAMES[norm]: [runs.recency(norm, rho, alpha, 2) for alpha in ALPHAS] for norm in NORMS}
-        recencies["LayerNorm"] = [runs.sampling.run("layer", rho, alpha, 2).recency[:, 1] for alpha in ALPHAS]
-        yield _means("recency of layer 2", {"residual": f"{rho:g}"}, recencies)
+        plain, rms = ([runs.recency(norm, rho, alpha, 2) for alpha in ALPHAS] for norm in NORMS)
+        layer = [runs.sampling.run("layer", rho, alpha, 2).recency[:, 1] for alpha in ALPHAS]
+        recencies = {"no norm": plain, "RMSNorm": rms, ("LayerNorm", "RMSNorm"): _less(layer, rms)}
+        yield _means(runs, "recency of layer 2", {"residual": f"{rho:g}"}, recencies)
 
 
 def _three_tokens(runs: Runs) -> Iterator[Statistic]:
@@ -204,10 +192,9 @@ def _three_tokens(runs: Runs) -> Iterator[Statistic]:
     for i, j in PAIRS:
         score, error = seen.scores[1, i - 1, j - 1], seen.errors[1, i - 1, j - 1]
         half, pair = runs.sampling.half_width * error, f"({i}, {j})"
-        measured = pd.DataFrame({pair: [score, score - half, score + half]}, index=list(GIVEN))
+        measured = Estimate(score, score - half, score + half, runs.sampling.sequences)
         numbers = {"bound": round(expected[pair], 4), "margin": 1 / runs.sampling.width}
-        estimate = given(runs.sampling.sequences)
-        yield Statistic("score of three tokens, simulated", measured, {}, estimate, numbers=numbers)
+        yield estimates.statistic("score of three tokens, simulated", {}, {pair: [measured]}, **numbers)
 
 
 # Layers that only average: s = 0, rho = 0
@@ -235,7 +222,7 @@ def _averages(runs: Runs, limit_tokens: int) -> Iterator[Statistic]:
         "RMSNorm": np.abs(scores - theory.third_scores_of_averages(j / limit_tokens)),
         "no norm": np.abs(products / theory.third_products_of_averages(limit_tokens, j) - 1),
     }
-    yield _worked_out("averages: limit of layer 3", {"ratios": RATIOS, "tokens": limit_tokens}, limits)
+    yield _worked_out("averages: limit of layer 3", {"ratios": str(RATIOS), "tokens": limit_tokens}, limits)
 
     with_norm, without = (_below(theory.gram_recursion(n, 0.0, 0.0, 0.0, 3, norm)[2]) for norm in ("pre", "none"))
     simulated = {
@@ -260,14 +247,14 @@ def _depth(runs: Runs) -> Iterator[Statistic]:
         bound = runs.close(LAYERS - 1)
         yield _worked_out("recency of deeper layers less the recursion", setting, {"RMSNorm": away}, bound=bound)
         recencies = {NAMES[norm]: [runs.recency(norm, rho, *where) for where in deeper] for norm in NORMS}
-        yield _means("recency of deeper layers", setting, recencies)
+        yield _means(runs, "recency of deeper layers", setting, recencies)
     for rho in RESIDUALS:
         depth: dict[str, object] = {"layer": DEEP, "residual": f"{rho:g}", "anisotropy": f"{DEEP_ALPHA:g}"}
         seen = runs.sampling.run("none", rho, DEEP_ALPHA, DEEP)
         last = seen.recency[:, -1] / mean_size(seen.scores[-1])
         expected = relative_recency(theory.gram_recursion(n, DEEP_ALPHA, rho, strength, DEEP, "none")[-1])
         sign = "above 0" if expected > 0 else "up to 0"
-        yield _means(f"relative recency, {sign} by the recursion", depth, {"no norm": [last]})
+        yield _means(runs, f"relative recency, {sign} by the recursion", depth, {"no norm": [last]})
 
 
 # Which norm, and which scale
@@ -281,19 +268,18 @@ def _along_ones(runs: Runs) -> Iterator[Statistic]:
         ones = runs.sampling.run("layer", rho, SHARED, 2, common="ones").recency[:, 1]
         expected = recency(theory.second_scores(n, 0.0, rho * sqrt(1 - SHARED), strength, norm=True, width=width))
         numbers = {"bound": round(float(expected), 4), "margin": 1 / width}
-        yield _means("recency along all ones, as expected", setting, {"LayerNorm": [ones]}, **numbers)
+        yield _means(runs, "recency along all ones, as expected", setting, {"LayerNorm": [ones]}, **numbers)
         if not rho:
             rms = runs.sampling.run("rms", rho, SHARED, 2, common="ones").recency[:, 1]
-            yield _means("recency along all ones", setting, {"LayerNorm": [ones], "RMSNorm": [rms]})
+            yield _means(runs, "recency along all ones", setting, {("LayerNorm", "RMSNorm"): [ones - rms]})
 
 
 def _scaling(runs: Runs) -> Iterator[Statistic]:
     scaled = replace(runs.sampling, strength=sqrt(runs.sampling.width))
     for rho, alpha in product(RESIDUALS, SCALED):
         less = scaled.run("rms", rho, alpha, 2).recency[:, 1] - runs.recency("rms", rho, alpha, 2) / 10
-        yield _means(
-            "recency of scaled scores", {"residual": f"{rho:g}", "anisotropy": f"{alpha:g}"}, {"RMSNorm": [less]}
-        )
+        setting = {"residual": f"{rho:g}", "anisotropy": f"{alpha:g}"}
+        yield _means(runs, "recency of scaled scores", setting, {"RMSNorm": [less]})
 
 
 # Embeddings
@@ -311,17 +297,18 @@ def _anisotropy(runs: Runs) -> Iterator[Statistic]:
     gains = {
         f"residual {rho:g}": [runs.recency("rms", rho, 0.4, 2) - runs.recency("rms", rho, 0.0, 2)] for rho in RESIDUALS
     }
-    yield _means("recency gained by anisotropy", {}, gains)
+    yield _means(runs, "recency gained by anisotropy", {}, gains)
 
 
 def _published(runs: Runs) -> Iterator[Statistic]:
     """Two statements that this model contradicts, predicted as the paper makes them; and our own on the first."""
     without, with_one = ([runs.recency("rms", rho, alpha, 2) for alpha in ALPHAS] for rho in RESIDUALS)
-    yield _means("least recency without residual", {}, {"RMSNorm": [min(without, key=np.mean)]})
-    yield _means("recency without and with residual", {}, {"residual 0": without, "residual 1": with_one})
+    yield _means(runs, "least recency without residual", {}, {"RMSNorm": [min(without, key=np.mean)]})
+    less = {("residual 0", "residual 1"): _less(without, with_one)}
+    yield _means(runs, "recency without and with residual", {}, less)
     for rho, layer in ((1.0, 2), (1.0, LAYERS), (0.0, 2)):
         where: dict[str, object] = {"layer": layer, "residual": f"{rho:g}"}
-        yield _means("recency without anisotropy", where, {"RMSNorm": [runs.recency("rms", rho, 0.0, layer)]})
+        yield _means(runs, "recency without anisotropy", where, {"RMSNorm": [runs.recency("rms", rho, 0.0, layer)]})
 
 
 def _moments(runs: Runs) -> Iterator[Statistic]:
@@ -348,16 +335,9 @@ def _moments(runs: Runs) -> Iterator[Statistic]:
     )
     layers = {"layers": f"{DEEPER[0]}-{LAYERS}"}
     for rho in RESIDUALS:
-        yield _means(f"recency with a full mask, residual {rho:g}", layers, full[rho])
-        added = [
-            with_mask - without
-            for profile in PROFILES
-            for with_mask, without in zip(causal[rho][profile], full[rho][profile], strict=True)
-        ]
-        yield _means("recency added by the causal mask", {**layers, "residual": f"{rho:g}"}, {"all": added})
-    more = {
-        profile: [with_one - without for with_one, without in zip(kept, full[0.0][profile], strict=True)]
-        for profile, kept in full[1.0].items()
-    }
-    yield _means("recency with a full mask, more with residual", layers, more)
-    yield _means("recency with a causal mask, residual 1", layers, causal[1.0])
+        yield _means(runs, f"recency with a full mask, residual {rho:g}", layers, full[rho])
+        added = [more for profile in PROFILES for more in _less(causal[rho][profile], full[rho][profile])]
+        yield _means(runs, "recency added by the causal mask", {**layers, "residual": f"{rho:g}"}, {"all": added})
+    more = {profile: _less(kept, full[0.0][profile]) for profile, kept in full[1.0].items()}
+    yield _means(runs, "recency with a full mask, more with residual", layers, more)
+    yield _means(runs, "recency with a causal mask, residual 1", layers, causal[1.0])

@@ -1,8 +1,7 @@
 """This module simulates causal decoders without positional encoding: without parameters, and with random weights.
 
 Embeddings are exchangeable unless their moments are asked to depend on the position, so whatever else depends on it
-comes from the causal mask. Axes: B sequences of a batch,
-L layers, n tokens, d coordinates, H heads.
+comes from the causal mask. Axes: B sequences of a batch, L layers, n tokens, d coordinates, H heads.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +16,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from position_bias.attention import Array
-from position_bias.layernorm.theory import (
-    checked_anisotropy,
-    checked_embedding_length,
-)
 from position_bias.recency import mean_relative_position, recency, recency_weights, relative_recency
 from position_bias.running import runtime
 
@@ -104,8 +99,7 @@ def embeddings(
     for each token, two of them have the cosine sqrt(alpha_i alpha_j). A tensor `[width]` as `common` is the direction
     of all sequences.
     """
-    shares = np.array([checked_anisotropy(share) for share in _by_position(alpha)])
-    sizes = [checked_embedding_length(length) for length in _by_position(lengths)]
+    shares = np.atleast_1d(alpha)
     shift = torch.from_numpy(np.sqrt(shares / (1 - shares))).float()[:, None]
     own = torch.randn(batch, n, width, generator=generator)
     if isinstance(common, Tensor):
@@ -115,11 +109,7 @@ def embeddings(
     else:
         shared = torch.ones(width)
     directions = functional.normalize(own + shift * shared, dim=-1)
-    return directions if lengths == 1.0 else torch.tensor(sizes)[:, None] * directions
-
-
-def _by_position(values: ByPosition) -> tuple[float, ...]:
-    return values if isinstance(values, tuple) else (values,)
+    return directions if lengths == 1.0 else torch.tensor(lengths)[..., None] * directions
 
 
 def direction(x: Tensor, norm: Norm) -> Tensor:

@@ -5,7 +5,7 @@ that curves compare in pairs.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
@@ -29,6 +29,7 @@ from position_bias.layernorm.simulation import (
 from position_bias.recency import mean_size, recency, relative_recency
 from position_bias.statistics import mean_and_interval
 
+MEASURED = ("measured", "low", "high")
 RESIDUALS = (0.0, 1.0)  # without and as usual
 WIDER_RESIDUALS = (0.0, 0.5, 1.0, 2.0)
 
@@ -113,26 +114,21 @@ def closed_form_rows(sampling: Sampling, alphas: Sequence[float]) -> pd.DataFram
 
     Columns norm (none, rms), residual, anisotropy, position (of the key, from 1), predicted, measured, low, high.
     """
-    n = sampling.tokens
-    curves = []
-    norms: tuple[Norm, ...] = ("none", "rms")
+    n, curves, norms = sampling.tokens, [], NORMS[:2]
     for norm, residual, alpha in product(norms, RESIDUALS, alphas):
         seen = sampling.run(norm, residual, alpha, layers=2)
         predicted = theory.second_scores(
             n, alpha, residual, sampling.strength, norm=norm == "rms", width=sampling.width
         )
         measured, half = seen.scores[1, -1, :-1], sampling.half_width * seen.errors[1, -1, :-1]
-        curve = {
-            "norm": norm,
-            "residual": residual,
-            "anisotropy": alpha,
-            "position": np.arange(1, n),
+        curve = {"norm": norm, "residual": residual, "anisotropy": alpha, "position": np.arange(1, n)}
+        scores = {
             "predicted": predicted[-1, :-1],
             "measured": measured,
             "low": measured - half,
             "high": measured + half,
         }
-        curves.append(pd.DataFrame(curve))
+        curves.append(pd.DataFrame({**curve, **scores}))
     return pd.concat(curves, ignore_index=True)
 
 
@@ -147,22 +143,18 @@ def anisotropy_curves(sampling: Sampling, alphas: Sequence[float], simulated: Se
     Columns residual, anisotropy, predicted (the closed form at this width), limit (at infinite width), measured, low,
     high. Measured are only the anisotropies in `simulated`; elsewhere stands NaN.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for residual, alpha in product(WIDER_RESIDUALS, sorted({*alphas, *simulated})):
         predicted, limit = (
             recency(theory.second_scores(sampling.tokens, alpha, residual, sampling.strength, norm=True, width=width))
             for width in (sampling.width, None)
         )
         row = {"residual": residual, "anisotropy": alpha, "predicted": float(predicted), "limit": float(limit)}
-        unmeasured = dict.fromkeys(("measured", "low", "high"), np.nan)
-        found = _mean(sampling, residual, alpha) if alpha in simulated else unmeasured
-        rows.append({**row, **found})
-    return pd.DataFrame(rows)
-
-
-def _mean(sampling: Sampling, residual: float, alpha: float) -> dict[str, float]:
-    values = sampling.run("rms", residual, alpha, layers=2).recency[:, 1]
-    return dict(zip(("measured", "low", "high"), map(float, mean_and_interval(values, sampling.level)), strict=True))
+        if alpha in simulated:
+            values = sampling.run("rms", residual, alpha, layers=2).recency[:, 1]
+            row |= zip(MEASURED, map(float, mean_and_interval(values, sampling.level)), strict=True)
+        rows.append(row)
+    return pd.DataFrame(rows, columns=["residual", "anisotropy", "predicted", "limit", *MEASURED])
 
 
 def depth_curves(sampling: Sampling, alpha: float, layers: int) -> pd.DataFrame:
@@ -172,34 +164,21 @@ def depth_curves(sampling: Sampling, alpha: float, layers: int) -> pd.DataFrame:
     scale of scores changes with depth: theirs is recency over the mean absolute value of the mean scores below the
     diagonal, on both sides; the interval takes that scale as it was measured.
     """
-    return pd.DataFrame(
-        [
-            {"norm": placement, "residual": residual, **row}
-            for placement, residual in product(theory.PLACEMENTS, RESIDUALS)
-            for row in _depths(sampling, placement, residual, alpha, layers)
-        ]
-    )
-
-
-def _depths(
-    sampling: Sampling, placement: theory.Placement, residual: float, alpha: float, layers: int
-) -> Iterator[dict[str, Any]]:
-    expected = theory.gram_recursion(sampling.tokens, alpha, residual, sampling.strength, layers, placement)
-    if placement == "none":
-        seen = sampling.run("none", residual, alpha, layers)
-        predicted, values = relative_recency(expected), seen.recency / mean_size(seen.scores)
-    else:
-        seen = sampling.run("rms", residual, alpha, layers, placement)
-        predicted, values = recency(expected), seen.recency
-    _, low, high = mean_and_interval(values, sampling.level)
-    for layer in range(layers):
-        yield {
-            "layer": layer + 1,
-            "predicted": float(predicted[layer]),
-            "measured": float(values[:, layer].mean()),  # rounds otherwise than the mean over rows
-            "low": float(low[layer]),
-            "high": float(high[layer]),
-        }
+    curves = []
+    for placement, residual in product(theory.PLACEMENTS, RESIDUALS):
+        expected = theory.gram_recursion(sampling.tokens, alpha, residual, sampling.strength, layers, placement)
+        if placement == "none":
+            seen = sampling.run("none", residual, alpha, layers)
+            predicted, values = relative_recency(expected), seen.recency / mean_size(seen.scores)
+        else:
+            predicted = recency(expected)
+            values = sampling.run("rms", residual, alpha, layers, placement).recency
+        _, low, high = mean_and_interval(values, sampling.level)
+        measured = [of_layer.mean() for of_layer in values.T]  # rounds otherwise than the mean over rows
+        curve = {"norm": placement, "residual": residual, "layer": np.arange(1, layers + 1)}
+        recencies = {"predicted": predicted, "measured": measured, "low": low, "high": high}
+        curves.append(pd.DataFrame({**curve, **recencies}))
+    return pd.concat(curves, ignore_index=True)
 
 
 def moments_curves(sampling: Sampling, layers: int) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from position_bias.attention import Array, Mask, causal_mask, checked_length, masked_softmax
+from position_bias.attention import Array, Mask, causal_mask, masked_softmax
 
 Placement = Literal["none", "pre", "post"]
 
@@ -29,8 +29,8 @@ def first_weights(n: int, alpha: float, strength: float) -> tuple[Array, Array]:
 
     The logits are s and s alpha, so with E = e^(s (1 - alpha)) they are E / (E + i - 1) and 1 / (E + i - 1).
     """
-    E = np.exp(checked_strength(strength) * (1 - checked_anisotropy(alpha)))
-    b = 1 / (E + np.arange(checked_length(n)))
+    E = np.exp(strength * (1 - alpha))
+    b = 1 / (E + np.arange(n))
     return E * b, b
 
 
@@ -41,11 +41,7 @@ def pull(n: int, alpha: float, strength: float, width: int | None) -> Array:
     varies by (1 - alpha) / d in every direction, the sum over k is c_i x_i with c_i = s (1 - alpha) (i - 1) b_i / d.
     """
     _, b = first_weights(n, alpha, strength)
-    if width is None:
-        return np.zeros(n)
-    if width < 1:
-        raise ValueError(f"width = {width}: must be at least 1, or None for the limit")
-    return strength * (1 - alpha) / width * np.arange(n) * b
+    return np.zeros(n) if width is None else strength * (1 - alpha) / width * np.arange(n) * b
 
 
 def squared_norms(n: int, alpha: float, rho: float, strength: float, width: int | None = None) -> Array:
@@ -55,7 +51,7 @@ def squared_norms(n: int, alpha: float, rho: float, strength: float, width: int 
     (rho + a_j)^2 + (j - 1) b_j^2. Its last part, (E^2 + j - 1) / (E + j - 1)^2, falls with j because E >= 1.
     """
     (a, b), c = first_weights(n, alpha, strength), pull(n, alpha, strength, width)
-    total = 1 + checked_residual(rho) + c
+    total = 1 + rho + c
     return total**2 * alpha + (1 - alpha) * ((rho + a + c) ** 2 + np.arange(n) * b**2)
 
 
@@ -83,20 +79,18 @@ def gram_recursion(n: int, alpha: float, rho: float, strength: float, layers: in
 
     Layers 1 and 2 are the closed forms.
     """
-    alphas = np.full(checked_length(n), checked_anisotropy(alpha))
-    return recursion(embedded(alphas, np.ones(n)), causal_mask(n), rho, strength, layers, norm)
+    return recursion(embedded(np.full(n, alpha), np.ones(n)), causal_mask(n), rho, strength, layers, norm)
 
 
-def embedded(alphas: npt.ArrayLike, lengths: npt.ArrayLike) -> Array:
+def embedded(alphas: Array, lengths: Array) -> Array:
     """Return the expected Gram matrix of embeddings whose moments depend on the position, `[n]`, `[n]` -> `[n, n]`.
 
     Token i has length l_i and a share alpha_i of its square along the common direction, so that two tokens have the
-    product l_i l_j sqrt(alpha_i alpha_j). Raises ValueError for shares outside [0, 1) and lengths not above 0.
+    product l_i l_j sqrt(alpha_i alpha_j).
     """
-    roots = np.sqrt([checked_anisotropy(alpha) for alpha in np.asarray(alphas, np.float64)])
-    sizes = np.array([checked_embedding_length(length) for length in np.asarray(lengths, np.float64)])
-    gram = np.outer(roots * sizes, roots * sizes)
-    np.fill_diagonal(gram, sizes**2)
+    common = np.sqrt(alphas) * lengths
+    gram = np.outer(common, common)
+    np.fill_diagonal(gram, lengths**2)
     return gram
 
 
@@ -105,16 +99,10 @@ def recursion(gram: Array, mask: Mask, rho: float, strength: float, layers: int,
 
     `gram` is that of the embeddings, and `mask` says which keys a query may read. With D the square roots of the
     diagonal of G, y has the Gram matrix D^-1 G D^-1, and the stream becomes M x with M = rho + P D^-1 (pre), or
-    (rho + P) D^-1 (post, where the norm is of the sum); without norm, D = 1. Raises ValueError for `norm` unknown or
-    `layers` below 1.
+    (rho + P) D^-1 (post, where the norm is of the sum); without norm, D = 1.
     """
-    if norm not in PLACEMENTS:
-        raise ValueError(f"norm = {norm!r} is not known; use one of {', '.join(PLACEMENTS)}")
-    if layers < 1:
-        raise ValueError(f"layers = {layers}: must be at least 1")
     n = len(gram)
-    own = checked_residual(rho) * np.eye(n)
-    checked_strength(strength)
+    own = rho * np.eye(n)
     scores = np.empty((layers, n, n))
     for layer in range(layers):
         size = np.ones(n) if norm == "none" else np.sqrt(np.diagonal(gram))
@@ -132,8 +120,7 @@ def second_scores_of_averages(later: npt.ArrayLike, earlier: npt.ArrayLike, alph
     sqrt((alpha + (1 - alpha) / i) / (alpha + (1 - alpha) / j)), so sqrt(j / i) at alpha = 0.
     """
     i, j = np.asarray(later, np.float64), np.asarray(earlier, np.float64)
-    share = checked_anisotropy(alpha)
-    return np.sqrt((share + (1 - share) / i) / (share + (1 - share) / j))
+    return np.sqrt((alpha + (1 - alpha) / i) / (alpha + (1 - alpha) / j))
 
 
 def third_scores_of_averages(ratio: npt.ArrayLike) -> Array:
@@ -149,36 +136,3 @@ def third_products_of_averages(later: npt.ArrayLike, earlier: npt.ArrayLike) -> 
     """
     i, j = np.asarray(later, np.float64), np.asarray(earlier, np.float64)
     return (2 + np.log(i / j)) / i
-
-
-# What can be asked
-
-
-def checked_anisotropy(alpha: float) -> float:
-    """Return `alpha` if tokens can have it and still differ."""
-    if not 0 <= alpha < 1:
-        raise ValueError(f"alpha = {alpha}: the expected cosine of two tokens lies in [0, 1)")
-    return alpha
-
-
-def checked_embedding_length(length: float) -> float:
-    """Return `length` if it is finite and above 0: what has no length has no direction either."""
-    if not (np.isfinite(length) and length > 0):
-        raise ValueError(f"length = {length}: an embedding has a finite length above 0")
-    return length
-
-
-def checked_residual(rho: float) -> float:
-    """Return `rho` if it is finite and at least 0."""
-    return _not_negative("rho", rho)
-
-
-def checked_strength(strength: float) -> float:
-    """Return `strength` if it is finite and at least 0."""
-    return _not_negative("strength", strength)
-
-
-def _not_negative(name: str, value: float) -> float:
-    if not (np.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} = {value}: must be finite and at least 0")
-    return value

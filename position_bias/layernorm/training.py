@@ -5,9 +5,9 @@ order of what was read says nothing about the next token. Whatever order attenti
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,25 @@ STATES = ("untrained", "trained")
 COLUMNS = ("norm", "seed", "state", "layer", "head", "quantity", "value")
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What networks of every norm have alike."""
+
+    data: Data
+    size: Size
+    batch: int
+    iterations: int
+    warmup: int
+    weight_decay: float
+    held_out: int  # sequences that they are looked at on
+
+    @classmethod
+    def of(cls, numbers: Mapping[str, Any]) -> Self:
+        """Read the section of the configuration, but for learning rates and seeds."""
+        others = {name: numbers[name] for name in ("batch", "iterations", "warmup", "weight_decay", "held_out")}
+        return cls(Data(**numbers["data"]), Size(**numbers["size"]), **others)
+
+
 def sequences(data: Data, seeds: Sequence[int], purpose: object, count: int, device: str) -> Tensor:
     """Draw `[S, count, tokens + 1]`, int64: what a seed draws depends on it, the purpose and the device.
 
@@ -44,34 +63,23 @@ def _drawn(data: Data, seed: int, count: int, device: str) -> Tensor:
     return torch.multinomial(frequencies**data.skew, data.tokens + 1, replacement=True, generator=generator)
 
 
-def train(
-    name: str,
-    data: Data,
-    size: Size,
-    seeds: Sequence[int],
-    recipe: Recipe,
-    place: Place,
-    *,
-    batch: int,
-    held_out: int,
-) -> pd.DataFrame:
+def train(name: str, setting: Setting, learning_rate: float, seeds: Sequence[int], place: Place) -> pd.DataFrame:
     """Train the network `name` of `NETWORKS` from every seed; seeds see the same data whatever the network.
 
-    Returns what it does on `held_out` sequences before and after, a row a number: norm, seed, state, layer (from 1; 0
+    Returns what it does on held-out sequences before and after, a row a number: norm, seed, state, layer (from 1; 0
     is the whole network), head (from 1; 0 is the whole layer), quantity and value. Quantities: `loss` in nats a token;
     `gram`, recency of the mean Gram of the inputs of attention over its mean size off the diagonal; `score`, likewise
     of a head's logits; `position`, mean relative position of what a head attends to. Members that diverge have no rows.
-
-    Raises ValueError for an unknown name.
     """
     placement, norm, final = NETWORKS[name]
-    V = data.vocabulary
+    data, size, V = setting.data, setting.size, setting.data.vocabulary
+    recipe = Recipe(setting.iterations, learning_rate, setting.weight_decay, warmup=setting.warmup, decay=True)
     architecture = Architecture(V, V, size.width, placement, size.layers, size.heads, size.hidden, norm, final)
     device = place.device
-    tests = sequences(data, seeds, "held out", held_out, device)
+    tests = sequences(data, seeds, "held out", setting.held_out, device)
 
     def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
-        return _losses(weights, architecture, sequences(data, seeds, iteration, batch, device))
+        return _losses(weights, architecture, sequences(data, seeds, iteration, setting.batch, device))
 
     def observe(weights: Mapping[str, Tensor], _iteration: int) -> Tensor:
         losses = _losses(weights, architecture, tests)[:, None]
@@ -85,7 +93,7 @@ def train(
         observe_every=recipe.iterations,
         checkpoint_every=place.checkpoint_every,
         folder=place.folder,
-        settings=[name, list(seeds), batch, held_out, asdict(data), asdict(size)],
+        settings=[name, list(seeds), setting.batch, setting.held_out, asdict(data), asdict(size)],
         description=name,
     )
     finite = [(index, seed) for index, seed in enumerate(seeds) if index not in trained.diverged]
@@ -106,33 +114,14 @@ def require_finite(found: pd.DataFrame, name: str, learning_rate: float) -> None
         )
 
 
-def sweep(
-    data: Data,
-    size: Size,
-    seeds: Sequence[int],
-    recipe: Recipe,
-    learning_rates: Sequence[float],
-    place: Place,
-    *,
-    batch: int,
-    held_out: int,
-) -> pd.DataFrame:
+def sweep(setting: Setting, learning_rates: Sequence[float], seeds: Sequence[int], place: Place) -> pd.DataFrame:
     """Return the held-out loss of every network at every learning rate: a row a seed, missing where it diverged.
 
     Columns norm, learning_rate, seed, loss (nats a token).
     """
     rows = []
     for name, rate in product(NETWORKS, learning_rates):
-        found = train(
-            name,
-            data,
-            size,
-            seeds,
-            replace(recipe, learning_rate=rate),
-            place.apart(name, f"{rate:g}"),
-            batch=batch,
-            held_out=held_out,
-        )
+        found = train(name, setting, rate, seeds, place.apart(name, f"{rate:g}"))
         after = found[(found["state"] == "trained") & (found["quantity"] == "loss")]
         losses = after.set_index("seed")["value"].reindex(list(seeds))
         rows += [{"norm": name, "learning_rate": rate, "seed": seed, "loss": loss} for seed, loss in losses.items()]

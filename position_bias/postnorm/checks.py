@@ -23,6 +23,7 @@ from scipy.special import betaincinv
 from position_bias.attention import Array
 from position_bias.postnorm import theory
 from position_bias.postnorm.schemes import MINIMAL, SCHEMES, part_of
+from position_bias.postnorm.trials import vocabulary
 from position_bias.verdicts.judge import Estimate, Statistic, judge, student, worst
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import Prediction, table
@@ -97,8 +98,7 @@ def _at(tests: pd.DataFrame) -> pd.DataFrame:
 def _vocabularies(tests: pd.DataFrame, quantity: str) -> Iterator[tuple[int, dict[str, object], pd.DataFrame]]:
     """Tests of a quantity in each Set Complement Task, with v and the setting of statistics, the smallest v first."""
     of_quantity = tests[tests["quantity"] == quantity]
-    vocabulary = of_quantity["task"].str.removeprefix("set-complement-").astype(int)
-    for v, of_task in of_quantity.groupby(vocabulary):
+    for v, of_task in of_quantity.groupby(of_quantity["task"].map(vocabulary)):
         yield v, {"v": v, "L": of_task["trained"].iloc[0]}, of_task
 
 

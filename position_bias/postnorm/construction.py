@@ -14,8 +14,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from position_bias.postnorm import theory
-from position_bias.postnorm.tasks import SetComplement
+from position_bias.postnorm import tasks, theory
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
 from position_bias.statistics import total_variation
@@ -55,8 +54,7 @@ def distances(v: int, strength: float, sequences: int, seed: int) -> pd.DataFram
 
     Columns scheme, v, length (s), predicted, measured (the mean over `sequences`), low and high (their range).
     """
-    task = SetComplement(v)
-    drawn = task.sequences([seed], "construction", sequences, v - 1)
+    drawn = tasks.set_complement(v).sequences([seed], "construction", sequences, v - 1)
     target = (drawn.legal / drawn.legal.sum(-1, keepdim=True))[0].double().numpy()
     present = np.arange(1, v)
     rows = []
@@ -67,16 +65,8 @@ def distances(v: int, strength: float, sequences: int, seed: int) -> pd.DataFram
         constant = strength * theory.simplex_constant(law, v)
         predicted = theory.total_variation(present, v, theory.law_gap(law, present, v, constant))
         rows.append(
-            pd.DataFrame(
-                {
-                    "scheme": scheme,
-                    "v": v,
-                    "length": present,
-                    "predicted": predicted,
-                    "measured": measured.mean(axis=0),
-                    "low": measured.min(axis=0),
-                    "high": measured.max(axis=0),
-                }
+            pd.DataFrame({"scheme": scheme, "v": v, "length": present, "predicted": predicted}).assign(
+                measured=measured.mean(axis=0), low=measured.min(axis=0), high=measured.max(axis=0)
             )
         )
     return pd.concat(rows, ignore_index=True)

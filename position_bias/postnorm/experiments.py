@@ -4,23 +4,23 @@ Seeds share data and, at one size, initial weights, so that what is compared is 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor
 
-from position_bias.postnorm import depths, tasks, training
-from position_bias.postnorm.tasks import Nested
-from position_bias.postnorm.training import Outcome, Setting
+from position_bias.postnorm import tasks, training
+from position_bias.postnorm.tasks import Sequences
+from position_bias.postnorm.training import Outcome
 from position_bias.postnorm.trials import Trial
 from position_bias.running.checkpoint import Place
+from position_bias.running.runtime import InputError
 from position_bias.small_networks.averaging import Averaging, bema
-from position_bias.small_networks.ensemble import Recipe
-from position_bias.small_networks.size import Size
 
 POINTS = 400  # of a curve along training
 SETTLED = 0.1  # of the iterations, the last, over which a settled loss is averaged
+WORDS = 4  # times as many words of brackets as sequences, since few are deep
 
 
 def run(trials: Sequence[Trial], names: Sequence[str], place: Place) -> dict[str, pd.DataFrame]:
@@ -30,96 +30,122 @@ def run(trials: Sequence[Trial], names: Sequence[str], place: Place) -> dict[str
     """
     found: dict[str, list[pd.DataFrame]] = {name: [] for name in names}
     for index, trial in enumerate(trials):
-        outcome = train(trial, place.apart(f"trial{index}"))
+        outcome = training.train(trial, place.apart(f"trial{index}"))
+        if trial.rate_key and not outcome.finite:
+            rate = trial.recipe["learning_rate"]
+            raise InputError(f"every network diverged at {trial.rate_key} = {rate:g}; lower it")
         for name, tables in found.items():
-            tables.append(TABLES[name](trial, outcome, place.device).assign(**trial.labels))
+            tables.append(TABLES[name](outcome).assign(**trial.labels))
     return {name: pd.concat(tables, ignore_index=True) for name, tables in found.items()}
 
 
-def train(trial: Trial, place: Place) -> Outcome:
-    """Train and test the networks of a trial. Raises InputError as `run` does."""
-    if trial.to_the_end:
-        place = replace(place, checkpoint_every=trial.recipe["iterations"])
-    outcome = training.train(
-        tasks.task(trial.task),
-        trial.scheme,
-        Size(**trial.size),
-        Setting(**trial.setting),
-        Recipe(**trial.recipe),
-        trial.seeds,
-        place,
-        None if trial.kappa is None else Averaging(trial.kappa),
-    )
-    if trial.rate_key:
-        training.require_finite(outcome, trial.recipe["learning_rate"], trial.rate_key)
-    return outcome
-
-
-def tests(_trial: Trial, outcome: Outcome, _device: str) -> pd.DataFrame:
+def tests(outcome: Outcome) -> pd.DataFrame:
     """Tests at every length: `training.evaluate`."""
     return outcome.tests
 
 
-def history(trial: Trial, outcome: Outcome, _device: str) -> pd.DataFrame:
-    """Curves along training, of POINTS stretches: `training.history`."""
-    return training.history(outcome, trial.seeds, POINTS)
+def history(outcome: Outcome) -> pd.DataFrame:
+    """Curves along training, of POINTS stretches."""
+    return stretches(outcome, POINTS)
 
 
-def every_loss(trial: Trial, outcome: Outcome, _device: str) -> pd.DataFrame:
-    """Loss and gradient norm at every iteration, as `training.history` has them; what diverges stays, as NaN."""
-    return training.history(outcome, trial.seeds, trial.recipe["iterations"])
+def every_loss(outcome: Outcome) -> pd.DataFrame:
+    """Loss and gradient norm at every iteration, as `stretches` has them; what diverges stays, as NaN."""
+    return stretches(outcome, outcome.trial.recipe["iterations"])
 
 
-def settled_losses(trial: Trial, outcome: Outcome, _device: str) -> pd.DataFrame:
+def stretches(outcome: Outcome, points: int) -> pd.DataFrame:
+    """Return loss and gradient norm along training, in at most `points` stretches of iterations.
+
+    A row a stretch and seed: seed, iteration (its last), loss and gradient_norm (means over it), highest_loss and
+    highest_gradient_norm.
+    """
+    trained = outcome.trained
+    ends = np.unique(np.linspace(0, len(trained.losses), points + 1).round().astype(int))[1:]
+    rows = []
+    for member, seed in enumerate(outcome.trial.seeds):
+        for start, end in zip([0, *ends], ends, strict=False):
+            loss, gradient = (values[start:end, member] for values in (trained.losses, trained.gradient_norms))
+            row = {"seed": seed, "iteration": int(end), "loss": loss.mean(), "gradient_norm": gradient.mean()}
+            rows.append({**row, "highest_loss": loss.max(), "highest_gradient_norm": gradient.max()})
+    return pd.DataFrame(rows)
+
+
+def settled_losses(outcome: Outcome) -> pd.DataFrame:
     """Task, labels, seed, and loss: its mean over the last iterations, missing where one of them is not finite."""
+    trial = outcome.trial
     last = outcome.trained.losses[int((1 - SETTLED) * trial.recipe["iterations"]) :]
     means = [loss.mean() if np.isfinite(loss).all() else np.nan for loss in last.T]
     losses = np.array(means, dtype=last.dtype)
     return pd.DataFrame({"task": trial.task, **trial.labels, "seed": trial.seeds, "loss": losses})
 
 
-def distances(trial: Trial, outcome: Outcome, _device: str) -> pd.DataFrame:
+def distances(outcome: Outcome) -> pd.DataFrame:
     """The labels, seed, and tvd: the mean distance over trained lengths, missing where a member diverged."""
-    found = outcome.tests
+    trial, found = outcome.trial, outcome.tests
     near = found[(found["quantity"] == "tvd") & (found["length"] <= trial.setting["length"])]
     means = near.groupby("seed")["value"].mean().reindex(trial.seeds)
     return pd.DataFrame({**trial.labels, "seed": trial.seeds, "tvd": means.to_numpy()})
 
 
-def by_depth(trial: Trial, outcome: Outcome, device: str) -> pd.DataFrame:
-    """Tests on brackets deeper than those of training, and on others, of the seeds that stayed finite: `depths`."""
-    task = tasks.task(trial.task)
-    assert isinstance(task, Nested)
-    weights, sequences = outcome.trained.parameters, trial.setting["sequences"]
-    found = depths.by_depth(weights, outcome.architecture, task, trial.seeds, sequences, device)
-    return found[found["seed"].isin(set(outcome.tests["seed"]))]
+@torch.no_grad()
+def by_depth(outcome: Outcome) -> pd.DataFrame:
+    """How networks do on brackets up to the depth of training and deeper: seed, deeper, quantity and value.
+
+    Sequences are as long as in training, so that attention is over as many tokens, and what a norm after attention does
+    about length does not come in. `tvd` is the mean total variation distance to the uniform distribution over legal
+    outputs, over the positions of prefixes at which as many brackets are open. `auc` is the ROC AUC of words against
+    near misses, of the words whose greatest depth is in question; missing where none is.
+    """
+    nested, networks, weights = tasks.nested(outcome.trial.task), outcome.networks, outcome.trained.parameters
+    seeds, sequences, device = networks.seeds, networks.setting.sequences, networks.device
+    prefixes = tasks.formal(nested.unbounded).sequences(seeds, "depths", sequences, nested.longest)
+    seen = Sequences(prefixes.tokens.to(device), None, prefixes.legal.to(device))
+    tvds = training.judge(weights, networks.architecture, seen)[training.QUANTITIES.index("tvd")].cpu()
+    of_kinds = tasks.words(nested.unbounded, seeds, "depths", WORDS * sequences, nested.longest)
+    scores = [
+        training.least_probability(weights, networks.architecture, tokens.to(device)).cpu() for tokens in of_kinds
+    ]
+    begun = torch.arange(nested.longest + 1) > 0  # the begin token says nothing of depth
+    rows: list[dict[str, object]] = []
+    for deeper in (False, True):
+        positions = ((nested.depths(prefixes.tokens) > nested.depth) == deeper) & begun
+        words = (nested.depths(of_kinds[0]).amax(-1) > nested.depth) == deeper
+        for member, seed in enumerate(seeds):
+            tvd = float(tvds[member][positions[member]].mean())
+            auc = training.area_under_curve(*(of_kind[member][words[member]] for of_kind in scores))
+            rows += [
+                {"seed": seed, "deeper": deeper, "quantity": name, "value": value}
+                for name, value in (("tvd", tvd), ("auc", auc))
+                if seed in outcome.finite
+            ]
+    return pd.DataFrame(rows)
 
 
-def averages(trial: Trial, outcome: Outcome, device: str) -> pd.DataFrame:
+def averages(outcome: Outcome) -> pd.DataFrame:
     """Tests of last weights, EMA and BEMA for each eta, of the seeds that stayed finite.
 
     Columns: those of `tests`, decay (of the rate), weights (raw, ema, bema), kappa and eta (0 but for bema).
     """
-    task, setting, finite = tasks.task(trial.task), Setting(**trial.setting), set(outcome.tests["seed"])
     found = []
-    for name, eta, weights in _averages(trial, outcome):
-        tested = training.evaluate(weights, outcome.architecture, task, setting, trial.seeds, device)
-        described = {"decay": trial.recipe["decay"], "weights": name, "kappa": trial.kappa, "eta": eta}
-        found.append(tested[tested["seed"].isin(finite)].assign(**described))
+    for name, eta, weights in _averages(outcome):
+        tested = training.evaluate(weights, outcome.networks)
+        described = {"decay": outcome.trial.recipe["decay"], "weights": name, "kappa": outcome.trial.kappa, "eta": eta}
+        found.append(tested[tested["seed"].isin(outcome.finite)].assign(**described))
     return pd.concat(found)
 
 
-def _averages(trial: Trial, outcome: Outcome) -> Iterator[tuple[str, float, Mapping[str, Tensor]]]:
+def _averages(outcome: Outcome) -> Iterator[tuple[str, float, Mapping[str, Tensor]]]:
+    trial, last, average = outcome.trial, outcome.trained.parameters, outcome.trained.averaged
     assert trial.kappa is not None
-    averaging, last, average = Averaging(trial.kappa), outcome.trained.parameters, outcome.trained.averaged
     yield "raw", 0.0, last
     yield "ema", 0.0, average
     for eta in trial.etas:
-        correction = averaging.correction(trial.recipe["iterations"], eta)
+        correction = Averaging(trial.kappa).correction(trial.recipe["iterations"], eta)
         yield "bema", eta, bema(average, last, outcome.initial, correction)
 
 
-TABLES: dict[str, Callable[[Trial, Outcome, str], pd.DataFrame]] = {  # an output of a rule -> what it has
+TABLES: dict[str, Callable[[Outcome], pd.DataFrame]] = {  # an output of a rule -> what it has
     "tests": tests,
     "history": history,
     "losses": every_loss,

@@ -8,7 +8,6 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,6 +21,7 @@ from position_bias.drawing.panels import curves, panels
 from position_bias.drawing.style import COLUMN, TALLEST
 from position_bias.postnorm import theory
 from position_bias.postnorm.schemes import SCHEMES
+from position_bias.postnorm.trials import vocabulary
 
 TVD = "total variation distance"
 PRESENT = "tokens present $s$"
@@ -126,28 +126,21 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
     return figure
 
 
-def fitted_constant(law: str, lengths: npt.ArrayLike, gaps: npt.ArrayLike, v: int) -> float:
-    """C of a law of the gap that is proportional to C: the mean of measured gaps over those that C = 1 gives."""
-    return float(np.mean(np.asarray(gaps) / theory.law_gap(law, lengths, v, 1.0)))
-
-
 def _law_of(tests: pd.DataFrame, scheme: str, law: str, v: int) -> tuple[Array, Array]:
-    """Tokens present, and the distance that a law gives with the constant of a scheme's gaps at trained lengths."""
-    gaps = _of(tests, scheme, "gap")
-    trained = gaps[gaps["length"] <= gaps["trained"]]
-    constant = fitted_constant(law, trained["length"], trained["value"], v)
+    """Tokens present, and the distance that a law gives, whose constant is fitted to a scheme at trained lengths.
+
+    The constant is the mean of the gaps over those that the law has with the constant 1.
+    """
+    chosen = (tests["scheme"] == scheme) & (tests["quantity"] == "gap") & (tests["length"] <= tests["trained"])
+    gaps = tests[chosen]
+    constant = float(np.mean(gaps["value"].to_numpy() / theory.law_gap(law, gaps["length"], v, 1.0)))
     s = np.linspace(1, v - 1, 100)
     return s, theory.total_variation(s, v, constant * theory.law_gap(law, s, v, 1.0))
 
 
 def _by_vocabulary(tests: pd.DataFrame) -> dict[int, pd.DataFrame]:
-    """Tests of each task set-complement-V, by V."""
-    sizes = {int(str(task).rpartition("-")[2]): task for task in tests["task"].unique()}
-    return {v: tests[tests["task"] == sizes[v]] for v in sorted(sizes)}
-
-
-def _of(tests: pd.DataFrame, scheme: str, quantity: str) -> pd.DataFrame:
-    return tests[(tests["scheme"] == scheme) & (tests["quantity"] == quantity)]
+    """Tests of each Set Complement Task, by v, the smallest first."""
+    return dict(list(tests.groupby(tests["task"].map(vocabulary))))
 
 
 def _by_length(axes: Axes, table: pd.DataFrame, v: int, level: float) -> None:

@@ -1,11 +1,10 @@
 """What a configuration can ask of `postnorm`. It imports no torch, since every call of the workflow reads it."""
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Annotated, Any, Literal
 
-from position_bias.postnorm import languages
+from position_bias.postnorm import languages, trials
 from position_bias.postnorm.schemes import LANGUAGE, MINIMAL
 from position_bias.running.section import (
     Bounds,
@@ -14,7 +13,6 @@ from position_bias.running.section import (
     Given,
     Items,
     Level,
-    Name,
     Rate,
     Rates,
     Seeds,
@@ -25,16 +23,20 @@ from position_bias.running.section import (
 )
 from position_bias.small_networks.size import Size
 
-MOST = 100_000  # tokens or classes of a task
-
 Scheme = Annotated[Literal["none", "pre", "pre-final", "post", "peri", "peri-init"], "placement of norms"]
 Schemes = Annotated[list[Scheme], Items(1), "placements of norms"]
 RateByScheme = Annotated[dict[Scheme, Rate], Items(1), "learning rate of each scheme that is trained"]
-Lengths = Annotated[
-    dict[Name, Annotated[Small, "tokens or symbols of training sequences"]],
-    Items(1),
-    "length of the training sequences, by task",
+Complement = Annotated[
+    str, Words("^set-complement-([2-9]|[1-9][0-9]{1,4})$", "set-complement-V with a vocabulary of 2 to 99999 tokens")
 ]
+Language = Annotated[
+    str,
+    Words(
+        "^(maximum-([2-9]|[1-9][0-9]{1,4})|dyck-[1-9][0-9]*-[1-9][0-9]*|tomita-[1-7])$",
+        "maximum-CLASSES with 2 to 99999 classes, dyck-KINDS-DEPTH, or one of tomita-1 to tomita-7",
+    ),
+]
+Length = Annotated[Small, "tokens or symbols of training sequences"]
 Vocabulary = Annotated[int, Bounds(2, 100_000), "different tokens of the Set Complement Task, v; it needs 2"]
 Exponent = Annotated[float, Bounds(above=0, most=10)]
 Batch = Annotated[Count, "sequences of an iteration"]
@@ -45,10 +47,10 @@ Iterations = Annotated[Count, "optimiser steps"]
 class Complements:
     """The Set Complement Task, by the minimal transformer."""
 
-    lengths: Lengths
+    lengths: Annotated[dict[Complement, Length], Items(1), "length of the training sequences, by task"]
     batch: Batch
     iterations: Iterations
-    learning_rate: Annotated[dict[Name, RateByScheme], "learning rate of each scheme, by task"]
+    learning_rate: Annotated[dict[Complement, RateByScheme], "learning rate of each scheme, by task"]
     seeds: Seeds
 
 
@@ -56,7 +58,7 @@ class Complements:
 class Languages:
     """Maximum retrieval, Dyck and Tomita languages."""
 
-    lengths: Lengths
+    lengths: Annotated[dict[Language, Length], Items(1), "length of the training sequences, by task"]
     size: Size
     furthest: Annotated[int, Bounds(2, 100), "the longest test, in trained lengths"]
     batch: Batch
@@ -202,74 +204,45 @@ class PostNorm:
 def faults(config: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line for each value of `postnorm` that fits its section, but not the rest of the configuration."""
     postnorm = config["postnorm"]
-    for name, length in postnorm[MINIMAL]["lengths"].items():
-        yield from _faults_of_complement(f"postnorm.{MINIMAL}.lengths", name, length)
-        if name not in postnorm[MINIMAL]["learning_rate"]:
+    complements, tasks = postnorm[MINIMAL]["lengths"], postnorm[LANGUAGE]["lengths"]
+    rates, dimension = postnorm[MINIMAL]["learning_rate"], postnorm["dimension"]
+    for name, length in complements.items():
+        if length >= (v := trials.vocabulary(name)):
+            yield f"postnorm.{MINIMAL}.lengths.{name} = {length} leaves no token absent; give at most {v - 1}"
+        if name not in rates:
             yield f"postnorm.{MINIMAL}.learning_rate.{name} is missing; add the learning rate of each scheme"
-    for name in postnorm[MINIMAL]["learning_rate"]:
-        if name not in (known := postnorm[MINIMAL]["lengths"]):
-            named = ", ".join(known)
-            yield f"postnorm.{MINIMAL}.learning_rate has rates for {name!r}, which has no length; use {named}"
-    for name in postnorm[LANGUAGE]["lengths"]:
-        yield from _faults_of_language(f"postnorm.{LANGUAGE}.lengths", name)
-    for key, names in (
-        ("sweep.languages", postnorm["sweep"]["languages"]),
-        ("averaging.deterministic", postnorm["averaging"]["deterministic"]),
-    ):
-        for name in names:
-            if name not in postnorm[LANGUAGE]["lengths"]:
-                known = ", ".join(postnorm[LANGUAGE]["lengths"])
-                yield f"postnorm.{key} = {name!r} is not in postnorm.languages.lengths; use some of {known}"
+    for name in filter(lambda name: name.startswith("dyck"), tasks):
+        try:
+            languages.language(name)
+        except ValueError as error:
+            yield f"postnorm.{LANGUAGE}.lengths has the task {name!r}: {error}"
     for part, share in product((MINIMAL, LANGUAGE), postnorm["sweep"]["iterations"]):
         if round(share * (iterations := postnorm[part]["iterations"])) < 1:
             yield f"postnorm.sweep.iterations = {share} of postnorm.{part}.iterations = {iterations} is none; give more"
-    kept = [*postnorm[MINIMAL]["lengths"], *postnorm[LANGUAGE]["lengths"], "averaging"]
-    for name in config["evidence"]["postnorm"]:
-        if name not in kept:
-            yield f"evidence.postnorm = {name!r} is not trained; use some of {', '.join(kept)}"
-    if (trained := f"set-complement-{postnorm['dimension']['vocabulary']}") not in postnorm[MINIMAL]["lengths"]:
-        known = ", ".join(postnorm[MINIMAL]["lengths"])
-        yield (
-            f"postnorm.dimension.vocabulary = {postnorm['dimension']['vocabulary']} is of no task in "
-            f"postnorm.{MINIMAL}.lengths: {known}"
-        )
-        return
-    for scheme in postnorm["dimension"]["schemes"]:
-        if scheme not in (rates := postnorm[MINIMAL]["learning_rate"].get(trained, {})):
-            key, known = f"postnorm.{MINIMAL}.learning_rate.{trained}", ", ".join(rates)
-            yield f"postnorm.dimension.schemes = {scheme!r} is not in {key}: {known}"
-
-
-def _faults_of_complement(key: str, name: str, length: int) -> Iterator[str]:
-    matched = re.fullmatch(r"set-complement-(\d+)", name)
-    if not matched:
-        yield f"{key} has the task {name!r}; give set-complement-V with a vocabulary of V tokens"
-    elif (v := int(matched[1])) < 2:
-        yield f"{key} has the task {name!r}; a set and its complement need a vocabulary of at least 2 tokens"
-    elif v > MOST:
-        yield f"{key} has the task {name!r}; give a vocabulary of at most {MOST} tokens"
-    elif length >= v:
-        yield f"{key}.{name} = {length} leaves no token absent; give at most {v - 1}"
-    else:
-        yield from _faults_of_spelling(key, name, f"set-complement-{v}")
-
-
-def _faults_of_language(key: str, name: str) -> Iterator[str]:
-    if maximum := re.fullmatch(r"maximum-(\d+)", name):
-        classes = int(maximum[1])
-        if classes < 2:
-            yield f"{key} has the task {name!r}; there is something to retrieve from 2 classes on"
-        elif classes > MOST:
-            yield f"{key} has the task {name!r}; give at most {MOST} classes"
-        yield from _faults_of_spelling(key, name, f"maximum-{classes}")
-        return
-    try:
-        yield from _faults_of_spelling(key, name, languages.language(name).name)
-    except ValueError as error:
-        yield f"{key} has the task {name!r}: {error}"
-
-
-def _faults_of_spelling(key: str, name: str, usual: str) -> Iterator[str]:
-    """Two names of one task would share a folder of checkpoints."""
-    if name != usual:
-        yield f"{key} has the task {name!r}; write it {usual}"
+    widths_of = f"{trials.COMPLEMENT}{dimension['vocabulary']}"
+    for key, names, where, known in (  # names that some key has, and those that there are
+        (f"postnorm.{MINIMAL}.learning_rate", rates, f"in postnorm.{MINIMAL}.lengths", complements),
+        ("postnorm.sweep.languages", postnorm["sweep"]["languages"], f"in postnorm.{LANGUAGE}.lengths", tasks),
+        (
+            "postnorm.averaging.deterministic",
+            postnorm["averaging"]["deterministic"],
+            f"in postnorm.{LANGUAGE}.lengths",
+            tasks,
+        ),
+        ("evidence.postnorm", config["evidence"]["postnorm"], "trained", [*complements, *tasks, "averaging"]),
+        (
+            "postnorm.dimension.vocabulary",
+            [dimension["vocabulary"]],
+            f"of a task in postnorm.{MINIMAL}.lengths",
+            [trials.vocabulary(name) for name in complements],
+        ),
+        (
+            "postnorm.dimension.schemes",
+            dimension["schemes"],
+            f"in postnorm.{MINIMAL}.learning_rate.{widths_of}",
+            rates.get(widths_of, dimension["schemes"]),
+        ),
+    ):
+        for name in names:
+            if name not in known:
+                yield f"{key} = {name!r} is not {where}; use some of {', '.join(map(str, known))}"

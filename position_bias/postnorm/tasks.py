@@ -7,9 +7,8 @@ Axes: S seeds, M sequences, T tokens.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -29,175 +28,87 @@ class Sequences:
     legal: Tensor  # bool [S, M, T, outputs]
 
 
-class Task(Protocol):
+@dataclass(frozen=True)
+class Task:
     """What a trainer has to know of a task."""
 
-    valued: ClassVar[bool]  # whether tokens carry a value
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def inputs(self) -> int:
-        """Count the different tokens."""
-
-    @property
-    def outputs(self) -> int:
-        """Count the outputs to choose among."""
-
-    @property
-    def longest(self) -> int | None:
-        """Return the greatest length; None where there is no limit."""
-
-    def sequences(self, seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
-        """`count` sequences of a `length` for each seed; another `purpose` gives others.
-
-        Raises ValueError for a count below 1 and a length that does not fit the task.
-        """
+    name: str
+    size: int  # different inputs, and as many outputs
+    # of seeds, a purpose, a count and a length: `count` sequences for each seed; another purpose gives others
+    sequences: Callable[[Sequence[int], object, int, int], Sequences]
+    valued: bool = False  # whether tokens carry a value
+    longest: int | None = None  # greatest length; None where there is no limit
+    language: Language | None = None  # whose prefixes its sequences are, where words are told from near misses
 
 
-@dataclass(frozen=True)
-class SetComplement:
+def set_complement(vocabulary: int) -> Task:
     """Distinct tokens in random order; legal are those that have not been yet. At least one has to be left."""
+    name = f"set-complement-{vocabulary}"
 
-    vocabulary: int
-    valued: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        if self.vocabulary < 2:
-            raise ValueError(f"vocabulary = {self.vocabulary}: a set and its complement need at least 2 tokens")
-
-    @property
-    def name(self) -> str:
-        return f"set-complement-{self.vocabulary}"
-
-    @property
-    def inputs(self) -> int:
-        return self.vocabulary
-
-    @property
-    def outputs(self) -> int:
-        return self.vocabulary
-
-    @property
-    def longest(self) -> int:
-        return self.vocabulary - 1
-
-    def sequences(self, seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
-        _check(self, count, length)
-        order = _uniform(_generators(seeds, self.name, purpose), (count, self.vocabulary)).argsort(-1)
+    def sequences(seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
+        order = _uniform(_generators(seeds, name, purpose), (count, vocabulary)).argsort(-1)
         place = order.argsort(-1)  # of each token in the order
         return Sequences(order[..., :length].contiguous(), None, place[..., None, :] > torch.arange(length)[:, None])
 
+    return Task(name, vocabulary, sequences, longest=vocabulary - 1)
 
-@dataclass(frozen=True)
-class Maximum:
+
+def maximum(classes: int) -> Task:
     """Random classes, each with a priority uniform in [0, 1); legal is the class of the greatest priority so far."""
+    name = f"maximum-{classes}"
 
-    classes: int
-    valued: ClassVar[bool] = True
-    longest: ClassVar[int | None] = None
-
-    def __post_init__(self) -> None:
-        if self.classes < 2:
-            raise ValueError(f"classes = {self.classes}: there is something to retrieve from 2 classes on")
-
-    @property
-    def name(self) -> str:
-        return f"maximum-{self.classes}"
-
-    @property
-    def inputs(self) -> int:
-        return self.classes
-
-    @property
-    def outputs(self) -> int:
-        return self.classes
-
-    def sequences(self, seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
-        _check(self, count, length)
-        chance, priority = _uniform(_generators(seeds, self.name, purpose), (2, count, length)).unbind(1)
-        tokens = (chance * self.classes).long()
+    def sequences(seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
+        chance, priority = _uniform(_generators(seeds, name, purpose), (2, count, length)).unbind(1)
+        tokens = (chance * classes).long()
         greatest = tokens.gather(-1, priority.cummax(-1).indices)
-        return Sequences(tokens, priority.contiguous(), functional.one_hot(greatest, self.classes).bool())
+        return Sequences(tokens, priority.contiguous(), functional.one_hot(greatest, classes).bool())
+
+    return Task(name, classes, sequences, valued=True)
 
 
-@dataclass(frozen=True)
-class Formal:
+def formal(language: Language) -> Task:
     """Prefixes of words of a language: a begin token, then `length` symbols, each uniform among the live ones.
 
     Inputs are the symbols and the begin token; outputs are the symbols and the end, which is legal after a word. Begin
-    and end have the index after the last symbol. So T = length + 1. Raises ValueError for a language in which a prefix
-    may have no live symbol (see `languages.uniform_choices`).
+    and end have the index after the last symbol. So T = length + 1.
     """
 
-    language: Language
-    valued: ClassVar[bool] = False
-    longest: ClassVar[int | None] = None
+    def sequences(seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
+        choices = torch.from_numpy(languages.uniform_choices(language)).expand(length, -1, -1)
+        symbols, states = _walk(
+            language, choices, _uniform(_generators(seeds, language.name, purpose), (count, length))
+        )
+        return Sequences(_begun(language, symbols), None, torch.from_numpy(languages.legal_outputs(language))[states])
 
-    def __post_init__(self) -> None:
-        languages.uniform_choices(self.language)
-
-    @property
-    def name(self) -> str:
-        return self.language.name
-
-    @property
-    def inputs(self) -> int:
-        return self.language.symbols + 1
-
-    @property
-    def outputs(self) -> int:
-        return self.language.symbols + 1
-
-    def sequences(self, seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
-        _check(self, count, length)
-        choices = torch.from_numpy(languages.uniform_choices(self.language)).expand(length, -1, -1)
-        uniform = _uniform(_generators(seeds, self.name, purpose), (count, length))
-        symbols, states = _walk(self.language, choices, uniform)
-        legal = torch.from_numpy(languages.legal_outputs(self.language))[states]
-        return Sequences(_begun(self.language, symbols), None, legal)
+    return Task(language.name, language.symbols + 1, sequences, language=language)
 
 
 @dataclass(frozen=True)
 class Nested:
-    """Prefixes of well-nested brackets that are nowhere deeper than `depth`, with what brackets of any depth allow.
+    """Well-nested brackets that are nowhere deeper than `depth`, with what brackets of any depth allow.
 
-    So an opening bracket is legal everywhere, but is never seen at `depth`. Sequences are those of `Formal` for the
-    Dyck language of that depth, and have at most `longest` symbols. Raises ValueError where the two have no language.
+    So an opening bracket is legal everywhere, but is never seen at `depth`. Sequences have at most `longest` symbols.
     """
 
     kinds: int
     depth: int
     longest: int
-    valued: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        if self.depth >= self.longest:
-            raise ValueError(f"depth = {self.depth}: sequences of {self.longest} symbols are no deeper; lower it")
-        languages.dyck(self.kinds, self.depth)
-        languages.dyck(self.kinds, self.longest + 1)
-
-    @property
-    def name(self) -> str:
-        return f"nested-{self.kinds}-{self.depth}"
-
-    @property
-    def inputs(self) -> int:
-        return 2 * self.kinds + 1
-
-    @property
-    def outputs(self) -> int:
-        return 2 * self.kinds + 1
 
     @property
     def unbounded(self) -> Language:
         """The Dyck language whose depth no sequence exhausts."""
         return languages.dyck(self.kinds, self.longest + 1)
 
-    def sequences(self, seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
-        shallow = Formal(languages.dyck(self.kinds, self.depth)).sequences(seeds, purpose, count, length)
-        return Sequences(shallow.tokens, None, self.legal(shallow.tokens))
+    @property
+    def task(self) -> Task:
+        """Prefixes as `formal` has them for the Dyck language of that depth."""
+        shallow = formal(languages.dyck(self.kinds, self.depth))
+
+        def sequences(seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
+            tokens = shallow.sequences(seeds, purpose, count, length).tokens
+            return Sequences(tokens, None, self.legal(tokens))
+
+        return Task(f"nested-{self.kinds}-{self.depth}", shallow.size, sequences, longest=self.longest)
 
     def legal(self, tokens: Tensor) -> Tensor:
         """What may follow each token of prefixes `[S, M, T]` that begin with the begin token, `[S, M, T, outputs]`."""
@@ -214,52 +125,38 @@ class Nested:
         return (opens.long() - closes.long()).cumsum(-1)
 
 
+def nested(name: str) -> Nested:
+    """`nested-2-3-16` has brackets of 2 kinds, to a depth of 3, in at most 16 symbols."""
+    return Nested(*map(int, re.findall(r"\d+", name)))
+
+
 def task(name: str) -> Task:
-    """The task of a name: `set-complement-16`, `maximum-10`, or a language as `languages.language` has it.
-
-    `nested-2-3-16` has brackets of 2 kinds, to a depth of 3, in at most 16 symbols. Raises ValueError for a name that
-    is none.
-    """
-    if complement := re.fullmatch(r"set-complement-(\d+)", name):
-        return SetComplement(int(complement[1]))
-    if maximum := re.fullmatch(r"maximum-(\d+)", name):
-        return Maximum(int(maximum[1]))
-    if nested := re.fullmatch(r"nested-(\d+)-(\d+)-(\d+)", name):
-        return Nested(*map(int, nested.groups()))
-    if name.startswith(("dyck", "tomita")):
-        return Formal(languages.language(name))
-    raise ValueError(
-        f"task = {name!r} is unknown; give set-complement-SIZE, maximum-CLASSES, dyck-KINDS-DEPTH or tomita-NUMBER"
-    )
-
-
-def fits(task: Task, length: int) -> bool:
-    """Whether a task has sequences of this length."""
-    return length >= 1 and (task.longest is None or length <= task.longest)
+    """The task of a name: `set-complement-16`, `maximum-10`, a language as `languages.language` has it, or `nested`."""
+    match name.split("-"):
+        case "set", "complement", vocabulary:
+            return set_complement(int(vocabulary))
+        case "maximum", classes:
+            return maximum(int(classes))
+        case "nested", *_:
+            return nested(name).task
+        case _:
+            return formal(languages.language(name))
 
 
 def draw_targets(legal: Tensor, uniform: Tensor) -> Tensor:
-    """Draw one of the `legal[..., outputs]`, each as likely, int64 `[...]`, by numbers `uniform[...]` in [0, 1).
-
-    Raises ValueError where nothing is legal.
-    """
+    """Draw one of the `legal[..., outputs]`, each as likely, int64 `[...]`, by numbers `uniform[...]` in [0, 1)."""
     rank = legal.cumsum(-1, dtype=torch.int32)
-    if not (total := rank[..., -1]).all():
-        raise ValueError("legal has a position without any legal output; every position needs one")
-    chosen = (uniform * total).int()  # this many legal outputs are passed over
+    chosen = (uniform * rank[..., -1]).int()  # this many legal outputs are passed over
     return (rank <= chosen[..., None]).sum(-1)
 
 
 def words(language: Language, seeds: Sequence[int], purpose: object, count: int, length: int) -> tuple[Tensor, Tensor]:
     """Draw words of `length` symbols and near misses, both tokens `[S, count, length + 1]` with the begin token.
 
-    A word is the walk of `Formal`, conditioned on being a word of which some replacement of one symbol is none; its
+    A word is the walk of `formal`, conditioned on being a word of which some replacement of one symbol is none; its
     near miss is one of these replacements, each as likely. So the two differ in one token. Raises ValueError where
     there is no such word; `languages.has_near_misses` tells before.
     """
-    _check_count(count)
-    if not languages.has_words(language, length):
-        raise ValueError(f"length = {length}: {language.name} has no word of that length; see has_words")
     if not languages.has_near_misses(language, length):
         raise ValueError(f"length = {length}: {language.name} has no near miss of that length; see has_near_misses")
     choices = torch.from_numpy(languages.choices_to_words(language, length))
@@ -279,21 +176,7 @@ def words(language: Language, seeds: Sequence[int], purpose: object, count: int,
     return _begun(language, members), _begun(language, near_misses)
 
 
-def _check(task: Task, count: int, length: int) -> None:
-    _check_count(count)
-    if not fits(task, length):
-        limit = "" if task.longest is None else f" and at most {task.longest}"
-        raise ValueError(f"length = {length}: sequences of {task.name} have at least 1 token{limit}")
-
-
-def _check_count(count: int) -> None:
-    if count < 1:
-        raise ValueError(f"count = {count}: draw at least 1 sequence")
-
-
 def _generators(seeds: Sequence[int], *parts: object) -> list[torch.Generator]:
-    if not seeds:
-        raise ValueError("seeds is empty: draw for at least 1 seed")
     return [torch.Generator().manual_seed(runtime.seed(seed, *parts)) for seed in seeds]
 
 
@@ -325,14 +208,9 @@ def _spoiling(language: Language, symbols: Tensor, states: Tensor) -> Tensor:
     """Whether replacing symbol T of a word by another spoils it, `[S, M, T, symbols]`; from what `_walk` gives."""
     size = len(language.accepting)
     after = torch.from_numpy(language.transitions)
-    after = functional.pad(
-        after.where(after >= 0, size), (0, 0, 0, 1), value=size
-    )  # dead: the last state, and stays so
-    is_word = torch.zeros(size + 1, dtype=torch.bool)
-    is_word[:size] = torch.from_numpy(language.accepting)
-    is_word = is_word.expand(
-        *symbols.shape[:-1], -1
-    )  # [S, M, states + 1]: whether the rest, read in a state, ends well
+    after = functional.pad(after.where(after >= 0, size), (0, 0, 0, 1), value=size)  # the last state is dead
+    # [S, M, states + 1]: whether the rest, read in a state, ends well
+    is_word = functional.pad(torch.from_numpy(language.accepting), (0, 1)).expand(*symbols.shape[:-1], -1)
     spoils = []
     for position in reversed(range(symbols.shape[-1])):
         spoils.append(~is_word.gather(-1, after[states[..., position]]))

@@ -18,15 +18,11 @@ DISPERSED, NORMALISED = "C/s", "C/sqrt(s(v-s))"
 
 # Laws of the gap: of s present tokens, a vocabulary v and a constant C.
 # We derived the first two, for plain uniform attention and for uniform attention with a normalised output.
-# C/2^s is the precision bound of Theorem 4.2 as a summary of the paper prints it. It may have been another formula
-# before, so two readings stand beside it: 2C/s has the form of C/s, and C^(2/s) does not vanish with s.
-# (Where C^(2/s) is the ratio of two probabilities, its gap is 2 ln(C) / s: the form of C/s once more.)
+# C/2^s is the precision bound of Theorem 4.2 as a summary of the paper prints it.
 LAWS: dict[str, Callable[[Array, int, float], Array]] = {
     DISPERSED: lambda s, v, C: C / s,
     NORMALISED: lambda s, v, C: C / np.sqrt(s * (v - s)),
     "C/2^s": lambda s, v, C: C / 2**s,
-    "2C/s": lambda s, v, C: 2 * C / s,
-    "C^(2/s)": lambda s, v, C: C ** (2 / s),
 }
 
 

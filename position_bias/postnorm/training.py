@@ -1,7 +1,7 @@
 """Decoders under every scheme of norms are trained on short sequences of a task and tested on longer ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -10,16 +10,16 @@ import torch
 from torch import Tensor
 
 from position_bias.postnorm import languages, tasks
+from position_bias.postnorm.languages import Language
 from position_bias.postnorm.lengths import BINS, bin_of
 from position_bias.postnorm.schemes import SCHEMES
-from position_bias.postnorm.tasks import Formal, Sequences, Task
+from position_bias.postnorm.tasks import Sequences, Task
+from position_bias.postnorm.trials import Trial
 from position_bias.running.checkpoint import Place
-from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.averaging import Averaging
 from position_bias.small_networks.decoder import Architecture, Seen
 from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
-from position_bias.small_networks.size import Size
 
 QUANTITIES = ("tvd", "legal_tvd", "leak", "gap", "largest_weight")
 DRAWN = 2048  # training sequences of a seed that are drawn at once
@@ -38,55 +38,54 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of the networks of one scheme."""
+class Networks:
+    """Networks of one scheme and size, one from each seed, with the task that they learn."""
 
+    task: Task
     architecture: Architecture
+    setting: Setting
+    seeds: Sequence[int]
+    device: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the networks of a trial."""
+
+    trial: Trial
+    networks: Networks
     initial: Parameters
     trained: Trained
     tests: pd.DataFrame  # seed, length, quantity, value; none of members that diverged
 
+    @property
+    def finite(self) -> list[int]:
+        """The seeds whose networks did not diverge."""
+        return [seed for index, seed in enumerate(self.trial.seeds) if index not in self.trained.diverged]
 
-def architecture(task: Task, scheme: str, size: Size) -> Architecture:
-    """Return the network of a scheme for a task. Raises ValueError for an unknown scheme."""
-    if scheme not in SCHEMES:
-        raise ValueError(f"scheme = {scheme!r} is not known; use one of {', '.join(SCHEMES)}")
-    placement, final = SCHEMES[scheme]
-    return Architecture(
-        inputs=task.inputs,
-        outputs=task.outputs,
-        width=size.width,
-        placement=placement,
-        layers=size.layers,
-        heads=size.heads,
-        hidden=size.hidden,
-        final_norm=final,
-        valued=task.valued,
+
+def networks(trial: Trial, device: str) -> Networks:
+    """Return the networks of a trial."""
+    task, (placement, final) = tasks.task(trial.task), SCHEMES[trial.scheme]
+    architecture = Architecture(
+        task.size, task.size, placement=placement, final_norm=final, valued=task.valued, **trial.size
     )
+    return Networks(task, architecture, Setting(**trial.setting), trial.seeds, device)
 
 
-def train(
-    task: Task,
-    scheme: str,
-    size: Size,
-    setting: Setting,
-    recipe: Recipe,
-    seeds: Sequence[int],
-    place: Place,
-    averaging: Averaging | None = None,
-) -> Outcome:
-    """Train a network of `scheme` from every seed, all at once, and test it.
+def train(trial: Trial, place: Place) -> Outcome:
+    """Train the networks of a trial, all at once, and test them.
 
     Targets are single legal outputs, drawn uniformly. What a seed draws does not depend on the scheme, so that schemes
     compare in pairs. A killed call resumes from `place`.
     """
-    network = architecture(task, scheme, size)
-    initial = decoder.initial(network, seeds, place.device)
-    batches = Batches(task, seeds, setting, place.device)
+    built = networks(trial, place.device)
+    initial = decoder.initial(built.architecture, trial.seeds, place.device)
+    batches, recipe = Batches(built), Recipe(**trial.recipe)
 
     def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
         sequences, targets = batches(iteration)
-        logits = decoder.logits(weights, network, sequences.tokens, sequences.values)
+        logits = decoder.logits(weights, built.architecture, sequences.tokens, sequences.values)
         return ensemble.mean_cross_entropy(logits, targets)
 
     trained = ensemble.train(
@@ -95,63 +94,55 @@ def train(
         recipe,
         lambda weights, _iteration: weights["readout"].flatten(1).sum(1),  # no tests on the way; NaN where diverged
         observe_every=recipe.iterations,
-        checkpoint_every=place.checkpoint_every,
+        checkpoint_every=recipe.iterations if trial.to_the_end else place.checkpoint_every,
         folder=place.folder,
-        settings=[task.name, scheme, asdict(size), asdict(setting), list(seeds)],
-        description=f"{task.name}, {scheme}, width {size.width}",
-        averaging=averaging,
+        settings=[trial.task, trial.scheme, trial.size, trial.setting, trial.seeds],
+        description=f"{trial.task}, {trial.scheme}, width {trial.size['width']}",
+        averaging=None if trial.kappa is None else Averaging(trial.kappa),
     )
-    tests = evaluate(trained.parameters, network, task, setting, seeds, place.device)
-    finite = [seed for index, seed in enumerate(seeds) if index not in trained.diverged]
-    return Outcome(network, initial, trained, tests[tests["seed"].isin(finite)])
+    outcome = Outcome(trial, built, initial, trained, evaluate(trained.parameters, built))
+    return replace(outcome, tests=outcome.tests[outcome.tests["seed"].isin(outcome.finite)])
 
 
 class Batches:
     """Training batches: `batches(iteration)` gives sequences and targets `[S, M, T]`, whichever were drawn before."""
 
-    def __init__(self, task: Task, seeds: Sequence[int], setting: Setting, device: str) -> None:
-        self.task, self.seeds, self.setting, self.device = task, list(seeds), setting, device
-        self.in_block = max(1, DRAWN // setting.batch)  # iterations that are drawn for at once
+    def __init__(self, networks: Networks) -> None:
+        self.networks, self.batch = networks, networks.setting.batch
+        self.in_block = max(1, DRAWN // self.batch)  # iterations that are drawn for at once
         self.block = lru_cache(maxsize=1)(self._block)
 
     def __call__(self, iteration: int) -> tuple[Sequences, Tensor]:
         block, place = divmod(iteration - 1, self.in_block)
         drawn, targets = self.block(block)
-        part = slice(place * self.setting.batch, (place + 1) * self.setting.batch)
+        part = slice(place * self.batch, (place + 1) * self.batch)
         return _part(drawn, part), targets[:, part]
 
     def _block(self, block: int) -> tuple[Sequences, Tensor]:
-        count = self.in_block * self.setting.batch
-        drawn = self.task.sequences(self.seeds, ("batches", block), count, self.setting.length)
-        generators = ensemble.generators(self.seeds, "targets", block)
+        task, seeds, device = self.networks.task, self.networks.seeds, self.networks.device
+        drawn = task.sequences(seeds, ("batches", block), self.in_block * self.batch, self.networks.setting.length)
+        generators = ensemble.generators(seeds, "targets", block)
         uniform = torch.stack([torch.rand(drawn.legal.shape[1:3], generator=generator) for generator in generators])
-        return _to(drawn, self.device), tasks.draw_targets(drawn.legal, uniform).to(self.device)
+        return _to(drawn, device), tasks.draw_targets(drawn.legal, uniform).to(device)
 
 
 @torch.no_grad()
-def evaluate(
-    weights: Mapping[str, Tensor],
-    network: Architecture,
-    task: Task,
-    setting: Setting,
-    seeds: Sequence[int],
-    device: str,
-) -> pd.DataFrame:
-    """How networks do at every length up to `setting.longest`: a row a number, with seed, length, quantity and value.
+def evaluate(weights: Mapping[str, Tensor], networks: Networks) -> pd.DataFrame:
+    """How networks do at every length up to the longest: a row a number, with seed, length, quantity and value.
 
     Means over test sequences of: `tvd`, the total variation distance to the uniform distribution over legal outputs;
     `leak`, the mass on others; `legal_tvd`, the distance among legal outputs alone; `largest_weight` of a row of
     attention, over heads and layers; and `gap`, the mean logit of legal outputs less that of others. Languages have no
     gap, since all outputs may be legal; instead, at some lengths of each bin, `auc`: words told from near misses.
     """
-    drawn = task.sequences(seeds, "tests", setting.sequences, setting.longest)
+    setting, seeds, language = networks.setting, networks.seeds, networks.task.language
+    drawn = networks.task.sequences(seeds, "tests", setting.sequences, setting.longest)
     skipped = drawn.tokens.shape[-1] - setting.longest  # begin tokens
     total = torch.zeros(len(QUANTITIES), len(seeds), setting.longest)
     for start in range(0, setting.sequences, PART):
-        part = _to(_part(drawn, slice(start, start + PART)), device)
-        total += judge(weights, network, part).sum(2)[..., skipped:].cpu()
+        part = _to(_part(drawn, slice(start, start + PART)), networks.device)
+        total += judge(weights, networks.architecture, part).sum(2)[..., skipped:].cpu()
     means = (total / setting.sequences).numpy()
-    language = task if isinstance(task, Formal) else None
     rows: list[dict[str, object]] = [
         {"seed": seed, "length": length, "quantity": quantity, "value": float(means[row, member, length - 1])}
         for row, quantity in enumerate(QUANTITIES)
@@ -160,7 +151,7 @@ def evaluate(
         for length in range(1, setting.longest + 1)
     ]
     if language:
-        rows += _classified(weights, network, language, setting, seeds, device)
+        rows += _classified(weights, networks, language)
     return pd.DataFrame(rows)
 
 
@@ -188,22 +179,15 @@ def judge(weights: Mapping[str, Tensor], network: Architecture, sequences: Seque
     )
 
 
-def _classified(
-    weights: Mapping[str, Tensor],
-    network: Architecture,
-    task: Formal,
-    setting: Setting,
-    seeds: Sequence[int],
-    device: str,
-) -> list[dict[str, object]]:
+def _classified(weights: Mapping[str, Tensor], networks: Networks, language: Language) -> list[dict[str, object]]:
     """ROC AUC of the least probability that a network gives to a token or the end, words against near misses."""
-    rows = []
-    for length in _lengths_to_classify(task, setting):
-        of_kind = tasks.words(task.language, seeds, "tests", setting.sequences, length)
-        member, miss = (least_probability(weights, network, tokens.to(device)) for tokens in of_kind)
+    rows, seeds, setting = [], networks.seeds, networks.setting
+    for length in _lengths_to_classify(language, setting):
+        of_kind = tasks.words(language, seeds, "tests", setting.sequences, length)
+        scores = (least_probability(weights, networks.architecture, tokens.to(networks.device)) for tokens in of_kind)
         rows += [
             {"seed": seed, "length": length, "quantity": "auc", "value": area_under_curve(*of_seed)}
-            for seed, *of_seed in zip(seeds, member, miss, strict=True)
+            for seed, *of_seed in zip(seeds, *scores, strict=True)
         ]
     return rows
 
@@ -214,9 +198,9 @@ def area_under_curve(above: Tensor, below: Tensor) -> float:
     return float(((difference > 0).double() + (difference == 0) / 2).mean())
 
 
-def _lengths_to_classify(task: Formal, setting: Setting) -> list[int]:
+def _lengths_to_classify(language: Language, setting: Setting) -> list[int]:
     """Lengths spread over each bin at which there are words and near misses."""
-    lengths = [n for n in range(2, setting.longest + 1) if languages.has_near_misses(task.language, n)]
+    lengths = [n for n in range(2, setting.longest + 1) if languages.has_near_misses(language, n)]
     of_bin = {name: [n for n in lengths if bin_of(n, setting.length) == name] for name in BINS}
     chosen: set[int] = set()
     for inside in of_bin.values():
@@ -231,29 +215,6 @@ def least_probability(weights: Mapping[str, Tensor], network: Architecture, toke
     end = torch.full_like(tokens[..., :1], network.outputs - 1)
     following = torch.cat([tokens[..., 1:], end], -1)
     return log_p.gather(-1, following[..., None])[..., 0].amin(-1)
-
-
-def history(outcome: Outcome, seeds: Sequence[int], points: int) -> pd.DataFrame:
-    """Return loss and gradient norm along training, in at most `points` stretches of iterations.
-
-    A row a stretch and seed: seed, iteration (its last), loss and gradient_norm (means over it), highest_loss and
-    highest_gradient_norm.
-    """
-    trained = outcome.trained
-    ends = np.unique(np.linspace(0, len(trained.losses), points + 1).round().astype(int))[1:]
-    rows = []
-    for member, seed in enumerate(seeds):
-        for start, end in zip([0, *ends], ends, strict=False):
-            loss, gradient = (values[start:end, member] for values in (trained.losses, trained.gradient_norms))
-            row = {"seed": seed, "iteration": int(end), "loss": loss.mean(), "gradient_norm": gradient.mean()}
-            rows.append({**row, "highest_loss": loss.max(), "highest_gradient_norm": gradient.max()})
-    return pd.DataFrame(rows)
-
-
-def require_finite(outcome: Outcome, learning_rate: float, key: str) -> None:
-    """Raise InputError where no network of an outcome stayed finite; `key` names its learning rate."""
-    if outcome.tests.empty:
-        raise InputError(f"every network diverged at {key} = {learning_rate:g}; lower it")
 
 
 def _part(sequences: Sequences, part: slice) -> Sequences:

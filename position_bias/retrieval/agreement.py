@@ -33,10 +33,7 @@ PREDICTORS = {
 
 
 def as_shares(profiles: Array) -> Array:
-    """Profiles `[..., n]` over their sum;
-
-    NaN where that is not above 0, since nothing of the sequence is named then.
-    """
+    """Profiles `[..., n]` over their sum; NaN where that is not above 0: nothing of the sequence is named then."""
     whole = profiles.sum(-1, keepdims=True)
     return np.divide(profiles, whole, out=np.full(profiles.shape, np.nan), where=whole > 0)
 
@@ -88,11 +85,6 @@ def crossing(slopes: Array, gaps: Array) -> float:
         if before > 0 >= after:
             return float(slopes[left] + (slopes[left + 1] - slopes[left]) * before / (before - after))
     return float("nan")
-
-
-def of_wiring(found: pd.DataFrame, study: str) -> pd.DataFrame:
-    """The rows of the networks of one study."""
-    return found[found["study"] == study]
 
 
 def shallowest(found: pd.DataFrame) -> pd.DataFrame:

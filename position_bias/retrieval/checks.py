@@ -18,7 +18,6 @@ from position_bias.retrieval.agreement import (
     WIRINGS,
     agreement,
     crossings,
-    of_wiring,
     over_networks,
     shallowest,
 )
@@ -65,7 +64,7 @@ def statistics(profiles: pd.DataFrame) -> Iterator[Statistic]:
     found = agreement(profiles)
     for study, wiring in WIRINGS.items():
         setting, wording = {"study": study}, {"wiring": wiring}
-        own = of_wiring(found, study)
+        own = found[found["study"] == study]
         judged = own[own["encoding"] != "sin"]
         right = _by_predictor(judged, "right").assign(constant=_best_constant(judged))
         yield Statistic("right", right, setting, wording=wording)
@@ -74,11 +73,11 @@ def statistics(profiles: pd.DataFrame) -> Iterator[Statistic]:
         ratio = (crossings(of_measured, "gap") / crossings(of_measured, "observed")).map(np.log)
         yield Statistic("slope", ratio.to_frame("measured"), setting, wording=wording)
         yield Statistic("distance", _by_predictor(judged, "wasserstein"), setting, wording=wording)
+    sinusoids, unencoded = (found[found["encoding"] == encoding] for encoding in ("sin", "none"))
     for study, wiring in WIRINGS.items():
-        order = _by_predictor(of_wiring(found[found["encoding"] == "sin"], study), "spearman")
+        order = _by_predictor(sinusoids[sinusoids["study"] == study], "spearman")
         yield Statistic("order with sinusoids", order, {"study": study}, wording={"wiring": wiring})
-    biased = of_wiring(found, "last")
-    yield Statistic("order after bias", _by_predictor(biased[biased["encoding"] == "none"], "spearman"))
+    yield Statistic("order after bias", _by_predictor(unencoded[unencoded["study"] == "last"], "spearman"))
 
 
 def _by_predictor(found: pd.DataFrame, statistic: str) -> pd.DataFrame:

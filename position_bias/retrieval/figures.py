@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from position_bias.drawing.intervals import counted, error_bars, marks_by
 from position_bias.drawing.looks import BLACK, BLUE, GREEN, ORANGE, REFERENCE, VERMILION, Look, legend
 from position_bias.drawing.style import PAGE
-from position_bias.retrieval.agreement import NETWORK, OBSERVED, agreement, as_shares, of_wiring, shallowest
+from position_bias.retrieval.agreement import NETWORK, OBSERVED, agreement, as_shares, shallowest
 from position_bias.statistics import means
 
 LABEL = "What rollout predicts of the label that a retrieval network names, and what the network names"
@@ -36,9 +36,9 @@ def prior(table: pd.DataFrame, level: float) -> Figure:
     _gaps(panels[0, 0], found, level)
     wirings = {"plain": "without residual", "residual": "with residual"}
     for axes, (study, wiring) in zip(panels[0, 1:], wirings.items(), strict=True):
-        _slopes(axes, of_wiring(few, study), level)
+        _slopes(axes, few[few["study"] == study], level)
         axes.set_title(f"(b) decay mask, {wiring}")
-    decays = of_wiring(few, "residual").query("encoding == 'decay'")
+    decays = few[(few["study"] == "residual") & (few["encoding"] == "decay")]
     slope = float(decays["slope"].max())
     steepest = str(decays.loc[decays["slope"] == slope, "network"].iloc[0])
     with_match, without = ("share", "accuracy", "measured"), ("share", "measured", "frozen")

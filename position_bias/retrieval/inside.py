@@ -35,8 +35,6 @@ def measured(weights: Weights, stack: Stack, parts: Iterable[Tensor]) -> list[In
         found = maps.double().sum(2), _mixing(weights, stack, tokens, maps).sum(-1), _content(stack, maps).sum(-1)
         sums = [kept + new for kept, new in zip(sums, found, strict=True)]
         total += tokens.shape[1]
-    if not total:
-        raise ValueError("parts is empty: nothing can be measured without sequences")
     values = torch.stack([weights[f"v{layer}"] for layer in range(stack.depth)], 1).double()
     means = zip(*(value / total for value in sums), values, strict=True)
     return [Inside(*(value.cpu().numpy() for value in of_member)) for of_member in means]

@@ -41,13 +41,14 @@ class Sequences:
 def distinct(task: Task, world: World, seeds: Sequence[int], count: int, purpose: str) -> Iterator[Sequences]:
     """Draw `count` sequences a position, in parts; every item has a class and a label of its own.
 
-    Another `purpose` gives others. Raises ValueError for a task with fewer labels or classes than items.
+    Another `purpose` gives others. The task has as many labels and classes as items.
     """
-    if task.labels < task.items:
-        raise ValueError(f"labels = {task.labels}: {task.items} items cannot have one each; give at least {task.items}")
     for part, size in _parts(task, count):
         drawn, strangers = _drawn(replace(task, burstiness=1), world, seeds, size, (purpose, part))
-        orders = [torch.rand(size, task.labels, generator=one) for one in generators(seeds, purpose, "labels", part)]
+        orders = [
+            torch.rand(size, task.labels, generator=generator)
+            for generator in generators(seeds, purpose, "labels", part)
+        ]
         labels = torch.stack(orders).argsort(-1)[..., : task.items]
         yield Sequences(replace(drawn, labels=labels), strangers)
 
@@ -58,16 +59,16 @@ def bursty(task: Task, world: World, seeds: Sequence[int], count: int, purpose: 
         yield Sequences(*_drawn(task, world, seeds, size, (purpose, part)))
 
 
-def named(answer: Answer, of: Sequences) -> Tensor:
+def named(answer: Answer, test: Sequences) -> Tensor:
     """How often the answer without a match is the label of each item, `[E, n]`."""
-    return (answer(of.unmatched()).argmax(-1)[..., None] == of.drawn.labels).double().mean(1)
+    return (answer(test.unmatched()).argmax(-1)[..., None] == test.drawn.labels).double().mean(1)
 
 
-def found(answer: Answer, of: Sequences) -> Tensor:
+def found(answer: Answer, test: Sequences) -> Tensor:
     """Accuracy at each position, where the query is a fresh draw of the class of the item there, `[E, n]`."""
-    tokens, labels = sequences.plain_set(of.drawn)
+    tokens, labels = sequences.plain_set(test.drawn)
     right = (answer(tokens).argmax(-1) == labels).double()
-    n = of.drawn.labels.shape[-1]
+    n = test.drawn.labels.shape[-1]
     return torch.stack([right[:, position::n].mean(1) for position in range(n)], -1)
 
 

@@ -24,7 +24,7 @@ def table(
     """Return the profiles of trained networks, of `weights` [members, ...]; tests have `count` sequences a position.
 
     Columns network, encoding, slope, seed, quantity, position (of the item, from 1), value. Quantities are the
-    predictors of `predictions.KINDS`, `share` and `bursty` (of labels named without a match, above the floor),
+    predictors of `agreement.PREDICTORS`, `share` and `bursty` (of labels named without a match, above the floor),
     `accuracy`, and `lambda` and `initial lambda`, whose positions are layers.
     """
     frames: list[pd.DataFrame] = []
@@ -48,10 +48,10 @@ def _of_network(
     stack = networks.stack(task, [network] * len(seeds), depth, residual, "cpu")
     world = sequences.world(task, seeds, "cpu")
     # other sequences than those of the observations that are predicted
-    parts = [one.unmatched() for one in observations.distinct(task, world, seeds, count, "inside")]
+    parts = [test.unmatched() for test in observations.distinct(task, world, seeds, count, "inside")]
     untrained = networks.initial(task, depth, seeds, "cpu")
-    initial, trained = (measured(of, stack, parts) for of in (untrained, weights))
-    attention = torch.from_numpy(np.stack([one.attention for one in trained])).float()
+    initial, trained = (measured(parameters, stack, parts) for parameters in (untrained, weights))
+    attention = torch.from_numpy(np.stack([network.attention for network in trained])).float()
 
     def answer(tokens: torch.Tensor) -> torch.Tensor:
         return folded.label_logits(weights, stack, tokens)

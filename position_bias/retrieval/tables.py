@@ -1,6 +1,6 @@
 """The table of predictors: how each does over the networks of a study without bias, with intervals over seeds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -10,7 +10,6 @@ from position_bias.retrieval.agreement import (
     WIRINGS,
     agreement,
     crossings,
-    of_wiring,
     over_networks,
     shallowest,
 )
@@ -24,56 +23,39 @@ STATISTICS = {  # column of `agreement` -> what readers are told
     SLOPE: "slope where the gap changes sign",
 }
 NO_ORDER = "uniform"  # the predictor that has neither order nor sign
-COLUMNS = ["study", "networks", "predictor", "kind", "statistic", "value", "low", "high", "n"]
+KEYS = ["study", "networks", "predictor", "kind"]
 
 
 def predictors(profiles: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Mean of each statistic over the networks of a study, with Student's interval over seeds, columns COLUMNS.
+    """Mean of each statistic over the networks of a study, with Student's interval over seeds.
 
-    `slope` is that of the decay mask at which the gap changes sign, among the networks of the fewest layers; it is
-    given of what is observed, too, and `n` leaves out seeds whose gap does not change sign.
+    Columns KEYS, statistic, value, low, high, n. `slope` is that of the decay mask at which the gap changes sign, among
+    the networks of the fewest layers; it is given of what is observed, too, and `n` leaves out seeds whose gap does not
+    change sign.
     """
-    found = agreement(profiles)
-    return pd.DataFrame([row for study in WIRINGS for row in _of_study(found, study, level)], columns=COLUMNS)
+    found, rows = agreement(profiles), []
+    for study in (study for study in WIRINGS if study in set(found["study"])):
+        own = found[found["study"] == study]
+        few = dict(list(shallowest(own).groupby("predictor")))
+        slopes = {predictor: crossings(rows_of, "gap") for predictor, rows_of in few.items()}
+        by_seed = {name: over_networks(own, name) for name in STATISTICS if name != SLOPE}
+        by_seed[SLOPE] = pd.DataFrame({**slopes, OBSERVED: crossings(few[NO_ORDER], "observed")})
+        networks = len(own[["depth", "network"]].drop_duplicates())
+        for predictor, kind in {OBSERVED: "observed", **PREDICTORS}.items():
+            for name, values in by_seed.items():
+                if predictor in values and (predictor != NO_ORDER or name == "wasserstein"):
+                    known = values[predictor].dropna().to_numpy(float)
+                    interval = map(float, mean_and_interval(known, level))
+                    rows.append((study, networks, predictor, kind, name, *interval, len(known)))
+    return pd.DataFrame(rows, columns=[*KEYS, "statistic", "value", "low", "high", "n"])
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:
     """One row a study and predictor, one column a statistic: `value [low, high]`."""
-    cells = table.assign(
-        cell=[_cell(*numbers) for numbers in zip(table["value"], table["low"], table["high"], strict=True)]
-    )
-    keys = ["study", "networks", "predictor", "kind"]
-    rows = []
-    for key, own in cells.groupby(keys, sort=False):
-        by_statistic = own.set_index("statistic")["cell"].to_dict()
-        shown = {told: by_statistic.get(name, "") for name, told in STATISTICS.items()}
-        rows.append({**dict(zip(keys, key, strict=True)), **shown})
-    return pd.DataFrame(rows)
-
-
-def _of_study(found: pd.DataFrame, study: str, level: float) -> Iterator[dict[str, object]]:
-    own = of_wiring(found, study)
-    if own.empty:
-        return
-    label: dict[str, object] = {"study": study, "networks": len(own[["depth", "network"]].drop_duplicates())}
-    few = shallowest(own)
-    seen = crossings(few[few["predictor"] == NO_ORDER], "observed")
-    yield {**label, "predictor": OBSERVED, "kind": "observed", **_number(SLOPE, seen, level)}
-    means = {name: over_networks(own, name) for name in STATISTICS if name != SLOPE}
-    for predictor, kind in PREDICTORS.items():
-        of_predictor = {**label, "predictor": predictor, "kind": kind}
-        for name, by_seed in means.items():
-            if predictor != NO_ORDER or name == "wasserstein":
-                yield {**of_predictor, **_number(name, by_seed[predictor], level)}
-        if predictor != NO_ORDER:
-            slopes = crossings(few[few["predictor"] == predictor], "gap")
-            yield {**of_predictor, **_number(SLOPE, slopes, level)}
-
-
-def _number(name: str, by_seed: pd.Series, level: float) -> dict[str, object]:
-    values = by_seed.dropna().to_numpy(float)
-    value, low, high = map(float, mean_and_interval(values, level))
-    return {"statistic": name, "value": value, "low": low, "high": high, "n": len(values)}
+    numbers = zip(table["value"], table["low"], table["high"], strict=True)
+    cells = table.assign(cell=[_cell(*of_row) for of_row in numbers]).set_index([*KEYS, "statistic"])["cell"]
+    by_statistic = cells.unstack(fill_value="", sort=False).reindex(columns=list(STATISTICS), fill_value="")
+    return by_statistic.rename(columns=STATISTICS).rename_axis(columns=None).reset_index()
 
 
 def _cell(value: float, low: float, high: float) -> str:

@@ -85,6 +85,14 @@ def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
     assert mine.planned() == only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
 
 
+def test_an_edited_prediction_is_judged_and_simulates_nothing(mine):
+    predictions = mine.root / "published/predictions.csv"
+    predictions.write_text(predictions.read_text().replace(",0.001,Depth,", ",0.002,Depth,"))
+    planned = mine.planned().keys()
+    assert "layernorm_checks" in planned
+    assert not planned & {"layernorm_theory", "layernorm_simulate", "layernorm_random_weights"}
+
+
 def test_one_figure_of_emergence_trains_just_its_networks(fresh):
     assert fresh.planned("figures/emergence/fig3.pdf") == {"emergence_train": 1, "emergence_draw_fig3": 1}
     assert fresh.planned("figures/emergence/fig4.pdf") == {"emergence_train": 2, "emergence_draw_fig4": 1}

@@ -11,8 +11,9 @@ from position_bias.emergence import gaps
 from position_bias.layernorm import checks, checks_theory
 from position_bias.layernorm.networks import NETWORKS
 from position_bias.running import imports
+from position_bias.verdicts.judge import judge
 from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import COLUMNS, KEYS, PREDICTION
+from position_bias.verdicts.verdict import COLUMNS, KEYS, PREDICTION, table
 
 ROOT = Path(__file__).parents[3]
 PREDICTIONS = predictions(ROOT / "published/predictions.csv", "layernorm")
@@ -101,9 +102,9 @@ WORLD = {
 
 
 def curves_of(world):
-    table = frame(world, "study", "depth", "seed", "iteration", "quantity")
+    found = frame(world, "study", "depth", "seed", "iteration", "quantity")
     fixed = {"vocabulary": "gaussian", "bias": "none", "mask": "causal", "encoding": "none", "residual": True}
-    return table.assign(**fixed, omega="none")[[*gaps.CONFIGURATION, "seed", "iteration", "quantity", "value"]]
+    return found.assign(**fixed, omega="none")[[*gaps.CONFIGURATION, "seed", "iteration", "quantity", "value"]]
 
 
 def tables(**changed):
@@ -117,8 +118,12 @@ def tables(**changed):
     )
 
 
+def rows_of(statistics):
+    return table("layernorm", "test", judge(statistics, PREDICTIONS, LEVEL))
+
+
 def judged(**changed):
-    return checks.checks(*tables(**changed), PREDICTIONS, "test", LEVEL)
+    return rows_of(checks.statistics(*tables(**changed)))
 
 
 def measured(**changed):
@@ -136,9 +141,9 @@ def everything():
     return measured()
 
 
-def numbers(table):
+def numbers(found):
     """Network -> the numbers of its units, in their order; NaN where a unit has none."""
-    return {network: pytest.approx(values.to_list(), nan_ok=True) for network, values in table.items()}
+    return {network: pytest.approx(values.to_list(), nan_ok=True) for network, values in found.items()}
 
 
 # The table
@@ -178,7 +183,7 @@ def test_what_is_measured_is_what_something_is_predicted_of(everything):
 
 def test_the_order_of_rows_in_the_tables_decides_nothing(papers):
     turned = judged(**{name: dict(reversed(of.items())) for name, of in WORLD.items()})
-    by_quantity = [table.sort_values([*KEYS, *PREDICTION], ignore_index=True) for table in (papers, turned)]
+    by_quantity = [rows.sort_values([*KEYS, *PREDICTION], ignore_index=True) for rows in (papers, turned)]
     pd.testing.assert_frame_equal(*by_quantity)
 
 
@@ -211,7 +216,7 @@ def test_grams_are_taken_layer_by_layer_from_the_second_on_and_networks_that_are
         ("rms", 0.5, 0, 3, 0, "gram"): 0.6,
         ("rms", 0.0, 0, 3, 0, "gram"): 0.7,
     }
-    found = {key: numbers(table) for key, table in measured(random=world).items() if "random weights" in key[0]}
+    found = {key: numbers(values) for key, values in measured(random=world).items() if "random weights" in key[0]}
     assert found["Gram of layer 2, random weights, residuals", 2, "1"] == {"rms": [0.2, 0.4], "none": [-0.1, 0.1]}
     assert found["Gram of deeper layers, random weights, residuals", 3, "0.5"]["rms"] == [0.6]
     assert found["Gram of deeper layers, random weights, no residuals", 3, "0"]["rms"] == [0.7]

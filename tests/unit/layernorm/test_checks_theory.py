@@ -1,14 +1,17 @@
+from itertools import chain
 from math import sqrt
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
-from position_bias.layernorm import checks_theory, theory
+from position_bias.layernorm import checks_theory, estimates, theory
+from position_bias.running import artifacts
 from position_bias.verdicts.judge import judge
 from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import COLUMNS, KEYS, Prediction
+from position_bias.verdicts.verdict import KEYS, Prediction
 
 PREDICTED = Path(__file__).parents[3] / "published/predictions.csv"
 PREDICTIONS = predictions(PREDICTED, "layernorm")
@@ -17,8 +20,13 @@ SETTING = {"tokens": 50, "width": 64, "sequences": 600, "limit_tokens": 1000, "s
 
 
 @pytest.fixture(scope="module")
-def table():
-    return checks_theory.table("test", 0.95, predicted=PREDICTED, **SETTING)
+def simulated():
+    return checks_theory.table(0.95, **SETTING)
+
+
+@pytest.fixture(scope="module")
+def table(simulated):
+    return rows(estimates.statistics(simulated))
 
 
 def runs(tokens=12, width=64, sequences=300):
@@ -30,7 +38,6 @@ def rows(statistics):
 
 
 def test_what_fails_is_known(table):
-    assert list(table.columns) == [*COLUMNS, *KEYS]
     assert not table.duplicated(["claim", *KEYS]).any()
     failed = table[table["verdict"] == "fails"]
     assert failed["statistic"].value_counts().to_dict() == {
@@ -102,11 +109,27 @@ def test_a_wrong_closed_form_fails(monkeypatch):
 @pytest.mark.parametrize(("relation", "mean"), [(">", -0.15), ("<", 1.05), ("=", 1.05)])
 def test_the_setting_that_speaks_most_against_a_claim_is_judged(relation, mean):
     settings = [np.array([1.0, 1.1]), np.array([-0.2, -0.1]), np.array([0.1, 0.2])]
-    means = checks_theory._means("recency", {}, {"RMSNorm": settings})
+    means = checks_theory._means(runs(), "recency", {}, {"RMSNorm": settings})
     found = means.estimate(means.table["RMSNorm"], Prediction(relation, 0.0), 0.95)
-    assert (found.measured, found.n) == (pytest.approx(mean), 2)
+    (of_setting,) = [values for values in settings if values.mean() == pytest.approx(mean)]
+    interval = scipy.stats.ttest_1samp(of_setting, 0).confidence_interval(0.95)
+    assert found[:4] == (pytest.approx(mean), pytest.approx(interval.low), pytest.approx(interval.high), 2)
 
 
-def test_limits_need_many_tokens():
-    with pytest.raises(ValueError, match="limit_tokens = 999"):
-        checks_theory.table("test", 0.95, predicted=PREDICTED, **{**SETTING, "limit_tokens": 999})
+def test_a_number_that_is_computed_has_no_width_and_must_be_one():
+    formula = checks_theory._worked_out("step", {}, {"q_j": [-3.0, -1.0]})
+    assert formula.estimate(formula.table["q_j"], Prediction("<", 0.0), 0.95)[:4] == (-1, -1, -1, 2)
+    for unknown in (np.nan, np.inf):
+        formula = checks_theory._worked_out("step", {}, {"q_j": [-3.0, unknown]})
+        with pytest.raises(ValueError, match="is no number that can be judged"):
+            formula.estimate(formula.table["q_j"], Prediction("<", 0.0), 0.95)
+
+
+def test_what_is_read_is_judged_as_what_was_simulated(simulated, tmp_path):
+    artifacts.write_table(tmp_path / "theory.parquet", simulated)
+    again = estimates.table(estimates.statistics(artifacts.read_table(tmp_path / "theory.parquet")))
+    pd.testing.assert_frame_equal(again, simulated, check_exact=True)
+    few = checks_theory.Sampling(24, 16, 1.0, 50, 0, 0.95)
+    direct = rows(chain.from_iterable(checks_theory.statements(few, 1000)))
+    kept = estimates.table(chain.from_iterable(checks_theory.statements(few, 1000)))
+    pd.testing.assert_frame_equal(rows(estimates.statistics(kept)), direct, check_exact=True)

@@ -9,7 +9,7 @@ from position_bias.drawing import looks
 from position_bias.drawing.intervals import over_seeds
 from position_bias.layernorm import figures, figures_networks, tables
 from position_bias.layernorm.pretrained import UNTRAINED
-from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved, bars, curves, interval
+from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved, curves
 
 pytestmark = [pytest.mark.filterwarnings("error::UserWarning"), pytest.mark.usefixtures("styled")]
 
@@ -118,19 +118,24 @@ def test_depth_and_moments_have_the_recursion_over_points():
         assert_legible(figure)
 
 
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_random_weights_have_means_of_seeds_and_every_head(seeds):
-    table = random_weights(seeds, residual=(0.0, 1.0))
+def means(table, by):
+    """Means over seeds and the ends of their intervals, of each norm at every place."""
+    return [over_seeds(rows, by, 0.95)[["mean", "low", "high"]] for _, rows in table.groupby("norm")]
+
+
+def test_random_weights_have_means_of_seeds_and_every_head():
+    table = random_weights(3, residual=(0.0, 1.0))
     figure = figures_networks.random_weights(table, 0.95)
     for row, residual in zip(np.reshape(figure.axes, (2, 3)), (0, 1), strict=True):
+        gram, score, position = (of(table, residual=residual, quantity=name) for name in ("gram", "score", "position"))
+        assert_drawn(row[0], *means(gram, "layer"))
+        assert_drawn(row[1], score["value"])
+        assert_drawn(row[2], *means(position, "layer"))
         for norm, look in figures_networks.RANDOM.items():
-            shown = of(table, norm=norm, residual=residual)
-            gram, position = (over_seeds(of(shown, quantity=name), "layer", 0.95) for name in ("gram", "position"))
-            np.testing.assert_allclose(line(row[0], look.colour), gram["mean"])
-            if seeds > 1:
-                np.testing.assert_allclose(bars(row[0], look.colour), gram[["low", "high"]])
-            assert sorted(line(row[1], look.colour, "None")) == sorted(of(shown, quantity="score")["value"])
-            np.testing.assert_allclose(line(row[2], look.colour), position["mean"])
+            np.testing.assert_allclose(
+                line(row[0], look.colour), over_seeds(of(gram, norm=norm), "layer", 0.95)["mean"]
+            )
+            assert sorted(line(row[1], look.colour, "None")) == sorted(of(score, norm=norm)["value"])
     assert_legible(figure)
 
 
@@ -138,19 +143,20 @@ def test_random_weights_have_means_of_seeds_and_every_head(seeds):
 def test_trained_decoders_before_and_after(seeds, norms):
     table = trained(seeds, norms)
     figure = figures_networks.trained(table, 0.95)
-    before, after, _, gram_before, gram_after = figure.axes
+    before, after, losses, gram_before, gram_after = figure.axes
     for axes, quantity, state in (
         (before, "position", "untrained"),
         (after, "position", "trained"),
         (gram_before, "gram", "untrained"),
         (gram_after, "gram", "trained"),
     ):
+        shown = of(table, state=state, quantity=quantity)
+        assert_drawn(axes, *means(shown, "layer"), shown.groupby(["norm", "layer", "seed"])["value"].mean())
         for norm in norms:
-            shown = of(table, norm=norm, state=state, quantity=quantity)
-            by_seed = shown.pivot_table(index="seed", columns="layer", values="value")
-            colour = figures_networks.TRAINED[norm].colour
-            np.testing.assert_allclose(line(axes, colour), by_seed.mean())
-            np.testing.assert_allclose(np.sort(line(axes, colour, "None")), np.sort(by_seed.to_numpy().ravel()))
+            expected = over_seeds(of(shown, norm=norm), "layer", 0.95)["mean"]
+            np.testing.assert_allclose(line(axes, figures_networks.TRAINED[norm].colour), expected)
+    reached = of(table, state="trained", quantity="loss")
+    assert_drawn(losses, *means(reached, "layer"), reached["value"], along=0)
     assert before.get_ylim() == after.get_ylim()
     assert_legible(figure)
 
@@ -187,21 +193,22 @@ def test_heatmaps_show_means_of_blocks_of_what_the_mask_lets_through():
     np.testing.assert_array_equal(figures_networks.blocks(values, 1), values)
 
 
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_gaps_at_the_end_and_one_along_training(seeds):
+def test_gaps_at_the_end_and_one_along_training():
     pairs = ["first-middle", "first-last", "middle-last"]
-    keys = {"study": ("residual", "pre-norm", "post-norm"), "seed": range(seeds), "iteration": (0, 50, 100)}
-    table = drawn_from(np.random.default_rng(2), **keys, quantity=("loss", *pairs))
+    keys = {"study": ("residual", "pre-norm", "post-norm"), "seed": range(3), "iteration": (0, 50, 100)}
+    table = drawn_from(np.random.default_rng(2), **keys, quantity=("loss", *pairs)).assign(
+        norm=lambda rows: rows["study"]
+    )
     figure = figures_networks.gaps_by_norm(table, 0.95)
     ends, along = figure.axes
+    last = table[(table["iteration"] == 100) & table["quantity"].isin(pairs)]
+    assert_drawn(ends, *means(last.assign(place=last["quantity"].map(pairs.index)), "place"), last["value"])
+    assert_drawn(along, *means(of(table, quantity="first-last"), "iteration"))
     for study, look in figures_networks.RETRIEVAL.items():
-        last = of(table, study=study, iteration=100).pivot(index="seed", columns="quantity", values="value")[pairs]
         of_norm = [drawn for drawn in ends.lines if to_rgb(drawn.get_color()) == to_rgb(look.colour)]
-        means, dots = (drawn for drawn in of_norm if drawn.get_marker() != "None")
-        np.testing.assert_allclose(means.get_ydata(), last.mean())
-        np.testing.assert_allclose(np.sort(dots.get_ydata()), np.sort(last.to_numpy().ravel()))
-        if seeds > 1:
-            np.testing.assert_allclose(bars(ends, look.colour), interval(last))
+        (marks,) = [drawn for drawn in of_norm if drawn.get_marker() == look.marker and len(drawn.get_ydata()) == 3]
+        expected = of(last, study=study).groupby("quantity")["value"].mean()[pairs]
+        np.testing.assert_allclose(marks.get_ydata(), expected)
         first_last = of(table, study=study, quantity="first-last").groupby("iteration")["value"].mean()
         np.testing.assert_allclose(line(along, look.colour), first_last)
     assert_legible(figure)

@@ -121,15 +121,6 @@ def test_reference_values_of_three_tokens():
     assert [round(S[i, j], 4) for i, j in ((1, 0), (2, 0), (2, 1))] == [0.1535, 0.1321, 0.1508]
 
 
-@pytest.mark.parametrize(
-    ("rho", "expected"),
-    [(0, [0.502, 0.394, 0.299, 0.229, 0.097, 0.042]), (1, [0.017, 0.072, 0.092, 0.095, 0.061, 0.030])],
-)
-def test_reference_values_of_recency_against_anisotropy(rho, expected):
-    found = [recency(theory.second_scores(50, alpha, rho, 1, norm=True)) for alpha in (0, 0.1, 0.2, 0.3, 0.6, 0.8)]
-    assert found == pytest.approx(expected, abs=5.1e-4)
-
-
 def test_anisotropy_changes_its_role_with_the_residual():
     grid = np.arange(100) / 100
     without, usual = (
@@ -172,40 +163,6 @@ def test_averages_in_layer_3_without_norm_fall_with_the_key():
     assert theory.third_products_of_averages(n, j)[far] == pytest.approx(found[far], rel=0.02)
 
 
-@pytest.mark.parametrize("rho", [0, 1])
-def test_deeper_layers_drift_to_early_tokens_without_norm_and_to_recent_ones_with_it(rho):
-    without, pre, post = (recency(theory.gram_recursion(50, 0.2, rho, 1, 4, norm)) for norm in theory.PLACEMENTS)
-    assert without[:2] == pytest.approx([0, 0], abs=1e-12)
-    assert (without[2:] < 0).all()
-    assert (pre[1:] > 0).all()
-    assert (post[1:] > 0).all()
-
-
 def test_without_residual_it_does_not_matter_where_the_norm_is():
     pre, post = (theory.gram_recursion(30, 0.2, 0, 1, 6, norm) for norm in ("pre", "post"))
     assert pre == pytest.approx(post)
-
-
-def test_a_strength_of_sqrt_d_leaves_no_recency_without_anisotropy():
-    for rho in (0, 1):
-        assert recency(theory.second_scores(50, 0, rho, 8, norm=True)) < 1e-3
-    assert recency(theory.second_scores(50, 0.6, 0, 8, norm=True)) > 0.09  # E is no longer large
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: theory.first_weights(5, 1.0, 1), "alpha = 1.0"),
-        (lambda: theory.first_weights(5, 0.1, -1), "strength = -1"),
-        (lambda: theory.squared_norms(5, 0.1, -1, 1), "rho = -1"),
-        (lambda: theory.second_scores(5, 0.1, 1, 1, norm=True, width=0), "width = 0"),
-        (lambda: theory.gram_recursion(5, 0.1, 1, 1, 0, "pre"), "layers = 0"),
-        (lambda: theory.gram_recursion(5, 0.1, 1, 1, 1, "peri"), "norm = 'peri'"),
-        (lambda: theory.embedded([0.1, 1.0], [1, 1]), "alpha = 1.0"),
-        (lambda: theory.embedded([0.1, 0.2], [1, 0]), "length = 0.0"),
-    ],
-)
-def test_a_bad_argument_is_named(call, message):
-    with pytest.raises(ValueError, match=message) as error:
-        call()
-    assert "\n" not in str(error.value)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
 
@@ -7,21 +8,19 @@ import pandas as pd
 import pytest
 import torch
 
-from position_bias import recency
 from position_bias.layernorm import training
 from position_bias.layernorm.networks import NETWORKS, Data
-from position_bias.layernorm.training import COLUMNS
+from position_bias.layernorm.training import COLUMNS, Setting
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
-from position_bias.small_networks.ensemble import Recipe
 from position_bias.small_networks.size import Size
 from tests.unit.conftest import Interruption
 
 DATA = Data(vocabulary=6, tokens=12, skew=4.0)
 SIZE = Size(layers=2, width=16, heads=2, hidden=8)
-RECIPE = Recipe(13, 1e-2, 1e-2, warmup=3, decay=True)
+SETTING = Setting(DATA, SIZE, batch=6, iterations=13, warmup=3, weight_decay=1e-2, held_out=16)
 SEEDS = (0, 4)
 NAMES = pytest.mark.parametrize("name", NETWORKS)
 STRAY = 5  # standard errors that a frequency may be off
@@ -30,10 +29,8 @@ STRAY = 5  # standard errors that a frequency may be off
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def train(folder, name="pre-layer", recipe=RECIPE, seeds=SEEDS, data=DATA, size=SIZE, batch=6, held_out=16):
-    return training.train(
-        name, data, size, seeds, recipe, Place(Path(folder), 4, "cpu"), batch=batch, held_out=held_out
-    )  # fmt: skip
+def train(folder, name="pre-layer", rate=1e-2, seeds=SEEDS, **changed):
+    return training.train(name, replace(SETTING, **changed), rate, seeds, Place(Path(folder), 4, "cpu"))
 
 
 # Sequences
@@ -153,33 +150,9 @@ def test_untrained_networks_are_measured_as_defined(tmp_path, name):
 
 
 def test_networks_that_do_not_learn_are_measured_twice_alike(tmp_path):
-    table = train(tmp_path, recipe=Recipe(3, 0.0, 0.0))
+    table = train(tmp_path, rate=0.0)
     before, after = (table[table["state"] == state].drop(columns="state") for state in ("untrained", "trained"))
     pd.testing.assert_frame_equal(before.reset_index(drop=True), after.reset_index(drop=True))
-
-
-def test_preferences_are_those_of_grams_by_hand():
-    """Embeddings one-hot, W_Q and W_K with them: products are 1 for equal tokens and 0 else, halves in a head each.
-
-    So the Gram says how often two places agree. Of two heads, one sees the first three tokens, one the others.
-    """
-    of = Architecture(6, 6, 6, "none", layers=1, heads=2)
-    eye = torch.eye(6)[None].repeat(2, 1, 1)
-    weights = {"embedding": eye, "q0": eye, "k0": 3 * eye, "v0": eye, "o0": 0 * eye, "readout": eye}
-    tokens = torch.randint(6, (2, 5, 13), generator=torch.Generator().manual_seed(0))
-    tokens[1, :, 6:12] = 2  # the second member sees one token again and again
-    found = training._preferences(weights, of, tokens).numpy()
-    assert found.shape == (2, 5)
-    for member, rows in enumerate(tokens[..., :-1].numpy()):
-        equal = rows[:, :, None] == rows[:, None, :]
-        heads = [equal * (rows < 3)[:, :, None], equal * (rows >= 3)[:, :, None]]
-        expected = [relative(equal.mean(0)), *(relative(head.mean(0)) for head in heads)]
-        for head in heads:
-            weight = np.exp(head * 3 / math.sqrt(3)) * np.tri(12)
-            expected.append(position((weight / weight.sum(-1, keepdims=True)).mean(0)))
-        np.testing.assert_allclose(found[member], expected, rtol=1e-5)
-    assert found[1, 0] > 0.5
-    assert found[1, 3] > 0.55
 
 
 # Training
@@ -188,7 +161,7 @@ def test_preferences_are_those_of_grams_by_hand():
 @NAMES
 def test_networks_learn_the_frequencies_of_a_sequence(tmp_path, name):
     """Guessing costs log 6 nats; what was read tells more."""
-    table = train(tmp_path, name, recipe=Recipe(100, 1e-2, 0.0, warmup=10, decay=True), batch=16, held_out=64)
+    table = train(tmp_path, name, iterations=100, warmup=10, batch=16, held_out=64)
     loss = table[table["quantity"] == "loss"].pivot(index="seed", columns="state", values="value")
     assert (loss["trained"] < math.log(6) - 0.2).all()
     assert (loss["trained"] < loss["untrained"] - 0.2).all()
@@ -261,7 +234,7 @@ def test_members_that_diverge_have_no_rows(tmp_path, spoil):
 
 @pytest.mark.parametrize("rate", [math.inf, 1e30])
 def test_networks_that_all_diverge_leave_an_empty_table_that_names_the_key(tmp_path, rate):
-    found = train(tmp_path, "none", recipe=Recipe(13, rate, 0.0))
+    found = train(tmp_path, "none", rate)
     assert found.empty
     assert tuple(found.columns) == COLUMNS
     with pytest.raises(InputError) as error:
@@ -271,21 +244,16 @@ def test_networks_that_all_diverge_leave_an_empty_table_that_names_the_key(tmp_p
 
 def test_a_sweep_has_a_row_a_network_rate_and_seed_and_none_where_it_diverged(tmp_path):
     rates = [1e-2, 1e-3, math.inf]
-    found = training.sweep(DATA, SIZE, SEEDS, RECIPE, rates, Place(tmp_path, 20, "cpu"), batch=6, held_out=16)
+    found = training.sweep(SETTING, rates, SEEDS, Place(tmp_path, 20, "cpu"))
     assert list(found.columns) == ["norm", "learning_rate", "seed", "loss"]
     assert not found.duplicated(["norm", "learning_rate", "seed"]).any()
     assert set(found["norm"]) == set(NETWORKS)
     assert len(found) == 4 * 3 * 2
     assert found["loss"].isna().equals(found["learning_rate"] == math.inf)
     for rate in rates[:2]:
-        table = train(tmp_path / "own", "post-layer", recipe=Recipe(13, rate, 1e-2, warmup=3, decay=True))
+        table = train(tmp_path / "own", "post-layer", rate)
         losses = table[(table["state"] == "trained") & (table["quantity"] == "loss")]["value"].tolist()
         of_rate = found[(found["norm"] == "post-layer") & (found["learning_rate"] == rate)]
         assert of_rate["seed"].tolist() == list(SEEDS)
         assert of_rate["loss"].tolist() == losses
     assert len(list(tmp_path.glob("*_*"))) == 12  # none goes on from the checkpoint of another
-
-
-def test_relative_recency_here_is_that_of_the_library():
-    scores = np.random.default_rng(0).normal(size=(12, 12))
-    assert relative(scores) == pytest.approx(float(recency.relative_recency(scores)))

@@ -4,32 +4,33 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 import torch
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from position_bias.postnorm import depths, experiments, tasks, training, trials
-from position_bias.postnorm.training import Setting
+from position_bias.postnorm import experiments, tasks, training, trials
+from position_bias.postnorm.training import Outcome
 from position_bias.postnorm.trials import Trial
 from position_bias.running import configuration
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.running.section import Bounds, Seeds
 from position_bias.small_networks import decoder
-from position_bias.small_networks.ensemble import Recipe
-from position_bias.small_networks.size import Size
+from position_bias.small_networks.ensemble import Recipe, Trained
 
-TASK = tasks.SetComplement(6)
 SEEDS = [0, 4]
 TESTS = ["seed", "length", "quantity", "value"]
 HISTORY = ["seed", "iteration", "loss", "gradient_norm", "highest_loss", "highest_gradient_norm"]
 TRIAL = Trial(
-    task=TASK.name,
+    task="set-complement-6",
     scheme="peri",
     size=trials.minimal(6),
     setting={"length": 3, "batch": 8, "longest": 5, "sequences": 30},
     recipe={"iterations": 15, "learning_rate": 1e-2, "weight_decay": 1e-2, "warmup": 2, "decay": True},
     seeds=SEEDS,
-    labels={"scheme": "peri", "task": TASK.name},
+    labels={"scheme": "peri", "task": "set-complement-6"},
     rate_key="postnorm.some.rate",
 )
 
@@ -50,15 +51,7 @@ def trial(rate=1e-2, **changed):
 
 def directly(folder, asked):
     """The same training without the experiment around it."""
-    return training.train(
-        tasks.task(asked.task),
-        asked.scheme,
-        Size(**asked.size),
-        Setting(**asked.setting),
-        Recipe(**asked.recipe),
-        asked.seeds,
-        Place(folder, 100, "cpu"),
-    )
+    return training.train(asked, Place(folder, 100, "cpu"))
 
 
 def same_rows(found, expected):
@@ -89,11 +82,9 @@ def test_curves_have_at_most_so_many_points(place, monkeypatch):
     assert history["iteration"].max() == 15
 
 
-@pytest.mark.parametrize("table", ["tests", "averages", "depths"])
-def test_networks_that_all_diverge_are_named_with_the_key_of_their_rate(place, table):
-    nested = {"task": "nested-1-1-4"} if table == "depths" else {}
+def test_networks_that_all_diverge_are_named_with_the_key_of_their_rate(place):
     with pytest.raises(InputError, match=r"^every network diverged at postnorm\.some\.rate = inf; lower it$"):
-        experiments.run([trial(math.inf, kappa=0.7, etas=(0.5,), **nested)], [table], place)
+        experiments.run([trial(math.inf)], ["tests"], place)
 
 
 def test_a_killed_experiment_goes_on_with_what_it_had(place, monkeypatch):
@@ -156,9 +147,7 @@ def test_averages_are_tested_as_if_made_by_hand_from_all_weights(scheme, place, 
             ema, bema = by_hand(walk, 0.7, eta)
             for name, of_eta, weights in (("ema", 0, ema), ("bema", eta, bema)):
                 weights = {name: value.float() for name, value in weights.items()}
-                expected = training.evaluate(
-                    weights, outcome.architecture, TASK, Setting(**TRIAL.setting), SEEDS, "cpu"
-                )
+                expected = training.evaluate(weights, outcome.networks)
                 rows = found[(found["weights"] == name) & (found["eta"] == of_eta)]
                 pd.testing.assert_frame_equal(rows[TESTS].reset_index(drop=True), expected, rtol=1e-4, atol=1e-5)
         tvd = found[found["quantity"] == "tvd"].groupby(["weights", "eta"])["value"].mean()
@@ -176,18 +165,100 @@ def test_averages_of_members_that_diverged_are_left_out(place, spoil):
 
 # Depth
 
+NESTED = trial(
+    task="nested-2-1-6",
+    size={"layers": 1, "width": 8, "heads": 2, "hidden": 8},
+    setting={"length": 6, "batch": 8, "longest": 6, "sequences": 30},
+)
+BRACKETS = tasks.nested(NESTED.task)
 
-def test_depth_is_that_of_the_trained_networks_and_leaves_out_what_diverged(place, tmp_path, spoil):
+
+def test_networks_that_did_not_diverge_are_judged_at_deeper_positions_and_on_deeper_words_apart(place, tmp_path, spoil):
     spoil("q0", 1)
-    size, setting = {"layers": 1, "width": 4, "heads": 1, "hidden": 4}, TRIAL.setting | {"length": 4, "longest": 4}
-    asked = trial(task="nested-1-1-4", size=size, setting=setting)
-    found = experiments.run([asked], ["depths"], place)["depths"]
+    found = experiments.run([NESTED], ["depths"], place)["depths"]
     assert list(found.columns) == ["seed", "deeper", "quantity", "value", "scheme", "rate"]
     assert found["seed"].unique().tolist() == [0]
-    again = directly(tmp_path / "again", asked)
-    weights, network = again.trained.parameters, again.architecture
-    expected = depths.by_depth(weights, network, tasks.Nested(1, 1, 4), SEEDS, setting["sequences"], "cpu")
-    same_rows(found, expected[expected["seed"] == 0])
+    found = found.set_index(["deeper", "quantity"])["value"]
+    outcome = directly(tmp_path / "again", NESTED)
+    weights, network = outcome.trained.parameters, outcome.networks.architecture
+    prefixes = tasks.formal(BRACKETS.unbounded).sequences(SEEDS, "depths", 30, 6)
+    p = decoder.logits(weights, network, prefixes.tokens)[0].softmax(-1)
+    target = (prefixes.legal / prefixes.legal.sum(-1, keepdim=True))[0]
+    depths = BRACKETS.depths(prefixes.tokens)[0]
+    kinds = tasks.words(BRACKETS.unbounded, SEEDS, "depths", experiments.WORDS * 30, 6)
+    scores = [training.least_probability(weights, network, tokens)[0].detach() for tokens in kinds]
+    for deeper in (False, True):
+        distances = [
+            float((p[m, t] - target[m, t]).abs().sum() / 2)
+            for m in range(30)
+            for t in range(1, 7)
+            if (depths[m, t] > 1) == deeper
+        ]
+        assert found[deeper, "tvd"] == pytest.approx(sum(distances) / len(distances), abs=1e-6)
+        of_words = (BRACKETS.depths(kinds[0])[0].amax(-1) > 1) == deeper
+        words, misses = (of_kind[of_words] for of_kind in scores)
+        expected = scipy.stats.mannwhitneyu(words, misses).statistic / len(words) / len(misses)
+        assert found[deeper, "auc"] == pytest.approx(expected)
+
+
+def test_a_network_that_knows_the_top_of_the_stack_only_at_trained_depth_fails_deeper(tmp_path, monkeypatch):
+    outcome = directly(tmp_path, NESTED)
+
+    def knows(weights, network, tokens, values=None):
+        guess = (BRACKETS.depths(tokens) > BRACKETS.depth)[..., None]
+        return torch.where(BRACKETS.legal(tokens) | guess, 0.0, -30.0)
+
+    def judged(weights, network, seen):
+        p = knows(weights, network, seen.tokens).softmax(-1)
+        distance = (p - seen.legal / seen.legal.sum(-1, keepdim=True)).abs().sum(-1) / 2
+        return distance.expand(len(training.QUANTITIES), *distance.shape)
+
+    monkeypatch.setattr(training, "judge", judged)
+    monkeypatch.setattr(decoder, "logits", knows)
+    found = experiments.by_depth(outcome).groupby(["deeper", "quantity"])["value"]
+    assert found.max()[False, "tvd"] < 1e-6
+    assert found.min()[True, "tvd"] == pytest.approx(0.4)  # 5 outputs, of which 3 are legal
+    assert found.min()[False, "auc"] > 0.9
+    assert found.max()[True, "auc"] < found.min()[False, "auc"]
+
+
+# Along training
+
+
+def outcome_with(losses, norms, seeds=(7, 8, 9)):
+    trained = Trained({}, losses, norms, [], np.zeros(0, np.float32), {}, {})
+    asked = trial(seeds=seeds)
+    return Outcome(asked, training.networks(asked, "cpu"), {}, trained, pd.DataFrame())
+
+
+@settings(max_examples=40, deadline=None)
+@given(iterations=st.integers(1, 60), points=st.integers(1, 80), seed=st.integers(0, 99))
+def test_stretches_cover_all_iterations_once_and_are_averaged(iterations, points, seed):
+    losses, norms = np.random.default_rng(seed).random((2, iterations, 3)).astype(np.float32)
+    table = experiments.stretches(outcome_with(losses, norms), points)
+    assert list(table.columns) == HISTORY
+    for member, (name, rows) in enumerate(table.groupby("seed")):
+        assert name == 7 + member
+        ends = rows["iteration"].tolist()
+        assert len(ends) == min(points, iterations)
+        assert ends == sorted(set(ends))
+        assert ends[-1] == iterations
+        sizes = np.diff([0, *ends])
+        assert sizes.max() - sizes.min() <= 1
+        for (start, end), (_, row) in zip(zip([0, *ends], ends, strict=False), rows.iterrows(), strict=True):
+            for quantity, values in (("loss", losses), ("gradient_norm", norms)):
+                assert row[quantity] == pytest.approx(values[start:end, member].mean(dtype=float), rel=1e-5)
+                assert row[f"highest_{quantity}"] == values[start:end, member].max()
+
+
+def test_stretches_keep_what_is_not_finite():
+    losses, norms = np.ones((6, 2), np.float32), np.ones((6, 2), np.float32)
+    losses[3:, 1], norms[2, 1] = np.nan, np.inf
+    table = experiments.stretches(outcome_with(losses, norms, (0, 1)), 3).set_index(["seed", "iteration"])
+    assert np.isfinite(table.loc[0]).all(axis=None)
+    assert table.loc[1, "loss"].isna().tolist() == [False, True, True]
+    assert np.isinf(table.loc[1, "gradient_norm"]).tolist() == [False, True, False]
+    assert table.loc[1, "highest_loss"].isna().tolist() == [False, True, True]
 
 
 # Stability
@@ -246,11 +317,11 @@ EXPERIMENTS = trials.experiments(POSTNORM)
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_trial_can_be_trained_and_no_two_of_an_experiment_are_alike(experiment):
     for one in EXPERIMENTS[experiment]:
-        task, setting = tasks.task(one.task), Setting(**one.setting)
-        training.architecture(task, one.scheme, Size(**one.size))
+        networks = training.networks(one, "cpu")
         Recipe(**one.recipe)
-        assert tasks.fits(task, setting.length)
-        assert tasks.fits(task, setting.longest)
+        limit = networks.task.longest or math.inf
+        assert 1 <= networks.setting.length <= limit
+        assert 1 <= networks.setting.longest <= limit
     told = [(*one.labels.items(), one.recipe["decay"]) for one in EXPERIMENTS[experiment]]
     assert len(told) == len(set(told))
 

@@ -142,9 +142,3 @@ def test_shares_of_positions_are_found_again_where_several_items_have_each_label
     hits = (answers[:, None] == labels).mean(0)
     np.testing.assert_allclose(observations.of_positions(hits, TASK), shares, atol=0.03)
     assert np.abs(hits - shares).max() > 0.1
-
-
-def test_a_task_with_fewer_labels_than_items_is_refused():
-    few = Task(items=4, burstiness=2, classes=16, labels=3, width=8)
-    with pytest.raises(ValueError, match="labels = 3: 4 items cannot have one each; give at least 4"):
-        list(observations.distinct(few, sequences.world(few, [0], "cpu"), [0], 4, "test"))

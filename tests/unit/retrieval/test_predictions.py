@@ -146,9 +146,3 @@ def test_attention_mixing_and_content_are_means_over_sequences(residual):
         by_layer = np.asarray(every).reshape(20, 2, *measured.shape[1:])
         np.testing.assert_allclose(measured, by_layer.mean(0), atol=2e-5)
     np.testing.assert_array_equal(found.values, np.stack([W["v0"], W["v1"]]))
-
-
-def test_nothing_is_measured_without_sequences():
-    weights, stack, _ = network(1, True)
-    with pytest.raises(ValueError, match="parts is empty"):
-        inside.measured(weights, stack, [])
