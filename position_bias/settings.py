@@ -83,6 +83,7 @@ class Evidence:
     postnorm: Annotated[Names, "tasks, or averaging"]
     structural: Annotated[Names, "models trained here"]
     rotary: Annotated[Names, "models trained here whose positions are rotary"]
+    directions: Annotated[Names, "models whose influence is measured with directions changed, of hub_models or models"]
     retrieval: Annotated[list[retrieval.Study], Items(), "keys of retrieval.networks, whose profiles are kept"]
 
 

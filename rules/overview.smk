@@ -83,6 +83,7 @@ KEPT = [  # files of long trainings, of the wings that the configuration names s
         "postnorm_evidence": EVIDENCE["postnorm"],
         "structural_evidence": EVIDENCE["structural"],
         "structural_evidence_rotary": EVIDENCE["rotary"],
+        "structural_evidence_directions": EVIDENCE["directions"],
         "retrieval_evidence": EVIDENCE["retrieval"],
     }.items()
     if named

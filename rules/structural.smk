@@ -39,6 +39,11 @@ REPLACED = "results/replaced/{model}/{checkpoint}.safetensors"
 measured_of = lambda asked, checkpoint: [
     f"results/measure/{{model}}/{checkpoint}/{dataset}/n{n}.safetensors" for dataset, n, _ in asked
 ]
+CHANGED = config["structural"]["directions"]  # gradients whose directions are changed
+COPIES_CHANGED = ["copy0", "usual0"]  # with random weights: of the deviation of the model itself, and of the library
+DIRECTIONS = "results/directions/{run}/{dataset}/n{n}.safetensors"
+TERMS = DIRECTIONS.replace("directions", "terms")  # what comes back through attention, layer by layer
+WITH_COPIES = lambda models: [f"{model}/{checkpoint}" for model in models for checkpoint in ("hub", *COPIES_CHANGED)]
 RUNGS = {"run": checkpoints(EVIDENCE["structural"], STEPS)} | AT_STANDARD  # what is kept of longer trainings
 
 
@@ -107,6 +112,18 @@ FIGURES |= {
         {"table": "results/theory/dichotomy.csv"},
     ),
 }
+
+if PRETRAINED["models"]:
+    FIGURES["structural/directions"] = made.Made(
+        "How influence adds up: directions of gradients changed, in a pretrained decoder and its copies (our addition).",
+        "structural.figures_directions:directions",
+        {
+            "measured": collect(DIRECTIONS, run=WITH_COPIES(PRETRAINED["models"]), **AT_STANDARD),
+            "evidence": evidence_tables("structural/*/directions.csv"),
+            "predicted": project("published/predictions.csv"),
+        },
+        {"level": config["rollout"]["level"]},
+    )
 
 OF_DISTANCES = (
     "Tables 2, 3, 4: distance of every rollout variant to the measured influence, with null profiles; Spearman's too."
@@ -303,6 +320,32 @@ FILES |= {
         },
         outputs={"csv": "results/rotary/{model}/{checkpoint}/kernels.csv"},
     ),
+    "structural_evidence_directions": made.Made(
+        "What is left of influence where directions of gradients are changed, by document, of models and their copies.",
+        "structural.directions:evidence",
+        {
+            "measured": collect(
+                DIRECTIONS,
+                run=[
+                    *WITH_COPIES(model for model in EVIDENCE["directions"] if model in config["hub_models"]),
+                    *checkpoints([model for model in EVIDENCE["directions"] if model in config["models"]], STEPS),
+                ],
+                **AT_STANDARD,
+            ),
+            "terms": collect(
+                TERMS,
+                run=[
+                    f"{model}/hub"
+                    for model in EVIDENCE["directions"]
+                    if model in PRETRAINED["models"] and CHANGED["terms"]
+                ],
+                **AT_STANDARD,
+            ),
+        },
+        {"scale": config["scale"], "steps": STEPS},
+        outputs={"directions": "results/evidence/structural/{group}/directions.csv"},
+        log="logs/evidence/structural/{group}_directions.log",
+    ),
     "structural_evidence_rotary": made.Made(
         "What kernels predict of decoders with rotary positions, at every kept step of their trainings.",
         "structural.rotary:evidence",
@@ -370,6 +413,50 @@ use rule measure_pretrained as measure_copy with:
         initializer_range=lambda wildcards: (
             USUAL if wildcards.checkpoint.startswith("usual") else PRETRAINED["models"][wildcards.model]
         ),
+
+
+rule measure_directions:
+    """Measure influence with the directions of gradients changed on their way back, from few prompts."""
+    input:
+        model=lambda wildcards: (
+            f"results/models/{wildcards.model}/{wildcards.checkpoint}"
+            if wildcards.model in config["models"]
+            else f"results/hub/{wildcards.model}.json"
+        ),
+        texts="results/corpus/{dataset}/test.parquet",
+    output:
+        DIRECTIONS.replace("{run}", "{model}/{checkpoint}"),
+    log:
+        "logs/directions/{model}/{checkpoint}/{dataset}_n{n}.log",
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=config["minutes"]["measure"],
+        gpu=gpus("measure"),
+    params:
+        prompts=lambda wildcards: CHANGED["copies" if wildcards.checkpoint in COPIES_CHANGED else "prompts"],
+        draws=CHANGED["draws"],
+        ways=CHANGED["ways"],
+        initializer_range=lambda wildcards: {"copy0": PRETRAINED["models"].get(wildcards.model), "usual0": USUAL}.get(
+            wildcards.checkpoint
+        ),
+        seed=config["seed"],
+    script:
+        "../scripts/structural/directions.py"
+
+
+use rule measure_directions as measure_terms with:
+    output:
+        TERMS.replace("{run}", "{model}/{checkpoint}"),
+    log:
+        "logs/terms/{model}/{checkpoint}/{dataset}_n{n}.log",
+    params:
+        prompts=CHANGED["terms"],
+        draws=CHANGED["draws"],
+        ways=[],  # terms are measured in place of changes
+        initializer_range=None,
+        seed=config["seed"],
 
 
 rule structural:

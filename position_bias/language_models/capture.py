@@ -47,6 +47,7 @@ class Seen:
 Hear = Callable[[Seen], None]
 
 _listeners: dict[nn.Module, Hear] = {}
+_at_heads: list[Callable[[Tensor], Tensor | None]] = []
 
 
 def uses_interface(attention: nn.Module) -> bool:
@@ -72,14 +73,31 @@ def heard(model: PreTrainedModel, listeners: Mapping[nn.Module, Hear]) -> Iterat
             _listeners.pop(attention, None)
 
 
+@contextmanager
+def values_alone(at_heads: Callable[[Tensor], Tensor | None]) -> Iterator[None]:
+    """Have gradients pass watched attention through values alone, queries and keys being constants, while it is open.
+
+    `at_heads` is a hook on the gradient of what heads yield, [B, n, H, d].
+    """
+    _at_heads.append(at_heads)
+    try:
+        yield
+    finally:
+        _at_heads.pop()
+
+
 def _watched(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *args: Any, **named: Any
 ) -> tuple[Tensor, Tensor]:
     if hear := _listeners.get(module):
         scaling = named.get("scaling")
         hear(Seen(query, key, mask, query.shape[-1] ** -0.5 if scaling is None else float(scaling)))
-    own = vars(sys.modules[type(module).__module__])[OWN]
-    return own(module, query, key, value, mask, *args, **named)
+    own: Callable[..., tuple[Tensor, Tensor]] = vars(sys.modules[type(module).__module__])[OWN]
+    if not _at_heads:
+        return own(module, query, key, value, mask, *args, **named)
+    out, weights = own(module, query.detach(), key.detach(), value, mask, *args, **named)
+    out.register_hook(_at_heads[-1])
+    return out, weights
 
 
 ALL_ATTENTION_FUNCTIONS.register(WATCHED, _watched)

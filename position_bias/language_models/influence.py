@@ -16,9 +16,7 @@ def influence_and_loss(
     (`differentiated`). The parameters of `model` should not require gradients: only the activations'
     are needed.
     """
-    embeddings = model.get_input_embeddings()(tokens).detach().requires_grad_()
-    given = embeddings.clone()  # some models scale what they are given in place, which no leaf allows
-    logits = model(inputs_embeds=given, use_cache=False, logits_to_keep=latest + 1).logits[:, -latest - 1 :]
+    embeddings, logits = prediction(model, tokens, latest)
     said = differentiated(logits[:, -1].float(), target)
     (gradient,) = torch.autograd.grad(said.sum(), embeddings)  # prompts do not interact: one backward pass
     return gradient.float().norm(dim=-1), _cross_entropy(logits, tokens)
@@ -41,6 +39,13 @@ def differentiated(logits: Tensor, target: str | int) -> Tensor:
         case int():
             return logits.softmax(-1)[:, target]
     raise ValueError(f"target {target!r} is none of p, log-p, contrast and the id of a token")
+
+
+def prediction(model: PreTrainedModel, tokens: Tensor, latest: int) -> tuple[Tensor, Tensor]:
+    """Return input embeddings [B, n, width] that require gradients, and logits of the last `latest` + 1 positions."""
+    embeddings = model.get_input_embeddings()(tokens).detach().requires_grad_()
+    given = embeddings.clone()  # some models scale what they are given in place, which no leaf allows
+    return embeddings, model(inputs_embeds=given, use_cache=False, logits_to_keep=latest + 1).logits[:, -latest - 1 :]
 
 
 @torch.no_grad()

@@ -206,6 +206,12 @@ def _unknown_names(config: Config) -> Iterator[str]:
         ("layernorm.pretrained", config["layernorm"]["pretrained"], models, "models or hub_models"),
         ("evidence.structural", config["evidence"]["structural"], list(config["models"]), "models"),
         ("evidence.rotary", config["evidence"]["rotary"], list(config["models"]), "models"),
+        (
+            "evidence.directions",
+            config["evidence"]["directions"],
+            [*config["models"], *config["structural"]["pretrained"]["models"]],
+            "models or structural.pretrained.models",
+        ),
     ):
         for name in names:
             if name not in known:

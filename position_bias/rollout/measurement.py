@@ -4,7 +4,7 @@ One pass over the prompts yields it (`language_models.measure`). Rollouts, table
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ ESTIMATORS = (*FORWARD, BACKWARD)
 KERNELS = ("toeplitz", "rotary")  # kernels of the logits: fitted, and of the mean query and key
 # The same without the first token, which may be a sink: lambda by Frobenius norms, and the fitted kernel
 FROBENIUS_APART, TOEPLITZ_APART = "frobenius-apart", "toeplitz-apart"
+WAYS = ("signs", "same", "unrelated", "rotated")  # in which directions of gradients are changed
+TERMS = ("attention", "past", "across", "mlp", "values", "queries", "heads", "random")  # of `language_models.terms`
 LARGEST = ("content", "gram")  # matrices that no rollout needs
 
 
@@ -47,6 +49,8 @@ class Measurement:
     content: Floats | None = None  # mean content logits [L, H, n, n], likewise, where they were asked for
     recency: Floats | None = None  # of the cosines between the inputs of attention [N, L], where they were asked for
     gram: Floats | None = None  # mean cosines between the inputs of attention [L, n, n], likewise
+    directions: Mapping[str, Floats] = field(default_factory=dict)  # way -> influence of every draw [N, draws, n]
+    terms: Mapping[str, Floats] = field(default_factory=dict)  # squared gradients in every layer [N, L, n] (TERMS)
 
     @property
     def prompts(self) -> int:
@@ -74,12 +78,12 @@ class Measurement:
 def write(path: str | Path, measurement: Measurement, **labels: object) -> None:
     """Write a measurement, with labels that say what was measured; its windows and sizes are added to them."""
     tensors: dict[str, NDArray[Any]] = {}
-    for field in fields(measurement):
-        value = getattr(measurement, field.name)
+    for part in fields(measurement):
+        value = getattr(measurement, part.name)
         if isinstance(value, Mapping):
-            tensors |= {f"{field.name}/{name}": array for name, array in value.items()}
+            tensors |= {f"{part.name}/{name}": array for name, array in value.items()}
         elif isinstance(value, np.ndarray):
-            tensors[field.name] = value
+            tensors[part.name] = value
     sizes = {"n": measurement.n, "prompts": measurement.prompts, "windows": list(measurement.windows)}
     artifacts.write_tensors(path, tensors, **{**labels, **sizes})
 
@@ -89,7 +93,12 @@ def read(path: str | Path, without: Sequence[str] = LARGEST) -> Measurement:
     tensors = artifacts.read_tensors(path, without=without)
     nested: dict[str, Any] = {
         kind: {name: tensors.pop(f"{kind}/{name}") for name in names if f"{kind}/{name}" in tensors}
-        for kind, names in (("mixing", (*ESTIMATORS, FROBENIUS_APART)), ("kernels", (*KERNELS, TOEPLITZ_APART)))
+        for kind, names in (
+            ("mixing", (*ESTIMATORS, FROBENIUS_APART)),
+            ("kernels", (*KERNELS, TOEPLITZ_APART)),
+            ("directions", WAYS),
+            ("terms", TERMS),
+        )
     }
     windows = tuple(artifacts.read_labels(path)["windows"])
     return Measurement(windows=windows, **nested | tensors)

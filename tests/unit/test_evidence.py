@@ -107,7 +107,11 @@ def test_the_command_of_a_long_run_has_what_its_overlay_is_used_on_and_a_directo
 def test_what_a_long_run_keeps_is_trained_in_it(long_run):
     _, config = long_run
     kept, emergence = config["evidence"], config["emergence"]
-    assert [kept[paper] for paper in ("emergence", "postnorm", "retrieval", "structural", "rotary") if kept[paper]]
+    assert [
+        kept[paper]
+        for paper in ("emergence", "postnorm", "retrieval", "structural", "rotary", "directions")
+        if kept[paper]
+    ]
     for name in kept["emergence"]:
         vocabulary, study, depth = name.split("/")
         assert emergence["networks"][study]
@@ -136,5 +140,5 @@ def test_no_two_long_runs_keep_the_same_under_the_same_settings():
 @pytest.mark.parametrize("path", sorted((ROOT / "evidence").rglob("*.csv")), ids=lambda path: path.stem)
 def test_every_table_of_evidence_carries_the_name_of_its_scale(path):
     scales = pd.read_csv(path)["scale"]
-    assert set(scales) <= {"laptop", "longer", "paper"}
+    assert set(scales) <= {"laptop", "longer", "pretrained", "paper"}
     assert scales.notna().all()

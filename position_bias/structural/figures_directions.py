@@ -1,0 +1,90 @@
+"""The figure of how influence adds up. Its title is what the verdicts found."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from position_bias.drawing import rollouts
+from position_bias.drawing.looks import DIRECTIONS, balanced, legend
+from position_bias.drawing.rollouts import SHARE
+from position_bias.drawing.style import PAGE
+from position_bias.rollout import measurement
+from position_bias.running.artifacts import TensorFile
+from position_bias.structural.checks_directions import DECIDING, PREFIX, checks
+from position_bias.structural.directions import NULL, distances, profiles
+from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.rule import HOLDS, UNTESTABLE
+
+WEIGHTS = {"hub": "trained", "copy0": "random weights, own scale", "usual0": "random weights, .02"}
+JUDGED = {
+    f"{PREFIX}total variation": "half of other prompts",
+    f"{PREFIX}correlation": "same",
+}  # of signs, and less what
+
+
+def directions(measured: list[TensorFile], evidence: list[pd.DataFrame], predicted: Path, level: float) -> Figure:
+    """Influence as measured, with random signs and with one direction: a row a model, a column a kind of weights.
+
+    Curves are means over prompts, of which each sums to 1. `measured` are the files of models and of their copies,
+    `evidence` the tables that `checks_directions` judges by what is `predicted`. Above each panel stands the total
+    variation of a prompt that a change leaves.
+    """
+    title = finding(checks(evidence, predictions(predicted, "structural"), level))
+    models = list(dict.fromkeys(file.labels["model"] for file in measured))
+    size = (PAGE, 1.0 + 2.1 * len(models))
+    figure, grid = plt.subplots(
+        len(models), len(WEIGHTS), figsize=size, sharex=True, sharey=True, squeeze=False, label=title
+    )
+    lowest = 1.0
+    for file in measured:
+        found, labels = measurement.read(file.path), file.labels
+        axes = grid[models.index(labels["model"])][list(WEIGHTS).index(labels["checkpoint"])]
+        known, apart = profiles(found), distances(found)
+        rollouts.uniform(axes, found.n)
+        for place, (name, look) in enumerate(DIRECTIONS.items(), 1):
+            curve = pd.DataFrame({"position": range(found.n), "value": known[name].mean(0)})
+            rollouts.line(axes, curve, look.colour, look.width, look.line)
+            rollouts.few_marks(axes, curve, look, place)
+            lowest = min(lowest, float(curve["value"].min()))
+        told = [
+            f"{word} {apart[name].mean():.2f}" for word, name in (("signs", "signs"), ("one", "same"), ("null", NULL))
+        ]
+        axes.set_title(f"{WEIGHTS[labels['checkpoint']]}, {found.prompts} prompts\n{', '.join(told)}")
+    rollouts.logarithmic(grid[0][0], lowest / 1.5)
+    for axes, model in zip(grid[:, 0], models, strict=True):
+        axes.set_ylabel(f"{model}\n{SHARE}, log scale")
+    for axes in grid[-1]:
+        axes.set_xlabel("token position")
+    figure.suptitle("\n".join(balanced(title, 0.95 * PAGE)))
+    entries = [*(look.entry() for look in DIRECTIONS.values()), rollouts.uniform_entry()]
+    legend(
+        figure,
+        entries,
+        "lower center",
+        "above the panels: total variation of a prompt; null: the mean of other prompts",
+    )
+    return figure
+
+
+def finding(judged: pd.DataFrame) -> str:
+    """In how many of the pretrained decoders that evidence/ has influence adds in squares, by their own verdicts.
+
+    A decoder that was seen before the claim was written counts as such.
+    """
+    dataset, n = DECIDING
+    pairs = [
+        (judged["statistic"] == statistic) & (judged["network"] == "signs") & (judged["other"] == other)
+        for statistic, other in JUDGED.items()
+    ]
+    decides = judged["setting"].astype(str).str.endswith(f"dataset = {dataset}; n = {n}")
+    rows = judged[(pairs[0] | pairs[1]) & decides & (judged["verdict"] != UNTESTABLE)]
+    squares = rows["verdict"].eq(HOLDS).groupby(rows["model"]).all()
+    if squares.empty:
+        return "What random signs, and one direction for all gradients, leave of a token's influence"
+    seen = rows.loc[rows["seen_before"] > 0, "model"].nunique()
+    return (
+        f"Influence adds up in squares in {squares.sum()} of {len(squares)} pretrained decoders ({seen} seen before "
+        "the claim): random signs of gradients leave it nearly as it is, one direction for all does not"
+    )
