@@ -54,7 +54,9 @@ class Card:
         """The tables of `profiles.compare_replaced`, where tokens were replaced."""
         if (found := self.measured.replaced) is None:
             return None
-        return profiles.compare_replaced(found, self.measured.lengths[found.n], self.replicates, self.level, self.seed)
+        before = len(self.measured.facts["before"])
+        measured = self.measured.lengths[found.n]
+        return profiles.compare_replaced(found, measured, before, self.replicates, self.level, self.seed)
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:

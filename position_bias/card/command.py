@@ -56,31 +56,39 @@ def parser() -> argparse.ArgumentParser:
     )
     add = parsed.add_argument
     add("models", nargs="+", metavar="MODEL", help="a directory, a GGUF file, or an id of the Hugging Face hub")
-    of_text = "a .txt or .jsonl file (key text), a directory of such, -, or a data set of the hub (standard library)"
-    add("--text", default=sources.TEXT, metavar="FILE", help=of_text)
-    add("--lengths", nargs="+", type=_least(SHORTEST), default=[64, 256], metavar="N", help="of prompts, in tokens")
+    text = (
+        "the text that prompts are cut from: a .txt file, which is one document; a .jsonl file, where each line has a "
+        "document under the key text; a directory of such files; - for standard input; or the id of a data set of the "
+        "hub (by default the prose of Python's standard library)"
+    )
+    replace = "prompts in which tokens are replaced by others (16 of models up to a billion parameters, otherwise 0)"
+    target = (
+        "influence is the gradient of this: p, the probability of the most likely next token; log-p, its logarithm; "
+        "contrast, its logit less that of the second; or the probability of a token that you name (p)"
+    )
+    precision = "of the weights (float32 up to a billion parameters, otherwise bfloat16)"
+    add("--text", default=sources.TEXT, metavar="FILE", help=text)
+    lengths = "tokens of a prompt, as many as the model takes (64 256)"
+    add("--lengths", nargs="+", type=_least(SHORTEST), default=[64, 256], metavar="N", help=lengths)
     add("--prompts", type=_least(FEWEST), default=64, metavar="N", help="prompts of each length (64)")
-    of_replaced = "prompts whose tokens are replaced (16 for models of up to a billion parameters, otherwise 0)"
-    add("--replace", type=_least(0), metavar="N", help=of_replaced)
+    add("--replace", type=_least(0), metavar="N", help=replace)
     add("--untrained", type=_least(0), default=0, metavar="N", help="measure so many untrained copies besides, up to 3")
-    of_target = "whose gradient is influence (p, the probability of the most likely token)"
-    add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=of_target)
-    add("--device", choices=("cpu", "cuda"), help="where to compute (a GPU, if torch sees one)")
-    of_weights = "of the weights (float32 up to a billion parameters, otherwise bfloat16)"
-    add("--precision", choices=("float32", "bfloat16"), default="auto", help=of_weights)
-    add("--tokens-per-batch", type=_least(0), default=0, metavar="N", help="that pass at once (as memory allows)")
+    add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=target)
+    add("--device", choices=("cpu", "cuda"), help="where models are measured (a GPU, if torch sees one)")
+    add("--precision", choices=("float32", "bfloat16"), default="auto", help=precision)
+    add("--tokens-per-batch", type=_least(0), default=0, metavar="N", help="tokens at once (as memory allows)")
     add("--activation-checkpointing", action="store_true", help="take less memory, for a third more work")
-    add("--threads", type=_least(1), metavar="N", help="threads that torch computes with")
-    add("--seed", type=_least(0), default=0, metavar="N", help="chooses the prompts (0)")
+    add("--threads", type=_least(1), metavar="N", help="threads that torch computes with (those of torch)")
+    add("--seed", type=_least(0), default=0, metavar="N", help="draws the prompts and untrained weights (0)")
     add("--out", type=Path, default=Path("position-card"), metavar="DIR", help="where the folders go (position-card)")
-    add("--force", action="store_true", help="replace a card of the same name that was measured otherwise")
+    add("--force", action="store_true", help="replace a card in the same folder that was measured otherwise")
     add("--tokenizer", type=Path, metavar="DIR", help="take the tokenizer of another directory or GGUF file")
-    add("--revision", metavar="R", help="a commit, branch or tag of a model of the hub")
-    add("--offline", action="store_true", help="use what is cached of the hub, and ask no network")
-    add("--dry-run", action="store_true", help="say how large models are and what measuring takes; measure nothing")
+    add("--revision", metavar="R", help="the commit, branch or tag of a model of the hub")
+    add("--offline", action="store_true", help="ask no network: use what is cached of the hub")
+    add("--dry-run", action="store_true", help="say how large models are and what measuring takes, and measure nothing")
     add("--json", action="store_true", help="print the statistics of every card as JSON")
-    add("--quiet", action="store_true", help="say nothing but errors")
-    add("--verbose", action="store_true", help="say more")
+    add("--quiet", action="store_true", help="print nothing but errors")
+    add("--verbose", action="store_true", help="print progress in lines, too")
     add("--version", action="version", version=f"position-card {_version()}")
     return parsed
 

@@ -22,6 +22,7 @@ LOSS = "loss"
 QUARTERS = ("first quarter / middle", "last quarter / middle")  # without the first and the last token
 REPLACEMENT, QUOTIENT = "replacement", "influence / replacement"  # variants of which the ends are told
 ENDS = ("first / middle", "last / middle")
+FIRST_WORD = "first word / middle"  # where the tokenizer puts another token first
 BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
 SHOWN = (INFLUENCE, *BASELINES, "a", "b", "content-free", "logit-by-distance", "mean-query-key", "mean-attention", "c")
 
@@ -47,13 +48,14 @@ def compare(measured: Measurement, replicates: int, level: float, seed: int) -> 
 
 
 def compare_replaced(
-    replaced: Replaced, measured: Measurement, replicates: int, level: float, seed: int
+    replaced: Replaced, measured: Measurement, before: int, replicates: int, level: float, seed: int
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What replacing a token changes, by position; and how much its ends weigh, beside what gradients say of them.
 
     The first table is tidy (position, value, low, high): the mean over prompts of the total variation. The second has
     rows like the third of `compare`: the first and the last token over the mean of the positions in the middle half,
-    and the same ratio of influence at the same positions of the same prompts, divided by it (QUOTIENT).
+    and the same ratio of influence at the same positions of the same prompts, divided by it (QUOTIENT). Where the
+    tokenizer puts tokens `before` the text, its first word is compared as well.
     """
     assert measured.influence is not None
     prompts = len(replaced.effects)
@@ -65,9 +67,12 @@ def compare_replaced(
     of_middle = middle_half(replaced.n)
     inside = [of_middle.start <= position < of_middle.stop for position in replaced.positions]
     influence = measured.influence[:prompts, list(replaced.positions)]
+    compared = dict(zip(ENDS, (0, -1), strict=True))
+    if before:
+        compared[FIRST_WORD] = replaced.positions.index(before)
     for start, of_prompts in weights.items():
         effect, gradient = of_prompts @ replaced.effects, of_prompts @ influence
-        for name, end in zip(ENDS, (0, -1), strict=True):
+        for name, end in compared.items():
             ratio, by_gradients = (
                 comparison.ratio(values[:, end], values[:, inside].mean(-1)) for values in (effect, gradient)
             )

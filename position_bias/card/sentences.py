@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from position_bias.card.profiles import BASELINES, ENDS, QUARTERS, QUOTIENT, REPLACEMENT
+from position_bias.card.profiles import BASELINES, ENDS, FIRST_WORD, QUARTERS, QUOTIENT, REPLACEMENT
 from position_bias.rollout import comparison
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
@@ -101,9 +101,13 @@ def on_replacement(values: pd.DataFrame, prompts: int, level: float) -> str:
     `values` are the second table of `profiles.compare_replaced`, of so many prompts.
     """
     begin, end = ends(values, level, REPLACEMENT)
+    word = ""
+    if FIRST_WORD in set(values["statistic"]):
+        of_word = _interval(values, SAME_FOR_EVERY_ESTIMATOR, REPLACEMENT, FIRST_WORD, level)
+        word = f" The first word of the text, behind what the tokenizer adds, has {of_word} times the weight."
     said = (
         f"Another token in place of the first changes the prediction {begin} times as much as one in the middle half, "
-        f"and in place of the last {end} times ({prompts} prompts): {SHAPES[begin.side(1), end.side(1)]}."
+        f"and in place of the last {end} times ({prompts} prompts): {SHAPES[begin.side(1), end.side(1)]}.{word}"
     )
     places = zip(("the first token", "the last"), ends(values, level, QUOTIENT), strict=True)
     differ = [f"{place} {quotient} times the weight" for place, quotient in places if quotient.side(1)]

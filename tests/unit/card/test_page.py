@@ -60,7 +60,7 @@ def written(lengths, replaced=None, **facts):
     n, values = max(lengths), None
     if replaced is not None:
         replaced = Replaced(n, tuple(range(n)), replaced)
-        _, values = profiles.compare_replaced(replaced, lengths[n], 20, LEVEL, 0)
+        _, values = profiles.compare_replaced(replaced, lengths[n], len(FACTS["before"]), 20, LEVEL, 0)
     text = page.page(Measured(lengths, {**FACTS, **facts}, replaced), compared, values, LEVEL)
     return text, compared[n].values
 
@@ -220,5 +220,8 @@ def test_replacement_has_a_sentence_a_row_and_a_definition_where_it_was_measured
     assert float(begin.split(" [")[0]) == pytest.approx(mean[0] / mean[3:9].mean(), rel=0.01)
     assert float(end.split(" [")[0]) == pytest.approx(mean[-1] / mean[3:9].mean(), rel=0.01)
     assert f"Another token in place of the first changes the prediction {begin} times as much as one in the " in text
+    word = mean[1] / mean[3:9].mean()
+    found = re.search(r"The first word of the text, behind what the tokenizer adds, has ([\d.]+) \[", text)[1]
+    assert float(found) == pytest.approx(word, rel=0.01)
     assert "- **Replacement**: another prompt's token" in text
     assert "eplacement" not in mine[0]

@@ -79,14 +79,17 @@ def test_replacement_is_compared_with_the_influence_of_the_same_prompts_at_the_s
     influence = without.influence.copy()
     influence[:2, positions] = effects * [2, 1, 1, 1, 1]
     found = Replaced(N, positions, effects)
-    table, values = profiles.compare_replaced(found, replace(without, influence=influence), 40, 0.9, 0)
+    table, values = profiles.compare_replaced(found, replace(without, influence=influence), 6, 40, 0.9, 0)
     assert table["position"].tolist() == list(positions)
     np.testing.assert_allclose(table["value"], effects.mean(0))
     assert (table["low"] <= table["high"]).all()
-    at = values.set_index(["variant", "statistic", "replicate"])["value"]
+    at = values.set_index(["variant", "statistic", "replicate"])["value"].sort_index()
     middle = effects[:, 1:4].mean()
     assert at[profiles.REPLACEMENT, "first / middle", -1] == pytest.approx(effects[:, 0].mean() / middle)
     assert at[profiles.REPLACEMENT, "last / middle", -1] == pytest.approx(effects[:, -1].mean() / middle)
     np.testing.assert_allclose(at[profiles.QUOTIENT, "first / middle"], 2, rtol=1e-6)
     np.testing.assert_allclose(at[profiles.QUOTIENT, "last / middle"], 1, rtol=1e-6)
-    assert len(at) == 4 * 41
+    assert at[profiles.REPLACEMENT, profiles.FIRST_WORD, -1] == pytest.approx(effects[:, 1].mean() / middle)
+    assert len(at) == 6 * 41
+    _, alone = profiles.compare_replaced(found, without, 0, 40, 0.9, 0)
+    assert profiles.FIRST_WORD not in set(alone["statistic"])
