@@ -45,7 +45,9 @@ def checks(
 
 def statistics(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:
     """What is asked of each model on each text at each length: units down, networks across."""
-    for (*labels, statistic), rows in values.groupby([*LABELS, "statistic"], sort=False):
+    of_means = values["statistic"].isin(values["statistic"][values["unit"] == ESTIMATE])
+    resampled = values["documents"].where(of_means, 0)  # together, as many as there are
+    for (*labels, statistic, _), rows in values.groupby([*LABELS, "statistic", resampled], sort=False):
         setting = dict(zip(LABELS, labels, strict=True))
         across = rows.pivot(index="unit", columns="network", values="value")
         estimate = percentiles(int(rows["documents"].iloc[0])) if ESTIMATE in across.index else student
