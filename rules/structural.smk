@@ -393,7 +393,7 @@ rule measure_pretrained:
         gpus=lambda wildcards: hub_model(wildcards)["gpus"],
         seed=config["seed"],
     script:
-        "../scripts/structural/pretrained.py"
+        "../scripts/structural/measure_pretrained.py"
 
 
 use rule measure_pretrained as measure_copy with:
@@ -443,7 +443,7 @@ rule measure_directions:
         ),
         seed=config["seed"],
     script:
-        "../scripts/structural/directions.py"
+        "../scripts/structural/measure_directions.py"
 
 
 use rule measure_directions as measure_terms with:

@@ -57,10 +57,11 @@ class Rule:
         """Whether this path is an output of the rule, with wildcards that it allows."""
         return any(pattern.fullmatch(path) for pattern in self.patterns)
 
-    def asks(self, resource: str, attempt: int = 1) -> int | str:
-        """What a job asks for at an attempt; an error where that depends on its wildcards."""
+    def asks(self, resource: str, attempt: int = 1, **wildcards: str) -> int | str:
+        """What a job of these wildcards asks for at an attempt; an error where that depends on others."""
         asked = self.resources[resource]
-        return (asked.evaluate(Wildcards(), attempt=attempt) if asked.is_evaluable() else asked).value
+        named = Wildcards(fromdict=wildcards)
+        return (asked.evaluate(named, attempt=attempt) if asked.is_evaluable() else asked).value
 
 
 @dataclass(frozen=True)
