@@ -61,6 +61,6 @@ def loss(model: PreTrainedModel, tokens: Tensor, latest: int) -> Tensor:
 def _cross_entropy(logits: Tensor, tokens: Tensor) -> Tensor:
     """Of the last tokens [B, n], from the logits of as many positions and of one more."""
     said = logits[:, :-1].detach().float()
-    expected = tokens[:, -said.shape[1] :].to(said.device)
+    expected = tokens[:, -said.shape[1] :]
     # Flattened, since a sum over classes that are not neighbours in memory loses up to 3e-4 nats to rounding.
     return cross_entropy(said.flatten(0, 1), expected.flatten(), reduction="none").view_as(expected).mean(-1)

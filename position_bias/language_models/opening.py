@@ -28,7 +28,8 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from position_bias.language_models import families, files, gguf_header
 from position_bias.language_models.tokens import TokenIds
-from position_bias.running.runtime import InputError
+from position_bias.running import products
+from position_bias.running.runtime import InputError, log
 
 SHORTEST = 9  # tokens of a prompt: fewer have no middle to compare the ends with
 
@@ -54,6 +55,8 @@ def open_decoder(
     """
     config = config or require_decoder(place)
     model = families.without_double_alibi(_load(files_of(place), config, device, precision)).eval()
+    if precision == "bfloat16" and not products.native_bf16(model.device.type):
+        log.warning("%s: the hardware here only emulates bfloat16, which takes longer than float32", place)
     if positions == "none":
         rotations = [module for name, module in model.named_modules() if name.endswith("rotary_emb")]
         if families.family_of(config) or not rotations:  # Falcon has the module although it uses ALiBi

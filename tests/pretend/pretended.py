@@ -146,7 +146,7 @@ def _computed_in(func, args, kwargs):
     """Where an operation works. Raises RuntimeError where its operands lie apart, as CUDA does."""
     name = func.overloadpacket.__name__
     operands = [leaf for leaf in tree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-    if not operands:
+    if not operands or name == "lift_fresh":  # what was made of numbers of Python
         return _Calls.place
     first = place_of(operands[0])
     if name == "copy_":

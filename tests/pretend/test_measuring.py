@@ -1,10 +1,10 @@
-"""The measuring pass and replacement run on one pretended GPU and on two, and give the numbers of the CPU."""
+"""The measuring pass, replacement and recall run on one pretended GPU and on two, and give the numbers of the CPU."""
 
 import numpy as np
 import pytest
 import torch
 
-from position_bias.language_models import opening, replacement
+from position_bias.language_models import opening, recall, replacement
 from position_bias.language_models.measure import Asked, measure
 from position_bias.language_models.passes import Resumption
 from tests.pretend.both import assert_same, on_both, resumed, untouched_generators
@@ -92,5 +92,16 @@ def test_replaced_tokens_change_what_they_change_on_the_cpu(count, saved, tmp_pa
         model = opened(saved / "llama", device, count)
         replaced = replacement.replacement_profile(model, PROMPTS, [0, 5, N - 1], BATCH, seed=1)
         return replaced, replacement.deletion(model, PROMPTS, 3, BATCH)
+
+    assert_same(*on_both(work, tmp_path, count), WITHIN)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_words_are_recalled_as_on_the_cpu(count, saved, tmp_path):
+    words = np.arange(3, decoders.VOCABULARY)
+    contexts = recall.random_contexts(words, N, 2, cue=2, seed=0)
+
+    def work(_folder, device):
+        return recall.measure(opened(saved / "llama", device, count), contexts, words, 2, BATCH)
 
     assert_same(*on_both(work, tmp_path, count), WITHIN)

@@ -14,7 +14,17 @@ def x():
 
 
 def test_a_tensor_is_where_it_was_asked_for_and_so_is_what_is_made_of_it(x):
-    for made in (x.mT, x.clone(), x + 1, x.new_zeros(2), torch.ones_like(x), x.sum(), x[x > 2], x.double()):
+    for made in (
+        x.mT,
+        x.clone(),
+        x + 1,
+        x.new_zeros(2),
+        x.new_tensor([1.0]),
+        torch.ones_like(x),
+        x.sum(),
+        x[x > 2],
+        x.double(),
+    ):
         assert (made.device, made.is_cuda, made.is_cpu) == (torch.device("cuda:0"), True, False)
     assert x.to("cuda:1").device == torch.device("cuda:1")
     assert x.cpu().device == torch.from_numpy(np.ones(2)).device == torch.device("cpu")

@@ -166,3 +166,12 @@ def test_ids_beyond_the_embeddings_are_refused(tmp_path):
         InputError, match=r"gives id 64, but its model knows 64 tokens; put the tokenizer of this model"
     ):
         opening.require_known_tokens(np.array([[3, 64]]), model, tmp_path)
+
+
+def test_hardware_that_only_emulates_bfloat16_is_told(tmp_path, monkeypatch, caplog):
+    written(tmp_path)
+    monkeypatch.setattr(opening.products, "native_bf16", lambda device: device != "cpu")
+    assert opening.open_decoder(tmp_path, precision="bfloat16").dtype == torch.bfloat16
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tmp_path}: the hardware here only emulates bfloat16, which takes longer than float32"
+    ]
