@@ -142,7 +142,7 @@ def one_line(text):
     return " ".join(text.split())
 
 
-def test_readme_and_report_have_the_counts_of_the_scorecard_that_is_kept(kept):
+def test_the_page_on_running_and_the_report_have_the_counts_of_the_scorecard_that_is_kept(kept):
     first_paragraph = (ROOT / "README.md").read_text().split("\n\n")[1]
     assert "`layernorm` from a review page only, and `postnorm` from a summary only" in one_line(first_paragraph)
     assert len(gallery.COUNTED) == 2
@@ -160,8 +160,8 @@ def test_a_page_without_a_place_for_counts_is_an_error():
         gallery.tallied("nothing is marked here", "counts")
 
 
-def test_the_readme_shows_lines_that_make_all_prints(kept):
-    (excerpt,) = re.findall(r"```\n(papers: .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def test_the_page_on_running_shows_lines_that_make_all_prints(kept):
+    (excerpt,) = re.findall(r"```\n(papers: .*?)```", (ROOT / "docs/running.md").read_text(), re.DOTALL)
     assert len(excerpt.splitlines()) == 2
     assert set(excerpt.splitlines()) <= set(short(kept).splitlines())
 

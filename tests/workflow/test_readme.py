@@ -1,4 +1,4 @@
-"""Every command of the README does what it says, in a project in which everything is built; those of long runs plan."""
+"""Every command of the README and of docs/running.md does what it says, in a project in which everything is built; those of long runs plan."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,8 @@ def commands(page, language="bash"):
     return [line for block in blocks for line in block.splitlines() if line.strip()]
 
 
-COMMANDS, LONG_RUNS = commands("README.md"), commands("evidence/README.md")
+COMMANDS = list(dict.fromkeys(commands("README.md") + commands("docs/running.md")))
+LONG_RUNS = commands("evidence/README.md")
 ELSEWHERE = {  # commands that a test cannot run here, and why
     "git clone": "needs the address that the reader has",
     "cd ": "changes the folder of the shell",
