@@ -9,7 +9,6 @@ import copy
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,9 +18,9 @@ from torch import Tensor
 from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 
-from position_bias.attention import Array
 from position_bias.language_models import passes
 from position_bias.language_models.passes import Resumption
+from position_bias.rollout.recall import Recall
 from position_bias.running.runtime import InputError, log
 
 TokenIds = NDArray[np.int64]
@@ -30,14 +29,6 @@ WORD = re.compile(r"\b[a-z]{3,}\b")
 ALL_PLACES = 512  # a context of more words than this is asked for some of its places only
 CHOSEN = 128  # so many of them
 SAME = 1e-5  # what rounding may change in a probability where the context is read once
-
-
-class Recall(NamedTuple):
-    """What a decoder recalls of C contexts, of the passages that begin at P places."""
-
-    probability: Array  # [C, P] of the word that followed the passage, among all tokens
-    correct: Array  # [C, P]: 1 where this word is the most probable of all words, else 0
-    prior: Array  # [C, P] its probability after a cue of words that the context does not have
 
 
 def common_words(texts: Iterable[str], tokenizer: Tokenizer, count: int) -> TokenIds:
@@ -115,14 +106,6 @@ def measure(
 
     passes.run(contexts, contexts.shape[1], ask, tally, device=device, section="recall", resumption=resumption)
     return Recall(*(tally.of_prompts(name).astype(np.float64) for name in Recall._fields))
-
-
-def by_part(values: Array) -> dict[str, Array]:
-    """The means [C] of values [C, P] over the first eighth of the places, their middle half, and the last eighth."""
-    count = values.shape[1]
-    eighth, quarter = max(1, count // 8), count // 4
-    parts = {"first": slice(None, eighth), "middle": slice(quarter, count - quarter), "last": slice(-eighth, None)}
-    return {name: values[:, part].mean(-1) for name, part in parts.items()}
 
 
 class _Reader:

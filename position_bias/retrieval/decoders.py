@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 
 from position_bias.attention import Array
-from position_bias.language_models import recall
-from position_bias.language_models.recall import Recall
 from position_bias.rollout.middle import middle_half
+from position_bias.rollout.recall import Recall, by_part
 from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import bootstrap_weights, percentile_interval, spearman
 from position_bias.structural.checks_pretrained import COLUMNS
@@ -59,7 +58,7 @@ def tables(
 
 def _of_places(excess: Array, influence: pd.DataFrame) -> Iterator[tuple[str, str, Array]]:
     """Statistic, network and values [1 + R]: both ends over the middle, and how places rank by recall and influence."""
-    parts = recall.by_part(excess)
+    parts = by_part(excess)
     with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is recalled, there is no logarithm
         for end in ("first", "last"):
             yield f"log {end} eighth / middle", "recall", np.log(parts[end] / parts["middle"])

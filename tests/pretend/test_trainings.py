@@ -70,10 +70,10 @@ def test_networks_on_retrieval(name, tmp_path):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_decoders_of_layernorm(name, tmp_path):
     data, size = Data(vocabulary=6, tokens=12, skew=4.0), Size(layers=2, width=16, heads=2, hidden=8)
+    setting = layernorm.Setting(data, size, batch=4, iterations=7, warmup=3, weight_decay=1e-2, held_out=8)
 
     def train(folder, device):
-        recipe, place = Recipe(7, 1e-2, 1e-2, warmup=3, decay=True), Place(folder, 3, device)
-        return layernorm.train(name, data, size, (0, 4), recipe, place, batch=4, held_out=8)
+        return layernorm.train(name, setting, 1e-2, (0, 4), Place(folder, 3, device))
 
     assert_same(*on_both(killed_on_the_gpu(train, 3), tmp_path))
 

@@ -179,7 +179,7 @@ def library(tmp_path):
     """Write a library of these modules, each with its text; returns its root."""
 
     def write(modules):
-        for name, text in modules.items():
+        for name, text in {"__init__.py": "", **modules}.items():
             path = tmp_path / "position_bias" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

@@ -28,7 +28,8 @@ def test_every_value_of_the_default_has_a_row():
 
     tasks = (r"postnorm\.(set_complement|languages)\.lengths", r"postnorm\.set_complement\.learning_rate")
     studies = r"retrieval\.networks"
-    named = "|".join(("datasets", "models", "hub_models", *tasks, studies))
+    decoders = r"structural\.pretrained\.models"
+    named = "|".join(("datasets", "models", "hub_models", *tasks, studies, decoders))
 
     def shown(key):
         """As the page has it, where a name of the configuration stands in a key."""

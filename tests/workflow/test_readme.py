@@ -1,4 +1,4 @@
-"""Every command of the README and of docs/running.md does what it says, in a project in which everything is built; those of long runs plan."""
+"""Every command of the README and of docs/running.md does what it says, where everything is built; long runs plan."""
 
 import re
 from pathlib import Path

@@ -14,9 +14,11 @@ DRAWN = drawn(small=True)
 OF_PROFILES = ("structural_draw_fig1", "structural_draw_fig3", "structural_draw_training")
 OF_THEORY = ("structural_propositions", "structural_draw_forces", "structural_draw_dichotomy")
 OF_STATISTICS = ("structural_table2", "structural_table3", "structural_table4", "structural_spearman")
-AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks")
+OF_DECODERS = ("structural_pretrained", "structural_draw_pretrained")
+OF_RECALL = ("retrieval_decoders", "retrieval_draw_decoders", "retrieval_checks")
+AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_DECODERS, *OF_RECALL)
 CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
-WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure", rule)]
+WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure|_recall$", rule)]
 RETRIEVAL = only(*(f"retrieval_{name}" for name in ("train", "profiles", "predictors", "checks", "draw_prior")))
 
 

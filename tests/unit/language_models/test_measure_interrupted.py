@@ -46,9 +46,9 @@ def passes(monkeypatch):
     """Counts the passes, and interrupts the one that is set."""
     real, seen = measuring.influence_and_loss, {"passes": 0, "interrupt": None, "with": Interruption()}
 
-    def influence_and_loss(model, tokens, latest):
+    def influence_and_loss(model, tokens, latest, target):
         seen["passes"] += 1
-        found = real(model, tokens, latest)  # the layers of this batch were heard, and must be forgotten
+        found = real(model, tokens, latest, target)  # the layers of this batch were heard, and must be forgotten
         if seen["passes"] == seen["interrupt"]:
             raise seen["with"]
         return found

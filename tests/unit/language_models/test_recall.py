@@ -8,6 +8,7 @@ from transformers import GPTNeoConfig, GPTNeoForCausalLM, LlamaConfig, LlamaForC
 
 from position_bias.language_models import families, recall
 from position_bias.language_models.passes import Resumption
+from position_bias.rollout.recall import by_part
 from position_bias.running.runtime import InputError
 
 N, CUE, VOCABULARY = 16, 2, 24
@@ -86,7 +87,7 @@ def test_random_weights_are_at_chance_at_every_place():
     found = recall.measure(model, contexts(200), WORDS, CUE, 20 * N)
     error = np.sqrt(found.correct.mean() * (1 - found.correct.mean()) / 200)
     assert np.abs(found.correct.mean(0) - 1 / len(WORDS)).max() < 5 * error
-    for part in recall.by_part(found.probability - found.prior).values():
+    for part in by_part(found.probability - found.prior).values():
         assert np.abs(part.mean()) < 0.002
 
 
@@ -181,7 +182,7 @@ def test_every_place_of_a_short_context_is_asked_for_and_some_of_a_long_one():
 
 def test_parts_of_a_context_are_its_first_eighth_its_middle_half_and_its_last_eighth():
     values = np.arange(32.0)[None]
-    assert {name: part.item() for name, part in recall.by_part(values).items()} == {
+    assert {name: part.item() for name, part in by_part(values).items()} == {
         "first": 1.5,
         "middle": 15.5,
         "last": 29.5,

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import datasets
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,7 +80,7 @@ def test_a_truncated_data_set_is_refused(data_set, no_network, kept):
 
 
 def test_a_data_set_without_documents_is_refused(data_set, monkeypatch):
-    monkeypatch.setattr(tokens.datasets, "load_dataset", lambda *_, **__: [])
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: [])
     with pytest.raises(InputError, match="split 'train', holds no documents"):
         tokens.texts(data_set, "train")
 
@@ -89,7 +90,7 @@ def test_an_unreachable_hub_data_set_is_refused(monkeypatch):
         assert (name, subset, split, revision, streaming) == ("owner/name", "20231101.en", "train", "a" * 40, True)
         raise ConnectionError("Couldn't reach 'owner/name'\non the Hub")
 
-    monkeypatch.setattr(tokens.datasets, "load_dataset", unreachable)
+    monkeypatch.setattr(datasets, "load_dataset", unreachable)
     with pytest.raises(InputError, match="hub data set 'owner/name', split 'train', cannot be read: Couldn't reach"):
         tokens.texts("owner/name", "train", "20231101.en", "a" * 40)
 
@@ -102,7 +103,7 @@ def test_a_hub_data_set_is_streamed_no_further_than_it_is_read(monkeypatch):
             read.append(i)
             yield {"text": f"document {i}"}
 
-    monkeypatch.setattr(tokens.datasets, "load_dataset", lambda *_, **__: rows())
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: rows())
     found = tokens.texts("owner/name", "train")
     assert [next(found), next(found)] == ["document 0", "document 1"]
     assert read == [0, 1]
@@ -119,7 +120,7 @@ def test_a_stream_that_is_closed_closes_what_it_reads(monkeypatch):
         finally:
             closed.append(True)
 
-    monkeypatch.setattr(tokens.datasets, "load_dataset", lambda *_, **__: rows())
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: rows())
     found = tokens.texts("owner/name", "train")
     assert [next(found), next(found)] == ["document", "document"]
     assert not closed
@@ -142,7 +143,7 @@ def test_what_fails_amid_the_documents_is_one_line_too(monkeypatch, rows, messag
                 raise row
             yield row
 
-    monkeypatch.setattr(tokens.datasets, "load_dataset", lambda *_, **__: reading())
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: reading())
     with pytest.raises(InputError, match=rf"^hub data set 'owner/name', split {message}[^\n]*$"):
         list(tokens.texts("owner/name", "train"))
 

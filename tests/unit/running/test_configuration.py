@@ -78,7 +78,7 @@ def never(said, value):
             [],
             {},
             {"a": 1},
-            None,
+            *([] if said.nullable else [None]),
             True,
             "word",
             math.nan,
