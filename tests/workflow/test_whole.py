@@ -210,7 +210,7 @@ def test_the_recipes_for_a_model_and_a_data_set_leave_finished_ones_alone_and_wo
     for recipe, text in zip(("model", "data"), RECIPES, strict=True):
         (mine.root / f"{recipe}.yaml").write_text(text)
     measured = {"measure": DATASETS, "measure_snapshot": 1, "rollout": 2 * DATASETS + 1}
-    figures = [f"structural_draw_{name}" for name in ("fig2", "fig3", "fig4", "fig5", "training")]
+    figures = [f"structural_draw_{name}" for name in ("fig2", "fig3", "fig4", "fig5", "training", "pretrained")]
     tables = [f"structural_{name}" for name in (*TABLES, "spearman", "shift", "monotonicity", "checks")]
     assert mine.planned("all --configfile model.yaml") == {"train": 1, **measured} | only(*figures, *tables)
     printed = mine.snakemake("all -n --cores 1 --configfile model.yaml")
