@@ -1,5 +1,5 @@
 # What every wing uses: the checked configuration, lengths, wildcards, the GPU tag, paths of the project, figures and tables
-# as outputs. What jobs have in common stands in every_job.smk; which files a wing reads, in files/.
+# as outputs. What jobs have in common stands in every_job.smk; which files a wing reads, in its rows.
 
 import json
 import os
@@ -9,6 +9,8 @@ from functools import cache, partial
 from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
+# Jobs import the library beside this file, too, and not one that is installed. They inherit the environment.
+os.environ["PYTHONPATH"] = os.pathsep.join([str(workflow.basedir), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 from position_bias import settings
 from position_bias.card import settings as of_card
