@@ -117,9 +117,8 @@ def prompts(
             continue
         order = np.random.default_rng(seed(chosen_by, "card", n)).permutation(len(windows))[:most]
         documents, drawn = zip(*(windows[place] for place in order), strict=True)
-        first = np.tile(np.asarray(before, dtype=np.int64), (len(order), 1))
         every = np.concatenate([window for _, window in windows])
-        found[n] = Prompts(np.hstack([first, np.stack(drawn)]), np.array(documents), _entropy(every))
+        found[n] = Prompts(tokens.preceded(before, np.stack(drawn)), np.array(documents), _entropy(every))
     if not found:
         longest = max((len(tokenizer.encode(text, add_special_tokens=False).ids) for text in texts), default=0)
         raise InputError(

@@ -90,6 +90,15 @@ def open_untrained(
         return open_decoder(copy, device, precision)
 
 
+def open_decoder_or_copy(
+    directory: str | Path, initializer_range: float | None, seed: int, folder: Path, device: str
+) -> PreTrainedModel:
+    """Open a model, or, where an `initializer_range` is given, a copy of it with random weights of this deviation."""
+    if initializer_range is None:
+        return open_decoder(directory, device)
+    return open_untrained(directory, seed, folder, device, initializer_range=initializer_range)
+
+
 def files_of(place: str | Path) -> files.ModelFiles:
     """Return what a model is opened from: a GGUF file, or the files of a directory.
 

@@ -131,7 +131,7 @@ class _Reader:
 
 
 def _reuses(model: PreTrainedModel, context: Tensor, cue: int) -> bool:
-    """Whether the model predicts the same where it reads a context once, tried on its first words as the cue."""
+    """Whether the model predicts the same where it reads a context once, tried on its last words as the cue."""
     tokens = context[-cue - 1 : -1].expand(2, -1)
     expected = _Reader(model, context, False).after(tokens)
     try:

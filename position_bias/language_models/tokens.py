@@ -4,7 +4,7 @@ Works on `tokenizers.Tokenizer`, so that jobs which need nothing but token ids d
 """
 
 import json
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -191,6 +191,11 @@ def sample_prompts(
         chosen = [chosen[index] for index in np.random.default_rng(seed).permutation(len(chosen))[:prompts]]
     documents, token_ids = zip(*chosen, strict=True)
     return Prompts(np.stack(token_ids), np.array(documents))
+
+
+def preceded(before: Sequence[int], windows: TokenIds) -> TokenIds:
+    """Return prompts of windows of tokens, int64 [N, m], each after the tokens `before` that a model begins with."""
+    return np.hstack([np.tile(np.array(before, np.int64), (len(windows), 1)), windows])
 
 
 def _encoded(texts: Iterable[str], tokenizer: Tokenizer) -> Iterator[TokenIds]:

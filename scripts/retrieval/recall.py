@@ -7,18 +7,13 @@ from position_bias.language_models.passes import Resumption
 from position_bias.running import artifacts, resumable, runtime
 
 wildcards, params = snakemake.wildcards, snakemake.params
-n, path = int(wildcards.words), ("measure", wildcards.model, wildcards.checkpoint, "recall", wildcards.words)
+n, path = int(wildcards.words), ("measure", "recall", wildcards.model, wildcards.checkpoint, wildcards.words)
 computing = {"gpus": params.gpus, "granted": snakemake.resources.gpu}
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
     source = hub.model_place(snakemake.input.model)
     tokenizer, before = opening.open_tokenizer(source)
     drawn_by = runtime.seed(params.seed, "pretrained", wildcards.checkpoint)
-    if params.initializer_range is None:
-        model = opening.open_decoder(source, place.device)
-    else:
-        model = opening.open_untrained(
-            source, drawn_by, place.folder, place.device, initializer_range=params.initializer_range
-        )
+    model = opening.open_decoder_or_copy(source, params.initializer_range, drawn_by, place.folder, place.device)
     texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
     words = recall.common_words(texts, tokenizer, params.vocabulary)
     contexts = recall.random_contexts(words, n, params.contexts, params.cue, runtime.seed(params.seed, "contexts", n))

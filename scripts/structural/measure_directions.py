@@ -1,6 +1,5 @@
 from pathlib import Path
 
-import numpy as np
 import transformers
 
 from position_bias.language_models import hub, opening, tokens
@@ -16,12 +15,7 @@ path = ("measure", snakemake.rule, wildcards.model, wildcards.checkpoint)
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path) as place:
     source = hub.model_place(snakemake.input.model)
     drawn_by = runtime.seed(params.seed, "directions", wildcards.checkpoint)
-    if params.initializer_range is None:
-        model = opening.open_decoder(source, place.device)
-    else:
-        model = opening.open_untrained(
-            source, drawn_by, place.folder, place.device, initializer_range=params.initializer_range
-        )
+    model = opening.open_decoder_or_copy(source, params.initializer_range, drawn_by, place.folder, place.device)
     n = int(wildcards.n)
     tokenizer, before = opening.open_tokenizer(source)
     texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
@@ -29,7 +23,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path)
     asked = Asked(directions=Directions(tuple(params.ways), params.draws, params.seed, terms=not params.ways))
     found = measure(
         model,
-        np.hstack([np.tile(np.array(before, np.int64), (params.prompts, 1)), drawn.tokens]),
+        tokens.preceded(before, drawn.tokens),
         n,  # one prompt at a time, since each is passed through many times
         documents=drawn.documents,
         asked=asked,

@@ -1,6 +1,5 @@
 from pathlib import Path
 
-import numpy as np
 import transformers
 
 from position_bias.language_models import hub, opening, tokens
@@ -17,12 +16,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
     source = hub.model_place(snakemake.input.model)
     tokenizer, before = opening.open_tokenizer(source)
     drawn_by = runtime.seed(params.seed, "pretrained", wildcards.checkpoint)
-    if params.initializer_range is None:
-        model = opening.open_decoder(source, place.device)
-    else:
-        model = opening.open_untrained(
-            source, drawn_by, place.folder, place.device, initializer_range=params.initializer_range
-        )
+    model = opening.open_decoder_or_copy(source, params.initializer_range, drawn_by, place.folder, place.device)
     folders = {Path(texts).parent.name: Path(texts).parent for texts in snakemake.input.texts}
 
     def sampled(dataset, n, count):
@@ -30,7 +24,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
         seed = runtime.seed(params.seed, "prompts", dataset, n)
         texts = tokens.texts(folders[dataset], "test")
         drawn = tokens.sample_prompts(texts, tokenizer, n - len(before), count, "every", seed)
-        return np.hstack([np.tile(np.array(before, np.int64), (count, 1)), drawn.tokens]), drawn.documents
+        return tokens.preceded(before, drawn.tokens), drawn.documents
 
     for (dataset, n, count), target in zip(params.measured, out.measured, strict=True):
         prompts, documents = sampled(dataset, n, count)
