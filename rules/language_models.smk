@@ -22,6 +22,7 @@ TRAINED = [model for model in MODELS if model in config["models"]]
 MEASURED = "results/measure/{model}/{checkpoint}/{dataset}/n{n}.safetensors"
 PRETRAINED = config["structural"]["pretrained"]  # which rules/structural.smk measures
 hub_model = lambda wildcards: config["hub_models"][wildcards.model]
+positions = lambda wildcards: config["hub_models"].get(wildcards.model, {"positions": "own"})["positions"]
 
 
 rule corpus:
@@ -187,7 +188,7 @@ rule measure:
         gpu=gpus("measure"),
     params:
         precision=config["measure"]["precision"],
-        positions=lambda wildcards: config["hub_models"].get(wildcards.model, {"positions": "own"})["positions"],
+        positions=positions,
         tokens_per_batch=config["measure"]["tokens_per_batch"],
         activation_checkpointing=config["measure"]["activation_checkpointing"],
         matrices_up_to=config["measure"]["matrices_up_to"],

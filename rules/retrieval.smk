@@ -76,6 +76,7 @@ rule retrieval_recall:
         initializer_range=lambda wildcards: (
             None if wildcards.checkpoint == "hub" else PRETRAINED["models"][wildcards.model]
         ),
+        positions=positions,
         tokens_per_batch=config["measure"]["tokens_per_batch"],
         gpus=lambda wildcards: hub_model(wildcards)["gpus"],
         seed=config["seed"],

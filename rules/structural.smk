@@ -388,6 +388,7 @@ rule measure_pretrained:
         replaced=(PRIMARY, STANDARD, PRETRAINED_PROMPTS["replaced"]),
         intervened=PRETRAINED_PROMPTS["replaced_in_copies"],
         initializer_range=None,
+        positions=positions,
         tokens_per_batch=STANDARD,  # a prompt at once: of several, the backward pass takes gigabytes, and is no faster
         matrices_up_to=config["measure"]["matrices_up_to"],
         gpus=lambda wildcards: hub_model(wildcards)["gpus"],
@@ -441,6 +442,7 @@ rule measure_directions:
         initializer_range=lambda wildcards: {"copy0": PRETRAINED["models"].get(wildcards.model), "usual0": USUAL}.get(
             wildcards.checkpoint
         ),
+        positions=positions,
         seed=config["seed"],
     script:
         "../scripts/structural/measure_directions.py"

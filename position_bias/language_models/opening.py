@@ -73,6 +73,7 @@ def open_untrained(
     device: str = "cpu",
     precision: str = "float32",
     initializer_range: float | None = None,
+    positions: Literal["own", "none"] = "own",
 ) -> PreTrainedModel:
     """Open a copy of the model in a directory whose weights are drawn by `seed`, as the library does before training.
 
@@ -87,16 +88,21 @@ def open_untrained(
     with _opening(source), torch.random.fork_rng(devices=[]), TemporaryDirectory(dir=folder) as copy:
         torch.manual_seed(seed)
         AutoModelForCausalLM.from_config(config, dtype=getattr(torch, precision)).save_pretrained(copy)
-        return open_decoder(copy, device, precision)
+        return open_decoder(copy, device, precision, positions=positions)
 
 
 def open_decoder_or_copy(
-    directory: str | Path, initializer_range: float | None, seed: int, folder: Path, device: str
+    directory: str | Path,
+    initializer_range: float | None,
+    seed: int,
+    folder: Path,
+    device: str,
+    positions: Literal["own", "none"],
 ) -> PreTrainedModel:
     """Open a model, or, where an `initializer_range` is given, a copy of it with random weights of this deviation."""
     if initializer_range is None:
-        return open_decoder(directory, device)
-    return open_untrained(directory, seed, folder, device, initializer_range=initializer_range)
+        return open_decoder(directory, device, positions=positions)
+    return open_untrained(directory, seed, folder, device, initializer_range=initializer_range, positions=positions)
 
 
 def files_of(place: str | Path) -> files.ModelFiles:

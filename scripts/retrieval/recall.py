@@ -13,11 +13,20 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
     source = hub.model_place(snakemake.input.model)
     tokenizer, before = opening.open_tokenizer(source)
     drawn_by = runtime.seed(params.seed, "pretrained", wildcards.checkpoint)
-    model = opening.open_decoder_or_copy(source, params.initializer_range, drawn_by, place.folder, place.device)
+    model = opening.open_decoder_or_copy(
+        source, params.initializer_range, drawn_by, place.folder, place.device, params.positions
+    )
     texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
     words = recall.common_words(texts, tokenizer, params.vocabulary)
     contexts = recall.random_contexts(words, n, params.contexts, params.cue, runtime.seed(params.seed, "contexts", n))
-    run = [hub.stamp(source), drawn_by, params.initializer_range, params.cue, transformers.__version__]
+    run = [
+        hub.stamp(source),
+        drawn_by,
+        params.initializer_range,
+        params.positions,
+        params.cue,
+        transformers.__version__,
+    ]
     found = recall.measure(
         model,
         contexts,

@@ -15,7 +15,9 @@ path = ("measure", snakemake.rule, wildcards.model, wildcards.checkpoint)
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path) as place:
     source = hub.model_place(snakemake.input.model)
     drawn_by = runtime.seed(params.seed, "directions", wildcards.checkpoint)
-    model = opening.open_decoder_or_copy(source, params.initializer_range, drawn_by, place.folder, place.device)
+    model = opening.open_decoder_or_copy(
+        source, params.initializer_range, drawn_by, place.folder, place.device, params.positions
+    )
     n = int(wildcards.n)
     tokenizer, before = opening.open_tokenizer(source)
     texts = tokens.texts(Path(snakemake.input.texts).parent, "test")

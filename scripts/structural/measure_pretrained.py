@@ -16,7 +16,9 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
     source = hub.model_place(snakemake.input.model)
     tokenizer, before = opening.open_tokenizer(source)
     drawn_by = runtime.seed(params.seed, "pretrained", wildcards.checkpoint)
-    model = opening.open_decoder_or_copy(source, params.initializer_range, drawn_by, place.folder, place.device)
+    model = opening.open_decoder_or_copy(
+        source, params.initializer_range, drawn_by, place.folder, place.device, params.positions
+    )
     folders = {Path(texts).parent.name: Path(texts).parent for texts in snakemake.input.texts}
 
     def sampled(dataset, n, count):
@@ -28,7 +30,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
 
     for (dataset, n, count), target in zip(params.measured, out.measured, strict=True):
         prompts, documents = sampled(dataset, n, count)
-        run = [hub.stamp(source), drawn_by, params.initializer_range, count, transformers.__version__]
+        run = [hub.stamp(source), drawn_by, params.initializer_range, params.positions, count, transformers.__version__]
         found = measure(
             model,
             prompts,

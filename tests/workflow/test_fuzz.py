@@ -28,6 +28,7 @@ OTHERS = {  # of keys whose values are names, or have to fit another key
     "device": ["cpu"],
     **{f"devices.{stage}": ["cpu"] for stage in settings.DEVICES},
     "primary_dataset": ["web"],
+    "structural.directions.ways": [["signs", "same", "rotated"]],
     "emergence.sinks.threshold": [0.25],
     "postnorm.dimension.vocabulary": [32],
     "released.source": [SOURCES[1]],
