@@ -9,8 +9,6 @@ from functools import cache, partial
 from pathlib import Path
 
 sys.path.insert(0, str(workflow.basedir))
-# Jobs import the library beside this file, too, and not one that is installed. They inherit the environment.
-os.environ["PYTHONPATH"] = os.pathsep.join([str(workflow.basedir), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 from position_bias import settings
 from position_bias.card import settings as of_card
@@ -19,6 +17,7 @@ from position_bias.running import devices, imports, made, runtime
 from position_bias.verdicts import claim as of_claims
 
 ROOT = Path(workflow.basedir)
+imports.from_here(ROOT)  # jobs inherit the environment
 
 try:
     settings.check(config)

@@ -38,7 +38,7 @@ def everything():
         "postnorm": ["set-complement-16", "averaging"],
         "structural": ["bloom", "mpt"],
         "rotary": ["llama"],
-        "directions": ["bloom", "rotary"],
+        "directions": ["bloom"],
         "retrieval": ["plain/depth2", "last/depth2"],
     }
     config["models"]["llama"] = {**deepcopy(config["models"]["bloom"]), "family": "llama"}

@@ -5,6 +5,7 @@ inputs of the rule makes an edit of a module rebuild just what was computed with
 """
 
 import ast
+import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,12 @@ def closure(script: Path, root: Path, package: str = "position_bias") -> list[Pa
         found |= new
         waiting.extend(new)
     return sorted(found)
+
+
+def from_here(root: Path) -> None:
+    """Have processes that this one starts import the library in `root`, and not one that is installed."""
+    others = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(root), *([others] if others else [])])
 
 
 @cache
