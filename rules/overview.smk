@@ -84,6 +84,8 @@ KEPT = [  # files of long trainings, of the wings that the configuration names s
         "structural_evidence": EVIDENCE["structural"],
         "structural_evidence_rotary": EVIDENCE["rotary"],
         "structural_evidence_directions": EVIDENCE["directions"],
+        "structural_evidence_pretrained": EVIDENCE["pretrained"],
+        "retrieval_evidence_recall": EVIDENCE["pretrained"],
         "retrieval_evidence": EVIDENCE["retrieval"],
     }.items()
     if named

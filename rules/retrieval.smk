@@ -86,6 +86,11 @@ rule retrieval_recall:
 
 # Figures and tables: a row each, see rules/made.smk.
 
+recalled_by = lambda models: {
+    "recalled": collect(RECALLED, model=models, checkpoint=["hub", "copy0"], words=RECALL["words"]),
+    "profiles": collect(PRETRAINED_TABLE, model=models, table="profiles"),
+}
+TO_RECALL = {"replicates": config["rollout"]["bootstrap"], "level": RETRIEVAL["level"], "seed": config["seed"]}
 FIGURES |= {
     "retrieval/prior": made.Made(
         "Gaps and profiles that rollout predicts, beside the labels that networks name (our addition).",
@@ -124,19 +129,18 @@ FILES |= {
     "retrieval_decoders": made.Made(
         "What pretrained decoders recall of each place, as tables: what is judged, and what is drawn.",
         "retrieval.decoders:tables",
-        {
-            "recalled": collect(
-                RECALLED, model=PRETRAINED["models"], checkpoint=["hub", "copy0"], words=RECALL["words"]
-            ),
-            "profiles": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="profiles"),
-        },
-        {
-            "replicates": config["rollout"]["bootstrap"],
-            "level": RETRIEVAL["level"],
-            "seed": config["seed"],
-        },
+        recalled_by(PRETRAINED["models"]),
+        TO_RECALL,
         outputs={name: f"results/recall/{name}.csv" for name in ("values", "profiles")},
         needs={"mem_mb": memory(1000), "runtime": 10},
+    ),
+    "retrieval_evidence_recall": made.Made(
+        "What pretrained decoders and their copies recall of each place.",
+        "retrieval.decoders:tables",
+        recalled_by(EVIDENCE["pretrained"]),
+        TO_RECALL,
+        outputs={"values": "results/evidence/retrieval/{group}/recall.csv"},
+        log="logs/evidence/retrieval/{group}_recall.log",
     ),
     "retrieval_evidence": made.Made(
         "Profiles of networks that are trained for long.",

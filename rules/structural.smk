@@ -28,7 +28,7 @@ PRETRAINED_PROMPTS = PRETRAINED["prompts"]
 OF_PRETRAINED = [  # data set, tokens, prompts
     (PRIMARY, HEATMAP, PRETRAINED_PROMPTS["heatmap"]),
     (PRIMARY, STANDARD, PRETRAINED_PROMPTS["standard"]),
-    (PRIMARY, LONG, PRETRAINED_PROMPTS["long"]),
+    *([(PRIMARY, LONG, PRETRAINED_PROMPTS["long"])] if PRETRAINED_PROMPTS["long"] else []),
     *((dataset, STANDARD, PRETRAINED_PROMPTS["elsewhere"]) for dataset in DATASETS if dataset != PRIMARY),
 ]
 OF_COPIES = [(PRIMARY, STANDARD, PRETRAINED_PROMPTS["copies"])]
@@ -345,6 +345,13 @@ FILES |= {
         {"scale": config["scale"], "steps": STEPS},
         outputs={"directions": "results/evidence/structural/{group}/directions.csv"},
         log="logs/evidence/structural/{group}_directions.log",
+    ),
+    "structural_evidence_pretrained": made.Made(
+        "Both ends of pretrained decoders and of their copies, by gradients and by replacement, and their rollouts.",
+        "structural.evidence:of_decoders",
+        {"values": collect(PRETRAINED_TABLE, model=EVIDENCE["pretrained"], table="values")},
+        outputs={"csv": "results/evidence/structural/{group}/pretrained.csv"},
+        log="logs/evidence/structural/{group}_pretrained.log",
     ),
     "structural_evidence_rotary": made.Made(
         "What kernels predict of decoders with rotary positions, at every kept step of their trainings.",

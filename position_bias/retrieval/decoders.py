@@ -53,7 +53,10 @@ def tables(
         for statistic, network, values in _of_places(excess, of_model):
             rows += _rows(labels, statistic, network, values if able else np.nan * values, len(found.correct))
         drawn.append(_profile(labels, excess, level))
-    return {"values": pd.DataFrame(rows, columns=COLUMNS), "profiles": pd.concat(drawn, ignore_index=True)}
+    return {
+        "values": pd.DataFrame(rows, columns=COLUMNS).round({"value": 6}),
+        "profiles": pd.concat(drawn, ignore_index=True),
+    }
 
 
 def _of_places(excess: Array, influence: pd.DataFrame) -> Iterator[tuple[str, str, Array]]:

@@ -36,6 +36,11 @@ def evidence(
     return {name: table.round(DIGITS).assign(scale=scale) for name, table in tables.items()}
 
 
+def of_decoders(values: list[pd.DataFrame]) -> pd.DataFrame:
+    """What was measured of pretrained decoders, by document or by resample of documents, rounded."""
+    return pd.concat(values).round({"value": 5})
+
+
 def _means(file: TensorFile, arrays: Tensors, axes: Sequence[str]) -> pd.DataFrame:
     """Means over prompts of arrays [prompts, *axes] of a measurement, by their names, one row per number."""
     labels = {name: file.labels[name] for name in LABELS if name != "prompts"}

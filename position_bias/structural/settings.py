@@ -14,7 +14,7 @@ class PretrainedPrompts:
 
     heatmap: Annotated[Prompts, "of the primary data set, at the length lengths.heatmap"]
     standard: Annotated[Prompts, "the same at lengths.standard"]
-    long: Annotated[Prompts, "the same at lengths.long"]
+    long: Annotated[int, Bounds(0, 1_000_000), "the same at lengths.long; 0: it is not measured, for a short context"]
     elsewhere: Annotated[Prompts, "of each other data set, at lengths.standard"]
     copies: Annotated[Prompts, "of the primary data set, for copies with random weights"]
     replaced: Annotated[Prompts, "the first of these prompts, in which single tokens are replaced"]

@@ -109,7 +109,7 @@ def test_what_a_long_run_keeps_is_trained_in_it(long_run):
     kept, emergence = config["evidence"], config["emergence"]
     assert [
         kept[paper]
-        for paper in ("emergence", "postnorm", "retrieval", "structural", "rotary", "directions")
+        for paper in ("emergence", "postnorm", "retrieval", "structural", "rotary", "directions", "pretrained")
         if kept[paper]
     ]
     for name in kept["emergence"]:
