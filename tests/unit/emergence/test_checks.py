@@ -10,7 +10,7 @@ import scipy.stats
 
 from position_bias.emergence import checks, gaps
 from position_bias.verdicts.predictions import Predicted, predictions
-from position_bias.verdicts.verdict import COLUMNS, KEYS, PREDICTION
+from position_bias.verdicts.verdict import KEYS, PREDICTION
 
 LEVEL = 0.95
 PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "emergence")
@@ -147,13 +147,19 @@ def sink_frame(world):
     return pd.DataFrame(rows).sample(frac=1, random_state=9, ignore_index=True)
 
 
-def judged(world=None, accuracy=None, sinks=None, seen=None):
-    tables = checks.NetworkTables(
-        gaps=gap_frame(papers_world() if world is None else world),
-        accuracy=accuracy_frame(accuracies() if accuracy is None else accuracy),
-        sinks=sink_frame(sinks_of() if sinks is None else sinks),
-    )
-    return checks.checks(tables, PREDICTIONS, "test", LEVEL, seen)
+EMPTY = {
+    "gaps": gap_frame(papers_world()).iloc[:0],
+    "accuracy": accuracy_frame(accuracies()).iloc[:0],
+    "sinks": sink_frame(sinks_of()).iloc[:0],
+}
+
+
+def judged(seen=None, **given):
+    """Rows on the worlds that are given, of gaps, accuracy and sinks, and on nothing else; on all where none is."""
+    given = given or {"gaps": papers_world(), "accuracy": accuracies(), "sinks": sinks_of()}
+    frames = {"gaps": gap_frame, "accuracy": accuracy_frame, "sinks": sink_frame}
+    tables = {name: frame(given[name]) if name in given else EMPTY[name] for name, frame in frames.items()}
+    return checks.checks(checks.NetworkTables(**tables), PREDICTIONS, "test", LEVEL, seen)
 
 
 @pytest.fixture(scope="module")
@@ -200,48 +206,56 @@ def test_every_claim_holds_in_a_world_that_behaves_as_the_paper_says(papers):
     missing = {(f"emergence-figure-8{letter}-residual", "not testable here") for letter in "abc"}
     assert set(zip(others["claim"], others["verdict"], strict=True)) == either_way | missing
     assert set(papers.loc[papers["verdict"] == "holds", "claim"]) > {"emergence-residual-depth-falls"}
-
-
-def test_checks_are_in_the_common_schema_and_name_a_quantity_once(papers):
-    assert list(papers.columns) == [*COLUMNS, *KEYS]
-    assert set(papers["paper"]) == {"emergence"}
-    assert set(papers["scale"]) == {"test"}
     assert not papers["quantity"].duplicated().any()
     assert not papers.duplicated([*KEYS, "claim"]).any()
-
-
-def test_the_order_of_rows_in_the_tables_decides_nothing(papers):
-    world, accuracy, sinks = (dict(reversed(of.items())) for of in (papers_world(), accuracies(), sinks_of()))
-    other = judged(world, accuracy, sinks)
-    by_quantity = [table.sort_values("quantity", ignore_index=True) for table in (papers, other)]
-    pd.testing.assert_frame_equal(*by_quantity)
 
 
 # Each statistic
 
 
-@pytest.mark.parametrize(("more", "less"), [("none", "rope"), ("rope", "decay")])
-@pytest.mark.parametrize(
-    ("vocabulary", "study", "depth"),
-    [("gaussian", "plain", 6), ("fixed", "plain", 4), ("isotropic", "plain", 2), ("gaussian", "residual", 4)],
-)
-def test_encodings_are_paired_by_seed_in_the_order_of_their_decay(papers, more, less, vocabulary, study, depth):
-    world = papers_world()
-    one, other = (world[vocabulary, study, "causal", encoding, depth, "first-last"] for encoding in (more, less))
-    network = f"{vocabulary}/{study}/causal"
-    assert_paired(find(papers, "first-last gap", f"{network}/{more}", f"{network}/{less}", depth=depth), one, other)
+def gaps_judged():
+    """Statistic, network, other network, setting, and the gaps of which it is the mean or the difference by seed."""
+    for v, study, depth in (
+        ("gaussian", "plain", 6), ("fixed", "plain", 4), ("isotropic", "plain", 2), ("gaussian", "residual", 4)
+    ):  # fmt: skip
+        for pair in (("none", "rope"), ("rope", "decay")):
+            keys = [(v, study, "causal", encoding, depth, "first-last") for encoding in pair]
+            yield "first-last gap", *("/".join(key[:4]) for key in keys), {"depth": depth}, keys
+    for v, study, deeper, than in (
+        ("gaussian", "plain", 4, 2), ("gaussian", "plain", 6, 4), ("fixed", "plain", 4, 2), ("fixed", "residual", 4, 2)
+    ):  # fmt: skip
+        for encoding in ENCODINGS:
+            keys = [(v, study, "causal", encoding, depth, "first-last") for depth in (deeper, than)]
+            setting = {"deeper": deeper, "than": than}
+            yield "first-last gap by depth", f"{v}/{study}/causal/{encoding}", "", setting, keys
+    for v, deepest in (("gaussian", 6), ("fixed", 4)):
+        causal, none = ((v, "ends", mask, "none", 2) for mask in ("causal", "none"))
+        names = "/".join(causal[:4]), "/".join(none[:4])
+        yield "first-last gap after both ends", *names, {}, [(*causal, "first-last"), (*none, "first-last")]
+        yield "middle-last gap after both ends", names[0], "", {}, [(*causal, "middle-last")]
+        for pair in ("first-middle", "middle-last"):
+            yield "gap of deep RoPE", pair, "", {"vocabulary": v}, [(v, "residual", "causal", "rope", deepest, pair)]
+        for wide, narrow in (("window13", "window9"), ("window9", "window5")):
+            keys = [(v, "window", mask, "none", 2, "first-last") for mask in (wide, narrow)]
+            setting = {"vocabulary": v, "wide": wide, "narrow": narrow}
+            yield "first-last gap by window", "wider", "narrower", setting, keys
+    for network, pair in (
+        ("gaussian/plain/causal/none", "first-middle"),
+        ("gaussian/ends/none/none", "middle-last"),
+        ("gaussian/ends/none/sin", "middle-last"),
+        ("gaussian/last/causal/none", "first-last"),
+        ("gaussian/middle/causal/rope", "first-middle"),
+    ):
+        yield f"{pair} gap", network, "", {"depth": 2}, [(*network.split("/"), 2, pair)]
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize(
-    ("vocabulary", "study", "deeper", "than"),
-    [("gaussian", "plain", 4, 2), ("gaussian", "plain", 6, 4), ("fixed", "plain", 4, 2), ("fixed", "residual", 4, 2)],
-)
-def test_depths_are_paired_by_seed(papers, vocabulary, study, deeper, than, encoding):
-    world, network = papers_world(), (vocabulary, study, "causal", encoding)
-    row = find(papers, "first-last gap by depth", "/".join(network), deeper=deeper, than=than)
-    assert_paired(row, *(world[(*network, depth, "first-last")] for depth in (deeper, than)))
-    assert row["n"] == 3  # shallow networks have 5 seeds, deep ones 3
+@pytest.mark.parametrize(("statistic", "network", "other", "setting", "keys"), list(gaps_judged()))
+def test_gaps_are_means_and_differences_over_the_seeds_of_their_networks(
+    papers, statistic, network, other, setting, keys
+):
+    row, by_seed = find(papers, statistic, network, other, **setting), [papers_world()[key] for key in keys]
+    assert_mean(row, *by_seed) if len(by_seed) == 1 else assert_paired(row, *by_seed)
+    assert row["identity"] == (len(by_seed) == 1 and network.endswith("none/none"))
 
 
 @pytest.mark.parametrize(
@@ -256,63 +270,47 @@ def test_a_depth_is_compared_with_the_next(depths, compared):
     world = {
         (*network, depth, pair): {0: 0.1 * depth, 1: 0.1 * depth + 0.01} for depth in reversed(depths) for pair in PAIRS
     }
-    found = rows_of(judged(world), "first-last gap by depth")
+    found = rows_of(judged(gaps=world), "first-last gap by depth")
     assert sorted(found["setting"]) == sorted(f"deeper = {deeper}; than = {than}" for deeper, than in compared)
     assert set(found["verdict"]) == ({"not testable here"} if len(depths) == 1 else {"holds"})
 
 
 @pytest.mark.parametrize(("vocabulary", "depth", "pair"), [("gaussian", 4, "first-middle"), ("fixed", 2, "first-last")])
 def test_the_size_of_the_mean_gap_at_the_end_is_compared_whatever_its_sign(vocabulary, depth, pair):
-    world = papers_world()
     network = (vocabulary, "plain", "causal", "none", depth)
+    world = {key: of for key, of in papers_world().items() if key[:5] == network}
     for turned in (pair, "middle-last"):
         world[(*network, turned)] = {seed: 0.01 * (seed == 1) - gap for seed, gap in world[(*network, turned)].items()}
-    row = find(judged(world), "size of the mean gap", pair, "middle-last", vocabulary=vocabulary, depth=depth)
+    row = find(judged(gaps=world), "size of the mean gap", pair, "middle-last", vocabulary=vocabulary, depth=depth)
     assert_paired(row, *({seed: -gap for seed, gap in world[(*network, of)].items()} for of in (pair, "middle-last")))
     assert row["claim"] == ("emergence-small-at-the-end" if vocabulary == "gaussian" else "")
 
 
 @pytest.mark.parametrize(("gaps_of", "verdict"), [((-0.2, -0.21, -0.19), "holds"), ((0.3, -0.3, 0.2), "undecided")])
 def test_bias_with_residual_connections_may_have_either_sign_but_one_for_all_seeds(gaps_of, verdict):
-    key = ("gaussian", "residual", "causal", "none", 2, "first-last")
-    row = find(judged(papers_world() | {key: dict(enumerate(gaps_of))}), "first-last gap", "/".join(key[:4]), depth=2)
+    network = ("gaussian", "residual", "causal", "none")
+    world = {(*network, 2, pair): dict(enumerate(gaps_of)) for pair in PAIRS}
+    row = find(judged(gaps=world), "first-last gap", "/".join(network), depth=2)
     assert_mean(row, dict(enumerate(gaps_of)))
     assert (row["relation"], row["claim"], row["verdict"]) == ("!=", "emergence-residual", verdict)
 
 
-@pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
-def test_the_causal_mask_is_compared_with_none_where_there_is_no_encoding(papers, vocabulary):
-    world, (causal, none) = papers_world(), (f"{vocabulary}/ends/{mask}/none" for mask in ("causal", "none"))
-    one, other = (world[vocabulary, "ends", mask, "none", 2, "first-last"] for mask in ("causal", "none"))
-    assert_paired(find(papers, "first-last gap after both ends", causal, none), one, other)
-    row = find(papers, "middle-last gap after both ends", causal)
-    assert_mean(row, world[vocabulary, "ends", "causal", "none", 2, "middle-last"])
-
-
 @pytest.mark.parametrize("missing", ["none", "causal"])
 def test_a_mask_that_was_not_trained_leaves_nothing_to_compare(missing):
-    world = {key: of for key, of in papers_world().items() if key[1:4] != ("ends", missing, "none")}
-    found, (causal, none) = judged(world), (f"gaussian/ends/{mask}/none" for mask in ("causal", "none"))
+    world = {key: of for key, of in papers_world().items() if key[1] == "ends" and key[2:4] != (missing, "none")}
+    found, (causal, none) = judged(gaps=world), (f"gaussian/ends/{mask}/none" for mask in ("causal", "none"))
     rows = [find(found, "first-last gap after both ends", causal, none)]
     rows += [find(found, "middle-last gap after both ends", causal)] if missing == "causal" else []
     assert all((row["n"], row["left_out"], row["verdict"]) == (0, 0, "not testable here") for row in rows)
     assert rows_of(found, "first-last gap", f"gaussian/ends/{missing}/none").empty
 
 
-@pytest.mark.parametrize(("vocabulary", "depth"), [("gaussian", 6), ("fixed", 4)])
-@pytest.mark.parametrize("pair", ["first-middle", "middle-last"])
-def test_the_deepest_rope_network_with_residual_is_the_one_that_loses_the_middle(papers, vocabulary, depth, pair):
-    row = find(papers, "gap of deep RoPE", pair, vocabulary=vocabulary)
-    assert_mean(row, papers_world()[vocabulary, "residual", "causal", "rope", depth, pair])
-
-
 @pytest.mark.parametrize(("deepest", "testable"), [(3, False), (4, True)])
 def test_that_the_middle_is_lost_is_testable_on_deep_networks_alone(deepest, testable):
     """Footnote 2 is on the deep regime; config/paper.yaml trains 10 layers, the test configuration 2 or 3."""
     network = ("fixed", "residual", "causal", "rope")
-    world = {key: of for key, of in papers_world().items() if key[:4] != network}
-    world |= {(*network, depth, pair): {0: 0.1, 1: 0.2} for depth in (1, deepest) for pair in PAIRS}
-    found = rows_of(judged(world), "gap of deep RoPE", vocabulary="fixed")
+    world = {(*network, depth, pair): {0: 0.1, 1: 0.2} for depth in (1, deepest) for pair in PAIRS}
+    found = rows_of(judged(gaps=world), "gap of deep RoPE", vocabulary="fixed")
     assert set(found["setting"]) == {f"vocabulary = fixed; depth = {deepest}"}
     assert found["n"].tolist() == [2 * testable] * 2
     assert (found["verdict"] != "not testable here").tolist() == [testable] * 2
@@ -324,7 +322,7 @@ def test_the_middle_is_lost_by_the_smaller_of_two_gaps_and_kept_where_either_is_
     world = {
         (*key, 2, pair): gaps for pair, gaps in (("first-middle", first), ("middle-last", last), ("first-last", first))
     }
-    row = find(judged(world), "lost middle", "/".join(key), depth=2)
+    row = find(judged(gaps=world), "lost middle", "/".join(key), depth=2)
     ends = [list(first.values()), [-gap for gap in last.values()]]
     plain, either = (
         [scipy.stats.ttest_1samp(end, 0).confidence_interval(level) for end in ends]
@@ -335,39 +333,16 @@ def test_the_middle_is_lost_by_the_smaller_of_two_gaps_and_kept_where_either_is_
     assert row["n"] == 3
 
 
-@pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
-@pytest.mark.parametrize(("wide", "narrow"), [("window13", "window9"), ("window9", "window5")])
-def test_a_window_is_paired_with_the_next_narrower_one(papers, vocabulary, wide, narrow):
-    world = papers_world()
-    gaps_of = (world[vocabulary, "window", mask, "none", 2, "first-last"] for mask in (wide, narrow))
-    row = find(papers, "first-last gap by window", "wider", "narrower", vocabulary=vocabulary, wide=wide, narrow=narrow)
-    assert_paired(row, *gaps_of)
-
-
-@pytest.mark.parametrize(
-    ("study", "mask", "encoding", "pair"),
-    [
-        ("plain", "causal", "none", "first-middle"),
-        ("ends", "none", "none", "middle-last"),
-        ("ends", "none", "sin", "middle-last"),
-        ("last", "causal", "none", "first-last"),
-        ("middle", "causal", "rope", "first-middle"),
-    ],
-)
-def test_a_single_gap_is_the_mean_over_the_seeds_of_its_network(papers, study, mask, encoding, pair):
-    row = find(papers, f"{pair} gap", f"gaussian/{study}/{mask}/{encoding}", depth=2)
-    assert_mean(row, papers_world()["gaussian", study, mask, encoding, 2, pair])
-    assert row["identity"] == (mask == encoding == "none")
-
-
 def test_vocabularies_are_compared_at_every_depth_that_both_have():
-    world = papers_world()
+    world = {
+        key: of for key, of in papers_world().items() if key[0] != "fixed" and key[1:4] == ("plain", "causal", "rope")
+    }
     gaussian = {depth: world["gaussian", "plain", "causal", "rope", depth, "first-last"] for depth in (4, 6)}
     for depth, shift in ((3, 0.0), (4, 0.02), (6, -0.2)):
         seeds = {seed: 0.3 + shift + 0.01 * seed for seed in range(3)}
         world |= {("isotropic", "plain", "causal", "rope", depth, pair): seeds for pair in PAIRS}
-    found = judged(world)
-    assert len(rows_of(found, "first-last gap by vocabulary", other="gaussian")) == 3 + 2
+    found = judged(gaps=world)
+    assert len(rows_of(found, "first-last gap by vocabulary", other="gaussian")) == 3
     for depth, of_gaussian in gaussian.items():
         row = find(found, "first-last gap by vocabulary", "isotropic", "gaussian", encoding="rope", depth=depth)
         assert_paired(row, world["isotropic", "plain", "causal", "rope", depth, "first-last"], of_gaussian)
@@ -465,7 +440,8 @@ def test_masks_of_which_only_nulls_are_left_are_in_no_claim(papers, study, lost,
     found = judged(sinks=world)
     masks = set(rows_of(found, "sink metric", f"gaussian/{study}", "untrained", token=1)["setting"])
     assert masks == {f"vocabulary = gaussian; mask = {mask}; token = 1" for mask in {*SINK_MASKS[study]} - {*lost}}
-    fixed = [of[of["network"].str.startswith("fixed")] for of in (found, papers)]
+    of_sinks = papers[papers["statistic"].str.startswith("sink metric")]
+    fixed = [of[of["network"].str.startswith("fixed")] for of in (found, of_sinks)]
     pd.testing.assert_frame_equal(*(of.sort_values("quantity", ignore_index=True) for of in fixed))
 
 
@@ -473,22 +449,24 @@ def test_masks_of_which_only_nulls_are_left_are_in_no_claim(papers, study, lost,
 
 
 def test_a_seed_that_one_side_lacks_is_dropped_and_the_others_stay_paired():
-    world = papers_world()
+    world = {key: of for key, of in papers_world().items() if (*key[:3], key[4]) == ("gaussian", "plain", "causal", 2)}
     none, rope = (world["gaussian", "plain", "causal", encoding, 2, "first-last"] for encoding in ("none", "rope"))
     for pair in PAIRS:
         del world["gaussian", "plain", "causal", "none", 2, pair][1]
         del world["gaussian", "plain", "causal", "rope", 2, pair][4]
-    row = find(judged(world), "first-last gap", "gaussian/plain/causal/none", "gaussian/plain/causal/rope", depth=2)
+    row = find(
+        judged(gaps=world), "first-last gap", "gaussian/plain/causal/none", "gaussian/plain/causal/rope", depth=2
+    )
     assert (row["n"], row["left_out"]) == (3, 0)
     assert_paired(row, none, rope)
 
 
 def test_a_seed_that_diverged_is_left_out_of_every_row_that_compares_its_network():
-    world, depths = papers_world(), (4, 2)
-    network = ("gaussian", "plain", "causal", "rope")
+    network, depths = ("gaussian", "plain", "causal", "rope"), (4, 2)
+    world = {key: of for key, of in papers_world().items() if key[:3] == network[:3]}
     for pair in PAIRS:
         world[(*network, 4, pair)][1] = np.nan
-    found = judged(world)
+    found = judged(gaps=world)
     kept = [{seed: world[(*network, depth, "first-last")][seed] for seed in (0, 2)} for depth in depths]
     row = find(found, "first-last gap by depth", "/".join(network), deeper=4, than=2)
     assert_paired(row, *kept)
@@ -526,7 +504,7 @@ def test_a_seed_of_one_network_that_was_seen_before_counts_in_every_row_that_use
 @pytest.mark.parametrize("encoding", ["rope", "decay"])
 def test_an_encoding_that_was_not_trained_is_in_no_claim_on_depth_or_encodings(encoding):
     world = {key: of for key, of in papers_world().items() if key[1] in BIASED or key[3] != encoding}
-    found = judged(world, {key: of for key, of in accuracies().items() if key[3] != encoding})
+    found = judged(gaps=world, accuracy={key: of for key, of in accuracies().items() if key[3] != encoding})
     for study in ("plain", "residual"):
         for column in ("network", "other"):
             assert not found[column].str.contains(f"{study}/causal/{encoding}").any()
@@ -559,29 +537,21 @@ def gap_table():
     return checks.gap_table(trained, late, TOLD, LEVEL)
 
 
-def of_gap(table, *key):
-    labels = ("vocabulary", "study", "mask", "encoding", "depth", "pair")
-    found = table[(table[list(labels)] == pd.Series(dict(zip(labels, key, strict=True)))).all(axis=1)]
-    assert len(found) == 1
-    return found.iloc[0]
+def by_gap(table):
+    return table.set_index(["vocabulary", "study", "mask", "encoding", "depth", "pair"]).sort_index()
 
 
-def test_every_gap_has_scipys_interval_at_the_end_and_settled(gap_table):
-    world, late = papers_world(), papers_world(seed=5)
+def test_every_gap_has_scipys_interval_at_the_end_and_settled_and_a_verdict_where_one_is_predicted(gap_table):
+    world, late, rows = papers_world(), papers_world(seed=5), by_gap(gap_table)
     assert len(gap_table) == len(world)
     for key, by_seed in world.items():
-        row = of_gap(gap_table, *key)
+        row = rows.loc[key]
         settled = [gap for seed, gap in late[key].items() if not (key[1] == "window" and seed == 0)]
         for values, suffix in ((list(by_seed.values()), ""), (settled, " settled")):
             interval = scipy.stats.ttest_1samp(values, 0).confidence_interval(LEVEL)
             found = [row[f"{name}{suffix}"] for name in ("gap", "low", "high")]
             assert found == pytest.approx([np.mean(values), *interval], abs=1e-12)
         assert row["seeds"] == len(by_seed)
-
-
-def test_a_gap_has_a_verdict_where_one_is_predicted_and_no_claim_elsewhere(gap_table):
-    for key in papers_world():
-        row = of_gap(gap_table, *key)
         if is_told(key):
             assert (*row[list(PREDICTION)], row["verdict"]) == (">", 0, 0.02, "holds")
         else:
@@ -603,7 +573,7 @@ def test_gaps_in_tests_with_either_common_direction_have_each_their_row():
     }
     for (*network, pair), by_seed in world.items():
         for omega, shift in OMEGAS[network[0]].items():
-            row = of_gap(table[table["omega"] == omega], *network, pair)
+            row = by_gap(table[table["omega"] == omega]).loc[(*network, pair)]
             mean = np.mean(list(by_seed.values())) + shift
             assert (row["gap"], row["gap settled"]) == pytest.approx((mean, mean), abs=1e-12)
             if is_told((*network, pair)):
