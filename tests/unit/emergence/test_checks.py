@@ -23,7 +23,6 @@ SINK_MASKS = {
     "window": ("window5", "window9", "window13"),
     "prefix": ("prefix2", "prefix4", "prefix6"),
 }
-CENTRES = {"prefix2": 2, "prefix4": 4, "prefix6": 6}  # tokens; 1 for every other mask
 
 
 # A world made by hand: configuration and pair -> seed -> gap
@@ -43,6 +42,9 @@ def networks():
                 yield (vocabulary, study, mask, "none", 2), 5
     for encoding in ENCODINGS:
         yield ("isotropic", "plain", "causal", encoding, 2), 5
+
+
+NETWORKS = dict(networks())
 
 
 def central(network, pair):
@@ -66,14 +68,14 @@ def central(network, pair):
     return {"first-middle": primacy, "first-last": primacy, "middle-last": 0.02}[pair]
 
 
-def papers_world(seed=0):
+def papers_world(networks=NETWORKS, seed=0):
     """Gaps with a part that the networks of a seed share, so that it matters which are compared."""
     rng = np.random.default_rng(seed)
     world = {}
-    for network, seeds in networks():
+    for network, seeds in networks.items():
         for pair in PAIRS:
             world[(*network, pair)] = {
-                one: central(network, pair) + 0.002 * one + 0.001 * rng.normal() for one in range(seeds)
+                one: central(network, pair) + 0.001 * one + 0.0005 * rng.normal() for one in range(seeds)
             }
     return world
 
@@ -96,15 +98,14 @@ def gap_frame(world):
     return pd.DataFrame(rows).sample(frac=1, random_state=7, ignore_index=True)
 
 
-def accuracies(seed=1, harder=0.1):
+def accuracies(networks=NETWORKS):
     """Accuracy of the networks without residual connections: configuration -> seed -> accuracy by position."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     return {
         network: {
-            one: 0.6 - harder * (network[0] == "fixed") + 0.05 * one + 0.002 * rng.normal(size=4)
-            for one in range(seeds)
+            one: 0.6 - 0.1 * (network[0] == "fixed") + 0.05 * one + 0.002 * rng.normal(size=4) for one in range(seeds)
         }
-        for network, seeds in networks()
+        for network, seeds in networks.items()
         if network[1] in ("plain", "residual")
     }
 
@@ -119,17 +120,22 @@ def accuracy_frame(by_network):
     return pd.DataFrame(rows).sample(frac=1, random_state=8, ignore_index=True)
 
 
-def sinks_of(seed=2):
+def centres_of(mask):
+    """How many tokens all others read."""
+    return int(mask.removeprefix("prefix")) if mask.startswith("prefix") else 1
+
+
+def sinks_of(masks=SINK_MASKS, seeds=5):
     """Sink metric by (vocabulary, study, mask, state, seed), `[T]`: 0.6 at the centre of a trained network's mask."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(2)
     world = {}
-    for vocabulary, study in product(("gaussian", "fixed"), SINK_MASKS):
-        for mask in SINK_MASKS[study]:
-            centres = CENTRES.get(mask, 1)
+    for vocabulary, study in product(("gaussian", "fixed"), masks):
+        for mask in masks[study]:
+            centres = centres_of(mask)
             wider = 0.01 * int(mask.removeprefix("window")) if study == "window" else 0
             at = np.arange(T) < centres
             world[vocabulary, study, mask, "uniform", 0] = 0.2 * at
-            for one in range(5):
+            for one in range(seeds):
                 noise = 0.02 * one + 0.001 * rng.normal(size=T)
                 world[vocabulary, study, mask, "trained", one] = 0.1 + (0.5 + wider) * at + noise
                 world[vocabulary, study, mask, "untrained", one] = 0.1 + 0.15 * at + 0.5 * noise
@@ -154,12 +160,12 @@ EMPTY = {
 }
 
 
-def judged(seen=None, **given):
+def judged(scale="test", seen=None, **given):
     """Rows on the worlds that are given, of gaps, accuracy and sinks, and on nothing else; on all where none is."""
     given = given or {"gaps": papers_world(), "accuracy": accuracies(), "sinks": sinks_of()}
     frames = {"gaps": gap_frame, "accuracy": accuracy_frame, "sinks": sink_frame}
     tables = {name: frame(given[name]) if name in given else EMPTY[name] for name, frame in frames.items()}
-    return checks.checks(checks.NetworkTables(**tables), PREDICTIONS, "test", LEVEL, seen)
+    return checks.checks(checks.NetworkTables(**tables), PREDICTIONS, scale, LEVEL, seen)
 
 
 @pytest.fixture(scope="module")
@@ -367,7 +373,7 @@ def test_the_gaussian_vocabulary_is_easier_than_the_fixed_on_average_over_positi
 def test_each_centre_node_is_compared_with_other_tokens_but_the_query_and_with_both_nulls(
     papers, vocabulary, study, mask
 ):
-    world, centres = sinks_of(), CENTRES.get(mask, 1)
+    world, centres = sinks_of(), centres_of(mask)
     state = {
         name: [world[vocabulary, study, mask, name, seed] for seed in range(5)] for name in ("trained", "untrained")
     }

@@ -1,13 +1,11 @@
 """Claims of structural and emergence on rows that their modules of checks make at every scale of the configuration.
 
-Trained networks behave as the paper says in these worlds, which are made by hand; theorems are checked for real.
+Trained networks behave as the paper says in the worlds that tests of either wing make; theorems are checked for real.
 """
 
-import re
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -15,10 +13,7 @@ from snakemake.utils import update_config
 
 from position_bias.emergence import checks as emergence
 from position_bias.emergence import checks_theory as theorems
-from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
 from position_bias.emergence.studies import study
-from position_bias.rollout.comparison import DISTANCE, SHAPE
-from position_bias.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.structural import checks as structural
 from position_bias.structural import (
     checks_content,
@@ -32,6 +27,8 @@ from position_bias.structural import checks_theory as propositions
 from position_bias.verdicts.claim import OURS, registry, tables
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.scorecard import scorecard
+from tests.unit.emergence import test_checks as of_emergence
+from tests.unit.structural import test_checks as of_structural
 
 ROOT = Path(__file__).parents[3]
 PREDICTED = ROOT / "published/predictions.csv"
@@ -68,36 +65,14 @@ def config_of(scale):
     return config
 
 
-# structural, in a world where influence and rollout are a U
+# structural, in the world of its own tests, where influence and rollout are a U
 
-
-def profiles(n):
-    position = np.linspace(0, 1, n)
-    u = 0.1 + (2 * position - 1) ** 2
-    u /= u.sum()
-    first, last = np.eye(n)[0], np.eye(n)[-1]
-    shares = {"a": 0.95, "half": 0.15, "b": 0.1, "c": 0.04, "measured": 0.02, "d": 0.0}
-    mixed = {name: (1 - share) * u + share * first for name, share in shares.items()}
-    return {**mixed, "uniform": np.full(n, 1 / n), "last": last}
+U = of_structural.replicates(of_structural.papers_world())
 
 
 def replicates(labels):
-    """Rows that `comparison.compare` would make, all replicates alike; lambda by either estimator."""
-    world = profiles(labels["n"])
-    values = {(name, of): float(SHAPE[of](profile)) for name, profile in world.items() for of in SHAPE}
-    values |= {
-        (name, of): float(DISTANCE[of](world[name], world["d"])) for name in world if name != "d" for of in DISTANCE
-    }
-    values["lambda", "spearman with depth"] = -1.0
-    rows = [
-        {**labels, "estimator": estimator, "variant": name, "statistic": of, "replicate": replicate, "value": value}
-        for (name, of), value in values.items()
-        for estimator in (
-            ("frobenius", "token") if name in ("b", "c", "measured", "lambda") else (SAME_FOR_EVERY_ESTIMATOR,)
-        )
-        for replicate in (-1, 0, 1)
-    ]
-    return pd.DataFrame(rows)
+    """Rows that `comparison.compare` would make; lambda by either estimator."""
+    return U.assign(**labels)
 
 
 def measurements(config, length, datasets, step=None):
@@ -149,66 +124,29 @@ def structural_checks(config):
     return pd.concat([of_figures, *before, of_structure, *further])
 
 
-# emergence, in a world where gaps have the size and sign that the paper says
+# emergence, in the world of its own tests, where gaps have the size and sign that the paper says
 
 
 def networks(config):
-    """Labels of every network that figures show."""
+    """Every network that figures show, as those tests name it."""
     depths = config["emergence"]["depths"]
     for vocabulary, name in emergence.FIGURES:
         of = study(name, config["emergence"]["networks"][name], config["emergence"]["decay"])
-        omega = "training" if vocabulary == "fixed" else "none"
         for network, depth in product(of.networks, depths[vocabulary].get(name, [2])):
-            wiring = (of.bias_name, network.mask_name, network.encoding, of.residual, depth, omega)
-            yield dict(zip(CONFIGURATION, (vocabulary, name, *wiring), strict=True))
-
-
-def gap(network, pair):
-    encoding, depth = network["encoding"], network["depth"]
-    if network["study"] == "plain":
-        first = {"none": 0.3, "rope": 0.2, "decay": 0.1}[encoding] + 0.03 * depth
-        return 0.05 if pair == "middle-last" else first
-    if network["study"] == "residual":
-        by_depth = -0.02 * depth if network["vocabulary"] == "gaussian" and encoding == "decay" else 0.05 * depth
-        first = by_depth + {"none": 0.3, "rope": 0.2, "decay": 0.1}[encoding]
-        last = 0.1 if encoding != "rope" or depth < 4 else -0.1
-        return {"first-middle": 0.1, "first-last": first, "middle-last": last}[pair]
-    if network["study"] == "window":
-        return 0.02 * int(network["mask"].removeprefix("window"))
-    sign = {"none": (0, 0, 0), "ends": (1, 0.2, -1), "first": (1, 1, 0), "middle": (-1, 0, 1), "last": (0, -1, -1)}
-    if encoding == "none":
-        return 0.2 if network["mask"] == "causal" else 0.0
-    return 0.3 * sign[network["bias"]][PAIR_NAMES.index(pair)]
-
-
-def sinks(network, tokens=17):
-    """The metric of each token: on centre nodes above all else, the more so the wider a window."""
-    reach = int(re.sub(r"\D", "", network["mask"]) or 0)
-    centres = np.arange(tokens) < (reach if network["study"] == "prefix" else 1)
-    trained = 0.6 + (0.01 * reach if network["study"] == "window" else 0)
-    for state, at in (("trained", trained), ("untrained", 0.2), ("uniform", 0.1)):
-        for token, value in enumerate(np.where(centres, at, 0.05), 1):
-            yield {"state": state, "token": token, "value": value}
+            yield vocabulary, name, network.mask_name, network.encoding, depth
 
 
 def emergence_checks(config):
-    every, seeds = list(networks(config)), (0, 1)
-    shown = [of for of in every if (of["vocabulary"], of["study"]) in emergence.SINK_FIGURES]
-    trained = emergence.NetworkTables(
-        gaps=pd.DataFrame(
-            {**of, "seed": seed, "pair": pair, "gap": gap(of, pair)}
-            for of, seed, pair in product(every, seeds, PAIR_NAMES)
-        ),
-        accuracy=pd.DataFrame(
-            {**of, "seed": seed, "answer": 1, "accuracy": 0.4 if of["vocabulary"] == "fixed" else 0.5}
-            for of, seed in product(every, seeds)
-        ),
-        sinks=pd.DataFrame(
-            {**of, "seed": seed, "tau": 0.2, **at} for of, seed in product(shown, seeds) for at in sinks(of)
-        ),
+    every, masks = list(networks(config)), {}
+    for vocabulary, name, mask, *_ in every:
+        if (vocabulary, name) in emergence.SINK_FIGURES:
+            masks.setdefault(name, {})[mask] = None
+    return of_emergence.judged(
+        config["scale"],
+        gaps=of_emergence.papers_world(dict.fromkeys(every, 5)),
+        accuracy=of_emergence.accuracies(dict.fromkeys(every, 5)),
+        sinks=of_emergence.sinks_of(masks, seeds=2),
     )
-    predicted = predictions(PREDICTED, "emergence")
-    return emergence.checks(trained, predicted, config["scale"], LEVEL)
 
 
 @pytest.fixture(scope="module")
