@@ -181,12 +181,6 @@ def test_what_is_measured_is_what_something_is_predicted_of(everything):
     assert {name for name, *_ in everything} | theory == set(PREDICTIONS)
 
 
-def test_the_order_of_rows_in_the_tables_decides_nothing(papers):
-    turned = judged(**{name: dict(reversed(of.items())) for name, of in WORLD.items()})
-    by_quantity = [rows.sort_values([*KEYS, *PREDICTION], ignore_index=True) for rows in (papers, turned)]
-    pd.testing.assert_frame_equal(*by_quantity)
-
-
 def test_claims_need_no_models():
     read = imports.closure(ROOT / "position_bias/layernorm/checks.py", ROOT)
     assert {"simulation.py", "decoder.py", "training.py", "ensemble.py"}.isdisjoint(path.name for path in read)

@@ -188,12 +188,6 @@ def test_networks_see_the_same_data_and_start_from_the_same_weights(tmp_path, mo
             assert torch.equal(value, start[name])
 
 
-def test_a_seed_ends_alike_whatever_its_mates(tmp_path):
-    both, alone = train(tmp_path / "both"), train(tmp_path / "alone", seeds=(4,))
-    both = both[both["seed"] == 4].reset_index(drop=True)
-    pd.testing.assert_frame_equal(both, alone, rtol=1e-3, atol=1e-5)
-
-
 @pytest.mark.parametrize("stop", [1, 5, 13])
 def test_a_killed_training_ends_as_one_that_was_not(tmp_path, monkeypatch, stop):
     expected = train(tmp_path / "whole")

@@ -357,14 +357,6 @@ def test_schemes_of_a_seed_share_data_and_initial_weights(tmp_path, monkeypatch)
         assert torch.equal(value, normed[name])
 
 
-def test_a_seed_ends_alike_whatever_its_mates(tmp_path):
-    both = train(tmp_path / "both", size=DEEP | {"width": 16})
-    alone = train(tmp_path / "alone", size=DEEP | {"width": 16}, seeds=(4,))
-    np.testing.assert_allclose(both.trained.losses[:, 1], alone.trained.losses[:, 0], rtol=1e-5)
-    of_both = both.tests[both.tests["seed"] == 4].reset_index(drop=True)
-    pd.testing.assert_frame_equal(of_both, alone.tests, rtol=1e-3, atol=1e-4)
-
-
 # Going on after an interruption
 
 

@@ -147,50 +147,6 @@ def test_a_wide_window_takes_the_heads_in_turns():
 # What holds for every rollout
 
 
-@given(n=st.integers(1, 12), model=models(), window=st.integers(0, 3))
-@settings(deadline=None, max_examples=50)
-def test_a_window_of_the_whole_sequence_is_causal(n, model, window):
-    np.testing.assert_array_equal(last_row(n, *model, n + window), last_row(n, *model))
-
-
-def test_a_window_of_one_moves_nothing():
-    assert last_row(4, [1, 0.5], [0.3], window=1).tolist() == [0, 0, 0, 1]
-
-
-def test_without_mixing_nothing_moves():
-    for window in (None, 3):
-        assert last_row(5, [0, 0], [0.3], [[1], [-1]], window).tolist() == [0, 0, 0, 0, 1]
-
-
-@pytest.mark.parametrize("window", [None, 4])
-def test_layers_do_not_commute(window):
-    # Far from the start they do, because there attention depends on distance alone. So: few tokens, flat slopes.
-    n, mixing, slopes, content = 5, [1.0, 0.9, 0.8], [0.0, 0.2], [[-9, -9], [0, 1], [3, -2]]
-    attention = [content_free_attention(n, slopes, layer, window).mean(0) for layer in content]
-    one, two, three = ((1 - mix) * np.eye(n) + mix * layer for mix, layer in zip(mixing, attention, strict=True))
-    expected = (three @ two @ one)[-1]
-    assert np.abs(expected - (one @ two @ three)[-1]).max() > 0.01
-    assert_profile(last_row(n, mixing, slopes, content, window), expected)
-    assert_profile(dense_last_row(n, mixing, slopes, content, window), expected)
-    assert_profile(attended_last_rows(attention, [mixing])[0], expected)
-
-
-@pytest.mark.parametrize("window", [None, 50])
-def test_the_order_of_heads_does_not_matter(window):
-    mixing, slopes, content = random_model(3, 4, [0.9, 0.0, 0.3, 2.0, 0.3, 0.01, 5.0])
-    shuffled = np.random.default_rng(4).permutation(7)
-    one = last_row(300, mixing, slopes, content, window)
-    assert_profile(last_row(300, mixing, slopes[shuffled], content[:, shuffled], window), one)
-    assert np.abs(last_row(300, mixing, slopes, content[:, shuffled], window) - one).max() > 1e-3
-
-
-def test_a_rollout_of_causal_layers_is_causal_and_keeps_the_mass():
-    attention = [content_free_attention(9, [0.1 * t, 1.0], [t, -t]).mean(0) for t in range(4)]
-    matrix = rollout_matrix(transition(layer, 0.7) for layer in attention)
-    np.testing.assert_allclose(matrix.sum(1), 1, rtol=1e-14)
-    assert (matrix[np.triu_indices(9, 1)] == 0).all()
-
-
 def test_measured_attention_need_not_be_causal():
     attention = np.random.default_rng(5).dirichlet(np.ones(6), size=(3, 6))
     mixing = [0.2, 1.0, 0.6]

@@ -29,15 +29,10 @@ def test_a_job_has_the_folder_of_its_path_and_the_interval_of_its_kind():
         assert place == checkpoint.Place(Path("checkpoints/postnorm/set-complement-16"), 7, "cpu")
         assert torch.get_num_threads() == 1
         runtime.log.info("at work")
+    assert "at work" in Path("job.log").read_text()
     with opened("training", "bloom", "seed0") as place:
         assert place == checkpoint.Place(Path("checkpoints/training/bloom/seed0"), 50, "cpu")
     assert not Path("checkpoints").exists()  # nothing was kept, and nothing had to be removed
-
-
-def test_records_go_to_the_log_of_the_job():
-    with opened("training", "bloom"):
-        runtime.log.info("at work")
-    assert "at work" in Path("job.log").read_text()
 
 
 def test_narrow_models_multiply_as_torch_does_by_default(trials):

@@ -15,7 +15,7 @@ from position_bias.emergence import folded, sequences
 from position_bias.emergence import network as networks
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
-from position_bias.running import checkpoint, products, sealed
+from position_bias.running import checkpoint, products
 from position_bias.small_networks import ensemble
 from position_bias.small_networks.averaging import Averaging
 from position_bias.small_networks.ensemble import Recipe
@@ -504,44 +504,6 @@ def test_a_checkpoint_that_is_cut_or_foreign_starts_over_and_its_time_is_forgott
     assert_same(run(tmp_path / "spoilt", loss=taking_a_second(cpu_time)), expected)
     assert contents(tmp_path / "spoilt") == contents(tmp_path / "whole")
     assert f"starts over, since {path} {said}" in caplog.text
-
-
-@pytest.mark.parametrize("when", [0, 5, 12])
-def test_a_run_interrupted_while_it_observes_ends_as_an_uninterrupted_one(tmp_path, when):
-    def observe(weights, iteration):
-        if iteration == when:
-            raise Interruption
-        return errors(weights, (0, 1, 2), 0)
-
-    expected = run(tmp_path / "whole")
-    with pytest.raises(Interruption):
-        run(tmp_path / "broken", observe=observe)
-    assert_same(run(tmp_path / "broken"), expected)
-
-
-@pytest.mark.parametrize("name", ["save_file", "whole_file"])
-@pytest.mark.parametrize("call", [1, 2, 3])
-def test_a_run_interrupted_while_it_writes_resumes_from_the_checkpoint_before(
-    tmp_path, monkeypatch, caplog, name, call
-):
-    expected = run(tmp_path / "whole")
-    calls = []
-    original = getattr(sealed, name)
-
-    def broken(*args, **kwargs):
-        calls.append(args)
-        if len(calls) == call:
-            raise Interruption
-        return original(*args, **kwargs)
-
-    with monkeypatch.context() as patch, pytest.raises(Interruption):
-        patch.setattr(sealed, name, broken)
-        run(tmp_path / "broken")
-    caplog.set_level("INFO")
-    assert_same(run(tmp_path / "broken"), expected)
-    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
-    assert ("resumed after iteration" in caplog.text) == (call > 1)
-    assert call == 1 or f"resumed after iteration {4 * (call - 1)}" in caplog.text
 
 
 def test_how_often_a_run_writes_does_not_change_how_it_ends(tmp_path):

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.colors import to_rgb
 
 from position_bias.drawing import style
 from position_bias.structural.figures_long_training import DISTANCES, SHAPES, long_training
@@ -106,14 +105,6 @@ def test_statistics_and_losses_stand_at_their_steps_with_intervals_of_the_first_
     assert_drawn(loss, [6 - step / 1000 + seed / 10 for step in STEPS for seed in SEEDS])
     for axes in (ratios, distances, loss):
         assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "30", "100", "3,000"]
-
-
-def test_the_first_seed_is_bold_and_later_steps_are_darker(figure):
-    mixed = figure.axes[1]
-    widths = [line.get_linewidth() for line in mixed.lines]
-    assert min(widths[: len(STEPS)]) > max(widths[len(STEPS) :])
-    lightness = [sum(to_rgb(line.get_color())) for line in mixed.lines[: len(STEPS)]]
-    assert lightness == sorted(lightness, reverse=True)
 
 
 def test_it_can_be_read_with_one_seed_and_with_two(tables, figure):

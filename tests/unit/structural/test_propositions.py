@@ -14,17 +14,13 @@ from position_bias.structural import propositions
 from position_bias.structural.propositions import (
     attention_floor,
     beyond_first,
-    collapse,
     content_drift,
-    diagonal_bound,
     exponential_bound,
-    exponential_step,
     monotonicity_violation,
     positional_drift,
     prefix_mass,
     primacy_drift,
     residual_drift,
-    retention,
     reweighted,
     rollouts,
     softmax_floor,
@@ -197,18 +193,6 @@ def test_content_of_both_signs_drifts_both_ways():
 
 
 # Theorem 5.5 and Lemma 5.4, on any causal kernel
-
-
-@settings(max_examples=200, deadline=None)
-@given(model=CAUSAL)
-def test_the_bounds_of_the_theorem(model):
-    heads, mixing, _ = model
-    attention, n, depth = heads.mean(1), heads.shape[-1], len(mixing)
-    assert retention(attention, mixing).min() > -ROUNDING
-    assert collapse(attention, mixing).min() > -ROUNDING
-    assert exponential_step(attention, mixing).min() > -ROUNDING
-    assert retention(attention, mixing).shape == (depth, n)
-    assert collapse(attention, mixing).shape == (depth, n * (n - 1) // 2)
 
 
 @settings(max_examples=200, deadline=None)
@@ -432,20 +416,11 @@ def test_hidden_states_of_any_layers_stay_below_the_bound_of_the_proof(seed, mix
 PREDICTED = Path(__file__).parents[3] / "published/predictions.csv"
 
 
-def judged():
-    return claims.checks(PREDICTED, "laptop")
-
-
-@pytest.fixture(scope="module")
-def checks():
-    return judged()
-
-
-def test_every_prediction_of_theory_holds_and_the_same_run_gives_the_same_table(checks):
+def test_every_prediction_of_theory_holds():
+    checks = claims.checks(PREDICTED, "laptop")
     assert list(checks.columns) == [*COLUMNS, *KEYS]
     assert set(checks["verdict"]) == {"holds"}
     assert not checks.duplicated(["claim", *KEYS]).any()
-    assert judged().equals(checks)
 
 
 def test_a_comparison_is_judged_by_its_largest_violation_and_shows_its_largest_effect():
@@ -481,11 +456,3 @@ def test_the_dichotomy_lies_between_its_bounds():
         assert (np.diff(curve["value"]) <= 0).all()
     assert (table["lower"] <= table["value"] + ROUNDING).all()
     assert (table["value"] <= table["upper"] + ROUNDING).all()
-
-
-def test_the_bound_of_a_summable_schedule_stays_up_and_the_others_go_down():
-    depth = np.arange(1, 100_001)
-    assert diagonal_bound(0.9 / depth**2.0, 0.1)[-1] > 0.1
-    assert tail_bound(0.9 / depth, 0.1, 2)[-1, 0] == pytest.approx(
-        tail_bound(0.9 / depth, 0.1, 2)[999, 0] * 100**-0.09, rel=1e-3
-    )
