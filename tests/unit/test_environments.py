@@ -132,16 +132,6 @@ def test_every_import_works_with_nothing_but_what_the_environment_declares(envir
     assert ended.returncode == 0, ended.stderr
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS)
-def test_every_line_that_is_taken_out_is_missed(environment, tmp_path):
-    whole, spoilt = file_of(environment), tmp_path / "spoilt.yaml"
-    lines = whole.read_text().splitlines(keepends=True)
-    for line in [line for line in lines if " =" in line and "python =" not in line]:
-        spoilt.write_text("".join(other for other in lines if other != line))
-        (missed,) = needed(environment) - declared(spoilt)
-        assert missed in line.replace("pytorch", "torch").replace("_", "-")
-
-
 def test_an_import_that_nothing_declared_brings_ends_with_its_name(tmp_path):
     names = declared(file_of("analysis")) - {"numba"}
     ended = run_imports(import_statements("analysis"), names, tmp_path / "site-packages")

@@ -1,6 +1,5 @@
 import math
 
-import numpy as np
 import pytest
 import torch
 from torch.nn import functional
@@ -74,41 +73,6 @@ def test_logits_maps_and_gradients_are_those_of_the_textbook(kind, residual, dep
         for name, value in own.items():
             expected = torch.zeros_like(value) if value.grad is None else value.grad
             torch.testing.assert_close(weights[name].grad[member].double(), expected, rtol=1e-5, atol=1e-5)
-
-
-# What masks and encodings do
-
-
-def permuted(tokens):
-    order = torch.randperm(T - 1, generator=torch.Generator().manual_seed(1)).tolist()
-    return tokens[:, :, [*order, T - 1]]
-
-
-@DEPTHS
-@WIRED
-def test_without_mask_and_encoding_the_order_of_the_tokens_does_not_matter(residual, depth):
-    of = [Network("none", "none"), Network("none", "sin")]
-    weights, stack, tokens = sharp(depth, 2), stacked(of, depth, residual), normal(2, 3, T, D)
-    logits, shuffled = (folded.label_logits(weights, stack, x) for x in (tokens, permuted(tokens)))
-    torch.testing.assert_close(logits[0], shuffled[0], rtol=1e-4, atol=1e-5)
-    assert (logits[1] - shuffled[1]).abs().max() > 1e-2
-
-
-@pytest.mark.parametrize(
-    ("mask", "encoding", "slope"), [("none", "none", 0), ("causal", "decay", DECAY), ("none", "rope", None)]
-)
-def test_equal_tokens_are_told_apart_by_their_distance_alone(mask, encoding, slope):
-    weights, stack = sharp(1, 1), stacked([Network(mask, encoding, slope=slope or 0)], 1, False)
-    maps = networks.attention_maps(weights, stack, normal(D).expand(1, 1, T, D))[0, 0, 0].double()
-    of_distance = {}
-    for i, j in np.ndindex(T, T):
-        if mask == "none" or j <= i:
-            of_distance.setdefault(i - j, []).append((maps[i, j] / maps[i, i]).log().item())
-    assert len(of_distance) == (2 * T - 1 if mask == "none" else T)
-    for distance, found in of_distance.items():
-        assert np.ptp(found) < 1e-5
-        assert slope is None or found[0] == pytest.approx(-slope * distance, abs=1e-5)
-    assert slope == 0 or np.ptp([found[0] for found in of_distance.values()]) > 0.1
 
 
 def test_what_the_mask_forbids_gets_exactly_nothing_and_the_rest_sums_to_one():
@@ -206,12 +170,3 @@ def test_gains_start_at_one_beside_the_weights_of_the_network_without(placement,
         assert torch.equal(normed[name], value)
     for name in gains:
         assert torch.equal(normed[name], torch.ones(2, D))
-
-
-def test_without_norms_what_is_folded_is_what_is_not():
-    """The network with norms takes another path; without its norms it would be that of the first tests."""
-    weights, tokens = sharp(3, len(PLAIN)), normal(len(PLAIN), 3, T, D)
-    stack = stacked(PLAIN, 3, True)
-    represented = networks.represented(weights, stack, tokens + stack.added, [])
-    unfolded = networks.classify(weights, represented[:, :, -1])
-    torch.testing.assert_close(folded.label_logits(weights, stack, tokens), unfolded, rtol=1e-4, atol=1e-5)

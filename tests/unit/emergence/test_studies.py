@@ -119,13 +119,6 @@ def test_a_decay_mask_has_the_slope_of_its_name_or_else_the_common_one(name, slo
     assert [network.slope for network in studies.study("plain", [name], DECAY).networks] == [slope]
 
 
-def refused(name):
-    """Whether a name is none, which one line says of it."""
-    with pytest.raises(ValueError, match="is not a network") as error:
-        studies.network(name, DECAY)
-    return str(error.value) == f"{name!r} is not a network; write MASK/ENCODING, as in causal/rope or window5/none"
-
-
 NO_NAMES = [  # a reach is for windows and prefixes, which need one; a slope for the decay mask alone
     "", "/", "causal", "causal/", "/none", "rope", "causal/alibi", "diagonal/none", "Causal/none", "causal / none",
     " causal/none", "causal/none\n", "causal/none/none", "causal-none", "causal5/none", "causal0/none", "none3/rope",
@@ -137,33 +130,11 @@ NO_NAMES = [  # a reach is for windows and prefixes, which need one; a slope for
 
 @pytest.mark.parametrize("name", NO_NAMES)
 def test_what_is_no_name_of_a_network_is_refused_in_one_line(name):
-    assert refused(name)
+    with pytest.raises(ValueError, match="is not a network") as error:
+        studies.network(name, DECAY)
+    assert str(error.value) == f"{name!r} is not a network; write MASK/ENCODING, as in causal/rope or window5/none"
     with pytest.raises(ValueError, match="is not a network"):
         studies.study("plain", ["causal/none", name], DECAY)
-
-
-@given(
-    st.one_of(
-        st.text(),
-        st.from_regex(r"[a-z]*[0-9]*/[a-z]*", fullmatch=True),
-        st.builds(
-            "{}{}{}{}".format,
-            st.sampled_from(["none", "causal", "window", "prefix", ""]),
-            st.sampled_from(["", "0", "1", "07", "12", "-1"]),
-            st.sampled_from(["/", "", "//", "\\", " "]),
-            st.sampled_from([*ENCODINGS, "", "alibi"]),
-        ),
-    )
-)
-def test_a_text_is_refused_or_is_the_very_name_of_a_network(text):
-    try:
-        network = studies.network(text, DECAY)
-    except ValueError:
-        assert refused(text)
-    else:
-        assert text in (named(network), f"{network.mask_name}/{network.encoding}")
-        assert (network.reach > 0) == (network.mask in ("window", "prefix"))
-        assert network.encoding in ENCODINGS
 
 
 @pytest.mark.parametrize(

@@ -91,26 +91,6 @@ def test_profiles_go_from_one_end_to_the_other(profile, first, last):
     assert np.ptp(lengths[1:] / lengths[:-1]) == pytest.approx(0, abs=1e-12)
 
 
-def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
-    first, again, other = (simulate(SMALL, 0.2, 20, seed) for seed in (1, 1, 2))
-    assert (first.scores == again.scores).all()
-    assert (first.recency == again.recency).all()
-    assert (first.scores != other.scores).any()
-
-
-def test_memory_does_not_grow_with_sequences(monkeypatch):
-    monkeypatch.setattr(simulation, "BATCH", 1000)
-    sizes = []
-
-    def seen(batch, *arguments):
-        sizes.append(batch)
-        return embeddings(batch, *arguments)
-
-    monkeypatch.setattr(simulation, "embeddings", seen)
-    simulate(SMALL, 0.2, 95, 0)
-    assert sizes == [10] * 9 + [5]
-
-
 @pytest.mark.parametrize("common", ["sequence", "ones"])
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.8])
 def test_embeddings_have_the_anisotropy_that_was_asked_for(alpha, common):

@@ -124,14 +124,6 @@ def test_every_state_has_a_live_symbol_and_choices_are_uniform_among_them(name):
         np.testing.assert_allclose(choices[state], [1 / row.sum() if symbol else 0 for symbol in row])
 
 
-def test_a_dyck_language_has_a_state_a_stack():
-    assert [len(languages.dyck(2, depth).accepting) for depth in (1, 2, 3)] == [3, 7, 15]
-    assert len(languages.dyck(1, 9).accepting) == 10
-    language = languages.dyck(2, 3)
-    assert language.transitions[0].tolist() == [1, 2, -1, -1]
-    assert language.accepting.nonzero()[0].tolist() == [0]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_choices_to_words_condition_the_uniform_walk_on_its_end(name):
     language = languages.language(name)

@@ -16,10 +16,6 @@ STRAY = 4.5  # standard errors that a frequency may be off
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def length_of(task):
-    return 9 if task.longest is None else task.longest
-
-
 def state_after(language, symbols):
     """State after symbols, -1 where dead, by the tables; test_postnorm_languages holds these to the definitions."""
     state = 0
@@ -42,22 +38,6 @@ def assert_frequencies(counts, chances):
 
 
 # What all tasks have in common
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_shapes_and_types_are_those_of_the_interface(name):
-    task = tasks.task(name)
-    assert task.name == name
-    drawn = task.sequences([3, 4], "shape", 5, length_of(task))
-    assert drawn.tokens.shape[:2] == (2, 5)
-    assert drawn.legal.shape == (*drawn.tokens.shape, task.size)
-    assert (drawn.tokens.dtype, drawn.legal.dtype) == (torch.int64, torch.bool)
-    assert drawn.tokens.min() >= 0
-    assert drawn.tokens.max() < task.size
-    assert drawn.legal.any(-1).all()
-    assert (drawn.values is not None) == task.valued
-    if drawn.values is not None:
-        assert (drawn.values.shape, drawn.values.dtype) == (drawn.tokens.shape, torch.float32)
 
 
 @pytest.mark.parametrize("name", ["set-complement-16", "maximum-10", "dyck-2-3", "tomita-5"])
@@ -153,16 +133,6 @@ def test_walks_are_uniform_among_live_symbols(name):
 
 
 # Targets
-
-
-def test_targets_are_uniform_among_the_legal():
-    legal = torch.tensor([[True, False, True, True], [False, False, False, True], [True] * 4])
-    drawn = tasks.draw_targets(
-        legal.expand(6000, -1, -1), torch.rand(6000, 3, generator=torch.Generator().manual_seed(0))
-    )
-    assert (drawn.shape, drawn.dtype) == ((6000, 3), torch.int64)
-    for row, allowed in enumerate(([0, 2, 3], [3], [0, 1, 2, 3])):
-        assert_frequencies(Counter(drawn[:, row].tolist()), dict.fromkeys(allowed, 1 / len(allowed)))
 
 
 def test_the_extremes_of_the_numbers_give_the_first_and_the_last_legal_output():

@@ -73,19 +73,6 @@ def test_the_construction_follows_its_law(v, law):
     assert spread < 1e-12  # one logit for the present and one for the absent, so that the distance is theirs
 
 
-def test_normalisation_makes_the_gap_symmetric_and_undoes_dispersion_in_the_second_half():
-    s = np.arange(1, 32)
-    plain, normalised = (
-        theory.law_gap(law, s, 32, theory.simplex_constant(law, 32)) for law in (theory.DISPERSED, theory.NORMALISED)
-    )
-    np.testing.assert_allclose(normalised, normalised[::-1])
-    assert (np.diff(normalised[:16]) < 0).all()
-    assert (np.diff(normalised[15:]) > 0).all()
-    assert (np.diff(plain) < 0).all()
-    np.testing.assert_allclose(normalised / plain, np.sqrt(31 * s / (32 - s)))
-    assert normalised[0] == pytest.approx(plain[0])  # one embedding has norm 1 already
-
-
 @pytest.mark.parametrize("v", VOCABULARIES)
 def test_counts_need_v_minus_1_directions(v):
     matrix = theory.centring(v)

@@ -1,6 +1,5 @@
 """What kernels say of rotary decoders: made-up measurements whose answers are known, and the checks on their tables."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,13 +78,6 @@ def test_nulls_know_nothing_of_the_model():
     for kernel, profile in (("uniform", np.full(N, 1 / N)), ("last", np.eye(N)[-1])):
         distance = value(table, quantity=rotary.DISTANCE, kernel=kernel)
         assert distance == pytest.approx(float(wasserstein(profile, shares)))
-
-
-def test_without_attention_or_a_kernel_nothing_is_described():
-    whole = decoder()
-    for part in ({"attention": None}, {"kernels": {"toeplitz": whole.kernels["toeplitz"]}}):
-        with pytest.raises(ValueError, match="measure a rotary decoder"):
-            rotary.described(replace(whole, **part))
 
 
 def test_a_real_llama_is_described_from_its_file(tmp_path):
