@@ -49,21 +49,6 @@ def test_relative_recency_has_no_scale():
     assert relative_recency(scores)[1] == pytest.approx(recency_by_rows(scores[1]) / below)
 
 
-def test_uniform_attention_has_the_mean_position_one_half():
-    n = 20
-    uniform = np.tri(n) / np.arange(1, n + 1)[:, None]
-    assert mean_relative_position(uniform) == pytest.approx(0.5)
-    assert mean_relative_position(uniform + 7 * np.eye(n)) == pytest.approx(0.5)  # a token itself does not count
-
-
-def test_the_mean_position_runs_from_the_first_key_to_the_one_before():
-    n = 20
-    first, before = np.zeros((2, n, n))
-    first[:, 0] = 1
-    before[1:, :-1] = np.eye(n - 1)
-    assert mean_relative_position(np.stack([first, before])).tolist() == [0, 1]
-
-
 @settings(max_examples=20, deadline=None)
 @given(n=st.integers(FIRST_ROW + 1, 20), seed=SEEDS)
 def test_the_mean_position_is_its_definition(n, seed):

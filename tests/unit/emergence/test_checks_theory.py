@@ -93,15 +93,6 @@ def test_lemma_b_1_is_judged_where_there_are_layers_enough_for_its_walks():
     assert (lemma["verdict"] == "holds").all()
 
 
-@pytest.mark.parametrize(("factor", "seen"), [(np.nan, "nan"), (0.0, "inf")])
-@pytest.mark.filterwarnings("ignore:divide by zero")
-def test_what_is_not_finite_is_no_row(monkeypatch, factor, seen):
-    right = theory.decay_floor
-    monkeypatch.setattr(theory, "decay_floor", lambda spread, m: right(spread, m) * factor)
-    with pytest.raises(ValueError, match=rf"Lemma 4\.4: weight over its bound, lower: {seen} is no number"):
-        made()
-
-
 @pytest.mark.parametrize(
     ("name", "wrong", "statistics"),
     [
@@ -136,5 +127,5 @@ def test_what_is_not_finite_is_no_row(monkeypatch, factor, seen):
 )
 def test_a_wrong_quantity_that_no_mutant_has_fails(monkeypatch, table, name, wrong, statistics):
     monkeypatch.setattr(theory, name, wrong(getattr(theory, name)))
-    newly = with_verdict(made(), "fails") - FAILS
+    newly = with_verdict(made(draws=2), "fails") - FAILS
     assert statistics <= {statistic for statistic, _ in newly}

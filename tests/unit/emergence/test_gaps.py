@@ -67,13 +67,6 @@ def test_a_table_that_lacks_a_column_is_not_read(tmp_path, column):
 # Curves by seed
 
 
-def test_a_gap_is_the_accuracy_on_a_b_minus_that_on_b_a():
-    found = gaps.curves(table(curves(0, 100), curves(0, 200, 0.05)))
-    for pair, gap in GAPS.items():
-        assert values(found, quantity=pair, iteration=100) == pytest.approx([gap])
-        assert values(found, quantity=pair, iteration=200) == pytest.approx([gap + 0.05])
-
-
 def test_accuracy_and_in_context_are_means_over_answer_positions_without_copies():
     found = gaps.curves(table(curves(0, 100)))
     assert values(found, quantity="accuracy") == pytest.approx([(0.8 + 0.6 + 0.5 + 0.3) / 4])

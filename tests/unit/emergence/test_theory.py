@@ -122,7 +122,7 @@ def test_the_share_of_a_bound_is_its_largest():
     np.testing.assert_allclose(theory.share_of_bound(products, np.log(bound)), expected, rtol=1e-13)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(stack=CAUSAL)
 def test_theorem_4_1(stack):
     products, floor, n, layers, _ = parts(stack)
@@ -132,7 +132,7 @@ def test_theorem_4_1(stack):
     assert (mass.max(-1) <= theory.mass_bound(floor, layers) * (1 + ROUNDING)).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(stack=WINDOW)
 def test_theorem_4_2_with_its_constant(stack):
     products, floor, n, layers, window = parts(stack)
@@ -147,7 +147,7 @@ def test_theorem_4_2_with_its_constant(stack):
     assert (theory.mass_beyond(products, 1).max(-1) <= theory.mass_bound(floor, layers, 1, steps) + ROUNDING).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(n=st.integers(3, 200), window=st.integers(2, 199), share=st.floats(1e-3, 1))
 def test_the_constant_of_theorem_4_2_is_below_1(n, window, share):
     window = min(window, n - 1)
@@ -213,7 +213,7 @@ def test_the_walk_is_the_shortest_that_reaches_everything(n, window, steps):
     assert reached == [False] * (steps - 1) + [True]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(stack=PREFIX)
 def test_theorem_4_3(stack):
     attention = stack[0]
@@ -522,7 +522,7 @@ def test_the_coefficient_lies_between_one_path_and_all_of_them(monkeypatch, stre
         assert one_path * (1 - 1e-9) <= turn.coefficients()[t] <= (one_path + log(comb(t + 20, 20)) / y**2) * (1 + 1e-9)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(depth=st.integers(1, 40), angle=st.floats(0.005, 1.5))
 def test_the_critical_point_is_next_to_the_largest_l(depth, angle):
     x = theory.critical_point(depth, angle**2)
@@ -532,7 +532,7 @@ def test_the_critical_point_is_next_to_the_largest_l(depth, angle):
     np.testing.assert_allclose(theory.rope_profile(depth, angle, np.arange(len(values))), values, atol=1e-9)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(depth=st.integers(1, 40), more=st.integers(1, 40), coefficient=st.floats(1e-6, 3), factor=st.floats(1.01, 9))
 def test_the_critical_point_moves_as_appendix_h_says_and_no_faster_than_its_bounds(depth, more, coefficient, factor):
     deeper, x = depth + more, theory.critical_point(depth, coefficient)

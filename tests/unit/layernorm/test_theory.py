@@ -161,8 +161,3 @@ def test_averages_in_layer_3_without_norm_fall_with_the_key():
     assert (np.diff(found) < 0).all()
     far = j > n // 2
     assert theory.third_products_of_averages(n, j)[far] == pytest.approx(found[far], rel=0.02)
-
-
-def test_without_residual_it_does_not_matter_where_the_norm_is():
-    pre, post = (theory.gram_recursion(30, 0.2, 0, 1, 6, norm) for norm in ("pre", "post"))
-    assert pre == pytest.approx(post)

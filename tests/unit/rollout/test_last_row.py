@@ -39,7 +39,7 @@ def assert_profile(row, expected):
 # The linear way against the dense one
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(n=st.integers(1, 40), model=models(), window=st.none() | st.integers(1, 45))
 def test_linear_is_dense(n, model, window):
     with np.errstate(all="raise", under="ignore"):

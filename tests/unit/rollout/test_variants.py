@@ -83,8 +83,3 @@ def test_the_chosen_ones_come_in_their_order_by_their_names(with_alibi):
     names = [(v.estimator, v.name) for v in variants.variants(with_alibi, chosen, ["token"])]
     fixed = [("none", "d"), ("none", "last"), ("none", "uniform")]
     assert names == [*fixed, ("token", "measured"), ("token", "b")]
-
-
-def test_without_influence_there_is_nothing_to_compare_with(without):
-    with pytest.raises(ValueError, match="influence was not measured"):
-        next(variants.variants(replace(without, influence=None), EVERY))

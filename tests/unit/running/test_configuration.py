@@ -369,6 +369,8 @@ def test_values_that_do_not_fit_each_other_are_all_named_once_and_left_as_they_a
         {"layernorm.trained.iterations": 51, "layernorm.trained.warmup": 50},
         {"evidence.emergence": ["gaussian/plain/depth2", "fixed/post-norm/depth2", "isotropic/plain/depth2"]},
         {"training.snapshots": [0, 300]},
+        {"emergence.networks.window": ["window17/none"], "emergence.networks.prefix": ["prefix17/none"]},
+        {"emergence.testing.sequences": 8, "emergence.testing.sequences_along": 8},
         {"evidence.postnorm": []},
         {"evidence.postnorm": ["tomita-5", "set-complement-16", "averaging"]},
         {"emergence.task.labels": 8},

@@ -92,6 +92,3 @@ def test_an_update_changes_the_average_in_place_and_nothing_else():
         assert torch.equal(parameters[name], before[name])
         start = torch.from_numpy(walk(0, 0)[name][0])
         torch.testing.assert_close(value, 0.75 * start + 0.25 * before[name], rtol=1e-12, atol=1e-12)
-
-
-# The lag

@@ -381,7 +381,7 @@ def train_networks(folder, members, residual, depth, spoil=lambda parameters: pa
         return folded.label_logits(weights, stack, batches(0)[0])
 
     parameters = spoil(networks.initial(TASK, depth, seeds, "cpu"))
-    return run(folder, parameters=parameters, loss=loss, observe=observe, recipe=replace(RECIPE, iterations=15))
+    return run(folder, parameters=parameters, loss=loss, observe=observe, recipe=replace(RECIPE, iterations=8))
 
 
 @pytest.fixture(params=["default", "fastest"])

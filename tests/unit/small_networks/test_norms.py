@@ -95,6 +95,3 @@ def test_a_block_is_added_as_the_formula_says_in_modules_of_each_member(placemen
         modules = {place: module(norm, gain[member].clone()) for place, gain in gains.items()}
         expected = FORMULAS[placement](x[member], block, modules)
         torch.testing.assert_close(found[member], expected.detach(), **CLOSE)
-
-
-# Names

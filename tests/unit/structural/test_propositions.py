@@ -116,7 +116,7 @@ def test_alibi_with_diagonal_content_of_any_sign_and_size_satisfies_the_assumpti
 # Propositions 4.2-4.5, on any kernel that satisfies the assumption
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(model=MONOTONE)
 def test_prefix_mass_grows_with_depth(model):
     heads, mixing, _ = model
@@ -125,7 +125,7 @@ def test_prefix_mass_grows_with_depth(model):
     assert slack.min(initial=0) > -ROUNDING
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(model=MONOTONE)
 def test_prefix_mass_grows_with_lambda(model):
     heads, mixing, rng = model
@@ -136,14 +136,14 @@ def test_prefix_mass_grows_with_lambda(model):
     np.testing.assert_array_equal(residual_drift(heads.mean(1), larger, mixing), -slack)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(model=MONOTONE)
 def test_a_bias_to_recent_keys_takes_prefix_mass(model):
     heads, mixing, rng = model
     assert positional_drift(heads, recency_favouring(rng, heads), mixing).min() > -ROUNDING
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(model=MONOTONE)
 def test_it_is_enough_that_attention_with_the_bias_is_monotone(model):
     heads, mixing, rng = model
@@ -151,7 +151,7 @@ def test_it_is_enough_that_attention_with_the_bias_is_monotone(model):
     assert positional_drift(reweighted(heads, -bias), bias, mixing).min() > -ROUNDING
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(model=MONOTONE)
 def test_diagonal_content_of_one_sign_drifts_one_way(model):
     heads, mixing, rng = model
@@ -195,7 +195,7 @@ def test_content_of_both_signs_drifts_both_ways():
 # Theorem 5.5 and Lemma 5.4, on any causal kernel
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(model=CAUSAL)
 def test_the_bounds_are_those_that_the_theorem_prints(model):
     heads, mixing, _ = model

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from position_bias.running.runtime import InputError
-from position_bias.verdicts.claim import COLUMNS, NOTHING, OURS, SCALES, Claim, registry, tables
+from position_bias.verdicts.claim import COLUMNS, NOTHING, OURS, SCALES, Claim, registry
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[3]
@@ -102,10 +102,6 @@ def test_a_file_that_is_no_table_is_named(tmp_path, content):
     with pytest.raises(InputError, match=r"claims\.csv is not a table of claims") as raised:
         registry(tmp_path / "claims.csv")
     assert len(str(raised.value).splitlines()) == 1
-
-
-def test_a_table_of_checks_is_named_once():
-    assert sorted(tables(CLAIMS)) == sorted({claim.table for claim in CLAIMS})
 
 
 def test_no_module_that_judges_matches_by_regular_expressions():
