@@ -216,18 +216,6 @@ def test_tests_are_means_of_what_they_are_defined_as(task, scheme, size):
             assert quantities[quantity].std() > 1e-3, quantity
 
 
-def test_a_network_without_a_preference_has_known_tests():
-    """All logits 0, all attention uniform: the distance is s/v, all of it on tokens that are present."""
-    networks, weights = sharp(scheme="none")
-    flat = {name: torch.zeros_like(value) if name in ("readout", "q0") else value for name, value in weights.items()}
-    found = judged(flat, networks)
-    for seed in SEEDS:
-        for s in range(1, 6):
-            expected = {"tvd": s / 6, "leak": s / 6, "legal_tvd": 0, "gap": 0, "largest_weight": 1 / s}
-            for quantity, value in expected.items():
-                assert found[quantity][seed, s] == pytest.approx(value, abs=1e-6), (quantity, s)
-
-
 def test_a_network_that_is_surely_wrong_has_a_distance_among_legal_outputs():
     """Logits of present tokens above all others by 1000; those of the absent are equal, so that they are even."""
     networks, weights = sharp(scheme="none", setting={"longest": 1})

@@ -177,9 +177,6 @@ def test_logits_and_gradients_are_those_of_the_textbook_model_of_each_member(of)
             torch.testing.assert_close(gradient, parameter.grad, **CLOSE)
 
 
-# What a token can know
-
-
 # What a layer saw
 
 
