@@ -76,12 +76,6 @@ def test_claims_of_one_kind_stand_together_by_verdict():
     assert set(found) == set(places.values())
 
 
-def test_the_page_of_a_paper_has_every_claim_in_full():
-    claims = table(("a", 12))
-    told = [words[0] for words, _ in lines(scorecard.of_paper(claims, "a"))]
-    assert {f"{claim.item}: {claim.statement}" for claim in claims.itertuples()} <= set(told)
-
-
 @pytest.mark.parametrize(
     ("numbers", "effect"),
     [
@@ -105,10 +99,6 @@ def test_long_statements_are_wrapped_and_the_page_can_be_read(number):
     told = " ".join(words[0].strip() for words, _ in lines(figure))
     assert told.count(f"Theorems 4.1-4.7: {LONGEST} {LONGEST}") == number
     assert_legible(figure)
-
-
-def test_where_nothing_can_be_tested_the_verdicts_stay_on_the_page():
-    assert_legible(scorecard.overview(table(("a", 9)).assign(verdict=UNTESTABLE)))
 
 
 def test_no_column_ends_with_a_heading():

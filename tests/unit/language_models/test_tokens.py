@@ -79,12 +79,6 @@ def test_a_truncated_data_set_is_refused(data_set, no_network, kept):
         tokens.texts(data_set, "train")
 
 
-def test_a_data_set_without_documents_is_refused(data_set, monkeypatch):
-    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: [])
-    with pytest.raises(InputError, match="split 'train', holds no documents"):
-        tokens.texts(data_set, "train")
-
-
 def test_an_unreachable_hub_data_set_is_refused(monkeypatch):
     def unreachable(name, subset, *, split, revision, streaming):
         assert (name, subset, split, revision, streaming) == ("owner/name", "20231101.en", "train", "a" * 40, True)
@@ -201,11 +195,6 @@ def test_a_vocabulary_without_room_for_merges_is_refused(vocabulary):
 def test_too_little_text_for_the_vocabulary_is_refused():
     with pytest.raises(InputError, match=r"tokenizer\.vocabulary = 300, but the text yields 2\d\d tokens"):
         tokens.train_tokenizer(["a few words"], 300)
-
-
-def test_a_saved_tokenizer_is_opened_again(tokenizer, tmp_path):
-    tokens.save_tokenizer(tokenizer, tmp_path / "saved")
-    assert tokens.open_tokenizer(tmp_path / "saved").to_str() == tokenizer.to_str()
 
 
 def test_an_opened_tokenizer_neither_truncates_nor_pads(tokenizer, tmp_path):

@@ -23,11 +23,6 @@ def drawn(world, count=70, kind=observations.distinct, purpose="test"):
     return list(kind(TASK, world, SEEDS, count, purpose))
 
 
-def always(position, labels_of):
-    """An answer that is always the label of the item at this position, read off the tokens of the labels."""
-    return lambda tokens: -torch.cdist(tokens[:, :, 2 * position + 1], labels_of)
-
-
 def test_every_item_has_a_class_and_a_label_of_its_own_and_the_query_matches_none(world):
     parts = drawn(world)
     assert [part.strangers.shape[1] for part in parts] == [248, 32]  # 70 sequences for each of 4 positions
@@ -60,15 +55,6 @@ def test_another_purpose_gives_other_sequences_and_a_seed_its_own(world):
     alone = sequences.world(TASK, [3], "cpu")
     (of_seed, *_) = observations.distinct(TASK, alone, [3], 70, "test")
     assert torch.equal(of_seed.unmatched()[0], one.unmatched()[1])
-
-
-@pytest.mark.parametrize("position", range(4))
-def test_what_is_named_and_found_is_counted_by_position(world, position):
-    for part in drawn(world):
-        answer = always(position, part.drawn.tokens_of)
-        shares, right = (of(answer, part) for of in (observations.named, observations.found))
-        assert shares.tolist() == [[float(item == position) for item in range(4)]] * 2
-        assert right.tolist() == shares.tolist()
 
 
 def test_shares_and_accuracy_are_those_of_answers_one_by_one(world):

@@ -65,21 +65,6 @@ def test_a_kernel_that_rises_steeply_with_distance_keeps_its_precision():
         np.testing.assert_allclose(found, dense(kernels, [None], [mixing]), rtol=0, atol=ROUNDING)
 
 
-def test_layers_have_windows_of_their_own():
-    n = 50
-    row = kernel_last_rows(np.zeros((2, 1, n)), [3, 10], [[1.0, 1.0]])[0]
-    back = np.convolve(np.full(3, 1 / 3), np.full(10, 1 / 10))
-    np.testing.assert_allclose(row[::-1][:12], back, atol=ROUNDING)
-    assert row[:38].sum() == pytest.approx(0, abs=ROUNDING)
-
-
-def test_a_constant_in_a_kernel_cancels():
-    kernels = np.random.default_rng(0).normal(0, 1, (2, 3, 40))
-    shifted = kernels + np.array([5.0, -700.0, 700.0])[:, None]
-    first, second = (kernel_last_rows(each, [None, 9], [[0.3, 0.8]]) for each in (kernels, shifted))
-    np.testing.assert_allclose(first, second, rtol=0, atol=ROUNDING)
-
-
 def test_sixteen_thousand_tokens_take_seconds_of_computing():
     kernels = np.random.default_rng(0).normal(0, 1, (6, 12, 16384))
     started = time.process_time()
