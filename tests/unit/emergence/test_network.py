@@ -29,7 +29,7 @@ ROTARY = [
     Network("window", "rope", 4),
     Network("prefix", "rope", 5),
 ]
-KINDS = pytest.mark.parametrize("kind", [PLAIN, ROTARY], ids=["plain", "rope"])
+KINDS = pytest.mark.parametrize("kind", [PLAIN, ROTARY, ROTARY[:1]], ids=["plain", "rope", "one"])
 WIRED = pytest.mark.parametrize("residual", [False, True], ids=["plain", "residual"])
 DEPTHS = pytest.mark.parametrize("depth", [1, 2, 3, 4])
 
