@@ -192,12 +192,6 @@ def test_what_differs_from_the_papers_world_fails_just_where_it_is_contrasted(wo
     assert set(found[found == "fails"].index) == set(filter(concerns, found.index))
 
 
-def test_influence_without_its_end_fails_in_its_last_token_only():
-    falling = normalised(papers_world()["d"] * (1 - 0.9 * (POSITION > 0.95)))
-    found = verdicts(replicates(papers_world() | {"d": falling}))
-    assert (found["last / middle", "d", ""], found["first / middle", "d", ""]) == ("fails", "holds")
-
-
 @pytest.mark.parametrize("variant", ["b", "d", "lambda"])
 def test_where_a_replicate_has_no_value_its_contrasts_cannot_be_tested_and_the_others_can(variant):
     values = replicates(papers_world())

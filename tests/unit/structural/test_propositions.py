@@ -179,19 +179,6 @@ def test_each_proposition_fails_on_a_kernel_that_is_not_monotone():
     assert content_drift(heads, above[:, None], ones).min() < -0.1
 
 
-def test_a_bias_against_recent_keys_and_a_smaller_lambda_are_seen_as_violations():
-    heads, mixing = content_free_attention(6, [0.1, 1.0])[None], np.array([0.5])
-    assert positional_drift(heads, -np.arange(6.0), mixing).max() < 0
-    assert residual_drift(heads.mean(1), mixing, mixing / 2).max() < 0
-
-
-def test_content_of_both_signs_drifts_both_ways():
-    heads = np.stack([content_free_attention(9, [0.0])] * 12)
-    drift = content_drift(heads, np.repeat([2.0, -2.0], 6)[:, None], np.full(12, 0.3))
-    assert drift.min() < -0.01
-    assert drift.max() > 0.01
-
-
 # Theorem 5.5 and Lemma 5.4, on any causal kernel
 
 
