@@ -25,6 +25,13 @@ def share(happens):
     return float(Fraction(counted[True], counted.total()))
 
 
+def test_the_defaults_are_those_of_section_5_and_appendices_j_and_l():
+    task = Task()
+    assert (task.items, task.burstiness, task.classes, task.labels, task.width) == (8, 4, 2048, 32, 64)
+    assert (task.noise, task.anisotropy, task.vocabulary) == (0.75, 0.75, "gaussian")
+    assert (task.tokens, task.classes_shown) == (17, 2)
+
+
 @pytest.mark.parametrize(
     ("items", "middle", "expected"),
     [

@@ -63,6 +63,15 @@ def test_tables_keep_every_bit_of_a_float(tmp_path_factory, suffix, values):
     np.testing.assert_array_equal(artifacts.read_table(path, ["value"])["value"].to_numpy(float), values)
 
 
+def test_a_table_is_written_byte_for_byte_alike(tmp_path):
+    table = pd.DataFrame({"model": ["bloom"] * 3, "value": [0.1, 0.2, 0.3]})
+    for suffix in (".csv", ".parquet", ".md"):
+        one, two = tmp_path / f"one{suffix}", tmp_path / f"two{suffix}"
+        artifacts.write_table(one, table)
+        artifacts.write_table(two, table)
+        assert one.read_bytes() == two.read_bytes()
+
+
 # Several tables
 
 
