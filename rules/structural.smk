@@ -322,7 +322,7 @@ FILES |= {
     ),
     "structural_evidence_directions": made.Made(
         "What is left of influence where directions of gradients are changed, by document, of models and their copies.",
-        "structural.directions:evidence",
+        "structural.evidence_directions:evidence",
         {
             "measured": collect(
                 DIRECTIONS,
@@ -439,6 +439,7 @@ rule measure_directions:
         prompts=lambda wildcards: CHANGED["copies" if wildcards.checkpoint in COPIES_CHANGED else "prompts"],
         draws=CHANGED["draws"],
         ways=CHANGED["ways"],
+        rollouts=CHANGED["rollouts"],
         initializer_range=lambda wildcards: {"copy0": PRETRAINED["models"].get(wildcards.model), "usual0": USUAL}.get(
             wildcards.checkpoint
         ),
@@ -457,6 +458,7 @@ use rule measure_directions as measure_terms with:
         prompts=CHANGED["terms"],
         draws=CHANGED["draws"],
         ways=[],  # terms are measured in place of changes
+        rollouts=0,
         initializer_range=None,
         seed=config["seed"],
 
