@@ -43,6 +43,7 @@ CHANGED = config["structural"]["directions"]  # gradients whose directions are c
 COPIES_CHANGED = ["copy0", "usual0"]  # with random weights: of the deviation of the model itself, and of the library
 DIRECTIONS = "results/directions/{run}/{dataset}/n{n}.safetensors"
 TERMS = DIRECTIONS.replace("directions", "terms")  # what comes back through attention, layer by layer
+SQUARED = DIRECTIONS.replace("directions", "rollouts")  # what forward passes alone predict of influence
 WITH_COPIES = lambda models: [f"{model}/{checkpoint}" for model in models for checkpoint in ("hub", *COPIES_CHANGED)]
 RUNGS = {"run": checkpoints(EVIDENCE["structural"], STEPS)} | AT_STANDARD  # what is kept of longer trainings
 
@@ -332,6 +333,13 @@ FILES |= {
                 ],
                 **AT_STANDARD,
             ),
+            "rollouts": collect(
+                SQUARED,
+                run=WITH_COPIES(
+                    model for model in EVIDENCE["directions"] if model in PRETRAINED["models"] and CHANGED["rollouts"]
+                ),
+                **AT_STANDARD,
+            ),
             "terms": collect(
                 TERMS,
                 run=[
@@ -439,7 +447,8 @@ rule measure_directions:
         prompts=lambda wildcards: CHANGED["copies" if wildcards.checkpoint in COPIES_CHANGED else "prompts"],
         draws=CHANGED["draws"],
         ways=CHANGED["ways"],
-        rollouts=CHANGED["rollouts"],
+        terms=False,
+        rollouts=0,
         initializer_range=lambda wildcards: {"copy0": PRETRAINED["models"].get(wildcards.model), "usual0": USUAL}.get(
             wildcards.checkpoint
         ),
@@ -458,9 +467,17 @@ use rule measure_directions as measure_terms with:
         prompts=CHANGED["terms"],
         draws=CHANGED["draws"],
         ways=[],  # terms are measured in place of changes
-        rollouts=0,
-        initializer_range=None,
-        seed=config["seed"],
+        terms=True,
+
+
+use rule measure_directions as measure_rollouts with:
+    output:
+        SQUARED.replace("{run}", "{model}/{checkpoint}"),
+    log:
+        "logs/rollouts/{model}/{checkpoint}/{dataset}_n{n}.log",
+    params:
+        ways=[],
+        rollouts=CHANGED["rollouts"],
 
 
 rule structural:

@@ -7,13 +7,13 @@ import pandas as pd
 
 from position_bias.attention import Array
 from position_bias.rollout import measurement
+from position_bias.rollout.directions import MEASURED, NULL, correlation, distances, profiles, shares
 from position_bias.rollout.measurement import Floats, Measurement
 from position_bias.rollout.middle import middle_half
 from position_bias.rollout.variants import variants
 from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import total_variation, wasserstein
 from position_bias.structural.checks_directions import COLUMNS, LABELS
-from position_bias.structural.directions import MEASURED, NULL, correlation, distances, profiles, shares
 from position_bias.verdicts.claim import PRETRAINED
 
 SQUARES, SWAPPED = "squares", "squares of other prompts"  # the rollout in squares, and what it is of the wrong prompt
@@ -33,12 +33,13 @@ def described(measured: Measurement) -> dict[str, dict[str, Array]]:
         return {"layer by layer": layer_by_layer(measured.terms)}
     known = profiles(measured)
     own = known[MEASURED]
+    if measured.rollouts:
+        return of_rollouts(measured, own, known[NULL])
     apart = distances(measured)
     return {
         "total variation": apart,
         "correlation": {way: correlation(known[way], own) for way in (*measured.directions, NULL)},
         "log first / middle": {name: first_over_middle(profile) for name, profile in known.items()},
-        **(of_rollouts(measured, own, known[NULL]) if measured.rollouts else {}),
     }
 
 
@@ -93,16 +94,16 @@ def layer_by_layer(terms: Mapping[str, Floats]) -> dict[str, Array]:
 
 
 def evidence(
-    measured: list[TensorFile], terms: list[TensorFile], scale: str, steps: list[int]
+    measured: list[TensorFile], rollouts: list[TensorFile], terms: list[TensorFile], scale: str, steps: list[int]
 ) -> dict[str, pd.DataFrame]:
     """The table of `checks_directions.COLUMNS` for evidence/: means over the prompts of each document.
 
-    `terms` are measured apart, on fewer prompts. `steps` are those after which models trained here are kept: before
+    `rollouts` and `terms` are measured apart. `steps` are those after which models trained here are kept: before
     training, early in it, and at its end.
     """
     stages = {f"seed0/step{step}": "early" for step in steps}
     stages |= {f"seed0/step{steps[0]}": "untrained", f"seed0/step{steps[-1]}": "trained"}
-    rows = [row for file in [*measured, *terms] for row in _rows(file, scale, stages)]
+    rows = [row for file in [*measured, *rollouts, *terms] for row in _rows(file, scale, stages)]
     return {"directions": pd.DataFrame(rows, columns=list(COLUMNS)).round({"value": 5})}
 
 

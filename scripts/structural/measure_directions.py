@@ -22,7 +22,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path)
     tokenizer, before = opening.open_tokenizer(source)
     texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
     drawn = tokens.sample_prompts(texts, tokenizer, n - len(before), params.prompts, "every", params.seed)
-    changes = Directions(tuple(params.ways), params.draws, params.seed, not params.ways, params.rollouts)
+    changes = Directions(tuple(params.ways), params.draws, params.seed, params.terms, params.rollouts)
     found = measure(
         model,
         tokens.preceded(before, drawn.tokens),

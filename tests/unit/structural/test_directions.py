@@ -8,10 +8,10 @@ import pytest
 
 from position_bias.drawing.style import figure_style, save
 from position_bias.rollout import measurement
+from position_bias.rollout.directions import correlation, distances, profiles
 from position_bias.running.artifacts import TensorFile
 from position_bias.structural import evidence_directions
 from position_bias.structural.checks_directions import COLUMNS
-from position_bias.structural.directions import correlation, distances, profiles
 from position_bias.structural.evidence_directions import described, evidence, first_over_middle
 from position_bias.structural.figures_directions import directions as draw
 from position_bias.structural.figures_directions import finding
@@ -75,7 +75,7 @@ def kept(folder, measured, checkpoint):
 
 def test_evidence_has_a_row_for_each_document_and_names_weights_and_stages(measured, tmp_path):
     files = [kept(tmp_path, measured, name) for name in ("hub", "copy0", "usual0", "seed0/step0", "seed0/step9")]
-    found = evidence(files, [], "laptop", [0, 5, 9])["directions"]
+    found = evidence(files, [], [], "laptop", [0, 5, 9])["directions"]
     assert tuple(found) == COLUMNS
     assert set(found["unit"]) == {0, 1, 2}
     signs = found.query("statistic == 'total variation' and network == 'signs'").set_index("unit")["value"]
@@ -98,7 +98,7 @@ def test_layers_have_one_ratio_a_prompt(tmp_path):
     names = ("attention", "past", "across", "mlp", "values", "queries", "heads", "random")
     terms = {name: rng.uniform(0.5, 2, (PROMPTS, 3, N)) for name in names}
     file = kept(tmp_path, made(rng, alibi=False, n=N, terms=terms), "hub")
-    found = evidence([], [file], "laptop", [0, 9])["directions"].set_index(["network", "unit"])["value"]
+    found = evidence([], [], [file], "laptop", [0, 9])["directions"].set_index(["network", "unit"])["value"]
     values, queries = terms["values"][4].sum(-1), terms["queries"][4].sum(-1)
     assert found["coherence over queries", 4] == pytest.approx(np.prod(values / queries) ** (1 / 3), abs=1e-5)
     first = terms["values"][4, :, 0] / terms["attention"][4, :, 0]
