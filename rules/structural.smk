@@ -43,6 +43,7 @@ CHANGED = config["structural"]["directions"]  # gradients whose directions are c
 COPIES_CHANGED = ["copy0", "usual0"]  # with random weights: of the deviation of the model itself, and of the library
 DIRECTIONS = "results/directions/{run}/{dataset}/n{n}.safetensors"
 TERMS = DIRECTIONS.replace("directions", "terms")  # what comes back through attention, layer by layer
+SQUARED = DIRECTIONS.replace("directions", "rollouts")  # what forward passes alone predict of influence
 WITH_COPIES = lambda models: [f"{model}/{checkpoint}" for model in models for checkpoint in ("hub", *COPIES_CHANGED)]
 RUNGS = {"run": checkpoints(EVIDENCE["structural"], STEPS)} | AT_STANDARD  # what is kept of longer trainings
 
@@ -322,7 +323,7 @@ FILES |= {
     ),
     "structural_evidence_directions": made.Made(
         "What is left of influence where directions of gradients are changed, by document, of models and their copies.",
-        "structural.directions:evidence",
+        "structural.evidence_directions:evidence",
         {
             "measured": collect(
                 DIRECTIONS,
@@ -330,6 +331,13 @@ FILES |= {
                     *WITH_COPIES(model for model in EVIDENCE["directions"] if model in config["hub_models"]),
                     *checkpoints([model for model in EVIDENCE["directions"] if model in config["models"]], STEPS),
                 ],
+                **AT_STANDARD,
+            ),
+            "rollouts": collect(
+                SQUARED,
+                run=WITH_COPIES(
+                    model for model in EVIDENCE["directions"] if model in PRETRAINED["models"] and CHANGED["rollouts"]
+                ),
                 **AT_STANDARD,
             ),
             "terms": collect(
@@ -446,6 +454,8 @@ rule measure_directions:
         prompts=lambda wildcards: CHANGED["copies" if wildcards.checkpoint in COPIES_CHANGED else "prompts"],
         draws=CHANGED["draws"],
         ways=CHANGED["ways"],
+        terms=False,
+        rollouts=0,
         initializer_range=lambda wildcards: {"copy0": PRETRAINED["models"].get(wildcards.model), "usual0": USUAL}.get(
             wildcards.checkpoint
         ),
@@ -464,8 +474,17 @@ use rule measure_directions as measure_terms with:
         prompts=CHANGED["terms"],
         draws=CHANGED["draws"],
         ways=[],  # terms are measured in place of changes
-        initializer_range=None,
-        seed=config["seed"],
+        terms=True,
+
+
+use rule measure_directions as measure_rollouts with:
+    output:
+        SQUARED.replace("{run}", "{model}/{checkpoint}"),
+    log:
+        "logs/rollouts/{model}/{checkpoint}/{dataset}_n{n}.log",
+    params:
+        ways=[],
+        rollouts=CHANGED["rollouts"],
 
 
 rule structural:

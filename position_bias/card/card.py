@@ -59,6 +59,12 @@ class Card:
         return profiles.compare_replaced(found, measured, before, self.replicates, self.level, self.seed)
 
     @cached_property
+    def changed(self) -> pd.DataFrame | None:
+        """The table of `profiles.compare_changed`, where directions of gradients were changed."""
+        found = self.measured.changed
+        return None if found is None else profiles.compare_changed(found, self.replicates, self.seed)
+
+    @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables by name, lengths below each other; `docs/card.md` says what they hold."""
         measured = self.measured.lengths
@@ -75,13 +81,16 @@ class Card:
             joined["replacement"] = _joined({n: self.replaced[0]}, prompts)
             ends = _joined({n: summary(self.replaced[1], self.level)}, prompts)
             joined["statistics"] = pd.concat([joined["statistics"], ends], ignore_index=True)
+        if self.changed is not None and (found := self.measured.changed):
+            moved = _joined({found.n: summary(self.changed, self.level)}, {found.n: found.prompts})
+            joined["statistics"] = pd.concat([joined["statistics"], moved], ignore_index=True)
         return joined
 
     @cached_property
     def page(self) -> str:
         """The page in Markdown, which shows the figure `card.png` beside it."""
         ends = self.replaced[1] if self.replaced else None
-        return page.page(self.measured, self.compared, ends, self.level)
+        return page.page(self.measured, self.compared, ends, self.level, self.changed)
 
     def figure(self) -> Figure:
         """Draw the figure, of the longest prompts."""

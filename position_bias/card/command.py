@@ -72,6 +72,7 @@ def parser() -> argparse.ArgumentParser:
     add("--lengths", nargs="+", type=_least(SHORTEST), default=[64, 256], metavar="N", help=lengths)
     add("--prompts", type=_least(FEWEST), default=64, metavar="N", help="prompts of each length (64)")
     add("--replace", type=_least(0), metavar="N", help=replace)
+    add("--directions", action="store_true", help="say whether influence adds in squares or in sums, too")
     add("--untrained", type=_least(0), default=0, metavar="N", help="measure so many untrained copies besides, up to 3")
     add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=target)
     add("--device", choices=("cpu", "cuda"), help="where models are measured (a GPU, if torch sees one)")
@@ -176,7 +177,9 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
         torch.set_num_threads(typed.threads)
     runtime.keep_freed_memory()
     batch = (typed.tokens_per_batch, typed.activation_checkpointing)
-    options = measuring.Options(tuple(typed.lengths), typed.prompts, typed.replace, *batch, typed.target, typed.seed)
+    options = measuring.Options(
+        tuple(typed.lengths), typed.prompts, typed.replace, *batch, typed.target, typed.seed, typed.directions
+    )
     plan = measuring.plan_of_files(
         place,
         documents,

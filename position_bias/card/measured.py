@@ -13,6 +13,8 @@ from position_bias.rollout.measurement import Measurement
 from position_bias.running import artifacts
 from position_bias.running.runtime import whole_directory
 
+DIRECTIONS = "directions.safetensors"  # the file of what was measured with directions of gradients changed
+
 
 @dataclass(frozen=True)
 class Replaced:
@@ -30,6 +32,7 @@ class Measured:
     lengths: Mapping[int, Measurement]
     facts: Mapping[str, Any]
     replaced: Replaced | None = None
+    changed: Measurement | None = None  # of some prompts of the longest, with directions of gradients changed
 
     def write(self, directory: str | Path) -> None:
         """Write a file for each length, and one for replacement."""
@@ -39,6 +42,8 @@ class Measured:
             if self.replaced:
                 labels = {"n": self.replaced.n, "positions": self.replaced.positions}
                 artifacts.write_tensors(partial / "replaced.safetensors", {"effects": self.replaced.effects}, **labels)
+            if self.changed:
+                measurement.write(partial / DIRECTIONS, self.changed)
 
 
 def read(directory: Path) -> Measured:
@@ -51,4 +56,5 @@ def read(directory: Path) -> Measured:
         labels = artifacts.read_labels(file)
         effects = artifacts.read_tensors(file)["effects"]
         replaced = Replaced(labels["n"], tuple(labels["positions"]), effects)
-    return Measured(lengths, facts, replaced)
+    changed = directory / DIRECTIONS
+    return Measured(lengths, facts, replaced, measurement.read(changed) if changed.exists() else None)

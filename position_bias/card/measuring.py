@@ -21,8 +21,10 @@ from position_bias.card.measured import Measured, Replaced
 from position_bias.card.size import LARGE, Size, size
 from position_bias.language_models import measure as of_models
 from position_bias.language_models import opening, replacement
+from position_bias.language_models.directions import Directions
 from position_bias.language_models.measure import PREDICTED
 from position_bias.language_models.passes import Resumption
+from position_bias.rollout.measurement import Measurement
 from position_bias.running import provenance
 from position_bias.running.runtime import InputError, announce, seed
 
@@ -32,6 +34,7 @@ TARGETS = {
     "log-p": "the logarithm of the probability of the most likely next token",
     "contrast": "the logit of the most likely next token less that of the second",
 }
+CHANGED, WAYS, DRAWS = 16, ("signs", "same"), 4  # prompts of the longest whose gradients are changed, how, how often
 REPLACED = 16  # prompts whose tokens are replaced, where nothing else is asked for
 
 
@@ -46,6 +49,7 @@ class Options:
     activation_checkpointing: bool = False
     target: str = "p"  # what influence is the gradient of: a key of TARGETS, or a token
     seed: int = 0  # of the prompts and the tokens that replace others
+    directions: bool = False  # whether influence is measured again with directions of gradients changed
 
 
 def operations_per_second(device: str, precision: str) -> float:
@@ -86,6 +90,8 @@ class Plan:
         forward = 2.0 * self.size.parameters  # operations a token; as many for the backward pass
         n = max(self.prompts)
         again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
+        if self.options.directions:
+            again += CHANGED * n * (2 + len(WAYS) * DRAWS)
         return forward * (2 * tokens + again) / operations_per_second(self.device, self.precision)
 
     def announce(self) -> None:
@@ -207,20 +213,24 @@ def carry_out(
     for drawn in plan.prompts.values():
         opening.require_known_tokens(drawn.tokens, model, plan.facts["name"])
     settings = [run, vars(plan.options), plan.precision, transformers.__version__, PREDICTED]
-    lengths = {
-        n: of_models.measure(
+
+    def measured(name: str, n: int, most: int | None = None, directions: Directions | None = None) -> Measurement:
+        drawn = plan.prompts[n]
+        return of_models.measure(
             model,
-            drawn.tokens,
+            drawn.tokens[:most],
             plan.at_once[n],
-            documents=drawn.documents,
-            asked=of_models.Asked(target=plan.target),
+            documents=drawn.documents[:most],
+            asked=of_models.Asked(target=plan.target, directions=directions),
             activation_checkpointing=plan.options.activation_checkpointing,
-            resumption=Resumption(folder / f"n{n}.safetensors", [*settings, n], every) if folder else None,
+            resumption=Resumption(folder / f"{name}.safetensors", [*settings, n], every) if folder else None,
             section="card",
         )
-        for n, drawn in plan.prompts.items()
-    }
-    return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, _replaced(plan, model))
+
+    lengths = {n: measured(f"n{n}", n) for n in plan.prompts}
+    changes = Directions(WAYS, DRAWS, plan.options.seed)
+    changed = measured("directions", max(lengths), CHANGED, changes) if plan.options.directions else None
+    return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, _replaced(plan, model), changed)
 
 
 def _replaced(plan: Plan, model: PreTrainedModel) -> Replaced | None:

@@ -72,10 +72,12 @@ def page(
     compared: Mapping[int, Compared],
     replaced: pd.DataFrame | None,
     level: float,
+    changed: pd.DataFrame | None = None,
 ) -> str:
     """The page of a card, above all about the longest of the lengths that were measured.
 
-    `compared` are the tables of `profiles.compare` by length, and `replaced` the second of `compare_replaced`.
+    `compared` are the tables of `profiles.compare` by length, and `replaced` the second of `compare_replaced`,
+    and `changed` that of `compare_changed`.
     """
     facts = measured.facts
     longest = measured.lengths[max(measured.lengths)]
@@ -86,6 +88,10 @@ def page(
     if replaced is not None and measured.replaced:
         on_replacement = sentences.on_replacement(replaced, len(measured.replaced.effects), level) + "\n\n"
         of_replacement = OF_REPLACEMENT
+    on_directions = ""
+    if changed is not None and measured.changed:
+        found = measured.changed
+        on_directions = f"\n\n{sentences.on_directions(changed, found.n, found.prompts, level)}"
     backward = "backward" in set(values["estimator"])
     there = set(values["variant"])
     return TEMPLATE.read_text(encoding="utf-8").format(
@@ -96,6 +102,7 @@ def page(
         on_influence=sentences.on_influence(values, longest.n, first, level),
         on_replacement=on_replacement,
         on_rollouts=sentences.on_rollouts(values, level),
+        on_directions=on_directions,
         by_length=_by_length(measured, compared, level),
         trend_from=sentences.TREND_FROM,
         of_gradients=OF_GRADIENTS if backward else "",

@@ -13,7 +13,7 @@ import pandas as pd
 from position_bias import statistics
 from position_bias.attention import Array
 from position_bias.card.measured import Replaced
-from position_bias.rollout import comparison
+from position_bias.rollout import comparison, directions
 from position_bias.rollout.measurement import Measurement
 from position_bias.rollout.middle import middle_half
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, variants
@@ -23,6 +23,7 @@ QUARTERS = ("first quarter / middle", "last quarter / middle")  # without the fi
 REPLACEMENT, QUOTIENT = "replacement", "influence / replacement"  # variants of which the ends are told
 ENDS = ("first / middle", "last / middle")
 FIRST_WORD = "first word / middle"  # where the tokenizer puts another token first
+SIGNS, SAME, SQUARES = "signs", "same", "squares"  # changes of directions, and how influence adds up
 BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
 SHOWN = (INFLUENCE, *BASELINES, "a", "b", "content-free", "logit-by-distance", "mean-query-key", "mean-attention", "c")
 
@@ -79,6 +80,21 @@ def compare_replaced(
             rows.append(_replicates(REPLACEMENT, name, {start: ratio}))
             rows.append(_replicates(QUOTIENT, name, {start: comparison.ratio(by_gradients, ratio)}))
     return table, pd.concat(rows, ignore_index=True)
+
+
+def compare_changed(changed: Measurement, replicates: int, seed: int) -> pd.DataFrame:
+    """How far a prompt's influence moves where directions of gradients are changed; rows as the second above.
+
+    Its total variation with random SIGNS, with the SAME direction for all tokens, and to the mean of the other prompts;
+    and how much of the way from sums to squares influence is: what one direction moves over what both changes move.
+    """
+    apart = directions.distances(changed)
+    rows = []
+    for start, of_prompts in comparison.prompt_weights(changed.prompts, replicates, seed).items():
+        moved = {name: of_prompts @ apart[name] for name in (SIGNS, SAME, directions.NULL)}
+        rows += [_replicates(name, "total variation", {start: values}) for name, values in moved.items()]
+        rows.append(_replicates(SQUARES, "share", {start: comparison.ratio(moved[SAME], moved[SIGNS] + moved[SAME])}))
+    return pd.concat(rows, ignore_index=True)
 
 
 def attention_table(measured: Measurement) -> pd.DataFrame:

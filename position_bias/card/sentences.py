@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from position_bias.card.profiles import BASELINES, ENDS, FIRST_WORD, QUARTERS, QUOTIENT, REPLACEMENT
+from position_bias.card import profiles
+from position_bias.card.profiles import BASELINES, ENDS, FIRST_WORD, QUARTERS, QUOTIENT, REPLACEMENT, SIGNS, SQUARES
 from position_bias.rollout import comparison
+from position_bias.rollout.directions import NULL
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 
@@ -114,6 +116,29 @@ def on_replacement(values: pd.DataFrame, prompts: int, level: float) -> str:
     if not differ:
         return f"{said} On these prompts the two measures do not differ separably."
     return f"{said} The measures differ: on these prompts gradients give {listed(differ)} that replacement gives."
+
+
+def on_directions(values: pd.DataFrame, n: int, prompts: int, level: float) -> str:
+    """How influence adds up, from the table of `profiles.compare_changed` of so many prompts of n tokens.
+
+    In squares or in sums where the interval of the share lies on that side of a half, and what keeps to it moves
+    influence separably less than the mean of the other prompts does; otherwise in neither.
+    """
+    of = values.set_index(["variant", "replicate"])["value"]
+    moved = {name: _of_replicates(of[name], level) for name in (SIGNS, profiles.SAME, NULL)}
+    share = _of_replicates(of[SQUARES], level)
+    less = {name: _of_replicates(of[name] - of[NULL], level).side(0) < 0 for name in (SIGNS, profiles.SAME)}
+    how = "neither in squares nor in sums"
+    if share.side(0.5) > 0 and less[SIGNS]:
+        how = "in squares"
+    elif share.side(0.5) < 0 and less[profiles.SAME]:
+        how = "in sums"
+    return (
+        f"Influence adds up {how}: {share} of the way from sums (0) to squares (1). A random sign for the gradient of "
+        f"each token at each layer moves the influence of a prompt by {moved[SIGNS]}, and one direction for all tokens "
+        f"by {moved[profiles.SAME]}; from the mean of the other prompts it is {moved[NULL]} away (total variation, "
+        f"{prompts} prompts of {n} tokens)."
+    )
 
 
 def ends(values: pd.DataFrame, level: float, variant: str = INFLUENCE) -> tuple[Interval, Interval]:

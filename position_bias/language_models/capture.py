@@ -28,6 +28,7 @@ class Seen:
 
     query: Tensor  # [B, H, n, d], as the softmax sees it
     key: Tensor  # [B, H or fewer, n, d], likewise
+    value: Tensor  # [B, H or fewer, n, d]
     mask: Tensor | None  # [B or 1, H or 1, n, n], added to the logits; None: causal attention
     scaling: float  # of the products of queries and keys
 
@@ -62,15 +63,15 @@ def heard(model: PreTrainedModel, listeners: Mapping[nn.Module, Hear]) -> Iterat
 
     All modules must use the interface. The attention of `model` is eager meanwhile, and what it was before afterwards.
     """
-    before = model.config._attn_implementation
+    before, heard_before = model.config._attn_implementation, dict(_listeners)
     try:
         _listeners.update(listeners)
         model.set_attn_implementation(WATCHED)
         yield
     finally:
         model.set_attn_implementation(before)
-        for attention in listeners:
-            _listeners.pop(attention, None)
+        _listeners.clear()
+        _listeners.update(heard_before)
 
 
 @contextmanager
@@ -91,7 +92,7 @@ def _watched(
 ) -> tuple[Tensor, Tensor]:
     if hear := _listeners.get(module):
         scaling = named.get("scaling")
-        hear(Seen(query, key, mask, query.shape[-1] ** -0.5 if scaling is None else float(scaling)))
+        hear(Seen(query, key, value, mask, query.shape[-1] ** -0.5 if scaling is None else float(scaling)))
     own: Callable[..., tuple[Tensor, Tensor]] = vars(sys.modules[type(module).__module__])[OWN]
     if not _at_heads:
         return own(module, query, key, value, mask, *args, **named)

@@ -26,6 +26,7 @@ class Directions:
     draws: int
     seed: int
     terms: bool = False  # whether what comes back through attention is taken apart as well (`terms`)
+    rollouts: int = 0  # draws from which influence is predicted by forward passes alone (`squares`)
 
 
 def _signs(gradient: Tensor, generator: Generator) -> Tensor:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from position_bias.language_models import capture, content, families, gram, kernels, mixing, passes, terms
+from position_bias.language_models import capture, content, families, gram, kernels, mixing, passes, squares, terms
 from position_bias.language_models.directions import Directions, changed_influence
 from position_bias.language_models.influence import influence_and_loss, loss
 from position_bias.language_models.layout import Layout, find_layout, first_of, stream_of, weights_of
@@ -140,12 +140,13 @@ class _Record:
             changed = changed_influence(self.model, blocks, tokens, changes, self.asked.target)
             for way, influence in changed.items():
                 self.tally.keep(f"directions/{way}", influence)
-            if changes.terms and self.backward and self.layout.products:
-                of_prompts = [
-                    terms.terms(self.model, self.layout, prompt[None], changes, self.asked.target) for prompt in tokens
-                ]
-                for name in of_prompts[0]:
-                    self.tally.keep(f"terms/{name}", torch.stack([found[name] for found in of_prompts]))
+            for prompt in tokens.split(1):
+                if changes.terms and self.backward and self.layout.products:
+                    for name, part in terms.terms(self.model, self.layout, prompt, changes, self.asked.target).items():
+                        self.tally.keep(f"terms/{name}", part[None])
+                if changes.rollouts:
+                    for name, profile in squares.squared_rollouts(self.model, self.layout, prompt, changes).items():
+                        self.tally.keep(f"rollouts/{name}", profile[None])
         self.tally.put_away()
 
     @contextmanager
@@ -252,8 +253,9 @@ class _Record:
     def measurement(self, documents: NDArray[np.int64]) -> Measurement:
         """Return what was seen. Raises InputError where a value of a prompt is not finite."""
         known = {name: self.tally.of_prompts(name) for name in OF_PROMPTS if name in self.tally.prompts}
-        directions, parts = self._of_kind("directions/"), self._of_kind("terms/")
-        passes.require_finite({OF_PROMPTS[name]: values for name, values in known.items()} | directions | parts)
+        directions, parts, rollouts = map(self._of_kind, ("directions/", "terms/", "rollouts/"))
+        by_name = {OF_PROMPTS[name]: values for name, values in known.items()}
+        passes.require_finite(by_name | directions | parts | rollouts)
         mixings = {estimator: known.pop(estimator) for estimator in MIXINGS if estimator in known}
         attention, by_distance = self._attention(len(documents))
         return Measurement(
@@ -268,6 +270,7 @@ class _Record:
             gram=self._mean("gram", len(documents)),
             directions=directions,
             terms=parts,
+            rollouts=rollouts,
             **known,
         )
 

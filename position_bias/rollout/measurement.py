@@ -23,8 +23,6 @@ ESTIMATORS = (*FORWARD, BACKWARD)
 KERNELS = ("toeplitz", "rotary")  # kernels of the logits: fitted, and of the mean query and key
 # The same without the first token, which may be a sink: lambda by Frobenius norms, and the fitted kernel
 FROBENIUS_APART, TOEPLITZ_APART = "frobenius-apart", "toeplitz-apart"
-WAYS = ("signs", "same", "unrelated", "rotated")  # in which directions of gradients are changed
-TERMS = ("attention", "past", "across", "mlp", "values", "queries", "heads", "random")  # of `language_models.terms`
 LARGEST = ("content", "gram")  # matrices that no rollout needs
 
 
@@ -50,7 +48,8 @@ class Measurement:
     recency: Floats | None = None  # of the cosines between the inputs of attention [N, L], where they were asked for
     gram: Floats | None = None  # mean cosines between the inputs of attention [L, n, n], likewise
     directions: Mapping[str, Floats] = field(default_factory=dict)  # way -> influence of every draw [N, draws, n]
-    terms: Mapping[str, Floats] = field(default_factory=dict)  # squared gradients in every layer [N, L, n] (TERMS)
+    terms: Mapping[str, Floats] = field(default_factory=dict)  # squared gradients [N, L, n] (`language_models.terms`)
+    rollouts: Mapping[str, Floats] = field(default_factory=dict)  # profiles of each prompt [N, n] (`.squares`)
 
     @property
     def prompts(self) -> int:
@@ -96,8 +95,7 @@ def read(path: str | Path, without: Sequence[str] = LARGEST) -> Measurement:
         for kind, names in (
             ("mixing", (*ESTIMATORS, FROBENIUS_APART)),
             ("kernels", (*KERNELS, TOEPLITZ_APART)),
-            ("directions", WAYS),
-            ("terms", TERMS),
+            *((kind, [name.partition("/")[2] for name in tensors]) for kind in ("directions", "terms", "rollouts")),
         )
     }
     windows = tuple(artifacts.read_labels(path)["windows"])

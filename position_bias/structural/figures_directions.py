@@ -11,9 +11,9 @@ from position_bias.drawing.looks import DIRECTIONS, balanced, legend
 from position_bias.drawing.rollouts import SHARE
 from position_bias.drawing.style import PAGE
 from position_bias.rollout import measurement
+from position_bias.rollout.directions import NULL, distances, profiles
 from position_bias.running.artifacts import TensorFile
 from position_bias.structural.checks_directions import DECIDING, PREFIX, checks
-from position_bias.structural.directions import NULL, distances, profiles
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.rule import HOLDS, UNTESTABLE
 

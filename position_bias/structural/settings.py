@@ -56,6 +56,7 @@ class Directions:
         "signs: a random sign for each token; same: one direction for all tokens; unrelated: one for each; rotated: "
         "all turned together",
     ]
+    rollouts: Annotated[int, Bounds(0, 1000), "draws of the rollout in squares, a forward pass each; 0: there is none"]
     terms: Annotated[int, Bounds(0, 1_000_000), "prompts with which what comes back is taken apart, layer by layer"]
 
     def __post_init__(self) -> None:

@@ -22,13 +22,13 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path)
     tokenizer, before = opening.open_tokenizer(source)
     texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
     drawn = tokens.sample_prompts(texts, tokenizer, n - len(before), params.prompts, "every", params.seed)
-    asked = Asked(directions=Directions(tuple(params.ways), params.draws, params.seed, terms=not params.ways))
+    changes = Directions(tuple(params.ways), params.draws, params.seed, params.terms, params.rollouts)
     found = measure(
         model,
         tokens.preceded(before, drawn.tokens),
         n,  # one prompt at a time, since each is passed through many times
         documents=drawn.documents,
-        asked=asked,
+        asked=Asked(directions=changes),
         resumption=Resumption(
             place.folder / "kept.safetensors",
             [hub.stamp(source), dict(params.items()), transformers.__version__],

@@ -18,6 +18,9 @@ PREDICTED = predictions(ROOT / "published/predictions.csv", "structural")
 CLAIMS = [claim for claim in registry(ROOT / "published/claims.csv") if claim.id.startswith("structural-directions-")]
 SQUARES = {"signs": 0.15, "same": 0.5, "half of other prompts": 0.2, "rotated": 0.3, "twice between draws": 0.1}
 SUMS = {"signs": 0.45, "same": 0.05, "half of other prompts": 0.2, "rotated": 0.05, "twice between draws": 0.1}
+ROLLOUTS = {
+    row.other: 0.4 for row in PREDICTED["directions: total variation of rollouts"] if row.network == "squares"
+} | {"squares": 0.2}
 WORLD = {  # statistic -> network -> mean over documents, in a world that is as our claims say
     "total variation": SQUARES,
     "correlation": {"signs": 0.9, "same": 0.7},
@@ -25,6 +28,9 @@ WORLD = {  # statistic -> network -> mean over documents, in a world that is as 
     "total variation at the own scale": SQUARES | {"rotated": 0.05},
     "log first / middle": {"signs": 1.1, "measured": 1.2},
     "log first / middle at the own scale": {"signs": 0.6, "measured": 1.5},
+    "total variation of rollouts": ROLLOUTS,
+    "correlation of rollouts": {name: 1 - value for name, value in ROLLOUTS.items()},
+    "total variation of rollouts at .02": {"squares": 0.4, "sums": 0.1},
     "layer by layer": {"coherence over queries": 1.2, "isotropy": 1.1},
 }
 STAGES = {"in training": {"untrained": 0.0, "early": -0.5, "trained": -1.0}}
@@ -79,6 +85,9 @@ def test_fewer_than_four_new_models_decide_nothing_and_those_that_were_seen_can_
         ("log first / middle at the own scale", "signs", 1.2, {"agreement"}),
         ("log first / middle", "signs", 2.3, {"primacy"}),
         ("layer by layer", "isotropy", 0.02, {"local"}),
+        ("total variation of rollouts", "mean query and key", 0.19, {"rollout"}),
+        ("correlation of rollouts", "heads permuted", 0.81, {"nulls"}),
+        ("total variation of rollouts at .02", "sums", 0.39, {"small"}),
     ],
 )
 def test_models_that_are_not_contradict_the_claim(statistic, network, value, claims):

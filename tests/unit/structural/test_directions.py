@@ -8,10 +8,11 @@ import pytest
 
 from position_bias.drawing.style import figure_style, save
 from position_bias.rollout import measurement
+from position_bias.rollout.directions import correlation, distances, profiles
 from position_bias.running.artifacts import TensorFile
-from position_bias.structural import directions
+from position_bias.structural import evidence_directions
 from position_bias.structural.checks_directions import COLUMNS
-from position_bias.structural.directions import correlation, distances, evidence, first_over_middle, profiles
+from position_bias.structural.evidence_directions import described, evidence, first_over_middle
 from position_bias.structural.figures_directions import directions as draw
 from position_bias.structural.figures_directions import finding
 from tests.measurements import PROMPTS, made
@@ -74,7 +75,7 @@ def kept(folder, measured, checkpoint):
 
 def test_evidence_has_a_row_for_each_document_and_names_weights_and_stages(measured, tmp_path):
     files = [kept(tmp_path, measured, name) for name in ("hub", "copy0", "usual0", "seed0/step0", "seed0/step9")]
-    found = evidence(files, [], "laptop", [0, 5, 9])["directions"]
+    found = evidence(files, [], [], "laptop", [0, 5, 9])["directions"]
     assert tuple(found) == COLUMNS
     assert set(found["unit"]) == {0, 1, 2}
     signs = found.query("statistic == 'total variation' and network == 'signs'").set_index("unit")["value"]
@@ -97,7 +98,7 @@ def test_layers_have_one_ratio_a_prompt(tmp_path):
     names = ("attention", "past", "across", "mlp", "values", "queries", "heads", "random")
     terms = {name: rng.uniform(0.5, 2, (PROMPTS, 3, N)) for name in names}
     file = kept(tmp_path, made(rng, alibi=False, n=N, terms=terms), "hub")
-    found = evidence([], [file], "laptop", [0, 9])["directions"].set_index(["network", "unit"])["value"]
+    found = evidence([], [], [file], "laptop", [0, 9])["directions"].set_index(["network", "unit"])["value"]
     values, queries = terms["values"][4].sum(-1), terms["queries"][4].sum(-1)
     assert found["coherence over queries", 4] == pytest.approx(np.prod(values / queries) ** (1 / 3), abs=1e-5)
     first = terms["values"][4, :, 0] / terms["attention"][4, :, 0]
@@ -144,4 +145,38 @@ def test_the_figure_has_a_panel_for_each_kind_of_weights(measured, tmp_path):
     assert [title.split(",")[0] for title in titles] == ["trained", "random weights", "random weights"]
     assert all(told in title for title in titles)
     assert [len(axes.lines) for axes in figure.axes] == [7] * 3
-    assert directions.AT.keys() == {"hub", "copy0", "usual0"}
+    assert evidence_directions.AT.keys() == {"hub", "copy0", "usual0"}
+
+
+def test_rollouts_are_compared_with_their_own_prompt_and_with_what_knows_positions_alone():
+    rng = np.random.default_rng(3)
+    found = made(rng, alibi=False, n=N, rollouts={"squares": rng.uniform(0.1, 1, (PROMPTS, N))})
+    own, rollout = (profile / profile.sum(1, keepdims=True) for profile in (found.influence, found.rollouts["squares"]))
+    values = described(found)
+    apart, alike, means = (values[f"{name} rollouts"] for name in ("total variation of", "correlation of", "W of mean"))
+    between = np.abs(rollout[:, None] - own).sum(-1) / 2  # of each rollout to each influence
+    np.testing.assert_allclose(apart["squares"], between.diagonal())
+    np.testing.assert_allclose(apart["squares of other prompts"][2], np.delete(between[:, 2], 2).mean())
+    np.testing.assert_allclose(alike["squares"], correlation(rollout, own))
+    swapped = [correlation(rollout[[other]], own[[2]]) for other in range(PROMPTS) if other != 2]
+    np.testing.assert_allclose(alike["squares of other prompts"][2], np.mean(swapped))
+    gaps = np.cumsum(own[::2].mean(0) - own[1::2].mean(0))[:-1]
+    np.testing.assert_allclose(means["halves of the prompts"], np.abs(gaps).sum() / (N - 1))
+    assert set(means) - set(apart) == {"halves of the prompts"}
+    assert set(apart) - set(alike) == {"last and uniform", "power of distance", "other prompts"}
+    assert "mean query and key" in alike
+
+
+@pytest.mark.parametrize(
+    ("name", "profile"),
+    [
+        ("last and uniform", 0.3 * np.eye(N)[-1] + 0.7 / N),
+        ("power of distance", np.arange(N, 0, -1.0) ** -1.2 / (np.arange(N, 0, -1.0) ** -1.2).sum()),
+    ],
+)
+def test_what_knows_positions_alone_is_fitted_to_the_other_prompts(name, profile):
+    own = np.tile(profile, (PROMPTS, 1))
+    own[0] = 1 / N
+    found = made(np.random.default_rng(4), alibi=False, n=N, influence=own, rollouts={"squares": own})
+    apart = described(found)["total variation of rollouts"][name]
+    np.testing.assert_allclose(apart[0], np.abs(profile - 1 / N).sum() / 2, rtol=1e-6)

@@ -1,8 +1,4 @@
-"""What is left of influence where the directions of gradients are changed: profiles, and how far they are from it.
-
-The profile of a change is the root mean square over its draws, made to sum to 1 in each prompt. A prompt is compared
-with itself as measured. The null is what knows positions and not the prompt: the mean profile of all other prompts.
-"""
+"""What evidence/ keeps of how influence adds up: of changed directions, of rollouts, and layer by layer."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,57 +7,17 @@ import pandas as pd
 
 from position_bias.attention import Array
 from position_bias.rollout import measurement
+from position_bias.rollout.directions import MEASURED, NULL, correlation, distances, profiles, shares
 from position_bias.rollout.measurement import Floats, Measurement
 from position_bias.rollout.middle import middle_half
+from position_bias.rollout.variants import variants
 from position_bias.running.artifacts import TensorFile
-from position_bias.statistics import total_variation
+from position_bias.statistics import total_variation, wasserstein
 from position_bias.structural.checks_directions import COLUMNS, LABELS
 from position_bias.verdicts.claim import PRETRAINED
 
-MEASURED, NULL, HALF = "measured", "other prompts", "half of other prompts"
-BETWEEN = "twice between draws"  # what two halves of the draws of rotations differ by, twice
-ERROR = "error of draws in"  # of a way: half of what two halves of its draws differ by
+SQUARES, SWAPPED = "squares", "squares of other prompts"  # the rollout in squares, and what it is of the wrong prompt
 AT = {"hub": "", "copy0": " at the own scale", "usual0": " at .02"}  # checkpoint -> how names of statistics end
-BEFORE, AFTER = 9, 8  # how many tokens correlations leave out at the ends of a prompt
-
-
-def profiles(measured: Measurement) -> dict[str, Array]:
-    """The influence of each prompt as measured, under each change and by the null, [N, n], each summing to 1."""
-    assert measured.influence is not None
-    own = _shares(measured.influence)
-    others = (own.sum(0) - own) / (len(own) - 1)
-    return {MEASURED: own, NULL: others} | {way: _over(draws) for way, draws in measured.directions.items()}
-
-
-def distances(measured: Measurement) -> dict[str, Array]:
-    """Total variation to the prompt's influence as measured, [N], of each change and of half the null.
-
-    Beside it, the error that the number of draws leaves in the profile of each change: half of what the profiles of two
-    halves of its draws differ by.
-    """
-    known = profiles(measured)
-    own = known.pop(MEASURED)
-    apart = {name: total_variation(profile, own) for name, profile in known.items()}
-    halves = {
-        way: total_variation(_over(draws[:, ::2]), _over(draws[:, 1::2])) for way, draws in measured.directions.items()
-    }
-    errors = {f"{ERROR} {way}": values / 2 for way, values in halves.items()}
-    twice = {BETWEEN: 2 * halves["rotated"]} if "rotated" in halves else {}
-    return apart | {HALF: apart[NULL] / 2} | errors | twice
-
-
-def correlation(profile: Array, own: Array) -> Array:
-    """Correlation of logarithms with position regressed out, of two [N, n] -> [N]; tokens at the ends are left out.
-
-    What is regressed out is a constant, ln j, ln(n - j), j and j^2 of a token j, counted from 0.
-    """
-    n = own.shape[1]
-    inside = slice(BEFORE, n - AFTER)
-    j = np.arange(n, dtype=float)[inside]
-    known = np.stack([np.ones_like(j), np.log(j), np.log(n - j), j / n, (j / n) ** 2], 1)
-    left = [np.log(of[:, inside]) @ (np.eye(len(j)) - known @ np.linalg.pinv(known)) for of in (profile, own)]
-    product: Array = (left[0] * left[1]).sum(1)
-    return product / np.sqrt((left[0] ** 2).sum(1) * (left[1] ** 2).sum(1))
 
 
 def first_over_middle(profile: Array) -> Array:
@@ -77,11 +33,47 @@ def described(measured: Measurement) -> dict[str, dict[str, Array]]:
         return {"layer by layer": layer_by_layer(measured.terms)}
     known = profiles(measured)
     own = known[MEASURED]
+    if measured.rollouts:
+        return of_rollouts(measured, own, known[NULL])
     apart = distances(measured)
     return {
         "total variation": apart,
         "correlation": {way: correlation(known[way], own) for way in (*measured.directions, NULL)},
         "log first / middle": {name: first_over_middle(profile) for name, profile in known.items()},
+    }
+
+
+def of_rollouts(measured: Measurement, own: Array, others: Array) -> dict[str, dict[str, Array]]:
+    """How far profiles from forward passes are from influence, `own` [N, n], and those that know positions alone.
+
+    Those that know positions alone have one number, which comes nearest to the mean of the other prompts, `others`
+    [N, n]. W is of mean profiles, with that between two halves of the prompts, and is the same for every prompt.
+    """
+    n = own.shape[1]
+    rollouts = {name: shares(profile) for name, profile in measured.rollouts.items()}
+    called = {"influence": MEASURED, "mean-query-key": "mean query and key"}
+    rollouts |= {each.name: each.profiles(np.eye(len(own))) for each in variants(measured, called, ["frobenius"])}
+    del rollouts[MEASURED]
+    last, before = np.eye(n)[-1], np.arange(n, 0, -1.0)
+    steps = np.linspace(0, 1, 101)[:, None]
+    families = {
+        "last and uniform": steps * last + (1 - steps) / n,
+        "power of distance": shares(before ** (-3 * steps)),
+    }
+    alone = {name: family[total_variation(family, others[:, None]).argmin(1)] for name, family in families.items()} | {
+        NULL: others
+    }
+    apart = {name: total_variation(profile, own) for name, profile in (rollouts | alone).items()}
+    alike = {name: correlation(profile, own) for name, profile in rollouts.items()}
+    swapped = [np.roll(rollouts[SQUARES], shift, 0) for shift in range(1, len(own))]
+    apart[SWAPPED] = np.mean([total_variation(profile, own) for profile in swapped], 0)
+    alike[SWAPPED] = np.mean([correlation(profile, own) for profile in swapped], 0)
+    means = {name: wasserstein(profile.mean(0), own.mean(0)) for name, profile in (rollouts | alone).items()}
+    means["halves of the prompts"] = wasserstein(own[::2].mean(0), own[1::2].mean(0))
+    return {
+        "total variation of rollouts": apart,
+        "correlation of rollouts": alike,
+        "W of mean rollouts": {name: np.broadcast_to(value, len(own)) for name, value in means.items()},
     }
 
 
@@ -102,16 +94,16 @@ def layer_by_layer(terms: Mapping[str, Floats]) -> dict[str, Array]:
 
 
 def evidence(
-    measured: list[TensorFile], terms: list[TensorFile], scale: str, steps: list[int]
+    measured: list[TensorFile], rollouts: list[TensorFile], terms: list[TensorFile], scale: str, steps: list[int]
 ) -> dict[str, pd.DataFrame]:
     """The table of `checks_directions.COLUMNS` for evidence/: means over the prompts of each document.
 
-    `terms` are measured apart, on fewer prompts. `steps` are those after which models trained here are kept: before
+    `rollouts` and `terms` are measured apart. `steps` are those after which models trained here are kept: before
     training, early in it, and at its end.
     """
     stages = {f"seed0/step{step}": "early" for step in steps}
     stages |= {f"seed0/step{steps[0]}": "untrained", f"seed0/step{steps[-1]}": "trained"}
-    rows = [row for file in [*measured, *terms] for row in _rows(file, scale, stages)]
+    rows = [row for file in [*measured, *rollouts, *terms] for row in _rows(file, scale, stages)]
     return {"directions": pd.DataFrame(rows, columns=list(COLUMNS)).round({"value": 5})}
 
 
@@ -128,14 +120,3 @@ def _rows(file: TensorFile, scale: str, stages: Mapping[str, str]) -> Iterator[t
         for network, of_prompts in networks.items():
             for document, value in pd.Series(of_prompts).groupby(found.documents).mean().items():
                 yield (*(setting[label] for label in LABELS), name, network, document, value)
-
-
-def _over(draws: Floats) -> Array:
-    """The root mean square over draws, [N, draws, n] -> [N, n], as shares of each prompt."""
-    return _shares(np.sqrt((np.asarray(draws, np.float64) ** 2).mean(1)))
-
-
-def _shares(influence: Floats | Array) -> Array:
-    profile = np.asarray(influence, np.float64)
-    shares: Array = profile / profile.sum(1, keepdims=True)
-    return shares
