@@ -1,8 +1,10 @@
 """What a job computes on: the CPU, or GPUs that it holds for itself."""
 
+import fcntl
 import os
 import re
 import shutil
+import stat
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -10,13 +12,13 @@ from contextlib import ExitStack, contextmanager
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Literal
-
-from filelock import FileLock, Timeout
+from urllib.parse import quote
 
 from position_bias.running import runtime
 from position_bias.running.runtime import InputError, log
 
 Request = Literal["auto", "cpu", "cuda"]  # what the configuration may say
+LOCKS = Path("/tmp/position-bias-gpus")  # of a machine: the same for all users, whatever their TMPDIR
 
 
 def requested(config: Mapping[str, Any], stage: str) -> Request:
@@ -118,20 +120,61 @@ def _torch_computes_on_gpus() -> bool:
 
 
 def _first_free(visible: list[str], wanted: int, held: ExitStack, poll_seconds: float) -> list[str]:
-    folder = Path(os.environ.get("TMPDIR", "/tmp")) / f"position-bias-gpus-{os.getuid()}"
-    folder.mkdir(exist_ok=True)
+    folder = _folder_of_locks()
     while True:
         with ExitStack() as locked:
-            free = list(islice((gpu for gpu in visible if _locks(folder / gpu, locked)), wanted))
+            free = list(islice((gpu for gpu in visible if _locks(folder / quote(gpu, safe=""), locked)), wanted))
             if len(free) == wanted:
                 held.enter_context(locked.pop_all())
                 return free
         time.sleep(poll_seconds)
 
 
-def _locks(file: Path, held: ExitStack) -> bool:
+def _folder_of_locks() -> Path:
+    """The folder that all users of the machine share; like /tmp itself, nobody removes there what another has made.
+
+    Raises InputError where something else has its name, or where not everybody may lock in it.
+    """
+    mask = os.umask(0)
     try:
-        held.enter_context(FileLock(file, timeout=0))
-    except Timeout:
+        LOCKS.mkdir(mode=0o1777, exist_ok=True)
+    except FileExistsError:
+        pass  # no directory: refused below
+    finally:
+        os.umask(mask)
+    mode = LOCKS.lstat().st_mode
+    if not (stat.S_ISDIR(mode) and stat.S_IMODE(mode) == 0o1777):
+        raise InputError(
+            f"{LOCKS}, where jobs of this machine lock GPUs, is no directory that all users may write to (mode 1777); "
+            "have its owner or an administrator remove it, or set device to 'cpu'"
+        )
+    return LOCKS
+
+
+def _locks(file: Path, held: ExitStack) -> bool:
+    """Take the lock of a file until `held` ends, unless another has it."""
+    try:
+        opened = _opened(file)
+    except OSError as error:
+        raise InputError(
+            f"{file}, by which jobs lock a GPU, cannot be opened ({error.strerror}); have it removed, or set device to "
+            "'cpu'"
+        ) from error
+    held.callback(os.close, opened)  # which frees the lock
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
         return False
     return True
+
+
+def _opened(file: Path) -> int:
+    """Open a file that anybody may have made, or make it; a link is not followed."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    mask = os.umask(0)
+    try:  # making comes apart: Linux refuses O_CREAT where the file is another user's
+        return os.open(file, flags | os.O_CREAT | os.O_EXCL, 0o444)
+    except FileExistsError:
+        return os.open(file, flags)
+    finally:
+        os.umask(mask)

@@ -72,7 +72,9 @@ def test_a_job_that_needs_more_gpus_than_it_gets_does_not_start_on_fewer(monkeyp
 
 HOLD = """
 import os, sys, time
+from pathlib import Path
 from position_bias.running import devices
+devices.LOCKS = Path(sys.argv[2])
 with devices.device("cuda", int(sys.argv[1]), poll_seconds=0.01):
     print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
     time.sleep(60)
@@ -82,13 +84,13 @@ with devices.device("cuda", int(sys.argv[1]), poll_seconds=0.01):
 @pytest.fixture
 def start(tmp_path):
     """Start a process that holds GPUs, says which, and sleeps."""
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    environment = {**os.environ}
     environment.pop("SLURM_JOB_ID", None)
     started = []
 
-    def hold(gpus=1, visible="4,5"):
-        command = [sys.executable, "-c", HOLD, str(gpus)]
-        of_it = {**environment, "CUDA_VISIBLE_DEVICES": visible}
+    def hold(gpus=1, visible="4,5", **others):
+        command = [sys.executable, "-c", HOLD, str(gpus), str(tmp_path / "locks")]
+        of_it = {**environment, **others, "CUDA_VISIBLE_DEVICES": visible}
         started.append(subprocess.Popen(command, env=of_it, stdout=subprocess.PIPE, text=True))
         return started[-1]
 
@@ -99,7 +101,7 @@ def start(tmp_path):
 
 
 def test_jobs_at_the_same_time_hold_different_gpus_and_a_killed_one_frees_its_own(start):
-    first, second = start(), start()
+    first, second = start(TMPDIR="/tmp"), start(TMPDIR="/var/tmp")
     held = {process: process.stdout.readline().strip() for process in (first, second)}
     assert sorted(held.values()) == ["4", "5"]
     _, said = listen(start())
