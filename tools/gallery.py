@@ -37,7 +37,7 @@ PAPERS = {
     "postnorm": "Zsamboki et al. 2025: norms after attention",
     "retrieval": "our addition: does rollout tell what is copied?",
 }
-REPORT = ROOT / "docs/deviations.md"
+REPORT = ROOT / "docs/replication.md"
 COUNTED = (ROOT / "docs/running.md", REPORT)  # pages that say how many claims hold and fail
 FROM, TO = "<!-- written by make keep -->", "<!-- up to here -->"
 TRAINING = "<!-- written by make keep: training -->"  # likewise, in the report
@@ -138,7 +138,7 @@ def _claims(scores: pd.DataFrame, long: bool) -> Iterator[str]:
         number = f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
         longer = "" if long or row["scale"] in SCALES[:2] else ", after longer training than this figure shows"
         found = f" ({row['quantity']}: {number}{longer})" if row["verdict"] != UNTESTABLE else ""
-        link = f"[why](../deviations.md#{row['claim']})"
+        link = f"[why](../replication.md#{row['claim']})"
         yield f"{said}{printed} Here: **{row['verdict']}**{smaller}{found}, {link}."
 
 

@@ -182,7 +182,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
             "what would decide": table["would decide"],
             "source": table["paper"] + ", " + table["whose"],
             "finding": [
-                ", ".join([f"[{claim}](deviations.md#{claim})", *_figures(shown)])
+                ", ".join([f"[{claim}](replication.md#{claim})", *_figures(shown)])
                 for claim, shown in zip(table["claim"], table["shown"], strict=True)
             ],
         }

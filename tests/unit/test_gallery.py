@@ -37,7 +37,7 @@ def test_every_figure_of_the_default_run_has_its_place_and_a_small_image(paper, 
 def test_every_claim_that_a_figure_shows_has_its_verdict_there(paper):
     page = (ROOT / f"docs/gallery/{paper}.md").read_text()
     shown = KEPT[KEPT["shown"].str.contains(f"figures/{paper}/")]
-    lines = {re.search(r"deviations.md#([\w-]+)\)", line)[1]: line for line in page.splitlines() if line[:4] == "- **"}
+    lines = {re.search(r"replication.md#([\w-]+)\)", line)[1]: line for line in page.splitlines() if line[:4] == "- **"}
     assert set(lines) == set(shown["claim"])
     for row in shown.to_dict("records"):
         assert f"Here: **{row['verdict']}**" in lines[row["claim"]]
