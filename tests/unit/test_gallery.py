@@ -46,6 +46,25 @@ def test_every_claim_that_a_figure_shows_has_its_verdict_there(paper):
 
 
 @pytest.mark.parametrize("paper", gallery.PAPERS)
+def test_every_figure_says_what_came_out_and_a_caption_is_said_once(paper):
+    _, *sections = (ROOT / f"docs/gallery/{paper}.md").read_text().split("\n## ")
+    captions = [re.search(r"\n\*\*What came out\*\*.*\n\n(.*)\n", section)[1] for section in sections]
+    said = [caption for caption in captions if not caption.startswith("The caption is that of [")]
+    assert len(said) == len(set(said))
+
+
+def test_what_came_out_is_told_by_verdict_and_scale():
+    claims = pd.DataFrame(
+        [("A wins", "holds", True), ("B wins", "holds", False), ("C wins", "fails", True), ("D wins", "holds", True)],
+        columns=["title", "verdict", "settled"],
+    )
+    holds = "This holds: *A wins*; *D wins*. This holds at a smaller scale: *B wins*."
+    assert gallery.came_out(claims) == f"**What came out**. {holds} This fails: *C wins*."
+    assert set(gallery.OUTCOMES) >= set(KEPT["verdict"]) | set(WORDS)
+    assert "no claim" in gallery.came_out(claims[:0])
+
+
+@pytest.mark.parametrize("paper", gallery.PAPERS)
 def test_the_comparisons_that_are_kept_are_those_that_the_scorecard_counts(paper):
     lines = [line.strip("| ").split(" | ") for line in (ROOT / f"docs/tables/{paper}.md").read_text().splitlines()]
     cells = [(cell[0].strip(), cell[-1].strip()) for cell in lines if len(cell) == 7]
