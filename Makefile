@@ -11,7 +11,7 @@ all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
 	@cat results/tables/scorecard.txt
 
-test: check  ## style, types, unit tests, and a toy graph with every kind of job once: nine minutes on two cores
+test: check  ## style, types, spelling, unit tests, and a toy graph with every kind of job once: nine minutes on two cores
 	$(TESTS) --ignore tests/pretend
 	OMP_NUM_THREADS=1 $(BIN)/pytest tests/pretend
 
@@ -23,6 +23,8 @@ check: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/mypy
+	$(BIN)/typos
+	PYTHONPATH=. $(BIN)/python tools/plain.py
 
 docs: .venv/installed  ## pages that are written from the workflow, the configuration and the scorecard that is kept
 	PYTHONPATH=. $(BIN)/python tools/reference.py > docs/configuration.partial && mv docs/configuration.partial docs/configuration.md
@@ -31,7 +33,7 @@ docs: .venv/installed  ## pages that are written from the workflow, the configur
 	PYTHONPATH=. $(BIN)/python tests/mutants/mutants.py > docs/mutants.partial && mv docs/mutants.partial docs/mutants.md
 
 keep: .venv/installed  ## scorecard, gallery and images of a finished default run, for the pages; of another: RESULTS=its-directory
-	cp $(or $(RESULTS),.)/results/tables/scorecard.csv $(or $(RESULTS),.)/results/tables/scorecard.md docs/
+	cp $(or $(RESULTS),.)/results/tables/scorecard.csv docs/
 	cp $(or $(RESULTS),.)/figures/scorecard.png docs/images/
 	PYTHONPATH=. $(BIN)/python tools/gallery.py $(RESULTS)
 

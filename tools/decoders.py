@@ -156,9 +156,10 @@ INTRODUCTION = """# Decoders
 This table lists architectures for which a test compares the position card with the model's own attention, on small
 models with random weights. `make docs` writes the page from these models. Any other decoder is checked when you use it,
 on the first prompt. First, what attention adds to the residual stream must reproduce the output of every block; if it
-does not, the model is refused. Second, queries, keys and mask must reproduce the attention weights. If they do not (as
-with the logits of Gemma 2, which are capped), or if the code of the architecture gives us no access to its queries and
-keys, the card leaves out *logit-by-distance* and *mean-query-key*, the rollouts that are computed from them.
+does not, the model is refused. Second, queries, keys and mask must reproduce the attention weights. Two rollouts,
+*logit-by-distance* and *mean-query-key*, are computed from queries and keys. The card leaves them out if the weights
+are not reproduced (the logits of Gemma 2 are capped), or if the code of the architecture gives no access to its queries
+and keys.
 
 To put an architecture into this table, add its small configuration to `SMALL` in `tools/decoders.py`, run
 `.venv/bin/pytest tests/unit/test_decoders.py`, then `make docs`.

@@ -22,9 +22,9 @@ import yaml
 from PIL import Image
 
 from position_bias.running.runtime import InputError, whole_file
+from position_bias.verdicts import pages
 from position_bias.verdicts.claim import SCALES, shows
-from position_bias.verdicts.pages import as_stated, by_training, changes, compared, tally
-from position_bias.verdicts.rule import UNTESTABLE
+from position_bias.verdicts.rule import ERRATUM, UNTESTABLE
 from tools import workflow
 from tools.workflow import Job, Rule
 
@@ -37,7 +37,7 @@ PAPERS = {
     "postnorm": "Zsamboki et al. 2025: norms after attention",
     "retrieval": "our addition: does rollout tell what is copied?",
 }
-REPORT = ROOT / "docs/deviations.md"
+REPORT = ROOT / "docs/replication.md"
 COUNTED = (ROOT / "docs/running.md", REPORT)  # pages that say how many claims hold and fail
 FROM, TO = "<!-- written by make keep -->", "<!-- up to here -->"
 TRAINING = "<!-- written by make keep: training -->"  # likewise, in the report
@@ -54,6 +54,14 @@ WORDS = {  # that only the claims and figures of one paper use
 paper is known here from a review page: *reply*, *referee report* and *what settles it* are parts of that page, and
 *first version* is what public descriptions say of the paper's first version."""
 }
+OUTCOMES = {  # verdict -> the words that begin the sentence on the claims with this verdict
+    "holds": "This holds",
+    "fails": "This fails",
+    "no effect": "This shows no effect beyond the margin",
+    "undecided": "This is undecided",
+    UNTESTABLE: "This cannot be tested in this run",
+    ERRATUM: "This is printed with an error",
+}
 COMPARISONS = """Every comparison that speaks of a claim in the default run, written by `make keep`, with its interval
 and its own verdict. [The page on verdicts](../verdicts.md) says how the verdict on a claim is made of them. In brackets
 are comparisons at a scale that does not decide, since a larger one has rows, too."""
@@ -65,6 +73,7 @@ def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rul
     maker = {output: job for job in jobs for output in job.output}
     lines = [f"# `{paper}`: {PAPERS[paper]}", "", INTRODUCTION]
     lines += ["", WORDS[paper]] if paper in WORDS else []
+    headings: dict[str, str] = {}  # of the first figure with a caption
     for figure in figures(paper, jobs):
         job = maker[figure]
         name = Path(figure).stem
@@ -72,9 +81,12 @@ def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rul
         if not image.is_file():
             raise InputError(f"{image} is not there; build it first: snakemake {figure}")
         lines += ["", f"## {_heading(name)}", "", f"![{_title(image)}]({paper}/{name}.png)", ""]
-        lines += [_caption(rules[job.rule], job, config), ""]
         long = any("evidence/" in path for path in job.input)
-        lines += _claims(scores[[shows(shown, figure) for shown in scores["shown"]]], long)
+        claims = scores[[shows(shown, figure) for shown in scores["shown"]]]
+        caption, heading = _caption(rules[job.rule], job, config), _heading(name)
+        first = headings.setdefault(caption, heading)
+        same = f"The caption is that of [{first}](#{first.lower().replace(' ', '-')})."
+        lines += [came_out(claims), "", caption if first == heading else same, "", *_claims(claims, long)]
         lines += ["", f"Build it: `snakemake {figure}` ({_minutes(figure, maker, results)})"]
     return "\n".join(lines) + "\n"
 
@@ -122,14 +134,27 @@ def _caption(rule: Rule, made: Job, config: Mapping[str, object]) -> str:
     return " ".join(text.replace("``", "`").split())
 
 
+def came_out(claims: pd.DataFrame) -> str:
+    """What came out of the claims that a figure shows: a sentence for each verdict, with the titles of its claims."""
+    if not len(claims):
+        return "**What came out**: this figure illustrates; no claim is judged from it."
+    smaller = ~claims["settled"] & (claims["verdict"] != UNTESTABLE)
+    groups = [
+        (said + scale, claims.loc[(claims["verdict"] == verdict) & (smaller == bool(scale)), "title"])
+        for verdict, said in OUTCOMES.items()
+        for scale in ("", " at a smaller scale")
+    ]
+    return "**What came out**. " + " ".join(
+        f"{said}: *{'*; *'.join(titles)}*." for said, titles in groups if len(titles)
+    )
+
+
 def _claims(scores: pd.DataFrame, long: bool) -> Iterator[str]:
     """A line for each claim: what it says, what the paper prints, and what this run found.
 
     `long` tells whether the figure shows the long runs, whose numbers decide wherever there are any.
     """
-    if not len(scores):
-        yield "No claim of the scorecard points to this figure."
-    for statement, row in zip(as_stated(scores), scores.to_dict("records"), strict=True):
+    for statement, row in zip(pages.as_stated(scores), scores.to_dict("records"), strict=True):
         said = (
             f"- **{row['item']}**: {statement}." if statement[-1] not in "?)" else f"- **{row['item']}**: {statement}"
         )
@@ -138,7 +163,7 @@ def _claims(scores: pd.DataFrame, long: bool) -> Iterator[str]:
         number = f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
         longer = "" if long or row["scale"] in SCALES[:2] else ", after longer training than this figure shows"
         found = f" ({row['quantity']}: {number}{longer})" if row["verdict"] != UNTESTABLE else ""
-        link = f"[why](../deviations.md#{row['claim']})"
+        link = f"[why](../replication.md#{row['claim']})"
         yield f"{said}{printed} Here: **{row['verdict']}**{smaller}{found}, {link}."
 
 
@@ -193,7 +218,7 @@ def tallied(text: str, tally: str, mark: str = FROM) -> str:
 def tables(comparisons: pd.DataFrame) -> None:
     """Write docs/tables/, a page a paper: every comparison that decides a claim of it."""
     for paper, of_paper in comparisons.groupby("paper"):
-        table = compared(of_paper).to_markdown(index=False)
+        table = pages.compared(of_paper).to_markdown(index=False)
         (ROOT / f"docs/tables/{paper}.md").write_text(f"# Comparisons of `{paper}`\n\n{COMPARISONS}\n\n{table}\n")
 
 
@@ -209,9 +234,10 @@ def main(results: Path) -> None:
         for figure in figures(paper, jobs):
             shrink((results / figure).with_suffix(".png"), folder / paper / f"{Path(figure).stem}.png")
         (folder / f"{paper}.md").write_text(text)
+    (ROOT / "docs/scorecard.md").write_text(pages.page(scores.fillna({"would decide": ""})))
     for path in COUNTED:
-        path.write_text(tallied(path.read_text(), tally(scores)))
-    for written, mark in ((by_training(scores), TRAINING), (changes(scores), CHANGES)):
+        path.write_text(tallied(path.read_text(), pages.tally(scores)))
+    for written, mark in ((pages.by_training(scores), TRAINING), (pages.changes(scores), CHANGES)):
         REPORT.write_text(tallied(REPORT.read_text(), written, mark))
     readme_images(results)
     tables(pd.read_csv(results / "results/tables/comparisons.csv"))

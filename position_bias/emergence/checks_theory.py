@@ -10,8 +10,9 @@ of no claim.
 
 A theorem that says "up to constants" of finitely many tokens excludes nothing as it stands. Under the condition of
 Lemma 4.6, (x theta)^2 is at most pi^2, so that its Gaussian is itself a factor between two constants; any positive
-weights satisfy Theorem 4.7, with any c: an identity. We add a claim of what the paper uses it for, the shape over
-distances, for which one c must do for every depth, and one of what bounds the weights from both sides, below 1/2.
+weights satisfy Theorem 4.7, with any c: an identity. We add two claims. One is on what the paper uses the theorem for,
+the shape over distances, for which one c must do for every depth. The other is on what bounds the weights from both
+sides, below 1/2.
 """
 
 from collections import defaultdict
@@ -86,9 +87,10 @@ def _judged(statistics: Iterable[Statistic], predicted: Mapping[str, list[Predic
 def statements(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int) -> tuple[Iterator[Statistic], ...]:
     """Yield what every statement is judged by, statement by statement, worked out as it is read.
 
-    Bounds are checked on `draws` random stacks of `layers` layers of `tokens` tokens (with relative positions only as
-    many layers as the deepest of `theory.DEPTHS` has), limits after the last layer, so `layers` should be many times
-    `tokens`; peaks on content-free sequences of `peak_tokens`, which should be many times as far as any peak. Raises
+    Bounds are checked on `draws` random stacks of `layers` layers of `tokens` tokens; with relative positions, only on
+    as many layers as the deepest of `theory.DEPTHS` has. Limits are checked after the last layer, so `layers` should be
+    many times `tokens`. Peaks are checked on content-free sequences of `peak_tokens`, which should be many times as far
+    as any peak. Raises
     ValueError where a number is too small.
     """
     longest = max(n for n, _ in SHORT)

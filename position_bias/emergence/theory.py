@@ -450,9 +450,10 @@ class Gaussian:
 def rope_constants(rotary: Rotary) -> Gaussian:
     """Return the constants of Lemma 4.6, and of Lemma I.1, from the corrected step of Appendix F.
 
-    With s the slack, 1 - y^2/2 <= cos y <= 1 - 2 y^2 / pi^2 up to pi, (x + s)^2 <= 2 x^2 + 2 s^2 and
-    max(x - s, 0)^2 >= x^2/2 - s^2, a segment's logit lies between weakest - strongest (y^2 + s^2) and
-    strongest - weakest (2 / pi^2) (y^2/2 - s^2), where y = x alpha_l theta_1. A row's normaliser has the logit of
+    Let s be the slack and y = x alpha_l theta_1. Then 1 - y^2/2 <= cos y <= 1 - 2 y^2 / pi^2 up to pi; (x + s)^2 <= 2
+    x^2 + 2 s^2; and max(x - s, 0)^2 >= x^2/2 - s^2. So a segment's logit lies between weakest - strongest (y^2 + s^2)
+    and
+    strongest - weakest (2 / pi^2) (y^2/2 - s^2). A row's normaliser has the logit of
     distance 0, and at most one of each distance.
     """
     weakest, strongest, segments = rotary.weakest, rotary.strongest, len(rotary.multiples)
@@ -525,8 +526,8 @@ def rope_attention(n: int, angle: float, strength: float) -> Array:
 class QuarterTurn:
     """Last rows of P^(0), P^(1), ... of content-free RoPE attention, over the distances up to a quarter of a turn.
 
-    The sequence makes half a turn, the most that Lemma 4.6 admits, so that the last row and all that it reads within a
-    quarter have almost the same normaliser, and the constants of a bound are almost the same from below and above.
+    The sequence makes half a turn, the most that Lemma 4.6 admits. The last row and all that it reads within a quarter
+    then have almost the same normaliser. So the constants of a bound are almost the same from below and above.
     """
 
     rows: Array  # [T, X + 1]
@@ -538,8 +539,8 @@ class QuarterTurn:
     def bounds(self) -> tuple[Array, Array]:
         """Return logs of binom(t + x, x) C^(t+1) e^(-c x^2 theta^2), and with c' / (t + 1), `[T, 1, X + 1]` each.
 
-        Up to a quarter turn 1 - y^2 / 2 <= cos y <= 1 - 4 y^2 / pi^2, so c = |q| |k| / 2 and c' = 4 |q| |k| / pi^2
-        suffice, with C the least and the largest weight of a token on itself. All bounds are attained at x = 0, the
+        Up to a quarter turn 1 - y^2 / 2 <= cos y <= 1 - 4 y^2 / pi^2. So c = |q| |k| / 2 and c' = 4 |q| |k| / pi^2
+        suffice; C is the least and the largest weight of a token on itself. All bounds are attained at x = 0, the
         upper one, but for rounding, at a quarter turn of one layer, too.
         """
         layers = np.arange(1, len(self.rows) + 1)[:, None, None]

@@ -2,8 +2,8 @@
 
 A module of transformers that uses the attention interface calls one registered function with its queries and keys,
 after any rotation, its additive mask and its scaling. The function that is registered here hands all of it to the eager
-attention that the module's own file defines, so that soft caps, sinks and grouped heads stay as they are, and tells a
-listener what passed.
+attention that the module's own file defines, and tells a listener what passed. So soft caps, sinks and grouped heads
+stay as they are.
 """
 
 import sys

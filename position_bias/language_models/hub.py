@@ -45,9 +45,9 @@ def fetch_model(source: str, revision: str | None, model_type: str | None, recor
     """See that a model is at hand, downloading what is missing, and write to `record` (JSON) which files it has.
 
     Without a `revision` of a model of the hub, the record has the commit that the hub has now, or, without a network,
-    the latest that is cached. Raises InputError where there is no such model or revision, where access to it is gated,
-    without a network for what is not cached, where the weights are no safetensors, where its configuration is not of
-    `model_type`, if that is given, and where a package is not installed (`packages.gguf_file`).
+    the latest that is cached. Raises InputError if there is no such model or revision, if access to it is gated, or if
+    it is not cached and there is no network. The same error tells that the weights are no safetensors, that the
+    configuration is not of `model_type`, if that is given, or that a package is not installed (`packages.gguf_file`).
     """
     if is_package(source) or source.endswith(GGUF):
         file = packages.gguf_file(source, revision) if is_package(source) else Path(source).absolute()

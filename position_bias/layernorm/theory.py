@@ -97,9 +97,9 @@ def embedded(alphas: Array, lengths: Array) -> Array:
 def recursion(gram: Array, mask: Mask, rho: float, strength: float, layers: int, norm: Placement) -> Array:
     """Return scores of every layer, `[layers, n, n]`, by recursion on the Gram matrix G of the residual stream.
 
-    `gram` is that of the embeddings, and `mask` says which keys a query may read. With D the square roots of the
-    diagonal of G, y has the Gram matrix D^-1 G D^-1, and the stream becomes M x with M = rho + P D^-1 (pre), or
-    (rho + P) D^-1 (post, where the norm is of the sum); without norm, D = 1.
+    `gram` is that of the embeddings, and `mask` says which keys a query may read. Let D be the square roots of the
+    diagonal of G. Then y has the Gram matrix D^-1 G D^-1, and the stream becomes M x. M is rho + P D^-1 (pre), or (rho
+    + P) D^-1 (post, where the norm is of the sum); without norm, D = 1.
     """
     n = len(gram)
     own = rho * np.eye(n)

@@ -102,12 +102,12 @@ def by_scheme(postnorm: PostNorm, task: str) -> list[Trial]:
 def by_width(postnorm: PostNorm) -> list[Trial]:
     """Widths of the minimal transformer around v - 1."""
     numbers = postnorm["dimension"]
-    minimals = {trial.scheme: trial for trial in by_scheme(postnorm, f"{COMPLEMENT}{numbers['vocabulary']}")}
+    smallest = {trial.scheme: trial for trial in by_scheme(postnorm, f"{COMPLEMENT}{numbers['vocabulary']}")}
     return [
-        minimals[scheme]._replace(
-            size=minimals[scheme].size | {"width": width},
+        smallest[scheme]._replace(
+            size=smallest[scheme].size | {"width": width},
             seeds=list(range(numbers["seeds"])),
-            labels={"scheme": scheme, "width": width} | minimals[scheme].labels,
+            labels={"scheme": scheme, "width": width} | smallest[scheme].labels,
         )
         for scheme, width in product(numbers["schemes"], numbers["widths"])
     ]

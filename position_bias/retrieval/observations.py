@@ -85,8 +85,8 @@ def above_floor(shares: Array, labels: int) -> Array:
 def of_positions(hits: Array, task: Task) -> Array:
     """The share of each position `[..., n]` behind how often its label is named, where several items have each label.
 
-    With r the probability that two items have the same label, S the share of all positions, and guesses even over L
-    labels, hits_j = p_j + r (S - p_j) + (1 - S) / L, which is linear in p.
+    Let r be the probability that two items have the same label and S the share of all positions, with guesses even over
+    L labels. Then hits_j = p_j + r (S - p_j) + (1 - S) / L, which is linear in p.
     """
     n, same, guess = task.items, 1 - task.largest_gap, task.chance
     whole = (hits.sum(-1, keepdims=True) - n * guess) / (1 + same * (n - 1) - n * guess)

@@ -1,9 +1,10 @@
 """Many small models trained as one stacked batch: member e is row e of every parameter.
 
 Members never mix: the loss of each depends on its own row alone, so each gets the gradients that it would get by
-itself, and AdamW works element by element. A member ends with the same bits whoever shares its stack, as long as its
-share of every tensor in training fills whole vector registers (16 floats), and its share of every product takes more
-than 4,096 multiplications; otherwise the last bits may depend on where the member lies in memory, and, under
+itself, and AdamW works element by element. A member ends with the same bits whoever shares its stack, under two
+conditions. Its share of every tensor in training fills whole vector registers (16 floats), and its share of every
+product takes more than 4,096 multiplications. Otherwise the last bits may depend on where the member lies in memory,
+and, under
 `products.fastest`, on whether the whole stack's product is large enough for torch to hand it to oneDNN.
 """
 

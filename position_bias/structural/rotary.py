@@ -54,9 +54,9 @@ def described(measured: Measurement) -> pd.DataFrame:
 
     `R_SQUARED` is that of the kernel `rotary` against `toeplitz` at distances from 1 on, the mean over heads, by layer.
     `ROWS` is the total variation between a row of the mean attention and that of the heads with the kernel, the mean
-    over rows from the second on, by layer. `DISTANCE` is W1 / (n - 1) between the mean measured influence and the last
-    row of the rollout through a kernel with a measured lambda (`mixing`), through `measured` attention, or a profile
-    that knows nothing of the model.
+    over rows from the second on, by layer. `DISTANCE` is W1 / (n - 1) between the mean measured influence and a
+    prediction. This is the last row of the rollout, through a kernel with a measured lambda (`mixing`) or through
+    `measured` attention, or a profile that knows nothing of the model.
 
     Raises ValueError where the measurement has no mean attention or lacks a kernel.
     """

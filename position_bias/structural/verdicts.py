@@ -41,9 +41,9 @@ def verdicts(
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
 
     The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
-    length, the long one and all others. `primary` is the data set of figures that show one; `rotary`, `pretrained`,
-    `directions` and `long_training` are tables of evidence/ or like those, `pretrained_kernels` are those of `content`
-    on pretrained decoders, `published` are printed distances and `curves` drawn profiles of the paper, the others
+    length, the long one and all others. `primary` is the data set of figures that show one. `rotary`, `pretrained`,
+    `directions` and `long_training` are tables of evidence/ or like those; `pretrained_kernels` are those of `content`
+    on pretrained decoders. `published` are printed distances and `curves` drawn profiles of the paper. The others are
     tables of the same names.
     """
     registered = predictions(predicted, "structural")

@@ -25,8 +25,8 @@ COUNTED = {rule.HOLDS: "hold", rule.FAILS: "fail", rule.ERRATUM: "errata", rule.
 }
 INTRODUCTION = f"""# Scorecard
 
-One line for each claim: what it says, the verdict and the scale whose rows give it, the effect on which the verdict
-hangs with its interval beside what is predicted of it, what decides, and, where nothing does, what would.
+Each line says what a claim says, its verdict, and the scale of the rows that give it. Then come the effect on which
+the verdict hangs, with its interval and its prediction, and what decides, or what would.
 [The page on verdicts](verdicts.md) has the rule. Its words are: {"; ".join(f"*{w}*, {m}" for w, m in MEANING.items())}.
 
 Scales are never mixed. A scale in brackets is smaller than the one that the claim is about. The file `scorecard.csv`
@@ -182,7 +182,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
             "what would decide": table["would decide"],
             "source": table["paper"] + ", " + table["whose"],
             "finding": [
-                ", ".join([f"[{claim}](deviations.md#{claim})", *_figures(shown)])
+                ", ".join([f"[{claim}](replication.md#{claim})", *_figures(shown)])
                 for claim, shown in zip(table["claim"], table["shown"], strict=True)
             ],
         }

@@ -171,7 +171,7 @@ def anchors(page):
 
 
 def test_the_report_has_an_anchor_for_every_claim_and_for_no_other(claims):
-    there = anchors(ROOT / "docs/deviations.md")
+    there = anchors(ROOT / "docs/replication.md")
     papers = tuple(f"{paper}-" for paper in {claim.paper for claim in claims})
     assert {claim.id for claim in claims} - set(there) == set()
     assert {anchor for anchor in there if anchor.startswith(papers)} - {claim.id for claim in claims} == set()
@@ -181,7 +181,7 @@ def test_the_report_has_an_anchor_for_every_claim_and_for_no_other(claims):
 def test_every_finding_of_the_report_has_its_five_parts():
     parts = ["Claim", "What we did", "Result", "Why we think so", "Scope"]
     findings = re.findall(
-        r"(?:<a id=.*\n)+### .*\n((?:(?!^#|^<a id).*\n)*)", (ROOT / "docs/deviations.md").read_text(), re.MULTILINE
+        r"(?:<a id=.*\n)+### .*\n((?:(?!^#|^<a id).*\n)*)", (ROOT / "docs/replication.md").read_text(), re.MULTILINE
     )
     assert len(findings) > 30
     for finding in findings:
@@ -191,7 +191,7 @@ def test_every_finding_of_the_report_has_its_five_parts():
 def test_every_finding_of_the_report_tells_the_verdicts_that_are_kept_and_no_others(kept):
     verdicts = kept.set_index("claim")["verdict"].to_dict()
     words = {verdict.rstrip("s"): verdict for verdict in [*WORDS, ERRATUM]}
-    _, *findings = re.split(r"\n(?=(?:<a id=.*\n)+### )", (ROOT / "docs/deviations.md").read_text())
+    _, *findings = re.split(r"\n(?=(?:<a id=.*\n)+### )", (ROOT / "docs/replication.md").read_text())
     for finding in findings:
         claims, text = finding.split("\n### ")[:2]
         told = {words.get(word.lower().rstrip("s.")) for word in re.findall(r"\*\*([^*]+)\*\*", text.split("\n## ")[0])}

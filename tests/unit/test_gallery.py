@@ -37,12 +37,31 @@ def test_every_figure_of_the_default_run_has_its_place_and_a_small_image(paper, 
 def test_every_claim_that_a_figure_shows_has_its_verdict_there(paper):
     page = (ROOT / f"docs/gallery/{paper}.md").read_text()
     shown = KEPT[KEPT["shown"].str.contains(f"figures/{paper}/")]
-    lines = {re.search(r"deviations.md#([\w-]+)\)", line)[1]: line for line in page.splitlines() if line[:4] == "- **"}
+    lines = {re.search(r"replication.md#([\w-]+)\)", line)[1]: line for line in page.splitlines() if line[:4] == "- **"}
     assert set(lines) == set(shown["claim"])
     for row in shown.to_dict("records"):
         assert f"Here: **{row['verdict']}**" in lines[row["claim"]]
         smaller = not row["settled"] and row["verdict"] != "not testable here"
         assert ("at a smaller scale" in lines[row["claim"]]) == smaller
+
+
+@pytest.mark.parametrize("paper", gallery.PAPERS)
+def test_every_figure_says_what_came_out_and_a_caption_is_said_once(paper):
+    _, *sections = (ROOT / f"docs/gallery/{paper}.md").read_text().split("\n## ")
+    captions = [re.search(r"\n\*\*What came out\*\*.*\n\n(.*)\n", section)[1] for section in sections]
+    said = [caption for caption in captions if not caption.startswith("The caption is that of [")]
+    assert len(said) == len(set(said))
+
+
+def test_what_came_out_is_told_by_verdict_and_scale():
+    claims = pd.DataFrame(
+        [("A wins", "holds", True), ("B wins", "holds", False), ("C wins", "fails", True), ("D wins", "holds", True)],
+        columns=["title", "verdict", "settled"],
+    )
+    holds = "This holds: *A wins*; *D wins*. This holds at a smaller scale: *B wins*."
+    assert gallery.came_out(claims) == f"**What came out**. {holds} This fails: *C wins*."
+    assert set(gallery.OUTCOMES) >= set(KEPT["verdict"]) | set(WORDS)
+    assert "no claim" in gallery.came_out(claims[:0])
 
 
 @pytest.mark.parametrize("paper", gallery.PAPERS)

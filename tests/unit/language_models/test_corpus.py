@@ -71,7 +71,7 @@ def test_a_source_that_does_not_parse_is_left_out(tmp_path):
 
 
 def test_a_declared_encoding_is_honoured(tmp_path):
-    text = "Die Größe der Straße ist für alle übrigen Zwecke ohne jede Bedeutung, wie man weiß."
+    text = "Die Größe der Straße bleibt für jeden übrigen Zweck ohne jede Bedeutung, wie man weiß."
     tmp_path.joinpath("old.py").write_bytes(f'# coding: latin-1\n"""{text}"""\n'.encode("latin-1"))
     assert list(corpus.documented_sources(tmp_path, ["old"])) == [Document("old.py", text)]
 

@@ -300,7 +300,7 @@ def test_the_page_has_the_effect_what_decides_and_a_link_to_the_finding():
     assert (own["verdict"], own["scale"], own["what decides"]) == ("holds", "(toy run)", "1 of 1 row must hold; 1 hold")
     assert own["effect"] == "0.2 [0.15, 0.25], predicted > 0, margin 0.01, n = 5: gap"
     figures = "[fig2](gallery/emergence.md#figure-2), [long_training](gallery/emergence.md#long-training)"
-    assert own["finding"] == f"[n](deviations.md#n), {figures}"
+    assert own["finding"] == f"[n](replication.md#n), {figures}"
 
 
 def test_every_comparison_has_its_own_word_and_those_of_the_scale_that_decides_come_first():
