@@ -62,6 +62,17 @@ def bootstrap_weights(prompts: int, replicates: int, seed: int) -> Array:
     return drawn / prompts
 
 
+def resampled_weights(units: npt.ArrayLike, replicates: int, seed: int) -> Array:
+    """Weigh observations [N] of these units, such as documents, as they are, then in each resample: [1 + R, N].
+
+    A resample draws all observations of a unit, or none of them, and rows sum to 1.
+    """
+    names, place = np.unique(np.asarray(units), return_inverse=True)
+    drawn = bootstrap_weights(len(names), replicates, seed)[:, place]
+    weights = np.vstack([np.ones((1, len(place))), drawn])
+    return np.asarray(weights / weights.sum(-1, keepdims=True))
+
+
 def percentile_interval(replicates: npt.ArrayLike, level: float) -> tuple[Array, Array]:
     """Return bounds with (1 - level) / 2 of the replicates beyond each, `[replicates, ...]` -> two of `[...]`."""
     tail = (1 - _checked_level(level)) / 2

@@ -16,11 +16,10 @@ from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 
 from position_bias.attention import Array
-from position_bias.running.runtime import InputError, log
+from position_bias.language_models.prefix import reuses
+from position_bias.running.runtime import InputError
 
 TokenIds = NDArray[np.int64]
-
-SAME = 1e-5  # total variation that rounding may leave between a prediction with the cache of a prefix, and one without
 
 
 def chosen_positions(n: int, first: int = 0, middle: int = 8) -> list[int]:
@@ -90,11 +89,11 @@ def changes(
     n, device = prompts.shape[1], model.get_input_embeddings().weight.device
     batch = max(1, tokens_per_batch // n)
     found = np.empty(others.shape)
-    reuses = _reuses(model, _embedded(model, prompts[:1], device))
+    kept = _reuses(model, _embedded(model, prompts[:1], device))
     for start in range(0, len(prompts), batch):
         here = slice(start, start + batch)
         embeddings = _embedded(model, prompts[here], device)
-        expected, cache = _next_token(model, embeddings, None, reuses)
+        expected, cache = _next_token(model, embeddings, None, kept)
         for place in np.argsort(positions)[::-1]:
             position = positions[place]
             for donor in range(others.shape[2]):
@@ -155,18 +154,11 @@ def _with_ending(model: PreTrainedModel, beginning: Tensor, ending: Tensor, cach
 
 
 def _reuses(model: PreTrainedModel, embeddings: Tensor) -> bool:
-    """Whether predictions of the model stay as they are where it keeps what it computed of a prefix: tried on a prompt.
-
-    Layers with windows, or with a state in place of keys, cannot go back to an earlier token.
-    """
+    """Whether predictions of the model stay as they are where it goes back to a prefix: tried on a prompt [1, n]."""
     half = embeddings.shape[1] // 2
-    try:
-        expected, cache = _next_token(model, embeddings, None, True)
-        again = _with_ending(model, embeddings[:, :half], embeddings[:, half:], cache)
-    except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
-        log.info("every replacement passes all tokens: the model cannot go back to a prefix (%s)", error)
-        return False
-    same = float(total_variation(expected, again).max()) < SAME
-    if not same:
-        log.info("every replacement passes all tokens: with the cache of a prefix, the model predicts something else")
-    return cache is not None and same
+
+    def again() -> Tensor:
+        _, cache = _next_token(model, embeddings, None, True)
+        return _with_ending(model, embeddings[:, :half], embeddings[:, half:], cache)
+
+    return reuses(lambda: _next_token(model, embeddings, None, False)[0], again, "every replacement")

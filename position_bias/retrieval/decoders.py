@@ -15,7 +15,7 @@ from position_bias.attention import Array
 from position_bias.rollout.middle import middle_half
 from position_bias.rollout.recall import Recall, by_part
 from position_bias.running.artifacts import TensorFile
-from position_bias.statistics import bootstrap_weights, percentile_interval, spearman
+from position_bias.statistics import percentile_interval, resampled_weights, spearman
 from position_bias.structural.checks_pretrained import COLUMNS
 from position_bias.verdicts.claim import PRETRAINED
 from position_bias.verdicts.judge import ESTIMATE
@@ -41,8 +41,7 @@ def tables(
     rows, drawn = [], [influence]
     for file in recalled:
         labels, found = file.labels, Recall(**file.read())
-        drawn_contexts = bootstrap_weights(len(found.correct), replicates, seed)
-        weights = np.vstack([np.full((1, len(found.correct)), 1 / len(found.correct)), drawn_contexts])
+        weights = resampled_weights(np.arange(len(found.correct)), replicates, seed)
         excess = weights @ (found.probability - found.prior)  # [1 + R, P]
         accuracy = weights @ found.correct.mean(-1)
         able = accuracy[0] >= ABLE / labels["words"]

@@ -19,7 +19,7 @@ from position_bias.rollout.middle import inside, logarithms_over_middle, middle_
 from position_bias.rollout.variants import variants
 from position_bias.running import runtime
 from position_bias.running.artifacts import TensorFile
-from position_bias.statistics import bootstrap_weights, percentile_interval, spearman, wasserstein
+from position_bias.statistics import percentile_interval, resampled_weights, spearman, wasserstein
 from position_bias.structural import content
 from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS, moved_to
 from position_bias.structural.checks_pretrained import COLUMNS, LABELS
@@ -78,14 +78,6 @@ class Effects(NamedTuple):
 def by_document(values: Array, documents: NDArray[np.int64]) -> Values:
     """The mean of values [N] of prompts over those of each document."""
     return {document: float(values[documents == document].mean()) for document in map(int, np.unique(documents))}
-
-
-def document_weights(documents: NDArray[np.int64], replicates: int, seed: int) -> Array:
-    """Weigh prompts of these documents [N] as they are, and then in each resample of documents: [1 + R, N]."""
-    names, place = np.unique(documents, return_inverse=True)
-    drawn = bootstrap_weights(len(names), replicates, seed)[:, place]
-    weights = np.vstack([np.ones((1, len(documents))), drawn])
-    return np.asarray(weights / weights.sum(-1, keepdims=True))
 
 
 class Measured(NamedTuple):
@@ -249,7 +241,7 @@ def _of_means(
         else (f"untrained gradient{weights}", f"untrained replacement{weights}")
     )
     for network, effects in zip(names, pair, strict=True):
-        logs = np.log(effects.over_middle(document_weights(effects.documents, replicates, seed)))
+        logs = np.log(effects.over_middle(resampled_weights(effects.documents, replicates, seed)))
         for statistic, position in ((FIRST, effects.first), (LAST, effects.n - 1)):
             ends = logs[:, list(effects.positions).index(position)]
             yield from _resampled(measured, statistic + OF_MEANS, network, ends, effects.documents)
@@ -265,7 +257,7 @@ def _resampled(
 
 def _of_rollouts(measured: Measured, replicates: int, seed: int) -> Iterator[Row]:
     """How far rollouts lie from the measured influence, and the share of the first token, in each resample."""
-    documents, weights = measured.found.documents, document_weights(measured.found.documents, replicates, seed)
+    documents, weights = measured.found.documents, resampled_weights(measured.found.documents, replicates, seed)
     profiles = {variant.name: variant.profiles(weights) for variant in variants(measured.found, ROLLOUTS, [FROBENIUS])}
     influence = profiles["influence"]
     for network in ("influence", "measured"):
@@ -294,7 +286,7 @@ def _profiles(
     """Effects of positions over that of the middle half: measured and rolled out, with intervals over documents."""
     labels = {"model": measured.setting["model"], "weights": TRAINED}
     everywhere = np.arange(measured.found.n)
-    prompts = document_weights(measured.found.documents, replicates, seed)
+    prompts = resampled_weights(measured.found.documents, replicates, seed)
     for variant in variants(measured.found, DRAWN, [FROBENIUS]):
         profiles = variant.profiles(prompts)
         over = profiles / profiles[:, middle_half(measured.found.n)].mean(-1, keepdims=True)
@@ -303,7 +295,7 @@ def _profiles(
         named = {**labels, "weights": {TRAINED: TRAINED, "": "copy", " at .02": "usual"}[weights]}
         for measure, effects in ((GRADIENT, gradient), (REPLACED, replaced)):
             if weights != TRAINED or measure == REPLACED:
-                drawn = effects.over_middle(document_weights(effects.documents, replicates, seed))
+                drawn = effects.over_middle(resampled_weights(effects.documents, replicates, seed))
                 yield _curve({**named, "measure": measure}, np.array(effects.positions), drawn, level)
 
 
@@ -320,7 +312,7 @@ def _shares(measured: Measured, influence: Array, replicates: int, level: float,
     mixing = found.mixing[FROBENIUS].mean(0).astype(np.float64)
     attention = found.attention.astype(np.float64)
     rolled = [attended_last_rows(attention[layer:], [mixing[layer:]])[0, 0] for layer in range(found.layers)]
-    weights = document_weights(found.documents[: len(influence)], replicates, seed)
+    weights = resampled_weights(found.documents[: len(influence)], replicates, seed)
     summed = np.tensordot(weights, influence, 1)  # [1 + R, L, n]
     of_influence = summed[:, :, 0] / summed.sum(-1)
     low, high = percentile_interval(of_influence[1:], level)

@@ -12,6 +12,7 @@ from position_bias.statistics import (
     mean_position,
     means,
     percentile_interval,
+    resampled_weights,
     spearman,
     total_variation,
     wasserstein,
@@ -94,6 +95,16 @@ def test_bootstrap_draws_whole_prompts_with_replacement():
 def test_bootstrap_depends_on_its_seed_alone():
     np.testing.assert_array_equal(bootstrap_weights(9, 50, seed=1), bootstrap_weights(9, 50, seed=1))
     assert (bootstrap_weights(9, 50, seed=1) != bootstrap_weights(9, 50, seed=2)).any()
+
+
+def test_resamples_draw_units_and_never_a_part_of_one():
+    documents = np.array([7, 7, 7, 2, 5, 5])
+    weights = resampled_weights(documents, 200, 0)
+    np.testing.assert_allclose(weights.sum(-1), 1)
+    np.testing.assert_allclose(weights[0], 1 / 6)
+    assert (weights[:, 0] == weights[:, 2]).all()
+    assert (weights[:, 4] == weights[:, 5]).all()
+    assert (weights[1:, 3] == 0).any()
 
 
 def test_percentile_interval_agrees_with_scipys_bootstrap():

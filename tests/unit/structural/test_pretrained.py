@@ -193,16 +193,6 @@ def test_attention_of_every_text_at_the_standard_length_is_judged_by_assumption_
     assert set(of_claim["n"]) == {2}  # layers
 
 
-def test_resamples_draw_documents_and_never_a_part_of_one():
-    documents = np.array([7, 7, 7, 2, 5, 5])
-    weights = pretrained.document_weights(documents, 200, 0)
-    np.testing.assert_allclose(weights.sum(-1), 1)
-    np.testing.assert_allclose(weights[0], 1 / 6)
-    assert (weights[:, 0] == weights[:, 2]).all()
-    assert (weights[:, 4] == weights[:, 5]).all()
-    assert (weights[1:, 3] == 0).any()
-
-
 def judged(**verdicts):
     """Rows on the first word of some models."""
     statistic, network, other = figures_pretrained.CLAIM
