@@ -39,6 +39,7 @@ def everything():
         "structural": ["bloom", "mpt"],
         "rotary": ["llama"],
         "directions": ["bloom"],
+        "pretrained": ["rotary"],
         "retrieval": ["plain/depth2", "last/depth2"],
     }
     config["models"]["llama"] = {**deepcopy(config["models"]["bloom"]), "family": "llama"}

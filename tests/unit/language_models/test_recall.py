@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 from transformers import GPTNeoConfig, GPTNeoForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from position_bias.language_models import families, recall
@@ -154,9 +154,16 @@ def tokenizer(*words):
     return found
 
 
-def test_words_are_the_most_frequent_that_are_single_tokens():
+@pytest.mark.parametrize("blanks", [False, True])
+def test_words_are_the_most_frequent_that_are_single_tokens(blanks):
+    """Also where the tokenizer puts a blank before every text, as that of Llama 2 does."""
     texts = ["time Time no way way hour", "way hour Paris time"]
     known = tokenizer(" time", " way", " hour", " Paris", " no")
+    if blanks:
+        known.normalizer, known.pre_tokenizer = (
+            normalizers.Prepend(" "),
+            pre_tokenizers.Split(Regex(r" [^ ]*"), "isolated"),
+        )
     np.testing.assert_array_equal(recall.common_words(texts, known, 3), [2, 3, 1])
     with pytest.raises(InputError, match=r"recall needs 4 words that are single tokens, but the text has 3; "):
         recall.common_words(texts, known, 4)
