@@ -36,7 +36,20 @@ def targets_first(arguments: Sequence[str]) -> list[str]:
 def main() -> None:
     """Run Snakemake with the arguments of this process."""
     from snakemake import cli
+    from snakemake.settings import types
 
+    from position_bias.running import configfile, runtime
+
+    load = types.load_configfile
+
+    def load_plain(path: Any) -> Any:
+        try:
+            configfile.require_plain(path)
+        except runtime.InputError as error:
+            sys.exit(f"error: {error}")
+        return load(path)
+
+    types.load_configfile = load_plain  # a pipe or a file that grows as it is read would hold Snakemake up for ever
     make_parser = cli.get_argument_parser
 
     def parser_with_defaults(*arguments: Any, **options: Any) -> Any:
