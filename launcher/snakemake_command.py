@@ -13,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from plain_configuration import require_plain
+
 PAIRS = (  # options that take words of the form NAME=VALUE
     *("--config", "-C"),
     *("--resources", "--res"),
@@ -38,14 +40,12 @@ def main() -> None:
     from snakemake import cli
     from snakemake.settings import types
 
-    from position_bias.running import configfile, runtime
-
     load = types.load_configfile
 
     def load_plain(path: Any) -> Any:
         try:
-            configfile.require_plain(path)
-        except runtime.InputError as error:
+            require_plain(path)
+        except ValueError as error:
             sys.exit(f"error: {error}")
         return load(path)
 

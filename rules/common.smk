@@ -13,7 +13,6 @@ sys.path.insert(0, str(workflow.basedir))
 from position_bias import settings
 from position_bias.card import settings as of_card
 from position_bias.postnorm import schemes
-from position_bias.running import configfile as of_files
 from position_bias.running import devices, imports, made, runtime
 from position_bias.verdicts import claim as of_claims
 
@@ -24,8 +23,6 @@ if set("{}") & set(str(ROOT)):
     sys.exit(f"error: the project lies in {ROOT}, and Snakemake reads braces as wildcards; move it to another folder")
 
 try:
-    for file in workflow.configfiles:
-        of_files.require_plain(file)
     settings.check(config)
     CLAIMS = of_claims.registry(ROOT / "published/claims.csv")
 except runtime.InputError as error:

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from position_bias.running import configfile
-from position_bias.running.runtime import InputError
+from plain_configuration import require_plain
 from tests.configurations import ROOT
 
 LAUGHS = "a: &a [x, x]\n" + "".join(
@@ -55,8 +54,8 @@ KINDS = {
 
 
 def refused(path):
-    with pytest.raises(InputError) as raised:
-        configfile.require_plain(path)
+    with pytest.raises(ValueError, match=r"^configuration ") as raised:
+        require_plain(path)
     line = str(raised.value)
     assert line.startswith(f"configuration {path}")
     assert "\n" not in line
@@ -80,7 +79,7 @@ def test_what_is_no_file_ends_in_one_line(case, tmp_path):
 
 def test_all_that_is_shipped_is_plain():
     for path in [ROOT / "config.yaml", *(ROOT / "config").rglob("*.yaml")]:
-        configfile.require_plain(path)
+        require_plain(path)
 
 
 @pytest.mark.parametrize("case", ["a pipe", "a folder"])
@@ -96,7 +95,7 @@ def test_snakemake_does_not_wait_for_what_is_no_file(case, tmp_path):
         "--configfile",
         tmp_path / "overlay.yaml",
     ]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'launcher'}"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "launcher")}
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].startswith(f"error: configuration {tmp_path / 'overlay.yaml'} is not a file")

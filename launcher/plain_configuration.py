@@ -9,8 +9,6 @@ from pathlib import Path
 
 import yaml
 
-from position_bias.running.runtime import InputError
-
 LARGEST = 1_000_000  # bytes
 DEEPEST = 32  # levels
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -23,23 +21,24 @@ MEANT = {  # of scalars without quotes that are not text: what they must look li
 
 
 def require_plain(path: str | Path) -> None:
-    """Raise InputError with one line that names the file, unless it holds keys and values as they seem to be meant."""
+    """Raise ValueError with one line that names the file, unless it holds keys and values as they seem to be meant."""
     path = Path(path)
     if not path.is_file():
-        raise InputError(f"configuration {path} is not a file; correct the path after --configfile")
+        raise ValueError(f"configuration {path} is not a file; correct the path after --configfile")
     if (size := path.stat().st_size) > LARGEST:
-        raise InputError(f"configuration {path} has {size} bytes, more than {LARGEST}; name another file")
+        raise ValueError(f"configuration {path} has {size} bytes, more than {LARGEST}; name another file")
     try:
         text = path.read_text(encoding="utf-8")
-        for fault in _of_events(text):
-            raise InputError(f"configuration {path}, {fault}")
-        root = yaml.compose(text, LOADER)
+        fault = next(_of_events(text), None)
+        root = None if fault else yaml.compose(text, LOADER)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"configuration {path} cannot be read: {' '.join(str(error).split())}; correct it") from error
+        raise ValueError(f"configuration {path} cannot be read: {' '.join(str(error).split())}; correct it") from error
+    if fault:
+        raise ValueError(f"configuration {path}, {fault}")
     if not isinstance(root, yaml.MappingNode):
-        raise InputError(f"configuration {path} holds no keys with values, as in seed: 7; write some, or leave it out")
+        raise ValueError(f"configuration {path} holds no keys with values, as in seed: 7; write some, or leave it out")
     for fault in _of_nodes(root):
-        raise InputError(f"configuration {path}, {fault}")
+        raise ValueError(f"configuration {path}, {fault}")
 
 
 def _of_events(text: str) -> Iterator[str]:
