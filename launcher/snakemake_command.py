@@ -13,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from plain_configuration import require_plain
+
 PAIRS = (  # options that take words of the form NAME=VALUE
     *("--config", "-C"),
     *("--resources", "--res"),
@@ -36,7 +38,18 @@ def targets_first(arguments: Sequence[str]) -> list[str]:
 def main() -> None:
     """Run Snakemake with the arguments of this process."""
     from snakemake import cli
+    from snakemake.settings import types
 
+    load = types.load_configfile
+
+    def load_plain(path: Any) -> Any:
+        try:
+            require_plain(path)
+        except ValueError as error:
+            sys.exit(f"error: {error}")
+        return load(path)
+
+    types.load_configfile = load_plain  # a pipe or a file that grows as it is read would hold Snakemake up for ever
     make_parser = cli.get_argument_parser
 
     def parser_with_defaults(*arguments: Any, **options: Any) -> Any:

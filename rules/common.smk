@@ -19,6 +19,9 @@ from position_bias.verdicts import claim as of_claims
 ROOT = Path(workflow.basedir)
 imports.from_here(ROOT)  # jobs inherit the environment
 
+if set("{}") & set(str(ROOT)):
+    sys.exit(f"error: the project lies in {ROOT}, and Snakemake reads braces as wildcards; move it to another folder")
+
 try:
     settings.check(config)
     CLAIMS = of_claims.registry(ROOT / "published/claims.csv")

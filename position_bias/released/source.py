@@ -7,10 +7,13 @@ import hashlib
 import http.client
 import io
 import tarfile
+import time
+import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from position_bias.running.runtime import InputError, log
 
@@ -23,6 +26,8 @@ KINDS = (
 UNNAMED = "names no source of the released numbers"
 LARGEST = 2**28  # bytes of an archive, and of what is unpacked of it
 PATIENCE = 60  # seconds without an answer
+DEADLINE = 600  # seconds for a whole archive
+MOST = 100_000  # members of an archive
 
 Contents = dict[str, bytes]  # path within the source -> what the file holds
 
@@ -108,13 +113,13 @@ def _on_disk(directory: str) -> Contents:
 
 def _configurations(source: str, archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
     left = LARGEST
-    for member in archive:
+    for number, member in enumerate(archive):
+        left -= member.size  # of every member, since those that are passed over are unpacked, too
+        if left < 0 or number >= MOST:
+            raise fault(source, f"unpacks to more than {LARGEST} bytes or {MOST} files")
         below = PurePosixPath(*PurePosixPath(member.name).parts[1:])
         if not member.isfile() or below.suffix != ".yaml" or not below.is_relative_to(CONFIGURATIONS):
             continue
-        left -= member.size
-        if left < 0:
-            raise fault(source, f"unpacks to more than {LARGEST} bytes")
         opened = archive.extractfile(member)
         assert opened is not None  # it is a file
         yield below.as_posix(), opened.read()
@@ -124,8 +129,8 @@ def _fetched(address: str) -> bytes:
     if not address.startswith("https://"):
         raise fault(address, "is not fetched safely", "give an address that begins with https://")
     try:
-        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
-            archive: bytes = answer.read(LARGEST + 1)
+        with urllib.request.build_opener(_OnlyHttps).open(address, timeout=PATIENCE) as answer:
+            archive = _before(time.monotonic() + DEADLINE, answer)
     except (OSError, ValueError, http.client.HTTPException) as error:  # no network or answer; no address; a cut answer
         reason = getattr(error, "reason", error)
         raise fault(
@@ -136,6 +141,25 @@ def _fetched(address: str) -> bytes:
     if len(archive) > LARGEST:
         raise fault(address, f"is larger than {LARGEST} bytes")
     return archive
+
+
+class _OnlyHttps(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection to an address that begins with anything but https://."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        if not newurl.startswith("https://"):
+            raise urllib.error.URLError(f"it is redirected to {newurl}, which is not https")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _before(deadline: float, answer: Any) -> bytes:
+    """The content of an answer, no more than one byte beyond LARGEST. Raises TimeoutError beyond the deadline."""
+    content = bytearray()
+    while len(content) <= LARGEST and (read := answer.read1(2**20)):
+        content += read
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"it takes more than {DEADLINE} seconds")
+    return bytes(content)
 
 
 def _check_complete(source: str, contents: Contents) -> None:

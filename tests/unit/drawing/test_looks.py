@@ -1,8 +1,12 @@
 import re
+from itertools import combinations
 from pathlib import Path
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from position_bias.drawing import looks
 
@@ -28,6 +32,12 @@ def test_what_shares_a_panel_differs_by_mark_or_line_too(table):
     assert len(set(marks)) == len(marks)
 
 
+@pytest.mark.parametrize("table", ["norms", "pairs", "verdicts"])
+def test_colours_of_a_table_differ(table):
+    for one, other in combinations(SHARING[table].values(), 2):
+        assert max(abs(a - b) for a, b in zip(to_rgb(one.colour), to_rgb(other.colour), strict=True)) > 0.15
+
+
 def test_a_model_that_nobody_knows_has_a_look_of_its_own_whatever_stands_beside_it():
     names = [f"mine-{i}" for i in range(len(looks.OTHER_MODELS))]
     together = looks.model_looks(["bloom", *names])
@@ -35,6 +45,29 @@ def test_a_model_that_nobody_knows_has_a_look_of_its_own_whatever_stands_beside_
     assert len({(look.colour, look.marker, look.line) for look in together.values()}) == len(names) + 1
     assert [look.name for look in together.values()] == ["bloom", *names]
     assert looks.model_looks(reversed(names)) == {name: together[name] for name in reversed(names)}
+
+
+GREY = np.array([0.299, 0.587, 0.114])  # how light red, green and blue print
+
+
+@pytest.mark.parametrize("name", [looks.SEQUENTIAL, looks.DIVERGING])
+def test_maps_can_be_read_without_colours(name):
+    lightness = mpl.colormaps[name](np.linspace(0, 1, 50))[:, :3] @ GREY
+    assert (np.diff(lightness) < 0).all()
+
+
+@pytest.mark.parametrize("numbers", [2, 3, 4, 5])
+def test_shades_of_few_numbers_can_be_told_apart_without_colours(numbers):
+    lightness = [to_rgb(colour) @ GREY for colour in looks.shades(range(numbers)).values()]
+    assert -np.diff(lightness).max() > 0.3 / numbers
+
+
+def test_depths_have_colours_and_marks_of_their_own():
+    found = [looks.depth_look(depth) for depth in range(1, looks.DEEPEST + 1)]
+    assert len({look.marker for look in found}) == len(found)
+    assert [look.name for look in found[:2]] == ["1 layer", "2 layers"]
+    lightness = [sum(to_rgb(look.colour)) for look in found]
+    assert lightness == sorted(lightness, reverse=True)
 
 
 def test_text_is_wrapped_into_as_few_lines_as_fit_about_equally_long():

@@ -6,6 +6,7 @@ import io
 import re
 import tarfile
 import urllib.error
+import urllib.request
 
 import pytest
 
@@ -43,7 +44,7 @@ def online(monkeypatch):
     """A network where every address answers with the given bytes."""
 
     def serve(answer):
-        monkeypatch.setattr(source.urllib.request, "urlopen", lambda address, timeout: io.BytesIO(answer))
+        monkeypatch.setattr(urllib.request.OpenerDirector, "open", lambda opener, address, timeout: io.BytesIO(answer))
 
     return serve
 
@@ -125,10 +126,10 @@ def test_a_file_that_cannot_be_read_is_named(released_sample, tmp_path):
 
 def test_a_cut_answer_is_no_traceback(monkeypatch):
     class Cut(io.BytesIO):
-        def read(self, size=-1):
+        def read1(self, size=-1):
             raise http.client.IncompleteRead(b"half")
 
-    monkeypatch.setattr(source.urllib.request, "urlopen", lambda address, timeout: Cut())
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", lambda opener, address, timeout: Cut())
     assert "cannot be fetched (IncompleteRead(4 bytes read))" in one_line(source.read, ADDRESS, "0" * 64)
 
 
@@ -171,10 +172,10 @@ def test_an_archive_may_not_grow_without_bound(online, monkeypatch):
 
 
 def test_no_network_is_named_with_its_reason(monkeypatch):
-    def offline(address, timeout):
+    def offline(opener, address, timeout):
         raise urllib.error.URLError("Name or service not known")
 
-    monkeypatch.setattr(source.urllib.request, "urlopen", offline)
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", offline)
     line = one_line(source.read, ADDRESS, "0" * 64)
     assert "cannot be fetched (Name or service not known); check the address and the network" in line
 

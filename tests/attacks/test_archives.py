@@ -1,0 +1,63 @@
+"""Archives of released numbers from a server that means harm, and two writers of one file."""
+
+import http.client
+import io
+import itertools
+import urllib.error
+import urllib.request
+
+import pytest
+
+from position_bias.released import source
+from position_bias.running import runtime
+from position_bias.running.runtime import InputError
+from tests.unit.released.test_source import ADDRESS, YAML, archive, one_line
+
+
+class Answer(io.BytesIO):
+    """One byte at a time, for ever."""
+
+    def read1(self, size=-1):
+        return b"x"
+
+
+@pytest.mark.parametrize("seconds", [1, 10, 700])
+def test_a_server_that_sends_a_byte_now_and_then_is_left_at_the_deadline(monkeypatch, seconds):
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", lambda opener, address, timeout: Answer())
+    clock = itertools.count(0, seconds)
+    monkeypatch.setattr(source.time, "monotonic", lambda: next(clock))
+    assert "cannot be fetched (it takes more than 600 seconds)" in one_line(source.read, ADDRESS, "0" * 64)
+    assert next(clock) <= 600 + 3 * seconds
+
+
+@pytest.mark.parametrize("to", ["http://example.org/a", "ftp://example.org/a", "HTTP://example.org", "//evil"])
+def test_a_redirection_to_anything_but_https_is_not_followed(to):
+    request = urllib.request.Request(ADDRESS)
+    with pytest.raises(urllib.error.URLError, match="which is not https"):
+        source._OnlyHttps().redirect_request(request, None, 302, "", http.client.HTTPMessage(), to)
+
+
+@pytest.mark.parametrize(
+    "path", ["unwanted.bin", "config/rollout/alibi/notes.txt", "config/empirical/alibi/x.yaml", "../../x.yaml"]
+)
+def test_members_that_nobody_wants_are_counted(monkeypatch, path):
+    monkeypatch.setattr(source, "LARGEST", 1000)
+    packed = archive(YAML | {path: bytes(2000)})
+    assert len(packed) < 1000
+    assert "unpacks to more than 1000 bytes" in one_line(source.unpacked, ADDRESS, packed)
+
+
+def test_members_without_content_are_counted(monkeypatch):
+    monkeypatch.setattr(source, "MOST", 50)
+    assert "or 50 files" in one_line(source.unpacked, ADDRESS, archive(YAML | {f"{n}": b"" for n in range(60)}))
+
+
+@pytest.mark.parametrize("give", [runtime.whole_file, runtime.whole_directory])
+def test_two_writers_write_to_two_names(give, tmp_path, monkeypatch):
+    names = set()
+    for process in (11, 12):
+        monkeypatch.setattr(runtime.os, "getpid", lambda process=process: process)
+        with pytest.raises(InputError), give(tmp_path / "out.txt") as partial:
+            names.add(partial.name)
+            raise InputError("stop")
+    assert len(names) == 2
