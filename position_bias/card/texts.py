@@ -4,6 +4,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from position_bias.running.runtime import InputError, announce, seed, whole_file
 
 COLUMN = "text"  # of lines of JSON and of data sets
 CHARACTERS = 4_000_000  # of a text that are read
+LONGEST = 64_000_000  # characters of a line of JSON
 LEAST = 8  # prompts; intervals over fewer mean nothing
 
 
@@ -47,11 +49,19 @@ def documents(source: Source) -> Iterator[str]:
     """
     if not source.path.exists():
         raise InputError(f"text {source.given} is not there, seen from {Path.cwd()}")
+    if not (source.path.is_file() or source.path.is_dir()):
+        raise InputError(
+            f"text {source.given} is a pipe or a device; give a file or a directory, or - for standard input"
+        )
     if source.path.is_file() and source.path.suffix not in TEXTS:
         raise InputError(f"text {source.given} is a file; give one that ends in {' or '.join(TEXTS)}, or a directory")
     files = [file for file in files_of_text(source) if file.suffix in TEXTS]
-    for file in files:
-        yield from _of_file(file)
+    empty = True
+    for text in chain.from_iterable(map(_of_file, files)):
+        empty = False
+        yield text
+    if files and empty:
+        raise InputError(f"text {source.given} holds no documents; give one with some")
     if not files:
         try:
             yield from tokens.texts(source.path, "train", column=COLUMN)
@@ -147,11 +157,13 @@ def _had(counts: Mapping[int, int]) -> str:
 
 def _of_file(path: Path) -> Iterator[str]:
     try:
-        if path.suffix == ".txt":
-            yield path.read_text(encoding="utf-8")
-            return
         with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
+            if path.suffix == ".txt":
+                yield lines.read(CHARACTERS)
+                return
+            for number, line in enumerate(iter(lambda: lines.readline(LONGEST), ""), start=1):
+                if len(line) == LONGEST:
+                    raise InputError(f"text {path}, line {number}, has {LONGEST:,} characters or more; split it")
                 if line.strip():
                     yield _of_line(line, f"text {path}, line {number}")
     except UnicodeDecodeError as error:

@@ -129,10 +129,10 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     """Give a path beside `path` (same suffix) to write to; it takes the name `path` only once complete and on disk.
 
     Raises InputError where the disk, a quota or a limit has no room for it. An older file then stays, as far as it is
-    for this function: Snakemake removes the outputs of a job before it starts. Two writers have two names to write to.
+    for this function: Snakemake removes the outputs of a job before it starts.
     """
     target = Path(path)
-    partial = target.with_name(f".{target.stem}.part{os.getpid()}{target.suffix}")
+    partial = target.with_name(f".{target.stem}.part{target.suffix}")
     with _needing_room(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -156,7 +156,7 @@ def _settle(path: Path) -> None:
 def whole_directory(path: str | Path) -> Iterator[Path]:
     """Do what `whole_file` does for a directory: an existing `path` is replaced."""
     target = Path(path)
-    partial = target.with_name(f".{target.name}.part{os.getpid()}")
+    partial = target.with_name(f".{target.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
     with _needing_room(target):
         partial.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Archives of released numbers from a server that means harm, and two writers of one file."""
+"""Archives of released numbers from a server that means harm."""
 
 import http.client
 import io
@@ -9,8 +9,6 @@ import urllib.request
 import pytest
 
 from position_bias.released import source
-from position_bias.running import runtime
-from position_bias.running.runtime import InputError
 from tests.unit.released.test_source import ADDRESS, YAML, archive, one_line
 
 
@@ -50,14 +48,3 @@ def test_members_that_nobody_wants_are_counted(monkeypatch, path):
 def test_members_without_content_are_counted(monkeypatch):
     monkeypatch.setattr(source, "MOST", 50)
     assert "or 50 files" in one_line(source.unpacked, ADDRESS, archive(YAML | {f"{n}": b"" for n in range(60)}))
-
-
-@pytest.mark.parametrize("give", [runtime.whole_file, runtime.whole_directory])
-def test_two_writers_write_to_two_names(give, tmp_path, monkeypatch):
-    names = set()
-    for process in (11, 12):
-        monkeypatch.setattr(runtime.os, "getpid", lambda process=process: process)
-        with pytest.raises(InputError), give(tmp_path / "out.txt") as partial:
-            names.add(partial.name)
-            raise InputError("stop")
-    assert len(names) == 2

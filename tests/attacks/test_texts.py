@@ -1,5 +1,7 @@
 """Texts that somebody else wrote: each ends in one line that names the file, or is read as it was meant."""
 
+import os
+
 import pytest
 
 from position_bias.card import texts
@@ -46,3 +48,39 @@ def test_a_program_beside_a_data_set_is_not_run(tmp_path):
     with pytest.raises(InputError, match=rf"^text {folder} [^\n]*$"):
         list(texts.documents(source(str(folder))))
     assert not (tmp_path / "executed").exists()
+
+
+PLACES = {
+    "a pipe": os.mkfifo,
+    "a device": lambda path: os.symlink("/dev/zero", path),
+    "the null device": lambda path: os.symlink("/dev/null", path),
+}
+
+
+@pytest.mark.parametrize("case", PLACES)
+def test_what_is_neither_file_nor_directory_is_not_read(case, tmp_path):
+    PLACES[case](tmp_path / "a.txt")
+    with pytest.raises(InputError, match=r"^text [^\n]* is a pipe or a device; give a file[^\n]*$"):
+        list(texts.documents(source(str(tmp_path / "a.txt"))))
+
+
+@pytest.mark.parametrize("begin", ["", '{"text": "one"}\n', '{"text": "'])
+def test_a_line_without_end_is_not_read_to_its_end(begin, tmp_path, monkeypatch):
+    monkeypatch.setattr(texts, "LONGEST", 1000)
+    (tmp_path / "a.jsonl").write_text(begin + "x" * 5000)
+    line = 2 if begin.endswith("\n") else 1
+    with pytest.raises(InputError, match=rf"^text [^\n]*, line {line}, has 1,000 characters or more; split it$"):
+        list(texts.documents(source(str(tmp_path / "a.jsonl"))))
+
+
+def test_of_a_large_file_as_much_is_read_as_a_card_takes(tmp_path, monkeypatch):
+    monkeypatch.setattr(texts, "CHARACTERS", 100)
+    (tmp_path / "a.txt").write_text("x" * 5000)
+    assert list(texts.documents(source(str(tmp_path / "a.txt")))) == ["x" * 100]
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "  \n"])
+def test_a_text_without_documents_is_said_to_be_none(content, tmp_path):
+    (tmp_path / "a.jsonl").write_text(content)
+    with pytest.raises(InputError, match=r"^text [^\n]* holds no documents; give one with some$"):
+        list(texts.documents(source(str(tmp_path / "a.jsonl"))))

@@ -160,6 +160,13 @@ def test_the_requirements_pin_all_that_pip_installs_for_them():
     assert with_dependencies(pinned()) == pinned()
 
 
+def test_what_is_installed_has_the_version_that_is_pinned():
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    versions = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    installed = {name: importlib.metadata.version(name).partition("+")[0] for name in versions}  # torch 2.13.0+cpu
+    assert installed == versions
+
+
 @pytest.mark.parametrize("project", ["pyproject.toml", "launcher/pyproject.toml"])
 def test_what_a_distribution_requires_is_pinned_at_a_version_that_it_allows(project):
     requirements = asked(project)
