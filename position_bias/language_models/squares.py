@@ -2,9 +2,9 @@
 
 Where the parts of a gradient that come back to a token from elsewhere have unrelated directions, their squared lengths
 add. Where a gradient g sees all directions of a Jacobian J alike, J^T g has the squared length ||J||_F^2 ||g||^2 / d,
-in a stream of width d, and ||J||_F^2 / d is the mean of ||J z||^2 over random unit vectors z. J z needs no backward
-pass: z travels forward, from the stream at a block's entry to the values, queries and keys of its token, and through
-the MLP. So squared lengths p_j go back from the last token of the last block, without a number to fit, as
+in a stream of width d. The mean of ||J z||^2 over random unit vectors z is ||J||_F^2 / d. J z needs no backward pass: z
+travels forward, from the stream at a block's entry to the values, queries and keys of its token, and through the MLP.
+So squared lengths p_j go back from the last token of the last block, without a number to fit, as
 
     p_j <- p_j ||z_j + J_MLP z_j||^2,        p_j <- p_j + sum_i p_i M_ij,
     M_ij = sum_h a_hij^2 (||W_O^h dv_hj||^2 + ||W_O^h (v_hj - o_hi)||^2 (q_hi . dk_hj)^2)
@@ -62,8 +62,8 @@ def squared_rollouts(model: PreTrainedModel, layout: Layout, prompt: Tensor, ask
 def profiles(means: Mapping[str, Array], drawn: np.random.Generator) -> dict[str, Array]:
     """Return the rollout in squares and what it is compared with, [n] each, with the sum 1, from one prompt.
 
-    `means` are M as it is and with parts of it permuted, mean attention [L, n, n], squared lengths of the stream and of
-    the update, and what the MLP makes of a unit vector [L, n].
+    `means` are arrays [L, n, n], M as it is and with parts of it permuted, and mean attention. They are also arrays
+    [L, n], squared lengths of the stream and of the update, and what the MLP makes of a unit vector.
     """
     squares, mlp = means[SQUARES], means[MLP]
     lengths = means[STREAM]
