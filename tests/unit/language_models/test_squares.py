@@ -149,8 +149,7 @@ def _swaps(drawn):
 def test_the_pass_measures_all_else_as_it_does_without():
     model, prompts = decoders.small("llama"), np.stack([TOKENS[0].numpy(), TOKENS[0].flip(0).numpy()])
     alone, beside = (
-        measure(model, prompts, 2 * N, asked=Asked(directions=asked))
-        for asked in (None, Directions((), 0, 0, rollouts=2))
+        measure(model, prompts, N, asked=Asked(directions=asked)) for asked in (None, Directions((), 0, 0, rollouts=2))
     )
     for field in ("influence", "attention", "loss"):
         np.testing.assert_array_equal(getattr(beside, field), getattr(alone, field))
