@@ -9,8 +9,8 @@ from torch import nn
 from position_bias.card.borrowed import borrowed
 from position_bias.card.card import Card
 from position_bias.card.measuring import Options, carry_out, plan
-from position_bias.card.size import size
 from position_bias.language_models import opening
+from position_bias.language_models.cost import size
 from position_bias.running.runtime import InputError
 
 

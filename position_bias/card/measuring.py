@@ -18,9 +18,9 @@ from transformers import PretrainedConfig, PreTrainedModel
 from position_bias.card import texts as of_texts
 from position_bias.card.borrowed import borrowed
 from position_bias.card.measured import Measured, Replaced
-from position_bias.card.size import LARGE, Size, size
 from position_bias.language_models import measure as of_models
 from position_bias.language_models import opening, replacement
+from position_bias.language_models.cost import LARGE, Size, require_room, size
 from position_bias.language_models.directions import Directions
 from position_bias.language_models.measure import PREDICTED
 from position_bias.language_models.passes import Resumption
@@ -86,13 +86,15 @@ class Plan:
 
     def seconds(self) -> float:
         """How long measuring takes, about, by the time of a product of matrices on this device."""
-        tokens = sum(drawn.tokens.size for drawn in self.prompts.values())
-        forward = 2.0 * self.size.parameters  # operations a token; as many for the backward pass
+        recomputed = self.options.activation_checkpointing
+        counted = {n: self.size.of_prompt(n, self.precision, recomputed=recomputed) for n in self.prompts}
+        passes = sum(counted[n].operations * len(drawn.tokens) for n, drawn in self.prompts.items())
         n = max(self.prompts)
+        forward = counted[n].operations / n / (3 if recomputed else 2)  # operations a token, about
         again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
         if self.options.directions:
             again += CHANGED * n * (2 + len(WAYS) * DRAWS)
-        return forward * (2 * tokens + again) / operations_per_second(self.device, self.precision)
+        return (passes + forward * again) / operations_per_second(self.device, self.precision)
 
     def announce(self) -> None:
         """Say before the work what it takes."""
@@ -137,7 +139,7 @@ def plan(
             "type": config.model_type,
             "untrained": None,
             "weights": None,
-            **vars(known),
+            **known.facts,
             **facts.pop("model", {}),
         },
         "read": {"documents": len(documents), "sha256": digest.hexdigest()},
@@ -191,7 +193,11 @@ def plan_of_files(
 def open_and_carry_out(
     plan: Plan, place: Path, folder: Path, every: int, run: object, spread: str | None = None
 ) -> Measured:
-    """Open the model at the place of a plan, and measure it as `carry_out` does; `spread` puts it on several GPUs."""
+    """Open the model at the place of a plan, and measure it as `carry_out` does; `spread` puts it on several GPUs.
+
+    Raises InputError where there is too little memory, before weights are read."""
+    recomputed = plan.options.activation_checkpointing
+    require_room(plan.facts["name"], plan.bytes, plan.device, recomputed=recomputed, precision=plan.precision)
     device, untrained = spread or plan.device, plan.facts["model"]["untrained"]
     if untrained is None:
         model = opening.open_decoder(place, device, plan.precision)

@@ -123,11 +123,15 @@ def run(
 
 @contextmanager
 def within_memory(remedy: str) -> Iterator[None]:
-    """Make an InputError, with the `remedy`, of a GPU's memory that is too small."""
+    """Make an InputError, with the `remedy`, of memory that is too small."""
     try:
         yield
     except torch.OutOfMemoryError as error:
         raise InputError(f"out of GPU memory {remedy}") from error
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "DefaultCPUAllocator" not in str(error):
+            raise
+        raise InputError(f"out of memory {remedy}") from error
 
 
 @contextmanager

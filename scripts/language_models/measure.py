@@ -1,6 +1,6 @@
 import transformers
 
-from position_bias.language_models import hub, opening
+from position_bias.language_models import cost, hub, opening
 from position_bias.language_models.measure import Asked, measure
 from position_bias.language_models.passes import Resumption
 from position_bias.rollout import measurement
@@ -13,6 +13,11 @@ computing = {"gpus": gpus, "granted": snakemake.resources.gpu}
 with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
     directory = hub.model_place(snakemake.input.model)
     spread = "balanced" if gpus > 1 and place.device == "cuda" else place.device
+    known = cost.size(opening.files_of(directory).parameters, opening.require_decoder(directory))
+    how = {"precision": params.precision, "recomputed": params.activation_checkpointing}
+    lengths = [artifacts.read_tensors(source, "tokens")["tokens"].shape[1] for source in snakemake.input.prompts]
+    needed = max(known.memory(n, params.tokens_per_batch, **how) for n in lengths)
+    cost.require_room(wildcards.model, needed, place.device, **how)
     model = opening.open_decoder(directory, spread, params.precision, positions=params.positions)
     run = [hub.stamp(directory), dict(params.items()), spread, transformers.__version__]
     for source, target in zip(snakemake.input.prompts, snakemake.output, strict=True):

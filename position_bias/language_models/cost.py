@@ -1,0 +1,180 @@
+"""How large a decoder is, and what a pass through it takes: counted on tensors without values, before weights are read.
+
+The model is built from its configuration on torch's meta device, and its own forward and backward pass run there. So
+shapes, precisions and lifetimes of tensors are the real ones; what kernels need for themselves is not seen.
+"""
+
+import weakref
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+from transformers import AutoModelForCausalLM, PretrainedConfig
+
+from position_bias.language_models.families import without_double_alibi
+from position_bias.language_models.influence import influence_and_loss
+from position_bias.language_models.measure import MATRICES_UP_TO, PREDICTED
+from position_bias.language_models.passes import recomputing
+from position_bias.running.runtime import InputError
+
+LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for
+BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
+PROCESS = 0.9e9  # bytes that Python takes with the libraries, and that a CPU's kernels keep to copy matrices
+BATCH = 1024  # tokens that pass through a model at once, at most
+ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of a batch
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")  # of models whose products have no float32 here
+
+
+class Counting(TorchDispatchMode):
+    """Counts while it is open: bytes that are alive beside those of a model, their peak, operations, and calls."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.alive = self.peak = self.operations = self.calls = 0
+        self._held: dict[Any, int] = {}  # storages that are alive; those of the model count nothing
+        for tensor in (*model.parameters(), *model.buffers()):
+            self._held[self._reference(tensor)] = 0
+
+    def _reference(self, tensor: Tensor) -> Any:
+        return weakref.ref(tensor.untyped_storage(), self._free)
+
+    def _free(self, reference: Any) -> None:
+        self.alive -= self._held.pop(reference)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = kwargs or {}
+        if function is torch.ops.aten._local_scalar_dense.default and args[0].is_meta:
+            return 1  # a model asks whether a mask or positions are the usual ones
+        out = function(*args, **named)
+        self.calls += 1
+        if formula := flop_registry.get(function._overloadpacket):
+            self.operations += formula(*args, **named, out_val=out)
+        for tensor in tree_leaves(out):
+            if isinstance(tensor, Tensor) and (reference := self._reference(tensor)) not in self._held:
+                self._held[reference] = tensor.untyped_storage().nbytes()
+                self.alive += self._held[reference]
+        self.peak = max(self.peak, self.alive)
+        return out
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one forward and backward pass of one prompt takes."""
+
+    peak: int  # bytes beside the weights
+    operations: int
+    calls: int  # of torch's functions
+
+
+@lru_cache(maxsize=64)
+def _counted(described: "_Described", n: int, precision: str, recomputed: bool) -> Pass:
+    config = described.config
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, precision), attn_implementation="eager")
+    model = without_double_alibi(model).eval().requires_grad_(False)
+    layers = config.get_text_config().num_hidden_layers
+    lists = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == layers)
+    tokens = torch.zeros(1, n, dtype=torch.int64, device="meta")
+    counting = Counting(model)
+    with recomputing(list(next(lists, []))) if recomputed else nullcontext(), counting:
+        influence_and_loss(model, tokens, min(PREDICTED, n - 1))
+    return Pass(counting.peak, counting.operations, counting.calls)
+
+
+@dataclass(frozen=True, eq=False)
+class _Described:
+    """A configuration, which by itself cannot be a key."""
+
+    config: PretrainedConfig
+
+
+@dataclass(frozen=True)
+class Size:
+    """A decoder's numbers: parameters, layers, heads, width of the residual stream, tokens it knows."""
+
+    parameters: int
+    layers: int
+    heads: int
+    width: int
+    vocabulary: int
+    described: _Described = field(repr=False, compare=False)
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """What a card says of it."""
+        return {name: getattr(self, name) for name in ("parameters", "layers", "heads", "width", "vocabulary")}
+
+    @property
+    def precision(self) -> str:
+        """The precision that it is opened in where none is asked for."""
+        return "float32" if self.parameters <= LARGE else "bfloat16"
+
+    def of_prompt(self, n: int, precision: str, *, recomputed: bool) -> Pass:
+        """What a forward and backward pass of one prompt of n tokens takes."""
+        text = self.described.config.get_text_config()
+        if precision != "bfloat16" and any(getattr(text, name, None) for name in EXPERTS):
+            half = _counted(self.described, n, "bfloat16", recomputed)
+            return Pass(half.peak * BYTES[precision] // 2, half.operations, half.calls)
+        return _counted(self.described, n, precision, recomputed)
+
+    def batch(self, n: int, precision: str, device: str, *, recomputed: bool) -> int:
+        """Tokens that pass through the model at once, where nothing else is asked for: at least one prompt."""
+        fits = ROOM[device] // self.of_prompt(n, precision, recomputed=recomputed).peak
+        most = BATCH if device == "cpu" else 8 * BATCH
+        return n * max(1, min(int(fits), most // n))
+
+    def memory(
+        self, n: int, tokens: int, precision: str, *, recomputed: bool, matrices_up_to: int = MATRICES_UP_TO
+    ) -> float:
+        """Bytes that a measurement of prompts of n tokens takes, about, with so many tokens at once.
+
+        What the process needs besides its model, the weights, a batch, and what is kept: mean attention, and mean
+        logits of every head by row and by distance.
+        """
+        batch = max(1, tokens // n) * self.of_prompt(n, precision, recomputed=recomputed).peak
+        kept = 4 * self.layers * n * (n if n <= matrices_up_to else 1) + 32 * self.layers * self.heads * n
+        return PROCESS + self.parameters * BYTES[precision] + batch + kept
+
+
+def size(parameters: int, config: PretrainedConfig) -> Size:
+    """The size of a model with so many parameters and the configuration `config` of `transformers`."""
+    text = config.get_text_config()
+    return Size(
+        parameters,
+        text.num_hidden_layers,
+        text.num_attention_heads,
+        text.hidden_size,
+        text.vocab_size,
+        _Described(config),
+    )
+
+
+def available(device: str) -> float | None:
+    """Bytes that are free: on all visible GPUs, or of the machine; None where the system does not say."""
+    if device != "cpu":
+        return float(sum(torch.cuda.mem_get_info(gpu)[0] for gpu in range(torch.cuda.device_count())))
+    told = Path("/proc/meminfo")
+    lines = told.read_text(encoding="ascii").splitlines() if told.exists() else []
+    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
+
+
+def require_room(name: str, needed: float, device: str, *, recomputed: bool, precision: str) -> None:
+    """Raise InputError where so many bytes are more than a device has free; the message tells what takes fewer."""
+    free = available(device)
+    if free is None or needed <= free:
+        return
+    remedies = ["fewer tokens at once (tokens_per_batch) or shorter prompts"]
+    remedies += [] if recomputed else ["activation checkpointing"]
+    remedies += [] if precision == "bfloat16" else ["bfloat16"]
+    remedies.append("more memory" if device == "cpu" else "more GPUs")
+    raise InputError(
+        f"{name} needs about {needed / 1e9:.1f} GB of memory, but {free / 1e9:.1f} GB are free on {device}; "
+        f"use {', or '.join(remedies)}"
+    )

@@ -1,0 +1,108 @@
+"""What is counted without values, against models with values and against formulas; and what follows from it."""
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, BloomConfig, LlamaConfig
+
+from position_bias.language_models import cost
+from position_bias.language_models.files import model_files
+from position_bias.language_models.influence import influence_and_loss
+from position_bias.running.runtime import InputError
+from tools import decoders
+
+WIDTH, INNER, HEADS, LAYERS, VOCABULARY = 64, 160, 4, 3, 512
+LLAMA = LlamaConfig(
+    hidden_size=WIDTH,
+    intermediate_size=INNER,
+    num_hidden_layers=LAYERS,
+    num_attention_heads=HEADS,
+    num_key_value_heads=HEADS,
+    vocab_size=VOCABULARY,
+)
+SMALL = cost.size(10_000_000, LLAMA)
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2", "bloom", "opt", "gemma2"])
+def test_a_size_is_that_of_the_model(tmp_path, name):
+    model = decoders.small(name)
+    model.save_pretrained(tmp_path, max_shard_size="20KB")
+    assert len(list(tmp_path.glob("*.safetensors"))) > 1
+    found = cost.size(model_files(tmp_path).parameters, model.config)
+    assert found.parameters == sum(parameter.numel() for parameter in model.parameters())
+    assert (found.layers, found.heads, found.width) == (decoders.LAYERS, decoders.HEADS, decoders.WIDTH)
+    assert found.vocabulary == model.get_output_embeddings().weight.shape[0]
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bloom", "gemma2", "qwen3_moe", "mixtral"])
+def test_every_kind_of_model_can_be_counted(name):
+    counted = cost.size(1000, decoders.small(name).config).of_prompt(32, "float32", recomputed=True)
+    assert counted.peak > 0
+    assert counted.operations > 0
+
+
+def test_operations_are_those_of_the_formula_of_a_llama():
+    n = 48
+    block = 2 * n * (4 * WIDTH**2 + 3 * WIDTH * INNER)  # four projections and three of the MLP, forward
+    attention = 4 * n**2 * WIDTH  # products of queries with keys, and of weights with values
+    head = 2 * 5 * WIDTH * VOCABULARY  # of the last tokens alone
+    rotation = n * WIDTH // HEADS  # positions times frequencies, one product for all layers
+    forward = LAYERS * (block + attention) + head
+    backward = LAYERS * (block + 2 * attention) + head  # gradients of inputs alone; in attention, of both factors
+    found = SMALL.of_prompt(n, "float32", recomputed=False).operations
+    assert found == pytest.approx(forward + backward, abs=rotation)
+    again = SMALL.of_prompt(n, "float32", recomputed=True).operations
+    assert LAYERS * block * 0.9 < again - found <= LAYERS * (block + attention)
+
+
+@pytest.mark.parametrize("config", [LLAMA, BloomConfig(hidden_size=64, n_layer=3, n_head=4, vocab_size=512)])
+def test_tensors_without_values_take_as_much_as_those_with_values_save_for_the_backward_pass(config):
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval().requires_grad_(False)
+    own = {tensor.untyped_storage().data_ptr() for tensor in (*model.parameters(), *model.buffers())}
+    saved = {}
+
+    def keep(tensor):
+        saved[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        embeddings = model.get_input_embeddings()(torch.zeros(1, 64, dtype=torch.int64)).requires_grad_()
+        out = model(inputs_embeds=embeddings * 1, use_cache=False, logits_to_keep=5)
+    total = sum(size for place, size in saved.items() if place not in own)
+    assert out.logits.requires_grad
+    peak = cost.size(1000, config).of_prompt(64, "float32", recomputed=False).peak
+    assert total <= peak < 2 * total  # one of three layers has its gradients, too
+
+
+def test_the_count_is_the_same_on_tensors_with_values():
+    model = AutoModelForCausalLM.from_config(LLAMA, attn_implementation="eager").eval().requires_grad_(False)
+    with cost.Counting(model) as counting:
+        influence_and_loss(model, torch.zeros(1, 64, dtype=torch.int64), 4)
+    without = SMALL.of_prompt(64, "float32", recomputed=False)
+    assert counting.operations == without.operations
+    assert counting.peak == pytest.approx(without.peak, rel=0.02)
+
+
+def test_large_models_are_opened_in_half_the_precision():
+    assert SMALL.precision == "float32"
+    assert cost.size(1_500_000_000, LLAMA).precision == "bfloat16"
+
+
+def test_a_batch_is_as_large_as_the_room_allows_and_at_least_one_prompt(monkeypatch):
+    assert SMALL.batch(256, "float32", "cpu", recomputed=False) == 1024
+    assert SMALL.batch(256, "float32", "cuda", recomputed=False) == 8192
+    assert SMALL.batch(300, "float32", "cpu", recomputed=False) == 900  # whole prompts
+    monkeypatch.setitem(cost.ROOM, "cpu", 1.0)
+    assert SMALL.batch(256, "float32", "cpu", recomputed=False) == 256
+
+
+def test_memory_holds_the_weights_and_grows_with_the_batch():
+    alone, more = (SMALL.memory(256, tokens, "float32", recomputed=False) for tokens in (256, 1024))
+    assert alone > cost.PROCESS + 4 * SMALL.parameters
+    assert more - alone == pytest.approx(3 * SMALL.of_prompt(256, "float32", recomputed=False).peak)
+
+
+def test_what_does_not_fit_is_refused_with_both_numbers_and_a_remedy(monkeypatch):
+    monkeypatch.setattr(cost, "available", lambda device: 2e9)
+    cost.require_room("m", 1.9e9, "cpu", recomputed=False, precision="float32")
+    with pytest.raises(InputError, match=r"m needs about 3\.0 GB .* 2\.0 GB are free .*activation checkpointing.*bfl"):
+        cost.require_room("m", 3e9, "cpu", recomputed=False, precision="float32")
