@@ -3,7 +3,6 @@
 The same steps measure a model in memory, one that the command opens, and one of a job of the workflow.
 """
 
-import hashlib
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -124,10 +123,7 @@ def plan(
     for n in sorted(set(options.lengths) - set(fitting)):
         announce(f"{facts['name']}: the model takes {max(fitting)} tokens, so prompts of {n} are cut to that")
     documents = list(of_texts.up_to(of_texts.CHARACTERS, texts))
-    target = options.target if options.target in TARGETS else _token(options.target, fast)
-    digest = hashlib.sha256()
-    for document in documents:
-        digest.update(document.encode() + b"\0")
+    target = target_of(options.target, fast)
     prompts = of_texts.prompts(documents, fast, before, fitting, options.prompts, options.seed)
     recomputed = options.activation_checkpointing
     at_once = {n: options.tokens_per_batch or known.batch(n, precision, device, recomputed=recomputed) for n in prompts}
@@ -140,10 +136,10 @@ def plan(
             **vars(known),
             **facts.pop("model", {}),
         },
-        "read": {"documents": len(documents), "sha256": digest.hexdigest()},
+        "read": {"documents": len(documents), "sha256": of_texts.digest(documents)},
         "prompts": {str(n): drawn.noted() for n, drawn in prompts.items()},
         "predicted": PREDICTED,
-        "target": TARGETS.get(options.target, f"the probability that the next token is {options.target!r}"),
+        "target": described_target(options.target),
         "before": [fast.id_to_token(token) for token in before],
         "asked": list(options.lengths),
         "longest": opening.longest(config),
@@ -156,8 +152,18 @@ def plan(
     return Plan(options, known, precision, device, prompts, at_once, target, min(wanted, options.prompts), said)
 
 
-def _token(target: str, tokenizer: Tokenizer) -> int:
-    """The id of a token that is named as the tokenizer has it, or as it stands in a text. Raises InputError else."""
+def described_target(target: str) -> str:
+    """What influence is the gradient of, in words."""
+    return TARGETS.get(target, f"the probability that the next token is {target!r}")
+
+
+def target_of(target: str, tokenizer: Tokenizer) -> str | int:
+    """A key of TARGETS, or the id of a token that is named as the tokenizer has it, or as it stands in a text.
+
+    Raises InputError where it is no single token.
+    """
+    if target in TARGETS:
+        return target
     found = tokenizer.token_to_id(target)
     ids = [found] if found is not None else tokenizer.encode(target, add_special_tokens=False).ids
     if len(ids) != 1:
@@ -193,13 +199,17 @@ def open_and_carry_out(
 ) -> Measured:
     """Open the model at the place of a plan, and measure it as `carry_out` does; `spread` puts it on several GPUs."""
     device, untrained = spread or plan.device, plan.facts["model"]["untrained"]
-    if untrained is None:
-        model = opening.open_decoder(place, device, plan.precision)
-    else:
-        drawn_by = seed(plan.options.seed, "card", "untrained", untrained)
-        model = opening.open_untrained(place, drawn_by, folder, device, plan.precision)
-    with borrowed(model) as decoder:
+    with borrowed(opened(place, untrained, plan.options.seed, folder, device, plan.precision)) as decoder:
         return carry_out(plan, decoder, folder, every, [run, untrained, device])
+
+
+def opened(
+    place: Path, untrained: int | None, drawn_by: int, folder: Path, device: str, precision: str
+) -> PreTrainedModel:
+    """The model at a place, or its untrained copy of this number, which is written into a folder meanwhile."""
+    if untrained is None:
+        return opening.open_decoder(place, device, precision)
+    return opening.open_untrained(place, seed(drawn_by, "card", "untrained", untrained), folder, device, precision)
 
 
 def carry_out(
