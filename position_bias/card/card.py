@@ -92,8 +92,8 @@ class Card:
             joined["statistics"] = pd.concat([joined["statistics"], moved], ignore_index=True)
         if self.recalled and (of := self.measured.recalled):
             joined["recall"] = _joined({of.n: self.recalled[0]}, {of.n: of.contexts})
-            found = _joined({of.n: summary(self.recalled[1], self.level)}, {of.n: of.contexts})
-            joined["statistics"] = pd.concat([joined["statistics"], found], ignore_index=True)
+            eighths = _joined({of.n: summary(self.recalled[1], self.level)}, {of.n: of.contexts})
+            joined["statistics"] = pd.concat([joined["statistics"], eighths], ignore_index=True)
         return joined
 
     @cached_property
@@ -111,8 +111,8 @@ class Card:
     @property
     def shown(self) -> figures.Tables:
         """What the figure shows."""
-        of_longest = (figures.longest(self.tables[name]) for name in ("layers", "profile", "distances"))
-        return figures.Tables(*of_longest, self.tables.get("recall"))
+        layers, profile, distances = (figures.longest(self.tables[name]) for name in ("layers", "profile", "distances"))
+        return figures.Tables(layers, profile, distances, self.tables.get("recall"))
 
     def save(self, directory: str | Path) -> None:
         """Write page, figure and tables into a directory; what is there of another card goes."""

@@ -97,7 +97,7 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     FigureCanvasAgg(whole)  # in no window, since a notebook may have others open
     figure: Figure | SubFigure = whole
     if recall is not None:
-        figure, below = whole.subfigures(2, 1, height_ratios=(height, RECALL_ROW))
+        figure, below = whole.subfigures(2, 1, squeeze=False, height_ratios=(height, RECALL_ROW)).flat
         _recall(below.subplots(), recall)
     rows = figure.subplots(len(models), 3, squeeze=False, sharey="col", width_ratios=PANELS)
     title = f"Position card of {', '.join(models)}, on {text}"

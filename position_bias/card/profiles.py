@@ -108,7 +108,7 @@ def compare_recalled(recalled: Recalled, replicates: int, level: float, seed: in
     """
     found = recalled.found
     weights = comparison.prompt_weights(recalled.contexts, replicates, seed)
-    columns = {"place": np.arange(found.correct.shape[1])}
+    columns: dict[str, Array] = {"place": np.arange(found.correct.shape[1])}
     for name, of_context in (("probability", found.probability), (ACCURACY, found.correct)):
         point, again = (of_contexts @ of_context for of_contexts in weights.values())
         low, high = statistics.percentile_interval(again, level)
