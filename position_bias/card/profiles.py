@@ -5,7 +5,7 @@ backward pass is our addition, and no forward prediction: it reads the gradient 
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -108,7 +108,7 @@ def compare_recalled(recalled: Recalled, replicates: int, level: float, seed: in
     """
     found = recalled.found
     weights = comparison.prompt_weights(recalled.contexts, replicates, seed)
-    columns: dict[str, Array] = {"place": np.arange(found.correct.shape[1])}
+    columns: dict[str, Any] = {"place": np.arange(found.correct.shape[1])}
     for name, of_context in (("probability", found.probability), (ACCURACY, found.correct)):
         point, again = (of_contexts @ of_context for of_contexts in weights.values())
         low, high = statistics.percentile_interval(again, level)
