@@ -28,6 +28,7 @@ def measure(
     prompts: int = 64,
     replaced: int | None = None,
     directions: bool = False,
+    recalled: int | None = None,
     tokens_per_batch: int = 0,
     activation_checkpointing: bool = False,
     target: str = "p",
@@ -42,17 +43,18 @@ def measure(
 
     `texts` are documents, or one. Prompts of so many tokens (`lengths`) are cut from them, `prompts` of each length;
     `replaced` says in how many of the longest tokens are replaced by others (None: 16 of a model of up to a billion
-    parameters; 0: in none), and `directions` whether the card says how influence adds up, too. As many prompts pass at
-    once as `tokens_per_batch` holds (0: as memory allows), and `activation_checkpointing` takes less memory for a third
-    more work. Influence is the gradient of the `target`: "p", the probability of the most likely next token, "log-p",
-    "contrast" to the second, or a token. Torch computes with `threads`, or as many as it has. Intervals of this `level`
-    resample the prompts `replicates` times. `name` and `text` are what the card calls the two.
+    parameters; 0: in none), and `directions` whether the card says how influence adds up, too. `recalled` is the number
+    of contexts of random words in which repeated passages are looked for (None: 16, as for `replaced`; 0: none). As
+    many prompts pass at once as `tokens_per_batch` holds (0: as memory allows), and `activation_checkpointing` takes
+    less memory for a third more work. Influence is the gradient of the `target`: "p", the probability of the most
+    likely next token, "log-p", "contrast" to the second, or a token. Torch computes with `threads`, or as many as it
+    has. Intervals of this `level` resample the prompts and contexts `replicates` times. `name` and `text` are what the
+    card calls the two.
 
     Raises InputError for a model, a tokenizer or texts that cannot be measured, in one line with the remedy.
     """
-    options = Options(
-        tuple(lengths), prompts, replaced, tokens_per_batch, activation_checkpointing, target, seed, directions
-    )
+    batch = (tokens_per_batch, activation_checkpointing)
+    options = Options(tuple(lengths), prompts, replaced, *batch, target, seed, directions, recalled)
     with borrowed(model, threads) as decoder:
         known = size(sum(weight.numel() for weight in decoder.parameters()), decoder.config)
         precision = str(decoder.dtype).removeprefix("torch.")

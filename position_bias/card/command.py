@@ -26,15 +26,23 @@ Text = tuple[list[str], str, str]  # documents, what it is called, and where it 
 REFUSED, FAILED, INTERRUPTED = 2, 1, 130  # exit statuses
 SHORTEST = 9  # tokens of a prompt
 FEWEST = 8  # prompts
-BELONG_TO_CARDS = ("lengths", "prompts", "replace", "directions", "tokens_per_batch", "activation_checkpointing")
+BELONG_TO_CARDS = (
+    "lengths",
+    "prompts",
+    "replace",
+    "directions",
+    "recall",
+    "tokens_per_batch",
+    "activation_checkpointing",
+)
 SETTINGS = "settings.json"  # in a folder: how its card was measured
 
 DESCRIPTION = """\
 Measure the position bias of language models: how much each layer's attention adds to the residual stream (lambda), how
 much each token of a prompt influences the next one, by gradients and by replacing tokens, what attention rollouts
-predict of it, and where attention looks. Each model gets a card in a folder of its own: card.md says in words what was
-found, card.pdf (.svg, .png) shows it, tables/ has the numbers. A command that was killed goes on where it was when it
-is typed again."""
+predict of it, where attention looks, and where in a prompt a passage must stand to be found again. Each model gets a
+card in a folder of its own: card.md says in words what was found, card.pdf (.svg, .png) shows it, tables/ has the
+numbers. A command that was killed goes on where it was when it is typed again."""
 EPILOG = """\
 examples:
   position-card ./my-model                               a directory that save_pretrained wrote
@@ -64,6 +72,10 @@ def parser() -> argparse.ArgumentParser:
         "hub (by default the prose of Python's standard library)"
     )
     replace = "prompts in which tokens are replaced by others (16 of models up to a billion parameters, otherwise 0)"
+    recall = (
+        "contexts of random words in which repeated passages are looked for (16 of models up to a billion parameters, "
+        "otherwise 0)"
+    )
     target = (
         "influence is the gradient of this: p, the probability of the most likely next token; log-p, its logarithm; "
         "contrast, its logit less that of the second; or the probability of a token that you name (p)"
@@ -79,6 +91,7 @@ def parser() -> argparse.ArgumentParser:
     add("--prompts", type=_least(FEWEST), default=64, metavar="N", help="prompts of each length (64)")
     add("--replace", type=_least(0), metavar="N", help=replace)
     add("--directions", action="store_true", help="say whether influence adds in squares or in sums, too")
+    add("--recall", type=_least(0), metavar="N", help=recall)
     add("--untrained", type=_least(0), default=0, metavar="N", help="measure so many untrained copies besides, up to 3")
     add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=target)
     add("--spans", action="store_true", help=spans)
@@ -274,9 +287,8 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     from position_bias.card.card import Card
 
     batch = (typed.tokens_per_batch, typed.activation_checkpointing)
-    options = measuring.Options(
-        tuple(typed.lengths), typed.prompts, typed.replace, *batch, typed.target, typed.seed, typed.directions
-    )
+    prompts, parts = (tuple(typed.lengths), typed.prompts, typed.replace), (typed.directions, typed.recall)
+    options = measuring.Options(*prompts, *batch, typed.target, typed.seed, *parts)
     plan = measuring.plan_of_files(
         place,
         documents,
@@ -312,7 +324,7 @@ def _require_same(folder: Path, settings: dict[str, Any], *, force: bool) -> Non
     file = folder / SETTINGS
     before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else settings
     if before != settings and not force:
-        names = [name for name in settings if before.get(name) != settings[name]]
+        names = [name for name in settings if name not in before or before[name] != settings[name]]
         raise RefusedError(
             f"{folder} has a card that was measured otherwise ({', '.join(names)}); give another folder (--out), or "
             "--force to replace it"

@@ -16,13 +16,14 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from position_bias.card import texts as of_texts
 from position_bias.card.borrowed import borrowed
-from position_bias.card.measured import Measured, Replaced
+from position_bias.card.measured import Measured, Recalled, Replaced
 from position_bias.card.size import LARGE, Size, size
 from position_bias.language_models import measure as of_models
-from position_bias.language_models import opening, replacement
+from position_bias.language_models import opening, recall, replacement
 from position_bias.language_models.directions import Directions
 from position_bias.language_models.measure import PREDICTED
 from position_bias.language_models.passes import Resumption
+from position_bias.language_models.tokens import TokenIds
 from position_bias.rollout.measurement import Measurement
 from position_bias.running import provenance
 from position_bias.running.runtime import InputError, announce, seed
@@ -34,7 +35,9 @@ TARGETS = {
     "contrast": "the logit of the most likely next token less that of the second",
 }
 CHANGED, WAYS, DRAWS = 16, ("signs", "same"), 4  # prompts of the longest whose gradients are changed, how, how often
-REPLACED = 16  # prompts whose tokens are replaced, where nothing else is asked for
+REPLACED = RECALLED = 16  # prompts whose tokens are replaced, contexts of recall, where nothing else is asked for
+WORDS, CUE, AMONG = 128, 3, 200  # of a context, at most; that are repeated; that contexts are drawn from
+FEWEST_PLACES = 8  # of a context that recall is measured in: each eighth has one
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class Options:
     target: str = "p"  # what influence is the gradient of: a key of TARGETS, or a token
     seed: int = 0  # of the prompts and the tokens that replace others
     directions: bool = False  # whether influence is measured again with directions of gradients changed
+    recalled: int | None = None  # contexts in which repeated passages are looked for; None: RECALLED up to LARGE
 
 
 def operations_per_second(device: str, precision: str) -> float:
@@ -63,6 +67,20 @@ def operations_per_second(device: str, precision: str) -> float:
 
 
 @dataclass(frozen=True)
+class Contexts:
+    """What recall is measured in."""
+
+    words: TokenIds  # [V] that the contexts are drawn from
+    drawn: TokenIds  # [C, n + CUE], with a cue of other words behind each
+    before: list[int]  # tokens that each begins with
+
+    @property
+    def n(self) -> int:
+        """Words of a context."""
+        return self.drawn.shape[1] - CUE
+
+
+@dataclass(frozen=True)
 class Plan:
     """What will be measured, known before any weight is read."""
 
@@ -74,6 +92,7 @@ class Plan:
     at_once: Mapping[int, int]  # tokens, by length
     target: str | int  # what influence is the gradient of, a token by its id
     replaced: int  # prompts of the longest length
+    contexts: Contexts | None  # of recall
     facts: Mapping[str, Any]  # what the card says of all this
 
     @property
@@ -91,6 +110,8 @@ class Plan:
         again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
         if self.options.directions:
             again += CHANGED * n * (2 + len(WAYS) * DRAWS)
+        if of := self.contexts:
+            again += len(of.drawn) * (of.n + CUE * (1 + len(recall.places(of.n, CUE))))
         return forward * (2 * tokens + again) / operations_per_second(self.device, self.precision)
 
     def announce(self) -> None:
@@ -127,7 +148,12 @@ def plan(
     prompts = of_texts.prompts(documents, fast, before, fitting, options.prompts, options.seed)
     recomputed = options.activation_checkpointing
     at_once = {n: options.tokens_per_batch or known.batch(n, precision, device, recomputed=recomputed) for n in prompts}
-    wanted = (REPLACED if known.parameters <= LARGE else 0) if options.replaced is None else options.replaced
+    small = known.parameters <= LARGE
+    wanted = REPLACED * small if options.replaced is None else options.replaced
+    asked = RECALLED * small if options.recalled is None else options.recalled
+    contexts, why_not = _contexts(asked, documents, fast, before, opening.longest(config), options.seed)
+    if why_not:
+        announce(f"{facts['name']} is measured without recall: {why_not}")
     said = {
         "model": {
             "type": config.model_type,
@@ -143,13 +169,35 @@ def plan(
         "before": [fast.id_to_token(token) for token in before],
         "asked": list(options.lengths),
         "longest": opening.longest(config),
+        "without recall": why_not,
         "precision": precision,
         "device": device,
         "tokens_per_batch": {str(n): tokens for n, tokens in at_once.items()},
         "versions": provenance.versions(),
         **facts,
     }
-    return Plan(options, known, precision, device, prompts, at_once, target, min(wanted, options.prompts), said)
+    replaced = min(wanted, options.prompts)
+    return Plan(options, known, precision, device, prompts, at_once, target, replaced, contexts, said)
+
+
+def _contexts(
+    count: int, documents: list[str], tokenizer: Tokenizer, before: list[int], longest: int | None, chosen_by: int
+) -> tuple[Contexts | None, str | None]:
+    """Draw so many contexts of the commonest words of a text for a model that takes `longest` tokens; or say why not.
+
+    They have WORDS words, or as many as leave room for what stands before them and for the cue.
+    """
+    if not count:
+        return None, None
+    n = WORDS if longest is None else min(WORDS, longest - len(before) - CUE)
+    if n < CUE + FEWEST_PLACES:
+        return None, f"the model takes {longest} tokens, and a context of so few has too few places"
+    try:
+        words = recall.common_words(documents, tokenizer, AMONG)
+    except InputError as error:
+        return None, str(error)
+    drawn = recall.random_contexts(words, n, count, CUE, seed(chosen_by, "card", "recall"))
+    return Contexts(words, drawn, before), None
 
 
 def described_target(target: str) -> str:
@@ -220,9 +268,12 @@ def carry_out(
     With a `folder`, what every so many prompts have shown is kept there, and a killed measurement of the same `run`
     goes on from it. Raises InputError as `measure.measure` does.
     """
-    for drawn in plan.prompts.values():
-        opening.require_known_tokens(drawn.tokens, model, plan.facts["name"])
+    for drawn in [*(of.tokens for of in plan.prompts.values()), *([plan.contexts.drawn] if plan.contexts else [])]:
+        opening.require_known_tokens(drawn, model, plan.facts["name"])
     settings = [run, vars(plan.options), plan.precision, transformers.__version__, PREDICTED]
+
+    def resumption(name: str, n: int, every: int) -> Resumption | None:
+        return Resumption(folder / f"{name}.safetensors", [*settings, n], every) if folder else None
 
     def measured(name: str, n: int, most: int | None = None, directions: Directions | None = None) -> Measurement:
         drawn = plan.prompts[n]
@@ -233,14 +284,32 @@ def carry_out(
             documents=drawn.documents[:most],
             asked=of_models.Asked(target=plan.target, directions=directions),
             activation_checkpointing=plan.options.activation_checkpointing,
-            resumption=Resumption(folder / f"{name}.safetensors", [*settings, n], every) if folder else None,
+            resumption=resumption(name, n, every),
             section="card",
         )
 
     lengths = {n: measured(f"n{n}", n) for n in plan.prompts}
     changes = Directions(WAYS, DRAWS, plan.options.seed)
     changed = measured("directions", max(lengths), CHANGED, changes) if plan.options.directions else None
-    return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, _replaced(plan, model), changed)
+    replaced = _replaced(plan, model)
+    of = plan.contexts
+    recalled = _recalled(plan, of, model, resumption("recalled", of.n, 1)) if of else None
+    return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, replaced, changed, recalled)
+
+
+def _recalled(plan: Plan, of: Contexts, model: PreTrainedModel, resumption: Resumption | None) -> Recalled:
+    """Look for every passage of the contexts; as many tokens pass at once as of the longest prompts."""
+    found = recall.measure(
+        model,
+        of.drawn,
+        of.words,
+        CUE,
+        plan.at_once[max(plan.prompts)],
+        before=of.before,
+        resumption=resumption,
+        section="card",
+    )
+    return Recalled(of.n, CUE, len(of.words), found)
 
 
 def _replaced(plan: Plan, model: PreTrainedModel) -> Replaced | None:

@@ -17,7 +17,7 @@ from position_bias.drawing import style
 from tests import ggufs
 
 ROOT = Path(__file__).parents[3]
-TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0"]
+TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0", "--recall", "0"]
 
 
 @pytest.fixture(autouse=True)
