@@ -37,6 +37,7 @@ TARGETS = {
 CHANGED, WAYS, DRAWS = 16, ("signs", "same"), 4  # prompts of the longest whose gradients are changed, how, how often
 REPLACED = RECALLED = 16  # prompts whose tokens are replaced, contexts of recall, where nothing else is asked for
 WORDS, CUE, AMONG = 128, 3, 200  # of a context, at most; that are repeated; that contexts are drawn from
+FORWARD = 4  # times as many tokens as else pass at once where nothing is kept for a backward pass
 FEWEST_PLACES = 8  # of a context that recall is measured in: each eighth has one
 
 
@@ -298,13 +299,13 @@ def carry_out(
 
 
 def _recalled(plan: Plan, of: Contexts, model: PreTrainedModel, resumption: Resumption | None) -> Recalled:
-    """Look for every passage of the contexts; as many tokens pass at once as of the longest prompts."""
+    """Look for every passage of the contexts, with more tokens at once than a backward pass leaves room for."""
     found = recall.measure(
         model,
         of.drawn,
         of.words,
         CUE,
-        plan.at_once[max(plan.prompts)],
+        FORWARD * plan.at_once[max(plan.prompts)],
         before=of.before,
         resumption=resumption,
         section="card",

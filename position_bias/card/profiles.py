@@ -16,7 +16,7 @@ from position_bias.card.measured import Recalled, Replaced
 from position_bias.rollout import comparison, directions
 from position_bias.rollout.measurement import Measurement
 from position_bias.rollout.middle import middle_half
-from position_bias.rollout.recall import above_prior, ends_over_middle, is_able
+from position_bias.rollout.places import above_prior, ends_over_middle, is_able
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, variants
 
 LOSS = "loss"

@@ -25,7 +25,7 @@ from position_bias.card.profiles import (
 )
 from position_bias.rollout import comparison
 from position_bias.rollout.directions import NULL
-from position_bias.rollout.recall import is_able
+from position_bias.rollout.places import is_able
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 
