@@ -108,7 +108,7 @@ def words(before=None):
 
 def test_two_documents_in_a_gguf_file_behind_a_token_of_the_tokenizer(here):
     ggufs.write(here / "small.gguf", ggufs.small("qwen2"), "qwen2")
-    PreTrainedTokenizerFast(tokenizer_object=words("w5")).save_pretrained(here / "words")
+    PreTrainedTokenizerFast(tokenizer_object=words("w5")).save_pretrained(here / "numbered")
     (here / "words.txt").write_text(" ".join(f"w{place}" for place in np.random.default_rng(0).integers(0, 64, 120)))
     (here / "asked.txt").write_text("w1 w2 w3\n--\nw9 w8\n--\nw7 w7")
     typed = [
@@ -117,7 +117,7 @@ def test_two_documents_in_a_gguf_file_behind_a_token_of_the_tokenizer(here):
         "--separator",
         r"\n--\n",
         "--tokenizer",
-        "words",
+        "numbered",
         "--text",
         "words.txt",
         "--quiet",
