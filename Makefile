@@ -5,7 +5,7 @@ BIN := .venv/bin
 # pretended GPUs, since libraries keep in mind that they saw one
 TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: all test test-all check docs keep manifest size benchmark clean help
+.PHONY: all test test-all check docs keep manifest size benchmark site clean help
 
 all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
@@ -55,6 +55,9 @@ benchmark: .venv/installed  ## speed and memory against references, as ratios
 	$(BIN)/python benchmarks/emergence.py
 	$(BIN)/python benchmarks/norms.py
 	$(BIN)/python benchmarks/workflow.py
+
+site: .venv/installed  ## README and docs/ as a site with search that needs no network: open site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:  ## remove what was built, but not the environment
 	rm -rf results/[!R]* figures/[!R]* logs checkpoints .snakemake

@@ -1,4 +1,4 @@
-"""The call that measures a model in memory: `position_bias.card.measure`."""
+"""The calls that measure a model in memory: `position_bias.card.measure` and `position_bias.card.spans`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -6,11 +6,16 @@ from typing import Any
 from tokenizers import Tokenizer
 from torch import nn
 
+from position_bias.card import prompt as of_prompt
+from position_bias.card import sources
+from position_bias.card import texts as of_texts
 from position_bias.card.borrowed import borrowed
 from position_bias.card.card import Card
 from position_bias.card.measuring import Options, carry_out, plan
-from position_bias.language_models import opening
+from position_bias.card.spans_page import Spans
+from position_bias.language_models import corpus, opening
 from position_bias.language_models.cost import size
+from position_bias.language_models.spans import split
 from position_bias.running.runtime import InputError
 
 
@@ -23,6 +28,7 @@ def measure(
     prompts: int = 64,
     replaced: int | None = None,
     directions: bool = False,
+    recalled: int | None = None,
     tokens_per_batch: int = 0,
     activation_checkpointing: bool = False,
     target: str = "p",
@@ -37,17 +43,18 @@ def measure(
 
     `texts` are documents, or one. Prompts of so many tokens (`lengths`) are cut from them, `prompts` of each length;
     `replaced` says in how many of the longest tokens are replaced by others (None: 16 of a model of up to a billion
-    parameters; 0: in none), and `directions` whether the card says how influence adds up, too. As many prompts pass at
-    once as `tokens_per_batch` holds (0: as memory allows), and `activation_checkpointing` takes less memory for a third
-    more work. Influence is the gradient of the `target`: "p", the probability of the most likely next token, "log-p",
-    "contrast" to the second, or a token. Torch computes with `threads`, or as many as it has. Intervals of this `level`
-    resample the prompts `replicates` times. `name` and `text` are what the card calls the two.
+    parameters; 0: in none), and `directions` whether the card says how influence adds up, too. `recalled` is the number
+    of contexts of random words in which repeated passages are looked for (None: 16, as for `replaced`; 0: none). As
+    many prompts pass at once as `tokens_per_batch` holds (0: as memory allows), and `activation_checkpointing` takes
+    less memory for a third more work. Influence is the gradient of the `target`: "p", the probability of the most
+    likely next token, "log-p", "contrast" to the second, or a token. Torch computes with `threads`, or as many as it
+    has. Intervals of this `level` resample the prompts and contexts `replicates` times. `name` and `text` are what the
+    card calls the two.
 
     Raises InputError for a model, a tokenizer or texts that cannot be measured, in one line with the remedy.
     """
-    options = Options(
-        tuple(lengths), prompts, replaced, tokens_per_batch, activation_checkpointing, target, seed, directions
-    )
+    batch = (tokens_per_batch, activation_checkpointing)
+    options = Options(tuple(lengths), prompts, replaced, *batch, target, seed, directions, recalled)
     with borrowed(model, threads) as decoder:
         known = size(sum(weight.numel() for weight in decoder.parameters()), decoder.config)
         precision = str(decoder.dtype).removeprefix("torch.")
@@ -64,6 +71,54 @@ def measure(
             sources={"model": f"{type(model).__name__} in memory", "text": "in memory"},
         )
         return Card(carry_out(planned, decoder), replicates, level, seed)
+
+
+def spans(
+    model: nn.Module,
+    tokenizer: Any,
+    prompt: str | Sequence[str],
+    *,
+    separator: str | None = None,
+    texts: str | Iterable[str] | None = None,
+    target: str = "p",
+    seed: int = 0,
+    threads: int | None = None,
+    name: str = "model",
+    prompt_name: str = "prompt",
+) -> Spans:
+    """Measure what the spans of one prompt weigh, and whether that depends on their place; leave the model as it was.
+
+    `prompt` is a text, whose spans stand between blank lines or between `separator`s, or is a list of spans. The last
+    span stays at the end. The tokens that replace a span are drawn by `seed` from other `texts`, by default the prose
+    of Python's standard library. `target`, `threads` and `name` are those of `measure`, and `prompt_name` is what the
+    page calls the prompt.
+
+    Raises InputError for a model, a tokenizer, a prompt or texts that cannot be measured, in one line.
+    """
+    pieces = split(prompt, separator) if isinstance(prompt, str) else list(prompt)
+    origin = "in memory"
+    if texts is None:
+        texts, origin = of_texts.read(sources.source(sources.TEXT, corpus.TEST_SHARE))
+    with borrowed(model, threads) as decoder:
+        fast, before = _apart(tokenizer)
+        planned = of_prompt.plan(
+            pieces,
+            size(sum(weight.numel() for weight in decoder.parameters()), decoder.config),
+            decoder.config,
+            (fast, before),
+            [texts] if isinstance(texts, str) else list(of_texts.up_to(of_texts.CHARACTERS, texts)),
+            target,
+            seed,
+            name=name,
+            prompt=prompt_name,
+            sources={"model": f"{type(model).__name__} in memory", "prompt": "in memory", "text": origin},
+            precision=str(decoder.dtype).removeprefix("torch."),
+            device=decoder.get_input_embeddings().weight.device.type,
+            weights=None,
+            untrained=None,
+            parted=of_prompt.parted(separator) if isinstance(prompt, str) else "given by the caller",
+        )
+        return of_prompt.carry_out(planned, decoder)
 
 
 def _apart(tokenizer: Any) -> tuple[Tokenizer, list[int]]:

@@ -65,6 +65,12 @@ class Card:
         return None if found is None else profiles.compare_changed(found, self.replicates, self.seed)
 
     @cached_property
+    def recalled(self) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+        """The tables of `profiles.compare_recalled`, where recall was measured."""
+        found = self.measured.recalled
+        return None if found is None else profiles.compare_recalled(found, self.replicates, self.level, self.seed)
+
+    @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables by name, lengths below each other; `docs/card.md` says what they hold."""
         measured = self.measured.lengths
@@ -84,13 +90,18 @@ class Card:
         if self.changed is not None and (found := self.measured.changed):
             moved = _joined({found.n: summary(self.changed, self.level)}, {found.n: found.prompts})
             joined["statistics"] = pd.concat([joined["statistics"], moved], ignore_index=True)
+        if self.recalled and (of := self.measured.recalled):
+            joined["recall"] = _joined({of.n: self.recalled[0]}, {of.n: of.contexts})
+            eighths = _joined({of.n: summary(self.recalled[1], self.level)}, {of.n: of.contexts})
+            joined["statistics"] = pd.concat([joined["statistics"], eighths], ignore_index=True)
         return joined
 
     @cached_property
     def page(self) -> str:
         """The page in Markdown, which shows the figure `card.png` beside it."""
         ends = self.replaced[1] if self.replaced else None
-        return page.page(self.measured, self.compared, ends, self.level, self.changed)
+        recalled = self.recalled[1] if self.recalled else None
+        return page.page(self.measured, self.compared, ends, self.level, self.changed, recalled)
 
     def figure(self) -> Figure:
         """Draw the figure, of the longest prompts."""
@@ -100,7 +111,8 @@ class Card:
     @property
     def shown(self) -> figures.Tables:
         """What the figure shows."""
-        return figures.Tables(*(figures.longest(self.tables[name]) for name in ("layers", "profile", "distances")))
+        layers, profile, distances = (figures.longest(self.tables[name]) for name in ("layers", "profile", "distances"))
+        return figures.Tables(layers, profile, distances, self.tables.get("recall"))
 
     def save(self, directory: str | Path) -> None:
         """Write page, figure and tables into a directory; what is there of another card goes."""

@@ -26,20 +26,30 @@ Text = tuple[list[str], str, str]  # documents, what it is called, and where it 
 REFUSED, FAILED, INTERRUPTED = 2, 1, 130  # exit statuses
 SHORTEST = 9  # tokens of a prompt
 FEWEST = 8  # prompts
+BELONG_TO_CARDS = (
+    "lengths",
+    "prompts",
+    "replace",
+    "directions",
+    "recall",
+    "tokens_per_batch",
+    "activation_checkpointing",
+)
 SETTINGS = "settings.json"  # in a folder: how its card was measured
 
 DESCRIPTION = """\
 Measure the position bias of language models: how much each layer's attention adds to the residual stream (lambda), how
 much each token of a prompt influences the next one, by gradients and by replacing tokens, what attention rollouts
-predict of it, and where attention looks. Each model gets a card in a folder of its own: card.md says in words what was
-found, card.pdf (.svg, .png) shows it, tables/ has the numbers. A command that was killed goes on where it was when it
-is typed again."""
+predict of it, where attention looks, and where in a prompt a passage must stand to be found again. Each model gets a
+card in a folder of its own: card.md says in words what was found, card.pdf (.svg, .png) shows it, tables/ has the
+numbers. A command that was killed goes on where it was when it is typed again."""
 EPILOG = """\
 examples:
   position-card ./my-model                               a directory that save_pretrained wrote
   position-card ./model.Q4_K_M.gguf --text ./texts.jsonl a GGUF file, on your own text
   position-card Qwen/Qwen3-0.6B --untrained 3            a model of the Hugging Face hub beside three untrained copies
   position-card ./a ./b --lengths 64 256 1024            two models side by side
+  position-card ./my-model --prompt rag.txt --spans      what each document of one prompt weighs, and at which place
 
 exit status: 0; 1 if a model could not be measured (the others are); 2 if the command cannot be meant; 130 if it was
 interrupted"""
@@ -62,9 +72,17 @@ def parser() -> argparse.ArgumentParser:
         "hub (by default the prose of Python's standard library)"
     )
     replace = "prompts in which tokens are replaced by others (16 of models up to a billion parameters, otherwise 0)"
+    recall = (
+        "contexts of random words in which repeated passages are looked for (16 of models up to a billion parameters, "
+        "otherwise 0)"
+    )
     target = (
         "influence is the gradient of this: p, the probability of the most likely next token; log-p, its logarithm; "
         "contrast, its logit less that of the second; or the probability of a token that you name (p)"
+    )
+    spans = (
+        "in place of a card, say what each span of --prompt weighs, such as its documents, and how that changes where "
+        "it stands at another place; --text is what spans are replaced by"
     )
     precision = "of the weights (float32 up to a billion parameters, otherwise bfloat16)"
     add("--text", default=sources.TEXT, metavar="FILE", help=text)
@@ -73,8 +91,17 @@ def parser() -> argparse.ArgumentParser:
     add("--prompts", type=_least(FEWEST), default=64, metavar="N", help="prompts of each length (64)")
     add("--replace", type=_least(0), metavar="N", help=replace)
     add("--directions", action="store_true", help="say whether influence adds in squares or in sums, too")
+    add("--recall", type=_least(0), metavar="N", help=recall)
     add("--untrained", type=_least(0), default=0, metavar="N", help="measure so many untrained copies besides, up to 3")
     add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=target)
+    add("--spans", action="store_true", help=spans)
+    add("--prompt", metavar="FILE", help="the prompt that --spans measures: a file of text, or - for standard input")
+    add(
+        "--separator",
+        type=_with_line_breaks,
+        metavar="TEXT",
+        help=r"what stands between spans, \n for a line break (blank lines)",
+    )
     add("--device", choices=("cpu", "cuda"), help="where models are measured (a GPU, if torch sees one)")
     add("--precision", choices=("float32", "bfloat16"), default="auto", help=precision)
     add("--tokens-per-batch", type=_least(0), default=0, metavar="N", help="tokens at once (as memory allows)")
@@ -122,11 +149,16 @@ def _run(typed: argparse.Namespace) -> int:
     for fault in sources.faults(models, typed.untrained):
         raise InputError(fault)
     text = cache(partial(_text, typed.text))
+    prompt = _prompt(typed)
     cards: dict[str, Card] = {}  # by the name of their folder
+    of_spans: list[dict[str, Any]] = []
     failed = False
     for model in sources.with_copies(models, typed.untrained):
         try:
-            cards |= _cards(model, text, typed)
+            if prompt is None:
+                cards |= _cards(model, text, typed)
+            else:
+                of_spans += _spans(model, prompt, text, typed)
         except RefusedError:
             raise
         except InputError as error:
@@ -139,7 +171,7 @@ def _run(typed: argparse.Namespace) -> int:
         Beside(list(cards.values())).save(folder, [f"../{name}" for name in cards])
         runtime.announce(f"read {folder}/card.md")
     if typed.json:
-        print(json.dumps([_statistics(card) for card in cards.values()], indent=2))
+        print(json.dumps([*of_spans, *(_statistics(card) for card in cards.values())], indent=2))
     return FAILED if failed else 0
 
 
@@ -156,41 +188,118 @@ def _text(typed: str) -> Text:
         raise RefusedError(str(error)) from error
 
 
-def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "dict[str, Card]":
-    """Measure a model, or read what was measured of it before, and write its card; no card where none is asked for."""
+def _prompt(typed: argparse.Namespace) -> list[str] | None:
+    """The spans of a prompt; None where a card is asked for. The line break at the end of a file is no part of it."""
+    if not typed.spans:
+        for name in ("prompt", "separator"):
+            if getattr(typed, name) is not None:
+                raise InputError(f"--{name} says what --spans measures; type --spans, too, or leave it out")
+        return None
+    if typed.prompt is None:
+        raise InputError("--spans measures a prompt; name its file (--prompt FILE)")
+    for name in BELONG_TO_CARDS:
+        if getattr(typed, name) != parser().get_default(name):
+            raise InputError(f"--{name.replace('_', '-')} means nothing with --spans; leave it out")
+    if typed.prompt == typed.text == "-":
+        raise InputError("the prompt and the text cannot both be standard input; name a file for one")
+    from position_bias.card import texts
+    from position_bias.language_models import spans
+
+    prompt = texts.prompt(typed.prompt).removesuffix("\n")
+    return spans.split(prompt, typed.separator)
+
+
+def _fetched(model: Source, typed: argparse.Namespace) -> tuple[Path, str]:
+    """Where a model lies, and what it is called with its commit; one of the hub is fetched."""
+    if model.kind != "hub":
+        return model.path, model.given
     from position_bias.language_models import hub
 
-    folder = typed.out / model.name
-    place, revision = model.path, None
-    if model.kind == "hub":
-        record = typed.out / sources.original(model).name / "model.json"
-        hub.fetch_model(model.given, typed.revision, None, record)
-        place, revision = hub.model_place(record), hub.revision(record)
-    documents, called, origin = text()
+    record = typed.out / sources.original(model).name / "model.json"
+    hub.fetch_model(model.given, typed.revision, None, record)
+    revision = hub.revision(record)
+    return hub.model_place(record), f"{model.given} at {revision}" if revision else model.given
 
+
+def _spans(
+    model: Source, prompt: list[str], text: Callable[[], Text], typed: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Measure what the spans of a prompt weigh in a model, or read what was measured before; none in a dry run."""
+    called = "standard-input" if typed.prompt == "-" else Path(typed.prompt).stem
+    folder = typed.out / model.name / "spans" / Source(called, "configured").name
+    place, given = _fetched(model, typed)
+    documents, _, origin = text()
+
+    from position_bias.card import measuring
+    from position_bias.card import prompt as of_prompt
+    from position_bias.card.borrowed import borrowed
+
+    device = _computing(typed)
+    plan = of_prompt.plan_of_files(
+        place,
+        prompt,
+        documents,
+        typed.target,
+        typed.seed,
+        typed.precision,
+        typed.tokenizer,
+        name=model.shown,
+        prompt=called if typed.prompt == "-" else Path(typed.prompt).name,
+        sources={"model": given, "prompt": typed.prompt, "text": origin},
+        device=device,
+        untrained=model.untrained,
+        parted=of_prompt.parted(typed.separator),
+    )
+    plan.announce()
+    if typed.dry_run:
+        return []
+    names = ("sha256", "parted", "target", "seed", "precision", "read", "untrained")
+    files = sources.stamp(sources.files_of_model(Source(str(place), "path")))
+    settings = json.loads(json.dumps({**{name: plan.facts[name] for name in names}, "files": files}))
+    _require_same(folder, settings, force=typed.force)
+    made = folder / "spans.json"
+    if not made.exists():
+        decoder = measuring.opened(place, model.untrained, typed.seed, folder, device, plan.facts["precision"])
+        with borrowed(decoder) as lent:
+            of_prompt.carry_out(plan, lent).save(folder)
+    runtime.announce(f"read {folder}/spans.md")
+    return [json.loads(made.read_text(encoding="utf-8"))]
+
+
+def _computing(typed: argparse.Namespace) -> str:
+    """Prepare torch as it was asked for, and return the device."""
     import torch  # seconds, which a name that is not there must not cost
-
-    from position_bias.card import measured, measuring
-    from position_bias.card.card import Card
 
     if typed.threads:
         torch.set_num_threads(typed.threads)
     runtime.keep_freed_memory()
+    return typed.device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "dict[str, Card]":
+    """Measure a model, or read what was measured of it before, and write its card; no card where none is asked for."""
+    folder = typed.out / model.name
+    place, given = _fetched(model, typed)
+    documents, called, origin = text()
+    device = _computing(typed)
+
+    from position_bias.card import measured, measuring
+    from position_bias.card.card import Card
+
     batch = (typed.tokens_per_batch, typed.activation_checkpointing)
-    options = measuring.Options(
-        tuple(typed.lengths), typed.prompts, typed.replace, *batch, typed.target, typed.seed, typed.directions
-    )
+    prompts, parts = (tuple(typed.lengths), typed.prompts, typed.replace), (typed.directions, typed.recall)
+    options = measuring.Options(*prompts, *batch, typed.target, typed.seed, *parts)
     plan = measuring.plan_of_files(
         place,
         documents,
         options,
-        typed.device or ("cuda" if torch.cuda.is_available() else "cpu"),
+        device,
         typed.precision,
         model.untrained,
         typed.tokenizer,
         name=model.shown,
         text=called,
-        sources={"model": f"{model.given} at {revision}" if revision else model.given, "text": origin},
+        sources={"model": given, "text": origin},
     )
     plan.announce()
     if typed.dry_run:
@@ -215,13 +324,14 @@ def _require_same(folder: Path, settings: dict[str, Any], *, force: bool) -> Non
     file = folder / SETTINGS
     before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else settings
     if before != settings and not force:
-        names = [name for name in settings if before.get(name) != settings[name]]
+        names = [name for name in settings if name not in before or before[name] != settings[name]]
         raise RefusedError(
             f"{folder} has a card that was measured otherwise ({', '.join(names)}); give another folder (--out), or "
             "--force to replace it"
         )
     if before != settings:
         shutil.rmtree(folder / "measured", ignore_errors=True)
+        (folder / "spans.json").unlink(missing_ok=True)
     with runtime.whole_file(file) as partial:
         partial.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
@@ -229,6 +339,10 @@ def _require_same(folder: Path, settings: dict[str, Any], *, force: bool) -> Non
 def _statistics(card: "Card") -> dict[str, Any]:
     table = json.loads(card.tables["statistics"].to_json(orient="records", double_precision=15))
     return {"model": card.name, "text": card.text, "statistics": table}
+
+
+def _with_line_breaks(typed: str) -> str:
+    return typed.replace("\\n", "\n")
 
 
 def _least(least: int) -> Any:

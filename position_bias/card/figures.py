@@ -1,4 +1,7 @@
-"""The figure of a position card: a row a model, with lambda, influence beside what rollouts predict, and attention."""
+"""The figure of a position card: a row a model, with lambda, influence beside what rollouts predict, and attention.
+
+Of one model alone, a panel below shows what it recalls, where that was measured.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
@@ -34,6 +37,7 @@ from position_bias.drawing.looks import (
 )
 from position_bias.drawing.style import PAGE
 from position_bias.rollout.middle import middle_half
+from position_bias.rollout.places import ends_over_middle, is_able
 
 LAMBDAS = {  # told apart by marks, and by colours that no rollout has
     "frobenius": Look(r"$\lambda$, whole prompt", INDIGO, "o", width=1.0),
@@ -60,6 +64,7 @@ MEASURED = "influence"  # the variant of `profiles` that was measured
 TIMES = "\N{MULTIPLICATION SIGN}"
 ESTIMATOR = "frobenius"  # of the lambda that the rollouts are drawn with
 PANELS = (1.0, 1.6, 1.1)  # how wide they are, relative to each other
+ROW, RECALL_ROW = 1.95, 1.6  # inches: the height of a model's panels, and of recall below them
 ROOM = 0.75  # of the width of a panel and its share of the margins, for a title
 
 
@@ -70,6 +75,7 @@ class Tables:
     layers: pd.DataFrame  # estimator, layer from 1 on, value, low, high
     profiles: pd.DataFrame  # estimator, variant, position from 0 on, value, low, high; prompts
     attention: pd.DataFrame  # layer from 1 on, distance from 0 on, value: the mean weight
+    recall: pd.DataFrame | None = None  # the first table of `profiles.compare_recalled`
 
 
 def longest(table: pd.DataFrame) -> pd.DataFrame:
@@ -84,11 +90,18 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     over prompts; rollouts are drawn with lambda of Eq. 1. The weight that tokens give themselves, at distance 0, has no
     place on a logarithmic axis and is not drawn.
     """
-    figure = Figure(figsize=(PAGE, 1.0 + 1.95 * len(models)))
-    FigureCanvasAgg(figure)  # in no window, since a notebook may have others open
+    alone = next(iter(models.values())) if len(models) == 1 else None
+    recall = alone.recall if alone else None
+    height = 1.0 + ROW * len(models)
+    whole = Figure(figsize=(PAGE, height + (0 if recall is None else RECALL_ROW)))
+    FigureCanvasAgg(whole)  # in no window, since a notebook may have others open
+    figure: Figure | SubFigure = whole
+    if recall is not None:
+        figure, below = whole.subfigures(2, 1, squeeze=False, height_ratios=(height, RECALL_ROW)).flat
+        _recall(below.subplots(), recall)
     rows = figure.subplots(len(models), 3, squeeze=False, sharey="col", width_ratios=PANELS)
     title = f"Position card of {', '.join(models)}, on {text}"
-    figure.set_label(title)
+    whole.set_label(title)
     for row, (name, tables) in zip(rows, models.items(), strict=True):
         _lambda(row[0], tables.layers)
         _influence(row[1], tables.profiles, name)
@@ -107,7 +120,7 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     legend(figure, [], "upper center", title)
     rows[0, 0].legend(handles=[look.entry() for look in kinds.values()], **ABOVE)
     legend(figure, [look.entry() for look in shown.values()], "lower center")
-    return figure
+    return whole
 
 
 def _lambda(axes: Axes, layers: pd.DataFrame) -> None:
@@ -192,6 +205,33 @@ def _attention(axes: Axes, attention: pd.DataFrame) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("distance (tokens)")
     axes.set_ylabel("mean attention")
+
+
+def _recall(axes: Axes, recall: pd.DataFrame) -> None:
+    """The probability of the right word by place, with its means at both ends and in the middle half."""
+    place = recall["place"].to_numpy()
+    axes.fill_between(place, recall["probability low"], recall["probability high"], color=GREEN, alpha=0.2, linewidth=0)
+    axes.plot(place, recall["probability"], color=GREEN, label="probability of the right word")
+    axes.plot(place, recall["accuracy"], "o", color=BLACK, markersize=2.5, label="accuracy")
+    axes.plot(place, recall["prior"], color=REFERENCE, linewidth=0.8, linestyle="-.", label="prior")
+    of_middle = middle_half(len(place))
+    axes.axvspan(of_middle.start - 0.5, of_middle.stop - 0.5, **MIDDLE)
+    axes.set_yscale("log")
+    axes.set_xlabel("place of the passage (words)")
+    axes.set_ylabel("share, or probability")
+    _eighths(axes, recall)
+    log_ticks(axes.yaxis)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _eighths(axes: Axes, recall: pd.DataFrame) -> None:
+    """Above both ends, what their eighths have over the middle half, where the accuracy lets places be compared."""
+    if not is_able(recall["accuracy"].mean(), round(1 / recall["chance"].iloc[0])):
+        return
+    above = (recall["probability"] - recall["prior"]).to_numpy()
+    for over, side in zip(ends_over_middle(above[None]).values(), ("left", "right"), strict=True):
+        place = float(side == "right")
+        axes.text(place, 1.0, f"{TIMES}{over[0]:.3g}", transform=axes.transAxes, ha=side, va="bottom")
 
 
 def _of_attention(models: Mapping[str, Tables]) -> list[tuple[Any, str]]:

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from position_bias.rollout import measurement
 from position_bias.rollout.measurement import Measurement
+from position_bias.rollout.recall import Recall
 from position_bias.running import artifacts
 from position_bias.running.runtime import whole_directory
 
 DIRECTIONS = "directions.safetensors"  # the file of what was measured with directions of gradients changed
+RECALLED = "recalled.safetensors"  # and of what was recalled
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,21 @@ class Replaced:
 
 
 @dataclass(frozen=True)
+class Recalled:
+    """What was recalled of contexts of n words by place, after a cue of so many."""
+
+    n: int
+    cue: int
+    words: int  # that contexts are drawn from, and among which the right one is looked for
+    found: Recall
+
+    @property
+    def contexts(self) -> int:
+        """How many were read."""
+        return len(self.found.correct)
+
+
+@dataclass(frozen=True)
 class Measured:
     """What was measured of one decoder, by length, and what the card says of how."""
 
@@ -33,9 +50,10 @@ class Measured:
     facts: Mapping[str, Any]
     replaced: Replaced | None = None
     changed: Measurement | None = None  # of some prompts of the longest, with directions of gradients changed
+    recalled: Recalled | None = None
 
     def write(self, directory: str | Path) -> None:
-        """Write a file for each length, and one for replacement."""
+        """Write a file for each length, and one for each of the other parts that were measured."""
         with whole_directory(directory) as partial:
             for n, found in self.lengths.items():
                 measurement.write(partial / f"n{n}.safetensors", found, facts=self.facts)
@@ -44,6 +62,9 @@ class Measured:
                 artifacts.write_tensors(partial / "replaced.safetensors", {"effects": self.replaced.effects}, **labels)
             if self.changed:
                 measurement.write(partial / DIRECTIONS, self.changed)
+            if of := self.recalled:
+                labels = {"n": of.n, "cue": of.cue, "words": of.words}
+                artifacts.write_tensors(partial / RECALLED, of.found._asdict(), **labels)
 
 
 def read(directory: Path) -> Measured:
@@ -56,5 +77,8 @@ def read(directory: Path) -> Measured:
         labels = artifacts.read_labels(file)
         effects = artifacts.read_tensors(file)["effects"]
         replaced = Replaced(labels["n"], tuple(labels["positions"]), effects)
-    changed = directory / DIRECTIONS
-    return Measured(lengths, facts, replaced, measurement.read(changed) if changed.exists() else None)
+    changed = measurement.read(file) if (file := directory / DIRECTIONS).exists() else None
+    recalled = None
+    if (file := directory / RECALLED).exists():
+        recalled = Recalled(**artifacts.read_labels(file), found=Recall(**artifacts.read_tensors(file)))
+    return Measured(lengths, facts, replaced, changed, recalled)

@@ -3,7 +3,6 @@
 The same steps measure a model in memory, one that the command opens, and one of a job of the workflow.
 """
 
-import hashlib
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,13 +16,14 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from position_bias.card import texts as of_texts
 from position_bias.card.borrowed import borrowed
-from position_bias.card.measured import Measured, Replaced
+from position_bias.card.measured import Measured, Recalled, Replaced
 from position_bias.language_models import measure as of_models
-from position_bias.language_models import opening, replacement
+from position_bias.language_models import opening, recall, replacement
 from position_bias.language_models.cost import LARGE, Size, require_room, size
 from position_bias.language_models.directions import Directions
 from position_bias.language_models.measure import PREDICTED
 from position_bias.language_models.passes import Resumption
+from position_bias.language_models.tokens import TokenIds
 from position_bias.rollout.measurement import Measurement
 from position_bias.running import provenance
 from position_bias.running.runtime import InputError, announce, seed
@@ -35,7 +35,10 @@ TARGETS = {
     "contrast": "the logit of the most likely next token less that of the second",
 }
 CHANGED, WAYS, DRAWS = 16, ("signs", "same"), 4  # prompts of the longest whose gradients are changed, how, how often
-REPLACED = 16  # prompts whose tokens are replaced, where nothing else is asked for
+REPLACED = RECALLED = 16  # prompts whose tokens are replaced, contexts of recall, where nothing else is asked for
+WORDS, CUE, AMONG = 128, 3, 200  # of a context, at most; that are repeated; that contexts are drawn from
+FORWARD = 4  # times as many tokens as else pass at once where nothing is kept for a backward pass
+FEWEST_PLACES = 8  # of a context that recall is measured in: each eighth has one
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Options:
     target: str = "p"  # what influence is the gradient of: a key of TARGETS, or a token
     seed: int = 0  # of the prompts and the tokens that replace others
     directions: bool = False  # whether influence is measured again with directions of gradients changed
+    recalled: int | None = None  # contexts in which repeated passages are looked for; None: RECALLED up to LARGE
 
 
 def operations_per_second(device: str, precision: str) -> float:
@@ -64,6 +68,20 @@ def operations_per_second(device: str, precision: str) -> float:
 
 
 @dataclass(frozen=True)
+class Contexts:
+    """What recall is measured in."""
+
+    words: TokenIds  # [V] that the contexts are drawn from
+    drawn: TokenIds  # [C, n + CUE], with a cue of other words behind each
+    before: list[int]  # tokens that each begins with
+
+    @property
+    def n(self) -> int:
+        """Words of a context."""
+        return self.drawn.shape[1] - CUE
+
+
+@dataclass(frozen=True)
 class Plan:
     """What will be measured, known before any weight is read."""
 
@@ -75,6 +93,7 @@ class Plan:
     at_once: Mapping[int, int]  # tokens, by length
     target: str | int  # what influence is the gradient of, a token by its id
     replaced: int  # prompts of the longest length
+    contexts: Contexts | None  # of recall
     facts: Mapping[str, Any]  # what the card says of all this
 
     @property
@@ -94,6 +113,8 @@ class Plan:
         again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
         if self.options.directions:
             again += CHANGED * n * (2 + len(WAYS) * DRAWS)
+        if of := self.contexts:
+            again += len(of.drawn) * (of.n + CUE * (1 + len(recall.places(of.n, CUE))))
         return (passes + forward * again) / operations_per_second(self.device, self.precision)
 
     def announce(self) -> None:
@@ -126,14 +147,16 @@ def plan(
     for n in sorted(set(options.lengths) - set(fitting)):
         announce(f"{facts['name']}: the model takes {max(fitting)} tokens, so prompts of {n} are cut to that")
     documents = list(of_texts.up_to(of_texts.CHARACTERS, texts))
-    target = options.target if options.target in TARGETS else _token(options.target, fast)
-    digest = hashlib.sha256()
-    for document in documents:
-        digest.update(document.encode() + b"\0")
+    target = target_of(options.target, fast)
     prompts = of_texts.prompts(documents, fast, before, fitting, options.prompts, options.seed)
     recomputed = options.activation_checkpointing
     at_once = {n: options.tokens_per_batch or known.batch(n, precision, device, recomputed=recomputed) for n in prompts}
-    wanted = (REPLACED if known.parameters <= LARGE else 0) if options.replaced is None else options.replaced
+    small = known.parameters <= LARGE
+    wanted = REPLACED * small if options.replaced is None else options.replaced
+    asked = RECALLED * small if options.recalled is None else options.recalled
+    contexts, why_not = _contexts(asked, documents, fast, before, opening.longest(config), options.seed)
+    if why_not:
+        announce(f"{facts['name']} is measured without recall: {why_not}")
     said = {
         "model": {
             "type": config.model_type,
@@ -142,24 +165,56 @@ def plan(
             **known.facts,
             **facts.pop("model", {}),
         },
-        "read": {"documents": len(documents), "sha256": digest.hexdigest()},
+        "read": {"documents": len(documents), "sha256": of_texts.digest(documents)},
         "prompts": {str(n): drawn.noted() for n, drawn in prompts.items()},
         "predicted": PREDICTED,
-        "target": TARGETS.get(options.target, f"the probability that the next token is {options.target!r}"),
+        "target": described_target(options.target),
         "before": [fast.id_to_token(token) for token in before],
         "asked": list(options.lengths),
         "longest": opening.longest(config),
+        "without recall": why_not,
         "precision": precision,
         "device": device,
         "tokens_per_batch": {str(n): tokens for n, tokens in at_once.items()},
         "versions": provenance.versions(),
         **facts,
     }
-    return Plan(options, known, precision, device, prompts, at_once, target, min(wanted, options.prompts), said)
+    replaced = min(wanted, options.prompts)
+    return Plan(options, known, precision, device, prompts, at_once, target, replaced, contexts, said)
 
 
-def _token(target: str, tokenizer: Tokenizer) -> int:
-    """The id of a token that is named as the tokenizer has it, or as it stands in a text. Raises InputError else."""
+def _contexts(
+    count: int, documents: list[str], tokenizer: Tokenizer, before: list[int], longest: int | None, chosen_by: int
+) -> tuple[Contexts | None, str | None]:
+    """Draw so many contexts of the commonest words of a text for a model that takes `longest` tokens; or say why not.
+
+    They have WORDS words, or as many as leave room for what stands before them and for the cue.
+    """
+    if not count:
+        return None, None
+    n = WORDS if longest is None else min(WORDS, longest - len(before) - CUE)
+    if n < CUE + FEWEST_PLACES:
+        return None, f"the model takes {longest} tokens, and a context of so few has too few places"
+    try:
+        words = recall.common_words(documents, tokenizer, AMONG)
+    except InputError as error:
+        return None, str(error)
+    drawn = recall.random_contexts(words, n, count, CUE, seed(chosen_by, "card", "recall"))
+    return Contexts(words, drawn, before), None
+
+
+def described_target(target: str) -> str:
+    """What influence is the gradient of, in words."""
+    return TARGETS.get(target, f"the probability that the next token is {target!r}")
+
+
+def target_of(target: str, tokenizer: Tokenizer) -> str | int:
+    """A key of TARGETS, or the id of a token that is named as the tokenizer has it, or as it stands in a text.
+
+    Raises InputError where it is no single token.
+    """
+    if target in TARGETS:
+        return target
     found = tokenizer.token_to_id(target)
     ids = [found] if found is not None else tokenizer.encode(target, add_special_tokens=False).ids
     if len(ids) != 1:
@@ -195,17 +250,22 @@ def open_and_carry_out(
 ) -> Measured:
     """Open the model at the place of a plan, and measure it as `carry_out` does; `spread` puts it on several GPUs.
 
-    Raises InputError where there is too little memory, before weights are read."""
+    Raises InputError where there is too little memory, before weights are read.
+    """
     recomputed = plan.options.activation_checkpointing
     require_room(plan.facts["name"], plan.bytes, plan.device, recomputed=recomputed, precision=plan.precision)
     device, untrained = spread or plan.device, plan.facts["model"]["untrained"]
-    if untrained is None:
-        model = opening.open_decoder(place, device, plan.precision)
-    else:
-        drawn_by = seed(plan.options.seed, "card", "untrained", untrained)
-        model = opening.open_untrained(place, drawn_by, folder, device, plan.precision)
-    with borrowed(model) as decoder:
+    with borrowed(opened(place, untrained, plan.options.seed, folder, device, plan.precision)) as decoder:
         return carry_out(plan, decoder, folder, every, [run, untrained, device])
+
+
+def opened(
+    place: Path, untrained: int | None, drawn_by: int, folder: Path, device: str, precision: str
+) -> PreTrainedModel:
+    """The model at a place, or its untrained copy of this number, which is written into a folder meanwhile."""
+    if untrained is None:
+        return opening.open_decoder(place, device, precision)
+    return opening.open_untrained(place, seed(drawn_by, "card", "untrained", untrained), folder, device, precision)
 
 
 def carry_out(
@@ -216,9 +276,12 @@ def carry_out(
     With a `folder`, what every so many prompts have shown is kept there, and a killed measurement of the same `run`
     goes on from it. Raises InputError as `measure.measure` does.
     """
-    for drawn in plan.prompts.values():
-        opening.require_known_tokens(drawn.tokens, model, plan.facts["name"])
+    for drawn in [*(of.tokens for of in plan.prompts.values()), *([plan.contexts.drawn] if plan.contexts else [])]:
+        opening.require_known_tokens(drawn, model, plan.facts["name"])
     settings = [run, vars(plan.options), plan.precision, transformers.__version__, PREDICTED]
+
+    def resumption(name: str, n: int, every: int) -> Resumption | None:
+        return Resumption(folder / f"{name}.safetensors", [*settings, n], every) if folder else None
 
     def measured(name: str, n: int, most: int | None = None, directions: Directions | None = None) -> Measurement:
         drawn = plan.prompts[n]
@@ -229,14 +292,32 @@ def carry_out(
             documents=drawn.documents[:most],
             asked=of_models.Asked(target=plan.target, directions=directions),
             activation_checkpointing=plan.options.activation_checkpointing,
-            resumption=Resumption(folder / f"{name}.safetensors", [*settings, n], every) if folder else None,
+            resumption=resumption(name, n, every),
             section="card",
         )
 
     lengths = {n: measured(f"n{n}", n) for n in plan.prompts}
     changes = Directions(WAYS, DRAWS, plan.options.seed)
     changed = measured("directions", max(lengths), CHANGED, changes) if plan.options.directions else None
-    return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, _replaced(plan, model), changed)
+    replaced = _replaced(plan, model)
+    of = plan.contexts
+    recalled = _recalled(plan, of, model, resumption("recalled", of.n, 1)) if of else None
+    return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, replaced, changed, recalled)
+
+
+def _recalled(plan: Plan, of: Contexts, model: PreTrainedModel, resumption: Resumption | None) -> Recalled:
+    """Look for every passage of the contexts, with more tokens at once than a backward pass leaves room for."""
+    found = recall.measure(
+        model,
+        of.drawn,
+        of.words,
+        CUE,
+        FORWARD * plan.at_once[max(plan.prompts)],
+        before=of.before,
+        resumption=resumption,
+        section="card",
+    )
+    return Recalled(of.n, CUE, len(of.words), found)
 
 
 def _replaced(plan: Plan, model: PreTrainedModel) -> Replaced | None:

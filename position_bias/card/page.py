@@ -49,6 +49,17 @@ OF_REPLACEMENT = (
     "the total variation between the two distributions of the next token. A gradient says what an infinitely small "
     "change does, replacement what another token does; in trained models the two can differ much.\n"
 )
+CAPTION_OF_RECALL = (
+    " Below: how well the model finds a passage that is repeated after a context of random words, by its place there."
+)
+OF_RECALL = (
+    "- **Recall**: the model reads {n} different words in random order, of the {words} most frequent words of this "
+    "text that are one token each. {cue} of them that stand side by side come again; the word that followed them is "
+    "the right one. *Accuracy* is how often it is the most probable of the {words} words. Places are compared by its "
+    "probability, less the *prior*, which is its probability after {cue} words that are not in the context. The "
+    "*first eighth*, the *middle half* and the *last eighth* are those of all places where a passage can begin. "
+    "Influence and replacement ask what changes a prediction, and recall asks whether it is right.\n"
+)
 IN_THE_LAST_COLUMN = """
 The last column takes lambda from the gradient that it is compared with, so it predicts nothing. It shows whether \
 attention's share of the gradient, in place of that of the residual stream, brings rollouts nearer.
@@ -73,11 +84,12 @@ def page(
     replaced: pd.DataFrame | None,
     level: float,
     changed: pd.DataFrame | None = None,
+    recalled: pd.DataFrame | None = None,
 ) -> str:
     """The page of a card, above all about the longest of the lengths that were measured.
 
-    `compared` are the tables of `profiles.compare` by length, and `replaced` the second of `compare_replaced`,
-    and `changed` that of `compare_changed`.
+    `compared` are the tables of `profiles.compare` by length, `replaced` the second of `compare_replaced`, `changed`
+    that of `compare_changed`, and `recalled` the second of `compare_recalled`.
     """
     facts = measured.facts
     longest = measured.lengths[max(measured.lengths)]
@@ -92,15 +104,20 @@ def page(
     if changed is not None and measured.changed:
         found = measured.changed
         on_directions = f"\n\n{sentences.on_directions(changed, found.n, found.prompts, level)}"
+    on_recall = of_recall = ""
+    if recalled is not None and (of := measured.recalled):
+        on_recall = sentences.on_recall(recalled, of.n, of.words, of.contexts, level) + "\n\n"
+        of_recall = OF_RECALL.format(n=of.n, words=of.words, cue=of.cue)
     backward = "backward" in set(values["estimator"])
     there = set(values["variant"])
     return TEMPLATE.read_text(encoding="utf-8").format(
         title=f"{facts['name']} on {facts['text']}",
         drawn=_drawn(longest.n, longest.prompts, facts),
-        caption=caption(level),
+        caption=caption(level) + (CAPTION_OF_RECALL if measured.recalled else ""),
         on_lambda=sentences.on_lambda(layers, values, level),
         on_influence=sentences.on_influence(values, longest.n, first, level),
         on_replacement=on_replacement,
+        on_recall=on_recall,
         on_rollouts=sentences.on_rollouts(values, level),
         on_directions=on_directions,
         by_length=_by_length(measured, compared, level),
@@ -112,6 +129,7 @@ def page(
         uniform=math.log(facts["model"]["vocabulary"]),
         entropy=facts["prompts"][str(longest.n)]["entropy"],
         of_replacement=of_replacement,
+        of_recall=of_recall,
         kinds="\n".join(f"  - {said}." for variant, said in KINDS.items() if variant in there),
         percent=PERCENT * level,
         same=sentences.SAME,
@@ -229,6 +247,10 @@ def _made_of(measured: Measured) -> Iterator[tuple[str, str]]:
         "is not used. They are drawn at random from all windows of the text, none twice. Intervals take them as "
         "independent, though several may be of one document",
     )
+    if of := measured.recalled:
+        yield "recall", f"{counted(of.contexts, 'context')} of {of.n} words, and cues of {of.cue}"
+    elif why_not := facts.get("without recall"):
+        yield "recall", f"not measured: {why_not}"
     before = facts["before"]
     yield (
         "special tokens",

@@ -5,17 +5,18 @@ backward pass is our addition, and no forward prediction: it reads the gradient 
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from position_bias import statistics
 from position_bias.attention import Array
-from position_bias.card.measured import Replaced
+from position_bias.card.measured import Recalled, Replaced
 from position_bias.rollout import comparison, directions
 from position_bias.rollout.measurement import Measurement
 from position_bias.rollout.middle import middle_half
+from position_bias.rollout.places import above_prior, ends_over_middle, is_able
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, variants
 
 LOSS = "loss"
@@ -24,6 +25,7 @@ REPLACEMENT, QUOTIENT = "replacement", "influence / replacement"  # variants of 
 ENDS = ("first / middle", "last / middle")
 FIRST_WORD = "first word / middle"  # where the tokenizer puts another token first
 SIGNS, SAME, SQUARES = "signs", "same", "squares"  # changes of directions, and how influence adds up
+RECALL, ACCURACY, EIGHTHS = "recall", "accuracy", ("first eighth / middle", "last eighth / middle")
 BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
 SHOWN = (INFLUENCE, *BASELINES, "a", "b", "content-free", "logit-by-distance", "mean-query-key", "mean-attention", "c")
 
@@ -95,6 +97,30 @@ def compare_changed(changed: Measurement, replicates: int, seed: int) -> pd.Data
         rows += [_replicates(name, "total variation", {start: values}) for name, values in moved.items()]
         rows.append(_replicates(SQUARES, "share", {start: comparison.ratio(moved[SAME], moved[SIGNS] + moved[SAME])}))
     return pd.concat(rows, ignore_index=True)
+
+
+def compare_recalled(recalled: Recalled, replicates: int, level: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What is recalled by place, and of both ends over the middle half; contexts are resampled.
+
+    The first table has the columns place, probability and accuracy with their bounds, prior and chance. The second has
+    rows like the third of `compare`: the mean accuracy, and the EIGHTHS by the probability above the prior. These are
+    NaN where `is_able` says that the accuracy is too near to chance.
+    """
+    found = recalled.found
+    weights = comparison.prompt_weights(recalled.contexts, replicates, seed)
+    columns: dict[str, Any] = {"place": np.arange(found.correct.shape[1])}
+    for name, of_context in (("probability", found.probability), (ACCURACY, found.correct)):
+        point, again = (of_contexts @ of_context for of_contexts in weights.values())
+        low, high = statistics.percentile_interval(again, level)
+        columns |= {name: point[0], f"{name} low": low, f"{name} high": high}
+    table = pd.DataFrame({**columns, "prior": found.prior.mean(0), "chance": 1 / recalled.words})
+    known = 1.0 if is_able(float(found.correct.mean()), recalled.words) else np.nan
+    rows = []
+    for start, of_contexts in weights.items():
+        rows.append(_replicates(RECALL, ACCURACY, {start: of_contexts @ found.correct.mean(-1)}))
+        for name, over in ends_over_middle(of_contexts @ above_prior(found)).items():
+            rows.append(_replicates(RECALL, name, {start: known * over}))
+    return table, pd.concat(rows, ignore_index=True)
 
 
 def attention_table(measured: Measurement) -> pd.DataFrame:

@@ -54,7 +54,7 @@ def figures(config: Config) -> dict[str, list[str]]:
 
 def options(config: Config) -> dict[str, Any]:
     """How models are measured: the arguments of `measuring.Options`."""
-    keys = ("prompts", "replaced", "tokens_per_batch", "activation_checkpointing")
+    keys = ("prompts", "replaced", "recalled", "tokens_per_batch", "activation_checkpointing")
     return {"lengths": tuple(config["card"]["lengths"]), "seed": config["seed"]} | {
         key: config["card"][key] for key in keys
     }

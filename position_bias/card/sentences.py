@@ -10,9 +10,22 @@ import numpy as np
 import pandas as pd
 
 from position_bias.card import profiles
-from position_bias.card.profiles import BASELINES, ENDS, FIRST_WORD, QUARTERS, QUOTIENT, REPLACEMENT, SIGNS, SQUARES
+from position_bias.card.profiles import (
+    ACCURACY,
+    BASELINES,
+    EIGHTHS,
+    ENDS,
+    FIRST_WORD,
+    QUARTERS,
+    QUOTIENT,
+    RECALL,
+    REPLACEMENT,
+    SIGNS,
+    SQUARES,
+)
 from position_bias.rollout import comparison
 from position_bias.rollout.directions import NULL
+from position_bias.rollout.places import is_able
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 
@@ -116,6 +129,28 @@ def on_replacement(values: pd.DataFrame, prompts: int, level: float) -> str:
     if not differ:
         return f"{said} On these prompts the two measures do not differ separably."
     return f"{said} The measures differ: on these prompts gradients give {listed(differ)} that replacement gives."
+
+
+def on_recall(values: pd.DataFrame, n: int, words: int, contexts: int, level: float) -> str:
+    """Where in contexts of n of these `words` a passage is found again, from the second of `compare_recalled`.
+
+    Nothing is said of places where the accuracy is too near to chance, or where nothing of the middle is recalled.
+    """
+    accuracy, first, last = (
+        _interval(values, SAME_FOR_EVERY_ESTIMATOR, RECALL, name, level) for name in (ACCURACY, *EIGHTHS)
+    )
+    asked = f"{contexts} contexts of {n} words in random order"
+    right = f"it goes on with the right word in {accuracy} of cases; chance is {1 / words:.3g}"
+    if not is_able(accuracy.value, words):
+        return f"Recall is too near to chance to speak of place: after a repeated passage, {right} ({asked})."
+    said = f"After a repeated passage, {right} ({asked})."
+    if np.isnan([first.low, last.low]).any():
+        return f"{said} In the middle half it recalls too little for a comparison with the ends."
+    shape = SHAPES[first.side(1), last.side(1)].replace("token", "eighth")
+    return (
+        f"{said} It finds a passage in the first eighth {first} times as often as in the middle half, and one in the "
+        f"last eighth {last} times, by probability: {shape}."
+    )
 
 
 def on_directions(values: pd.DataFrame, n: int, prompts: int, level: float) -> str:

@@ -37,6 +37,11 @@ class Card:
         Annotated[int, Bounds(0, 1_000_000)] | None,
         "prompts of the longest length whose tokens are replaced; null: 16 of models up to a billion parameters",
     ]
+    recalled: Annotated[
+        Annotated[int, Bounds(0, 1_000_000)] | None,
+        "contexts of random words in which repeated passages are looked for; null: 16 of models up to a billion "
+        "parameters",
+    ]
     precision: Annotated[
         Literal["auto", "float32", "bfloat16"],
         "precision of the weights; auto: bfloat16 above a billion parameters",

@@ -73,6 +73,18 @@ def documents(source: Source) -> Iterator[str]:
             ) from error
 
 
+def prompt(given: str) -> str:
+    """The text of a prompt in a file, or - for standard input. Raises InputError for what cannot be read."""
+    if given == "-":
+        return sys.stdin.read(CHARACTERS)
+    try:
+        with Path(given).expanduser().open(encoding="utf-8-sig") as lines:
+            return lines.read(CHARACTERS)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"it is not encoded in UTF-8 ({error.reason})"
+        raise InputError(f"prompt {given} cannot be read: {reason}, seen from {Path.cwd()}") from error
+
+
 def write(texts: Iterable[str], path: str | Path) -> None:
     """Write documents, up to CHARACTERS, to a file that `documents` reads."""
     with whole_file(path) as partial, partial.open("w", encoding="utf-8") as lines:
@@ -88,6 +100,14 @@ def up_to(characters: int, texts: Iterable[str]) -> Iterator[str]:
         left -= len(text)
         if left <= 0:
             return
+
+
+def digest(documents: Iterable[str]) -> str:
+    """What tells documents from others."""
+    found = hashlib.sha256()
+    for document in documents:
+        found.update(document.encode() + b"\0")
+    return found.hexdigest()
 
 
 class Prompts(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
@@ -190,12 +190,12 @@ def balanced(text: str, inches: float) -> list[str]:
     return lines
 
 
-def legend(figure: Figure, handles: Sequence[Artist], where: str = "upper center", title: str = "") -> None:
+def legend(figure: Figure | SubFigure, handles: Sequence[Artist], where: str = "upper center", title: str = "") -> None:
     """Entries outside all panels, in as few lines as the page is wide enough for.
 
     `title` stands above them, and says what the figure is of.
     """
-    inches = figure.get_figwidth()
+    inches = figure.figure.get_figwidth()  # subfigures are as wide
     told = "\n".join(balanced(title, 0.95 * inches))
     place: Any = f"outside {where}"
     for columns in range(max(len(handles), 1), 0, -1):

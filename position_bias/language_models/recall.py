@@ -48,8 +48,7 @@ def common_words(texts: Iterable[str], tokenizer: Tokenizer, count: int) -> Toke
         if len(found) == count:
             return np.array(found)
     raise InputError(
-        f"recall needs {count} words that are single tokens, but the text has {len(found)}; "
-        "ask for fewer words, or give more text"
+        f"recall needs {count} words that are single tokens, but the text has {len(found)}; give more text"
     )
 
 
@@ -79,12 +78,14 @@ def measure(
     *,
     before: Sequence[int] = (),
     resumption: Resumption | None = None,
+    section: str = "recall",
 ) -> Recall:
     """Ask a decoder for every place of contexts and their foreign cues, [C, n + cue], of these `words` [V].
 
     `before` are the tokens that prompts of the model begin with. A context is read once, and as many questions about it
     are asked at once as `tokens_per_batch` holds. With a `resumption`, contexts that were asked about before an
-    interruption are not asked about again. Raises InputError where a GPU's memory is too small.
+    interruption are not asked about again. Raises InputError where a GPU's memory is too small; `section` tells where
+    the configuration has the remedy.
     """
     device = model.get_input_embeddings().weight.device
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)
@@ -106,7 +107,7 @@ def measure(
             tally.keep("correct", (likeliest == followed).double()[None])
             tally.keep("prior", reader.after(foreign[None])[0, followed][None])
 
-    passes.run(contexts, contexts.shape[1], ask, tally, device=device, section="recall", resumption=resumption)
+    passes.run(contexts, contexts.shape[1], ask, tally, device=device, section=section, resumption=resumption)
     return Recall(*(tally.of_prompts(name).astype(np.float64) for name in Recall._fields))
 
 

@@ -1,8 +1,7 @@
 """Recall of pretrained decoders by place, beside the two measures of influence: tables of what is judged and drawn.
 
-Contexts are the units, and are resampled. From the probability of a word is taken away what the word would be given
-anyway, after a cue that its context does not have. A decoder whose accuracy is below three times chance cannot recall,
-and nothing is said of its places.
+Contexts are the units, and are resampled. A decoder whose accuracy is below three times chance cannot recall, and
+nothing is said of its places.
 """
 
 from collections.abc import Iterator
@@ -13,7 +12,8 @@ import pandas as pd
 
 from position_bias.attention import Array
 from position_bias.rollout.middle import middle_half
-from position_bias.rollout.recall import Recall, by_part
+from position_bias.rollout.places import above_prior, ends_over_middle, is_able
+from position_bias.rollout.recall import Recall
 from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import percentile_interval, resampled_weights, spearman
 from position_bias.structural.checks_pretrained import COLUMNS
@@ -22,7 +22,6 @@ from position_bias.verdicts.judge import ESTIMATE
 
 TRAINED, UNTRAINED = "hub", "untrained"  # the checkpoint that is no copy; what predictions call a copy
 WORDS = "words"  # what stands in place of a data set
-ABLE = 3  # times chance: the accuracy from which places are compared
 NEAR = 1 / 16  # of a prompt: places that are averaged where recall is compared with influence
 INFLUENCES = ("gradient", "replacement")
 PROFILES = ("model", "weights", "n", "measure", "place", "value", "low", "high")  # columns of what is drawn
@@ -42,9 +41,9 @@ def tables(
     for file in recalled:
         labels, found = file.labels, Recall(**file.read())
         weights = resampled_weights(np.arange(len(found.correct)), replicates, seed)
-        excess = weights @ (found.probability - found.prior)  # [1 + R, P]
+        excess = weights @ above_prior(found)  # [1 + R, P]
         accuracy = weights @ found.correct.mean(-1)
-        able = accuracy[0] >= ABLE / labels["words"]
+        able = is_able(accuracy[0], labels["words"])
         if labels["checkpoint"] != TRAINED:
             rows += _rows(labels, "accuracy less chance", UNTRAINED, accuracy - 1 / labels["words"], len(found.correct))
             continue
@@ -60,10 +59,9 @@ def tables(
 
 def _of_places(excess: Array, influence: pd.DataFrame) -> Iterator[tuple[str, str, Array]]:
     """Statistic, network and values [1 + R]: both ends over the middle, and how places rank by recall and influence."""
-    parts = by_part(excess)
     with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is recalled, there is no logarithm
-        for end in ("first", "last"):
-            yield f"log {end} eighth / middle", "recall", np.log(parts[end] / parts["middle"])
+        for name, over in ends_over_middle(excess).items():
+            yield f"log {name}", "recall", np.log(over)
     places = np.linspace(0, 1, excess.shape[1])
     for measure, curve in influence.groupby("measure", sort=False):
         near = np.abs(curve["place"].to_numpy()[:, None] - places) <= NEAR  # [positions, P]

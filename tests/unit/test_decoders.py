@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from position_bias.language_models import families
+from position_bias.language_models import families, recall
 from position_bias.language_models.layout import find_layout
 from position_bias.language_models.measure import PREDICTED, measure
 from position_bias.rollout.measurement import BACKWARD
@@ -66,6 +66,18 @@ def blocks_of(model):
         except AttributeError:
             continue
     raise AssertionError(f"where are the blocks of {type(model).__name__}?")
+
+
+def test_recall_is_that_of_whole_passes(case):
+    """Whatever the model keeps of a context, or cannot keep."""
+    words = np.arange(3, decoders.VOCABULARY)
+    contexts = recall.random_contexts(words, N, 1, 2, 0)
+    found = recall.measure(case.model, contexts, words, 2, 4 * N)
+    context = contexts[0, :-2]
+    cues = torch.from_numpy(np.stack([[*context, *context[place : place + 2]] for place in range(N - 2)]))
+    with torch.no_grad():
+        whole = case.model(cues, use_cache=False).logits[:, -1].double().softmax(-1).numpy()
+    np.testing.assert_allclose(found.probability[0], whole[np.arange(N - 2), context[2:]], atol=2e-6)
 
 
 def test_attention_is_that_of_the_model_by_position_and_by_distance(case):

@@ -198,6 +198,31 @@ def test_every_finding_of_the_report_tells_the_verdicts_that_are_kept_and_no_oth
         assert told - {None} == {verdicts[claim] for claim in re.findall(r'"([\w-]+)"', claims)}, claims
 
 
+def test_the_report_tells_of_every_verdict_that_changed_the_one_that_is_kept(kept):
+    told = {
+        anchor.lstrip("#"): (title, now)
+        for claim, _, now, _ in rows("docs/replication.md", "| claim | before | now | cause |")
+        for title, anchor in LINK.findall(claim)
+    }
+    left_open = re.search(r"undecided now, are:\n\n((?:- .*\n)+)", (ROOT / "docs/replication.md").read_text())[1]
+    told |= {anchor.lstrip("#"): (title, "undecided") for title, anchor in LINK.findall(left_open)}
+    cards = kept.set_index("claim")
+    assert told == {claim: (cards["title"].get(claim), cards["verdict"].get(claim)) for claim in told}
+
+
+def test_the_words_of_rows_of_postnorm_are_their_predictions(claims):
+    judged = pd.read_csv(ROOT / "published/predictions.csv").dropna(subset="claim").groupby("claim")
+    told = {claim.id: claim.rows for claim in claims if claim.paper == "postnorm" or claim.id == "emergence-encodings"}
+    assert told == {claim: "; ".join(map(in_words, judged.get_group(claim).itertuples())) for claim in told}
+
+
+def in_words(row):
+    """A prediction as the column `rows` of published/claims.csv has it."""
+    networks = " - ".join(name for name in (row.network, row.other) if isinstance(name, str))
+    margin = f", margin {row.margin:g}" if row.margin else ""
+    return f"{row.statistic} of {networks} {row.relation} {row.bound:g}{margin}"
+
+
 def test_every_link_to_an_anchor_resolves():
     targets = [
         (page.parent / target.partition("#")[0] if target.partition("#")[0] else page, target.partition("#")[2])

@@ -148,7 +148,8 @@ def test_measurements_do_not_depend_on_rollouts_nor_on_figures():
         found = {path.relative_to(ROOT / "position_bias").as_posix() for path in imports.closure(script, ROOT)}
         assert f"language_models/{measuring}.py" in found
         above = {module for module in found if part(module) in ("rollout", "drawing", "statistics")}
-        assert above == {"rollout/__init__.py", "rollout/measurement.py"}
+        types = {"rollout/__init__.py", "rollout/measurement.py", "rollout/recall.py"}
+        assert above <= types, wing
 
 
 def test_figures_do_not_depend_on_models():

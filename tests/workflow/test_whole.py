@@ -12,6 +12,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from position_bias.emergence import gaps
+from tests import browser
 from tests.graphs import FIGURES, LENGTHS, WHOLE_JOBS, only
 from tools import manifest
 
@@ -111,19 +112,14 @@ PAPERS = (
     "5 Zsamboki et al. 2025",
     "6 Retrieval, our addition",
 )
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+@browser.needed
 def test_a_browser_opens_the_report_without_an_error_of_a_script(report, tmp_path):
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-    options += [f"--user-data-dir={tmp_path}", "--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom"]
-    command = [CHROMIUM, *options, report.as_uri()]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    errors = [line for line in ended.stderr.splitlines() if "CONSOLE" in line and "error" in line.lower()]
+    page, errors = browser.opened(report.as_uri(), tmp_path)
     assert errors == []
     for paper in PAPERS:
-        assert paper in re.sub(r"<script.*?</script>", "", ended.stdout, flags=re.DOTALL)  # drawn by the page's scripts
+        assert paper in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)  # drawn by the page's scripts
 
 
 TWICE = {

@@ -30,6 +30,10 @@ TYPED = [
     "1",
     "--quiet",
     "--directions",
+    "--recall",
+    "3",
+    "--tokenizer",
+    "words",
 ]
 OPTIONS = {
     "lengths": (12, 24),
@@ -38,6 +42,7 @@ OPTIONS = {
     "name": "my-model",
     "text": "texts.jsonl",
     "directions": True,
+    "recalled": 3,
 }
 
 
@@ -46,13 +51,13 @@ def files(folder):
     return {name: content for name, content in found.items() if name.startswith(("tables/", "card."))}
 
 
-def test_the_card_of_a_model_in_memory_has_the_bytes_of_that_of_its_files(here, prose, own_tokenizer):
-    mine = card.measure(llama().train(), own_tokenizer, prose, **OPTIONS)
+def test_the_card_of_a_model_in_memory_has_the_bytes_of_that_of_its_files(here, prose, tokenizer_of_words):
+    mine = card.measure(llama().train(), tokenizer_of_words, prose, **OPTIONS)
     mine.save("from-memory")
     assert command.main(TYPED) == 0
     memory, read = files(here / "from-memory"), files(here / "position-card/my-model")
     assert set(memory) == {
-        *(f"tables/{name}.csv" for name in ("layers", "profile", "distances", "statistics", "replacement")),
+        *(f"tables/{name}.csv" for name in ("layers", "profile", "distances", "statistics", "replacement", "recall")),
         *(f"card.{suffix}" for suffix in ("md", "pdf", "svg", "png")),
     }
     pages = [found.pop("card.md").decode().splitlines() for found in (memory, read)]

@@ -17,7 +17,7 @@ from position_bias.drawing import style
 from tests import ggufs
 
 ROOT = Path(__file__).parents[3]
-TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0"]
+TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0", "--recall", "0"]
 
 
 @pytest.fixture(autouse=True)
@@ -106,9 +106,9 @@ def test_the_card_of_a_gguf_file_names_how_its_weights_are_stored_and_what_stand
     ggufs.write(here / "small.gguf", ggufs.small("qwen2"), "qwen2")
     words = Tokenizer(models.WordLevel({f"w{place}": place for place in range(64)}, unk_token="w0"))
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(here / "words")
+    PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(here / "numbered")
     (here / "words.txt").write_text(" ".join(f"w{place}" for place in np.random.default_rng(0).integers(0, 64, 120)))
-    typed = ["--tokenizer", "words", "--text", "words.txt", "--lengths", "12", "--prompts", "8", "--quiet"]
+    typed = ["--tokenizer", "numbered", "--text", "words.txt", "--lengths", "12", "--prompts", "8", "--quiet"]
     assert command.main(["./small.gguf", *typed]) == 0
     page = (here / "position-card/small/card.md").read_text()
     assert "| weights | F32 of a GGUF file, unpacked to float32 |" in page

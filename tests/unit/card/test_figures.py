@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,6 +7,7 @@ from matplotlib.colors import to_rgb
 
 from position_bias.card import figures
 from position_bias.card.figures import CURVES, LAMBDAS, Tables, uniform_attention
+from tests.unit import drawing_checks
 from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved
 
 pytestmark = pytest.mark.usefixtures("styled")
@@ -103,3 +106,30 @@ def test_cards_of_one_and_of_four_models_can_be_read(tmp_path):
     every = {name: tables((WITH_ALIBI, WITHOUT_ALIBI)[layers % 2], layers=layers) for name, layers in four.items()}
     assert_saved(figures.card(every, "owner/some-long-name-of-a-text"), tmp_path)
     assert_legible(figures.card(dict(list(every.items())[1:2]), "owner/some-long-name-of-a-text"))
+
+
+def recall(first=0.4, accuracy=0.3):
+    """Above the prior, every place has .1, and the first eighth so much."""
+    above = np.full(N, 0.1)
+    above[: N // 8] = first
+    bounds = {"probability low": 0.8 * above, "probability high": 1.2 * above + 0.01}
+    columns = {"place": np.arange(N), "probability": above + 0.01, **bounds, "accuracy": accuracy, "prior": 0.01}
+    return pd.DataFrame({**columns, "chance": 0.01, "n": N + 3, "prompts": 5})
+
+
+def test_recall_has_a_panel_below_with_the_weight_of_both_ends(tmp_path):
+    of = replace(tables(WITHOUT_ALIBI), recall=recall())
+    figure = figures.card({"mine": of}, TEXT)
+    below = next(axes for axes in figure.axes if axes.get_xlabel().startswith("place"))
+    assert len(figure.axes) == 4
+    (probability,) = drawing_checks.curves(below, figures.GREEN)
+    np.testing.assert_array_equal(probability, of.recall["probability"])
+    assert [text.get_text() for text in below.texts] == [f"{figures.TIMES}4", f"{figures.TIMES}1"]
+    assert_saved(figure, tmp_path)
+
+
+def test_recall_that_is_too_near_to_chance_has_no_weights_and_several_models_have_no_such_panel():
+    of = replace(tables(WITHOUT_ALIBI), recall=recall(accuracy=0.02))
+    alone, beside = figures.card({"mine": of}, TEXT), figures.card({"mine": of, "other": of}, TEXT)
+    assert [len(figure.axes) for figure in (alone, beside)] == [4, 6]
+    assert not next(axes for axes in alone.axes if axes.get_xlabel().startswith("place")).texts

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from position_bias.card import profiles
-from position_bias.card.measured import Replaced
+from position_bias.card.measured import Recalled, Replaced
 from position_bias.rollout.directions import distances
 from position_bias.rollout.measurement import ESTIMATORS, Measurement
+from position_bias.rollout.recall import Recall
 from tests.measurements import LAYERS, PROMPTS, causal, made
 
 N = 20
@@ -107,3 +108,37 @@ def test_changed_directions_are_compared_with_each_other_and_with_other_prompts(
     assert at["squares", -1] == pytest.approx(apart["same"].sum() / (apart["same"] + apart["signs"]).sum())
     np.testing.assert_allclose(at["squares"], at["same"] / (at["same"] + at["signs"]))
     assert len(at) == 4 * 41
+
+
+def recalled(accuracy):
+    """Ten contexts of 32 places; above the prior, the first eighth has .4, the last .05 and the others .1."""
+    above = np.full(32, 0.1)
+    above[:4], above[-4:] = 0.4, 0.05
+    prior = np.random.default_rng(0).uniform(0, 0.01, (10, 32))
+    correct = np.arange(320).reshape(10, 32) < round(320 * accuracy)
+    return Recalled(35, 3, 100, Recall(above + prior, correct.astype(float), prior))
+
+
+def test_recall_of_both_ends_is_over_the_middle_less_what_a_word_is_given_anyway():
+    found = recalled(0.5)
+    table, values = profiles.compare_recalled(found, 40, 0.9, 0)
+    assert list(table["place"]) == list(range(32))
+    np.testing.assert_allclose(table["probability"], found.found.probability.mean(0))
+    np.testing.assert_allclose(table["accuracy"], found.found.correct.mean(0))
+    np.testing.assert_allclose(table["prior"], found.found.prior.mean(0))
+    assert (table["probability low"] < table["probability"]).all()
+    assert (table["probability"] < table["probability high"]).all()
+    at = values.set_index(["variant", "statistic", "replicate"])["value"].sort_index()
+    np.testing.assert_allclose(at[profiles.RECALL, "first eighth / middle"], 4)
+    np.testing.assert_allclose(at[profiles.RECALL, "last eighth / middle"], 0.5)
+    accuracy = at[profiles.RECALL, "accuracy"]
+    assert accuracy[-1] == pytest.approx(0.5)
+    assert accuracy.std() > 0.05  # contexts are resampled: half of them have all right, half none
+    assert len(at) == 3 * 41
+
+
+@pytest.mark.parametrize(("accuracy", "known"), [(0.034, True), (0.028, False)])
+def test_places_are_compared_from_three_times_chance_on(accuracy, known):
+    _, values = profiles.compare_recalled(recalled(accuracy), 5, 0.9, 0)
+    ends = values[values["statistic"] != "accuracy"]
+    assert ends["value"].notna().all() == ends["value"].notna().any() == known

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from position_bias.card import sentences
-from position_bias.card.profiles import QUOTIENT, REPLACEMENT, SHOWN
+from position_bias.card.profiles import QUOTIENT, RECALL, REPLACEMENT, SHOWN
 from position_bias.rollout import variants
 
 LEVEL, REPLICATES = 0.9, 40
@@ -184,3 +184,26 @@ def test_influence_adds_up_in_what_moves_it_less(signs, same, how):
     assert f"of a prompt by {signs:.3f} [" in sentence
     assert f"for all tokens by {same:.3f} [" in sentence
     assert sentence.endswith("it is 0.300 [0.300, 0.300] away (total variation, 16 prompts of 256 tokens).")
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "ends", "said"),
+    [
+        (0.3, (2.5, 1.1), "one in the last eighth 1.10 [0.65, 1.55] times, by probability: the first eighth outweighs"),
+        (0.3, (1.1, 0.2), "by probability: the middle outweighs the last eighth, and the first is not separable from"),
+        (0.3, (1.0, np.nan), " In the middle half it recalls too little for a comparison with the ends."),
+        (0.014, (2.5, 1.1), "Recall is too near to chance to speak of place: after a repeated passage, it goes on "),
+    ],
+)
+def test_recall_is_told_by_place_only_above_three_times_chance(accuracy, ends, said):
+    values = [rows("none", RECALL, "accuracy", accuracy, 0.1)]
+    eighths = [f"{end} eighth / middle" for end in ("first", "last")]
+    values += [rows("none", RECALL, name, of, 0.5) for name, of in zip(eighths, ends, strict=True)]
+    sentence = sentences.on_recall(pd.concat(values), 128, 200, 16, LEVEL)
+    assert (
+        f"it goes on with the right word in {sentences.Interval(accuracy, accuracy - 0.09, accuracy + 0.09)} "
+        in sentence
+    )
+    assert "chance is 0.005 (16 contexts of 128 words in random order)." in sentence
+    assert said in sentence
+    assert ("It finds a passage in the first eighth " in sentence) == (accuracy == 0.3 and not np.isnan(ends).any())

@@ -8,7 +8,7 @@ from transformers import GPTNeoConfig, GPTNeoForCausalLM, LlamaConfig, LlamaForC
 
 from position_bias.language_models import families, recall
 from position_bias.language_models.passes import Resumption
-from position_bias.rollout.recall import by_part
+from position_bias.rollout.places import by_part
 from position_bias.running.runtime import InputError
 
 N, CUE, VOCABULARY = 16, 2, 24

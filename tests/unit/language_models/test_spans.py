@@ -25,7 +25,7 @@ LENGTHS = (3, 5, 4, 6)
 @pytest.fixture(scope="module")
 def given():
     generator = np.random.default_rng(0)
-    return [generator.integers(0, VOCABULARY, length) for length in LENGTHS], generator.integers(0, VOCABULARY, 30)
+    return [generator.integers(0, VOCABULARY, length) for length in LENGTHS], generator.integers(0, VOCABULARY, (2, 30))
 
 
 @pytest.fixture(scope="module")
@@ -35,17 +35,45 @@ def model():
 
 
 def test_paragraphs_are_the_spans_of_a_prompt_unless_a_separator_is_named():
-    assert spans.split("One.\n\nTwo.\n\n\n\nAsked?") == ["One.\n\n", "Two.\n\n", "Asked?"]
-    assert "".join(spans.split("a--b--c", "--")) == "a--b--c"
+    assert spans.split("One.\n\nTwo.\n\n\n\nAsked?") == ["One.\n\n", "Two.\n\n\n\n", "Asked?"]
+    assert spans.split("One\none.\n \n  Two.\n\nAsked?\n\n") == ["One\none.\n \n", "  Two.\n\n", "Asked?\n\n"]
+    assert spans.split("a--b----c\n\nd--", "--") == ["a--", "b----", "c\n\nd--"]
     with pytest.raises(InputError, match="the prompt has 2 spans, but three are needed"):
         spans.split("One.\n\nAsked?")
+    with pytest.raises(InputError, match="the separator of spans is empty"):
+        spans.split("One.\n\nTwo.\n\nAsked?", "")
 
 
 def test_every_span_but_the_last_is_put_at_every_place_and_the_others_keep_their_order():
     found = list(spans.orders(4))
-    assert found[0] == (None, "as given", [0, 1, 2, 3])
-    assert found[4:7] == [(1, "first", [1, 0, 2, 3]), (1, "middle", [0, 1, 2, 3]), (1, "last", [0, 2, 1, 3])]
+    assert found[0] == (None, "as given", (0, 1, 2, 3))
+    assert found[4:7] == [(1, "first", (1, 0, 2, 3)), (1, "middle", (0, 1, 2, 3)), (1, "last", (0, 2, 1, 3))]
     assert len(found) == 1 + 3 * 3
+
+
+def test_two_spans_have_two_places_and_no_order_passes_through_the_model_twice(model, given, monkeypatch):
+    moves = [(0, "first", (0, 1, 2)), (0, "last", (1, 0, 2)), (1, "first", (1, 0, 2)), (1, "last", (0, 1, 2))]
+    assert list(spans.orders(3))[1:] == moves
+    pieces, others = given
+    seen = []
+    prediction = spans.prediction
+
+    def watched(model, tokens, latest):
+        seen.append(torch.is_grad_enabled())
+        return prediction(model, tokens, latest)
+
+    monkeypatch.setattr(spans, "prediction", watched)
+    table = spans.measure(model, pieces[:3], others)
+    assert len(table) == 3 + 4
+    assert list(spans.placed(table, "gradient")) == ["first", "last"]
+    assert sum(spans.explained(table, "replacement").values()) == pytest.approx(1)
+    assert seen.count(True) == 2
+    assert seen.count(False) == len(others) * (3 + 2)
+    as_given = table[table["place"] == "as given"].set_index("span")
+    for moved, place, order in moves:
+        if order == (0, 1, 2):
+            (row,) = table[(table["span"] == moved) & (table["place"] == place)].to_dict("records")
+            assert row["gradient"] == as_given.loc[moved, "gradient"]
 
 
 @pytest.mark.parametrize("before", [[], [7]])
@@ -63,10 +91,13 @@ def test_what_a_span_weighs_is_that_of_plain_passes_of_its_order(model, given, b
     distribution.max().backward()
     influence = embeddings.grad[0].norm(dim=-1)
     assert row["gradient"] == pytest.approx(float(influence[begins : begins + 5].sum() / influence.sum()), rel=1e-4)
-    replaced = np.concatenate([tokens[:begins], others[:5], tokens[begins + 5 :]])
-    with torch.no_grad():
-        other = model(torch.from_numpy(replaced[None])).logits[0, -1].softmax(-1)
-    assert row["replacement"] == pytest.approx(float((distribution - other).detach().abs().sum() / 2), abs=1e-6)
+    changes = []
+    for other in others:
+        replaced = np.concatenate([tokens[:begins], other[:5], tokens[begins + 5 :]])
+        with torch.no_grad():
+            changed = model(torch.from_numpy(replaced[None])).logits[0, -1].softmax(-1)
+        changes.append(float((distribution - changed).detach().abs().sum() / 2))
+    assert row["replacement"] == pytest.approx(np.mean(changes), abs=1e-6)
 
 
 def test_shares_of_all_spans_as_given_sum_to_one(model, given):
@@ -102,7 +133,17 @@ def test_variance_is_shared_out_between_place_and_span():
     assert both["rest"] == pytest.approx(0, abs=1e-12)
 
 
+def test_chance_is_the_mean_over_shuffled_tables():
+    generator = np.random.default_rng(0)
+    keys = [(span, place) for span in range(4) for place in spans.PLACES]
+    found = []
+    for _ in range(300):
+        rows = [(*key, value) for key, value in zip(keys, generator.permutation(2.0 ** np.arange(12)), strict=True)]
+        found.append(spans.explained(pd.DataFrame(rows, columns=["span", "place", "gradient"]), "gradient"))
+    assert spans.by_chance(4, 3) == pytest.approx(pd.DataFrame(found).mean().to_dict(), abs=0.04)
+
+
 def test_a_text_that_is_shorter_than_a_span_is_refused(model, given):
     pieces, others = given
     with pytest.raises(InputError, match="the other text has 5 tokens, but a span has 6; give a longer text"):
-        spans.measure(model, pieces, others[:5])
+        spans.measure(model, pieces, others[:, :5])

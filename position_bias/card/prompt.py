@@ -1,0 +1,175 @@
+"""What the spans of one prompt weigh is planned and measured here: for the command, and for a model in memory.
+
+Tokens are those that the tokenizer makes of the whole prompt. They are cut where spans begin, and keep together when a
+span is moved, so that every order has the same tokens.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tokenizers import Tokenizer
+from transformers import PretrainedConfig, PreTrainedModel
+
+from position_bias.card import measuring
+from position_bias.card import texts as of_texts
+from position_bias.card.spans_page import Spans
+from position_bias.language_models import opening, spans
+from position_bias.language_models.cost import Size, size
+from position_bias.language_models.tokens import TokenIds
+from position_bias.running import provenance
+from position_bias.running.runtime import InputError, announce, seed
+
+TEXTS = 4  # other texts that replace each span, one after the other; replacement is their mean
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be measured of a prompt, known before any weight is read."""
+
+    texts: Sequence[str]  # of the spans
+    tokens: Sequence[TokenIds]  # of the spans
+    before: Sequence[int]  # tokens that the tokenizer puts before a prompt
+    others: TokenIds  # that replace a span [TEXTS, tokens of the longest]
+    target: str | int
+    tokenizer: Tokenizer
+    size: Size
+    facts: Mapping[str, Any]
+
+    def announce(self) -> None:
+        """Say before the work what it takes."""
+        facts, n = self.facts, self.facts["tokens"]
+        measured = spans.distinct(len(self.texts))
+        passes = 2 * len(measured) + TEXTS * sum(map(len, measured.values()))  # a backward pass counts as a forward one
+        seconds = 2.0 * self.size.parameters * n * passes
+        seconds /= measuring.operations_per_second(facts["device"], facts["precision"])
+        memory = self.size.memory(n, n, facts["precision"], recomputed=False)
+        announce(
+            f"{facts['name']}: {self.size.parameters:,} parameters in {facts['precision']} on {facts['device']}; "
+            f"measuring {len(self.texts)} spans of {n} tokens in {len(measured)} orders takes about "
+            f"{memory / 1e9:.1f} GB of memory and {seconds / 60:.0f} minutes"
+        )
+
+
+def plan(
+    texts: Sequence[str],
+    known: Size,
+    config: PretrainedConfig,
+    tokenizer: tuple[Tokenizer, list[int]],
+    documents: Sequence[str],
+    target: str,
+    drawn_by: int,
+    **facts: Any,
+) -> Plan:
+    """Cut a prompt of these spans into tokens, and draw what replaces them from other `documents`.
+
+    `tokenizer` is what `opening.open_tokenizer` returns. `facts` are what the page says besides: the `name` of the
+    model and of the `prompt`, their `sources` and that of the `text`, `precision` and `device`, and how spans were
+    `parted`. Two facts may be None: how `weights` of a GGUF file are stored, and which `untrained` copy it is. Raises
+    InputError where the prompt has fewer than three spans or more tokens than the model takes, or where the documents
+    have too few.
+    """
+    fast, before = tokenizer
+    spans.require_three(texts)
+    tokens = cut(texts, fast)
+    n, most = len(spans.joined(tokens, range(len(tokens)), before)), opening.longest(config)
+    if most is not None and n > most:
+        raise InputError(f"the prompt has {n} tokens, but {facts['name']} takes {most}; shorten it")
+    orders = spans.distinct(len(texts))
+    recut = sum(
+        _encoded("".join(texts[span] for span in order), fast) != list(spans.joined(tokens, order)) for order in orders
+    )
+    said = {
+        **facts,
+        "sha256": hashlib.sha256("".join(texts).encode()).hexdigest(),
+        "tokens": n,
+        "before": [fast.id_to_token(token) for token in before],
+        "orders": len(orders),
+        "recut": recut,
+        "texts": TEXTS,
+        "read": {"documents": len(documents), "sha256": of_texts.digest(documents)},
+        "target": measuring.described_target(target),
+        "seed": drawn_by,
+        "versions": provenance.versions(),
+    }
+    others = drawn(documents, fast, max(map(len, tokens)), seed(drawn_by, "card", "spans"))
+    return Plan(texts, tokens, before, others, measuring.target_of(target, fast), fast, known, said)
+
+
+def plan_of_files(
+    place: Path,
+    texts: Sequence[str],
+    documents: Sequence[str],
+    target: str,
+    drawn_by: int,
+    precision: str = "auto",
+    tokenizer: Path | None = None,
+    **facts: Any,
+) -> Plan:
+    """Plan as `plan` does for the model at a place; `tokenizer` is that of another place.
+
+    Raises InputError where the model or the tokenizer cannot be opened, too.
+    """
+    config, files = opening.require_decoder(place), opening.files_of(place)
+    known = size(files.parameters, config)
+    facts["precision"] = known.precision if precision == "auto" else precision
+    facts["weights"] = files.gguf.quantisation if files.gguf else None
+    return plan(texts, known, config, opening.open_tokenizer(tokenizer or place), documents, target, drawn_by, **facts)
+
+
+def carry_out(plan: Plan, model: PreTrainedModel) -> Spans:
+    """Measure an open `model` as planned. Raises InputError where token ids lie beyond its embeddings."""
+    given = spans.joined(plan.tokens, range(len(plan.tokens)), plan.before)
+    opening.require_known_tokens(np.append(given, plan.others), model, plan.facts["name"])
+    table = spans.measure(model, plan.tokens, plan.others, before=plan.before, target=plan.target)
+    expected = spans.next_token(model, given)
+    token = int(expected.argmax())
+    said = plan.tokenizer.decode([token]) or plan.tokenizer.id_to_token(token) or f"token {token}"
+    found = {"token": said, "probability": float(expected[token])}
+    return Spans(plan.texts, table.assign(span=table["span"] + 1), {**plan.facts, "next": found})
+
+
+def parted(separator: str | None) -> str:
+    """What stands between the spans, in words."""
+    return f"parted by {'blank lines' if separator is None else repr(separator)}"
+
+
+def cut(texts: Sequence[str], tokenizer: Tokenizer) -> list[TokenIds]:
+    """The tokens of the prompt that spans make together, by the span in which each begins: int64 [tokens of a span].
+
+    One after the other they are the tokens of the prompt. Raises InputError where a span has none.
+    """
+    encoded = tokenizer.encode("".join(texts), add_special_tokens=False)
+    ends = np.cumsum([len(text) for text in texts])
+    of = np.searchsorted(ends[:-1], [begin for begin, _ in encoded.offsets], side="right")
+    of, ids = np.maximum.accumulate(of), np.array(encoded.ids, np.int64)
+    found = [ids[of == span] for span in range(len(texts))]
+    for span, tokens in enumerate(found, start=1):
+        if not len(tokens):
+            raise InputError(f"span {span} of the prompt has no token of its own; name another separator")
+    return found
+
+
+def drawn(documents: Sequence[str], tokenizer: Tokenizer, length: int, drawn_by: int) -> TokenIds:
+    """TEXTS times so many tokens of documents in an order drawn by a seed, one after the other: int64 [TEXTS, length].
+
+    Raises InputError where the documents have fewer.
+    """
+    order = np.random.default_rng(drawn_by).permutation(len(documents))
+    stream = chain.from_iterable(_encoded(documents[place], tokenizer) for place in order)
+    found = list(islice(stream, TEXTS * length))
+    if len(found) < TEXTS * length:
+        raise InputError(
+            f"the text has {len(found)} tokens, but replacing the longest span by {TEXTS} texts takes "
+            f"{TEXTS * length}; give more text"
+        )
+    return np.array(found, np.int64).reshape(TEXTS, length)
+
+
+def _encoded(text: str, tokenizer: Tokenizer) -> list[int]:
+    ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    return ids

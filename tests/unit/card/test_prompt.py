@@ -1,0 +1,192 @@
+"""What the spans of a prompt weigh: models whose answer is known, plain passes, and the command."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from position_bias import card
+from position_bias.card import command, prompt
+from position_bias.running.runtime import InputError
+from tests import ggufs
+from tests.unit.card.conftest import llama
+
+PIECES = ("A list is\n\n", "one of two.\n\n", "This is\n\n", "What is it")
+TYPED = ["--spans", "--text", "texts.jsonl", "--threads", "1"]
+
+
+@pytest.fixture
+def asked(here):
+    (here / "asked.txt").write_text("".join(PIECES) + "\n")
+    return here / "position-card/my-model/spans/asked"
+
+
+def run(*typed):
+    return command.main(["./my-model", *TYPED, *typed])
+
+
+def test_a_span_has_the_share_that_plain_autograd_gives_its_tokens(asked, own_tokenizer, capsys):
+    assert run("--prompt", "asked.txt", "--quiet", "--json") == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    (found,) = json.loads(printed.out)
+    assert found == json.loads((asked / "spans.json").read_text())
+    model = AutoModelForCausalLM.from_pretrained("./my-model")
+    tokens = torch.tensor([own_tokenizer.encode("".join(PIECES), add_special_tokens=False).ids])
+    lengths = [len(own_tokenizer.encode(piece, add_special_tokens=False).ids) for piece in PIECES]
+    assert [span["tokens"] for span in found["spans"]] == lengths
+    embeddings = model.get_input_embeddings()(tokens).detach().requires_grad_()
+    distribution = model(inputs_embeds=embeddings).logits[0, -1].softmax(-1)
+    distribution.max().backward()
+    most = distribution.detach().max()
+    shares = embeddings.grad[0].norm(dim=-1)
+    shares = (shares / shares.sum()).split(lengths)
+    expected = [float(share.sum()) for share in shares]
+    assert [span["gradient"]["as given"] for span in found["spans"]] == pytest.approx(expected, rel=1e-3)
+    assert found["next"]["probability"] == pytest.approx(float(most), rel=1e-4)
+    page, heaviest = (asked / "spans.md").read_text(), int(np.argmax(expected[:-1])) + 1
+    assert f"**By gradients, span {heaviest} (" in page
+    table = pd.read_csv(asked / "spans.csv")
+    assert set(table["place"]) == {"as given", "first", "middle", "last"}
+    assert len(table) == 4 + 3 * 3
+
+
+def test_a_model_in_memory_gives_the_numbers_of_its_files_and_is_left_as_it_was(asked, own_tokenizer, prose):
+    assert run("--prompt", "asked.txt", "--quiet") == 0
+    model = llama().train()
+    implementation = model.config._attn_implementation
+    given = card.spans(model, own_tokenizer, PIECES, texts=prose, threads=1, name="my-model", prompt_name="asked.txt")
+    pd.testing.assert_frame_equal(given.table, pd.read_csv(asked / "spans.csv"), check_dtype=False, rtol=1e-4)
+    assert all(module.training for module in model.modules())
+    assert all(weight.requires_grad and weight.grad is None for weight in model.parameters())
+    assert model.config._attn_implementation == implementation
+    assert "given by the caller" in given._repr_markdown_()
+    whole = card.spans(model, own_tokenizer, "".join(PIECES), texts=prose, threads=1)
+    pd.testing.assert_frame_equal(whole.table, given.table)
+
+
+def blind(*, deaf=False):
+    """One layer that attends to all tokens alike, wherever they stand; a deaf one adds nothing of what it reads."""
+    model = llama()
+    model.model.layers = model.model.layers[:1]
+    (layer,) = model.model.layers
+    layer.self_attn.q_proj.weight.data.zero_()
+    if deaf:
+        layer.self_attn.o_proj.weight.data.zero_()
+    return model
+
+
+def test_in_a_model_that_is_blind_to_places_all_comes_of_the_span(own_tokenizer, prose):
+    found = card.spans(blind(), own_tokenizer, PIECES, texts=prose)
+    for measure in ("gradient", "replacement"):
+        assert found.explained[measure]["span"] == pytest.approx(1, abs=1e-3)
+    assert found.page.count("which span it is matters more than where it stands.**") == 2
+    assert found.page.count("weighs most at every place.") == 2
+
+
+def test_where_the_last_token_alone_counts_no_span_weighs_anything(own_tokenizer, prose):
+    found = card.spans(blind(deaf=True), own_tokenizer, PIECES, texts=prose)
+    given = found.table[found.table["place"] == "as given"].set_index("span")
+    assert list(given["gradient"]) == pytest.approx([0, 0, 0, 1])
+    assert list(given["replacement"][:3]) == [0, 0, 0]
+    assert given["replacement"][4] > 0
+    assert found.page.count("this cannot be said: some span weighs nothing at some place") == 2
+    assert found.statistics["explained"]["gradient"] == {"place": None, "span": None, "rest": None}
+
+
+def words(before=None):
+    tokenizer = Tokenizer(models.WordLevel({f"w{place}": place for place in range(64)}, unk_token="w0"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    if before:
+        tokenizer.post_processor = processors.TemplateProcessing(f"{before} $A", special_tokens=[(before, 5)])
+    return tokenizer
+
+
+def test_two_documents_in_a_gguf_file_behind_a_token_of_the_tokenizer(here):
+    ggufs.write(here / "small.gguf", ggufs.small("qwen2"), "qwen2")
+    PreTrainedTokenizerFast(tokenizer_object=words("w5")).save_pretrained(here / "numbered")
+    (here / "words.txt").write_text(" ".join(f"w{place}" for place in np.random.default_rng(0).integers(0, 64, 120)))
+    (here / "asked.txt").write_text("w1 w2 w3\n--\nw9 w8\n--\nw7 w7")
+    typed = [
+        "--prompt",
+        "asked.txt",
+        "--separator",
+        r"\n--\n",
+        "--tokenizer",
+        "numbered",
+        "--text",
+        "words.txt",
+        "--quiet",
+    ]
+    assert command.main(["./small.gguf", "--spans", *typed]) == 0
+    folder = here / "position-card/small/spans/asked"
+    page = (folder / "spans.md").read_text()
+    assert "the other 2 can change places" in page
+    assert "was put at the first place and at the last place among them" in page
+    assert "`w5`, which the tokenizer puts before every prompt, has" in page
+    assert "| weights | F32 of a GGUF file, unpacked to float32 |" in page
+    assert r"parted by '\n--\n'" in page
+    table = pd.read_csv(folder / "spans.csv")
+    assert list(table["begins"][:3]) == [1, 1 + 4, 1 + 4 + 3]
+    assert table.loc[table["place"] == "as given", "gradient"].sum() < 1
+
+
+def test_tokens_of_spans_are_those_of_the_prompt_and_a_token_over_a_border_belongs_to_the_first():
+    tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 1, "bc": 2, "d": 3}, unk_token="a"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    assert [list(found) for found in prompt.cut(["a b", "c d ", "a"], tokenizer)] == [[0, 2], [3], [0]]
+    with pytest.raises(InputError, match="span 2 of the prompt has no token of its own"):
+        prompt.cut(["a b", "c ", "d"], tokenizer)
+
+
+def test_other_orders_that_the_tokenizer_would_cut_otherwise_are_counted(prose):
+    found = card.spans(blind(), words(), ["w1 w", "2 w3 ", "w4"], texts=" ".join(["w6 w7"] * 20))
+    assert found.facts["recut"] == 1
+    assert found.facts["next"]["token"].startswith("token ")  # the model knows more than the 64 of the tokenizer
+    assert "of 1 of the 1 other order the tokenizer would make other tokens where spans meet" in found.page
+
+
+def test_what_was_measured_is_kept_and_something_else_only_forced(asked, monkeypatch, capsys):
+    assert run("--prompt", "asked.txt", "--dry-run") == 0
+    said = "measuring 4 spans of "
+    assert said in capsys.readouterr().err
+    assert not asked.exists()
+    assert run("--prompt", "asked.txt", "--quiet") == 0
+    before = (asked / "spans.csv").read_bytes()
+    assert run("--prompt", "asked.txt", "--seed", "1") == 2
+    assert "was measured otherwise (seed); give another folder" in capsys.readouterr().err
+    assert run("--prompt", "asked.txt", "--seed", "1", "--force", "--quiet") == 0
+    assert (asked / "spans.csv").read_bytes() != before
+    monkeypatch.setattr(prompt, "carry_out", None)
+    assert run("--prompt", "asked.txt", "--seed", "1", "--quiet") == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["--spans"], "--spans measures a prompt; name its file (--prompt FILE)"),
+        (["--prompt", "asked.txt"], "--prompt says what --spans measures; type --spans, too"),
+        (["--separator", "x"], "--separator says what --spans measures"),
+        (["--spans", "--prompt", "asked.txt", "--lengths", "12"], "--lengths means nothing with --spans"),
+        (["--spans", "--prompt", "nothing.txt"], "prompt nothing.txt cannot be read: No such file"),
+        (["--spans", "--prompt", "asked.txt", "--separator", "zzz"], "the prompt has 1 span, but three are needed"),
+        (["--spans", "--prompt", "-", "--text", "-"], "cannot both be standard input"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_line(asked, capsys, typed, said):
+    assert command.main(["./my-model", *typed]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_a_prompt_that_the_model_cannot_take_is_refused(here, capsys):
+    (here / "long.txt").write_text("a b c d\n\n" * 30)
+    assert run("--prompt", "long.txt") == 1
+    err = capsys.readouterr().err
+    assert "tokens, but my-model takes 64; shorten it" in err
+    assert err.count("\n") == 1
