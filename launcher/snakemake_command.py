@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from places import require_places
 from plain_configuration import require_plain
 
 PAIRS = (  # options that take words of the form NAME=VALUE
@@ -37,6 +38,10 @@ def targets_first(arguments: Sequence[str]) -> list[str]:
 
 def main() -> None:
     """Run Snakemake with the arguments of this process."""
+    try:
+        require_places(sys.argv[1:])
+    except ValueError as error:
+        sys.exit(f"error: {error}")
     from snakemake import cli
     from snakemake.settings import types
 
