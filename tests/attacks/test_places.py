@@ -39,7 +39,7 @@ def test_folders_that_can_be_written_are_taken_also_where_they_are_not_there_yet
 def test_a_file_in_place_of_the_directory_is_named(own_folders, typed):
     (own_folders / "run/taken").write_text("")
     with pytest.raises(ValueError, match=r"taken.*is a file; name another with --directory$"):
-        require_places(["all", *typed.split()])
+        require_places(["all", *typed])
 
 
 @pytest.mark.parametrize(
