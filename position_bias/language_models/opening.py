@@ -55,6 +55,7 @@ def open_decoder(
     """
     config = config or require_decoder(place)
     model = families.without_double_alibi(_load(files_of(place), config, device, precision)).eval()
+    families.with_rows_together(model)
     if precision == "bfloat16" and not products.native_bf16(model.device.type):
         log.warning("%s: the hardware here only emulates bfloat16, which takes longer than float32", place)
     if positions == "none":

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import softmax
-from transformers import AutoModelForCausalLM, BloomConfig, FalconConfig, MptConfig
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import AutoModelForCausalLM, BloomConfig, FalconConfig, LlamaConfig, LlamaForCausalLM, MptConfig
 
 from position_bias import statistics
 from position_bias.language_models import families, opening
@@ -87,3 +88,33 @@ def test_eager_falcon_adds_alibi_once_and_the_library_still_needs_it_said(tmp_pa
 def test_a_configuration_of_another_layout_is_of_no_family(config):
     assert families.family_of(config) is None
     assert families.effective_slopes(config) is None
+
+
+def test_the_weights_of_the_head_are_copied_for_no_prompt():
+    """As torch does it by itself where no gradient is needed, which is why rows are put together."""
+    config = LlamaConfig(
+        vocab_size=500, hidden_size=16, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2
+    )
+    tokens = torch.zeros(3, 4, dtype=torch.int64)
+
+    def largest(model):
+        with Sizes() as sizes, torch.no_grad():
+            model.eval().requires_grad_(False)(tokens, logits_to_keep=1, use_cache=False)
+        return max(sizes.seen)
+
+    assert largest(LlamaForCausalLM(config)) == 3 * 500 * 16
+    assert largest(families.with_rows_together(LlamaForCausalLM(config))) <= 500 * 16
+
+
+class Sizes(TorchDispatchMode):
+    """Collects the numbers of elements of all tensors that are made."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        if isinstance(out, torch.Tensor):
+            self.seen.append(out.numel())
+        return out
