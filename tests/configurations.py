@@ -30,7 +30,7 @@ def everything():
     config["layernorm"]["pretrained"].append("rotary")
     config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}
     config |= {"model": "bloom", "text": "someone/texts"}
-    config["card"] |= {"replaced": 8, "tokens_per_batch": 512, "memory": 8}
+    config["card"] |= {"replaced": 8, "recalled": 8, "tokens_per_batch": 512, "memory": 8}
     config["scale"] = "longer"  # of the tables of evidence/
     config["evidence"] = {
         "group": "long",
