@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     replace = "prompts in which tokens are replaced by others (16 of models up to a billion parameters, otherwise 0)"
     recall = (
         "contexts of random words in which repeated passages are looked for (16 of models up to a billion parameters, "
-        "otherwise 0)"
+        "otherwise 0); a context has 128 words, or as many as the longest of --lengths has tokens, if that is above 256"
     )
     target = (
         "influence is the gradient of this: p, the probability of the most likely next token; log-p, its logarithm; "

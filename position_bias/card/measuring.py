@@ -36,7 +36,8 @@ TARGETS = {
 }
 CHANGED, WAYS, DRAWS = 16, ("signs", "same"), 4  # prompts of the longest whose gradients are changed, how, how often
 REPLACED = RECALLED = 16  # prompts whose tokens are replaced, contexts of recall, where nothing else is asked for
-WORDS, CUE, AMONG = 128, 3, 200  # of a context, at most; that are repeated; that contexts are drawn from
+WORDS, CUE, OTHERS = 128, 3, 72  # of a context; that are repeated; that contexts are drawn from besides
+LONG = 256  # tokens: where longer prompts are asked for, contexts are as long as the longest of them
 FORWARD = 4  # times as many tokens as else pass at once where nothing is kept for a backward pass
 FEWEST_PLACES = 8  # of a context that recall is measured in: each eighth has one
 
@@ -154,7 +155,8 @@ def plan(
     small = known.parameters <= LARGE
     wanted = REPLACED * small if options.replaced is None else options.replaced
     asked = RECALLED * small if options.recalled is None else options.recalled
-    contexts, why_not = _contexts(asked, documents, fast, before, opening.longest(config), options.seed)
+    n = max(fitting) if max(fitting) > LONG else WORDS
+    contexts, why_not = _contexts(asked, n, documents, fast, before, opening.longest(config), options.seed)
     if why_not:
         announce(f"{facts['name']} is measured without recall: {why_not}")
     said = {
@@ -184,19 +186,25 @@ def plan(
 
 
 def _contexts(
-    count: int, documents: list[str], tokenizer: Tokenizer, before: list[int], longest: int | None, chosen_by: int
+    count: int,
+    n: int,
+    documents: list[str],
+    tokenizer: Tokenizer,
+    before: list[int],
+    longest: int | None,
+    chosen_by: int,
 ) -> tuple[Contexts | None, str | None]:
     """Draw so many contexts of the commonest words of a text for a model that takes `longest` tokens; or say why not.
 
-    They have WORDS words, or as many as leave room for what stands before them and for the cue.
+    They have n words, or as many as leave room for what stands before them and for the cue.
     """
     if not count:
         return None, None
-    n = WORDS if longest is None else min(WORDS, longest - len(before) - CUE)
+    n = n if longest is None else min(n, longest - len(before) - CUE)
     if n < CUE + FEWEST_PLACES:
         return None, f"the model takes {longest} tokens, and a context of so few has too few places"
     try:
-        words = recall.common_words(documents, tokenizer, AMONG)
+        words = recall.common_words(documents, tokenizer, max(n, WORDS) + OTHERS)
     except InputError as error:
         return None, str(error)
     drawn = recall.random_contexts(words, n, count, CUE, seed(chosen_by, "card", "recall"))

@@ -40,7 +40,7 @@ class Card:
     recalled: Annotated[
         Annotated[int, Bounds(0, 1_000_000)] | None,
         "contexts of random words in which repeated passages are looked for; null: 16 of models up to a billion "
-        "parameters",
+        "parameters. A context has 128 words, or as many as the longest length has tokens, where that is above 256",
     ]
     precision: Annotated[
         Literal["auto", "float32", "bfloat16"],

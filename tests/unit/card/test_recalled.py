@@ -25,9 +25,10 @@ def mine(tokenizer_of_words, prose):
     return card.measure(llama(), tokenizer_of_words, prose, recalled=5, **ASKED)
 
 
-def planned(tokenizer, prose, parameters=10**6, **options):
+def planned(tokenizer, prose, parameters=10**6, lengths=(12,), longest=TOKENS, **options):
     config = llama().config
-    of = measuring.Options(lengths=(12,), prompts=8, **options)
+    config.max_position_embeddings = longest
+    of = measuring.Options(lengths=lengths, prompts=8, **options)
     return measuring.plan(size(parameters, config), config, (tokenizer, []), prose, of, "float32", "cpu", name="mine")
 
 
@@ -79,6 +80,16 @@ def test_large_models_are_asked_where_it_is_wanted(parameters, asked, count, tok
     of = planned(tokenizer_of_words, prose, parameters, recalled=asked)
     assert len(of.contexts.drawn if of.contexts else []) == count
     assert of.facts["without recall"] is None
+
+
+@pytest.mark.parametrize(
+    ("lengths", "longest", "n"),
+    [((12,), 1024, 128), ((256, 12), 1024, 128), ((12, 257), 1024, 257), ((257,), 258, 258 - measuring.CUE)],
+)
+def test_contexts_are_as_long_as_long_prompts(lengths, longest, n, tokenizer_of_words, prose, monkeypatch):
+    monkeypatch.setattr(measuring, "OTHERS", 5)  # the tokenizer knows 300 words
+    of = planned(tokenizer_of_words, [" ".join(prose)], lengths=lengths, longest=longest)
+    assert (of.contexts.n, len(of.contexts.words)) == (n, n + 5)
 
 
 def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
