@@ -169,7 +169,7 @@ TABLES["layernorm/checks"] = made.Made(
         "tests": collect(CURVES, run=NORMALISED),
         "predicted": project("published/predictions.csv"),
     },
-    LEVEL | {"scale": config["scale"]},
+    LEVEL | {"scale": config["scale"], "decoders": list(PRETRAINED["models"])},
     readable="verdicts.verdict:readable",
 )
 

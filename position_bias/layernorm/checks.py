@@ -21,6 +21,7 @@ from position_bias.layernorm import estimates
 from position_bias.layernorm.networks import NETWORKS
 from position_bias.layernorm.pretrained import OF_HUB, UNTRAINED, recency_of_models
 from position_bias.running.artifacts import TensorFile
+from position_bias.verdicts.claim import PRETRAINED
 from position_bias.verdicts.judge import Statistic, judge
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import table
@@ -35,23 +36,28 @@ def verdicts(
     grams: list[TensorFile],
     tests: pd.DataFrame,
     predicted: Path,
+    decoders: list[str],
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
+    """Return verdicts in the schema of `verdict.COLUMNS`, with keys; those on `decoders` have a scale of their own.
 
     `theory` is the table of `checks_theory`, `random` that of `simulation.random_weights`, `trained` joins those of
     `layernorm.training.train`, and `tests` those of retrieval networks.
     """
     curves = gaps.curves(tests[tests["encoding"] == "none"])
-    measured = chain(estimates.statistics(theory), statistics(random, trained, recency_of_models(grams), curves))
-    return table("layernorm", scale, judge(measured, predictions(predicted, "layernorm"), level))
+    registered, models = predictions(predicted, "layernorm"), recency_of_models(grams)
+    pretrained = models["model"].isin(decoders)
+    measured = chain(estimates.statistics(theory), statistics(random, trained, models[~pretrained], curves))
+    here = table("layernorm", scale, judge(measured, registered, level))
+    of_decoders = table("layernorm", PRETRAINED, judge(_language_models(models[pretrained]), registered, level))
+    return pd.concat([here, of_decoders], ignore_index=True)
 
 
 def statistics(
     random: pd.DataFrame, trained: pd.DataFrame, models: pd.DataFrame, curves: pd.DataFrame
 ) -> Iterator[Statistic]:
-    """Yield what is measured of networks with weights: seeds down, norms across; of language models, prompts down.
+    """Yield what is measured of networks with weights: seeds down, norms across; of language models, documents down.
 
     `models` is the table of `pretrained.recency_of_models`; `curves` are those of `emergence.gaps`, of causal retrieval
     networks without positional encoding.
@@ -118,14 +124,14 @@ def _trained(table: pd.DataFrame) -> Iterator[Statistic]:
 def _language_models(table: pd.DataFrame) -> Iterator[Statistic]:
     """Recency of the cosines between inputs of attention, mean over layers from the second on.
 
-    Units are prompts, each with its mean over the seeds of a model, so intervals say nothing of other seeds. A model
-    that was trained here has a start, too, which cannot be tested where it was not kept.
+    Units are documents, each with its mean over prompts and over the seeds of a model, so intervals say nothing of
+    other seeds. A model that was trained here has a start, too, which cannot be tested where it was not kept.
     """
     for model, of_model in table[table["layer"] > 1].groupby("model", sort=False):
         states = {*of_model["state"]}
         for state in sorted(states if states == {OF_HUB} else states | {UNTRAINED}):
-            by_prompt = of_model[of_model["state"] == state].groupby("prompt")["value"].mean()
-            yield Statistic("Gram of a model", by_prompt.to_frame("model"), {"model": model, "state": state})
+            by_document = of_model[of_model["state"] == state].groupby("document")["value"].mean()
+            yield Statistic("Gram of a model", by_document.to_frame("model"), {"model": model, "state": state})
 
 
 def _retrieval(curves: pd.DataFrame) -> Iterator[Statistic]:

@@ -32,7 +32,7 @@ from position_bias.drawing.style import PAGE, TALLEST
 from position_bias.emergence import gaps
 from position_bias.emergence.figures import networks
 from position_bias.layernorm.figures import DIRECTION, heatmap, less_mean_of_row, residual_name
-from position_bias.layernorm.pretrained import UNTRAINED, recency_of_models
+from position_bias.layernorm.pretrained import OF_HUB, UNTRAINED, recency_of_models
 from position_bias.running.artifacts import TensorFile
 
 UNIFORM = 0.5  # mean relative position of attention that is
@@ -162,7 +162,7 @@ def recency_and_cosines(
     for axes, layer in zip(maps, (early, len(grams[shown])), strict=True):
         _cosines(axes, grams[shown][layer - 1])
         axes.set_title(f"{shown}, layer {layer}")
-    seeds = counted(recency, "seed").replace("seed", "training seed")
+    seeds = counted(recency[recency["state"] != OF_HUB], "seed").replace("seed", "training seed")
     handles = [Line2D([], [], color=REFERENCE, label="trained")]
     if (recency["state"] == UNTRAINED).any():  # models of the hub have none
         handles.append(Line2D([], [], color=REFERENCE, linestyle="--", label="untrained"))

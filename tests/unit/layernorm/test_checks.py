@@ -70,15 +70,15 @@ STATES = TRAINED, UNTRAINED = "trained (step 300)", "untrained (step 0)"
 
 
 def models(rng):
-    """(model, seed, state, prompt, layer) -> recency of the Gram."""
+    """(model, seed, state, document, layer) -> recency of the Gram."""
     return {
-        (model, seed, state, prompt, layer): (0.2 if state == TRAINED else 0.1)
-        + 0.01 * prompt
+        (model, seed, state, document, layer): (0.2 if state == TRAINED else 0.1)
+        + 0.01 * document
         + 0.1 * seed
         + 0.01 * rng.normal()
         if layer > 1
         else -5.0
-        for model, seed, state, prompt, layer in product(("bloom", "mpt"), (0, 1), STATES, range(6), LAYERS)
+        for model, seed, state, document, layer in product(("bloom", "mpt"), (0, 1), STATES, range(6), LAYERS)
     }
 
 
@@ -113,7 +113,7 @@ def tables(**changed):
     return (
         frame(of.get("random", {}), "norm", "residual", "seed", "layer", "head", "quantity"),
         frame(of.get("trained", WORLD["trained"]), "norm", "seed", "state", "layer", "head", "quantity"),
-        frame(of.get("models", {}), "model", "seed", "state", "prompt", "layer"),
+        frame(of.get("models", {}), "model", "seed", "state", "document", "layer"),
         curves_of(of.get("curves", {})),
     )
 
@@ -184,7 +184,7 @@ def test_claims_need_no_models():
 def test_one_seed_is_measured_and_settles_nothing(papers):
     places = {"random": 2, "trained": 1, "curves": 2}
     one = {name: {key: of for key, of in WORLD[name].items() if key[place] == 3} for name, place in places.items()}
-    one["models"] = {key: of for key, of in WORLD["models"].items() if key[3] == 3}  # one prompt
+    one["models"] = {key: of for key, of in WORLD["models"].items() if key[3] == 3}  # one document
     found = judged(**one)
     assert set(found["quantity"]) == set(papers["quantity"])
     assert (set(found["verdict"]), set(found["n"])) == ({"not testable here"}, {1})
@@ -280,11 +280,11 @@ def test_a_seed_that_diverged_is_left_out_of_what_it_is_compared_in():
 # Language models
 
 
-def test_models_are_judged_over_prompts_by_their_mean_over_seeds_and_deep_layers():
+def test_models_are_judged_over_documents_by_their_mean_over_seeds_and_deep_layers():
     values = {(0, 7, 1): 9.0, (0, 7, 2): 0.1, (0, 7, 3): 0.3, (1, 7, 2): 0.5, (1, 7, 3): 0.7, (1, 8, 2): 0.6}
     world = {
-        (model, seed, state, prompt, layer): value + (model == "mpt") - (state == UNTRAINED)
-        for (seed, prompt, layer), value in values.items()
+        (model, seed, state, document, layer): value + (model == "mpt") - (state == UNTRAINED)
+        for (seed, document, layer), value in values.items()
         for model, state in product(("bloom", "mpt"), STATES)
     }
     found = measured(models=world)
