@@ -72,7 +72,6 @@ rule retrieval_recall:
     params:
         contexts=lambda wildcards: RECALL["contexts" if wildcards.checkpoint == "hub" else "contexts_of_copies"],
         cue=RECALL["cue"],
-        vocabulary=RECALL["vocabulary"],
         initializer_range=lambda wildcards: (
             None if wildcards.checkpoint == "hub" else PRETRAINED["models"][wildcards.model]
         ),

@@ -27,7 +27,7 @@ def everything():
     config["measure"]["models"].append("large")
     config["structural"]["pretrained"]["models"] = {"rotary": 0.02}
     config["measure"]["datasets"] = ["standard-library", "web"]
-    config["layernorm"]["pretrained"].append("rotary")
+    config["layernorm"]["pretrained"][-1] = "rotary"
     config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}
     config |= {"model": "bloom", "text": "someone/texts"}
     config["card"] |= {"replaced": 8, "recalled": 8, "tokens_per_batch": 512, "memory": 8}

@@ -36,7 +36,7 @@ TARGETS = {
 }
 CHANGED, WAYS, DRAWS = 16, ("signs", "same"), 4  # prompts of the longest whose gradients are changed, how, how often
 REPLACED = RECALLED = 16  # prompts whose tokens are replaced, contexts of recall, where nothing else is asked for
-WORDS, CUE, OTHERS = 128, 3, 72  # of a context; that are repeated; that contexts are drawn from besides
+WORDS, CUE = 128, 3  # of a context; that are repeated
 LONG = 256  # tokens: where longer prompts are asked for, contexts are as long as the longest of them
 FORWARD = 4  # times as many tokens as else pass at once where nothing is kept for a backward pass
 FEWEST_PLACES = 8  # of a context that recall is measured in: each eighth has one
@@ -204,7 +204,7 @@ def _contexts(
     if n < CUE + FEWEST_PLACES:
         return None, f"the model takes {longest} tokens, and a context of so few has too few places"
     try:
-        words = recall.common_words(documents, tokenizer, max(n, WORDS) + OTHERS)
+        words = recall.common_words(documents, tokenizer, recall.pool(n))
     except InputError as error:
         return None, str(error)
     drawn = recall.random_contexts(words, n, count, CUE, seed(chosen_by, "card", "recall"))

@@ -30,6 +30,7 @@ TokenIds = NDArray[np.int64]
 WORD = re.compile(r"\b[a-z]{3,}\b")
 ALL_PLACES = 512  # a context of more words than this is asked for some of its places only
 CHOSEN = 128  # so many of them
+FEWEST, OTHERS = 200, 72  # words that contexts are drawn from, at least; that each lacks, at least
 
 
 def common_words(texts: Iterable[str], tokenizer: Tokenizer, count: int) -> TokenIds:
@@ -50,6 +51,11 @@ def common_words(texts: Iterable[str], tokenizer: Tokenizer, count: int) -> Toke
     raise InputError(
         f"recall needs {count} words that are single tokens, but the text has {len(found)}; give more text"
     )
+
+
+def pool(n: int) -> int:
+    """How many of the commonest words contexts of n words are drawn from."""
+    return max(FEWEST, n + OTHERS)
 
 
 def random_contexts(words: TokenIds, n: int, count: int, cue: int, seed: int) -> TokenIds:

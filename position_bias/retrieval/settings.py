@@ -31,16 +31,8 @@ class Recall:
 
     words: Annotated[list[Annotated[int, Bounds(8, 100_000)]], Items(1), "different words of a context, each length"]
     cue: Annotated[int, Bounds(1, 4), "words of the passage that are repeated"]
-    vocabulary: Annotated[Count, "common words of the primary data set that contexts are drawn from"]
     contexts: Annotated[int, Bounds(2, 100_000), "of each length"]
     contexts_of_copies: Annotated[int, Bounds(2, 100_000), "the same for the copy with random weights"]
-
-    def __post_init__(self) -> None:
-        if (needed := max(self.words) + self.cue) > self.vocabulary:
-            raise ValueError(
-                f"vocabulary = {self.vocabulary} is less than {needed}: the words of the longest context, and as many "
-                "others as a cue has; raise it"
-            )
 
 
 @section
