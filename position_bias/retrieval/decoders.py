@@ -24,6 +24,7 @@ TRAINED, UNTRAINED = "hub", "untrained"  # the checkpoint that is no copy; what 
 WORDS = "words"  # what stands in place of a data set
 NEAR = 1 / 16  # of a prompt: places that are averaged where recall is compared with influence
 INFLUENCES = ("gradient", "replacement")
+ROLLOUTS = ("rotary", "measured")  # that predict influence, by their names in the profiles
 PROFILES = ("model", "weights", "n", "measure", "place", "value", "low", "high")  # columns of what is drawn
 
 
@@ -37,7 +38,7 @@ def tables(
     drawn is over its mean in the middle half, of recall the probability.
     """
     influence = _influence(pd.concat(profiles))
-    rows, drawn = [], [influence]
+    rows, drawn = [], [influence[influence["measure"].isin(INFLUENCES)]]
     for file in recalled:
         labels, found = file.labels, Recall(**file.read())
         weights = resampled_weights(np.arange(len(found.correct)), replicates, seed)
@@ -58,7 +59,10 @@ def tables(
 
 
 def _of_places(excess: Array, influence: pd.DataFrame) -> Iterator[tuple[str, str, Array]]:
-    """Statistic, network and values [1 + R]: both ends over the middle, and how places rank by recall and influence."""
+    """Statistic, network and values [1 + R]: both ends over the middle, and how places rank by recall and influence.
+
+    Influence is measured, or predicted by a rollout.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is recalled, there is no logarithm
         for name, over in ends_over_middle(excess).items():
             yield f"log {name}", "recall", np.log(over)
@@ -77,8 +81,8 @@ def _rows(labels: dict[str, Any], statistic: str, network: str, values: Array, c
 
 
 def _influence(profiles: pd.DataFrame) -> pd.DataFrame:
-    """What tokens weigh in the trained decoders, by both measures, with places in place of positions."""
-    trained = profiles[(profiles["weights"] == TRAINED) & profiles["measure"].isin(INFLUENCES)]
+    """What tokens weigh in the trained decoders, by measures and by rollouts, with places in place of positions."""
+    trained = profiles[(profiles["weights"] == TRAINED) & profiles["measure"].isin((*INFLUENCES, *ROLLOUTS))]
     longest = trained.groupby("model")["position"].transform("max")
     return trained.assign(place=trained["position"] / longest, n=longest + 1)[list(PROFILES)]
 

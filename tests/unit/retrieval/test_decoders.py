@@ -30,7 +30,8 @@ def influence():
     """Gradients rise towards the end at every position; replacement is known at three positions, and falls."""
     rows = [("hub", "gradient", position, 1.0 + position) for position in range(64)]
     rows += [("hub", "replacement", position, 10.0 - position / 10) for position in (0, 32, 63)]
-    rows += [("copy", "gradient", 0, 5.0), ("hub", "rotary", 0, 5.0)]
+    rows += [("hub", "rotary", position, 5.0 - position) for position in range(64)]
+    rows += [("copy", "gradient", 0, 5.0), ("hub", "usual", 0, 5.0)]
     table = pd.DataFrame(rows, columns=["weights", "measure", "position", "value"])
     return table.assign(model="some", low=np.nan, high=np.nan)
 
@@ -59,6 +60,8 @@ def test_places_are_ranked_as_influence_ranks_them(tmp_path, influence):
     ranks = values.loc["rank correlation of places"]
     np.testing.assert_allclose(ranks["gradient"], 1, atol=0.02)  # ties where two positions have the same places near
     np.testing.assert_allclose(ranks["replacement"], -1)
+    np.testing.assert_allclose(ranks["rotary"], -1, atol=0.02)
+    assert set(ranks.index.get_level_values("network")) == {"gradient", "replacement", "rotary"}
 
 
 def test_a_decoder_below_three_times_chance_says_nothing_of_places(tmp_path, influence):
