@@ -357,8 +357,14 @@ FILES |= {
     "structural_evidence_pretrained": made.Made(
         "Both ends of pretrained decoders and of their copies, by gradients and by replacement, and their rollouts.",
         "structural.evidence:of_decoders",
-        {"values": collect(PRETRAINED_TABLE, model=EVIDENCE["pretrained"], table="values")},
-        outputs={"csv": "results/evidence/structural/{group}/pretrained.csv"},
+        {
+            "values": collect(PRETRAINED_TABLE, model=EVIDENCE["pretrained"], table="values"),
+            "records": collect("results/hub/{model}.json", model=EVIDENCE["pretrained"]),
+        },
+        outputs={
+            "values": "results/evidence/structural/{group}/pretrained.csv",
+            "runs": "results/evidence/structural/{group}/pretrained_runs.csv",
+        },
         log="logs/evidence/structural/{group}_pretrained.log",
     ),
     "structural_evidence_rotary": made.Made(

@@ -57,6 +57,17 @@ def write_training(path: str | Path, told: Mapping[str, Any], place: checkpoint.
 
 def training(project: Path, checkpoints: Path, device: str) -> dict[str, Any]:
     """Tell what made a finished training, as a row of a table; `checkpoints` is the folder of its checkpoints."""
+    return {
+        **made_by(project),
+        "device": device,
+        "products": products.in_use(),
+        "cpu_minutes": round(checkpoint.cpu_minutes(checkpoints), 2),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def made_by(project: Path = PROJECT) -> dict[str, Any]:
+    """Tell the commit, the versions and the processor of this process."""
     made_of = code(project) or {"commit": "", "dirty": False}
     return {
         "commit": f"{made_of['commit']}{'-dirty' if made_of['dirty'] else ''}",
@@ -64,10 +75,6 @@ def training(project: Path, checkpoints: Path, device: str) -> dict[str, Any]:
         "torch": _version("torch"),
         "transformers": _version("transformers"),
         "processor": processor(),
-        "device": device,
-        "products": products.in_use(),
-        "cpu_minutes": round(checkpoint.cpu_minutes(checkpoints), 2),
-        "date": datetime.now(UTC).date().isoformat(),
     }
 
 
