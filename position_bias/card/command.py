@@ -259,7 +259,8 @@ def _spans(
     _require_same(folder, settings, force=typed.force)
     made = folder / "spans.json"
     if not made.exists():
-        decoder = measuring.opened(place, model.untrained, typed.seed, folder, device, plan.facts["precision"])
+        how = (device, plan.facts["precision"], plan.config)
+        decoder = measuring.opened(place, model.untrained, typed.seed, folder, *how)
         with borrowed(decoder) as lent:
             of_prompt.carry_out(plan, lent).save(folder)
     runtime.announce(f"read {folder}/spans.md")

@@ -87,6 +87,7 @@ class Plan:
     """What will be measured, known before any weight is read."""
 
     options: Options
+    config: PretrainedConfig
     size: Size
     precision: str
     device: str
@@ -182,7 +183,7 @@ def plan(
         **facts,
     }
     replaced = min(wanted, options.prompts)
-    return Plan(options, known, precision, device, prompts, at_once, target, replaced, contexts, said)
+    return Plan(options, config, known, precision, device, prompts, at_once, target, replaced, contexts, said)
 
 
 def _contexts(
@@ -263,16 +264,23 @@ def open_and_carry_out(
     recomputed = plan.options.activation_checkpointing
     require_room(plan.facts["name"], plan.bytes, plan.device, recomputed=recomputed, precision=plan.precision)
     device, untrained = spread or plan.device, plan.facts["model"]["untrained"]
-    with borrowed(opened(place, untrained, plan.options.seed, folder, device, plan.precision)) as decoder:
+    found = opened(place, untrained, plan.options.seed, folder, device, plan.precision, plan.config)
+    with borrowed(found) as decoder:
         return carry_out(plan, decoder, folder, every, [run, untrained, device])
 
 
 def opened(
-    place: Path, untrained: int | None, drawn_by: int, folder: Path, device: str, precision: str
+    place: Path,
+    untrained: int | None,
+    drawn_by: int,
+    folder: Path,
+    device: str,
+    precision: str,
+    config: PretrainedConfig,
 ) -> PreTrainedModel:
     """The model at a place, or its untrained copy of this number, which is written into a folder meanwhile."""
     if untrained is None:
-        return opening.open_decoder(place, device, precision)
+        return opening.open_decoder(place, device, precision, config)
     return opening.open_untrained(place, seed(drawn_by, "card", "untrained", untrained), folder, device, precision)
 
 

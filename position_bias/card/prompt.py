@@ -37,6 +37,7 @@ class Plan:
     others: TokenIds  # that replace a span [TEXTS, tokens of the longest]
     target: str | int
     tokenizer: Tokenizer
+    config: PretrainedConfig
     size: Size
     facts: Mapping[str, Any]
 
@@ -97,7 +98,7 @@ def plan(
         "versions": provenance.versions(),
     }
     others = drawn(documents, fast, max(map(len, tokens)), seed(drawn_by, "card", "spans"))
-    return Plan(texts, tokens, before, others, measuring.target_of(target, fast), fast, known, said)
+    return Plan(texts, tokens, before, others, measuring.target_of(target, fast), fast, config, known, said)
 
 
 def plan_of_files(

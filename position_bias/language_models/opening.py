@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+import gguf
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
@@ -312,7 +314,8 @@ def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tupl
 def _opening(source: files.ModelFiles) -> Iterator[None]:
     """Make an InputError of whatever goes wrong where files of a model are read."""
     try:
-        yield
+        with _names_listed_once():
+            yield
     except torch.OutOfMemoryError as error:
         raise InputError(f"{source.place} does not fit: {error}; give it more GPUs or memory") from error
     except InputError:
@@ -320,6 +323,17 @@ def _opening(source: files.ModelFiles) -> Iterator[None]:
     except Exception as error:  # files of strangers make the libraries raise whatever there is
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"{source.place} cannot be opened: {reason:.400}; build or copy it again") from error
+
+
+@contextmanager
+def _names_listed_once() -> Iterator[None]:
+    """Keep the list of all tensors' names, which transformers makes anew for every module when it opens a GGUF file."""
+    listed = gguf.get_tensor_name_map
+    gguf.get_tensor_name_map = cache(listed)
+    try:
+        yield
+    finally:
+        gguf.get_tensor_name_map = listed
 
 
 def _unrotated(_module: nn.Module, _args: Any, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:

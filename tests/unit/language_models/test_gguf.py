@@ -1,5 +1,6 @@
 """A GGUF file is measured as the safetensors of the same weights, or it is refused."""
 
+import gguf
 import numpy as np
 import pytest
 import torch
@@ -39,3 +40,23 @@ def test_an_untrained_copy_of_a_file_has_the_shape_of_its_model(tmp_path):
     assert {name: value.shape for name, value in copy.named_parameters()} == {
         name: value.shape for name, value in model.named_parameters()
     }
+
+
+def test_the_names_of_tensors_are_listed_once_and_nothing_stays_changed(tmp_path, monkeypatch):
+    """Once transformers lists them once by itself, both numbers are alike: drop `_names_listed_once`."""
+    listed, original = [], gguf.get_tensor_name_map
+
+    def counted(*asked):
+        listed.append(asked)
+        return original(*asked)
+
+    file = write(tmp_path / "small.gguf", small("llama"), "llama")
+    monkeypatch.setattr(gguf, "get_tensor_name_map", counted)
+    config = opening.require_decoder(file)
+    assert len(listed) == 1
+    opening.open_decoder(file, config=config)
+    assert len(listed) == 2
+    assert gguf.get_tensor_name_map is counted
+    monkeypatch.setattr(opening, "cache", lambda function: function)
+    opening.require_decoder(file)
+    assert len(listed) > 10
