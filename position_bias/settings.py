@@ -16,7 +16,7 @@ from position_bias.postnorm import settings as postnorm
 from position_bias.released import settings as released
 from position_bias.retrieval import settings as retrieval
 from position_bias.running import configuration
-from position_bias.running.section import Count, Items, Keys, Name, Seed, Small, Words, section
+from position_bias.running.section import Bounds, Count, Items, Keys, Name, Seed, Small, Words, section
 from position_bias.structural.settings import Rollout, Structural
 
 ROOT = Path(__file__).parents[1]
@@ -63,6 +63,17 @@ class Minutes:
 
 
 @section
+class Figures:
+    """How all figures but those of cards are drawn. A change draws them again, and nothing else."""
+
+    width: Annotated[
+        Annotated[float, Bounds(3, 6.8)] | None,
+        "inches of the widest figures, with smaller type and narrower panels; null: as wide as a page, 6.8",
+    ]
+    transparent: Annotated[bool, Bounds(), "without a white ground, for slides"]
+
+
+@section
 class Evidence:
     """The parts of a long run that are kept as tables."""
 
@@ -105,6 +116,7 @@ class Settings:
     seed: Annotated[Seed, "seed of sampled prompts and bootstraps"]
     checkpoint_every: CheckpointEvery
     minutes: Minutes
+    figures: Figures
     datasets: language_models.Datasets
     hub_datasets: language_models.HubDatasets
     primary_dataset: language_models.PrimaryDataset
