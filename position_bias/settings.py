@@ -38,9 +38,9 @@ DEVICES = {
 
 @section
 class CheckpointEvery:
-    """After how much work a job saves a checkpoint to resume from.
+    """A job saves a checkpoint, to resume from, after so much work.
 
-    This decides no number, so a change reruns nothing.
+    A change affects no result and reruns nothing.
     """
 
     training: Annotated[Count, "steps of a language model"]
@@ -52,7 +52,7 @@ class CheckpointEvery:
 
 @section
 class Minutes:
-    """Time that a cluster gives to one job; a job that is cut off resumes, so a change reruns nothing."""
+    """Time limits of jobs on a cluster. A job that is cut off resumes, so a change reruns nothing."""
 
     train: Annotated[Small, "training a language model"]
     measure: Annotated[Small, "measuring a language model that was trained here on one data set"]
@@ -111,7 +111,7 @@ class Settings:
     devices: Annotated[
         dict[str, Device],
         Keys(DEVICES, needed=False),
-        "the same for single stages, in place of device; a change reruns nothing",
+        "the device of single stages, in place of `device`; a change reruns nothing",
     ]
     seed: Annotated[Seed, "seed of sampled prompts and bootstraps"]
     checkpoint_every: CheckpointEvery

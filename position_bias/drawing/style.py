@@ -17,7 +17,7 @@ from position_bias.running.runtime import whole_file
 
 COLUMN, PAGE = 3.3, 6.8  # inches: the widths that figures are printed at, of one column and of the text
 TALLEST = 9.0  # inches: the height of the text of a page
-TYPE = 7  # points, of all that is written: figures are printed at the size that they are drawn at
+TYPE: float = 7  # points, of all that is written: figures are printed at the size that they are drawn at
 SMALLEST = 6.0  # points, of any text; subscripts are smaller
 NARROWEST = 5 / 7  # of TYPE, in figures that are drawn narrower than a page
 
