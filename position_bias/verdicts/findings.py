@@ -30,7 +30,7 @@ FINDINGS = (  # question, figure, claims
 
 
 def page(table: pd.DataFrame) -> str:
-    """The findings of a scorecard in reStructuredText, which takes their figures from the folder where it is read."""
+    """The findings of a scorecard in reStructuredText, for a file in a folder beside figures/."""
     known = table.assign(trained=scales(table)).set_index("claim")
     lines = []
     for question, figure, claims in FINDINGS:
@@ -39,7 +39,7 @@ def page(table: pd.DataFrame) -> str:
             scale = f", {row['trained']}" if row["trained"] else ""
             number = f"{effect(row)}, predicted {predicted(row)}: {row['quantity']}{scale}"
             lines += [f"* **{row['verdict']}**: {_plain(row['statement'])} ({_plain(number)}).", ""]
-        lines += [".. raw:: html", f"   :file: figures/{figure}.svg", ""]
+        lines += [".. raw:: html", f"   :file: ../figures/{figure}.svg", ""]
     return "\n".join(lines)
 
 
