@@ -66,10 +66,7 @@ class Minutes:
 class Figures:
     """How all figures but those of cards are drawn. A change draws them again, and nothing else."""
 
-    width: Annotated[
-        Annotated[float, Bounds(3, 6.8)] | None,
-        "inches of the widest figures, with smaller type and narrower panels; null: as wide as a page, 6.8",
-    ]
+    width: Annotated[Annotated[float, Bounds(3, 6.8)] | None, "inches of the widest figures; null: a page, 6.8"]
     transparent: Annotated[bool, Bounds(), "without a white ground, for slides"]
 
 

@@ -2,8 +2,7 @@
 
     PYTHONPATH=. python tools/archive.py [--check] ARCHIVE [RESULTS]        (make archive)
 
-RESULTS is the folder of the run, by default this one. The file SHA256SUMS in the archive is one that `sha256sum` reads.
-The same results make the same bytes.
+RESULTS is the folder of the run, by default this one. `sha256sum` reads the file SHA256SUMS in the archive.
 """
 
 import hashlib
@@ -42,11 +41,7 @@ def write(archive: Path, results: Path) -> None:
 
 
 def check(archive: Path) -> int:
-    """Read every file of the archive, and return how many there are besides SHA256SUMS.
-
-    Raises InputError where it cannot be read, has a link or a path that leads out of its folder, has a name twice, or
-    has other files than its list says.
-    """
+    """Return how many files there are. Raises InputError for links, paths that lead elsewhere, or other contents."""
     try:
         with tarfile.open(fileobj=io.BytesIO(lzma.decompress(archive.read_bytes()))) as opened:
             members = opened.getmembers()
@@ -55,14 +50,13 @@ def check(archive: Path) -> int:
         lines = held.pop(SUMS, b"").decode().splitlines()
         listed = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     except (OSError, ValueError, lzma.LZMAError, tarfile.TarError) as error:
-        raise InputError(f"{archive} cannot be read ({error}); fetch or write it again") from error
+        raise InputError(f"{archive} cannot be read ({error}); fetch it again") from error
     if strange:
         raise InputError(f"{archive} has {strange[0]}, a link or a path that leads elsewhere; do not unpack it")
     found = {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}
-    if wrong := sorted(name for name in found.keys() | listed if found.get(name) != listed.get(name)):
-        raise InputError(f"{archive} has another {wrong[0]} than {SUMS} says; fetch or write it again")
-    if len(members) > len(found) + 1:
-        raise InputError(f"{archive} has the same name twice; fetch or write it again")
+    wrong = sorted(name for name in found.keys() | listed if found.get(name) != listed.get(name))
+    if wrong or len(members) > len(found) + 1:
+        raise InputError(f"{archive} has another {[*wrong, 'number of files'][0]} than {SUMS} says; fetch it again")
     return len(found)
 
 
