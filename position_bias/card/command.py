@@ -90,7 +90,7 @@ def parser() -> argparse.ArgumentParser:
     add("--replace", type=_least(0), metavar="N", help=replace)
     add("--directions", action="store_true", help="also say whether influence adds up in squares or in sums")
     add("--recall", type=_least(0), metavar="N", help=recall)
-    add("--untrained", type=_least(0), default=0, metavar="N", help="also measure N untrained copies, at most 3")
+    add("--untrained", type=_least(0), default=0, metavar="N", help="untrained copies to measure, too, at most 3")
     add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=target)
     add("--spans", action="store_true", help=spans)
     add("--prompt", metavar="FILE", help="the prompt that --spans measures: a file of text, or - for standard input")
@@ -100,36 +100,18 @@ def parser() -> argparse.ArgumentParser:
         metavar="TEXT",
         help=r"the text between two spans; \n is a line break (default: blank lines)",
     )
-    add("--device", choices=("cpu", "cuda"), help="where models are measured (default: a GPU if torch sees one)")
+    add("--device", choices=("cpu", "cuda"), help="where models run (default: a GPU if torch sees one)")
     add("--precision", choices=("float32", "bfloat16"), default="auto", help=precision)
-    add(
-        "--tokens-per-batch",
-        type=_least(0),
-        default=0,
-        metavar="N",
-        help="tokens at once (default: as memory allows)",
-    )
-    add("--activation-checkpointing", action="store_true", help="need less memory, and take a third more time")
-    add("--threads", type=_least(1), metavar="N", help="number of threads (default: that of torch)")
-    add(
-        "--seed",
-        type=_least(0),
-        default=0,
-        metavar="N",
-        help="seed of prompts and untrained weights (default: 0)",
-    )
-    add(
-        "--out",
-        type=Path,
-        default=Path("position-card"),
-        metavar="DIR",
-        help="where folders go (default: position-card)",
-    )
+    add("--tokens-per-batch", type=_least(0), default=0, metavar="N", help="tokens at once (default: what fits)")
+    add("--activation-checkpointing", action="store_true", help="less memory, a third more time")
+    add("--threads", type=_least(1), metavar="N", help="threads (default: those of torch)")
+    add("--seed", type=_least(0), default=0, metavar="N", help="draws prompts and weights (default: 0)")
+    add("--out", type=Path, default=Path("position-card"), metavar="DIR", help="default: position-card")
     add("--force", action="store_true", help="replace a card that has other settings")
-    add("--tokenizer", type=Path, metavar="DIR", help="use the tokenizer of another directory or GGUF file")
+    add("--tokenizer", type=Path, metavar="DIR", help="use the tokenizer of this directory or GGUF file")
     add("--revision", metavar="R", help="the commit, branch or tag of a model of the hub")
     add("--offline", action="store_true", help="use no network, but the cache of the hub")
-    add("--dry-run", action="store_true", help="measure nothing; say how large models are, and what measuring takes")
+    add("--dry-run", action="store_true", help="say what measuring takes, and measure nothing")
     add("--json", action="store_true", help="print the statistics of every card as JSON")
     add("--quiet", action="store_true", help="print nothing but errors")
     add("--verbose", action="store_true", help="also print progress, in lines")
