@@ -106,7 +106,9 @@ def parser() -> argparse.ArgumentParser:
     add("--activation-checkpointing", action="store_true", help="less memory, a third more time")
     add("--threads", type=_least(1), metavar="N", help="threads (default: those of torch)")
     add("--seed", type=_least(0), default=0, metavar="N", help="draws prompts and weights (default: 0)")
-    add("--out", type=Path, default=Path("position-card"), metavar="DIR", help="default: position-card")
+    add(
+        "--out", type=Path, default=Path("position-card"), metavar="DIR", help="where cards go (default: position-card)"
+    )
     add("--force", action="store_true", help="replace a card that has other settings")
     add("--tokenizer", type=Path, metavar="DIR", help="use the tokenizer of this directory or GGUF file")
     add("--revision", metavar="R", help="the commit, branch or tag of a model of the hub")
