@@ -21,7 +21,7 @@ def test_findings_are_claims_and_figures_of_the_workflow():
 
 
 def test_the_page_has_verdicts_numbers_and_figures_in_its_html(tmp_path, monkeypatch):
-    for _, figure, _ in FINDINGS:
+    for _, figure, *_ in FINDINGS:
         (tmp_path / f"figures/{figure}.svg").parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"figures/{figure}.svg").write_text(f"<svg><title>{figure}</title></svg>")
     monkeypatch.chdir(tmp_path)
