@@ -5,7 +5,7 @@ BIN := .venv/bin
 # pretended GPUs, since libraries keep in mind that they saw one
 TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: all test test-all check docs keep manifest size benchmark site clean help
+.PHONY: all test test-all check docs keep manifest archive wheel size benchmark site clean help
 
 all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
@@ -40,6 +40,13 @@ keep: .venv/installed  ## scorecard, gallery and images of a finished default ru
 manifest: .venv/installed  ## sha256 of every figure and table; of another run: make manifest RESULTS=its-directory
 	@PYTHONPATH=. $(BIN)/python tools/manifest.py $(RESULTS)
 
+VERSION := $(shell sed -n 's/^version: \([0-9.]*\).*/\1/p' CITATION.cff)
+archive: .venv/installed  ## figures, tables and report of a finished run as one file in dist/; of another: make archive RESULTS=its-directory
+	PYTHONPATH=. $(BIN)/python tools/archive.py dist/position-bias-$(VERSION)-results.tar.xz $(RESULTS)
+
+wheel: .venv/installed  ## the library and the command position-card as a wheel in dist/
+	$(BIN)/hatchling build --target wheel
+
 LIBRARY := position_bias/*.py
 OTHERS := scripts/*.py rules/*.smk Snakefile launcher/*.py run_job.py tools/*.py benchmarks/*.py
 size:  ## lines that are maintained, those of tests, and what the registries hold
@@ -65,7 +72,7 @@ clean:  ## remove what was built, but not the environment
 help:
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' Makefile
 
-.venv/installed: requirements.txt requirements-models.txt pyproject.toml launcher/pyproject.toml
+.venv/installed: requirements.txt requirements-models.txt pyproject.toml launcher/pyproject.toml CITATION.cff
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("position-bias needs Python >= 3.11, this is " + sys.version.split()[0] + "; name another: make PYTHON=python3.12")'
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 14) or print("note: immutables 0.21 has no wheel for Python", sys.version.split()[0] + ", so that pip needs a C compiler; Python 3.11 to 3.13 need none: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv

@@ -16,7 +16,7 @@ from position_bias.postnorm import settings as postnorm
 from position_bias.released import settings as released
 from position_bias.retrieval import settings as retrieval
 from position_bias.running import configuration
-from position_bias.running.section import Count, Items, Keys, Name, Seed, Small, Words, section
+from position_bias.running.section import Bounds, Count, Items, Keys, Name, Seed, Small, Words, section
 from position_bias.structural.settings import Rollout, Structural
 
 ROOT = Path(__file__).parents[1]
@@ -38,9 +38,9 @@ DEVICES = {
 
 @section
 class CheckpointEvery:
-    """After how much work a job saves a checkpoint to resume from.
+    """A job saves a checkpoint, to resume from, after so much work.
 
-    This decides no number, so a change reruns nothing.
+    A change affects no result and reruns nothing.
     """
 
     training: Annotated[Count, "steps of a language model"]
@@ -52,7 +52,7 @@ class CheckpointEvery:
 
 @section
 class Minutes:
-    """Time that a cluster gives to one job; a job that is cut off resumes, so a change reruns nothing."""
+    """Time limits of jobs on a cluster. A job that is cut off resumes, so a change reruns nothing."""
 
     train: Annotated[Small, "training a language model"]
     measure: Annotated[Small, "measuring a language model that was trained here on one data set"]
@@ -60,6 +60,14 @@ class Minutes:
     layernorm: Annotated[Small, "training the decoders of a norm"]
     postnorm: Annotated[Small, "training the networks of a task"]
     simulation: Annotated[Small, "a simulation of layernorm, which cannot resume"]
+
+
+@section
+class Figures:
+    """How all figures but those of cards are drawn. A change draws them again, and nothing else."""
+
+    width: Annotated[Annotated[float, Bounds(3, 6.8)] | None, "inches of the widest figures; null: a page, 6.8"]
+    transparent: Annotated[bool, Bounds(), "without a white ground, for slides"]
 
 
 @section
@@ -100,11 +108,12 @@ class Settings:
     devices: Annotated[
         dict[str, Device],
         Keys(DEVICES, needed=False),
-        "the same for single stages, in place of device; a change reruns nothing",
+        "the device of single stages, in place of `device`; a change reruns nothing",
     ]
     seed: Annotated[Seed, "seed of sampled prompts and bootstraps"]
     checkpoint_every: CheckpointEvery
     minutes: Minutes
+    figures: Figures
     datasets: language_models.Datasets
     hub_datasets: language_models.HubDatasets
     primary_dataset: language_models.PrimaryDataset

@@ -18,6 +18,7 @@ for item, row in FIGURES.items():
         params:
             **row.values,
             makes=row.makes,
+            printed=config["figures"],
         script:
             "../scripts/draw.py"
 

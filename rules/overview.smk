@@ -107,7 +107,7 @@ PUBLISHED = rules.all_published.input if config["released"]["source"] else []
 
 
 rule report:
-    """Figures, tables and captions of everything, grouped by paper, and how each was made.
+    """Five findings, then figures, tables and captions of everything, grouped by paper, and how each was made.
 
     The figures of the released numbers are among them where they are built.
     """
@@ -126,7 +126,10 @@ rule report:
     params:
         targets=lambda _: ["all", "all_published"] if PUBLISHED and all(map(os.path.exists, PUBLISHED)) else ["all"],
     run:
+        from position_bias.verdicts import findings
+
         Path(f"{log}.json").write_text(json.dumps(config))
+        Path(f"{log}.rst").write_text(findings.page(findings.pd.read_csv("results/tables/scorecard.csv")))
         shell(
             "{sys.executable:q} -m snakemake {params.targets} --snakefile {ROOT}/Snakefile --configfile {log}.json "
             "--report {output:q} --nolock > {log:q} 2>&1"

@@ -21,6 +21,8 @@ from snakemake.io import strip_wildcard_constraints
 from snakemake.iocontainers import Wildcards
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, Quietness, ResourceSettings
 
+from position_bias.running.made import OF_RULES
+
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = "rules/made.smk"  # where rules are made of the rows that stand in the files of the wings
 WRITTEN = {"rollout": "structural", "drawing": "overview", "verdicts": "overview"}  # rows whose function no wing has
@@ -151,7 +153,7 @@ def _read(rule: Any, first: str) -> Rule:
         file=file,
         uses=None if first == rule.name else first,
         functions=functions,
-        values=tuple(name for name, _ in rule.params.items() if name not in ("makes", "readable")) if functions else (),
+        values=tuple(name for name, _ in rule.params.items() if name not in OF_RULES) if functions else (),
         docstring=rule.docstring or "",
         script=_path(os.path.join(folder, rule.script)) if rule.script else None,
         conda=_path(os.path.join(folder, rule.conda_env)) if rule.conda_env else None,

@@ -126,7 +126,7 @@ def _apart(tokenizer: Any) -> tuple[Tokenizer, list[int]]:
     fast = tokenizer if isinstance(tokenizer, Tokenizer) else getattr(tokenizer, "backend_tokenizer", None)
     if not isinstance(fast, Tokenizer):
         raise InputError(
-            f"a tokenizer of the class {type(tokenizer).__name__} is no fast one; give one of AutoTokenizer, or of the "
-            "package tokenizers"
+            f"a tokenizer of the class {type(tokenizer).__name__} is not a fast one; give one of AutoTokenizer or "
+            "of the package tokenizers"
         )
     return opening.framing(Tokenizer.from_str(fast.to_str()))

@@ -51,12 +51,12 @@ examples:
   position-card ./a ./b --lengths 64 256 1024            two models side by side
   position-card ./my-model --prompt rag.txt --spans      what each document of one prompt weighs, and at which place
 
-exit status: 0; 1 if a model could not be measured (the others are); 2 if the command cannot be meant; 130 if it was
+exit status: 0; 1 if a model could not be measured (the others are); 2 if the command is wrong; 130 if it was
 interrupted"""
 
 
 class RefusedError(InputError):
-    """The command cannot be meant, whatever the models are."""
+    """The command is wrong, whatever the models are."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -65,34 +65,35 @@ def parser() -> argparse.ArgumentParser:
         "position-card", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parsed.add_argument
-    add("models", nargs="+", metavar="MODEL", help="a directory, a GGUF file, or an id of the Hugging Face hub")
+    models = "a directory, a GGUF file, an id of the Hugging Face hub, or package:NAME, a package with a GGUF file"
+    add("models", nargs="+", metavar="MODEL", help=models)
     text = (
         "the text that prompts are cut from: a .txt file, which is one document; a .jsonl file, where each line has a "
         "document under the key text; a directory of such files; - for standard input; or the id of a data set of the "
-        "hub (by default the prose of Python's standard library)"
+        "hub (default: the prose of Python's standard library)"
     )
-    replace = "prompts in which tokens are replaced by others (16 of models up to a billion parameters, otherwise 0)"
+    replace = "replace tokens in N prompts (default: 16 for models of up to a billion parameters, 0 for larger ones)"
     recall = (
-        "contexts of random words in which repeated passages are looked for (16 of models up to a billion parameters, "
-        "otherwise 0); a context has 128 words, or as many as the longest of --lengths has tokens, if that is above 256"
+        "look for repeated passages in N contexts of random words (default: as --replace); a context has 128 words, or "
+        "as many as the longest of --lengths has tokens, if that is above 256"
     )
     target = (
         "influence is the gradient of this: p, the probability of the most likely next token; log-p, its logarithm; "
-        "contrast, its logit less that of the second; or the probability of a token that you name (p)"
+        "contrast, its logit less that of the second; or the probability of a token that you name (default: p)"
     )
     spans = (
-        "in place of a card, say what each span of --prompt weighs, such as its documents, and how that changes where "
-        "it stands at another place; --text is what spans are replaced by"
+        "write no card; say how much each span of --prompt, such as a document, influences the prediction, and how "
+        "much it would at another place; spans are replaced by parts of --text"
     )
-    precision = "of the weights (float32 up to a billion parameters, otherwise bfloat16)"
+    precision = "precision of the weights (default: float32 up to a billion parameters, bfloat16 above)"
     add("--text", default=sources.TEXT, metavar="FILE", help=text)
-    lengths = "tokens of a prompt, as many as the model takes (64 256)"
+    lengths = "lengths of the prompts in tokens (default: 64 256)"
     add("--lengths", nargs="+", type=_least(SHORTEST), default=[64, 256], metavar="N", help=lengths)
-    add("--prompts", type=_least(FEWEST), default=64, metavar="N", help="prompts of each length (64)")
+    add("--prompts", type=_least(FEWEST), default=64, metavar="N", help="prompts of each length (default: 64)")
     add("--replace", type=_least(0), metavar="N", help=replace)
-    add("--directions", action="store_true", help="say whether influence adds in squares or in sums, too")
+    add("--directions", action="store_true", help="also say whether influence adds up in squares or in sums")
     add("--recall", type=_least(0), metavar="N", help=recall)
-    add("--untrained", type=_least(0), default=0, metavar="N", help="measure so many untrained copies besides, up to 3")
+    add("--untrained", type=_least(0), default=0, metavar="N", help="untrained copies to measure, too, at most 3")
     add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=target)
     add("--spans", action="store_true", help=spans)
     add("--prompt", metavar="FILE", help="the prompt that --spans measures: a file of text, or - for standard input")
@@ -100,23 +101,25 @@ def parser() -> argparse.ArgumentParser:
         "--separator",
         type=_with_line_breaks,
         metavar="TEXT",
-        help=r"what stands between spans, \n for a line break (blank lines)",
+        help=r"the text between two spans; \n is a line break (default: blank lines)",
     )
-    add("--device", choices=("cpu", "cuda"), help="where models are measured (a GPU, if torch sees one)")
+    add("--device", choices=("cpu", "cuda"), help="where models run (default: a GPU if torch sees one)")
     add("--precision", choices=("float32", "bfloat16"), default="auto", help=precision)
-    add("--tokens-per-batch", type=_least(0), default=0, metavar="N", help="tokens at once (as memory allows)")
-    add("--activation-checkpointing", action="store_true", help="take less memory, for a third more work")
-    add("--threads", type=_least(1), metavar="N", help="threads that torch computes with (those of torch)")
-    add("--seed", type=_least(0), default=0, metavar="N", help="draws the prompts and untrained weights (0)")
-    add("--out", type=Path, default=Path("position-card"), metavar="DIR", help="where the folders go (position-card)")
-    add("--force", action="store_true", help="replace a card in the same folder that was measured otherwise")
-    add("--tokenizer", type=Path, metavar="DIR", help="take the tokenizer of another directory or GGUF file")
+    add("--tokens-per-batch", type=_least(0), default=0, metavar="N", help="tokens at once (default: what fits)")
+    add("--activation-checkpointing", action="store_true", help="less memory, a third more time")
+    add("--threads", type=_least(1), metavar="N", help="threads (default: those of torch)")
+    add("--seed", type=_least(0), default=0, metavar="N", help="draws prompts and weights (default: 0)")
+    add(
+        "--out", type=Path, default=Path("position-card"), metavar="DIR", help="where cards go (default: position-card)"
+    )
+    add("--force", action="store_true", help="replace a card that has other settings")
+    add("--tokenizer", type=Path, metavar="DIR", help="use the tokenizer of this directory or GGUF file")
     add("--revision", metavar="R", help="the commit, branch or tag of a model of the hub")
-    add("--offline", action="store_true", help="ask no network: use what is cached of the hub")
-    add("--dry-run", action="store_true", help="say how large models are and what measuring takes, and measure nothing")
+    add("--offline", action="store_true", help="use no network, but the cache of the hub")
+    add("--dry-run", action="store_true", help="say what measuring takes, and measure nothing")
     add("--json", action="store_true", help="print the statistics of every card as JSON")
     add("--quiet", action="store_true", help="print nothing but errors")
-    add("--verbose", action="store_true", help="print progress in lines, too")
+    add("--verbose", action="store_true", help="also print progress, in lines")
     add("--version", action="version", version=f"position-card {_version()}")
     return parsed
 
@@ -193,13 +196,13 @@ def _prompt(typed: argparse.Namespace) -> list[str] | None:
     if not typed.spans:
         for name in ("prompt", "separator"):
             if getattr(typed, name) is not None:
-                raise InputError(f"--{name} says what --spans measures; type --spans, too, or leave it out")
+                raise InputError(f"--{name} belongs to --spans; type --spans, too, or leave it out")
         return None
     if typed.prompt is None:
-        raise InputError("--spans measures a prompt; name its file (--prompt FILE)")
+        raise InputError("--spans needs a prompt; name its file (--prompt FILE)")
     for name in BELONG_TO_CARDS:
         if getattr(typed, name) != parser().get_default(name):
-            raise InputError(f"--{name.replace('_', '-')} means nothing with --spans; leave it out")
+            raise InputError(f"--{name.replace('_', '-')} has no effect with --spans; leave it out")
     if typed.prompt == typed.text == "-":
         raise InputError("the prompt and the text cannot both be standard input; name a file for one")
     from position_bias.card import texts

@@ -67,8 +67,8 @@ def documents(source: Source) -> Iterator[str]:
             yield from tokens.texts(source.path, "train", column=COLUMN)
         except InputError as error:
             raise InputError(
-                f"text {source.path} has no file of the kinds .txt or .jsonl, so that it was read as a data set, "
-                f"without success: {error}. Put the text there as .txt, or as .jsonl with the key {COLUMN!r} in every "
+                f"text {source.path} has no .txt or .jsonl file, and cannot be read as a data set: "
+                f"{error}. Put the text there as .txt, or as .jsonl with the key {COLUMN!r} in every "
                 "line"
             ) from error
 

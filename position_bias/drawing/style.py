@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from position_bias.running.runtime import whole_file
 
 COLUMN, PAGE = 3.3, 6.8  # inches: the widths that figures are printed at, of one column and of the text
 TALLEST = 9.0  # inches: the height of the text of a page
-TYPE = 7  # points, of all that is written: figures are printed at the size that they are drawn at
+TYPE: float = 7  # points, of all that is written: figures are printed at the size that they are drawn at
 SMALLEST = 6.0  # points, of any text; subscripts are smaller
+NARROWEST = 5 / 7  # of TYPE, in figures that are drawn narrower than a page
 
 _SETTINGS: Any = {
     "font.size": TYPE,
@@ -42,6 +44,20 @@ _SETTINGS: Any = {
 }
 
 
+def print_at(width: float | None, transparent: bool) -> None:
+    """Draw the figures of this process for a page of `width` inches, or the usual one, with or without a white ground.
+
+    To be called before the modules of figures are imported, since these take the sizes of a page from here.
+    """
+    global PAGE, COLUMN, TYPE, SMALLEST
+    _SETTINGS["savefig.transparent"] = transparent
+    if width is not None and width < PAGE:
+        share = max(width / PAGE, NARROWEST)
+        PAGE, COLUMN = width, min(COLUMN, width)
+        TYPE, SMALLEST = TYPE * share, SMALLEST * share
+        _SETTINGS.update({"font.size": TYPE, "savefig.bbox": "tight", "savefig.pad_inches": 0.02})
+
+
 @contextmanager
 def figure_style() -> Iterator[None]:
     """Draw inside this context."""
@@ -62,6 +78,8 @@ def save(figure: Figure, *paths: str | Path) -> None:
 
     Panels and texts stand in the same places in all formats and runs.
     """
+    if "savefig.bbox" in _SETTINGS:
+        _turn_labels(figure)
     _lay_out(figure)
     words = described(figure)
     for path in map(Path, paths):
@@ -78,6 +96,15 @@ def _metadata(title: str, words: str, suffix: str) -> dict[str, str | None]:
             return {"Title": title, "Description": words, "Date": None}
         case _:
             return {"Title": title, "Description": words}
+
+
+def _turn_labels(figure: Figure) -> None:
+    """Let the labels of ticks along x stand upright in panels where they would meet."""
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_visible()]
+        if any(left.x1 > right.x0 for left, right in pairwise(sorted(boxes, key=lambda box: float(box.x0)))):
+            axes.tick_params(axis="x", which="both", labelrotation=90)
 
 
 def _lay_out(figure: Figure) -> None:

@@ -129,11 +129,11 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
     kind = source.described.get("model_type")
     place = f"{source.place} holds a {kind!r} model"
     if not source.gguf and kind not in CONFIG_MAPPING:
-        raise InputError(f"{place}, which needs code of its own that is not run; use one that the library knows")
+        raise InputError(f"{place}, which needs code of its own, and none is run; use one that the library knows")
     with _opening(source):
         config = AutoConfig.from_pretrained(**source.reading)
     if config.is_encoder_decoder or type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
-        raise InputError(f"{place}, which is no decoder; use a causal language model")
+        raise InputError(f"{place}, which is not a decoder; use a causal language model")
     if getattr(config.get_text_config(), "num_attention_heads", None) is None:
         raise InputError(f"{place}, which has no attention heads; use a decoder with softmax attention")
     if getattr(config, "slow_but_exact", False) and getattr(config, "pretraining_tp", 1) > 1:
@@ -178,7 +178,7 @@ def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
     with _opening(source):
         tokenizer = AutoTokenizer.from_pretrained(**source.reading)
     if not tokenizer.is_fast:
-        raise InputError(f"the tokenizer of {directory} is no fast one; save it again as such")
+        raise InputError(f"the tokenizer of {directory} is not a fast one; save it again from AutoTokenizer")
     return framing(tokenizer.backend_tokenizer)
 
 

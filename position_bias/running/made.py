@@ -13,6 +13,7 @@ from typing import Any
 from position_bias.running import imports
 
 PACKAGE = "position_bias"
+OF_RULES = ("makes", "readable", "printed")  # params that the function of a row does not take
 
 
 @dataclass(frozen=True)

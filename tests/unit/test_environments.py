@@ -8,11 +8,14 @@ that stands in for its site-packages, and a Python that sees no other folder run
 import ast
 import importlib.metadata
 import re
+import shutil
 import subprocess
 import sys
+import threading
 import tomllib
 import zipfile
-from functools import cache
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -212,3 +215,21 @@ def test_the_card_can_be_imported_where_the_workflow_is_not_installed(wheel, tmp
     assert ended.returncode == 0, ended.stderr
     names = asked("pyproject.toml").keys() - {"torch", "accelerate"}
     assert run_imports(imports, names, tmp_path / "without", tmp_path / "library").returncode == 1
+
+
+@pytest.mark.all("pip installs from an index on this machine, which takes ten seconds")
+def test_the_wheel_is_installed_from_an_index_as_docs_releasing_says(wheel, tmp_path):
+    """A folder in the layout of an index; what the wheel requires is that of this environment."""
+    (tmp_path / "index/simple/position-bias").mkdir(parents=True)
+    shutil.copy(wheel, tmp_path / "index/simple/position-bias")
+    version = yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"]
+    answers = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "index"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        command = [sys.executable, "-m", "pip", "install", "--no-deps", "--target", tmp_path / "library"]
+        command += ["--index-url", f"http://127.0.0.1:{server.server_port}/simple", f"position-bias=={version}"]
+        subprocess.run(command, env={"PIP_CONFIG_FILE": "/dev/null"}, capture_output=True, check=True)
+        server.shutdown()
+    shown = ["from position_bias.card.command import main", "main(['--version'])"]
+    ended = run_imports(shown, asked("pyproject.toml"), tmp_path / "site-packages", tmp_path / "library")
+    assert (ended.returncode, ended.stdout) == (0, f"position-card {version}\n"), ended.stderr

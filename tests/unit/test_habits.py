@@ -26,14 +26,15 @@ BY_OTHERS = (  # messages of the shell, of Snakemake, of SLURM and of pip
 MESSAGES = re.findall(r"^\| `([^`]+)`", (ROOT / "docs/troubleshooting.md").read_text(), re.MULTILINE)
 
 
-def test_the_version_is_the_same_everywhere_and_dated():
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+def test_the_version_is_said_once_and_heads_the_changelog():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     newest = re.search(r"^## \[(\d.*)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    launcher = tomllib.loads((ROOT / "launcher/pyproject.toml").read_text())["project"]["version"]
-    assert (citation["version"], str(citation["date-released"])) == (version, newest[2])
-    assert launcher == version
-    assert newest[1] == version
+    assert newest.groups() == (citation["version"], str(citation["date-released"]))
+    for project in ("pyproject.toml", "launcher/pyproject.toml"):
+        told = tomllib.loads((ROOT / project).read_text())
+        assert told["project"]["dynamic"] == ["version"]
+        source = (ROOT / project).parent / told["tool"]["hatch"]["version"]["path"]
+        assert source.resolve() == ROOT / "CITATION.cff"
 
 
 def test_the_citation_names_the_four_papers_of_the_readme():

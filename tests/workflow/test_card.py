@@ -451,7 +451,7 @@ DAMAGED = {
     "said",
     [
         "/in-slices holds a 'bloom' model with slow_but_exact, which hides what attention adds; set slow_but_exact",
-        "encoder holds a 't5' model, which is no decoder; use a causal language model",
+        "encoder holds a 't5' model, which is not a decoder; use a causal language model",
         "hub model 'someone/some-model' is not in the cache",
         ", and the hub does not answer; fetch",
     ],

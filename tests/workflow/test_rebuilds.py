@@ -4,6 +4,7 @@ import json
 import re
 
 import yaml
+from PIL import Image
 
 from position_bias.emergence.studies import OF_MAPS, OF_SINKS
 from tests.graphs import LENGTHS, SMALL_JOBS, WHOLE_JOBS, drawn, draws, only
@@ -85,6 +86,15 @@ def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
     assert mine.planned() == only(*OF_PROFILES, "structural_draw_fig4")
     mine.append("position_bias/drawing/style.py", "\nEDITED = True\n")
     assert mine.planned() == only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
+
+
+def test_another_width_draws_the_figures_again_and_nothing_else(mine):
+    mine.configure({"figures": {"width": 3.3, "transparent": True}})
+    assert mine.planned() == only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
+    mine.snakemake("figures/emergence/fig1.png --cores 1")
+    with Image.open(mine.root / "figures/emergence/fig1.png") as drawn:
+        assert 3.2 < drawn.width / 200 < 3.5
+        assert drawn.getpixel((0, 0))[3] == 0
 
 
 def test_an_edited_prediction_is_judged_and_simulates_nothing(mine):

@@ -12,6 +12,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from position_bias.emergence import gaps
+from position_bias.verdicts.findings import FINDINGS
 from tests import browser
 from tests.graphs import FIGURES, LENGTHS, WHOLE_JOBS, only
 from tools import manifest
@@ -83,6 +84,8 @@ def test_the_report_holds_every_figure_and_table_with_its_caption(report):
     for name in (*PAPERS, "Figures", "Tables", "Figure 01", "Figure 10", "Figure 11a", "Table 02", "Learning curves"):
         assert f'"{name}"' in page
     assert "Position bias, replicated" in page
+    places = [page.index(question) for question in FINDINGS]
+    assert places == sorted(places)
     assert "scale <em>test</em>" in page
 
 

@@ -76,7 +76,7 @@ def test_a_tokenizer_of_transformers_is_taken_and_left_as_it_is(here, prose):
     assert found.measured.facts["read"]["documents"] == 1
     assert "replacement" not in found.tables
     assert tokenizer.backend_tokenizer.truncation["max_length"] == 3
-    with pytest.raises(InputError, match="a tokenizer of the class object is no fast one"):
+    with pytest.raises(InputError, match="a tokenizer of the class object is not a fast one"):
         card.measure(llama(), object(), prose)
 
 

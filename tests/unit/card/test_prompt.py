@@ -169,9 +169,9 @@ def test_what_was_measured_is_kept_and_something_else_only_forced(asked, monkeyp
     ("typed", "said"),
     [
         (["--spans"], "--spans measures a prompt; name its file (--prompt FILE)"),
-        (["--prompt", "asked.txt"], "--prompt says what --spans measures; type --spans, too"),
-        (["--separator", "x"], "--separator says what --spans measures"),
-        (["--spans", "--prompt", "asked.txt", "--lengths", "12"], "--lengths means nothing with --spans"),
+        (["--prompt", "asked.txt"], "--prompt belongs to --spans; type --spans, too"),
+        (["--separator", "x"], "--separator belongs to --spans"),
+        (["--spans", "--prompt", "asked.txt", "--lengths", "12"], "--lengths has no effect with --spans"),
         (["--spans", "--prompt", "nothing.txt"], "prompt nothing.txt cannot be read: No such file"),
         (["--spans", "--prompt", "asked.txt", "--separator", "zzz"], "the prompt has 1 span, but three are needed"),
         (["--spans", "--prompt", "-", "--text", "-"], "cannot both be standard input"),

@@ -161,3 +161,36 @@ def test_ticks_beyond_the_limits_and_hidden_parts_are_not_judged():
     assert not {"hidden", "beyond"} & set(words)
     assert hidden not in [panel.artist for panel in sight.panels]
     assert legibility.faults(sight) == []
+
+
+@pytest.fixture
+def at(monkeypatch):
+    """What draws for a page of another width, and forgets it after the test."""
+    for name in ("PAGE", "COLUMN", "TYPE", "SMALLEST"):
+        monkeypatch.setattr(style, name, getattr(style, name))
+    monkeypatch.setattr(style, "_SETTINGS", dict(style._SETTINGS))
+    return style.print_at
+
+
+def test_a_usual_page_changes_no_byte(at, tmp_path):
+    paths = [tmp_path / f"{run}.{suffix}" for run in (0, 1) for suffix in FORMATS]
+    for some, width in ((paths[:3], 0), (paths[3:], None)):
+        if width is None:
+            at(None, False)
+        with style.figure_style():
+            style.save(good()[0], *some)
+    assert [path.read_bytes() for path in paths[:3]] == [path.read_bytes() for path in paths[3:]]
+
+
+def test_a_column_has_smaller_type_and_no_label_on_another_and_no_ground(at, tmp_path):
+    at(3.3, True)
+    with style.figure_style():
+        figure, row = good()
+        row[1][0].set_xticks([0, 1, 2], ["the first of three", "the second of three", "the third of three"])
+        style.save(figure, tmp_path / "figure.png")
+        sight = legibility.drawn(figure)
+    assert min(text.size for text in sight.texts) == pytest.approx(5)
+    assert [fault for fault in legibility.faults(sight) if "of three" in fault and "meets" in fault] == []
+    with Image.open(tmp_path / "figure.png") as drawn:
+        assert drawn.width / 200 == pytest.approx(3.3, abs=0.15)
+        assert drawn.getpixel((0, 0))[3] == 0

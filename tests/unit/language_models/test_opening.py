@@ -62,7 +62,7 @@ def test_encoders_and_encoder_decoders_are_refused(tmp_path):
     T5ForConditionalGeneration(
         T5Config(vocab_size=64, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
     ).save_pretrained(tmp_path / "t5")
-    refused(tmp_path / "t5", "holds a 't5' model, which is no decoder; use a causal language model$")
+    refused(tmp_path / "t5", "holds a 't5' model, which is not a decoder; use a causal language model$")
     BertModel(BertConfig(vocab_size=64, **size)).save_pretrained(tmp_path / "bert")
     refused(tmp_path / "bert", "lacks weights: ")
 
@@ -72,7 +72,7 @@ def test_a_type_that_needs_code_of_its_own_is_refused_and_the_code_not_run(tmp_p
     remote = {"AutoConfig": "remote.Config", "AutoModelForCausalLM": "remote.Model"}
     written(tmp_path, model_type="remote", auto_map=remote)
     (tmp_path / "remote.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\n")
-    refused(tmp_path, "holds a 'remote' model, which needs code of its own that is not run; use one that the library")
+    refused(tmp_path, "holds a 'remote' model, which needs code of its own, and none is run; use one that the library")
     written(tmp_path, auto_map=remote)  # a type that the library knows: its own class is taken
     assert opening.open_decoder(tmp_path).config.model_type == "llama"
     assert not (tmp_path / "executed").exists()
