@@ -212,7 +212,7 @@ def test_draws_are_of_the_seed_the_draw_and_the_prompt_alone(prompts):
     model = decoders.small("llama")
     found = measure(model, prompts, N, asked=ASKED).directions
     assert {way: values.shape for way, values in found.items()} == dict.fromkeys(("signs", "unrelated"), (3, 3, N))
-    backwards = measure(model, prompts[::-1].copy(), 3 * N, asked=ASKED).directions
+    backwards = measure(model, prompts[::-1].copy(), 3 * N, asked=ASKED, activation_checkpointing=True).directions
     fewer = measure(model, prompts, N, asked=Asked(directions=Directions(("unrelated",), 2, 5))).directions
     other = measure(model, prompts, N, asked=Asked(directions=Directions(("unrelated",), 2, 6))).directions
     for way, values in found.items():
@@ -238,10 +238,3 @@ def test_an_interrupted_measurement_ends_with_the_same_bits(prompts, tmp_path, m
     resumed = measure(model, prompts, N, asked=ASKED, resumption=kept)
     for way, values in expected.directions.items():
         assert resumed.directions[way].tobytes() == values.tobytes()
-
-
-def test_layers_that_are_computed_again_are_changed_all_the_same(prompts):
-    model = decoders.small("llama")
-    plain, again = (measure(model, prompts, N, asked=ASKED, activation_checkpointing=on) for on in (False, True))
-    for way, values in plain.directions.items():
-        np.testing.assert_allclose(again.directions[way], values, rtol=1e-4)

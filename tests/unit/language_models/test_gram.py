@@ -34,21 +34,12 @@ def test_recency_is_that_of_the_cosines(n, d, seed):
     np.testing.assert_allclose(found, recency_of_scores(cosines(unit)), atol=1e-11)
 
 
-@pytest.mark.parametrize("n", [9, 10, 11, 12, 13, 16, 17, 100])
+@pytest.mark.parametrize("n", [9, 12, 17, 100])
 def test_single_precision_is_enough_for_what_attention_reads(n):
     inputs = 3 + 10 * normal(4, n, 24, seed=n, dtype=torch.float32)
     found = gram.recency(gram.unit_vectors(inputs))
     assert found.dtype == torch.float32
     np.testing.assert_allclose(found, recency_of_scores(cosines(inputs)), atol=1e-6)
-
-
-def test_tokens_that_turn_steadily_are_closest_to_recent_ones():
-    """At angle t the cosine of i and j is cos(i - j) of the step: it falls with the distance."""
-    angles = 0.02 * torch.arange(30, dtype=torch.float64)
-    turning = torch.stack([angles.cos(), angles.sin()], -1)[None]
-    still = torch.ones(1, 30, 2, dtype=torch.float64) / math.sqrt(2)
-    assert gram.recency(turning).item() > 1e-2
-    assert gram.recency(still).item() == pytest.approx(0, abs=1e-12)
 
 
 def test_unit_vectors_have_norm_1_and_the_direction_of_the_inputs():
@@ -60,14 +51,7 @@ def test_unit_vectors_have_norm_1_and_the_direction_of_the_inputs():
     direction = (inputs / inputs.pow(2).sum(-1, keepdim=True).sqrt()).detach().float()
     torch.testing.assert_close(unit, direction)
     assert gram.unit_vectors(inputs.detach().bfloat16()).dtype == torch.float32
-
-
-def test_a_vector_of_zeros_has_no_direction_and_spoils_nothing():
-    inputs = normal(1, 12, 4)
-    inputs[0, 3] = 0
-    unit = gram.unit_vectors(inputs)
-    assert (unit[0, 3] == 0).all()
-    assert gram.recency(unit).isfinite().all()
+    assert (gram.unit_vectors(torch.zeros(1, 12, 4)) == 0).all()
 
 
 def test_cosines_are_summed_over_prompts_and_added_to_what_there_is():

@@ -24,8 +24,8 @@ def drawn(*shape, seed=0):
 
 
 @pytest.mark.parametrize("dense", [True, False])
-@pytest.mark.parametrize("shared", [HEADS, SHARED, 1])
-@pytest.mark.parametrize("n", [1, 2, 3, 17, 64])
+@pytest.mark.parametrize("shared", [HEADS, SHARED])
+@pytest.mark.parametrize("n", [1, 2, 17, 64])
 def test_sums_by_row_and_by_distance_are_those_of_the_logits(n, shared, dense, monkeypatch):
     monkeypatch.setattr(kernels, "DENSE_UP_TO", n if dense else n - 1)
     query, key = drawn(2, HEADS, n, WIDTH), drawn(2, shared, n, WIDTH, seed=1)
@@ -38,7 +38,7 @@ def test_sums_by_row_and_by_distance_are_those_of_the_logits(n, shared, dense, m
         np.testing.assert_allclose(distances, by_distance, atol=2e-4)
 
 
-@pytest.mark.parametrize("window", [None, 1, 2, 3, 7, 19, 20, 30])
+@pytest.mark.parametrize("window", [None, 1, 2, 7, 19, 20, 30])
 @pytest.mark.parametrize("n", [1, 2, 5, 20])
 def test_the_fit_is_that_of_least_squares_over_all_pairs_that_are_read(n, window):
     logits = np.random.default_rng(n).normal(0, 3, (2, n, n))
@@ -106,10 +106,6 @@ def test_the_rotary_kernel_turns_the_mean_query_by_complex_phases(function, widt
     pairs = as_complex(query, function, width) * as_complex(key, function, width).repeat(2, 0).conj()
     kernel = scaling * scale**2 * (pairs[:, None] * phases).sum(-1).real
     np.testing.assert_allclose(found, kernel - kernel[:, :1], atol=2e-5)
-
-
-def test_a_layer_without_rotation_has_no_rotary_kernel():
-    assert (rotary_kernel(drawn(HEADS, 8), drawn(SHARED, 8), 1.0, 5, None) == 0).all()
 
 
 @pytest.mark.parametrize("function", [turn_halves, turn_neighbours])

@@ -27,13 +27,10 @@ def refused(model, message, tokens=TOKENS):
 
 def test_layers_without_softmax_attention_are_named():
     kinds = ["conv", "full_attention", "conv"]
-    model = built(Lfm2Config(**decoders.COMMON, layer_types=kinds))
-    refused(model, r"it is a hybrid: its layers 0, 2 \(Lfm2DecoderLayer\) have no softmax attention$")
-
-
-def test_a_state_space_model_has_no_attention():
-    model = built(MambaConfig(vocab_size=64, hidden_size=16, num_hidden_layers=2, state_size=4, pad_token_id=None))
-    refused(model, "none of its modules returns weights of softmax attention$")
+    hybrid = built(Lfm2Config(**decoders.COMMON, layer_types=kinds))
+    refused(hybrid, r"it is a hybrid: its layers 0, 2 \(Lfm2DecoderLayer\) have no softmax attention$")
+    mamba = MambaConfig(vocab_size=64, hidden_size=16, num_hidden_layers=2, state_size=4, pad_token_id=None)
+    refused(built(mamba), "none of its modules returns weights of softmax attention$")
 
 
 def test_a_weight_that_is_not_finite_is_named():
@@ -73,13 +70,12 @@ def test_a_block_that_adds_what_nothing_in_it_yields_is_named():
 def test_embeddings_that_are_not_all_that_a_model_makes_of_tokens_are_found():
     model = decoders.small("llama")
 
-    model.model.register_forward_pre_hook(halve_what_is_given, with_kwargs=True)
+    def halved(_module, args, named):
+        given = named["inputs_embeds"]
+        return args, named | {"inputs_embeds": None if given is None else given / 2}
+
+    model.model.register_forward_pre_hook(halved, with_kwargs=True)
     refused(model, "its logits are others where its embeddings are given in place of tokens$")
-
-
-def halve_what_is_given(_module, args, named):
-    given = named["inputs_embeds"]
-    return args, named | {"inputs_embeds": None if given is None else given / 2}
 
 
 def test_other_attention_than_a_softmax_of_products_shows_no_kernel():
@@ -98,15 +94,11 @@ def test_a_rotation_that_something_follows_is_not_taken_for_the_last_word():
     assert not layout.rotary
 
 
-def test_only_some_layers_may_turn():
-    layout = find_layout(decoders.small("smollm3"), TOKENS)
-    assert [layer.rotation is not None for layer in layout.layers] == [True, False, True]
-
-
-def test_a_window_longer_than_the_prompt_is_none():
-    model = decoders.small("mistral")
-    assert [layer.window for layer in find_layout(model, TOKENS).layers] == [5, 5, 5]
-    assert [layer.window for layer in find_layout(model, TOKENS[:, :5]).layers] == [None] * 3
+def test_only_some_layers_may_turn_and_a_window_longer_than_the_prompt_is_none():
+    turning = find_layout(decoders.small("smollm3"), TOKENS).layers
+    assert [layer.rotation is not None for layer in turning] == [True, False, True]
+    for tokens, window in ((TOKENS, 5), (TOKENS[:, :5], None)):
+        assert {layer.window for layer in find_layout(decoders.small("mistral"), tokens).layers} == {window}
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma3_text", "gpt_neox", "bloom", "granite", "qwen3"])

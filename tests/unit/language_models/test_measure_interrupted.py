@@ -1,6 +1,6 @@
 """Measuring in less memory, and going on after an interruption: with the same bits as a pass in one go."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_an_interrupted_measurement_ends_with_the_same_bits(name, matrices, prom
     assert passes["passes"] == 2
 
 
-@pytest.mark.parametrize(("every", "again"), [(1, 1), (2, 1), (3, 1), (4, 2), (5, 1), (7, 4), (100, 4)])
+@pytest.mark.parametrize(("every", "again"), [(1, 1), (4, 2), (5, 1), (7, 4)])
 def test_what_is_kept_is_as_often_as_asked_for(every, again, prompts, passes, tmp_path):
     """Interrupted in the last of four batches, at the sixth prompt."""
     model, kept = small("mpt"), Resumption(tmp_path / "n12.safetensors", [], every)
@@ -90,51 +90,16 @@ def test_what_is_kept_is_as_often_as_asked_for(every, again, prompts, passes, tm
     assert passes["passes"] - 4 == again
 
 
-def test_a_measurement_may_be_interrupted_more_than_once(prompts, passes, tmp_path):
-    model, kept = small("bloom"), Resumption(tmp_path / "n12.safetensors", [], every=1)
-    for _ in range(3):
-        interrupted(passes, 2, model, prompts, BATCH, resumption=kept)
-    assert bits(measure(model, prompts, BATCH, resumption=kept)) == bits(measure(model, prompts, BATCH))
-
-
-def test_a_resumed_measurement_may_go_on_with_less_memory(prompts, passes, tmp_path):
-    """Not by the script, whose settings tell runs apart; the sums are those of one pass all the same."""
-    model, kept = small("falcon"), Resumption(tmp_path / "n12.safetensors", [], every=1)
-    interrupted(passes, 3, model, prompts, BATCH, resumption=kept)
-    mixed = measure(model, prompts, BATCH, activation_checkpointing=True, resumption=kept)
-    assert bits(mixed) == bits(measure(model, prompts, BATCH))
-
-
-def other_prompts(prompts, kept):
-    return prompts[::-1].copy(), kept
-
-
-def other_settings(prompts, kept):
-    return prompts, Resumption(kept.path, ["another run"], kept.every)
-
-
-def cut_short(prompts, kept):
-    kept.path.write_bytes(kept.path.read_bytes()[:-40])
-    return prompts, kept
-
-
-def emptied(prompts, kept):
-    kept.path.write_bytes(b"")
-    return prompts, kept
-
-
-def of_something_else(prompts, kept):
-    from safetensors.numpy import save_file
-
-    save_file({"weights": np.zeros(3)}, kept.path)
-    return prompts, kept
-
-
-@pytest.mark.parametrize("change", [other_prompts, other_settings, cut_short, emptied, of_something_else])
+@pytest.mark.parametrize("change", ["prompts", "settings", "damage"])
 def test_what_another_run_kept_or_a_disk_damaged_is_not_gone_on_from(change, prompts, passes, tmp_path, caplog):
     model, kept = small("bloom"), Resumption(tmp_path / "n12.safetensors", ["a run"], every=1)
     interrupted(passes, 3, model, prompts, BATCH, resumption=kept)
-    prompts, kept = change(prompts, kept)
+    if change == "prompts":
+        prompts = prompts[::-1].copy()
+    elif change == "settings":
+        kept = replace(kept, run=["another run"])
+    else:
+        kept.path.write_bytes(kept.path.read_bytes()[:-40])
     found = measure(model, prompts, BATCH, resumption=kept)
     assert passes["passes"] == 4
     assert "starts over, since" in caplog.text
@@ -150,19 +115,13 @@ def test_layers_that_are_computed_again_are_heard_once(name, prompts):
     blocks = [layer.block for layer in find_layout(model, torch.from_numpy(prompts[:1])).layers]
     forwards = [block.forward for block in blocks]
     plain, recomputed = (measure(model, prompts, BATCH, activation_checkpointing=on) for on in (False, True))
-    backward = ("influence", "mixing/backward")  # whose sums may be taken in another order
-    for field in ("influence", "mixing"):
-        np.testing.assert_allclose(*(flat(found, field) for found in (recomputed, plain)), rtol=1e-5)
+    np.testing.assert_allclose(recomputed.influence, plain.influence, rtol=1e-5)
+    for estimator, values in plain.mixing.items():
+        np.testing.assert_allclose(recomputed.mixing[estimator], values, rtol=1e-5)
     same, expected = bits(recomputed), bits(plain)
-    assert {key: value for key, value in same.items() if key not in backward} == {
-        key: value for key, value in expected.items() if key not in backward
-    }
+    for key in expected.keys() - {"influence", "mixing/backward"}:  # whose sums may be taken in another order
+        assert same[key] == expected[key], key
     assert [block.forward for block in blocks] == forwards
-
-
-def flat(measurement, field):
-    value = getattr(measurement, field)
-    return np.concatenate([part.ravel() for part in (value.values() if isinstance(value, dict) else [value])])
 
 
 def kept_for_the_backward_pass(layers, prompts, activation_checkpointing):
@@ -197,22 +156,18 @@ def test_an_error_leaves_no_layer_recomputing(prompts, passes):
 @pytest.mark.parametrize(
     ("tokens_per_batch", "recomputing", "message"),
     [
-        (
-            BATCH,
-            False,
-            r"batch 2, 2 x 12 tokens; lower measure\.tokens_per_batch, or set measure\.activation_checkpointing to",
-        ),
-        (BATCH, True, r"batch 2, 2 x 12 tokens; lower measure\.tokens_per_batch, or give the model more GPUs \(gpus\)"),
-        (N, False, r"batch 2, 1 x 12 tokens; set measure\.activation_checkpointing to true, or give the model more"),
-        (N, True, r"batch 2, 1 x 12 tokens; give the model more GPUs \(gpus\); then run it again"),
+        (BATCH, False, r"2 x 12 tokens; lower card\.tokens_per_batch, or set card\.activation_checkpointing to true"),
+        (BATCH, True, r"2 x 12 tokens; lower card\.tokens_per_batch, or give the model more GPUs \(gpus\)"),
+        (N, False, r"1 x 12 tokens; set card\.activation_checkpointing to true, or give the model more"),
+        (N, True, r"1 x 12 tokens; give the model more GPUs \(gpus\); then run it again"),
     ],
 )
 def test_too_little_memory_names_the_batch_and_what_is_left_to_do(
     prompts, passes, tokens_per_batch, recomputing, message
 ):
     passes |= {"interrupt": 2, "with": torch.OutOfMemoryError("CUDA out of memory")}
-    with pytest.raises(InputError, match=rf"^out of GPU memory on {message}[^\n]*$"):
-        measure(small("bloom"), prompts, tokens_per_batch, activation_checkpointing=recomputing)
+    with pytest.raises(InputError, match=rf"^out of GPU memory on batch 2, {message}[^\n]*$"):
+        measure(small("bloom"), prompts, tokens_per_batch, activation_checkpointing=recomputing, section="card")
 
 
 def test_too_little_memory_for_finding_the_layout_is_one_line(prompts, monkeypatch):
@@ -222,9 +177,3 @@ def test_too_little_memory_for_finding_the_layout_is_one_line(prompts, monkeypat
     monkeypatch.setattr(measuring, "find_layout", exhausted)
     with pytest.raises(InputError, match=r"^out of GPU memory while the layout .* 1 x 12 tokens; give the [^\n]*$"):
         measure(small("bloom"), prompts, BATCH)
-
-
-def test_messages_name_the_section_that_was_read(prompts, passes):
-    passes |= {"interrupt": 1, "with": torch.OutOfMemoryError("CUDA out of memory")}
-    with pytest.raises(InputError, match=r"lower card\.tokens_per_batch"):
-        measure(small("bloom"), prompts, BATCH, section="card")

@@ -53,10 +53,6 @@ def test_an_untrained_copy_has_the_shape_of_its_model_and_weights_of_its_seed_al
     assert list((tmp_path / "folder").iterdir()) == []
 
 
-def test_rotary_falcon_is_opened_though_no_family_describes_it(tmp_path):
-    assert not opening.open_decoder(written(tmp_path, "falcon, rotary")).config.alibi
-
-
 def test_encoders_and_encoder_decoders_are_refused(tmp_path):
     size = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     T5ForConditionalGeneration(
@@ -85,9 +81,13 @@ def test_pickled_weights_are_refused_unread(tmp_path):
     refused(tmp_path, r"has its weights pickled \(pytorch_model\.bin\), .* save it again with save_pretrained")
 
 
-def test_quantised_weights_are_refused(tmp_path):
+def test_quantised_weights_and_sliced_projections_are_refused(tmp_path):
     written(tmp_path, quantization_config={"quant_method": "gptq", "bits": 4})
     refused(tmp_path, r"has quantised weights \(gptq\); use a copy in float32 or bfloat16$")
+    written(tmp_path, "bloom", slow_but_exact=True, pretraining_tp=2)
+    refused(tmp_path, "holds a 'bloom' model with slow_but_exact, .* set slow_but_exact to false in config.json$")
+    written(tmp_path, "bloom", slow_but_exact=True, pretraining_tp=1)
+    opening.open_decoder(tmp_path)
 
 
 def test_a_model_without_heads_of_attention_is_refused_before_its_weights_are_read(tmp_path):
@@ -96,28 +96,15 @@ def test_a_model_without_heads_of_attention_is_refused_before_its_weights_are_re
     refused(tmp_path, r"holds a 'mamba' model, which has no attention heads; use a decoder with softmax attention$")
 
 
-def test_bloom_that_slices_its_projections_is_refused(tmp_path):
-    written(tmp_path, "bloom", slow_but_exact=True, pretraining_tp=2)
-    refused(tmp_path, "holds a 'bloom' model with slow_but_exact, .* set slow_but_exact to false in config.json$")
-    written(tmp_path, "bloom", slow_but_exact=True, pretraining_tp=1)
-    opening.open_decoder(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("llama", 64), ("gpt2", 64), ("opt", 64), ("bloom", None), ("mpt", 64), ("falcon, ALiBi", None)],
-)
-def test_the_longest_prompt_is_what_the_configuration_says(name, expected):
-    assert opening.longest(decoders.small(name).config) == expected
-
-
 @pytest.mark.parametrize(
     ("name", "asked", "expected"),
     [
         ("llama", [16, 64], [16, 64]),
-        ("llama", [16, 256, 512], [16, 64]),
-        ("llama", [100], [64]),
-        ("bloom", [9, 7], [7, 9]),
+        ("gpt2", [16, 256, 512], [16, 64]),
+        ("opt", [100], [64]),
+        ("bloom", [900, 7], [7, 900]),
+        ("mpt", [100], [64]),
+        ("falcon, ALiBi", [900], [900]),
     ],
 )
 def test_lengths_are_cut_to_what_the_model_takes(name, asked, expected):

@@ -14,11 +14,7 @@ from tools import decoders
 
 LAYERS, HEADS, SHARED, HEAD_DIM = decoders.LAYERS, decoders.HEADS, decoders.SHARED, decoders.HEAD_DIM
 N, PROMPTS, VOCABULARY = 12, 5, decoders.VOCABULARY
-LONG = "phi3, long contexts"
-# qwen3 has 48 coordinates of heads in a stream of 32, phi turns half of a head, and phi3 has one fused projection
-MODELS = ("llama", "qwen3", "phi", "phi3", LONG)
-EVERY = ("bloom", "mpt", "falcon, ALiBi", *MODELS[:4])
-BY_HAND = [(name, positions) for name in MODELS for positions in ("own", "none") if (name, positions) != (LONG, "own")]
+ALIBI = ("bloom", "mpt", "falcon, ALiBi")
 
 
 @pytest.fixture(scope="module")
@@ -26,41 +22,16 @@ def prompts():
     return np.random.default_rng(1).integers(3, VOCABULARY, (PROMPTS, N))
 
 
-def projected(config, attention, inputs):
-    """Queries [B, H, n, d], keys and values [B, shared, n, d] before any rotation."""
-    width = getattr(config, "head_dim", None) or HEAD_DIM
-    if config.model_type == "phi3":
-        fused = attention.qkv_proj(inputs)
-        parts = fused.split([HEADS * width, SHARED * width, SHARED * width], dim=-1)
-    else:
-        parts = [getattr(attention, f"{kind}_proj")(inputs) for kind in "qkv"]
-    query, key, value = (part.unflatten(-1, (-1, width)).transpose(1, 2) for part in parts)
-    if config.model_type == "qwen3":
-        query, key = (rms(part, norm) for part, norm in ((query, attention.q_norm), (key, attention.k_norm)))
-    return query, key, value
-
-
-def rms(values, norm):
-    return values / (values.pow(2).mean(-1, keepdim=True) + norm.variance_epsilon).sqrt() * norm.weight
-
-
-def rotated(values, share):
-    """Pairs (i, i + r/2) of the first r coordinates as complex numbers, turned by position * 10000^(-2i/r)."""
-    turned = int(values.shape[-1] * share)
-    half = turned // 2
-    angles = torch.arange(N)[:, None] * 10000.0 ** (-2 * torch.arange(half) / turned)
-    numbers = torch.complex(values[..., :half], values[..., half:turned]) * torch.polar(torch.ones(N, half), angles)
-    return torch.cat([numbers.real, numbers.imag, values[..., turned:]], -1)
-
-
-def by_hand(model, stream, layer, positions):
-    """The input of attention, its weights [B, H, n, n] and what it adds to the residual stream."""
+def by_hand(model, stream, layer):
+    """The input of attention, its weights [B, H, n, n] without a rotation, and what it adds to the residual stream."""
     block = model.model.layers[layer]
     inputs = block.input_layernorm(stream)
-    query, key, value = projected(model.config, block.self_attn, inputs)
-    if positions == "own":
-        share = 0.5 if model.config.model_type == "phi" else 1
-        query, key = rotated(query, share), rotated(key, share)
+    if model.config.model_type == "phi3":  # one fused projection
+        fused = block.self_attn.qkv_proj(inputs)
+        parts = fused.split([HEADS * HEAD_DIM, SHARED * HEAD_DIM, SHARED * HEAD_DIM], dim=-1)
+    else:
+        parts = [getattr(block.self_attn, f"{kind}_proj")(inputs) for kind in "qkv"]
+    query, key, value = (part.unflatten(-1, (-1, HEAD_DIM)).transpose(1, 2) for part in parts)
     key, value = (part.repeat_interleave(HEADS // SHARED, dim=1) for part in (key, value))
     logits = query @ key.mT / math.sqrt(query.shape[-1])
     weights = logits.masked_fill(torch.ones(N, N).triu(1).bool(), -torch.inf).softmax(-1)
@@ -68,18 +39,18 @@ def by_hand(model, stream, layer, positions):
     return inputs, weights, output((weights @ value).transpose(1, 2).flatten(2))
 
 
-@pytest.mark.parametrize(("name", "positions"), BY_HAND)
-def test_what_is_measured_is_what_the_weights_say(name, positions, prompts, tmp_path):
+@pytest.mark.parametrize("name", ["llama", "phi", "phi3, long contexts"])
+def test_where_rotary_positions_are_off_what_is_measured_is_what_the_weights_say(name, prompts, tmp_path):
+    """With them, tests/unit/test_decoders.py holds what is measured against what the model returns."""
     decoders.small(name).save_pretrained(tmp_path)
-    model = opening.open_decoder(tmp_path, positions=positions)
+    model = opening.open_decoder(tmp_path, positions="none")
     measured = measure(model, prompts, 2 * N, asked=Asked(content=True, gram=True))
     with torch.no_grad():
         streams = model(torch.from_numpy(prompts), output_hidden_states=True, use_cache=False).hidden_states
         for layer in range(LAYERS):
-            inputs, weights, update = by_hand(model, streams[layer], layer, positions)
+            inputs, weights, update = by_hand(model, streams[layer], layer)
             x, a = (part.double().norm(dim=-1).numpy() for part in (streams[layer], update))
-            of_whole = (np.linalg.norm(part, axis=1) for part in (x, a))
-            whole_x, whole_a = of_whole
+            whole_x, whole_a = (np.linalg.norm(part, axis=1) for part in (x, a))
             np.testing.assert_allclose(measured.mixing["frobenius"][:, layer], whole_a / (whole_x + whole_a), rtol=5e-5)
             np.testing.assert_allclose(measured.mixing["token"][:, layer], (a / (x + a)).mean(1), rtol=5e-5)
             np.testing.assert_allclose(measured.attention[layer], weights.mean((0, 1)).numpy(), atol=5e-6)
@@ -90,7 +61,7 @@ def test_what_is_measured_is_what_the_weights_say(name, positions, prompts, tmp_
     assert measured.content is measured.diagonal is measured.below is None
 
 
-@pytest.mark.parametrize("family", EVERY[:3])
+@pytest.mark.parametrize("family", ALIBI)
 def test_alibi_cannot_be_turned_off(family, tmp_path):
     decoders.small(family).save_pretrained(tmp_path)
     with pytest.raises(InputError, match="has no rotary positions that could be turned off; set positions to own"):
@@ -105,7 +76,7 @@ def written(name, directory, **options):
     return directory
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", [*ALIBI, "llama", "phi"])
 def test_shards_and_a_mapping_to_devices_change_nothing(name, prompts, tmp_path):
     whole = opening.open_decoder(written(name, tmp_path / "whole"))
     shards = written(name, tmp_path / "shards", max_shard_size="10KB")

@@ -69,11 +69,6 @@ def test_two_spans_have_two_places_and_no_order_passes_through_the_model_twice(m
     assert sum(spans.explained(table, "replacement").values()) == pytest.approx(1)
     assert seen.count(True) == 2
     assert seen.count(False) == len(others) * (3 + 2)
-    as_given = table[table["place"] == "as given"].set_index("span")
-    for moved, place, order in moves:
-        if order == (0, 1, 2):
-            (row,) = table[(table["span"] == moved) & (table["place"] == place)].to_dict("records")
-            assert row["gradient"] == as_given.loc[moved, "gradient"]
 
 
 @pytest.mark.parametrize("before", [[], [7]])
@@ -82,6 +77,8 @@ def test_what_a_span_weighs_is_that_of_plain_passes_of_its_order(model, given, b
     table = spans.measure(model, pieces, others, before=before)
     assert list(table) == list(spans.COLUMNS)
     assert len(table) == 4 + 3 * 3
+    if not before:
+        assert table.loc[table["place"] == "as given", "gradient"].sum() == pytest.approx(1)
     (row,) = table[(table["span"] == 1) & (table["place"] == "last")].to_dict("records")
     tokens = np.concatenate([before, pieces[0], pieces[2], pieces[1], pieces[3]]).astype(int)
     begins = len(before) + 3 + 4
@@ -98,11 +95,6 @@ def test_what_a_span_weighs_is_that_of_plain_passes_of_its_order(model, given, b
             changed = model(torch.from_numpy(replaced[None])).logits[0, -1].softmax(-1)
         changes.append(float((distribution - changed).detach().abs().sum() / 2))
     assert row["replacement"] == pytest.approx(np.mean(changes), abs=1e-6)
-
-
-def test_shares_of_all_spans_as_given_sum_to_one(model, given):
-    table = spans.measure(model, *given)
-    assert table.loc[table["place"] == "as given", "gradient"].sum() == pytest.approx(1)
 
 
 def test_in_a_model_with_a_short_window_place_is_everything(given):

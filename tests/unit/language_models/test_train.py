@@ -61,10 +61,7 @@ def test_a_run_leaves_its_snapshots_a_checkpoint_and_no_pickle(tmp_path):
     before = {name: value.clone() for name, value in model.state_dict().items()}
     run(tmp_path, model)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.safetensors", "step0", "step12", "step5"]
-    files = contents(tmp_path)
-    assert {Path(name).suffix for name in files} == {".json", ".safetensors"}
-    assert not any(content.startswith((b"PK", b"\x80")) for content in files.values())  # torch.save's zip, pickle
-
+    assert {Path(name).suffix for name in contents(tmp_path)} == {".json", ".safetensors"}
     for step, expected in ((0, before), (12, model.state_dict())):
         kept = BloomForCausalLM.from_pretrained(tmp_path / f"step{step}").state_dict()
         assert all(torch.equal(kept[name], value) for name, value in expected.items())
@@ -72,7 +69,7 @@ def test_a_run_leaves_its_snapshots_a_checkpoint_and_no_pickle(tmp_path):
 
 
 def test_the_loss_table_is_tidy_and_its_values_are_those_of_the_model(tmp_path):
-    table = run(tmp_path)
+    table = run(tmp_path, seed=3)
     assert list(table.columns) == ["step", "split", "loss"]
     assert table[table["split"] == "train"]["step"].tolist() == list(range(1, 13))
     test = table[table["split"] == "test"].set_index("step")["loss"]
@@ -81,33 +78,14 @@ def test_the_loss_table_is_tidy_and_its_values_are_those_of_the_model(tmp_path):
     for step in (0, 5, 12):
         model = BloomForCausalLM.from_pretrained(tmp_path / f"step{step}")
         assert test[step] == pytest.approx(model(windows, labels=windows).loss.item(), rel=1e-6)
-    first = torch.from_numpy(training.batch(TOKENS, RECIPE, 0, 1))
+    first = torch.from_numpy(training.batch(TOKENS, RECIPE, 3, 1))
     assert table["loss"][0] == pytest.approx(untrained()(first, labels=first).loss.item(), rel=1e-6)
-
-
-def test_save_decides_what_a_snapshot_holds(tmp_path):
-    def save(model, directory):
-        training.save_pretrained(model, directory)
-        (directory / "tokenizer.json").write_text("{}")
-
-    run(tmp_path, save=save)
-    assert all((tmp_path / f"step{step}" / "tokenizer.json").is_file() for step in (0, 5, 12))
-
-
-def test_the_same_run_twice_leaves_the_same_bytes(tmp_path):
-    assert run(tmp_path / "one").equals(run(tmp_path / "two"))
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
-    run(tmp_path / "other", seed=1)
-    assert (
-        contents(tmp_path / "one")["step12/model.safetensors"]
-        != (contents(tmp_path / "other")["step12/model.safetensors"])
-    )
 
 
 # Going on after an interruption
 
 
-@pytest.mark.parametrize(("step", "bf16"), [(1, False), (4, False), (5, True), (6, False), (9, True), (12, False)])
+@pytest.mark.parametrize(("step", "bf16"), [(1, False), (5, True), (9, False), (12, False)])
 def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(tmp_path, monkeypatch, caplog, step, bf16):
     expected = run(tmp_path / "whole", bf16=bf16)
     with monkeypatch.context() as patch, pytest.raises(Interruption):
@@ -182,7 +160,7 @@ def test_a_lost_snapshot_starts_over(tmp_path, caplog):
     assert "is past step 5, whose model is gone" in caplog.text
 
 
-@pytest.mark.parametrize("step", [None, 1, 6, 12])
+@pytest.mark.parametrize("step", [1, 6])
 def test_a_resumed_run_adds_its_time_to_that_of_the_killed_one_and_another_run_begins_anew(
     tmp_path, monkeypatch, cpu_time, step
 ):
@@ -193,22 +171,16 @@ def test_a_resumed_run_adds_its_time_to_that_of_the_killed_one_and_another_run_b
         cpu_time.now += 1
         return update(*arguments)
 
-    if step is not None:
-        with monkeypatch.context() as patch, pytest.raises(Interruption):
-            patch.setattr(training, "_update", taking_a_second)
-            interrupt_at(step, patch)
-            run(tmp_path)
-        assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx((step - 1) // 4 * 4)
-        cpu_time.restart()
+    with monkeypatch.context() as patch, pytest.raises(Interruption):
+        patch.setattr(training, "_update", taking_a_second)
+        interrupt_at(step, patch)
+        run(tmp_path)
+    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx((step - 1) // 4 * 4)
     monkeypatch.setattr(training, "_update", taking_a_second)
-    run(tmp_path)
-    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
-    cpu_time.restart()
-    run(tmp_path)  # once finished
-    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
-    cpu_time.restart()
-    run(tmp_path, seed=1)  # starts over
-    assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
+    for seed in (0, 0, 1):  # resumed, finished before, and begun anew
+        cpu_time.restart()
+        run(tmp_path, seed=seed)
+        assert checkpoint.cpu_minutes(tmp_path) * 60 == pytest.approx(12)
 
 
 # Divergence
@@ -254,7 +226,6 @@ def test_a_model_with_an_infinite_test_loss_is_not_kept(tmp_path, monkeypatch):
 def test_a_text_shorter_than_a_window_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"training\.context = 16, but the training text has 15 tokens"):
         run(tmp_path, tokens=TOKENS[:15])
-    run(tmp_path, tokens=TOKENS[:16])
 
 
 # One step
@@ -278,17 +249,21 @@ def test_learning_rate_rises_to_its_peak_and_falls_to_a_tenth():
     assert training.learning_rate(replace(RECIPE, warmup=0), 1) < 1e-2
 
 
-def test_every_step_is_taken_at_its_learning_rate(tmp_path, monkeypatch):
-    used = []
+def test_every_step_has_its_learning_rate_and_gradients_clipped_as_a_whole(tmp_path, monkeypatch):
+    seen = []
     step = torch.optim.AdamW.step
 
     def recorded(optimizer, *args):
-        used.append({group["lr"] for group in optimizer.param_groups})
+        (rate,) = {group["lr"] for group in optimizer.param_groups}
+        gradients = [parameter.grad.flatten() for group in optimizer.param_groups for parameter in group["params"]]
+        seen.append((rate, torch.cat(gradients).norm().item()))
         return step(optimizer, *args)
 
     monkeypatch.setattr(torch.optim.AdamW, "step", recorded)
-    run(tmp_path)
-    assert used == [{training.learning_rate(RECIPE, step)} for step in range(1, 13)]
+    run(tmp_path, recipe=replace(RECIPE, clip=0.01))
+    rates, norms = zip(*seen, strict=True)
+    assert list(rates) == [training.learning_rate(RECIPE, step) for step in range(1, 13)]
+    assert norms == pytest.approx([0.01] * 12, rel=1e-3)
 
 
 def test_matrices_alone_decay():
@@ -305,42 +280,13 @@ def test_matrices_alone_decay():
     assert set(decay.values()) == {0.0, 0.1}
 
 
-def test_gradients_are_clipped_as_a_whole(tmp_path, monkeypatch):
-    norms = []
-    step = torch.optim.AdamW.step
-
-    def recorded(optimizer, *args):
-        gradients = [parameter.grad.flatten() for group in optimizer.param_groups for parameter in group["params"]]
-        norms.append(torch.cat(gradients).norm().item())
-        return step(optimizer, *args)
-
-    monkeypatch.setattr(torch.optim.AdamW, "step", recorded)
-    run(tmp_path, recipe=replace(RECIPE, clip=0.01))
-    assert norms == pytest.approx([0.01] * 12, rel=1e-3)
-
-
-def test_the_batch_of_a_step_depends_on_seed_and_step_alone():
-    first = training.batch(TOKENS, RECIPE, 0, 1)
-    assert first.shape == (4, 16)
-    assert first.dtype == np.int64
-    assert np.array_equal(first, training.batch(TOKENS, RECIPE, 0, 1))
-    assert not np.array_equal(first, training.batch(TOKENS, RECIPE, 0, 2))
-    assert not np.array_equal(first, training.batch(TOKENS, RECIPE, 1, 1))
-
-
 def test_batches_reach_every_window_of_the_text():
     ramp = np.arange(20, dtype=np.int32)
     starts = {int(start) for step in range(200) for start in training.batch(ramp, RECIPE, 0, step)[:, 0]}
     assert starts == set(range(20 - RECIPE.context + 1))
-    assert all((np.diff(window) == 1).all() for window in training.batch(ramp, RECIPE, 0, 0))
-
-
-def test_the_loss_is_that_of_transformers():
-    model = untrained()
-    windows = torch.from_numpy(training.batch(TOKENS, replace(RECIPE, batch=7), 0, 1))
-    expected = model(windows, labels=windows).loss
-    found = training.summed_loss(model(windows).logits, windows) / (7 * 15)
-    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
+    first, *others = (training.batch(ramp, RECIPE, seed, step) for seed, step in ((0, 1), (0, 1), (0, 2), (1, 1)))
+    assert (np.diff(first) == 1).all()
+    assert [np.array_equal(first, other) for other in others] == [True, False, False]
 
 
 def test_bf16_computes_in_bfloat16_and_leaves_parameters_and_test_loss_in_float32(tmp_path):
