@@ -73,19 +73,8 @@ def never(said, value):
         yield from ((wrong, TYPED + "true or false") for wrong in ("", [], {}, 7, 1.0, "word", None))
     else:
         whole = said.kind is int
-        others = [
-            "",
-            [],
-            {},
-            {"a": 1},
-            *([] if said.nullable else [None]),
-            True,
-            "word",
-            math.nan,
-            math.inf,
-            -math.inf,
-            *([9.0, 9.5] if whole else []),
-        ]
+        others = ["", [], {}, {"a": 1}, True, "word", math.nan, math.inf, -math.inf]
+        others += ([] if said.nullable else [None]) + ([9.0, 9.5] if whole else [])
         yield from ((wrong, TYPED + ("a whole number" if whole else "a finite number")) for wrong in others)
         bounds = said.rules[Bounds]
         for bound, beyond, direction, words in (
@@ -132,34 +121,20 @@ def test_every_value_has_a_meaning_and_bounds():
 # How a fault is said
 
 ALONE = [  # key, value, and what follows the key in the line
-    ("sed", 0, " = 0 is not a key of the configuration; did you mean 'seed'?"),
     ("training.stepz", 9, " = 9 is not a key of the configuration; did you mean 'steps'?"),
     ("prompts", 16, " = 16 is not a key of the configuration; it stands below card: card='{prompts: 16}'"),
     ("banana", 1, " = 1 is not a key of the configuration; use one of scale, device, devices, seed,"),
     ("minutes", 720, " = 720 is of the wrong type; give names with values, as in '{train: value, measure:"),
-    ("minutes", "{emergence:", " = '{emergence:' is of the wrong type; give names with values, as in '{train:"),
     ("models.bloomz", {"seeds": [0]}, ".family is missing; add it (config.yaml shows how)"),
-    ("hub_models.mine", {}, ".source is missing; add it"),
     ("measure", {}, ".models is missing; add it (config.yaml shows how)"),
     ("postnorm.languages.lengths", {7: 9}, " has the name 7, which is of the wrong type; give text"),
     ("models.a_b", EVERYTHING["models"]["bloom"], " has the name 'a_b', which is not a name; use lower-case letters"),
-    ("evidence.layernorm", [], " = [] is not a key of the configuration; use one of group, emergence, postnorm,"),
-    ("scale", None, " = None is not known; use one of laptop, longer, paper, test (the size of this run, shown"),
-    ("training.datasets", ["standard-library", "My Texts"], ".1 = 'My Texts' is not a name; use lower-case letters,"),
     ("evidence.group", "My Run", " = 'My Run' is not a name; use lower-case letters, digits, dots and dashes (name of"),
-    ("models.bloom.seeds", [2**64], ".0 = 18446744073709551616 is too large; give at most 4294967295 (training"),
     ("training.snapshots", [0, 0], " = [0, 0] names something twice; name each once (steps after which the model"),
     ("rollout.level", 1, " = 1 is too large; give less than 1 (coverage of the intervals)"),
     ("emergence.task.width", 63, " = 63 is not a multiple of 2; give one (coordinates of a token, in pairs for rot"),
     ("emergence.networks.window", ["window0/none", "window5/none"], ".0 = 'window0/none' is not a name; use"),
-    ("emergence.networks.plan", [], " = [] is not a key of the configuration; did you mean 'plain'?"),
-    ("emergence.depths.isotropic.residual", [2], " = [2] is not a key of the configuration; use one of plain"),
-    ("postnorm.languages.learning_rate.middle", 0.1, " = 0.1 is not a key of the configuration; use one of none,"),
-    ("postnorm.stability.deep.layers", 1, " = 1 is too small; give at least 2 (layers of attention and MLP; the"),
-    *(
-        ("evidence.emergence", [name], f".0 = {name!r} is not a name; use VOCABULARY/STUDY/depthLAYERS, as in")
-        for name in ("gaussian/plain", "gausian/plain/depth2", "gaussian/plain/depth0", "gaussian/../depth2")
-    ),
+    ("evidence.emergence", ["gaussian/plain/depth0"], ".0 = 'gaussian/plain/depth0' is not a name; use VOCABULARY/"),
 ]
 
 
@@ -175,7 +150,6 @@ NO_TASKS = {
     "languages": "maximum-1 maximum-100001 maximum-010 tomita-05 tomita-8 dyck-2-03 dyck-2-0 dyck-0-2 copy-3 dyck-2",
     "set_complement": "set-complement-1 set-complement-100001 set-complement-032 maximum-10 set-complement-",
 }
-RATES = EVERYTHING["postnorm"]["set_complement"]["learning_rate"]["set-complement-16"]
 
 
 @pytest.mark.parametrize(("part", "name"), [(part, name) for part in NO_TASKS for name in NO_TASKS[part].split()])
@@ -183,12 +157,6 @@ def test_a_task_that_there_is_not_is_told_what_there_is(part, name):
     lines = refusals(changed({f"postnorm.{part}.lengths.{name}": 5}))
     there = "set-complement-V" if part == "set_complement" else "maximum-CLASSES"
     assert lines[0].startswith(f"postnorm.{part}.lengths has the name {name!r}, which is not a name; use {there} with ")
-
-
-def test_brackets_that_nest_too_deep_are_refused():
-    lines = refusals(changed({"postnorm.languages.lengths.dyck-2-60": 5}))
-    said = "kinds = 2 and depth = 60: more than 100000 full stacks; lower one of them"
-    assert lines == [f"postnorm.languages.lengths has the task 'dyck-2-60': {said}"]
 
 
 COMPLEMENT = "postnorm.set_complement"
@@ -209,11 +177,7 @@ ACROSS = [  # key, a value that another excludes, and what follows the key in th
     ("structural.pretrained.prompts.replaced", 200, " = 200 is more than standard = 128, of which these are the"),
     ("evidence.structural", ["large"], " = 'large' is not in models; use one of bloom, mpt, falcon, llama"),
     ("evidence.rotary", ["bloom"], " = 'bloom' is of family bloom, which has ALiBi and no rotary positions; name"),
-    (
-        "evidence.directions",
-        ["large"],
-        " = 'large' is not in models or structural.pretrained.models; use one of bloom,",
-    ),
+    ("evidence.directions", ["large"], " = 'large' is not in models or structural.pretrained.models; use one of"),
     ("structural.directions.ways", ["signs", "rotated"], " = ['signs', 'rotated'] lacks signs or same, which are"),
     ("evidence.rotary", ["rotary"], " = 'rotary' is not in models; use one of bloom, mpt, falcon, llama"),
     ("lengths.heatmap.tokens", 300, " = 300 is more than measure.matrices_up_to = 256, so that no matrices of"),
@@ -223,11 +187,7 @@ ACROSS = [  # key, a value that another excludes, and what follows the key in th
     ("hub_datasets.web.revision", None, " = None leaves the hub's 'someone/something' unpinned; name a commit"),
     ("hub_models.large", PACKAGED, f".revision = '{'0' * 40}' does not pin 'package:there': pin a package"),
     ("hub_models.large.revision", "0" * 64, f" = '{'0' * 64}' does not pin 'someone/something': pin the hub's by its"),
-    (
-        "hub_datasets.web.source",
-        "package:there",
-        " = 'package:there' is a package, which may hold a model; name a text",
-    ),
+    ("hub_datasets.web.source", "package:there", " = 'package:there' is a package, which may hold a model; name"),
     ("hub_models.large.positions", "none", " = 'none', but ALiBi cannot be turned off; set it to own"),
     ("hub_models.large.source", "~/models/large", " = '~/models/large' is no id of the hub; a directory starts"),
     ("scale", "laptop", " = 'laptop' trains no longer than the default run, and evidence.group = 'long' keeps"),
@@ -252,6 +212,10 @@ ACROSS = [  # key, a value that another excludes, and what follows the key in th
     ("evidence.retrieval", ["plain/depth2", "last/depth3"], " = last/depth3 is not trained; use some of"),
 ]
 TOGETHER = [  # changes, and the beginning of every line
+    (
+        {"postnorm.languages.lengths.dyck-2-60": 5},
+        "postnorm.languages.lengths has the task 'dyck-2-60': kinds = 2 and depth = 60: more than 100000 full",
+    ),
     ({"models.bloom.architecture.heads": 5}, "models.bloom.architecture.hidden = 64 does not divide into heads = 5;"),
     ({"hub_models.large.source": "./here"}, f"hub_models.large.revision = '{'0' * 40}', but its source is a directory"),
     ({"hub_datasets.web.source": "/data"}, f"hub_datasets.web.revision = '{'0' * 40}', but its source is a directory"),
@@ -259,19 +223,17 @@ TOGETHER = [  # changes, and the beginning of every line
     ({"hub_models.bloom": MODEL}, "hub_models.bloom has the name of models.bloom; give it another"),
     ({"hub_models.offline": MODEL}, "hub_models.offline has the name of the tokenizer of models trained here; give"),
     ({"hub_datasets.standard-library": TEXT}, "hub_datasets.standard-library has the name of datasets.standard-"),
-    (
-        {"lengths.more": [{"tokens": 512, "prompts": 9}]},
-        "lengths.more.0.tokens = 512 is that of lengths.long too; give",
-    ),
-    (
-        {"lengths.more": [{"tokens": n, "prompts": prompts} for n, prompts in ((4096, 9), (1024, 4))]},
-        "lengths.more.0.tokens = 4096 is more than models.mpt (mpt) takes; give at most 2048",
-        "lengths.more.0.tokens = 4096 is more than models.llama (llama) takes; give at most 2048",
-    ),
-    (
-        {"lengths.long.tokens": 2049},
-        "lengths.long.tokens = 2049 is more than models.mpt (mpt) takes; give at most 2048",
-        "lengths.long.tokens = 2049 is more than models.llama (llama) takes; give at most 2048",
+    ({"lengths.more": [{"tokens": 512, "prompts": 9}]}, "lengths.more.0.tokens = 512 is that of lengths.long too; "),
+    *(
+        (
+            changes,
+            f"{key} is more than models.mpt (mpt) takes; give at most 2048",
+            f"{key} is more than models.llama (llama) takes; give at most 2048",
+        )
+        for changes, key in (
+            ({"lengths.more": [{"tokens": 4096, "prompts": 9}]}, "lengths.more.0.tokens = 4096"),
+            ({"lengths.long.tokens": 2049}, "lengths.long.tokens = 2049"),
+        )
     ),
     ({"emergence.task.classes": 31}, "emergence.task.classes = 31: every label has a class, and a sequence 2; give"),
     ({"emergence.task.labels": 1}, "emergence.task.labels = 1, burstiness = 4: without two labels and two classes in"),
@@ -304,7 +266,7 @@ TOGETHER = [  # changes, and the beginning of every line
     ({f"{COMPLEMENT}.lengths.set-complement-8": 4}, f"{COMPLEMENT}.learning_rate.set-complement-8 is missing; add the"),
     ({f"{COMPLEMENT}.learning_rate.set-complement-32": ...}, f"{COMPLEMENT}.learning_rate.set-complement-32 is miss"),
     (
-        {f"{COMPLEMENT}.learning_rate.set-complement-61": RATES},
+        {f"{COMPLEMENT}.learning_rate.set-complement-61": {"none": 0.01}},
         f"{COMPLEMENT}.learning_rate = 'set-complement-61' is not in {COMPLEMENT}.lengths; use some of set-com",
     ),
     (
@@ -435,9 +397,5 @@ def test_keys_come_in_the_order_of_the_file_whatever_order_they_were_given_in():
 
 def test_names_that_the_file_does_not_have_follow_by_the_alphabet():
     config = {"new": {"b": 1, "a": {"d": 2, "c": 3}}, "known": 4, "another": None}
-    configuration.put_in_order(config, {"known": 0, "of other kind": 1})
+    configuration.put_in_order(config, {"known": {"not": "a number"}, "of other kind": 1})
     assert repr(config) == "{'known': 4, 'another': None, 'new': {'a': {'c': 3, 'd': 2}, 'b': 1}}"
-    again = deepcopy(config)
-    configuration.put_in_order(again, {"known": {"not": "a number"}, "new": 3})
-    assert again == config
-    assert list(again) == ["known", "new", "another"]
