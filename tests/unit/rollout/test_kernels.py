@@ -1,7 +1,5 @@
 """Rollouts through Toeplitz attention: against dense matrices, ALiBi's linear way, and closed forms."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,16 +41,10 @@ def test_fast_is_dense(n, layers, heads, spread, windows, seed):
 def test_kernels_that_fall_in_a_straight_line_are_those_of_alibi(window):
     n, slopes, mixing = 3000, np.array([1.0, 0.1, 0.001, 0.0]), np.array([0.2, 0.9, 1.0])
     kernels = np.broadcast_to(-slopes[:, None] * np.arange(n), (3, 4, n))
+    found = kernel_attention(kernels[0, :, :20], window)
+    np.testing.assert_allclose(found, content_free_attention(20, slopes, window=window).mean(0), atol=1e-15)
     expected = last_row(n, mixing, slopes, window=window)
     np.testing.assert_allclose(kernel_last_rows(kernels, [window] * 3, [mixing])[0], expected, rtol=0, atol=ROUNDING)
-
-
-def test_the_matrix_of_a_straight_line_is_that_of_alibi():
-    slopes = np.array([1.0, 0.1, 0.0])
-    for window in (None, 1, 4):
-        expected = content_free_attention(20, slopes, window=window).mean(0)
-        found = kernel_attention(-slopes[:, None] * np.arange(20), window)
-        np.testing.assert_allclose(found, expected, atol=1e-15)
 
 
 def test_a_kernel_that_rises_steeply_with_distance_keeps_its_precision():
@@ -63,14 +55,6 @@ def test_a_kernel_that_rises_steeply_with_distance_keeps_its_precision():
     for mixing in ([1.0], [0.5]):
         found = kernel_last_rows(kernels, [None], [mixing])
         np.testing.assert_allclose(found, dense(kernels, [None], [mixing]), rtol=0, atol=ROUNDING)
-
-
-def test_sixteen_thousand_tokens_take_seconds_of_computing():
-    kernels = np.random.default_rng(0).normal(0, 1, (6, 12, 16384))
-    started = time.process_time()
-    (row,) = kernel_last_rows(kernels, [None] * 6, [np.full(6, 0.2)])
-    assert time.process_time() - started < 5  # about 0.2 s; 13 GB of weights would take minutes
-    assert row.sum() == pytest.approx(1, abs=ROUNDING)
 
 
 def test_agreement_is_one_for_the_kernel_itself_zero_for_none_and_blind_to_distance_zero():

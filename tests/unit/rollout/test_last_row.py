@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_bias.attention import content_free_attention
 from position_bias.rollout import last_row as rollout
 from position_bias.rollout.last_row import attended_last_rows, dense_last_row, last_row, rollout_matrix, transition
 
@@ -147,26 +146,11 @@ def test_a_wide_window_takes_the_heads_in_turns():
 # What holds for every rollout
 
 
-def test_measured_attention_need_not_be_causal():
-    attention = np.random.default_rng(5).dirichlet(np.ones(6), size=(3, 6))
-    mixing = [0.2, 1.0, 0.6]
-    expected = rollout_matrix(map(transition, attention, mixing))[-1]
-    assert_profile(attended_last_rows(attention, [mixing])[0], expected)
-
-
 def test_rollouts_through_attention_are_done_together_as_one_by_one():
-    attention = [content_free_attention(9, [0.1 * t, 1.0], [t, -t]).mean(0) for t in range(3)]
+    attention = np.random.default_rng(5).dirichlet(np.ones(6), size=(3, 6))  # which need not be causal
     mixings = np.random.default_rng(7).uniform(size=(5, 3))
     for row, mixing in zip(attended_last_rows(attention, mixings), mixings, strict=True):
         assert_profile(row, rollout_matrix(map(transition, attention, mixing))[-1])
-
-
-def test_arguments_stay_as_they_were():
-    mixing, slopes, content = random_model(6, 2, [1.0, 0.5])
-    copies = mixing.copy(), slopes.copy(), content.copy()
-    last_row(10, mixing, slopes, content)
-    for now, before in zip((mixing, slopes, content), copies, strict=True):
-        np.testing.assert_array_equal(now, before)
 
 
 @pytest.mark.parametrize("broken", [np.nan, np.inf])
@@ -183,11 +167,9 @@ def test_fast_arithmetic_does_not_hide_what_is_not_finite(broken):
         ({"n": 0}, "n = 0: a sequence has at least 1 token"),
         ({"window": -1}, "window = -1: a token reads at least itself, so the window is at least 1"),
         ({"mixing": [0.5, 1.5]}, "mixing holds 1.5: every lambda must lie within [0, 1]"),
-        ({"mixing": [-0.1, 0.5]}, "mixing holds -0.1: every lambda must lie within [0, 1]"),
-        ({"mixing": [np.nan, 0.5]}, "mixing holds nan: every lambda must lie within [0, 1]"),
+        ({"mixing": [np.nan, -0.5]}, "mixing holds nan: every lambda must lie within [0, 1]"),
         ({"mixing": []}, "mixing has shape (0,): expected one lambda a layer, [layers]"),
         ({"slopes": [-0.5]}, "slopes holds -0.5: every slope must be finite and at least 0"),
-        ({"slopes": [np.inf]}, "slopes holds inf: every slope must be finite and at least 0"),
         ({"slopes": [[0.5]]}, "slopes has shape (1, 1): expected one slope a head, [heads]"),
         ({"diagonal": [[1.0, 2.0]]}, "diagonal has shape (1, 2): mixing and slopes call for (2, 1)"),
         ({"diagonal": [[1.0], [np.nan]]}, "diagonal holds nan: every logit must be finite"),
