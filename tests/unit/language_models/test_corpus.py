@@ -5,7 +5,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import datasets
 import numpy as np
 import pandas as pd
 import pytest
@@ -243,12 +242,3 @@ def test_the_manifest_of_the_packages_names_their_versions(tmp_path, monkeypatch
     packages = written("scientific-packages", tmp_path)["packages"]
     assert sorted(packages) == ["matplotlib", "numpy", "pandas", "scipy", "torch"]
     assert packages["pandas"] == pd.__version__
-
-
-def test_every_split_is_read_back_as_a_streamed_data_set(tmp_path):
-    written("language-reference", tmp_path)
-    (tmp_path / "m.json").unlink()
-    train, test = corpus.split(corpus.documents("language-reference"), 0.5)
-    for split, expected in (("train", train), ("test", test)):
-        rows = datasets.load_dataset(str(tmp_path), split=split, streaming=True)
-        assert [Document(**row) for row in rows] == expected

@@ -1,11 +1,9 @@
 import numpy as np
 import pytest
 import torch
-from scipy.special import softmax
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModelForCausalLM, BloomConfig, FalconConfig, LlamaConfig, LlamaForCausalLM, MptConfig
 
-from position_bias import statistics
 from position_bias.language_models import families, opening
 from position_bias.language_models.sources import WITH_ALIBI
 
@@ -40,25 +38,8 @@ def test_slopes_are_those_of_the_library(family, heads):
         "mpt": lambda: mpt(heads, 2)[:, 0],
         "falcon": lambda: falcon(mask, heads, torch.float32)[:, 0] / np.sqrt(8),
     }[family]()
-    ours = families.FAMILIES[family].slopes(heads, 8)
-    np.testing.assert_allclose(
-        ours, (bias[:, 1] - bias[:, 0]).double().numpy(), rtol=2e-6
-    )  # it raises float32 to powers
-
-
-def test_falcon_rounds_its_alibi_to_bfloat16_and_little_mass_moves():
-    """At 64 heads and 512 tokens: slopes are rounded here too, positions and products in transformers only."""
-    from transformers.models.falcon.modeling_falcon import build_alibi_tensor
-
-    heads, head_dim, n = 64, 64, 512
-    rounded = build_alibi_tensor(torch.ones(1, n, dtype=torch.long), heads, torch.float32)[:, 0].double().numpy() / 8
-    exact = families.FAMILIES["falcon"].slopes(heads, head_dim)[:, None] * np.arange(n)
-    error = np.abs(rounded - exact)
-    assert 0.2 < error.max() < 0.25
-    assert (error <= 2**-7 * exact).all()  # two roundings to 8 bits
-    of_library, here = (softmax(logits, axis=1).mean(axis=0) for logits in (rounded, exact))  # of the last token
-    assert 0.05 < np.abs(of_library / here - 1).max() < 0.07
-    assert statistics.wasserstein(of_library, here) < 4e-5
+    ours, theirs = families.FAMILIES[family].slopes(heads, 8), (bias[:, 1] - bias[:, 0]).double().numpy()
+    np.testing.assert_allclose(ours, theirs, rtol=2e-6)  # the library raises float32 to powers
 
 
 def test_eager_falcon_adds_alibi_once_and_the_library_still_needs_it_said(tmp_path):
@@ -92,9 +73,8 @@ def test_a_configuration_of_another_layout_is_of_no_family(config):
 
 def test_the_weights_of_the_head_are_copied_for_no_prompt():
     """As torch does it by itself where no gradient is needed, which is why rows are put together."""
-    config = LlamaConfig(
-        vocab_size=500, hidden_size=16, intermediate_size=8, num_hidden_layers=1, num_attention_heads=2
-    )
+    size = {"hidden_size": 16, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = LlamaConfig(vocab_size=500, **size)
     tokens = torch.zeros(3, 4, dtype=torch.int64)
 
     def largest(model):

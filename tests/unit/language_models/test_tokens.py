@@ -1,9 +1,6 @@
 import json
 import socket
 import string
-import subprocess
-import sys
-from pathlib import Path
 
 import datasets
 import numpy as np
@@ -144,17 +141,6 @@ def test_the_vocabulary_is_as_large_as_asked_for_and_compresses(tokenizer, refer
     assert tokenizer.token_to_id(tokens.END_OF_TEXT) == 0
     text = reference[0]
     assert len(tokenizer.encode(text).ids) < 0.7 * len(text.encode())
-
-
-def test_the_same_texts_give_the_same_tokenizer_in_another_process(tokenizer):
-    program = (
-        "from position_bias.language_models import corpus, tokens;"
-        "texts = [document.text for document in corpus.documents('language-reference')];"
-        f"print(tokens.train_tokenizer(texts, {VOCABULARY}).to_str(), end='')"
-    )
-    root = Path(tokens.__file__).parents[2]
-    shown = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
-    assert shown.stdout == tokenizer.to_str()
 
 
 def test_a_vocabulary_without_room_or_text_for_merges_is_refused():
