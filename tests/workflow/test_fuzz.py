@@ -136,14 +136,8 @@ def marks(value):
     "arguments",
     [
         "emergence='{task: {burstiness: 3}}'",
-        "emergence='{networks: {window: [window18/none]}}'",
-        "lengths='{heatmap: {prompts: 1}}'",
-        "measure='{models: [gpt2]}'",
-        "models='{bloom: {architecture: {heads: 5}}}'",
         "postnorm='{languages: {lengths: {7: 9}}}'",
-        "postnorm='{stability: {deep: {layers: 1}}}'",
         "rollout='{level: .nan}'",
-        "training='{steps: 2.5}'",
         "training=",
     ],
 )

@@ -78,6 +78,16 @@ def test_one_figure_builds_just_what_it_needs(fresh):
         "rollout": 1,
         "structural_draw_fig2": 1,
     }
+    for figure, trained in {
+        "emergence/fig1": {},
+        "emergence/fig3": {"emergence_train": 1},
+        "emergence/fig4": {"emergence_train": 2},
+        "emergence/fig8b": {"emergence_train": 1, "emergence_attention": 1},
+        "postnorm/set_complement": {"postnorm_train": 2},
+        "layernorm/trained": {"layernorm_train": 4},
+        "layernorm/emergence": {"emergence_train": 3},
+    }.items():
+        assert fresh.planned(f"figures/{figure}.pdf") == trained | only(figure.replace("/", "_draw_"))
 
 
 def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
@@ -93,17 +103,6 @@ def test_an_edited_prediction_is_judged_and_simulates_nothing(mine):
     planned = mine.planned().keys()
     assert "layernorm_checks" in planned
     assert not planned & {"layernorm_theory", "layernorm_simulate", "layernorm_random_weights"}
-
-
-def test_one_figure_of_emergence_trains_just_its_networks(fresh):
-    assert fresh.planned("figures/emergence/fig3.pdf") == {"emergence_train": 1, "emergence_draw_fig3": 1}
-    assert fresh.planned("figures/emergence/fig4.pdf") == {"emergence_train": 2, "emergence_draw_fig4": 1}
-    assert fresh.planned("figures/emergence/fig8b.pdf") == {
-        "emergence_train": 1,
-        "emergence_attention": 1,
-        "emergence_draw_fig8b": 1,
-    }
-    assert fresh.planned("figures/emergence/fig1.pdf") == {"emergence_draw_fig1": 1}
 
 
 def test_a_new_slope_trains_the_networks_of_its_study_and_depth_alone(mine):
@@ -133,16 +132,12 @@ def test_a_study_may_leave_networks_out_and_nothing_makes_the_figures_that_show_
         assert f"figures/emergence/{figure}.pdf" in ended.stdout
 
 
-def test_evidence_of_a_short_training_says_what_to_add(fresh):
-    ended = fresh.dry_run("evidence -n --configfile config/evidence/mask-by-depth.yaml --config scale=laptop")
-    assert ended.returncode != 0
-    assert "error: config: scale = 'laptop' trains no longer than the default run, and evidence.group" in ended.stdout
-
-
-def test_evidence_of_no_group_says_what_to_add(fresh):
-    ended = fresh.dry_run("evidence -n")
-    assert ended.returncode != 0
-    assert "error: config: evidence names no group" in ended.stdout
+def test_evidence_of_no_group_or_of_a_short_training_says_what_to_add(fresh):
+    short = "--configfile config/evidence/mask-by-depth.yaml --config scale=laptop"
+    for arguments, said in (("", "evidence names no group"), (short, "scale = 'laptop' trains no longer than the def")):
+        ended = fresh.dry_run(f"evidence -n {arguments}")
+        assert ended.returncode != 0
+        assert f"error: config: {said}" in ended.stdout
 
 
 def test_a_new_depth_leaves_finished_ones_alone(mine):
@@ -181,15 +176,6 @@ def test_a_registry_that_cannot_be_used_ends_in_one_line_before_any_job(fresh, t
     assert "Traceback" not in ended.stdout
 
 
-def test_one_figure_on_norms_trains_just_its_networks(fresh):
-    assert fresh.planned("figures/postnorm/set_complement.pdf") == {
-        "postnorm_train": 2,
-        "postnorm_draw_set_complement": 1,
-    }
-    assert fresh.planned("figures/layernorm/trained.pdf") == {"layernorm_train": 4, "layernorm_draw_trained": 1}
-    assert fresh.planned("figures/layernorm/emergence.pdf") == {"emergence_train": 3, "layernorm_draw_emergence": 1}
-
-
 def test_a_new_learning_rate_of_one_norm_trains_that_alone(mine):
     mine.configure({"layernorm": {"trained": {"learning_rate": {"pre-rms": 0.001}}}})
     assert mine.planned() == {"layernorm_train": 1, "layernorm_draw_trained": 1, "layernorm_checks": 1}
@@ -211,13 +197,10 @@ def test_an_edit_of_the_measuring_pass_retrains_nothing(mine):
     assert planned["measure"] == SMALL_JOBS["measure"]
 
 
-def test_where_figure_1_shows_every_model_there_is_no_figure_2(fresh):
+def test_a_model_of_figure_1_need_not_be_measured_and_figure_2_shows_the_others(fresh):
     planned = fresh.planned("structural --config structural='{fig1: [bloom, mpt, falcon]}'")
     assert "structural_draw_fig1" in planned
     assert "structural_draw_fig2" not in planned
-
-
-def test_a_model_of_figure_1_need_not_be_measured(fresh):
     for measured, shown, missing in (("falcon", "fig2", "fig1"), ("bloom", "fig1", "fig2")):
         fewer = f"--config measure='{{models: [{measured}]}}'"
         planned = fresh.planned(f"structural {fewer}")
@@ -254,10 +237,8 @@ def test_numbers_that_are_given_as_they_are_rebuild_nothing(mine):
         "training": {"steps": config["training"]["steps"]},
     }
     (mine.root / "given.yaml").write_text(yaml.safe_dump(given))
-    assert (
-        mine.planned(f"all --configfile given.yaml --config rollout='{{bootstrap: {config['rollout']['bootstrap']}}}'")
-        == {}
-    )
+    bootstrap = config["rollout"]["bootstrap"]
+    assert mine.planned(f"all --configfile given.yaml --config rollout='{{bootstrap: {bootstrap}}}'") == {}
 
 
 def test_a_figure_drawn_again_has_the_same_bytes(mine):
