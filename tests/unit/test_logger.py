@@ -130,5 +130,9 @@ def test_jobs_that_wait_run_beside_each_other_as_those_before_did(said):
         finish(said, job, "draw", 0, 20)
     printed = said(20, LogEvent.PROGRESS, done=2, total=6)
     assert "2 jobs from draw on, 20 s; about 40 s left" in printed
-    finish(said, 3, "draw", 20, 40)
-    assert said(40, LogEvent.PROGRESS, done=6, total=6).endswith(" 6 of 6 steps (100%) done: draw, a, 20 s\n")
+
+
+def test_at_the_end_nothing_is_left(said):
+    said(0, LogEvent.RUN_INFO, stats={"draw": 1, "total": 1})
+    finish(said, 1, "draw", 0, 20)
+    assert said(20, LogEvent.PROGRESS, done=1, total=1).endswith(" 1 of 1 steps (100%) done: draw, a, 20 s\n")
