@@ -21,12 +21,7 @@ N, PROMPTS = decoders.TOKENS, 3
 NORMS_AFTER_SUMS = "opt, norms after sums"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +38,7 @@ CASES = [pytest.param(name, marks=[] if name in COVERING else OTHERS) for name i
 
 
 @pytest.fixture(scope="module", params=CASES)
-def case(request, prompts):
+def case(request, prompts, one_thread):
     """A model, what is measured of it, and what it returns of itself."""
     model = decoders.small(request.param)
     with torch.no_grad():
@@ -208,16 +203,8 @@ def fitted(logits, window):
 def test_the_toeplitz_kernel_is_the_fit_to_the_logarithms_of_the_weights(case):
     """What a row adds to its logits is lost in the weights, and the fit does not see it."""
     if "toeplitz" not in case.measured.kernels:
-        assert case.model.config.model_type in (
-            "bloom",
-            "mpt",
-            "falcon",
-            "codegen",
-            "gptj",
-            "gpt_neo",
-            "xglm",
-            "gemma2",
-        )
+        others = {"bloom", "mpt", "falcon", "codegen", "gptj", "gpt_neo", "xglm", "gemma2"}
+        assert case.model.config.model_type in others
         return
     for layer, window in enumerate(case.measured.windows):
         read = case.attentions[layer] > 0

@@ -34,12 +34,9 @@ def test_a_curve_is_read_as_it_was_drawn(scale):
     np.testing.assert_allclose(shares, heights, atol=2e-7 * scale)
 
 
-def test_a_drawing_without_markers_is_refused():
+def test_a_file_that_is_no_drawing_or_without_markers_is_refused():
     with pytest.raises(ValueError, match="no markers"):
         drawings.curve(drawing(np.arange(9.0), marker=None))
-
-
-def test_a_file_that_is_no_drawing_is_refused():
     with pytest.raises(ValueError, match="no compressed page"):
         drawings.curve(b"%PDF-1.4 without streams")
 

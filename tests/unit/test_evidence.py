@@ -77,56 +77,34 @@ def test_the_page_names_the_groups_that_have_been_run():
     assert set(re.findall(r"`([\w.-]+)`", sentence)) == groups
 
 
-def test_there_are_long_runs():
-    overlays = sorted((ROOT / "config/evidence").iterdir())
-    assert len(overlays) > 10
-    assert {path.suffix for path in overlays} == {".yaml"}
-
-
-def test_a_long_run_has_the_name_of_its_overlay_and_asks_for_no_gpu(long_run):
-    (*_, name), config = long_run
-    assert f"evidence/{config['evidence']['group']}" == name
-    assert config["device"] in ("cpu", "auto")
-
-
-def test_a_long_run_is_at_the_papers_scale_where_it_is_used_on_that_and_longer_than_a_laptops_elsewhere(long_run):
-    names, config = long_run
-    assert names[:-1] in ([], ["paper"])
-    assert config["scale"] == ("paper" if "paper" in names else "longer")
-
-
-def test_the_command_of_a_long_run_has_what_its_overlay_is_used_on_and_a_directory_of_its_own(long_run):
+def test_a_long_run_has_the_name_of_its_overlay_its_scale_and_a_command_with_a_directory_of_its_own(long_run):
     names, config = long_run
     group = config["evidence"]["group"]
+    assert names[-1] == f"evidence/{group}"
+    assert names[:-1] in ([], ["paper"])
+    assert config["scale"] == ("paper" if "paper" in names else "longer")
+    assert config["device"] in ("cpu", "auto")  # no GPU is asked for
     blocks = re.findall(r"```bash\n(.*?)```", (ROOT / "evidence/README.md").read_text(), re.DOTALL)
     (command,) = [line for line in "".join(blocks).splitlines() if f"config/evidence/{group}.yaml" in line]
     files = " ".join(f"config/{name}.yaml" for name in names)
     assert f" --configfile {files} --directory ../position-bias-evidence/{group}" in command
 
 
-def test_what_a_long_run_keeps_is_trained_in_it(long_run):
+def test_what_a_long_run_keeps_is_trained_longer_in_it(long_run):
+    """That there is such a training is a question of the configuration, which is checked with all that is shipped."""
     _, config = long_run
     kept, emergence = config["evidence"], config["emergence"]
-    assert [
-        kept[paper]
-        for paper in ("emergence", "postnorm", "retrieval", "structural", "rotary", "directions", "pretrained")
-        if kept[paper]
-    ]
-    for name in kept["emergence"]:
-        vocabulary, study, depth = name.split("/")
-        assert emergence["networks"][study]
-        assert int(depth.removeprefix("depth")) in emergence["depths"][vocabulary].get(study, [2])
+    assert any(of_paper for paper, of_paper in kept.items() if paper != "group")
+    if kept["emergence"]:
         assert emergence["training"]["iterations"] == dict.fromkeys(["unbiased", "ends", "position"], 100_000)
         assert emergence["seeds"]["shallow"] >= 3
     for name in kept["postnorm"]:
         part = "averaging" if name == "averaging" else schemes.part_of(name)
         assert config["postnorm"][part]["iterations"] > CONFIG["postnorm"][part]["iterations"]
-    for name in kept["retrieval"]:
-        assert name in config["retrieval"]["networks"]
+    if kept["retrieval"]:
         assert config["retrieval"]["iterations"] > CONFIG["retrieval"]["iterations"]
-    assert set(kept["structural"]) <= set(config["measure"]["models"])
-    for name in [*kept["structural"], *kept["rotary"]]:
-        assert name in config["models"]
+    if kept["structural"] or kept["rotary"]:
+        assert set(kept["structural"]) <= set(config["measure"]["models"])
         assert config["training"]["steps"] > CONFIG["training"]["steps"]
 
 
@@ -134,7 +112,7 @@ def test_no_two_long_runs_keep_the_same_under_the_same_settings():
     """A directory each, so that no group replaces another's results; all are kept under names of their own."""
     overlays = [yaml.safe_load(path.read_text()) for path in (ROOT / "config/evidence").glob("*.yaml")]
     without_group = [str({**overlay, "evidence": {**overlay["evidence"], "group": None}}) for overlay in overlays]
-    assert len(set(without_group)) == len(overlays)
+    assert len(set(without_group)) == len(overlays) > 10
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "evidence").rglob("*.csv")), ids=lambda path: path.stem)

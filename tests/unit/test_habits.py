@@ -68,13 +68,8 @@ def test_the_files_that_contributing_names_are_there():
 @pytest.fixture(scope="module")
 def sources():
     """Every text that can become a message of this project, with string literals joined over lines."""
-    files = [
-        *(ROOT / "position_bias").rglob("*.py"),
-        *(ROOT / "rules").rglob("*.smk"),
-        ROOT / "Snakefile",
-        *(ROOT / "launcher").rglob("*.py"),
-        ROOT / "Makefile",
-    ]
+    places = ("position_bias/**/*.py", "rules/**/*.smk", "launcher/**/*.py", "Snakefile", "Makefile")
+    files = [path for place in places for path in ROOT.glob(place)]
     return re.sub(r'"\s*\n\s*f?"', "", "\n".join(path.read_text() for path in files))
 
 

@@ -12,16 +12,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def results(tmp_path):
-    for name in (
-        "figures/b/fig1.pdf",
-        "figures/a/fig1.svg",
-        "figures/a/fig1.png",
-        "figures/README.md",
-        "results/tables/a/checks.md",
-        "results/tables/a/checks.csv",
-        "results/theory/a/curve.csv",
-        "results/provenance.json",
-    ):
+    names = "figures/b/fig1.pdf figures/a/fig1.svg figures/a/fig1.png figures/README.md results/tables/a/checks.md "
+    names += "results/tables/a/checks.csv results/theory/a/curve.csv results/provenance.json"
+    for name in names.split():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     return tmp_path

@@ -19,8 +19,6 @@ ROOT = Path(__file__).parents[2]
         ("--cores 8 --resources gpu=2 all", "all --cores 8 --resources gpu=2"),
         ("--resources gpu=2 mem_mb=100 all figures/a.pdf -n", "all figures/a.pdf --resources gpu=2 mem_mb=100 -n"),
         ("--res gpu=2 all", "all --res gpu=2"),
-        ("--config model=bloom card", "card --config model=bloom"),
-        ("--set-resources train:gpu=1 all -n", "all --set-resources train:gpu=1 -n"),
         ("--default-resources qos=long all", "all --default-resources qos=long"),
         ("--cores 2 -C model=a,b text=./t.txt card -n", "card --cores 2 -C model=a,b text=./t.txt -n"),
         ("-n --resources gpu=2 two --config a=1 three", "two three -n --resources gpu=2 --config a=1"),
@@ -34,7 +32,6 @@ def test_targets_among_pairs_move_to_the_front(typed, passed):
     "typed",
     [
         "",
-        "all --cores 8 --resources gpu=2",
         "--resources gpu=2 -- all",
         "--resources=gpu=2 all",
         "--cores 8 --config seed=1 -n all",

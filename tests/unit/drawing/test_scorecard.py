@@ -53,7 +53,7 @@ def lines(figure):
             )
 
 
-@pytest.mark.parametrize("papers", [[("a", 3)], [("a", 12), ("b", 5)], [("a", 2), ("b", 9), ("c", 1), ("d", 3)]])
+@pytest.mark.parametrize("papers", [[("a", 3)], [("a", 2), ("b", 9), ("c", 1), ("d", 3)]])
 def test_the_overview_has_a_line_for_each_claim_of_a_paper_with_its_verdict_scale_and_effect(papers):
     claims = table(*papers)
     found = {told[0]: (told[1:], mark) for told, mark in lines(scorecard.overview(claims))}
@@ -92,13 +92,14 @@ def test_an_effect_stands_beside_what_it_has_to_exceed(numbers, effect):
     assert scorecard.effect(claim | numbers).replace("\N{THIN SPACE}", " ") == effect
 
 
-@pytest.mark.parametrize("number", [1, 20])
-def test_long_statements_are_wrapped_and_the_page_can_be_read(number):
-    claims = table(("a", number)).assign(statement=f"{LONGEST} {LONGEST}", item="Theorems 4.1-4.7")
+def test_long_statements_are_wrapped_and_the_pages_can_be_read():
+    claims = table(("a", 20)).assign(statement=f"{LONGEST} {LONGEST}", item="Theorems 4.1-4.7")
     figure = scorecard.of_paper(claims, "a")
     told = " ".join(words[0].strip() for words, _ in lines(figure))
-    assert told.count(f"Theorems 4.1-4.7: {LONGEST} {LONGEST}") == number
+    assert told.count(f"Theorems 4.1-4.7: {LONGEST} {LONGEST}") == 20
     assert_legible(figure)
+    claims = table(("structural", 32), ("emergence", 55), ("layernorm", 18), ("postnorm", 20))
+    assert_legible(scorecard.overview(claims))
 
 
 def test_no_column_ends_with_a_heading():
@@ -108,8 +109,3 @@ def test_no_column_ends_with_a_heading():
         for axes in scorecard.overview(claims.iloc[[0, 1, 3, 4, 5]]).axes
     )
     assert (first, second) == (["a: theory"], ["b: theory"])
-
-
-def test_the_overview_of_four_papers_can_be_read():
-    claims = table(("structural", 32), ("emergence", 55), ("layernorm", 18), ("postnorm", 20))
-    assert_legible(scorecard.overview(claims))

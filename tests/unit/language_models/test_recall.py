@@ -63,8 +63,13 @@ def contexts(count=5, n=N, cue=CUE):
     return recall.random_contexts(WORDS, n, count, cue, 0)
 
 
+def answers(model, rows=None, **options):
+    rows = contexts() if rows is None else rows
+    return recall.measure(model, rows, WORDS, CUE, 4 * N, before=[0], **options)
+
+
 def test_an_induction_head_built_by_hand_recalls_every_place():
-    found = recall.measure(induction(100), contexts(), WORDS, CUE, 4 * N, before=[0])
+    found = answers(induction(100))
     assert found.probability.shape == (5, N - CUE)
     np.testing.assert_array_equal(found.correct, 1)
     assert found.probability.min() > 0.99
@@ -74,7 +79,7 @@ def test_an_induction_head_built_by_hand_recalls_every_place():
 @pytest.mark.parametrize("window", [5, 9])
 def test_a_decoder_with_a_window_recalls_what_the_window_holds_and_nothing_else(window):
     """The cue ends with token number N + CUE, and the word that follows a passage at p is number p + CUE + 1."""
-    found = recall.measure(induction(window), contexts(), WORDS, CUE, 4 * N, before=[0])
+    found = answers(induction(window))
     reached = np.arange(N - CUE) + CUE + 1 > N + CUE - window
     np.testing.assert_array_equal(found.probability > 0.99, np.broadcast_to(reached, found.probability.shape))
     assert 0 < reached.sum() < N - CUE
@@ -96,7 +101,7 @@ def test_a_question_is_a_plain_forward_pass_of_the_context_and_its_cue(family):
     size = {"layers": 3, "heads": 4, "hidden": 32, "initializer_range": 0.3}
     model = families.build(family, size, VOCABULARY, N + CUE + 1, 0).eval()
     rows = contexts(2)
-    found = recall.measure(model, rows, WORDS, CUE, 3 * N, before=[0])
+    found = answers(model, rows)
     for row, place in np.ndindex(2, N - CUE):
         context, foreign = rows[row, :-CUE], rows[row, -CUE:]
         followed = context[place + CUE]
@@ -112,24 +117,20 @@ def test_a_question_is_a_plain_forward_pass_of_the_context_and_its_cue(family):
 def test_what_a_decoder_keeps_of_a_context_is_used_where_it_changes_nothing(monkeypatch):
     model = induction(100)
     assert recall._reuses(model, torch.from_numpy(contexts()[0, :-CUE]), CUE)
-    kept = recall.measure(model, contexts(), WORDS, CUE, 4 * N, before=[0])
-    monkeypatch.setattr(recall, "_reuses", lambda *_: False)
-    anew = recall.measure(model, contexts(), WORDS, CUE, 4 * N, before=[0])
-    np.testing.assert_allclose(kept.probability, anew.probability, atol=1e-12)
+    kept = answers(model)
     forward = model.transformer.forward
 
     def forgetful(*args, **named):
         return forward(*args, **named | {"past_key_values": None, "use_cache": False})
 
-    monkeypatch.undo()
     monkeypatch.setattr(model.transformer, "forward", forgetful)
-    anew = recall.measure(model, contexts(), WORDS, CUE, 4 * N, before=[0])
+    anew = answers(model)
     np.testing.assert_allclose(kept.probability, anew.probability, atol=1e-12)
 
 
 def test_an_interrupted_measurement_ends_with_the_same_numbers(tmp_path):
     model, rows, place = induction(9), contexts(6), Resumption(tmp_path / "kept.safetensors", "recall", 2)
-    whole = recall.measure(model, rows, WORDS, CUE, 4 * N, before=[0])
+    whole = answers(model, rows)
     forward, calls = model.transformer.forward, [0]
 
     def failing(*args, **named):
@@ -140,9 +141,9 @@ def test_an_interrupted_measurement_ends_with_the_same_numbers(tmp_path):
 
     model.transformer.forward = failing
     with pytest.raises(KeyboardInterrupt):
-        recall.measure(model, rows, WORDS, CUE, 4 * N, before=[0], resumption=place)
+        answers(model, rows, resumption=place)
     asked, calls[0] = calls[0], -(10**6)
-    resumed = recall.measure(model, rows, WORDS, CUE, 4 * N, before=[0], resumption=place)
+    resumed = answers(model, rows, resumption=place)
     assert calls[0] + 10**6 < 20 < asked  # four of six contexts were kept
     for one, other in zip(whole, resumed, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -189,8 +190,5 @@ def test_every_place_of_a_short_context_is_asked_for_and_some_of_a_long_one():
 
 def test_parts_of_a_context_are_its_first_eighth_its_middle_half_and_its_last_eighth():
     values = np.arange(32.0)[None]
-    assert {name: part.item() for name, part in by_part(values).items()} == {
-        "first": 1.5,
-        "middle": 15.5,
-        "last": 29.5,
-    }
+    parts = {name: part.item() for name, part in by_part(values).items()}
+    assert parts == {"first": 1.5, "middle": 15.5, "last": 29.5}

@@ -47,8 +47,6 @@ def test_figure_1_shows_every_variant_and_where_the_influence_may_lie(shown):
     assert [len(of_model) for of_model in bars] == [2 + 2 + 4, 1 + 1 + 2]
     mean = table.query("model == 'mpt-7b'")["mean position a"].iloc[0]
     np.testing.assert_allclose(bars[1][0].get_xdata(), [max(0, mean - 0.205), min(1, mean + 0.205)])
-    assert [panel.get_yscale() for panel in axes[0][:3]] == ["log", "linear", "linear"]
-    assert len({panel.get_ylim() for panel in axes[:, 1:3].flat}) == 4  # limits of their own, as in the paper
     assert_legible(figure)
 
 
@@ -64,7 +62,6 @@ def test_figure_4_has_a_panel_a_data_set_and_a_line_a_model(tmp_path):
         artifacts.write_table(path, table)
     figure = figures.fig4(paths)
     for axes, dataset in zip(figure.axes, ("fineweb-edu", "dclm"), strict=True):
-        assert axes.get_title() == dataset
         assert_drawn(axes, *(table["lambda"] for (_, of), table in mixing.items() if of == dataset))
         assert_drawn(axes, np.arange(1, 6), along=0)
 
@@ -85,7 +82,6 @@ def test_lengths_has_a_column_a_model_with_every_length_above_and_every_variant_
     sums = pd.DataFrame(labels, columns=columns).assign(statistic="mean distance", value=np.arange(3.0, 27))
     figure = figures.lengths(samples, sums)
     above, below = np.reshape(figure.axes, (2, 2))
-    assert [axes.get_title() for axes in above] == list(models)
     for axes in above:
         longest, shortest, dot = axes.lines
         np.testing.assert_array_equal(longest.get_xdata(), [1, 2, 1000])
@@ -93,9 +89,4 @@ def test_lengths_has_a_column_a_model_with_every_length_above_and_every_variant_
         assert (dot.get_marker(), dot.get_xdata()[0], dot.get_ydata()[0]) == ("o", 16, 1e-4)
     np.testing.assert_array_equal(below[0].lines[0].get_ydata(), [3, 4, 5])
     assert [len(axes.lines) for axes in below] == [5, 5]  # four variants and the uniform profile
-    low, high = below[0].get_ylim()
-    assert low < 3
-    assert high > 26
-    entries = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
-    assert entries[:2] == ["16 tokens", "100 to 1,000 tokens"]
     assert_legible(figure)

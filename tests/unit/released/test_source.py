@@ -105,15 +105,18 @@ def test_nothing_of_an_archive_leaves_its_place(tmp_path, monkeypatch):
     assert not (tmp_path.parent / "escaped.yaml").exists()
 
 
-def test_no_source_is_a_fault():
+def test_no_source_and_one_that_lacks_its_files_are_named(released_sample, tmp_path, monkeypatch):
     assert "released.source = None names no source" in one_line(source.read, None)
     assert source.files(None) == []
-
-
-def test_a_missing_directory_is_named_with_its_whole_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     line = one_line(source.read, "numbers")
     assert f"'numbers' is not a directory (looked for {tmp_path / 'numbers'}); give a directory with lambda.csv" in line
+    assert "holds neither lambda.csv nor a YAML file below config/rollout/alibi" in one_line(source.read, str(tmp_path))
+    partial = released_sample.copy("tables", tmp_path)
+    (partial / "content.csv.gz").unlink()
+    assert "lacks content.csv.gz" in one_line(source.read, str(partial))
+    for address in ("http://example.org/a.tar.gz", "file:///etc/passwd"):
+        assert "is not fetched safely; give an address that begins with https://" in one_line(source.read, address)
 
 
 def test_a_file_that_cannot_be_read_is_named(released_sample, tmp_path):
@@ -124,22 +127,6 @@ def test_a_file_that_cannot_be_read_is_named(released_sample, tmp_path):
     assert line.endswith("lost.yaml'); repair that file or copy it again")
 
 
-def test_a_cut_answer_is_no_traceback(monkeypatch):
-    class Cut(io.BytesIO):
-        def read1(self, size=-1):
-            raise http.client.IncompleteRead(b"half")
-
-    monkeypatch.setattr(urllib.request.OpenerDirector, "open", lambda opener, address, timeout: Cut())
-    assert "cannot be fetched (IncompleteRead(4 bytes read))" in one_line(source.read, ADDRESS, "0" * 64)
-
-
-def test_an_empty_directory_and_one_without_content_are_named(released_sample, tmp_path):
-    assert "holds neither lambda.csv nor a YAML file below config/rollout/alibi" in one_line(source.read, str(tmp_path))
-    partial = released_sample.copy("tables", tmp_path)
-    (partial / "content.csv.gz").unlink()
-    assert "lacks content.csv.gz" in one_line(source.read, str(partial))
-
-
 def test_another_sha256_is_refused_whatever_the_source(released_sample, online):
     online(archive(YAML))
     for place in (ADDRESS, str(released_sample.tables)):
@@ -147,11 +134,7 @@ def test_another_sha256_is_refused_whatever_the_source(released_sample, online):
         assert re.search(r"has files of sha256 [0-9a-f]{64}, but released.sha256 = '0{64}'; name the commit", line)
     tables = str(released_sample.tables)
     assert source.read(tables, source.fingerprint(source.read(tables)))
-
-
-def test_an_archive_without_a_sha256_is_not_trusted_but_told(online):
-    online(archive(YAML))
-    line = one_line(source.read, ADDRESS)
+    line = one_line(source.read, ADDRESS)  # an archive without a sha256 is not trusted
     assert f"is not checked: its files have the sha256 {source.fingerprint(YAML)}; set released.sha256" in line
 
 
@@ -164,22 +147,23 @@ def test_what_is_no_archive_is_said_to_be_none(online, broken):
     assert "is no archive that can be read" in line
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (http.client.IncompleteRead(b"half"), r"\(IncompleteRead\(4 bytes read\)\)"),
+        (urllib.error.URLError("no such name"), r"\(no such name\); check the address and the network"),
+    ],
+)
+def test_a_network_that_fails_is_named_with_its_reason(monkeypatch, error, said):
+    def failing(*_args, **_options):
+        raise error
+
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", failing)
+    assert re.search(f"cannot be fetched {said}", one_line(source.read, ADDRESS, "0" * 64))
+
+
 def test_an_archive_may_not_grow_without_bound(online, monkeypatch):
     monkeypatch.setattr(source, "LARGEST", 20)
     online(archive(YAML)[:21])
     assert "is larger than 20 bytes" in one_line(source.read, ADDRESS, "0" * 64)
     assert "unpacks to more than 20 bytes" in one_line(source.unpacked, ADDRESS, archive(YAML))
-
-
-def test_no_network_is_named_with_its_reason(monkeypatch):
-    def offline(opener, address, timeout):
-        raise urllib.error.URLError("Name or service not known")
-
-    monkeypatch.setattr(urllib.request.OpenerDirector, "open", offline)
-    line = one_line(source.read, ADDRESS, "0" * 64)
-    assert "cannot be fetched (Name or service not known); check the address and the network" in line
-
-
-@pytest.mark.parametrize("address", ["http://example.org/a.tar.gz", "file:///etc/passwd", "ftp://example.org/a"])
-def test_only_https_is_fetched(address):
-    assert "is not fetched safely; give an address that begins with https://" in one_line(source.read, address)

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,10 +12,8 @@ from position_bias.rollout.measurement import FORWARD
 from position_bias.rollout.variants import variants
 from position_bias.running.runtime import InputError
 from position_bias.structural.tables import distances, readable
-from position_bias.verdicts.predictions import predictions
 from tests.measurements import LAYERS, PROMPTS, made
 
-PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "structural")
 N = 9
 LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": PROMPTS}
 
@@ -94,13 +91,15 @@ def compared(measured):
     return compare(measured, replicates=40, level=0.9, seed=1)
 
 
-def test_distances_agree_with_scipy(every, compared):
+def test_distances_and_the_trend_of_lambda_agree_with_scipy(measured, every, compared):
     b, d, position = every["frobenius", "b"], every["none", "d"], np.arange(N)
     distance = scipy.stats.wasserstein_distance(position, position, b, d) / (N - 1)
     assert value(compared[1], "wasserstein", "b", "frobenius") == pytest.approx(distance, abs=1e-12)
     correlation = scipy.stats.spearmanr(b, d).statistic
     assert value(compared[1], "spearman", "b", "frobenius") == pytest.approx(correlation)
     assert value(compared[1], "total variation", "b", "frobenius") == pytest.approx(np.abs(b - d).sum() / 2)
+    trend = scipy.stats.spearmanr(measured.mixing["token"].mean(0), range(LAYERS)).statistic
+    assert value(compared[1], "spearman with depth", "lambda", "token") == pytest.approx(trend)
 
 
 def test_shapes_are_read_off_the_profile(every, compared):
@@ -111,15 +110,7 @@ def test_shapes_are_read_off_the_profile(every, compared):
     b = every["token", "b"]
     predicted = value(compared[1], "influence, first / predicted minimum", "b", "token")
     assert predicted == pytest.approx(d[0] / d[b.argmin()])
-
-
-def test_lambda_has_its_trend_with_depth(measured, compared):
-    expected = scipy.stats.spearmanr(measured.mixing["token"].mean(0), range(LAYERS)).statistic
-    assert value(compared[1], "spearman with depth", "lambda", "token") == pytest.approx(expected)
-
-
-def test_the_null_without_a_middle_has_no_ratio_to_it(compared):
-    assert np.isnan(value(compared[1], "first / middle", "last", "none"))
+    assert np.isnan(value(compared[1], "first / middle", "last", "none"))  # it has no middle
 
 
 def test_intervals_are_percentiles_of_the_replicates(compared):

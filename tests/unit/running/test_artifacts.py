@@ -24,34 +24,16 @@ def test_tensors_come_back_with_their_labels(tensors):
     assert artifacts.read_labels(tensors) == {"model": "bloom", "n": 64}
 
 
-def test_tensors_are_written_byte_for_byte_alike(tmp_path):
-    labels = {name: name for name in "abcdefghij"}
-    contents = set()
-    for attempt in range(5):
-        path = tmp_path / f"{attempt}.safetensors"
-        artifacts.write_tensors(path, {name: np.arange(3.0) for name in labels}, **labels)
-        contents.add(path.read_bytes())
-    assert len(contents) == 1
-
-
 def test_a_tensor_that_is_not_there_is_named_with_the_command_that_rebuilds_the_file(tensors):
     with pytest.raises(InputError, match=r"it lacks mean; rebuild it with: snakemake --cores 1 --force .*lambda"):
         artifacts.read_tensors(tensors, "mean")
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_values_that_are_not_finite_are_neither_written_nor_read(tmp_path, bad):
+def test_values_that_are_not_finite_are_not_written(tmp_path):
     path = tmp_path / "x.safetensors"
-    with pytest.raises(InputError, match="holds 1 values in influence that are not finite"):
-        artifacts.write_tensors(path, {"influence": np.array([0.5, bad])})
+    with pytest.raises(InputError, match="holds 2 values in influence that are not finite"):
+        artifacts.write_tensors(path, {"influence": np.array([0.5, np.nan, np.inf])})
     assert not path.exists()
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InputError, match="nothing"):
-        artifacts.read_tensors(tmp_path / "nothing.safetensors")
-    with pytest.raises(InputError, match="nothing"):
-        artifacts.read_table(tmp_path / "nothing.csv", [])
 
 
 @settings(max_examples=50)
@@ -63,13 +45,16 @@ def test_tables_keep_every_bit_of_a_float(tmp_path_factory, suffix, values):
     np.testing.assert_array_equal(artifacts.read_table(path, ["value"])["value"].to_numpy(float), values)
 
 
-def test_a_table_is_written_byte_for_byte_alike(tmp_path):
-    table = pd.DataFrame({"model": ["bloom"] * 3, "value": [0.1, 0.2, 0.3]})
-    for suffix in (".csv", ".parquet", ".md"):
-        one, two = tmp_path / f"one{suffix}", tmp_path / f"two{suffix}"
-        artifacts.write_table(one, table)
-        artifacts.write_table(two, table)
-        assert one.read_bytes() == two.read_bytes()
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".md", ".safetensors"])
+def test_files_are_written_byte_for_byte_alike(tmp_path, suffix):
+    names = "abcdefghij"
+    one, two = (tmp_path / f"{name}{suffix}" for name in ("one", "two"))
+    for path in (one, two):
+        if suffix == ".safetensors":
+            artifacts.write_tensors(path, dict.fromkeys(names, np.arange(3.0)), **{name: name for name in names})
+        else:
+            artifacts.write_table(path, pd.DataFrame({"name": list(names), "value": np.arange(10) / 10}))
+    assert one.read_bytes() == two.read_bytes()
 
 
 # Several tables

@@ -24,24 +24,17 @@ def opened(*path, **computing):
     return resumable.job("job.log", CONFIG, 1, *path, **computing)
 
 
-def test_a_job_has_the_folder_of_its_path_and_the_interval_of_its_kind():
+def test_a_job_has_the_folder_of_its_path_and_the_interval_and_products_of_its_kind(trials):
     with opened("postnorm", "set-complement-16", narrow=True) as place:
         assert place == checkpoint.Place(Path("checkpoints/postnorm/set-complement-16"), 7, "cpu")
         assert torch.get_num_threads() == 1
         runtime.log.info("at work")
     assert "at work" in Path("job.log").read_text()
+    assert trials == []  # narrow models multiply as torch does by default
     with opened("training", "bloom", "seed0") as place:
         assert place == checkpoint.Place(Path("checkpoints/training/bloom/seed0"), 50, "cpu")
+        assert trials == ["a trial"]
     assert not Path("checkpoints").exists()  # nothing was kept, and nothing had to be removed
-
-
-def test_narrow_models_multiply_as_torch_does_by_default(trials):
-    with opened("postnorm", "a", narrow=True):
-        pass
-    assert trials == []
-    with opened("training", "a"):
-        pass
-    assert trials == ["a trial"]
 
 
 def keep(place):
@@ -70,25 +63,14 @@ def test_what_was_kept_stays_when_the_job_fails(error, raised):
     assert (place.folder / checkpoint.NAME).read_text() == "kept"
 
 
-def test_a_job_that_asks_for_gpus_asks_the_device_for_them(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    several = resumable.job("job.log", CONFIG | {"device": "cuda"}, 1, "training", gpus=2, granted=2)
-    with pytest.raises(SystemExit, match="this job needs 2 GPUs, but sees 1"), several:
-        pass
-
-
-@pytest.mark.parametrize(
-    ("stage", "said"), [(None, "this job needs 2 GPUs"), ("card", None), ("other", "needs 2 GPUs")]
-)
-def test_a_stage_may_have_a_device_of_its_own(monkeypatch, stage, said):
+def test_a_job_asks_the_device_for_its_gpus_unless_its_stage_has_a_device_of_its_own(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     config = CONFIG | {"device": "cuda", "devices": {"card": "cpu"}}
-    job = resumable.job("job.log", config, 1, "training", "a", stage=stage, gpus=2)
-    if said is None:
-        with job as place:
-            assert (place.folder, place.device) == (Path("checkpoints/training/a"), "cpu")
-    else:
-        with pytest.raises(SystemExit, match=said), job:
+    with resumable.job("job.log", config, 1, "training", "a", stage="card", gpus=2) as place:
+        assert (place.folder, place.device) == (Path("checkpoints/training/a"), "cpu")
+    for stage in (None, "other"):
+        job = resumable.job("job.log", config, 1, "training", "a", stage=stage, gpus=2, granted=2)
+        with pytest.raises(SystemExit, match="this job needs 2 GPUs, but sees 1"), job:
             pass
 
 

@@ -6,8 +6,6 @@ import sys
 import warnings
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from position_bias.running import runtime
 
@@ -42,15 +40,10 @@ def test_records_and_warnings_go_to_the_log_of_their_own_job(tmp_path):
     assert "of one" not in text
 
 
-@given(st.lists(st.one_of(st.integers(), st.text()), min_size=1))
-def test_seeds_are_63_bits_and_depend_on_their_parts_alone(parts):
-    assert 0 <= runtime.seed(*parts) < 2**63
-    assert runtime.seed(*parts) == runtime.seed(*parts)
-
-
 def test_seeds_tell_parts_apart():
     seeds = {runtime.seed(*parts) for parts in [(0, "a"), (0, "b"), (1, "a"), ("0a",), ("a", 0), (0,)]}
     assert len(seeds) == 6
+    assert all(0 <= seed < 2**63 for seed in seeds)
     assert runtime.seed(0, "prompts") == 2666013867799092281  # a seed never changes: results would
 
 
@@ -59,31 +52,23 @@ def test_progress_passes_everything_on_and_logs_about_ten_lines(caplog):
         assert list(runtime.progress(range(95), "counting", 95)) == list(range(95))
     assert [record.getMessage().split(",")[0] for record in caplog.records][-1] == "counting: 95 of 95"
     assert len(caplog.records) == 10
-
-
-def test_progress_of_resumed_work_counts_what_was_done(caplog):
+    caplog.clear()
     with caplog.at_level(logging.INFO, "position_bias"):
         list(runtime.progress(range(90, 100), "counting", 100, already_done=90))
     assert [record.getMessage().split(",")[0] for record in caplog.records] == ["counting: 100 of 100"]
 
 
-def test_a_file_appears_only_once_complete(tmp_path):
+def test_a_file_appears_only_once_complete_and_stays_where_another_writing_fails(tmp_path):
     path = tmp_path / "new folder" / "table.csv"
     with runtime.whole_file(path) as partial:
         partial.write_text("half")
         assert not path.exists()
         assert partial.suffix == ".csv"
-    assert path.read_text() == "half"
-
-
-def test_a_failed_write_leaves_the_old_file_and_no_partial_one(tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text("old")
     with pytest.raises(RuntimeError), runtime.whole_file(path) as partial:
-        partial.write_text("half")
+        partial.write_text("other")
         raise RuntimeError
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["table.csv"]
+    assert path.read_text() == "half"
+    assert os.listdir(path.parent) == ["table.csv"]
 
 
 def test_what_is_written_can_be_read_by_those_whom_the_umask_admits(tmp_path):

@@ -1,5 +1,6 @@
 """The figure of a longer training shows every number of its tables, and makes two seeds and four steps out."""
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -60,13 +61,9 @@ def content(rng, seed, step):
 
 
 def losses():
-    rows = [
-        {"seed": seed, "split": split, "step": step, "loss": 6 - step / 1000 + seed / 10}
-        for seed in SEEDS
-        for step in STEPS
-        for split in ("train", "test")
-    ]
-    return pd.DataFrame(rows)
+    rows = product(SEEDS, STEPS, ("train", "test"))
+    table = pd.DataFrame(rows, columns=["seed", "step", "split"])
+    return table.assign(loss=6 - table["step"] / 1000 + table["seed"] / 10)
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +83,6 @@ def test_every_checkpoint_has_its_influence_its_prediction_its_mixing_and_its_co
     shown = tables.profiles[tables.profiles["estimator"] != "token"].query("variant in ['b', 'd']")
     of_first_seed = shown[(shown["variant"] == "d") & shown["checkpoint"].str.startswith("seed0/")]
     assert_drawn(influence, shown["value"], of_first_seed[["low", "high"]])
-    (first_tokens,) = influence.child_axes
-    assert all(list(line.get_xdata()) == list(range(12)) for line in first_tokens.lines)
     assert_drawn(mixed, tables.mixing.query("quantity == 'frobenius'")["value"])
     wide = tables.content.pivot(index=["checkpoint", "layer", "head"], columns="quantity", values="value")
     shift = wide["diagonal"] - wide["below"]
@@ -103,15 +98,10 @@ def test_statistics_and_losses_stand_at_their_steps_with_intervals_of_the_first_
         of_first_seed = of_panel[of_panel["checkpoint"].str.startswith("seed0/")]
         assert_drawn(axes, of_panel["value"], of_first_seed[["low", "high"]])
     assert_drawn(loss, [6 - step / 1000 + seed / 10 for step in STEPS for seed in SEEDS])
-    for axes in (ratios, distances, loss):
-        assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "30", "100", "3,000"]
 
 
 def test_it_can_be_read_with_one_seed_and_with_two(tables, figure):
-    one = {
-        name: table[table["checkpoint"].str.startswith("seed0/")]
-        for name, table in vars(tables).items()
-        if name != "losses"
-    }
+    several = {name: table for name, table in vars(tables).items() if name != "losses"}
+    one = {name: table[table["checkpoint"].str.startswith("seed0/")] for name, table in several.items()}
     assert_legible(long_training(**one, losses=tables.losses))
     assert_legible(figure)

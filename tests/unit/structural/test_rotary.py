@@ -129,38 +129,24 @@ def test_statistics_are_means_over_layers_by_seed():
     assert by_lambda.table.loc[0].to_dict() == {"frobenius": 1, "half": 4}
 
 
-def test_claims_hold_for_decoders_that_are_nearly_their_kernel():
-    found = verdicts([evidence()])
-    assert found["structural-rotary-kernel"] == {"holds"}
-    assert found["structural-rotary-rows"] == {"holds"}
-    assert found["structural-rotary-null"] == {"holds"}
-    assert found["structural-rotary-influence"] == {"fails"}  # here the kernel is all that there is to influence
-
-
-def test_claims_fail_for_decoders_that_are_not():
-    tables = evidence(predicted=-1.0)
-    found = verdicts([tables])
-    assert found["structural-rotary-kernel"] == {"fails"}
-    assert found["structural-rotary-rows"] == {"fails"}
-
-
-def test_influence_through_half_the_stream_is_farther_with_a_smaller_lambda():
+def test_claims_hold_for_decoders_that_are_nearly_their_kernel_and_fail_for_others():
+    names = ("kernel", "rows", "null", "influence")
+    nearly, opposite = (verdicts([table]) for table in (evidence(), evidence(predicted=-1.0)))
+    # here the kernel is all that there is to influence
+    assert [nearly[f"structural-rotary-{name}"] for name in names] == [{"holds"}, {"holds"}, {"holds"}, {"fails"}]
+    assert [opposite[f"structural-rotary-{name}"] for name in names[:2]] == [{"fails"}, {"fails"}]
     half = kernel_last_rows(decoder().kernels["toeplitz"], (None, 5, None), [[0.5] * LAYERS])[0]
     assert verdicts([evidence(influence=half, mixing=0.05)])["structural-rotary-null"] == {"fails"}
 
 
-def test_earlier_steps_speak_of_no_claim():
-    found = checks_rotary.checks([pd.concat([evidence(step=300), evidence()])], PREDICTIONS, 0.95)
-    assert set(found["setting"]) == {"model = llama; step = 300", "model = llama; step = 1000"}
-    assert ((found["claim"] != "") == found["quantity"].str.endswith("; llama after 1000 steps")).all()
-    assert set(found["scale"]) == {"longer"}
-
-
-def test_a_seed_that_diverged_is_left_out():
-    tables = evidence()
+def test_earlier_steps_speak_of_no_claim_and_a_seed_that_diverged_is_left_out():
+    tables = pd.concat([evidence(step=300), evidence()])
     tables.loc[tables["seed"] == 1, "value"] = np.nan
     found = checks_rotary.checks([tables], PREDICTIONS, 0.95)
     assert set(zip(found["n"], found["left_out"], strict=True)) == {(2, 1)}
+    assert set(found["setting"]) == {"model = llama; step = 300", "model = llama; step = 1000"}
+    assert ((found["claim"] != "") == found["quantity"].str.endswith("; llama after 1000 steps")).all()
+    assert set(found["scale"]) == {"longer"}
 
 
 def test_without_evidence_no_claim_can_be_tested():

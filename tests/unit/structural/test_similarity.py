@@ -102,7 +102,7 @@ def by_hand(content, way):
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
-@pytest.mark.parametrize("n", [2, 3, 24])
+@pytest.mark.parametrize("n", [2, 24])
 def test_the_bins_are_those_of_quantiles_in_double_precision_to_the_last_bit(precision, n):
     content = logits(2, 3, n).astype(precision)
     kept = content.copy()
@@ -132,17 +132,12 @@ def test_similarities_follow_the_description(way):
     np.testing.assert_allclose([found.diagonal, found.below, found.between], by_hand(content, way), atol=1e-9)
 
 
-@pytest.mark.parametrize("base", [0.0, -3.0])
-@pytest.mark.parametrize("diagonal", [0.5, -0.5])
-def test_constant_plus_diagonal_is_alike_within_and_unlike_between(base, diagonal):
-    found = similarities(constant_plus_diagonal(base, diagonal))
-    np.testing.assert_allclose([found.diagonal, found.below], 1)
-    np.testing.assert_allclose(found.between, 0, atol=1e-12)
-
-
-def test_constant_content_is_alike_throughout():
-    found = similarities(constant_plus_diagonal(0.7, 0.0))
-    np.testing.assert_array_equal([found.diagonal, found.below, found.between], 1)
+@pytest.mark.parametrize(("diagonal", "between"), [(0.5, 0), (-0.5, 0), (0.0, 1)])
+def test_constant_plus_diagonal_is_alike_within_and_unlike_between(diagonal, between):
+    for base in (0.0, -3.0):
+        found = similarities(constant_plus_diagonal(base, diagonal))
+        np.testing.assert_allclose([found.diagonal, found.below], 1)
+        np.testing.assert_allclose(found.between, between, atol=1e-12)
 
 
 def test_a_diagonal_out_of_range_is_clipped_by_us_and_empty_in_released():
@@ -172,13 +167,8 @@ def test_the_table_has_each_layer_and_their_mean(table):
         assert rows.loc[(region, "2"), "value"] == pytest.approx(values[1].mean())
         assert rows.loc[(region, "all"), "p95"] == pytest.approx(np.quantile(values, 0.95))
     assert rows.loc[("below", "1"), "outside"] == pytest.approx(found.below_outside[0].mean())
-
-
-def test_the_readable_table_has_a_row_a_way(table):
-    shown = content.readable_similarity(table)
-    assert list(shown["model"]) == ["m", "m", "k", "k"]
-    assert shown.iloc[2]["within diagonal"] == "1.00 (1.00 to 1.00)"
-    assert shown.iloc[2]["1 - JS"].startswith("0.00")
+    shown = content.readable_similarity(table).iloc[2]
+    assert (shown["model"], shown["within diagonal"], shown["1 - JS"][:4]) == ("k", "1.00 (1.00 to 1.00)", "0.00")
 
 
 def judged(table):
@@ -230,14 +220,9 @@ def test_prompts_that_differ_make_a_share_uncertain():
     assert found["low"] < found["share"] <= found["high"] <= 1
 
 
-def test_that_heads_share_the_sign_says_nothing_of_positions_within_a_matrix():
-    table = content.shifts([shifted(np.ones((2, 8)))], 20, 0.95, 0)
-    rows = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTIONS, "test")
-    assert rows[["claim", "verdict", "n"]].to_numpy().tolist() == [["structural-shift", "not testable here", 40]]
-
-
-def test_a_share_of_heads_is_judged_with_its_interval():
+def test_a_share_of_heads_is_judged_with_its_interval_and_says_nothing_of_positions_within_a_matrix():
     table = pd.DataFrame([{**LABELS, "share": 0.5, "low": 0.25, "high": 0.95}])
     (row,) = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTIONS, "test").to_dict("records")
     assert (row["measured"], row["low"], row["high"], row["n"]) == (0.5, 0.25, 0.95, 1000)
     assert row["setting"] == "model = m; checkpoint = seed0/step9; dataset = d; n = 24"
+    assert (row["claim"], row["verdict"]) == ("structural-shift", "not testable here")
