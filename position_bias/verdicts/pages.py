@@ -134,9 +134,7 @@ def changes(table: pd.DataFrame) -> str:
     lines = []
     for row in table.to_dict("records"):
         deciding_row = f"{row['quantity']}: {effect(row)}, predicted {predicted(row)}"
-        if row["verdict"] == UNTESTABLE:
-            told = "another claim" if row["decides"] == rule.IDENTITY else "rows that have an interval"
-        elif row["verdict"] == rule.UNDECIDED:
+        if row["verdict"] in (rule.UNDECIDED, UNTESTABLE):
             told = row["would decide"]
         elif row["form"] == "exact" and row["verdict"] == rule.HOLDS:
             told = "a counterexample"
