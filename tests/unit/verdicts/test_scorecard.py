@@ -339,12 +339,24 @@ def test_the_headline_counts_every_claim_once_by_kind_and_scale():
 
 def test_the_page_has_the_effect_what_decides_and_a_link_to_the_finding():
     shown = "figures/emergence/fig2.pdf and results/tables/emergence/gaps.md and figures/emergence/long_training.pdf"
-    own = pages.readable(claims_of_three().assign(shown=shown)).iloc[2]
-    assert own["claim"] == "**No norm**. Figure 2: it rises"
-    assert (own["verdict"], own["scale"], own["what decides"]) == ("holds", "(toy run)", "1 of 1 row must hold; 1 hold")
-    assert own["effect"] == "0.2 [0.15, 0.25], predicted > 0, margin 0.01, n = 5: gap"
+    entries = pages.page(claims_of_three().assign(shown=shown)).split("\n- ")
     figures = "[fig2](gallery/emergence.md#figure-2), [long_training](gallery/emergence.md#long-training)"
-    assert own["finding"] == f"[n](replication.md#n), {figures}"
+    assert entries[0].endswith("\n## `emergence`\n")
+    assert entries[3].splitlines() == [
+        '<a id="n"></a>No norm: **holds** (toy run)',
+        "    - Figure 2, ours: it rises",
+        "    - Effect: 0.2 [0.15, 0.25], predicted > 0, margin 0.01, n = 5: gap",
+        "    - What decides: 1 of 1 row must hold; 1 hold",
+        f"    - Finding: [n](replication.md#n), {figures}",
+    ]
+
+
+def test_the_page_says_what_would_decide_and_has_no_number_that_is_missing():
+    checks = {TABLE: table("emergence", "test", [check(math.nan, 0.1), {**check(0.0371, 0.0627), "claim": "n"}])}
+    own = dataclasses.replace(CLAIM, id="n")
+    page = pages.page(scorecard.scorecard([CLAIM, own], checks, {"a": ""}, 0.95))
+    assert re.findall("What would decide: (.*)", page) == ["rows that have a value", "17 to 105 seeds"]
+    assert "Effect: no value, predicted > 0" in page
 
 
 def test_every_comparison_has_its_own_word_and_those_of_the_scale_that_decides_come_first():
