@@ -81,12 +81,12 @@ def _drawn(table: pd.DataFrame, label: str, columns: int) -> Figure:
 
 def _counts(table: pd.DataFrame) -> str:
     """How many claims of each kind have which verdict."""
-    kinds = []
-    for kind in KINDS:
-        count = table.loc[table["kind"] == kind, "verdict"].value_counts()
-        if len(count):
-            told = (f"{count[word]} {words}" for word, words in COUNTED.items() if word in count)
-            kinds.append(f"{KIND_NAMES[kind]}: {', '.join(told)}")
+    told = {kind: table.loc[table["kind"] == kind, "verdict"].value_counts() for kind in KINDS}
+    kinds = (
+        f"{KIND_NAMES[kind]}: {', '.join(f'{count[word]} {words}' for word, words in COUNTED.items() if word in count)}"
+        for kind, count in told.items()
+        if len(count)
+    )
     return f"Verdicts on {'; '.join(kinds)}."
 
 
@@ -111,22 +111,19 @@ def _lines(heading: str, claims: Sequence[Mapping[str, Any]], right: float) -> I
     """The lines of claims, whose verdicts, scales and effects take no more room than the widest of them needs."""
     yield Line(heading, heading=True)
     found = [left_open(claim) if claim["verdict"] == UNDECIDED else effect(claim) for claim in claims]
-    below = [claim["verdict"] == UNDECIDED for claim in claims]  # in a line of its own, or at the end of the title
-    others = _widest(map(_scale, claims)) + _widest(map(_verdict, claims))
-    if right - _widest(found) - others > right / 2:
-        below = [False] * len(claims)
-    beside = ["" if under else text for text, under in zip(found, below, strict=True)]
-    scale_place = right - _widest(beside) - _widest(map(_scale, claims))
-    words = _widest(_verdict(claim) for claim in claims if claim["verdict"] != UNTESTABLE)
-    place = min(scale_place - words, right - _widest(map(_verdict, claims)))
-    for claim, text, first_text, under in zip(claims, found, beside, below, strict=True):
+    scales, verdicts = _widest(map(_scale, claims)), _widest(map(_verdict, claims))
+    inline = right - _widest(found) - scales - verdicts > right / 2  # what is undecided has else a line of its own
+    beside = found if inline else [effect(claim) if claim["verdict"] != UNDECIDED else "" for claim in claims]
+    scale_place = right - _widest(beside) - scales
+    place = min(scale_place - _widest(_verdict(each) for each in claims if effect(each)), right - verdicts)
+    for claim, text, shown in zip(claims, found, beside, strict=True):
         first, *rest = wrapped(str(claim["title"]), place - TEXT - AFTER, SMALLEST)
-        yield Line(first, claim=claim, places=(place, scale_place), found=first_text)
-        rest = [f"\N{EM SPACE}{words}" for words in rest]
-        if under and (not rest or TEXT + width(rest[-1], SMALLEST) + _widest([text]) > right):
+        yield Line(first, claim=claim, places=(place, scale_place), found=shown)
+        later = "" if text == shown else text
+        if later and (not rest or TEXT + width(f"\N{EM SPACE}{rest[-1]}{later}", SMALLEST) + GAP > right):
             rest.append("")
-        yield from (Line(words) for words in rest[:-1])
-        yield from (Line(words, found=text if under else "") for words in rest[-1:])
+        yield from (Line(f"\N{EM SPACE}{words}") for words in rest[:-1])
+        yield from (Line(f"\N{EM SPACE}{words}" if words else "", found=later) for words in rest[-1:])
 
 
 def _widest(texts: Iterable[str]) -> float:

@@ -154,17 +154,12 @@ def page(table: pd.DataFrame) -> str:
             lines.append(f"\n## `{of_paper}`\n")
         lines.append(f'- <a id="{row["claim"]}"></a>{row["title"]}: **{row["verdict"]}** {scale}'.rstrip())
         shown = ", ".join([f"[{row['claim']}](replication.md#{row['claim']})", *_figures(row["shown"])])
-        parts = [f"{row['item']}, {row['whose']}: {said}", *_evidence(row), f"Finding: {shown}"]
-        lines += [f"    - {part}" for part in parts]
+        parts = [f"{row['item']}, {row['whose']}: {said}"]
+        parts += [f"Effect: {effect(row)}, predicted {predicted(row)}, n = {row['n']}: {row['quantity']}"]
+        parts += [f"What decides: {row['decides']}"]
+        parts += [f"What would decide: {row['would decide']}"] if row["verdict"] in OPEN else []
+        lines += [f"    - {part}" for part in (*parts, f"Finding: {shown}")]
     return "\n".join(lines) + "\n"
-
-
-def _evidence(row: Mapping[Hashable, Any]) -> Iterator[str]:
-    """The effect of a claim, what decides it, and what would."""
-    yield f"Effect: {effect(row)}, predicted {predicted(row)}, n = {row['n']}: {row['quantity']}"
-    yield f"What decides: {row['decides']}"
-    if row["verdict"] in OPEN:
-        yield f"What would decide: {row['would decide']}"
 
 
 def compared(table: pd.DataFrame) -> pd.DataFrame:
@@ -195,8 +190,7 @@ def _figures(shown: str) -> Iterator[str]:
 
 def effect(row: Mapping[Hashable, Any]) -> str:
     """The value of a row and its interval."""
-    missing = row["measured"] != row["measured"]  # NaN
-    return "no value" if missing else f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
+    return f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" if pd.notna(row["measured"]) else "no value"
 
 
 def predicted(row: Mapping[Hashable, Any]) -> str:

@@ -17,7 +17,8 @@ NONE = "none: "  # how the words begin where no number of units would do
 RANGE = f"{NONE}a row is a range of known numbers, some on either side of an edge, and sampling more does not narrow it"
 CONTRADICTION = f"{NONE}if each row lay where it was seen, measurements of one model would still contradict each other"
 
-Row = tuple[float, float, float, tuple[float, ...]]  # low, high, n, bounds
+ROW = ("low", "high", "n", "bound", "margin")
+Row = tuple[float, float, float, float, float]  # of ROW
 
 
 class Needed(NamedTuple):
@@ -34,9 +35,9 @@ def units_needed(row: Row, open_rows: int, level: float, strict: float) -> Neede
     The row is taken to lie where it was seen; its power against the nearest bound has to be 1 - MISSED / `open_rows`.
     Beyond MOST the number is infinite.
     """
-    low, high, n, bounds = row
+    low, high, n, bound, margin = row
     error = (high - low) / 2 / float(t_quantile((1 + level) / 2, n - 1))
-    distance = min(abs((low + high) / 2 - bound) for bound in bounds)
+    distance = abs(abs((low + high) / 2 - bound) - margin)  # to the nearest edge
     ends = [np.sqrt((n - 1) / chdtri(n - 1, share)) for share in ((1 - SPREADS) / 2, (1 + SPREADS) / 2)]
     counts = np.arange(2, MOST + 1)
     threshold = t_quantile((1 + strict) / 2, counts - 1)
@@ -52,7 +53,7 @@ def range_needed(rows: Sequence[Row], unit: str, level: float, strict: float) ->
     """In words, what would decide the open `rows` of a claim, in units of this name; levels as in `units_needed`."""
     each = [units_needed(row, len(rows), level, strict) for row in rows]
     start, end = (max(getattr(row, name) for row in each) for name in ("least", "most"))
-    if start > TOO_FAR * max(n for _, _, n, _ in rows):
+    if start > TOO_FAR * max(row[2] for row in rows):
         return f"{NONE}for its spread an effect lies so near its edge that it needs over {TOO_FAR} times as many {unit}"
     start, end = max(start, LEAST_SEEDS), max(end, LEAST_SEEDS)
     upto = f"more than {MOST:,}" if end == np.inf else f"{end:.0f}"

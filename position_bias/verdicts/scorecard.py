@@ -252,34 +252,29 @@ def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
         return planning.RANGE
     needs = [f"the {missing} missing rows" if missing > 1 else "the missing row"] if missing else []
     units = UNITS.get(claim.unit, "draws")
-    if each := _planned(open_rows):
+    if each := list(open_rows[[*planning.ROW]].itertuples(index=False, name=None)):
         needs.append(planning.range_needed(each, units, level, strict))
         if needs[-1].startswith(planning.NONE):
-            return _enough(claim, judgement, open_rows, level) or needs[-1]
+            return _enough(claim, judgement, dict(zip(open_rows.index, each, strict=True)), level) or needs[-1]
     if len(unseen) < len(rows):
         needs.append(f"{units} that nobody has seen")
     return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs)
 
 
-def _enough(claim: Claim, judgement: Judged, open_rows: pd.DataFrame, level: float) -> str:
+def _enough(claim: Claim, judgement: Judged, open_rows: Mapping[int, planning.Row], level: float) -> str:
     """How many units decide as many of the open rows as suffice, the easiest first; "" where none do."""
-    rows, each, units = judgement.rows, _planned(open_rows), UNITS.get(claim.unit, "draws")
+    rows, beyond = judgement.rows, rule.needed(claim.form, judgement.parts)
     p, seen = _p_values(claim, rows, level), _where_seen(rows, level)
-    order = np.argsort([planning.units_needed(row, 1, level, level).most for row in each], kind="stable")
-    for count in range(1, len(each)):
-        decided = rows.index.isin(open_rows.index[order[:count]])
+    order = sorted(open_rows, key=lambda row: planning.units_needed(open_rows[row], 1, level, level).most)
+    for count in range(1, len(order)):
+        decided = rows.index.isin(order[:count])
         word = _word(claim, rows, np.where(decided[:, None], seen, p), level, len(judgement.missing))
         if word != UNDECIDED:
-            beyond = rule.needed(claim.form, judgement.parts)
             strict = 1 - (1 - level) / (judgement.parts - beyond + 1 if word == HOLDS else beyond)
-            told = planning.range_needed([each[row] for row in order[:count]], units, level, strict)
+            units = UNITS.get(claim.unit, "draws")
+            told = planning.range_needed([open_rows[row] for row in order[:count]], units, level, strict)
             return "" if told.startswith(planning.NONE) else told
     return ""
-
-
-def _planned(rows: pd.DataFrame) -> list[planning.Row]:
-    sides = zip(rows["bound"] - rows["margin"], rows["bound"] + rows["margin"], strict=True)
-    return list(zip(rows["low"], rows["high"], rows["n"], sides, strict=True))
 
 
 def _where_seen(rows: pd.DataFrame, level: float) -> Array:
