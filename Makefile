@@ -9,7 +9,6 @@ TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-l
 
 all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
-	@cat results/tables/scorecard.txt
 
 test: check  ## style, types, spelling, unit tests, and a toy graph with every kind of job once: nine minutes on two cores
 	$(TESTS) --ignore tests/pretend

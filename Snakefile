@@ -40,3 +40,12 @@ onerror:
         "A job failed; its log is shown above, if the job has begun. Fix the cause and type the same command again: "
         "finished files stay, and a long job goes on from its last checkpoint."
     )
+
+
+onsuccess:
+    if any(job.rule.name == "card" for job in workflow.dag.jobs):
+        print(
+            *(f"Read {Path.cwd()}/results/card/{name}/card.md" for name in CARD_FIGURES), sep="\n", file=sys.stderr
+        )
+    if {rule.name for rule in workflow.dag.targetrules} & {"all", "scorecard"}:
+        print(Path(rules.judge_claims.output.txt).read_text(encoding="utf-8"), end="", file=sys.stderr)

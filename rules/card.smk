@@ -105,10 +105,3 @@ rule card:
             "the position card needs a model: snakemake card --config model=bloom, or a directory or an id of the hub; "
             "position-card does the same without Snakemake",
         ),
-
-
-onsuccess:
-    if any(job.rule.name == "card" for job in workflow.dag.jobs):
-        print(
-            *(f"Read {Path.cwd()}/results/card/{name}/card.md" for name in CARD_FIGURES), sep="\n", file=sys.stderr
-        )

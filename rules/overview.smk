@@ -4,7 +4,7 @@
 
 
 TABLES["scorecard"] = made.Made(
-    "One verdict for each claim of the papers, and every comparison behind it; the text is what `make all` prints.",
+    "One verdict for each claim of the papers, and every comparison behind it; the text is what a run of all or of the scorecard ends with.",
     "verdicts.pages:made",
     {
         "checks": expand("results/tables/{table}.csv", table=of_claims.tables(CLAIMS)),
@@ -17,6 +17,7 @@ TABLES["scorecard"] = made.Made(
         "comparisons": "results/tables/comparisons.csv",
         "comparisons_md": in_report("results/tables/comparisons.md", "overview/comparisons", "Tables"),
     },
+    name="judge_claims",
     caption="overview/scorecard",
     group="scorecard",
 )
@@ -40,13 +41,20 @@ FIGURES |= {
     for paper in of_claims.papers(CLAIMS)
 }
 
+
+rule scorecard:
+    """The verdict on every claim, and its pictures; ends with how many claims of each kind have which verdict."""
+    input:
+        of_wing("scorecard"),
+
+
 RESULTS = [
     rules.structural.input,
     rules.emergence.input,
     rules.layernorm.input,
     rules.postnorm.input,
     rules.retrieval.input,
-    of_wing("scorecard"),
+    rules.scorecard.input,
 ]
 
 

@@ -241,6 +241,7 @@ class Project:
             "layernorm",
             "postnorm",
             "provenance",
+            "judge_claims",
             "draw_scorecard",
         )
         return {rule: count for rule, count in jobs.items() if rule not in others and not rule.startswith("scorecard")}

@@ -234,7 +234,7 @@ def main(results: Path) -> None:
         for figure in figures(paper, jobs):
             shrink((results / figure).with_suffix(".png"), folder / paper / f"{Path(figure).stem}.png")
         (folder / f"{paper}.md").write_text(text)
-    (ROOT / "docs/scorecard.md").write_text(pages.page(scores.fillna({"would decide": ""})))
+    (ROOT / "docs/scorecard.md").write_text(pages.page(scores))
     for path in COUNTED:
         path.write_text(tallied(path.read_text(), pages.tally(scores)))
     for written, mark in ((pages.by_training(scores), TRAINING), (pages.changes(scores), CHANGES)):

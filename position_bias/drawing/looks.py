@@ -193,10 +193,10 @@ def balanced(text: str, inches: float) -> list[str]:
 def legend(figure: Figure | SubFigure, handles: Sequence[Artist], where: str = "upper center", title: str = "") -> None:
     """Entries outside all panels, in as few lines as the page is wide enough for.
 
-    `title` stands above them, and says what the figure is of.
+    `title` stands above them, and says what the figure is of. Each line of it is broken where it is too long.
     """
     inches = figure.figure.get_figwidth()  # subfigures are as wide
-    told = "\n".join(balanced(title, 0.95 * inches))
+    told = "\n".join(line for part in title.split("\n") for line in balanced(part, 0.95 * inches))
     place: Any = f"outside {where}"
     for columns in range(max(len(handles), 1), 0, -1):
         made = figure.legend(

@@ -15,20 +15,21 @@ from position_bias.drawing.looks import REFERENCE, legend, present, width, wrapp
 from position_bias.drawing.looks import VERDICTS as LOOKS
 from position_bias.drawing.panels import panels
 from position_bias.drawing.style import PAGE, SMALLEST, TALLEST
-from position_bias.verdicts.claim import KINDS, OURS
-from position_bias.verdicts.pages import HEADINGS, KIND_NAMES, NOT_COUNTED, as_stated, headings
-from position_bias.verdicts.rule import UNTESTABLE, WORDS
+from position_bias.verdicts.claim import KINDS, OURS, SEED
+from position_bias.verdicts.pages import COUNTED, HEADINGS, KIND_NAMES, NOT_COUNTED, as_stated, headings
+from position_bias.verdicts.rule import LEAST_SEEDS, UNDECIDED, UNTESTABLE, WORDS, word_of_interval
 
 LINE, ABOVE = 0.125, 0.4  # inches from one line to the next, at most; lines that are left free above a heading
-LEGEND = 0.75  # inches that it takes
+LEGEND = 1.0  # inches that it takes
 APART, AFTER, GAP = 0.06, 0.06, 0.05  # inches between columns of claims, after words, and between what stands beside
 MARK, TEXT = 0.04, 0.1  # inches from the left of a column
 THIN = "\N{THIN SPACE}"
 SIDES = {">": 1, "<": -1}
 SCALES = {"test": "toy", "laptop": "default", "longer": "longer", "pretrained": "small", "paper": "paper's"}
 TOLD = (
-    "Each line: what is claimed, the verdict, the training whose rows give it, and the measured effect beside what it "
-    "has to exceed. Filled: at the scale that the claim is about; hollow: at a smaller one. Small: pretrained decoders."
+    "Beside each claim: its verdict, the training whose rows give it, and the measured effect with what it has to "
+    "exceed. Of what is undecided: the interval, and rows that are missing or were seen before their prediction. "
+    "Filled: at the scale that the claim is about; hollow: at a smaller one. Small: pretrained decoders."
 )
 
 
@@ -38,7 +39,8 @@ class Line(NamedTuple):
     words: str
     heading: bool = False
     claim: Mapping[str, Any] | None = None
-    places: tuple[float, float] = (0.0, 0.0)  # where its verdict and its scale begin; the effect ends at the right
+    places: tuple[float, float] = (0.0, 0.0)  # where its verdict and its scale begin
+    found: str = ""  # what ends at the right
 
 
 def overview(table: pd.DataFrame) -> Figure:
@@ -72,8 +74,20 @@ def _drawn(table: pd.DataFrame, label: str, columns: int) -> Figure:
         axes.set(xlim=(0, right + APART), ylim=(most, 0))
         for line, place in zip(column, bottom - 0.5, strict=True):
             _write(axes, place, line, right)
-    legend(figure, [_mark(word, settled=True) for word in present(table["verdict"], LOOKS)], title=TOLD)
+    marks = [_mark(word, settled=True) for word in present(table["verdict"], LOOKS)]
+    legend(figure, marks, title=f"{_counts(table[~table['doubted'].astype(bool)])}\n{TOLD}")
     return figure
+
+
+def _counts(table: pd.DataFrame) -> str:
+    """How many claims of each kind have which verdict."""
+    told = {kind: table.loc[table["kind"] == kind, "verdict"].value_counts() for kind in KINDS}
+    kinds = (
+        f"{KIND_NAMES[kind]}: {', '.join(f'{count[word]} {words}' for word, words in COUNTED.items() if word in count)}"
+        for kind, count in told.items()
+        if len(count)
+    )
+    return f"Verdicts on {'; '.join(kinds)}."
 
 
 def _blocks(table: pd.DataFrame) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -96,15 +110,20 @@ def _blocks(table: pd.DataFrame) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 def _lines(heading: str, claims: Sequence[Mapping[str, Any]], right: float) -> Iterator[Line]:
     """The lines of claims, whose verdicts, scales and effects take no more room than the widest of them needs."""
     yield Line(heading, heading=True)
-    effects = _widest(effect(claim) for claim in claims)
-    scales = _widest(_scale(claim) for claim in claims)
-    scale_place = right - effects - scales
-    beside = _widest(_verdict(claim) for claim in claims if effect(claim))
-    place = min(scale_place - beside, right - _widest(map(_verdict, claims)))
-    for claim in claims:
-        first, *others = wrapped(str(claim["title"]), place - TEXT - AFTER, SMALLEST)
-        yield Line(first, claim=claim, places=(place, scale_place))
-        yield from (Line(f"\N{EM SPACE}{words}") for words in others)
+    found = [left_open(claim) if claim["verdict"] == UNDECIDED else effect(claim) for claim in claims]
+    scales, verdicts = _widest(map(_scale, claims)), _widest(map(_verdict, claims))
+    inline = right - _widest(found) - scales - verdicts > right / 2  # what is undecided has else a line of its own
+    beside = found if inline else [effect(claim) if claim["verdict"] != UNDECIDED else "" for claim in claims]
+    scale_place = right - _widest(beside) - scales
+    place = min(scale_place - _widest(_verdict(each) for each in claims if effect(each)), right - verdicts)
+    for claim, text, shown in zip(claims, found, beside, strict=True):
+        first, *rest = wrapped(str(claim["title"]), place - TEXT - AFTER, SMALLEST)
+        yield Line(first, claim=claim, places=(place, scale_place), found=shown)
+        later = "" if text == shown else text
+        if later and (not rest or TEXT + width(f"\N{EM SPACE}{rest[-1]}{later}", SMALLEST) + GAP > right):
+            rest.append("")
+        yield from (Line(f"\N{EM SPACE}{words}") for words in rest[:-1])
+        yield from (Line(f"\N{EM SPACE}{words}" if words else "", found=later) for words in rest[-1:])
 
 
 def _widest(texts: Iterable[str]) -> float:
@@ -138,7 +157,8 @@ def _write(axes: Axes, place: float, line: Line, right: float) -> None:
         verdict, scale = line.places
         axes.text(verdict, place, _verdict(line.claim), **small)
         axes.text(scale, place, _scale(line.claim), color=REFERENCE, **small)
-        axes.text(right, place, effect(line.claim), ha="right", **small)
+    if line.found:
+        axes.text(right, place, line.found, ha="right", **small)
 
 
 def _mark(verdict: str, settled: bool) -> Line2D:
@@ -159,18 +179,36 @@ def _scale(claim: Mapping[str, Any]) -> str:
     return "" if claim["verdict"] == UNTESTABLE or claim["needs"] == "nothing" else SCALES[claim["scale"]]
 
 
+def left_open(claim: Mapping[str, Any]) -> str:
+    """Why a claim is undecided, where the interval of its effect alone does not show it, and this effect."""
+    missing, rows = claim[f"rows: {UNTESTABLE}"], sum(claim[f"rows: {word}"] for word in WORDS)
+    why = [f"{claim['n']} seeds"] if claim["unit"] == SEED and claim["n"] < LEAST_SEEDS else []
+    why += [f"{missing} of {rows} rows missing"] if missing else []
+    why += ["seen before"] if claim["seen_before"] else []
+    numbers = [claim[name] for name in ("bound", "margin", "low", "high")]
+    if not why and word_of_interval(claim["relation"], *numbers) != UNDECIDED:
+        why = [f"{claim[f'rows: {UNDECIDED}'] or 'none'} of {rows} rows open"]
+    return ": ".join([*filter(None, [", ".join(why)]), effect(claim)])
+
+
 def effect(claim: Mapping[str, Any]) -> str:
-    """The effect of the row that decides beside what it has to exceed; of what is worked out, how many rows hold."""
+    """The effect of the row that decides beside what it has to exceed; of what is worked out, how many rows hold.
+
+    Of what is undecided, it has its interval.
+    """
     if claim["verdict"] == UNTESTABLE:
         return ""
-    if claim["form"] == "exact":
+    if claim["form"] == "exact" and claim["verdict"] != UNDECIDED:
         held, rows = claim["rows: holds"], sum(claim[f"rows: {word}"] for word in WORDS)
         return f"{held} of {rows} rows"
-    bound, margin, measured = (claim[name] for name in ("bound", "margin", "measured"))
+    bound, margin = claim["bound"], claim["margin"]
+    measured = _short(claim["measured"])
+    if claim["verdict"] == UNDECIDED:
+        measured += f" [{_short(claim['low'])}, {_short(claim['high'])}]"
     if claim["relation"] in SIDES:
-        return f"{_short(measured)}{THIN}{claim['relation']}{THIN}{_short(bound + SIDES[claim['relation']] * margin)}"
+        return f"{measured}{THIN}{claim['relation']}{THIN}{_short(bound + SIDES[claim['relation']] * margin)}"
     sign = {"=": "=", "!=": "\u2260"}[claim["relation"]]
-    return f"{_short(measured)}{THIN}{sign}{THIN}{_short(bound) if bound else ''}\u00b1{_short(margin)}"
+    return f"{measured}{THIN}{sign}{THIN}{_short(bound) if bound else ''}\u00b1{_short(margin)}"
 
 
 def _short(number: float) -> str:

@@ -312,7 +312,7 @@ def _stability(curves: pd.DataFrame) -> Iterator[Statistic]:
             of_trainings.unstack("scheme").reindex(columns=list(SCHEMES)) for of_trainings in _trouble(losses, norms)
         )
         yield Statistic("highest gradient", gradients, setting)
-        pairs = {pair: pd.concat([broken[scheme] for scheme in pair], keys=pair) for pair in permutations(SCHEMES, 2)}
+        pairs = {pair: pd.concat([broken[scheme] for scheme in pair], keys=(0, 1)) for pair in permutations(SCHEMES, 2)}
         columns = pd.DataFrame(list(pairs.values()), index=pd.Index(list(pairs), tupleize_cols=False)).T
         yield Statistic("trainings that break", columns, setting, more_often)
         if (layers, rate) == (curves["layers"].max(), curves["learning_rate"].max()):
@@ -322,10 +322,10 @@ def _stability(curves: pd.DataFrame) -> Iterator[Statistic]:
 def more_often(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """The share of trainings of one scheme that break less that of another, each with Clopper and Pearson's interval.
 
-    The units of `values` are scheme and seed. Each interval has half of the error.
+    The units of `values` are place, 0 for the one and 1 for the other, and seed. Each interval has half of the error.
     """
     tail, ends = (1 - level) / 4, []
-    for _, of_scheme in values.dropna().groupby(level=0, sort=False):
+    for _, of_scheme in values.dropna().groupby(level=0):
         n, broken = len(of_scheme), int(of_scheme.sum())
         low = betaincinv(broken, n - broken + 1, tail) if broken else 0.0
         high = betaincinv(broken + 1, n - broken, 1 - tail) if broken < n else 1.0

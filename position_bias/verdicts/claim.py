@@ -42,7 +42,7 @@ class Claim:
     )
     table: str  # of checks, below results/tables/: structural/checks
     shown: str  # the figures or tables that show it, targets of the workflow, joined by " and "
-    form: str  # one of FORMS, as the next three written down before the runs that judge it
+    form: str  # one of FORMS, as the next two written down before the runs that judge it
     unit: str  # one of UNITS
     kind: str  # one of KINDS
     rows: str  # its comparisons with their margins, in words

@@ -23,10 +23,11 @@ SCALE_NAMES = dict(
 COUNTED = {rule.HOLDS: "hold", rule.FAILS: "fail", rule.ERRATUM: "errata", rule.NO_EFFECT: "no effect"} | {
     word: word for word in (rule.UNDECIDED, UNTESTABLE)
 }
+OPEN = (rule.UNDECIDED, UNTESTABLE)  # verdicts that something else would decide
 INTRODUCTION = f"""# Scorecard
 
-Each line says what a claim says, its verdict, and the scale of the rows that give it. Then come the effect on which
-the verdict hangs, with its interval and its prediction, and what decides, or what would.
+Each entry has the title of a claim, its verdict, and the scale of the rows that give it. Below stand what is claimed,
+the effect on which the verdict hangs, with its interval and its prediction, what decides, and what would.
 [The page on verdicts](verdicts.md) has the rule. Its words are: {"; ".join(f"*{w}*, {m}" for w, m in MEANING.items())}.
 
 Scales are never mixed. A scale in brackets is smaller than the one that the claim is about. The file `scorecard.csv`
@@ -134,9 +135,7 @@ def changes(table: pd.DataFrame) -> str:
     lines = []
     for row in table.to_dict("records"):
         deciding_row = f"{row['quantity']}: {effect(row)}, predicted {predicted(row)}"
-        if row["verdict"] == UNTESTABLE:
-            told = "another claim" if row["decides"] == rule.IDENTITY else "rows that have an interval"
-        elif row["verdict"] == rule.UNDECIDED:
+        if row["verdict"] in OPEN:
             told = row["would decide"]
         elif row["form"] == "exact" and row["verdict"] == rule.HOLDS:
             told = "a counterexample"
@@ -147,8 +146,20 @@ def changes(table: pd.DataFrame) -> str:
 
 
 def page(table: pd.DataFrame) -> str:
-    """The scorecard for people, in Markdown."""
-    return f"{INTRODUCTION}\n\n{readable(table).to_markdown(index=False, floatfmt='.4g')}\n"
+    """The scorecard for people, in Markdown: a heading for each paper, and an entry with its parts for each claim."""
+    lines, of_paper = [INTRODUCTION], ""
+    for row, said, scale in zip(table.to_dict("records"), as_stated(table), scales(table), strict=True):
+        if row["paper"] != of_paper:
+            of_paper = row["paper"]
+            lines.append(f"\n## `{of_paper}`\n")
+        lines.append(f'- <a id="{row["claim"]}"></a>{row["title"]}: **{row["verdict"]}** {scale}'.rstrip())
+        shown = ", ".join([f"[{row['claim']}](replication.md#{row['claim']})", *_figures(row["shown"])])
+        parts = [f"{row['item']}, {row['whose']}: {said}"]
+        parts += [f"Effect: {effect(row)}, predicted {predicted(row)}, n = {row['n']}: {row['quantity']}"]
+        parts += [f"What decides: {row['decides']}"]
+        parts += [f"What would decide: {row['would decide']}"] if row["verdict"] in OPEN else []
+        lines += [f"    - {part}" for part in (*parts, f"Finding: {shown}")]
+    return "\n".join(lines) + "\n"
 
 
 def compared(table: pd.DataFrame) -> pd.DataFrame:
@@ -167,28 +178,6 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def readable(table: pd.DataFrame) -> pd.DataFrame:
-    """Write the scorecard for people: claim, verdict, scale, effect, what decides and would, and where it is told."""
-    rows = table.to_dict("records")
-    return pd.DataFrame(
-        {
-            "claim": [
-                f"**{row['title']}**. {row['item']}: {said}" for row, said in zip(rows, as_stated(table), strict=True)
-            ],
-            "verdict": table["verdict"],
-            "scale": scales(table),
-            "effect": [f"{effect(row)}, predicted {predicted(row)}, n = {row['n']}: {row['quantity']}" for row in rows],
-            "what decides": table["decides"],
-            "what would decide": table["would decide"],
-            "source": table["paper"] + ", " + table["whose"],
-            "finding": [
-                ", ".join([f"[{claim}](replication.md#{claim})", *_figures(shown)])
-                for claim, shown in zip(table["claim"], table["shown"], strict=True)
-            ],
-        }
-    )
-
-
 def _figures(shown: str) -> Iterator[str]:
     """A link into the gallery for each figure among what shows a claim; its heading there is the name of its file."""
     for path in map(Path, shown.split(AND)):
@@ -201,7 +190,7 @@ def _figures(shown: str) -> Iterator[str]:
 
 def effect(row: Mapping[Hashable, Any]) -> str:
     """The value of a row and its interval."""
-    return f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
+    return f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" if pd.notna(row["measured"]) else "no value"
 
 
 def predicted(row: Mapping[Hashable, Any]) -> str:

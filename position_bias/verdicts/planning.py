@@ -7,11 +7,18 @@ import numpy as np
 from scipy.special import chdtri, nctdtr
 
 from position_bias.statistics import t_quantile
+from position_bias.verdicts.rule import LEAST_SEEDS
 
 MISSED = 0.2  # how often rows are to be left open that could be decided, all of them together
 SPREADS = 0.8  # share of the interval of the spread that a number is given for
 MOST = 2000  # units that anybody would think of
-TOO_FAR, TOO_NEAR = 10, 0.5  # times the units there are; standard errors from the nearest bound
+TOO_FAR = 10  # times the units there are
+NONE = "none: "  # how the words begin where no number of units would do
+RANGE = f"{NONE}a row is a range of known numbers, some on either side of an edge, and sampling more does not narrow it"
+CONTRADICTION = f"{NONE}if each row lay where it was seen, measurements of one model would still contradict each other"
+
+ROW = ("low", "high", "n", "bound", "margin")
+Row = tuple[float, float, float, float, float]  # of ROW
 
 
 class Needed(NamedTuple):
@@ -22,18 +29,18 @@ class Needed(NamedTuple):
     most: float
 
 
-def units_needed(low: float, high: float, n: float, bounds: tuple[float, ...], open_rows: int, level: float) -> Needed:
-    """The fewest units with which a row of an interval of `level` over `n` would be decided, infinite beyond MOST.
+def units_needed(row: Row, open_rows: int, level: float, strict: float) -> Needed:
+    """The fewest units with which a row of an interval of `level` would be decided by one of `strict`.
 
     The row is taken to lie where it was seen; its power against the nearest bound has to be 1 - MISSED / `open_rows`.
+    Beyond MOST the number is infinite.
     """
+    low, high, n, bound, margin = row
     error = (high - low) / 2 / float(t_quantile((1 + level) / 2, n - 1))
-    distance = min(abs((low + high) / 2 - bound) for bound in bounds)
-    if distance < TOO_NEAR * error:
-        return Needed(np.inf, np.inf, np.inf)
+    distance = abs(abs((low + high) / 2 - bound) - margin)  # to the nearest edge
     ends = [np.sqrt((n - 1) / chdtri(n - 1, share)) for share in ((1 - SPREADS) / 2, (1 + SPREADS) / 2)]
     counts = np.arange(2, MOST + 1)
-    threshold = t_quantile((1 + level) / 2, counts - 1)
+    threshold = t_quantile((1 + strict) / 2, counts - 1)
     needed = []
     for spread in (ends[0], 1.0, ends[1]):
         shift = distance / (spread * error * np.sqrt(n)) * np.sqrt(counts)
@@ -42,16 +49,12 @@ def units_needed(low: float, high: float, n: float, bounds: tuple[float, ...], o
     return Needed(*needed)
 
 
-def range_needed(
-    rows: Sequence[tuple[float, float, float, tuple[float, ...]]], unit: str, least: int, level: float
-) -> str:
-    """In words, what would decide the open `rows` (low, high, n, bounds) of a claim, in units of this name."""
-    if not rows:
-        return "none: there is no row that more of the same would decide"
-    each = [units_needed(*row, len(rows), level) for row in rows]
+def range_needed(rows: Sequence[Row], unit: str, level: float, strict: float) -> str:
+    """In words, what would decide the open `rows` of a claim, in units of this name; levels as in `units_needed`."""
+    each = [units_needed(row, len(rows), level, strict) for row in rows]
     start, end = (max(getattr(row, name) for row in each) for name in ("least", "most"))
-    if start > TOO_FAR * max(n for _, _, n, _ in rows):
-        return f"none: no number of {unit} that can be had, since an effect lies at the edge of its margin"
-    start, end = max(start, least), max(end, least)
+    if start > TOO_FAR * max(row[2] for row in rows):
+        return f"{NONE}for its spread an effect lies so near its edge that it needs over {TOO_FAR} times as many {unit}"
+    start, end = max(start, LEAST_SEEDS), max(end, LEAST_SEEDS)
     upto = f"more than {MOST:,}" if end == np.inf else f"{end:.0f}"
     return f"{start:.0f} {unit}" if start == end else f"{start:.0f} to {upto} {unit}"

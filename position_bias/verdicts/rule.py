@@ -21,7 +21,6 @@ FAILS: Word = "fails"
 NO_EFFECT: Word = "no effect"
 UNDECIDED: Word = "undecided"
 UNTESTABLE: Word = "not testable here"
-IDENTITY = "every row is an identity"  # why a claim is UNTESTABLE that excludes nothing
 ERRATUM = "erratum"  # what FAILS is called of a printed constant or step of a proof, which a corrected one replaces
 MEANING: Mapping[str, str] = {
     HOLDS: "as many rows as the claim needs lie beyond their bounds by more than the margin",

@@ -13,9 +13,8 @@ import pandas as pd
 
 from position_bias.running.runtime import InputError
 from position_bias.statistics import Array
-from position_bias.verdicts import rule
+from position_bias.verdicts import planning, rule
 from position_bias.verdicts.claim import ERRATA, MODEL, SCALES, SEED, Claim, tables
-from position_bias.verdicts.planning import range_needed
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE, WORDS
 from position_bias.verdicts.verdict import COLUMNS, PREDICTION, keys
 
@@ -30,7 +29,7 @@ SCORECARD_COLUMNS = (
     "by scale",  # the verdict at each scale, the largest first
     *(f"rows: {word}" for word in WORDS),  # by their own intervals; those that are missing are not testable here
     "decides",  # in words: how many rows there are, and what they say
-    "would decide",  # of what is undecided: how many seeds or prompts, or why no number does
+    "would decide",  # of what is undecided or not testable: how many seeds or prompts, or why no number does
     *OF_ROW,  # of the row that the verdict hangs on
     "published",  # what the paper prints for it, where it does
     "shown",  # what to look at
@@ -137,9 +136,8 @@ def judged(claim: Claim, rows: pd.DataFrame, missing: list[str], level: float) -
     p = _p_values(claim, rows, level)
     speaks = _speaks(claim, rows)
     own = np.where(speaks | (rows["verdict"] != UNTESTABLE), rule.words(p, level), UNTESTABLE)
-    parts = _by_model(rows, p) if claim.unit == MODEL else p
-    together = np.concatenate([parts, np.ones((len(missing), len(rule.DECIDED)))])
-    word = str(rule.words(rule.conjunction(together, claim.form), level)) if speaks.any() else UNTESTABLE
+    together = _parts(claim, rows, p, len(missing))
+    word = _word(claim, rows, p, level, len(missing)) if speaks.any() else UNTESTABLE
     place = rule.DECIDED.index(word) if word in rule.DECIDED else 0
     beyond = rule.needed(claim.form, len(together))
     rank = (beyond if place == 0 else len(together) - beyond + 1) - len(missing) * (word == UNDECIDED)
@@ -170,6 +168,15 @@ def _p_values(claim: Claim, rows: pd.DataFrame, level: float) -> Array:
     return p
 
 
+def _parts(claim: Claim, rows: pd.DataFrame, p: Array, missing: int) -> Array:
+    """The p-values of what the form counts, rows or models, of those of rows; 1 for each that is missing."""
+    return np.concatenate([_by_model(rows, p) if claim.unit == MODEL else p, np.ones((missing, len(rule.DECIDED)))])
+
+
+def _word(claim: Claim, rows: pd.DataFrame, p: Array, level: float, missing: int = 0) -> str:
+    return str(rule.words(rule.conjunction(_parts(claim, rows, p, missing), claim.form), level))
+
+
 def _by_model(rows: pd.DataFrame, p: Array) -> Array:
     """P-values of each model, `[models, 3]`: all that is predicted of it, each by all of its seeds and data sets."""
     of_rows = pd.DataFrame(p, index=rows.index)
@@ -195,7 +202,7 @@ def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level:
         "by scale": "; ".join(said),
         **{f"rows: {word}": number for word, number in count.items()},
         "decides": "; ".join(_decides(claim, judgement, count)),
-        "would decide": _would_decide(claim, judgement, level) if judgement.word == UNDECIDED else "",
+        "would decide": _would_decide(claim, judgement, level) if judgement.word in (UNDECIDED, UNTESTABLE) else "",
         **{name: judgement.decisive[name] for name in OF_ROW},
         "published": published[claim.published] if claim.published else "",
         "shown": claim.shown,
@@ -206,7 +213,7 @@ def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level:
 def _decides(claim: Claim, judgement: Judged, count: Mapping[str, int]) -> Iterator[str]:
     """How many rows a claim needs, and what they say."""
     if judgement.word == UNTESTABLE:
-        yield rule.IDENTITY if judgement.rows["identity"].all() else "no row has an interval"
+        yield "every row is an identity" if judgement.rows["identity"].all() else "no row has an interval"
         return
     if claim.form == "exact" and judgement.word == HOLDS:
         yield f"no counterexample in {int(judgement.rows['n'].sum()):,} comparisons"
@@ -228,21 +235,49 @@ def _decides(claim: Claim, judgement: Judged, count: Mapping[str, int]) -> Itera
 
 
 def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
-    """What is missing, and how many units the open rows need."""
-    if claim.unit not in UNITS:
-        return "none: nothing is sampled"
+    """What is missing and how many units the open rows need, or why nothing would do."""
+    if judgement.rows["identity"].all():
+        return "another claim, since this one excludes nothing"
+    if judgement.word == UNTESTABLE:
+        return f"rows that have {'an interval' if judgement.rows['measured'].notna().any() else 'a value'}"
+    rows = judgement.rows[_speaks(claim, judgement.rows)]
     missing = len(judgement.missing) + int((judgement.rows["word"] == UNTESTABLE).sum())
-    needs = [f"the {missing} missing rows" if missing > 1 else "the missing row"] if missing else []
-    testable = judgement.rows[_speaks(claim, judgement.rows)]
-    unseen = testable[testable["seen_before"] == 0]
-    open_rows = unseen[unseen["word"] == UNDECIDED]
+    if not missing and _word(claim, rows, _where_seen(rows, level), level) == UNDECIDED:
+        return planning.CONTRADICTION
+    unseen = rows[rows["seen_before"] == 0]
+    open_rows, strict = unseen[unseen["word"] == UNDECIDED], level
     if open_rows.empty and not missing:
-        open_rows = unseen[unseen["word"] != HOLDS]
-        level = 1 - (1 - level) / judgement.parts
-    sides = [(row["bound"] - row["margin"], row["bound"] + row["margin"]) for row in open_rows.to_dict("records")]
-    rows = list(zip(open_rows["low"], open_rows["high"], open_rows["n"], sides, strict=True))
-    if rows:
-        needs.append(range_needed(rows, UNITS[claim.unit], rule.LEAST_SEEDS, level))
-    if len(unseen) < len(testable):
-        needs.append(f"{UNITS[claim.unit]} that nobody has seen")
-    return " and ".join(needs) or range_needed([], UNITS[claim.unit], rule.LEAST_SEEDS, level)
+        open_rows, strict = unseen[unseen["word"] != HOLDS], 1 - (1 - level) / judgement.parts
+    if _exact(claim, open_rows).any():
+        return planning.RANGE
+    needs = [f"the {missing} missing rows" if missing > 1 else "the missing row"] if missing else []
+    units = UNITS.get(claim.unit, "draws")
+    if each := list(open_rows[[*planning.ROW]].itertuples(index=False, name=None)):
+        needs.append(planning.range_needed(each, units, level, strict))
+        if needs[-1].startswith(planning.NONE):
+            return _enough(claim, judgement, dict(zip(open_rows.index, each, strict=True)), level) or needs[-1]
+    if len(unseen) < len(rows):
+        needs.append(f"{units} that nobody has seen")
+    return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs)
+
+
+def _enough(claim: Claim, judgement: Judged, open_rows: Mapping[int, planning.Row], level: float) -> str:
+    """How many units decide as many of the open rows as suffice, the easiest first; "" where none do."""
+    rows, beyond = judgement.rows, rule.needed(claim.form, judgement.parts)
+    p, seen = _p_values(claim, rows, level), _where_seen(rows, level)
+    order = sorted(open_rows, key=lambda row: planning.units_needed(open_rows[row], 1, level, level).most)
+    for count in range(1, len(order)):
+        decided = rows.index.isin(order[:count])
+        word = _word(claim, rows, np.where(decided[:, None], seen, p), level, len(judgement.missing))
+        if word != UNDECIDED:
+            strict = 1 - (1 - level) / (judgement.parts - beyond + 1 if word == HOLDS else beyond)
+            units = UNITS.get(claim.unit, "draws")
+            told = planning.range_needed([open_rows[row] for row in order[:count]], units, level, strict)
+            return "" if told.startswith(planning.NONE) else told
+    return ""
+
+
+def _where_seen(rows: pd.DataFrame, level: float) -> Array:
+    """The p-values of rows if each lay where it was measured, `[rows, 3]`."""
+    numbers = [rows[name].to_numpy(float) for name in ("bound", "margin", "measured", "measured", "n")]
+    return rule.p_values(rows["relation"].to_numpy(str), numbers, level, exact=True)

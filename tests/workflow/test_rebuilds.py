@@ -177,8 +177,19 @@ def test_an_edited_statement_makes_the_scorecard_again_and_nothing_else(mine):
     path = mine.root / "published/claims.csv"
     path.write_text(path.read_text().replace("Content preserves the U", "Content keeps the U"))
     printed = mine.snakemake("all -n --cores 1")
-    assert {"scorecard", "draw_scorecard"} <= {line.split()[0] for line in printed.splitlines() if line.strip()}
+    assert {"judge_claims", "draw_scorecard"} <= {line.split()[0] for line in printed.splitlines() if line.strip()}
     assert mine.planned() == {}
+
+
+def test_the_scorecard_ends_with_its_counts_and_a_picture_of_it_does_not(mine):
+    counts = (mine.root / "results/tables/scorecard.txt").read_text()
+    (mine.root / "results/tables/scorecard.csv").unlink()
+    (mine.root / "figures/scorecard.pdf").unlink()
+    printed = mine.snakemake("scorecard --cores 1")
+    assert counts in printed
+    assert not re.search(r"\d of \d+ steps", printed.split(counts)[1])  # nothing is built after them
+    (mine.root / "figures/scorecard.pdf").unlink()
+    assert counts.splitlines()[0] not in mine.snakemake("figures/scorecard.pdf --cores 1")
 
 
 def test_a_registry_that_cannot_be_used_ends_in_one_line_before_any_job(fresh, tmp_path):

@@ -9,6 +9,7 @@ from tests.unit.drawing_checks import assert_legible
 
 LONGEST = "with a norm after attention the distance beyond trained lengths does not grow."
 NUMBERS = {"form": "all", "relation": ">", "bound": 0.0, "margin": 0.01, "measured": 0.123, "needs": "iterations"}
+NUMBERS |= {"low": -0.1, "high": 0.34, "unit": "seed", "n": 6, "seen_before": 0}
 
 pytestmark = pytest.mark.usefixtures("styled")
 
@@ -56,7 +57,12 @@ def lines(figure):
 @pytest.mark.parametrize("papers", [[("a", 3)], [("a", 2), ("b", 9), ("c", 1), ("d", 3)]])
 def test_the_overview_has_a_line_for_each_claim_of_a_paper_with_its_verdict_scale_and_effect(papers):
     claims = table(*papers)
-    found = {told[0]: (told[1:], mark) for told, mark in lines(scorecard.overview(claims))}
+    found, below = {}, {}
+    for told, mark in lines(scorecard.overview(claims)):
+        if told[0]:
+            found[title := told[0]] = (told[1:], mark)
+        else:
+            below[title] = told[1]
     theirs = claims[claims["whose"] != OURS]
     headings = [told for told, (beside, _) in found.items() if not (beside or told.endswith("continued"))]
     assert len(found) - sum(told.endswith("continued") for told in found) == len(theirs) + len(headings)
@@ -64,14 +70,47 @@ def test_the_overview_has_a_line_for_each_claim_of_a_paper_with_its_verdict_scal
     for claim in theirs.to_dict("records"):
         beside, mark = found[claim["title"]]
         untestable = claim["verdict"] == UNTESTABLE
-        assert beside == ["not testable", "", ""] if untestable else [claim["verdict"], "default", ".12 > .01"]
+        if claim["verdict"] == "undecided":
+            assert (beside, below.pop(claim["title"])) == (
+                ["undecided", "default"],
+                "4 of 10 rows missing: .12 [-.1, .34] > .01",
+            )
+        else:
+            assert beside == ["not testable", ""] if untestable else [claim["verdict"], "default", ".12 > .01"]
         assert mark == to_rgb(scorecard.LOOKS[claim["verdict"]].inside if claim["settled"] else "white")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        ({}, ".12 [-.1, .34] > .01"),
+        ({"n": 4}, "4 seeds: .12 [-.1, .34] > .01"),
+        ({"n": 4, "unit": "model"}, ".12 [-.1, .34] > .01"),
+        ({"rows: not testable here": 2, "seen_before": 1}, "2 of 10 rows missing, seen before: .12 [-.1, .34] > .01"),
+        ({"low": 0.1}, "3 of 8 rows open: .12 [.1, .34] > .01"),
+        ({"low": 0.1, "rows: undecided": 0}, "none of 5 rows open: .12 [.1, .34] > .01"),
+        ({"form": "exact", "unit": "none", "relation": "="}, ".12 [-.1, .34] = \u00b1.01"),
+    ],
+)
+def test_what_is_undecided_says_why(numbers, told):
+    rows = {f"rows: {word}": count for word, count in zip(WORDS, (1, 2, 2, 3, 0), strict=True)}
+    (claim,) = table(("a", 1)).assign(verdict="undecided").to_dict("records")
+    assert scorecard.left_open(claim | rows | numbers).replace("\N{THIN SPACE}", " ") == told
+
+
+def test_the_picture_counts_verdicts_by_kind_without_those_that_do_not_count():
+    verdicts = ["holds", "holds", "fails", "undecided", "holds"]
+    claims = table(("a", 5)).assign(verdict=verdicts, whose="paper", kind=["theory"] * 3 + ["network"] * 2)
+    claims["doubted"] = [False] * 4 + [True]
+    (legend,) = scorecard.overview(claims).legends
+    told = " ".join(legend.get_title().get_text().split())
+    assert told.startswith("Verdicts on theory: 2 hold, 1 fail; networks: 1 undecided. Beside each claim")
 
 
 def test_claims_of_one_kind_stand_together_by_verdict():
     figure = scorecard.overview(table(("a", 36)).assign(kind="theory", whose="paper"))
     places = {"holds": 0, "fails": 1, "erratum": 1, "no effect": 2, "undecided": 3, "not testable": 4}
-    found = [places[told[1]] for told, _ in lines(figure) if told[1:]]
+    found = [places[told[1]] for told, _ in lines(figure) if told[0] and told[1:]]
     assert found == sorted(found)
     assert set(found) == set(places.values())
 

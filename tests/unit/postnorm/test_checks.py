@@ -564,8 +564,8 @@ def test_gradients_and_trainings_that_break_are_as_their_definition_says():
             gradient, post=[one for one, _ in found["post"]], pre_final=[one for one, _ in found["pre-final"]]
         )
         pair = breaks["post", "pre-final"]
-        for scheme, of_scheme in found.items():
-            assert pair[scheme].tolist() == [float(breaks) for _, breaks in of_scheme]
+        for place, of_scheme in enumerate(found.values()):
+            assert pair[place].tolist() == [float(breaks) for _, breaks in of_scheme]
     [most] = measure("trainings that break where most do", trainings=curves)
     pd.testing.assert_frame_equal(most, broken[-1])
 
@@ -575,7 +575,7 @@ def test_shares_of_trainings_that_break_are_compared_by_the_intervals_of_both_co
     curves = stability_of(
         {
             (scheme, 1, 0.1, seed): (ones, NAN * ones if scheme == "pre" else ones)
-            for scheme in ("pre", "pre-final")
+            for scheme in ("pre", "pre-final", "peri")
             for seed in range(5)
         }
     )
@@ -584,6 +584,8 @@ def test_shares_of_trainings_that_break_are_compared_by_the_intervals_of_both_co
     assert (row["measured"], row["n"]) == (1, 5)
     assert (row["low"], row["high"]) == pytest.approx((exact[0].low - exact[1].high, exact[0].high - exact[1].low))
     assert row["verdict"] == "undecided"  # 5 of 5 and 0 of 5 leave open rates of a half
+    mirrored = find(judged(trainings=curves), "share of trainings that break, peri - pre;")
+    assert (mirrored["measured"], mirrored["low"], mirrored["high"]) == (-1, -row["high"], -row["low"])
 
 
 def test_a_training_that_ends_early_breaks():

@@ -7,11 +7,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from position_bias.running.runtime import InputError
-from position_bias.verdicts import pages, scorecard
+from position_bias.verdicts import pages, planning, scorecard
 from position_bias.verdicts.claim import Claim
 from position_bias.verdicts.judge import GIVEN, Statistic, judge
 from position_bias.verdicts.judge import given as of
@@ -21,6 +22,7 @@ from position_bias.verdicts.verdict import COLUMNS, Prediction, table
 
 ABOVE = Prediction(">", 0.0, 0.01)
 TABLE = "emergence/checks"
+NEAR = "none: for its spread an effect lies so near its edge that it needs over 10 times as many seeds"
 CLAIM = Claim(
     "rises", "emergence", "Figure 2", "Section 5", "Title", "it rises", "paper", "nothing", TABLE, "figures/x.pdf",
     "all", "seed", "network", "it rises", "a"
@@ -126,9 +128,50 @@ def test_a_proof_that_fails_as_printed_is_an_erratum():
 
 def test_rows_that_are_too_few_say_how_many_seeds_would_decide():
     assert judged(check(0.0371, 0.0627))["would decide"] == "17 to 105 seeds"
-    assert judged(check(0.011, 0.06))["would decide"].startswith("none: no number of seeds")
+    assert judged(check(0.011, 0.06))["would decide"] == NEAR
     exact = judged(check(0.01, 0.0), claim=of_form("equal", "none"))
     assert (exact["verdict"], exact["would decide"]) == ("no effect", "")
+
+
+def test_a_range_over_what_is_known_is_narrowed_by_no_number_of_prompts():
+    claim = dataclasses.replace(of_form("all", "model"), ranges=True)
+    assert judged(check(0.2, 0.195, n=1000), claim=claim)["would decide"] == planning.RANGE
+    assert judged(check(0.2, 0.195, n=1000), claim=of_form("all", "model"))["would decide"] != planning.RANGE
+    exact = of_form("exact", "none", ranges=True)
+    assert judged(check(0.2, 0.195), claim=exact)["would decide"] == planning.RANGE
+
+
+def test_seeds_of_a_model_that_would_contradict_each_other_are_decided_by_no_number_of_prompts():
+    claim = of_form("all", "model")
+    up, within, open_ = (check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.05)))
+    assert judged(up, within, claim=claim)["would decide"] == planning.CONTRADICTION
+    assert judged(up, open_, claim=claim)["would decide"].endswith(" prompts")
+
+
+def test_where_one_row_is_decided_by_no_number_of_seeds_those_that_suffice_are_counted():
+    near, far = check(0.011, 0.06), check(0.05, 0.06, quantity="another gap")
+    assert judged(near, far)["would decide"] == NEAR
+    start, _, end, unit = judged(near, far, claim=of_form("can"))["would decide"].split()
+    error, freedom = 0.06 / scipy.stats.t.ppf(0.975, 4), 4
+    for units, share in ((start, 0.1), (end, 0.9)):  # of the interval of the spread
+        spread = error * np.sqrt(5) * np.sqrt(freedom / scipy.stats.chi2.isf(share, freedom))
+        power = [  # of a row that has to be as sure as one of two
+            scipy.stats.nct.sf(scipy.stats.t.isf(0.0125, n - 1), n - 1, 0.04 / spread * np.sqrt(n))
+            for n in (int(units) - 1, int(units))
+        ]
+        assert (power[0] < 0.8) == (int(units) > 5)
+        assert power[1] >= 0.8
+    assert unit == "seeds"
+    beside = dataclasses.replace(of_form("all"), needs="iterations")
+    lost = check(-0.05, 0.06, quantity="another gap")  # which decides, whatever is near or missing
+    tables = {TABLE: pd.concat([at("laptop", UP_ROW, OTHER_UP, check(*UP, quantity="third")), at("paper", near, lost)])}
+    found = scorecard.scorecard([beside], tables, {"a": ""}, 0.95)["would decide"].item()
+    assert re.fullmatch(r"\d+ to \d+ seeds", found)
+
+
+def test_what_is_not_tested_says_what_is_lacking():
+    assert judged(check(0.2, 0))["would decide"] == "rows that have an interval"
+    assert judged(check(math.nan, 0))["would decide"] == "rows that have a value"
 
 
 @pytest.mark.parametrize("nothing", ["", math.nan])
@@ -241,6 +284,7 @@ def test_an_identity_supports_no_claim():
     assert judged(DOWN_ROW, identity)["verdict"] == "fails"
     vacuous = judged(identity)
     assert (vacuous["verdict"], vacuous["decides"]) == ("not testable here", "every row is an identity")
+    assert vacuous["would decide"] == "another claim, since this one excludes nothing"
 
 
 @pytest.mark.parametrize("bound", ["low", "high"])
@@ -295,12 +339,24 @@ def test_the_headline_counts_every_claim_once_by_kind_and_scale():
 
 def test_the_page_has_the_effect_what_decides_and_a_link_to_the_finding():
     shown = "figures/emergence/fig2.pdf and results/tables/emergence/gaps.md and figures/emergence/long_training.pdf"
-    own = pages.readable(claims_of_three().assign(shown=shown)).iloc[2]
-    assert own["claim"] == "**No norm**. Figure 2: it rises"
-    assert (own["verdict"], own["scale"], own["what decides"]) == ("holds", "(toy run)", "1 of 1 row must hold; 1 hold")
-    assert own["effect"] == "0.2 [0.15, 0.25], predicted > 0, margin 0.01, n = 5: gap"
+    entries = pages.page(claims_of_three().assign(shown=shown)).split("\n- ")
     figures = "[fig2](gallery/emergence.md#figure-2), [long_training](gallery/emergence.md#long-training)"
-    assert own["finding"] == f"[n](replication.md#n), {figures}"
+    assert entries[0].endswith("\n## `emergence`\n")
+    assert entries[3].splitlines() == [
+        '<a id="n"></a>No norm: **holds** (toy run)',
+        "    - Figure 2, ours: it rises",
+        "    - Effect: 0.2 [0.15, 0.25], predicted > 0, margin 0.01, n = 5: gap",
+        "    - What decides: 1 of 1 row must hold; 1 hold",
+        f"    - Finding: [n](replication.md#n), {figures}",
+    ]
+
+
+def test_the_page_says_what_would_decide_and_has_no_number_that_is_missing():
+    checks = {TABLE: table("emergence", "test", [check(math.nan, 0.1), {**check(0.0371, 0.0627), "claim": "n"}])}
+    own = dataclasses.replace(CLAIM, id="n")
+    page = pages.page(scorecard.scorecard([CLAIM, own], checks, {"a": ""}, 0.95))
+    assert re.findall("What would decide: (.*)", page) == ["rows that have a value", "17 to 105 seeds"]
+    assert "Effect: no value, predicted > 0" in page
 
 
 def test_every_comparison_has_its_own_word_and_those_of_the_scale_that_decides_come_first():
