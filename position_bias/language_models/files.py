@@ -7,6 +7,7 @@ imports no torch, since every call of the workflow reads it.
 
 import json
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -140,12 +141,12 @@ def model_files(directory: str | Path) -> ModelFiles:
     """
     directory = Path(directory)
     place = f"model directory {directory}"
-    if (directory / ADAPTER).is_file():
+    if os.path.isfile(directory / ADAPTER):  # which says no of names that no file can have
         raise InputError(
             f"{place} holds an adapter, as of LoRA, without its model; merge the two (merge_and_unload of peft), then "
             "save the whole model with save_pretrained"
         )
-    if not (directory / CONFIGURATION).is_file():
+    if not os.path.isfile(directory / CONFIGURATION):
         raise InputError(f"{place} lacks config.json; save the model there with save_pretrained, or copy it whole")
     described = _read(directory, CONFIGURATION)
     for fault in _faults(described):
