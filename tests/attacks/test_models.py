@@ -167,6 +167,16 @@ CASES = {
     "an index that is a list": (both(indexed("x.bin"), written(INDEX, "[]")), "holds no keys and values"),
     "an index without files": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {}}')), "names no files"),
     "an index of numbers": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {"a": 1}}')), "names no files"),
+    "an index of a name that no file can have": (
+        both(indexed("x.bin"), written(INDEX, json.dumps({"weight_map": {"a": "x" * 300 + ".safetensors"}}))),
+        "lacks x{300}",
+    ),
+    "an index of a name in two lines": (
+        both(indexed("x.bin"), written(INDEX, json.dumps({"weight_map": {"a": "x\ny.safetensors"}}))),
+        r"names 'x\\ny\.safetensors', which is no",
+    ),
+    "a number in two lines": (described(num_attention_heads="four\nfive"), "with num_attention_heads = four five"),
+    "a word in two lines": (written(CONFIG, '"a\\nb"'), r"holds no keys and values, but 'a\\nb'"),
     "generation settings that are a list": (written("generation_config.json", "[1]"), "cannot be opened"),
 }
 
