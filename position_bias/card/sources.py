@@ -8,11 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from position_bias.language_models.files import GGUF
 from position_bias.language_models.sources import is_directory
+from position_bias.running.runtime import InputError
 
 Stamp = list[tuple[str, int, int]]  # of files: what tells them from others of the same names
 
@@ -21,6 +23,7 @@ TEXTS = (".txt", ".jsonl")  # files of text that are read by themselves
 MODEL = ("*.json", "*.safetensors")  # files of a model in its directory: those of `hub.WANTED`
 BESIDE = "-beside-"  # between the names of models that one figure shows
 ON = "-on-"  # between the name of a model, or of several, and that of a text which is not TEXT
+MOST_FILES = 100_000  # in the folder of a text, others included; of them, 4 million characters are read
 MOST_BESIDE = 4  # models in one figure, untrained copies included: the rows of a printed page
 
 
@@ -66,10 +69,16 @@ def files_of_model(model: Source) -> list[Path]:
 
 
 def files_of_text(text: Source) -> list[Path]:
-    """The files that a text is read from: itself, or those of TEXTS below it, or where there are none, all."""
+    """The files that a text is read from: itself, or those of TEXTS below it, or where there are none, all.
+
+    Raises InputError where more lies below it than any text has, as in the folder of a whole system.
+    """
     if text.kind != "path" or not text.path.is_dir():
         return [text.path] if text.kind == "path" else []
-    files = sorted(file for file in text.path.rglob("*") if file.is_file())
+    found = list(islice(text.path.rglob("*"), MOST_FILES + 1))
+    if len(found) > MOST_FILES:
+        raise InputError(f"text {text.given} holds more than {MOST_FILES:,} files and folders; name a smaller folder")
+    files = sorted(file for file in found if file.is_file())
     return [file for file in files if file.suffix in TEXTS] or files
 
 
@@ -77,7 +86,7 @@ def source(given: str, configured: Collection[str] = ()) -> Source:
     """What a name means: a path where something lies there or where it looks like one, or else an id of the hub."""
     if given in configured:
         return Source(given, "configured")
-    return Source(given, "path" if given.startswith(("/", ".", "~")) or Path(given).exists() else "hub")
+    return Source(given, "path" if given.startswith(("/", ".", "~")) or os.path.exists(given) else "hub")
 
 
 def original(model: Source) -> Source:
@@ -103,7 +112,7 @@ def stamp(files: Sequence[Path]) -> Stamp:
 def faults(models: Sequence[Source], untrained: int) -> Iterator[str]:
     """A line for each thing for which these models cannot be measured together."""
     for model in models:
-        if model.kind == "path" and not model.path.exists():
+        if model.kind == "path" and not os.path.exists(model.path):  # which says no of names that no file can have
             yield f"model {model.given} is not there, seen from {Path.cwd()}"
         elif model.kind == "path" and model.path.is_file() and model.path.suffix != GGUF:
             yield f"model {model.given} is a file; give its directory, or a file that ends in {GGUF}"

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -47,7 +48,7 @@ def documents(source: Source) -> Iterator[str]:
     its folders and read in the order of their names, or else is one that `datasets` reads, with a column `text` and a
     split `train`. Raises InputError for what cannot be read as such.
     """
-    if not source.path.exists():
+    if not os.path.exists(source.path):
         raise InputError(f"text {source.given} is not there, seen from {Path.cwd()}")
     if not (source.path.is_file() or source.path.is_dir()):
         raise InputError(

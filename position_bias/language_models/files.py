@@ -7,6 +7,7 @@ imports no torch, since every call of the workflow reads it.
 
 import json
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -140,18 +141,18 @@ def model_files(directory: str | Path) -> ModelFiles:
     """
     directory = Path(directory)
     place = f"model directory {directory}"
-    if (directory / ADAPTER).is_file():
+    if os.path.isfile(directory / ADAPTER):  # which says no of names that no file can have
         raise InputError(
             f"{place} holds an adapter, as of LoRA, without its model; merge the two (merge_and_unload of peft), then "
             "save the whole model with save_pretrained"
         )
-    if not (directory / CONFIGURATION).is_file():
+    if not os.path.isfile(directory / CONFIGURATION):
         raise InputError(f"{place} lacks config.json; save the model there with save_pretrained, or copy it whole")
     described = _read(directory, CONFIGURATION)
     for fault in _faults(described):
-        raise InputError(f"{place} has a {CONFIGURATION} {fault}")
+        raise InputError(f"{place} has a {CONFIGURATION} {' '.join(fault.split())}")
     if described.get("quantization_config"):
-        method = described["quantization_config"].get("quant_method", "quantised")
+        method = " ".join(str(described["quantization_config"].get("quant_method", "quantised")).split())
         raise InputError(f"{place} has quantised weights ({method}); use a copy in float32 or bfloat16")
     return ModelFiles(directory, described, tuple(directory / name for name in _shards(directory)))
 
@@ -172,11 +173,11 @@ def _shards(directory: Path) -> list[str]:
         raise InputError(f"{place} has a damaged {INDEX}, which names no files of weights; {AGAIN}")
     shards = sorted(set(named.values()))
     for shard in shards:
-        if not re.fullmatch(r"[^/\\]+\.safetensors", shard):
+        if not (shard.isprintable() and re.fullmatch(r"[^/\\]+\.safetensors", shard)):
             raise InputError(
                 f"{place} has an {INDEX} that names {shard!r}, which is no *.safetensors beside it; {SAVE_AGAIN}"
             )
-        if not (directory / shard).is_file():
+        if not os.path.isfile(directory / shard):
             raise InputError(f"{place} lacks {shard}; {AGAIN}")
     return shards
 
@@ -191,7 +192,7 @@ def _read(directory: Path, name: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{place} that cannot be read ({error}); {AGAIN}") from error
     if not isinstance(content, dict):
-        raise InputError(f"{place} that holds no keys and values, but {content!s:.40}; {AGAIN}")
+        raise InputError(f"{place} that holds no keys and values, but {content!r:.40}; {AGAIN}")
     return content
 
 

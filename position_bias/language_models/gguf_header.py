@@ -75,9 +75,9 @@ def read(file: Path) -> GgufHeader:
         with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data:
             header = _read(_Bytes(data))
     except (OSError, ValueError, RecursionError, struct.error) as error:
-        raise InputError(f"GGUF file {file} cannot be read: {error}; {AGAIN}") from error
+        raise InputError(f"GGUF file {file} cannot be read: {' '.join(str(error).split())}; {AGAIN}") from error
     for fault in _misread(header):
-        raise InputError(f"GGUF file {file} {fault}")
+        raise InputError(f"GGUF file {file} {' '.join(fault.split())}")
     return header
 
 

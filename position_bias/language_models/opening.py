@@ -1,5 +1,6 @@
 """Open a decoder of any architecture, and its tokenizer; refuse what would be measured wrongly before work starts."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -114,7 +115,8 @@ def files_of(place: str | Path) -> files.ModelFiles:
     Raises InputError where they may not be opened.
     """
     place = Path(place)
-    return gguf_header.gguf_files(place) if place.suffix == files.GGUF and place.is_file() else files.model_files(place)
+    is_gguf = place.suffix == files.GGUF and os.path.isfile(place)
+    return gguf_header.gguf_files(place) if is_gguf else files.model_files(place)
 
 
 def require_decoder(directory: str | Path) -> PretrainedConfig:

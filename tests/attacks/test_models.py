@@ -17,6 +17,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from position_bias.language_models import opening
 from position_bias.language_models.files import model_files
 from position_bias.running.runtime import InputError
+from tests.ggufs import small, write
 
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 
@@ -166,6 +167,16 @@ CASES = {
     "an index that is a list": (both(indexed("x.bin"), written(INDEX, "[]")), "holds no keys and values"),
     "an index without files": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {}}')), "names no files"),
     "an index of numbers": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {"a": 1}}')), "names no files"),
+    "an index of a name that no file can have": (
+        both(indexed("x.bin"), written(INDEX, json.dumps({"weight_map": {"a": "x" * 300 + ".safetensors"}}))),
+        "lacks x{300}",
+    ),
+    "an index of a name in two lines": (
+        both(indexed("x.bin"), written(INDEX, json.dumps({"weight_map": {"a": "x\ny.safetensors"}}))),
+        r"names 'x\\ny\.safetensors', which is no",
+    ),
+    "a number in two lines": (described(num_attention_heads="four\nfive"), "with num_attention_heads = four five"),
+    "a word in two lines": (written(CONFIG, '"a\\nb"'), r"holds no keys and values, but 'a\\nb'"),
     "generation settings that are a list": (written("generation_config.json", "[1]"), "cannot be opened"),
 }
 
@@ -220,11 +231,12 @@ def test_weights_beside_the_model_are_neither_counted_nor_read(whole, tmp_path):
     opening.open_decoder(directory)
 
 
-def test_a_model_that_takes_too_few_tokens_is_refused(whole, tmp_path):
+@pytest.mark.parametrize("most", [1, 4, 8])
+def test_a_model_that_takes_too_few_tokens_is_refused(most, whole, tmp_path):
     directory = tmp_path / "model"
     shutil.copytree(whole, directory)
-    described(max_position_embeddings=4)(directory)
-    with pytest.raises(InputError, match="takes 4 tokens, but a measurement needs prompts of at least 9"):
+    described(max_position_embeddings=most)(directory)
+    with pytest.raises(InputError, match=f"takes {most} tokens, but a measurement needs prompts of at least 9"):
         opening.lengths(opening.require_decoder(directory), [64])
 
 
@@ -238,3 +250,27 @@ def test_a_pipe_in_place_of_a_file_is_refused_unread(whole, tmp_path):
             model_files(directory)
         (directory / name).unlink()
         shutil.copy(whole / name, Path(directory) / name)
+
+
+@pytest.mark.parametrize("most", [1, 4, 8])
+def test_a_gguf_file_that_takes_too_few_tokens_is_refused(most, tmp_path):
+    file = write(tmp_path / "small.gguf", small("llama", max_position_embeddings=most), "llama")
+    with pytest.raises(InputError, match=f"takes {most} tokens, but a measurement needs prompts of at least 9"):
+        opening.lengths(opening.require_decoder(file), [64])
+
+
+NO_MODELS = {
+    "a device": "/dev/null",
+    "a name of 300 characters": "x" * 300,
+    "a path of 5,000 characters": "/x" * 2500,
+    "a path with a zero byte": "/x\0y",
+    "a file of the system": "/etc/hostname",
+    "a GGUF file of 300 characters": "x" * 300 + ".gguf",
+    "nowhere": "/nowhere/at/all",
+}
+
+
+@pytest.mark.parametrize("case", NO_MODELS)
+def test_what_is_no_directory_of_a_model_ends_in_one_line(case):
+    with pytest.raises(InputError, match=r"^model [^\n]*$"):
+        opening.open_decoder(NO_MODELS[case])

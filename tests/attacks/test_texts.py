@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from position_bias.card import texts
-from position_bias.card.sources import source
+from position_bias.card import sources, texts
+from position_bias.card.sources import faults, source
 from position_bias.running.runtime import InputError
 
 LINES = {
@@ -84,3 +84,29 @@ def test_a_text_without_documents_is_said_to_be_none(content, tmp_path):
     (tmp_path / "a.jsonl").write_text(content)
     with pytest.raises(InputError, match=r"^text [^\n]* holds no documents; give one with some$"):
         list(texts.documents(source(str(tmp_path / "a.jsonl"))))
+
+
+NAMES = {"a name of 300 characters": "/" + "x" * 300, "a path of 5,000 characters": "/x" * 2500, "a zero byte": "/x\0y"}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_a_name_that_no_file_can_have_ends_in_one_line(case):
+    with pytest.raises(InputError, match=r"^text [^\n]* is not there, seen from [^\n]*$"):
+        list(texts.documents(source(NAMES[case])))
+    assert source(NAMES[case][1:]).kind == "hub"
+    assert "is not there" in next(faults([source(NAMES[case])], 0))
+
+
+@pytest.mark.parametrize("kind", ["files", "folders"])
+def test_the_folder_of_a_whole_system_is_not_listed_to_its_end(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "MOST_FILES", 20)
+    for number in range(21):
+        (tmp_path / f"{number}.txt").write_text("a") if kind == "files" else (tmp_path / f"{number}").mkdir()
+    with pytest.raises(InputError, match=r"^text [^\n]* holds more than 20 files and folders; name a smaller folder$"):
+        list(texts.documents(source(str(tmp_path))))
+
+
+def test_the_root_of_the_file_system_is_refused_in_seconds(monkeypatch):
+    monkeypatch.setattr(sources, "MOST_FILES", 1000)
+    with pytest.raises(InputError, match=r"^text / holds more than 1,000 files and folders"):
+        list(texts.documents(source("/")))

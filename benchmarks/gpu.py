@@ -1,0 +1,119 @@
+"""What an iteration at the sizes of config/paper.yaml would ask of a GPU, counted on a pretended one: benchmarks/gpu.py
+
+Operations that make new numbers are launches; copies from the GPU, and numbers and truths of its tensors, are waits. An
+iteration is what twice as many take beyond once. Large trainings run with few seeds and sequences, and are scaled.
+"""
+
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+import torch
+import yaml
+from snakemake.utils import update_config
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+
+from position_bias.emergence import studies, task, training
+from position_bias.language_models import families, measure, train
+from position_bias.layernorm import training as layernorm
+from position_bias.postnorm import training as postnorm
+from position_bias.postnorm import trials
+from position_bias.running import checkpoint, products
+from position_bias.small_networks import ensemble
+from tests.pretend.pretended import gpus, place_of
+
+CARD, LAUNCH = 1e15, 5e-6  # operations a second; seconds
+NO_KERNEL = {"_unsafe_view", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
+WAITS = (Tensor.cpu, Tensor.item, Tensor.tolist, Tensor.__bool__, Tensor.__float__, Tensor.__int__, Tensor.nonzero)
+STUDIES, TASKS = (
+    (("plain", 2), ("residual", 10), ("ends", 2)),
+    ("set-complement-16", "set-complement-128", "maximum-10"),
+)
+CONFIG = yaml.safe_load(Path("config.yaml").read_text())
+update_config(CONFIG, yaml.safe_load(Path("config/paper.yaml").read_text()))
+
+
+class Launches(TorchDispatchMode):
+    launches = operations = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out, packet = function(*args, **(kwargs or {})), function._overloadpacket
+        made = [leaf for leaf in tree_leaves((out, args)) if isinstance(leaf, Tensor)]
+        if made and place_of(made[0]).type == "cuda" and not function.is_view and packet.__name__ not in NO_KERNEL:
+            self.launches += 1
+            self.operations += flop_registry.get(packet, lambda *_, **__: 0)(*args, **(kwargs or {}), out_val=out)
+        return out
+
+
+class Waits(TorchFunctionMode):
+    waits = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.waits += function in WAITS and place_of(args[0]).type == "cuda"
+        return function(*args, **(kwargs or {}))
+
+
+def emergence(name, depth, networks, at):
+    of, every = CONFIG["emergence"], at.checkpoint_every
+    setting = training.Setting(ensemble.Recipe(every, 1e-3, 0), of["training"]["batch"], 8, 8, every)
+    study = studies.study(name, networks or of["networks"][name], of["decay"])
+    training.train(task.for_vocabulary("gaussian", of["task"]), study, depth, range(5), setting, at)
+
+
+def decoders(batch, at):
+    numbers = CONFIG["layernorm"]["trained"] | {"iterations": at.checkpoint_every, "batch": batch, "held_out": 2}
+    layernorm.train("pre-layer", layernorm.Setting.of(numbers | {"warmup": 0}), 1e-4, [0], at)
+
+
+def scheme(name, at):
+    trial = trials.experiments(CONFIG["postnorm"])[name][-1]
+    recipe = trial.recipe | {"iterations": at.checkpoint_every, "warmup": 0}
+    postnorm.train(trial._replace(seeds=[0, 1], setting=trial.setting | {"sequences": 2}, recipe=recipe), at)
+
+
+def language_model(measured, at):
+    model = families.build("bloom", CONFIG["models"]["bloom"]["architecture"], 2048, 256, seed=0)
+    drawn = np.random.default_rng(0).integers(0, 2048, 5000)
+    if measured:
+        measure.measure(model.to(at.device), np.resize(drawn, (4 * at.checkpoint_every, 256)), 1024)
+        return
+    kept = {name: CONFIG["training"][name] for name in ("batch", "context", "learning_rate", "weight_decay", "clip")}
+    recipe, held_out = train.Recipe(at.checkpoint_every, warmup=0, **kept), drawn[None, :256]
+    train.train(model, drawn, recipe, at, seed=0, snapshots=[], bf16=False, held_out=held_out)
+
+
+def once(work, iterations, device):
+    with tempfile.TemporaryDirectory() as folder:
+        at, started = checkpoint.Place(Path(folder), iterations, device), time.process_time()
+        if device == "cpu":
+            work(at)
+            return np.array([time.process_time() - started])
+        with gpus(), Waits() as asked, Launches() as done:
+            work(at)
+        return np.array([done.launches, asked.waits, done.operations])
+
+
+torch.set_num_threads(1)
+products.fastest()
+rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth, ()), 2, 1) for name, depth in STUDIES}
+retrieved = [f"causal/{name}" for name in CONFIG["retrieval"]["networks"]["plain/depth2"]]
+rows["retrieval, plain, 2 layers"] = partial(emergence, "plain", 2, retrieved), 2, 1
+rows["layernorm, 8 layers of 512"] = partial(decoders, 4), 2, 20 * 16  # seeds, and what is left of the batch
+rows |= {f"postnorm, {name}": (partial(scheme, name), 16, 10) for name in TASKS}
+rows["language model"], rows["measuring pass"] = ((partial(language_model, measured), 2, 1) for measured in (0, 1))
+for name, (work, count, scale) in rows.items():
+    values = [(once(work, 2 * count, device) - once(work, count, device)) / count for device in ("cuda", "cpu")]
+    (launches, waits, operations), (seconds,) = values
+    seconds, operations = scale * seconds, scale * operations
+    card = launches * LAUNCH + operations / CARD
+    print(f"| {name} | {launches:.0f} | {waits:.0f} | {operations / 1e9:.3g} |", end="")
+    print(f" {1e3 * seconds:.3g} | {1e3 * card:.3g} | {seconds / card:.2g} |", flush=True)

@@ -1,0 +1,121 @@
+"""Openers of files that strangers made, given whatever bytes: each returns, or raises InputError in one line.
+
+Bytes are random changes of whole files: python -m tests.attacks.fuzzing TARGET SECONDS. Where atheris is installed (pip
+install atheris), it draws them, guided by which lines of the project they reach. A failing input is left in the folder
+`crashes`, and belongs into the tests beside this module.
+"""
+
+import importlib.util
+import json
+import random
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import gguf
+import numpy as np
+from safetensors.numpy import save_file
+
+SLOWEST = 10  # seconds that an opener may take
+WORDS = [b"null", b"[]", b"{}", b"-1", b"1e999", b'""', b'"\\ud800"', b"NaN", b"9" * 30, b"\xff", b"true", b"[" * 2000]
+FILES = {  # target -> the file that is changed
+    "gguf": "small.gguf",
+    "config": "config.json",
+    "index": "model.safetensors.index.json",
+    "weights": "model-00001.safetensors",
+}
+DESCRIBED = {"model_type": "llama", "hidden_size": 16, "num_attention_heads": 4, "text_config": {"vocab_size": 64}}
+
+
+def write(folder):
+    """Write a directory of a model, with an index, and a GGUF file."""
+    save_file({"a": np.ones((2, 3), np.float32), "b": np.ones(4, np.float16)}, folder / FILES["weights"])
+    index = {"metadata": {"total_size": 32}, "weight_map": dict.fromkeys("ab", FILES["weights"])}
+    (folder / FILES["config"]).write_text(json.dumps(DESCRIBED, indent=2))
+    (folder / FILES["index"]).write_text(json.dumps(index, indent=2))
+    writer = gguf.GGUFWriter(folder / FILES["gguf"], "llama")
+    writer.add_block_count(1)
+    writer.add_rope_scaling_type(gguf.RopeScalingType.NONE)
+    writer.add_array("tokenizer.ggml.tokens", ["a", "b", "c"])
+    writer.add_tensor("blk.0.attn_q.weight", np.ones((4, 32), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def opened(target, folder):
+    """Open what holds the changed file, as every measurement does first."""
+    from position_bias.language_models import files, gguf_header
+    from position_bias.running.runtime import InputError
+
+    started = time.monotonic()
+    try:
+        if target == "gguf":
+            gguf_header.read(folder / FILES[target])
+        else:
+            files.model_files(folder).shapes()
+    except InputError as error:
+        if len(str(error).splitlines()) > 1:
+            raise AssertionError(f"{error!r} has several lines") from error
+    if (seconds := time.monotonic() - started) > SLOWEST:
+        raise AssertionError(f"it took {seconds:.0f} seconds")
+
+
+def changed(data, rng):
+    """Bytes with one to four places overwritten, taken away, repeated, or replaced by a word that JSON knows."""
+    data = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        begin = rng.randrange(len(data) + 1)
+        end = min(len(data), begin + rng.choice([1, 1, 2, 8, 40]))
+        there = bytes(data[begin:end])
+        data[begin:end] = rng.choice([rng.randbytes(len(there)), b"", 3 * there, rng.choice(WORDS), bytes(8)])
+    return bytes(data)
+
+
+def fuzz(target, seconds, seed=0):
+    """Give an opener changed files for so many seconds; the number of them."""
+    rng, until, count = random.Random(seed), time.monotonic() + seconds, 0
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder))
+        file = Path(folder, FILES[target])
+        whole = file.read_bytes()
+        while time.monotonic() < until:
+            file.write_bytes(data := changed(whole, rng))
+            try:
+                opened(target, Path(folder))
+            except BaseException:
+                Path("crashes").mkdir(exist_ok=True)
+                Path("crashes", f"{target}-{seed}-{count}").write_bytes(data)
+                raise
+            count += 1
+    return count
+
+
+def guide(target, seconds):
+    """Let atheris draw the bytes."""
+    import atheris
+
+    with atheris.instrument_imports(include=["position_bias"]):
+        from position_bias.language_models import files, gguf_header  # noqa: F401
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as corpus:
+        write(Path(folder))
+        shutil.copy(Path(folder, FILES[target]), corpus)
+        Path("crashes").mkdir(exist_ok=True)
+
+        def one(data):
+            Path(folder, FILES[target]).write_bytes(data)
+            opened(target, Path(folder))
+
+        options = [f"-max_total_time={seconds}", "-max_len=4000", f"-artifact_prefix=crashes/{target}-"]
+        atheris.Setup([sys.argv[0], *options, corpus], one)
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    if importlib.util.find_spec("atheris"):
+        guide(sys.argv[1], int(sys.argv[2]))
+    else:
+        print(fuzz(sys.argv[1], int(sys.argv[2])), "files opened or refused")

