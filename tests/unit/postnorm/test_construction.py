@@ -34,9 +34,8 @@ def test_the_construction_meets_its_prediction(v):
     for scheme in ("none", "peri"):
         assert table[table["scheme"] == scheme]["length"].tolist() == list(range(1, v))
     assert (table["v"] == v).all()
-    np.testing.assert_allclose(table["measured"], table["predicted"], rtol=0, atol=1e-6)
-    np.testing.assert_allclose(table["low"], table["predicted"], rtol=0, atol=1e-6)
-    np.testing.assert_allclose(table["high"], table["predicted"], rtol=0, atol=1e-6)
+    for found in ("measured", "low", "high"):
+        np.testing.assert_allclose(table[found], table["predicted"], rtol=0, atol=1e-6)
     assert (table["low"] <= table["measured"] + 1e-12).all()
     assert (table["measured"] <= table["high"] + 1e-12).all()
 
@@ -60,19 +59,3 @@ def test_attention_is_uniform_and_the_width_is_one_less_than_the_tokens(scheme):
     decoder.residual_stream(weights, network, decoder.embed(weights, network, tokens), seen.append)
     expected = np.tri(7) / np.arange(1, 8)[:, None]
     np.testing.assert_allclose(seen[0].weights[0, 0, 0], expected, atol=1e-15)
-
-
-@pytest.mark.parametrize("broken", ["o0", "readout", "v0"])
-@SCHEMES
-def test_a_broken_sign_shows(monkeypatch, broken, scheme):
-    original = construction.weights
-
-    def flipped(v, of, strength):
-        network, weights = original(v, of, strength)
-        return network, dict(weights) | ({broken: -weights[broken]} if of == scheme else {})
-
-    monkeypatch.setattr(construction, "weights", flipped)
-    table = rows(8)
-    off = (table["measured"] - table["predicted"]).abs()
-    assert (off[table["scheme"] == scheme] > 0.1).all()
-    assert (off[table["scheme"] != scheme] < 1e-6).all()
