@@ -381,12 +381,9 @@ def test_without_a_common_direction_there_is_one_kind_of_test(vocabulary):
         assert torch.equal(value, vars(other)[name])
 
 
-def test_the_direction_of_training_is_that_of_the_world_and_what_a_test_has_by_default():
-    world, training, _ = both(FIXED, part=3)
-    plain = sequences.novel(FIXED, world, (0, 1), 60, 3)
-    assert all(torch.equal(value, vars(plain)[name]) for name, value in vars(training).items())
+def test_the_direction_of_training_is_that_of_the_world_to_which_fresh_ones_owe_nothing():
+    world, training, fresh = both(FIXED)
     turned = replace(world, shared=world.shared + 1)
-    moved = sequences.novel(FIXED, turned, (0, 1), 60, 3).items - training.items
-    np.testing.assert_allclose(moved, 0.6, rtol=0, atol=1e-6)
-    fresh = [sequences.novel(FIXED, of, (0, 1), 60, 3, "fresh") for of in (world, turned)]
-    assert torch.equal(fresh[0].items, fresh[1].items)  # which owe it nothing
+    plain, of_turned = (sequences.novel(FIXED, turned, (0, 1), 60, 0, *omega) for omega in ((), ("fresh",)))
+    np.testing.assert_allclose(plain.items - training.items, 0.6, rtol=0, atol=1e-6)  # the direction by default
+    assert torch.equal(of_turned.items, fresh.items)

@@ -109,14 +109,6 @@ def test_the_signed_path_is_the_gradient_of_the_query_with_frozen_attention(dept
     assert row[1::2].sum() == pytest.approx(1)
 
 
-def test_a_value_matrix_that_turns_tokens_round_makes_the_path_negative():
-    attention = np.array([[[1, 0, 0], [0.5, 0.5, 0], [0.2, 0.2, 0.6]]] * 2)
-    row = predictions.signed_path(attention, np.stack([-np.eye(2)] * 2), True)
-    expected = ((np.eye(3) - attention[0]) @ (np.eye(3) - attention[1]))[-1]
-    np.testing.assert_allclose(row, expected / expected[1], atol=1e-12)
-    assert expected[1] < 0
-
-
 # What rollout needs of a network
 
 
