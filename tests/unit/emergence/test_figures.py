@@ -136,15 +136,6 @@ def test_bars_near_the_largest_gap_that_is_possible_have_its_line(sizes, shown):
     assert found == pytest.approx([0, *(sign * 4 / 7 * 31 / 32 for sign in shown)])
 
 
-def test_a_figure_says_what_its_networks_have_in_common():
-    depths = pd.DataFrame({"depth": [2, 4, 6], "seeds": [5, 3, 3]})
-    told = figures.setting(depths.assign(vocabulary="fixed", omega="training", residual=True))
-    assert told == (
-        "fixed vocabulary, tested with the common direction of training; with residual connections; "
-        "5 seeds of 2 layers; 3 seeds of 4 and 6 layers"
-    )
-
-
 def test_along_training_has_a_row_a_quantity_and_a_column_an_encoding():
     table = trained(iterations=[0, 100, 1000, 2000], depth=[2, 4])
     figure = figures.along_training(table, LEVEL, TASK)

@@ -243,7 +243,6 @@ def test_in_a_pair_set_the_twin_is_a_copy_of_the_answer_and_keeps_its_label(unse
 
 def test_both_orders_of_a_pair_share_every_draw(unseen):
     _, _, novel = unseen
-    before = [value.clone() for value in vars(novel).values()]
     one, _ = sequences.pair_set(novel, 1, 8)
     other, _ = sequences.pair_set(novel, 8, 1)
     kept = [token for token in range(16) if token not in (0, 14)]
@@ -252,7 +251,6 @@ def test_both_orders_of_a_pair_share_every_draw(unseen):
     same_class = (novel.queries[:, :, 0] == novel.queries[:, :, 7]).all(-1)
     assert 0.2 < same_class.double().mean() < 0.7  # 3/7
     assert torch.equal(one[same_class][:, -1], other[same_class][:, -1])
-    assert all(torch.equal(value, kept) for value, kept in zip(vars(novel).values(), before, strict=True))
 
 
 def test_a_query_is_a_fresh_draw_of_the_class_of_the_answer(unseen):
@@ -357,14 +355,11 @@ def test_fresh_directions_are_drawn_as_that_of_training(scale, spread):
     task = replace(FIXED, scale=scale)
     world, training, _ = both(task, count=800)
     directions = fresh_directions(task, count=800)
-    drawn = directions.flatten() / spread
-    assert scipy.stats.kstest(drawn, "norm").pvalue > 1e-3
+    assert scipy.stats.kstest(directions.flatten() / spread, "norm").pvalue > 1e-3
     assert cosines(directions.flatten(0, 1)).mean().abs() < 5 / math.sqrt(64) / 1600
     means = 1.25 * training.items.double() - 0.75 * world.shared[:, None, None].double()
-    together = np.corrcoef(drawn, means[:, :, 0].flatten())[0, 1]
-    assert abs(together) < 5 / math.sqrt(len(drawn))
-    # nor is a direction the mean of any class of any sequence
-    assert torch.cdist(directions.flatten(0, 1), means.flatten(0, 2)).min() > 0.5 * spread * math.sqrt(2 * 64)
+    together = np.corrcoef(directions.flatten(), means[:, :, 0].flatten())[0, 1]
+    assert abs(together) < 5 / math.sqrt(directions.numel())
 
 
 @pytest.mark.parametrize("vocabulary", ["gaussian", "isotropic"])

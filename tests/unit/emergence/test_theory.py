@@ -1,5 +1,5 @@
 from itertools import product
-from math import ceil, comb, exp, log, pi, prod, sqrt
+from math import ceil, comb, exp, log, pi, sqrt
 
 import numpy as np
 import pytest
@@ -48,19 +48,6 @@ def parts(stack):
 
 
 # Layers and products
-
-
-@settings(max_examples=25, deadline=None)
-@given(stack=stacks(prefix_mask).filter(lambda stack: stack[0].shape[-1] <= 4 and len(stack[0]) <= 4))
-def test_a_product_is_a_sum_over_walks(stack):
-    attention = stack[0][:, 0]
-    depth, n = len(attention), attention.shape[-1]
-    walks = product(range(n), repeat=depth + 1)  # from i down to j: the last layer first
-    expected = np.zeros((n, n))
-    for walk in walks:
-        steps = (attention[depth - 1 - s, walk[s], walk[s + 1]] for s in range(depth))
-        expected[walk[0], walk[-1]] += prod(steps)
-    np.testing.assert_allclose(theory.products(stack[0])[-1, 0], expected, rtol=0, atol=1e-14)
 
 
 def test_logits_are_bounded_as_a1_asks_and_come_from_the_seed():

@@ -91,15 +91,6 @@ def test_profiles_go_from_one_end_to_the_other(profile, first, last):
     assert np.ptp(lengths[1:] / lengths[:-1]) == pytest.approx(0, abs=1e-12)
 
 
-def test_logits_are_those_of_layer_norm():
-    """A cosine times sqrt(d) is LayerNorm's product over sqrt(d)."""
-    x = torch.randn(3, 16, generator=torch.Generator().manual_seed(0))
-    y = torch.nn.functional.layer_norm(x, (16,), eps=0)
-    cosines = simulation.direction(x, "layer")
-    assert (4 * cosines @ cosines.T).numpy() == pytest.approx((y @ y.T / 4).numpy(), abs=1e-5)
-    assert simulation.direction(x, "none") is x
-
-
 # Random weights
 
 
@@ -109,14 +100,6 @@ SHAPE = Heads(tokens=16, width=32, layers=3, heads=4)
 @pytest.fixture(scope="module")
 def random_table():
     return random_weights(SHAPE, 0.2, (0.0, 1.0), 40, (0, 1))
-
-
-def test_random_weights_give_a_row_a_number(random_table):
-    keys = ["norm", "residual", "seed", "layer", "head", "quantity"]
-    assert list(random_table.columns) == [*keys, "value"]
-    assert len(random_table) == 3 * 2 * 2 * 3 * (1 + 2 * 4)
-    assert not random_table.duplicated(keys).any()
-    assert random_table["value"].notna().all()
 
 
 @pytest.mark.parametrize("norm", simulation.NORMS)

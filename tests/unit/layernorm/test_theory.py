@@ -67,18 +67,6 @@ def test_the_closed_form_is_the_second_layer_of_the_recursion(norm, n, alpha, rh
         assert theory.squared_norms(n, alpha, rho, strength) == pytest.approx(diagonal, rel=1e-10)
 
 
-@settings(max_examples=60, deadline=None)
-@given(n=st.integers(3, 40), alpha=ALPHAS, rho=RHOS, strength=STRENGTHS)
-def test_with_a_norm_later_keys_score_higher_and_without_one_all_score_the_same(n, alpha, rho, strength):
-    """The theorem."""
-    assert (np.diff(theory.squared_norms(n, alpha, rho, strength)) < 0).all()
-    normed = theory.second_scores(n, alpha, rho, strength, norm=True)
-    plain = theory.second_scores(n, alpha, rho, strength, norm=False)
-    for i in range(2, n):
-        assert (np.diff(normed[i, :i]) > 0).all()
-        assert plain[i, :i] == pytest.approx(np.full(i, plain[i, 0]), rel=1e-12)
-
-
 def test_a_finite_width_pulls_attention_towards_the_token_itself():
     """c_i is linear in 1/d, and what it adds to the sum of a token's weights is what it adds to its own share."""
     n, alpha, rho, s = 20, 0.3, 0.5, 1.0

@@ -279,15 +279,9 @@ def test_the_construction_is_judged_by_its_worst_sequence_on_either_side():
         ("peri", 4, 2, 0.5, 0.5, 0.5, 0.5),
         ("none", 3, 1, 0.5, 0.5, 0.5, 0.5),
     ]
-    found = judged(built=pd.DataFrame(rows, columns=CONSTRUCTION))
-    for where, worst, n, verdict in (
-        ("none, v = 4", 4e-3, 2, "fails"),
-        ("peri, v = 4", 7e-4, 2, "holds"),
-        ("none, v = 3", 0, 1, "holds"),
-    ):
-        row = find(found, "from its prediction", where)
-        assert row["measured"] == row["low"] == row["high"] == pytest.approx(worst, abs=1e-12)
-        assert (row["n"], row["verdict"]) == (n, verdict)
+    three, four = measure("distance from the law", built=pd.DataFrame(rows, columns=CONSTRUCTION))
+    np.testing.assert_allclose(three["none"], [0], atol=1e-12)
+    np.testing.assert_allclose(four[["none", "peri"]], [[2e-3, 7e-4], [4e-3, 0]], atol=1e-12)
 
 
 @pytest.mark.parametrize("v", [2, 5])

@@ -75,18 +75,6 @@ def test_predictors_are_dense_rollouts(residual):
         assert name == other or np.abs(found[name] - found[other]).max() > 1e-3, (name, other)
 
 
-def test_without_residual_connections_all_mixing_is_one():
-    weights, stack, tokens = network(3, residual=False)
-    (found,) = inside.measured(weights, stack, [tokens])
-    assert found.mixing.tolist() == [1, 1, 1]
-    predicted = predictions.predicted(
-        networks.attention_logits(TASK, Network("causal", "decay", slope=SLOPE)), False, found, found
-    )
-    for name in ("a", "b", "arch"):
-        np.testing.assert_allclose(predicted[name], predicted["a"], atol=1e-15)
-    np.testing.assert_allclose(predicted["values"], predicted["measured"], atol=1e-12)  # one matrix, the same for all
-
-
 @pytest.mark.parametrize("residual", [False, True], ids=["plain", "residual"])
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_the_signed_path_is_the_gradient_of_the_query_with_frozen_attention(depth, residual):

@@ -6,16 +6,10 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch.nn import functional
 
-from position_bias.emergence import folded, sequences
-from position_bias.emergence import network as networks
-from position_bias.emergence.studies import Network
-from position_bias.emergence.task import Task
-from position_bias.running import checkpoint, products
+from position_bias.running import checkpoint
 from position_bias.small_networks import ensemble
 from position_bias.small_networks.averaging import Averaging
 from position_bias.small_networks.ensemble import Recipe
@@ -165,30 +159,6 @@ def test_initial_weights_have_their_distribution_and_a_member_its_own_in_every_s
 # The learning rate
 
 
-@settings(max_examples=100, deadline=None)
-@given(
-    warmup=st.integers(0, 50),
-    after=st.integers(1, 200),
-    learning_rate=st.floats(1e-5, 1),
-    decay=st.booleans(),
-)
-def test_the_learning_rate_rises_to_its_value_and_falls_towards_0_in_equal_steps(warmup, after, learning_rate, decay):
-    iterations = warmup + after
-    recipe = Recipe(iterations, learning_rate, 0.0, warmup=warmup, decay=decay)
-    rates = np.array([recipe.rate(iteration) for iteration in range(1, iterations + 1)])
-    rise, rest = rates[:warmup], rates[warmup:]
-    np.testing.assert_allclose(np.diff(rise, prepend=0), learning_rate / max(warmup, 1), rtol=1e-9)
-    if warmup:
-        assert rise[-1] == pytest.approx(learning_rate)
-    if decay:
-        assert rest[0] == pytest.approx(learning_rate)
-        np.testing.assert_allclose(-np.diff(rest, append=0), learning_rate / after, rtol=1e-9)
-        assert rest[-1] > 0  # no update is in vain
-        assert recipe.rate(iterations + 1) == 0
-    else:
-        assert (rest == learning_rate).all()
-
-
 def test_a_warmup_may_last_for_the_whole_training():
     recipe = Recipe(4, 2.0, 0.0, warmup=4, decay=True)
     assert [recipe.rate(iteration) for iteration in (1, 2, 3, 4)] == [0.5, 1, 1.5, 2]
@@ -314,61 +284,6 @@ def test_average_and_schedule_of_a_member_do_not_depend_on_the_others(tmp_path, 
     together = run(tmp_path / "together", recipe=SCHEDULED, averaging=AVERAGING)
     found = run(tmp_path / "found", seeds, recipe=SCHEDULED, averaging=AVERAGING)
     assert_same(found, together, [*range(len(seeds))], [*seeds])
-
-
-# Members do not depend on their stack
-
-TASK = Task(items=4, burstiness=2, classes=16, labels=16, width=WIDTH)
-BATCH = 32  # a member's share of every tensor is a multiple of 16 numbers, that of every product takes over 4,096
-PLAIN = [
-    Network(*kind) for kind in (("causal", "none"), ("none", "none"), ("causal", "decay", 0, 0.223), ("causal", "sin"))
-]
-WINDOW = Network("window", "none", 3)
-ROTARY = [Network("causal", "rope"), Network("none", "rope"), Network("prefix", "rope", 3)]
-MEMBERS = {
-    "plain": [*zip(PLAIN, (0, 0, 1, 2), strict=True), (WINDOW, 0)],
-    "rope": [*zip(ROTARY, (0, 1, 1), strict=True), (ROTARY[0], 2), (ROTARY[2], 0)],
-}
-
-
-def train_networks(folder, members, residual, depth, spoil=lambda parameters: parameters):
-    of, seeds = zip(*members, strict=True)
-    stack = networks.stack(TASK, of, depth, residual, "cpu")
-    batches = sequences.Batches(TASK, sequences.world(TASK, seeds, "cpu"), seeds, [], BATCH)
-
-    def loss(weights, iteration):
-        tokens, targets = batches(iteration)
-        logits = folded.label_logits(weights, stack, tokens)
-        each = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
-        return each.view(targets.shape).mean(1)
-
-    def observe(weights, iteration):
-        return folded.label_logits(weights, stack, batches(0)[0])
-
-    parameters = spoil(networks.initial(TASK, depth, seeds, "cpu"))
-    return run(folder, parameters=parameters, loss=loss, observe=observe, recipe=replace(RECIPE, iterations=8))
-
-
-@pytest.fixture(params=["default", "fastest"])
-def products_of(request):
-    setting = torch.backends.mkldnn.matmul
-    earlier = setting.fp32_precision
-    if request.param == "fastest":
-        products.fastest()
-    yield
-    setting.fp32_precision = earlier
-
-
-@pytest.mark.usefixtures("products_of")
-@pytest.mark.parametrize(("kind", "residual", "depth"), [("plain", True, 3), ("plain", False, 1), ("rope", False, 3)])
-def test_members_end_with_the_bits_that_they_get_alone(tmp_path, kind, residual, depth):
-    members = MEMBERS[kind]
-    alone = [train_networks(tmp_path / f"{m}", [member], residual, depth) for m, member in enumerate(members)]
-    for subset in ([0, 1, 2, 3, 4], [4, 2], [1, 4, 0], [3, 3]):
-        folder = tmp_path / "-".join(map(str, subset))
-        together = train_networks(folder, [members[m] for m in subset], residual, depth)
-        for place, member in enumerate(subset):
-            assert_same(together, alone[member], [place], [0])
 
 
 # Going on after an interruption
