@@ -245,15 +245,6 @@ def test_the_size_of_the_mean_gap_at_the_end_is_compared_whatever_its_sign(vocab
     assert row["claim"] == ("emergence-small-at-the-end" if vocabulary == "gaussian" else "")
 
 
-@pytest.mark.parametrize(("gaps_of", "verdict"), [((-0.2, -0.21, -0.19), "holds"), ((0.3, -0.3, 0.2), "undecided")])
-def test_bias_with_residual_connections_may_have_either_sign_but_one_for_all_seeds(gaps_of, verdict):
-    network = ("gaussian", "residual", "causal", "none")
-    world = {(*network, 2, pair): dict(enumerate(gaps_of)) for pair in PAIRS}
-    row = find(judged(gaps=world), "first-last gap", "/".join(network), depth=2)
-    assert_mean(row, dict(enumerate(gaps_of)))
-    assert (row["relation"], row["claim"], row["verdict"]) == ("!=", "emergence-residual", verdict)
-
-
 @pytest.mark.parametrize("missing", ["none", "causal"])
 def test_a_mask_that_was_not_trained_leaves_nothing_to_compare(missing):
     world = {key: of for key, of in papers_world().items() if key[1] == "ends" and key[2:4] != (missing, "none")}

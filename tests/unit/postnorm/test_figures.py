@@ -181,7 +181,6 @@ def test_stability_has_medians_along_training_and_marks_what_breaks():
     assert_legible(figure)
 
 
-ONE = languages(LANGUAGES[:1], 1, ("peri", "pre"), longest=8), languages(LANGUAGES[2:3], 1, ("pre",), longest=8)
 BELOW = set_complement(schemes=("none", "post"))
 BELOW.loc[BELOW["quantity"] == "gap", "value"] *= -1
 
@@ -190,13 +189,12 @@ BELOW.loc[BELOW["quantity"] == "gap", "value"] *= -1
     "draw",
     [
         lambda: figures.set_complement(BELOW, 0.95),
-        lambda: figures.resharpening(set_complement(seeds=1, schemes=("peri",)), 0.95),
-        *(lambda table=table: figures_training.formal_languages(table, 0.95) for table in ONE),
+        lambda: figures_training.formal_languages(languages(LANGUAGES[:1], 1, ("peri", "pre"), longest=8), 0.95),
         lambda: figures_training.stability(
             stability(1, ("peri",), (8,), (0.3,)).assign(loss=np.nan, gradient_norm=np.inf)
         ),
     ],
-    ids=["gaps below 0", "one seed", "one language", "one automaton", "nothing finite"],
+    ids=["gaps below 0", "one language", "nothing finite"],
 )
 def test_little_is_drawn_too(draw):
     assert_legible(draw())

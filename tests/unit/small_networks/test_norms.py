@@ -1,15 +1,9 @@
-import math
-
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from position_bias.small_networks import norms
-from position_bias.small_networks.placements import NORMS, PLACEMENTS
-
-CLOSE = {"rtol": 1e-12, "atol": 1e-12}
-WIDTH = 6
+from position_bias.small_networks.placements import NORMS
 
 
 def drawn(*shape, seed=0):
@@ -22,9 +16,6 @@ def module(norm, gain):
     theirs = torch.nn.RMSNorm(d, eps=1e-6) if norm == "rms" else torch.nn.LayerNorm(d, eps=1e-5, bias=False)
     theirs.weight = torch.nn.Parameter(gain)
     return theirs
-
-
-# The norms
 
 
 @settings(max_examples=50, deadline=None)
@@ -50,48 +41,3 @@ def test_each_member_is_normalised_as_by_torchs_module_and_so_are_gradients(norm
         torch.testing.assert_close(found[member], expected, rtol=1e-9, atol=1e-9)
         torch.testing.assert_close(of_x[member], row.grad, rtol=1e-8, atol=1e-8 / scale)
         torch.testing.assert_close(of_gain[member], theirs.weight.grad, rtol=1e-9, atol=1e-9)
-
-
-def test_a_token_of_the_size_of_epsilons_root_comes_out_at_the_root_of_a_half():
-    """Closed forms: RMSNorm's epsilon is 1e-6, LayerNorm's is 1e-5, both added to the mean square."""
-    signs = torch.tensor([[1.0, -1.0, 1.0, -1.0]], dtype=torch.float64)
-    gain = torch.ones(1, 4, dtype=torch.float64)
-    for norm, epsilon in (("rms", 1e-6), ("layer", 1e-5)):
-        found = norms.normalise(math.sqrt(epsilon) * signs, gain, norm)
-        torch.testing.assert_close(found, signs / math.sqrt(2), **CLOSE)
-
-
-# The placements, each from its formula
-
-FORMULAS = {
-    "none": lambda x, B, N: x + B(x),
-    "pre": lambda x, B, N: x + B(N["input"](x)),
-    "post": lambda x, B, N: N["sum"](x + B(x)),
-    "peri": lambda x, B, N: x + N["output"](B(N["input"](x))),
-    "peri-init": lambda x, B, N: x + N["output"](B(N["input"](x))),  # the embedding's norm is no affair of a block
-}
-PLACES = ("input", "output", "sum")
-
-
-def stacked_block(weights):
-    return lambda x: torch.tanh(x @ weights)
-
-
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("placement", PLACEMENTS)
-def test_a_block_is_added_as_the_formula_says_in_modules_of_each_member(placement, norm):
-    members = 3
-    x, weights = drawn(members, 4, WIDTH), drawn(members, WIDTH, WIDTH, seed=1)
-    gains = {place: 2 + drawn(members, WIDTH, seed=seed) for seed, place in enumerate(PLACES, 2)}  # a norm a place
-
-    def norm_of(place):
-        return lambda y: norms.normalise(y, gains[place], norm)
-
-    found = norms.add_block(x, stacked_block(weights), placement, norm_of)
-    for member in range(members):
-        linear = torch.nn.Linear(WIDTH, WIDTH, bias=False)
-        linear.weight = torch.nn.Parameter(weights[member].T.clone())
-        block = torch.nn.Sequential(linear, torch.nn.Tanh())
-        modules = {place: module(norm, gain[member].clone()) for place, gain in gains.items()}
-        expected = FORMULAS[placement](x[member], block, modules)
-        torch.testing.assert_close(found[member], expected.detach(), **CLOSE)
