@@ -113,17 +113,6 @@ def test_claims_need_no_models():
     assert {"simulation.py", "decoder.py", "training.py", "ensemble.py"}.isdisjoint(path.name for path in read)
 
 
-def test_one_seed_is_measured_and_settles_nothing(papers):
-    places = {"random": 2, "trained": 1, "curves": 2}
-    one = {name: {key: of for key, of in WORLD[name].items() if key[place] == 3} for name, place in places.items()}
-    one["models"] = {key: of for key, of in WORLD["models"].items() if key[3] == 3}  # one prompt
-    found = judged(**one)
-    assert set(found["quantity"]) == set(papers["quantity"])
-    assert (set(found["verdict"]), set(found["n"])) == ({"not testable here"}, {1})
-    assert found["measured"].notna().all()
-    assert found[["low", "high"]].isna().all(axis=None)
-
-
 # Random weights
 
 

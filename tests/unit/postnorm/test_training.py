@@ -324,18 +324,19 @@ def test_the_loss_is_the_cross_entropy_of_the_targets_at_all_positions(tmp_path)
 @pytest.mark.parametrize(("stop", "kappa"), [(1, None), (7, 0.5), (22, None)])
 def test_a_killed_training_ends_as_one_that_was_not(tmp_path, monkeypatch, stop, kappa):
     expected = train(tmp_path / "whole", kappa=kappa)
-    original, done = training.Batches.__call__, []
+    original, calls = training.Batches.__call__, []
 
     def killed(self, iteration):
-        if iteration == stop and not done:
+        calls.append(iteration)
+        if len(calls) == stop:
             raise Interruption
         return original(self, iteration)
 
     monkeypatch.setattr(training.Batches, "__call__", killed)
     with pytest.raises(Interruption):
         train(tmp_path / "killed", kappa=kappa)
-    done.append(stop)
     assert_same(train(tmp_path / "killed", kappa=kappa), expected)
+    assert calls[stop:] == list(range((stop - 1) // 6 * 6 + 1, 24))  # from the last checkpoint on
     assert bool(expected.trained.averaged) == (kappa is not None)
 
 
