@@ -25,7 +25,7 @@ SINK_MASKS = {
 }
 
 
-# Random worlds: configuration and pair -> seed -> gap
+# A world made by hand, in which verdicts/test_claims_on_position.py judges claims: network and pair -> seed -> gap
 
 
 def networks():
@@ -47,16 +47,37 @@ def networks():
 NETWORKS = dict(networks())
 
 
-def papers_world(seed=0):
-    """Gaps with a part that the networks of a seed share, so that it matters which are compared; all are above 0."""
+def central(network, pair):
+    """A gap that behaves as the paper says."""
+    vocabulary, study, mask, encoding, depth = network
+    if study == "plain":
+        primacy = {"none": 0.3, "rope": 0.2, "decay": 0.1}[encoding] + 0.03 * depth
+        return {"first-middle": primacy, "first-last": primacy, "middle-last": 0.05}[pair]
+    if study == "residual":
+        by_depth = -0.02 * depth if vocabulary == "gaussian" and encoding == "decay" else 0.05 * depth
+        last = 0.1 if encoding != "rope" or depth < 4 else -0.1  # deep RoPE alone loses the middle
+        first = by_depth + {"none": 0.3, "rope": 0.2, "decay": 0.1}[encoding]
+        return {"first-middle": 0.1, "first-last": first, "middle-last": last}[pair]
+    if mask == encoding == "none":
+        return 0.0
+    if encoding in ("sin", "rope"):
+        at = {"ends": (1, 0, 0.8), "first": (1, 0, 0), "middle": (0, 1, 0), "last": (0, 0, 1)}[study]
+        first, middle, last = at
+        return 0.3 * {"first-middle": first - middle, "first-last": first - last, "middle-last": middle - last}[pair]
+    primacy = 0.2 + (0.01 * int(mask.removeprefix("window")) if study == "window" else 0)
+    return {"first-middle": primacy, "first-last": primacy, "middle-last": 0.02}[pair]
+
+
+def papers_world(networks=NETWORKS, seed=0):
+    """Gaps with a part that the networks of a seed share, so that it matters which are compared."""
     rng = np.random.default_rng(seed)
-    return {
-        (*network, pair): dict(
-            enumerate(rng.uniform(0.1, 0.4) + 0.01 * np.arange(seeds) + 0.005 * rng.normal(size=seeds))
-        )
-        for network, seeds in NETWORKS.items()
-        for pair in PAIRS
-    }
+    world = {}
+    for network, seeds in networks.items():
+        for pair in PAIRS:
+            world[(*network, pair)] = {
+                one: central(network, pair) + 0.001 * one + 0.0005 * rng.normal() for one in range(seeds)
+            }
+    return world
 
 
 def labels(network):
@@ -77,11 +98,16 @@ def gap_frame(world):
     return pd.DataFrame(rows).sample(frac=1, random_state=7, ignore_index=True)
 
 
-def accuracies():
+def accuracies(networks=NETWORKS):
     """Accuracy of the networks without residual connections: configuration -> seed -> accuracy by position."""
     rng = np.random.default_rng(1)
-    without = {network: seeds for network, seeds in NETWORKS.items() if network[1] in ("plain", "residual")}
-    return {network: dict(enumerate(rng.uniform(0.3, 0.7, (seeds, 4)))) for network, seeds in without.items()}
+    return {
+        network: {
+            one: 0.6 - 0.1 * (network[0] == "fixed") + 0.05 * one + 0.002 * rng.normal(size=4) for one in range(seeds)
+        }
+        for network, seeds in networks.items()
+        if network[1] in ("plain", "residual")
+    }
 
 
 def accuracy_frame(by_network):
@@ -99,15 +125,21 @@ def centres_of(mask):
     return int(mask.removeprefix("prefix")) if mask.startswith("prefix") else 1
 
 
-def sinks_of():
-    """Sink metric by (vocabulary, study, mask, state, seed), `[T]`."""
+def sinks_of(masks=SINK_MASKS, seeds=5):
+    """Sink metric by (vocabulary, study, mask, state, seed), `[T]`: 0.6 at the centre of a trained network's mask."""
     rng = np.random.default_rng(2)
-    states = [("uniform", 0), *product(("trained", "untrained"), range(5))]
-    return {
-        (vocabulary, study, mask, *state): rng.uniform(size=T)
-        for vocabulary, (study, masks) in product(("gaussian", "fixed"), SINK_MASKS.items())
-        for mask, state in product(masks, states)
-    }
+    world = {}
+    for vocabulary, study in product(("gaussian", "fixed"), masks):
+        for mask in masks[study]:
+            centres = centres_of(mask)
+            wider = 0.01 * int(mask.removeprefix("window")) if study == "window" else 0
+            at = np.arange(T) < centres
+            world[vocabulary, study, mask, "uniform", 0] = 0.2 * at
+            for one in range(seeds):
+                noise = 0.02 * one + 0.001 * rng.normal(size=T)
+                world[vocabulary, study, mask, "trained", one] = 0.1 + (0.5 + wider) * at + noise
+                world[vocabulary, study, mask, "untrained", one] = 0.1 + 0.15 * at + 0.5 * noise
+    return world
 
 
 def sink_frame(world):

@@ -1,4 +1,4 @@
-"""What is measured of norms, on tables by hand and on random numbers by seed."""
+"""What is measured of norms, on tables by hand and on a world by seed whose numbers are known."""
 
 from itertools import product
 from pathlib import Path
@@ -24,7 +24,7 @@ PAIRS = ("first-middle", "first-last", "middle-last")
 STUDIES = ("residual", "pre-norm", "post-norm")
 
 
-# Every number that is measured
+# A world made by hand, in which verdicts/test_claims_on_norms.py judges claims; seeds share a part of each number
 
 
 def frame(world, *names):
@@ -33,22 +33,71 @@ def frame(world, *names):
     return pd.DataFrame(rows, columns=[*names, "value"]).sample(frac=1, random_state=7, ignore_index=True)
 
 
-def drawn(*parts):
-    """(key, ...) -> a random number, for every combination of what a part lists."""
-    keys = [key for part in parts for key in product(*part)]
-    return dict(zip(keys, np.random.default_rng(len(keys)).uniform(0.1, 1, len(keys)).tolist(), strict=True))
+def random_weights(rng):
+    """(norm, residual, seed, layer, head, quantity) -> value; half the heads of most seeds score one way."""
+    world = {}
+    for norm, residual, seed, layer in product(("none", "rms", "layer"), (0.0, 1.0), SEEDS, LAYERS):
+        key = (norm, residual, seed, layer)
+        gram = 0.0 if layer == 1 else -0.05 * (layer - 2) if norm == "none" else 0.2
+        world[*key, 0, "gram"] = gram + 0.001 * rng.normal()
+        for head in HEADS:
+            odd_one = (layer, seed, head) in ((3, 0, 1), (3, 1, 3))
+            sign = (-1) ** ((head > 2) + odd_one)
+            world[*key, head, "score"] = 0.15 * sign + 0.01 * rng.normal()
+            world[*key, head, "position"] = 0.5 + 0.04 * (-1) ** head + 0.001 * rng.normal()
+    return world
+
+
+def trained(rng):
+    """(norm, seed, state, layer, head, quantity) -> value: what was claimed would settle it, settles it."""
+    world = {}
+    for norm, seed, state in product(("none", *NORMED), SEEDS, ("untrained", "trained")):
+        world[norm, seed, state, 0, 0, "loss"] = 3.5 - (state == "trained") - 0.1 * seed
+        for layer in LAYERS:
+            recent = state == "trained" and layer > 1 and norm != "none"
+            key = (norm, seed, state, layer)
+            world[*key, 0, "gram"] = 0.2 * recent + 0.02 * seed + 0.001 * rng.normal()
+            for head in HEADS:
+                shared = 0.002 * (seed - 2)
+                world[*key, head, "position"] = (
+                    0.5 + 0.08 * recent + shared + 0.03 * (-1) ** head + 0.0005 * rng.normal()
+                )
+                world[*key, head, "score"] = 9.0
+    return world
 
 
 STATES = TRAINED, UNTRAINED = "trained (step 300)", "untrained (step 0)"
-OF_HEADS = (HEADS, ("score", "position"))
-WEIGHTS = (("none", "rms", "layer"), (0.0, 1.0), SEEDS, LAYERS)
-RUNS = (("none", *NORMED), SEEDS, ("untrained", "trained"))
-TESTS = (SEEDS, (0, 500), (*PAIRS, "accuracy"))
+
+
+def models(rng):
+    """(model, seed, state, prompt, layer) -> recency of the Gram."""
+    return {
+        (model, seed, state, prompt, layer): (0.2 if state == TRAINED else 0.1)
+        + 0.01 * prompt
+        + 0.1 * seed
+        + 0.01 * rng.normal()
+        if layer > 1
+        else -5.0
+        for model, seed, state, prompt, layer in product(("bloom", "mpt"), (0, 1), STATES, range(6), LAYERS)
+    }
+
+
+def retrieval(rng):
+    """(study, depth, seed, iteration, quantity) -> value; studies of norms have 2 layers alone."""
+    centre = {"residual": 0.2, "pre-norm": -0.1, "post-norm": -0.05}
+    world = {}
+    for study, depth, seed, iteration, pair in product(STUDIES, (2, 4), SEEDS, (0, 500), (*PAIRS, "accuracy")):
+        if depth == 2 or study == "residual":
+            value = (centre[study] if iteration else 7.0) + 0.01 * seed + 0.001 * rng.normal()
+            world[study, depth, seed, iteration, pair] = value
+    return world
+
+
 WORLD = {
-    "random": drawn((*WEIGHTS, (0,), ("gram",)), (*WEIGHTS, *OF_HEADS)),
-    "trained": drawn((*RUNS, (0,), (0,), ("loss",)), (*RUNS, LAYERS, (0,), ("gram",)), (*RUNS, LAYERS, *OF_HEADS)),
-    "models": drawn((("bloom", "mpt"), (0, 1), STATES, range(6), LAYERS)),
-    "curves": drawn((("residual",), (2, 4), *TESTS), (("pre-norm", "post-norm"), (2,), *TESTS)),
+    name: make(np.random.default_rng(seed))
+    for seed, (name, make) in enumerate(
+        {"random": random_weights, "trained": trained, "models": models, "curves": retrieval}.items()
+    )
 }
 
 
@@ -172,7 +221,9 @@ def test_grams_and_losses_are_those_of_the_network(everything, norm):
     for depth, layer in (("layer 2", 2), ("deeper layers", 3)):
         grams = [WORLD["trained"][norm, seed, "trained", layer, 0, "gram"] for seed in SEEDS]
         assert everything[f"Gram of {depth}, trained", layer][norm].to_list() == grams
-    before, after = ([WORLD["trained"][norm, seed, state, 0, 0, "loss"] for seed in SEEDS] for state in RUNS[-1])
+    before, after = (
+        [WORLD["trained"][norm, seed, state, 0, 0, "loss"] for seed in SEEDS] for state in ("untrained", "trained")
+    )
     np.testing.assert_allclose(everything["loss learnt",][norm], np.subtract(before, after))
 
 
