@@ -25,7 +25,7 @@ SINK_MASKS = {
 }
 
 
-# A world made by hand: configuration and pair -> seed -> gap
+# A world made by hand, in which verdicts/test_claims_on_position.py judges claims: network and pair -> seed -> gap
 
 
 def networks():
@@ -205,13 +205,9 @@ def assert_paired(row, one, other):
 # The table
 
 
-def test_every_claim_holds_in_a_world_that_behaves_as_the_paper_says(papers):
-    """Of depth with residual connections the paper says that it does one thing here and another there."""
-    others = papers[papers["verdict"] != "holds"]
-    either_way = {("emergence-residual-depth", "fails"), ("emergence-residual-depth-falls", "fails")}
-    missing = {(f"emergence-figure-8{letter}-residual", "not testable here") for letter in "abc"}
-    assert set(zip(others["claim"], others["verdict"], strict=True)) == either_way | missing
-    assert set(papers.loc[papers["verdict"] == "holds", "claim"]) > {"emergence-residual-depth-falls"}
+def test_what_is_measured_is_what_something_is_predicted_of(papers):
+    of_networks = {name for name in PREDICTIONS if not name.startswith(("Theorem", "Lemma"))}
+    assert set(papers["statistic"]) == of_networks
     assert not papers["quantity"].duplicated().any()
     assert not papers.duplicated([*KEYS, "claim"]).any()
 
@@ -219,43 +215,32 @@ def test_every_claim_holds_in_a_world_that_behaves_as_the_paper_says(papers):
 # Each statistic
 
 
-def gaps_judged():
-    """Statistic, network, other network, setting, and the gaps of which it is the mean or the difference by seed."""
-    for v, study, depth in (
-        ("gaussian", "plain", 6), ("fixed", "plain", 4), ("isotropic", "plain", 2), ("gaussian", "residual", 4)
-    ):  # fmt: skip
-        for pair in (("none", "rope"), ("rope", "decay")):
-            keys = [(v, study, "causal", encoding, depth, "first-last") for encoding in pair]
-            yield "first-last gap", *("/".join(key[:4]) for key in keys), {"depth": depth}, keys
-    for v, study, deeper, than in (
-        ("gaussian", "plain", 4, 2), ("gaussian", "plain", 6, 4), ("fixed", "plain", 4, 2), ("fixed", "residual", 4, 2)
-    ):  # fmt: skip
-        for encoding in ENCODINGS:
-            keys = [(v, study, "causal", encoding, depth, "first-last") for depth in (deeper, than)]
-            setting = {"deeper": deeper, "than": than}
-            yield "first-last gap by depth", f"{v}/{study}/causal/{encoding}", "", setting, keys
-    for v, deepest in (("gaussian", 6), ("fixed", 4)):
-        causal, none = ((v, "ends", mask, "none", 2) for mask in ("causal", "none"))
-        names = "/".join(causal[:4]), "/".join(none[:4])
-        yield "first-last gap after both ends", *names, {}, [(*causal, "first-last"), (*none, "first-last")]
-        yield "middle-last gap after both ends", names[0], "", {}, [(*causal, "middle-last")]
-        for pair in ("first-middle", "middle-last"):
-            yield "gap of deep RoPE", pair, "", {"vocabulary": v}, [(v, "residual", "causal", "rope", deepest, pair)]
-        for wide, narrow in (("window13", "window9"), ("window9", "window5")):
-            keys = [(v, "window", mask, "none", 2, "first-last") for mask in (wide, narrow)]
-            setting = {"vocabulary": v, "wide": wide, "narrow": narrow}
-            yield "first-last gap by window", "wider", "narrower", setting, keys
-    for network, pair in (
-        ("gaussian/plain/causal/none", "first-middle"),
-        ("gaussian/ends/none/none", "middle-last"),
-        ("gaussian/ends/none/sin", "middle-last"),
-        ("gaussian/last/causal/none", "first-last"),
-        ("gaussian/middle/causal/rope", "first-middle"),
-    ):
-        yield f"{pair} gap", network, "", {"depth": 2}, [(*network.split("/"), 2, pair)]
+def of(network, depth=2, pair="first-last"):
+    """The key of a gap."""
+    return (*network.split("/"), depth, pair)
 
 
-@pytest.mark.parametrize(("statistic", "network", "other", "setting", "keys"), list(gaps_judged()))
+CAUSAL, NONE = (f"gaussian/ends/{mask}/none" for mask in ("causal", "none"))
+DEEP, FIXED = "gaussian/residual/causal/rope", "fixed/residual/causal/rope"
+PLAIN = [f"gaussian/plain/causal/{encoding}" for encoding in ENCODINGS]
+WINDOWS = [of(f"fixed/window/{mask}/none") for mask in ("window13", "window9", "window5")]
+BY_WINDOW = [{"vocabulary": "fixed", "wide": f"window{wide}", "narrow": f"window{wide - 4}"} for wide in (13, 9)]
+JUDGED = [  # statistic, network, other network, setting, and the gaps of which it is the mean or the difference by seed
+    ("first-last gap", PLAIN[0], PLAIN[1], {"depth": 6}, [of(PLAIN[0], 6), of(PLAIN[1], 6)]),
+    ("first-last gap", PLAIN[1], PLAIN[2], {"depth": 2}, [of(PLAIN[1]), of(PLAIN[2])]),
+    ("first-last gap by depth", FIXED, "", {"deeper": 4, "than": 2}, [of(FIXED, 4), of(FIXED)]),
+    ("first-last gap by depth", PLAIN[2], "", {"deeper": 4, "than": 2}, [of(PLAIN[2], 4), of(PLAIN[2])]),
+    ("first-last gap after both ends", CAUSAL, NONE, {}, [of(CAUSAL), of(NONE)]),
+    ("middle-last gap after both ends", CAUSAL, "", {}, [of(CAUSAL, 2, "middle-last")]),
+    ("gap of deep RoPE", "middle-last", "", {"vocabulary": "gaussian"}, [of(DEEP, 6, "middle-last")]),
+    ("first-last gap by window", "wider", "narrower", BY_WINDOW[0], WINDOWS[:2]),
+    ("first-last gap by window", "wider", "narrower", BY_WINDOW[1], WINDOWS[1:]),
+    ("first-middle gap", PLAIN[0], "", {"depth": 2}, [of(PLAIN[0], 2, "first-middle")]),
+    ("middle-last gap", NONE, "", {"depth": 2}, [of(NONE, 2, "middle-last")]),
+]
+
+
+@pytest.mark.parametrize(("statistic", "network", "other", "setting", "keys"), JUDGED)
 def test_gaps_are_means_and_differences_over_the_seeds_of_their_networks(
     papers, statistic, network, other, setting, keys
 ):
@@ -292,21 +277,12 @@ def test_the_size_of_the_mean_gap_at_the_end_is_compared_whatever_its_sign(vocab
     assert row["claim"] == ("emergence-small-at-the-end" if vocabulary == "gaussian" else "")
 
 
-@pytest.mark.parametrize(("gaps_of", "verdict"), [((-0.2, -0.21, -0.19), "holds"), ((0.3, -0.3, 0.2), "undecided")])
-def test_bias_with_residual_connections_may_have_either_sign_but_one_for_all_seeds(gaps_of, verdict):
-    network = ("gaussian", "residual", "causal", "none")
-    world = {(*network, 2, pair): dict(enumerate(gaps_of)) for pair in PAIRS}
-    row = find(judged(gaps=world), "first-last gap", "/".join(network), depth=2)
-    assert_mean(row, dict(enumerate(gaps_of)))
-    assert (row["relation"], row["claim"], row["verdict"]) == ("!=", "emergence-residual", verdict)
-
-
 @pytest.mark.parametrize("missing", ["none", "causal"])
 def test_a_mask_that_was_not_trained_leaves_nothing_to_compare(missing):
     world = {key: of for key, of in papers_world().items() if key[1] == "ends" and key[2:4] != (missing, "none")}
-    found, (causal, none) = judged(gaps=world), (f"gaussian/ends/{mask}/none" for mask in ("causal", "none"))
-    rows = [find(found, "first-last gap after both ends", causal, none)]
-    rows += [find(found, "middle-last gap after both ends", causal)] if missing == "causal" else []
+    found = judged(gaps=world)
+    rows = [find(found, "first-last gap after both ends", CAUSAL, NONE)]
+    rows += [find(found, "middle-last gap after both ends", CAUSAL)] if missing == "causal" else []
     assert all((row["n"], row["left_out"], row["verdict"]) == (0, 0, "not testable here") for row in rows)
     assert rows_of(found, "first-last gap", f"gaussian/ends/{missing}/none").empty
 
@@ -354,15 +330,10 @@ def test_vocabularies_are_compared_at_every_depth_that_both_have():
         assert_paired(row, world["isotropic", "plain", "causal", "rope", depth, "first-last"], of_gaussian)
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("depth", [2, 4])
-def test_the_gaussian_vocabulary_is_easier_than_the_fixed_on_average_over_positions(papers, encoding, depth):
-    means = {
-        network[0]: {seed: values.mean() for seed, values in by_seed.items()}
-        for network, by_seed in accuracies().items()
-        if network[1:] == ("plain", "causal", encoding, depth)
-    }
-    row = find(papers, "accuracy by vocabulary", "gaussian", "fixed", encoding=encoding, depth=depth)
+def test_the_gaussian_vocabulary_is_easier_than_the_fixed_on_average_over_positions(papers):
+    of_rope = {key: by_seed for key, by_seed in accuracies().items() if key[1:] == ("plain", "causal", "rope", 4)}
+    means = {key[0]: {seed: values.mean() for seed, values in of_key.items()} for key, of_key in of_rope.items()}
+    row = find(papers, "accuracy by vocabulary", "gaussian", "fixed", encoding="rope", depth=4)
     assert_paired(row, means["gaussian"], means["fixed"])
 
 
@@ -392,9 +363,7 @@ def test_each_centre_node_is_compared_with_other_tokens_but_the_query_and_with_b
                 f"token {token}": {seed: values[token - 1] for seed, values in enumerate(state["trained"])}
                 for token in range(2, T)
             }
-        found = rows_of(papers, "sink metric", f"{vocabulary}/{study}", "", mask=mask, token=centre)
         of_token = papers["setting"] == f"vocabulary = {vocabulary}; mask = {mask}; token = {centre}"
-        assert found.empty
         assert set(papers[of_token]["other"]) == set(references)
         for other, reference in references.items():
             row = find(papers, "sink metric", f"{vocabulary}/{study}", other, mask=mask, token=centre)
@@ -429,42 +398,16 @@ def test_a_single_window_is_the_widest_and_is_compared_with_no_other():
     assert "sink metric by window" not in set(found["statistic"])
 
 
-@pytest.mark.parametrize(
-    ("study", "lost", "states"),
-    [
-        ("plain", SINK_MASKS["plain"], ("trained", "untrained")),
-        ("window", ("window13",), ("trained",)),
-        ("prefix", SINK_MASKS["prefix"], ("trained",)),
-    ],
-)
-def test_masks_of_which_only_nulls_are_left_are_in_no_claim(papers, study, lost, states):
-    world = {
-        key: of
-        for key, of in sinks_of().items()
-        if key[:2] != ("gaussian", study) or key[2] not in lost or key[3] not in states
-    }
-    found = judged(sinks=world)
-    masks = set(rows_of(found, "sink metric", f"gaussian/{study}", "untrained", token=1)["setting"])
-    assert masks == {f"vocabulary = gaussian; mask = {mask}; token = 1" for mask in {*SINK_MASKS[study]} - {*lost}}
-    of_sinks = papers[papers["statistic"].str.startswith("sink metric")]
-    fixed = [of[of["network"].str.startswith("fixed")] for of in (found, of_sinks)]
-    pd.testing.assert_frame_equal(*(of.sort_values("quantity", ignore_index=True) for of in fixed))
+@pytest.mark.parametrize(("study", "lost"), [("plain", ["causal"]), ("window", ["window13"])])
+def test_masks_of_which_only_nulls_are_left_are_in_no_claim(study, lost):
+    gone = ("gaussian", study, "trained")
+    world = {key: of for key, of in sinks_of().items() if (*key[:2], key[3]) != gone or key[2] not in lost}
+    masks = rows_of(judged(sinks=world), "sink metric", f"gaussian/{study}", "untrained", token=1)["setting"]
+    kept = {*SINK_MASKS[study]} - {*lost}
+    assert set(masks) == {f"vocabulary = gaussian; mask = {mask}; token = 1" for mask in kept}
 
 
 # Seeds
-
-
-def test_a_seed_that_one_side_lacks_is_dropped_and_the_others_stay_paired():
-    world = {key: of for key, of in papers_world().items() if (*key[:3], key[4]) == ("gaussian", "plain", "causal", 2)}
-    none, rope = (world["gaussian", "plain", "causal", encoding, 2, "first-last"] for encoding in ("none", "rope"))
-    for pair in PAIRS:
-        del world["gaussian", "plain", "causal", "none", 2, pair][1]
-        del world["gaussian", "plain", "causal", "rope", 2, pair][4]
-    row = find(
-        judged(gaps=world), "first-last gap", "gaussian/plain/causal/none", "gaussian/plain/causal/rope", depth=2
-    )
-    assert (row["n"], row["left_out"]) == (3, 0)
-    assert_paired(row, none, rope)
 
 
 def test_a_seed_that_diverged_is_left_out_of_every_row_that_compares_its_network():
@@ -504,29 +447,15 @@ def test_a_seed_of_one_network_that_was_seen_before_counts_in_every_row_that_use
     }
 
 
-# What was not trained
-
-
-@pytest.mark.parametrize("encoding", ["rope", "decay"])
-def test_an_encoding_that_was_not_trained_is_in_no_claim_on_depth_or_encodings(encoding):
-    world = {key: of for key, of in papers_world().items() if key[1] in BIASED or key[3] != encoding}
-    found = judged(gaps=world, accuracy={key: of for key, of in accuracies().items() if key[3] != encoding})
-    for study in ("plain", "residual"):
-        for column in ("network", "other"):
-            assert not found[column].str.contains(f"{study}/causal/{encoding}").any()
-    assert not found["setting"].str.contains(f"encoding = {encoding}").any()
-    assert rows_of(found, "gap of deep RoPE").empty == (encoding == "rope")
-
-
 # The table of gaps
 
-OMEGAS = {"fixed": {"training": 0.0, "fresh": -1.0}, "gaussian": {"none": 0.0}}  # directions of a test, shift of a gap
-CAUSAL = ("gaussian/ends/causal/none", "fixed/ends/causal/none")
+SHIFTS = {"training": 0.0, "none": 0.0, "fresh": -1.0}  # of gaps, by the direction of a test
+ENDS = (CAUSAL, CAUSAL.replace("gaussian", "fixed"))
 TOLD = {  # of the first-last gap of a causal mask alone; the difference of two networks is no single gap
     **{f"{pair} gap": [] for pair in ("first-middle", "middle-last")},
     "first-last gap": [
         Predicted("emergence", "first-last gap", "", network, other, ">", 0.0, 0.02, "Figure 3", "a gap", "this test")
-        for network, other in (*((network, "") for network in CAUSAL), ("gaussian/ends/none/rope", CAUSAL[0]))
+        for network, other in (*((network, "") for network in ENDS), ("gaussian/ends/none/rope", CAUSAL))
     ],
 }
 
@@ -535,52 +464,34 @@ def is_told(key):
     return (key[1:4], key[-1]) == (("ends", "causal", "none"), "first-last")
 
 
-@pytest.fixture(scope="module")
-def gap_table():
-    trained = gap_frame(papers_world())
-    late = gap_frame(papers_world(seed=5))
-    late = late[~((late["study"] == "window") & (late["seed"] == 0))]  # seeds need not be the same
-    return checks.gap_table(trained, late, TOLD, LEVEL)
+def in_both_directions(world):
+    """Gaps of the fixed vocabulary are shifted in tests with fresh directions; the Gaussian one has none."""
+    table = gap_frame(world)
+    fixed = table[table["vocabulary"] == "fixed"].assign(omega="fresh")
+    return pd.concat([fixed.assign(gap=fixed["gap"] + SHIFTS["fresh"]), table])
 
 
-def by_gap(table):
-    return table.set_index(["vocabulary", "study", "mask", "encoding", "depth", "pair"]).sort_index()
-
-
-def test_every_gap_has_scipys_interval_at_the_end_and_settled_and_a_verdict_where_one_is_predicted(gap_table):
-    world, late, rows = papers_world(), papers_world(seed=5), by_gap(gap_table)
-    assert len(gap_table) == len(world)
-    for key, by_seed in world.items():
-        row = rows.loc[key]
-        settled = [gap for seed, gap in late[key].items() if not (key[1] == "window" and seed == 0)]
-        for values, suffix in ((list(by_seed.values()), ""), (settled, " settled")):
+def test_every_gap_has_scipys_interval_at_the_end_and_settled_and_a_verdict_where_one_is_predicted():
+    world, late = papers_world(), papers_world(seed=5)
+    for key in late:
+        if key[1] == "window":
+            del late[key][0]  # seeds need not be the same
+    table = checks.gap_table(in_both_directions(world), in_both_directions(late), TOLD, LEVEL)
+    rows = table.set_index(["vocabulary", "study", "mask", "encoding", "depth", "pair", "omega"]).sort_index()
+    directions = {"gaussian": ["none"], "fixed": ["training", "fresh"], "isotropic": ["none"]}
+    expected = [(*key, omega) for key in world for omega in directions[key[0]]]
+    assert len(table) == len(expected)
+    for *key, omega in expected:
+        row = rows.loc[(*key, omega)]
+        for of_seeds, suffix in ((world, ""), (late, " settled")):
+            values = np.array(list(of_seeds[*key].values())) + SHIFTS[omega]
             interval = scipy.stats.ttest_1samp(values, 0).confidence_interval(LEVEL)
             found = [row[f"{name}{suffix}"] for name in ("gap", "low", "high")]
             assert found == pytest.approx([np.mean(values), *interval], abs=1e-12)
-        assert row["seeds"] == len(by_seed)
-        if is_told(key):
-            assert (*row[list(PREDICTION)], row["verdict"]) == (">", 0, 0.02, "holds")
+        assert row["seeds"] == len(world[*key])
+        if (key[1:4], key[-1]) == (["ends", "causal", "none"], "first-last"):
+            verdict = "fails" if omega == "fresh" else "holds"
+            assert (*row[list(PREDICTION)], row["verdict"]) == (">", 0, 0.02, verdict)
         else:
             assert (row["relation"], row["verdict"]) == ("", checks.NO_CLAIM)
             assert row[["bound", "margin"]].isna().all()
-
-
-def test_gaps_in_tests_with_either_common_direction_have_each_their_row():
-    """Those of fresh directions are shifted; the Gaussian vocabulary has none."""
-    world = {key: by_seed for key, by_seed in papers_world().items() if key[1] == "ends"}
-    one, late = gap_frame(world), gap_frame({key: world[key] for key in reversed(world)})
-    fixed = one[one["vocabulary"] == "fixed"].assign(omega="fresh")
-    fresh = fixed.assign(gap=fixed["gap"] - 1.0)
-    table = checks.gap_table(pd.concat([one, fresh]), pd.concat([late, fresh]), TOLD, LEVEL)
-    assert len(table) == 2 * 3 * 6 + 3 * 6
-    assert table.groupby("vocabulary")["omega"].unique().map(sorted).to_dict() == {
-        "fixed": ["fresh", "training"],
-        "gaussian": ["none"],
-    }
-    for (*network, pair), by_seed in world.items():
-        for omega, shift in OMEGAS[network[0]].items():
-            row = by_gap(table[table["omega"] == omega]).loc[(*network, pair)]
-            mean = np.mean(list(by_seed.values())) + shift
-            assert (row["gap"], row["gap settled"]) == pytest.approx((mean, mean), abs=1e-12)
-            if is_told((*network, pair)):
-                assert row["verdict"] == ("fails" if omega == "fresh" else "holds")

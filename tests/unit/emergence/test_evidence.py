@@ -67,16 +67,9 @@ def test_groups_are_joined_at_each_scale(tmp_path):
     np.testing.assert_allclose(gap, 0.1 * (1 + PAIR_NAMES.index("first-last")) + np.array([0, 0.01, 0.02]))
 
 
-def test_a_group_without_sinks_has_none(tmp_path):
+def test_a_group_may_have_no_sinks_and_one_with_tokens_as_in_the_authors_code_is_not_judged(tmp_path):
     assert read(keep(tmp_path, "biased", sinks=False))["paper"].sinks.empty
-
-
-def test_no_group_is_no_network():
-    assert read() == {}
-
-
-def test_tokens_drawn_as_in_the_authors_code_are_not_judged_with_those_of_the_text(tmp_path):
-    assert read(keep(tmp_path, "other", coordinates="released")) == {}
+    assert read(keep(tmp_path, "other", coordinates="released")) == read() == {}
 
 
 def test_gaps_and_sinks_are_judged_in_the_direction_of_training_and_accuracies_in_fresh_ones(tmp_path):

@@ -54,9 +54,8 @@ def attention(rng, layers):
     return weights / weights.sum(-1, keepdims=True)
 
 
-@pytest.mark.parametrize("layers", [1, 4])
-def test_attention_maps_have_a_row_a_kind_and_a_column_a_layer(layers):
-    rng = np.random.default_rng(0)
+def test_attention_maps_have_a_row_a_kind_and_a_column_a_layer():
+    rng, layers = np.random.default_rng(0), 2
     kinds = attention(rng, layers), attention(rng, layers)
     figure = figures_sinks.attention_maps(*kinds)
     panels = np.reshape([axes for axes in figure.axes if axes.images], (2, layers))
@@ -68,13 +67,7 @@ def test_attention_maps_have_a_row_a_kind_and_a_column_a_layer(layers):
             np.testing.assert_allclose(shown[query, : query + 1], np.maximum(expected, -6))
     assert len({axes.images[0].get_clim() for axes in panels.flat}) == 1
     assert sum(panels[0, 0].images[0].get_clim()) == 0
-    labels = [label.get_text() for label in panels[1][0].get_xticklabels()]
-    assert labels == figures_sinks.token_names(N)[:: 2 if layers < 4 else 4]
     assert_legible(figure)
-
-
-def test_tokens_alternate_items_and_labels_and_end_with_the_query():
-    assert figures_sinks.token_names(5) == ["$x_1$", "$y_1$", "$x_2$", "$y_2$", "$x_q$"]
 
 
 def table(masks, taus=TAUS, seeds=3):

@@ -27,8 +27,3 @@ def test_the_theorems_are_drawn_as_their_tables_have_them(tmp_path):
         assert_drawn(axes, near["distance"], places, along=0)
     assert_drawn(dots, peaks[["critical", "peak"]])
     assert_saved(figure, tmp_path)
-
-
-def test_few_tokens_leave_out_what_does_not_fit():
-    axes = figures_theory.theorems(*tables(4, 9, 2, 20)).axes[0]
-    assert [text.get_text() for text in axes.texts] == ["causal", "window 2", "dotted: bounds"]

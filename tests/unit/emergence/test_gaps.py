@@ -1,5 +1,3 @@
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,12 +53,11 @@ def values(frame, **wanted):
 # Tables of training
 
 
-@pytest.mark.parametrize("column", ["omega", "twin"])
-def test_a_table_that_lacks_a_column_is_not_read(tmp_path, column):
+def test_a_table_that_lacks_a_column_is_not_read(tmp_path):
     """As one that was written before tests were made with two common directions."""
     artifacts.write_table(tmp_path / "whole.csv", table(curves(0, 10)))
-    artifacts.write_table(tmp_path / "old.csv", table(curves(0, 10)).drop(columns=column))
-    with pytest.raises(InputError, match=rf"old\.csv is not usable: it lacks column {column}; rebuild it"):
+    artifacts.write_table(tmp_path / "old.csv", table(curves(0, 10)).drop(columns="omega"))
+    with pytest.raises(InputError, match=r"old\.csv is not usable: it lacks column omega; rebuild it"):
         gaps.read([tmp_path / "whole.csv", tmp_path / "old.csv"])
 
 
@@ -101,129 +98,73 @@ def test_first_middle_and_last_are_the_positions_of_the_pair_sets_in_order(posit
     assert {pair: values(found, quantity=pair)[0] for pair in GAPS} == pytest.approx(GAPS)
 
 
-# Common directions of the classes in a test
-
-
-@pytest.fixture(scope="module")
-def both_omegas():
-    """The fixed vocabulary with both, whose loss stands with the first alone, beside the Gaussian with neither."""
-    fixed = [
-        row
-        for seed in (0, 1)
-        for omega, shift in (("training", 0.0), ("fresh", 0.04))
-        for row in curves(seed, 100, shift + 0.1 * seed, vocabulary="fixed", omega=omega)
-        if (row["quantity"], omega) != ("loss", "fresh")
-    ]
-    return table(fixed, curves(0, 100, 0.3)).sample(frac=1, random_state=3, ignore_index=True)
-
-
-def test_figures_show_tests_with_the_direction_of_training_or_without_any(both_omegas):
-    shown = gaps.of_training_omega(both_omegas)
-    assert set(zip(shown["vocabulary"], shown["omega"], strict=True)) == {("fixed", "training"), ("gaussian", "none")}
-    pd.testing.assert_frame_equal(shown, both_omegas[both_omegas["omega"].isin(["training", "none"])])
-    without = both_omegas[both_omegas["vocabulary"] == "gaussian"]
-    pd.testing.assert_frame_equal(gaps.of_training_omega(without), without)
-
-
-def test_the_trained_networks_have_gaps_and_accuracy_with_either_direction(both_omegas):
-    by_iteration = gaps.curves(both_omegas)
-    for found in (gaps.final_gaps(by_iteration), gaps.settled(by_iteration, 0.25)):
-        assert len(found) == 3 * (2 * 2 + 1)
-        for seed, (omega, shift) in itertools.product((0, 1), (("training", 0.0), ("fresh", 0.04))):
-            member = of(found, vocabulary="fixed", seed=seed, omega=omega)
-            expected = {pair: gap + shift + 0.1 * seed for pair, gap in GAPS.items()}
-            assert dict(zip(member["pair"], member["gap"], strict=True)) == pytest.approx(expected)
-    accuracy = gaps.by_position(both_omegas)
-    assert len(accuracy) == 4 * (2 * 2 + 1)
-    for omega, shift in (("training", 0.1), ("fresh", 0.14)):
-        member = of(accuracy, vocabulary="fixed", seed=1, omega=omega)
-        assert dict(zip(member["answer"], member["accuracy"], strict=True)) == pytest.approx(
-            {answer: value + shift for answer, value in PLAIN.items()}
-        )
-
-
 # By seed, after training
+
+SHORTER = (  # what other networks are, whose trainings end earlier, and the shift of their gaps
+    ({"depth": 4}, 0.3),
+    ({"study": "ends", "bias": "ends"}, 0.4),
+    ({"vocabulary": "fixed", "omega": "training"}, 0.5),
+    ({"vocabulary": "fixed", "omega": "fresh"}, 0.54),
+)
+LOST = (
+    (2, {}),
+    (0, {"mask": "none"}),
+    (1, {"mask": "none"}),
+    (0, {"encoding": "rope"}),
+)  # one seed, or all of a network
 
 
 @pytest.fixture(scope="module")
 def by_seed():
-    """Two seeds to the end, one that diverged, and another configuration that ended earlier."""
+    """Two seeds to the end, others that diverged, and networks that are not trained together with them."""
     return table(
-        *(
-            curves(seed, iteration, 0.1 * seed + iteration / 1000)
-            for seed in (0, 1)
-            for iteration in (0, 50, 80, 90, 100)
-        ),
-        *(curves(2, iteration, 0.2) for iteration in (0, 50, 80)),
-        *(curves(0, iteration, 0.3, depth=4) for iteration in (0, 50)),
-    )
+        *(curves(seed, at, 0.1 * seed + at / 1000) for seed in (0, 1) for at in (0, 50, 80, 90, 100)),
+        *(curves(seed, at, 0.2, **other) for seed, other in LOST for at in (0, 50, 80, 90)),
+        *(curves(0, at, shift, **other) for other, shift in SHORTER for at in (0, 50)),
+    ).sample(frac=1, random_state=3, ignore_index=True)
+
+
+def assert_numbers(found, name, value, expected, at_end):
+    """Every network that did not diverge has the `expected` numbers, by what is in column `name`, and its shift."""
+    assert list(found.columns) == [*CONFIGURATION, "seed", name, value]
+    members = [(CONFIGURATION | {"seed": seed}, 0.1 * seed + at_end) for seed in (0, 1)]
+    members += [(CONFIGURATION | other | {"seed": 0}, shift) for other, shift in SHORTER]
+    assert len(found) == len(members) * len(expected)
+    for member, shift in members:
+        rows = of(found, **member)
+        assert dict(zip(rows[name], rows[value], strict=True)) == pytest.approx(
+            {place: number + shift for place, number in expected.items()}
+        )
 
 
 def test_gaps_and_accuracies_are_those_after_the_last_iteration_without_seeds_that_diverged(by_seed):
-    found, accuracies = gaps.final_gaps(gaps.curves(by_seed)), gaps.by_position(by_seed)
-    assert list(found.columns) == [*CONFIGURATION, "seed", "pair", "gap"]
-    assert list(accuracies.columns) == [*CONFIGURATION, "seed", "answer", "accuracy"]
-    assert (len(found), len(accuracies)) == (3 * 3, 4 * 3)
-    for depth, seed, shift in ((2, 0, 0.1), (2, 1, 0.2), (4, 0, 0.3)):
-        member = of(found, depth=depth, seed=seed)
-        expected = {pair: gap + shift for pair, gap in GAPS.items()}
-        assert dict(zip(member["pair"], member["gap"], strict=True)) == pytest.approx(expected)
-        member = of(accuracies, depth=depth, seed=seed)
-        expected = {answer: accuracy + shift for answer, accuracy in PLAIN.items()}
-        assert dict(zip(member["answer"], member["accuracy"], strict=True)) == pytest.approx(expected)
+    """Networks of a vocabulary and study train equally long at a depth: what ends before the others was lost."""
+    assert_numbers(gaps.final_gaps(gaps.curves(by_seed)), "pair", "gap", GAPS, at_end=0.1)
+    assert_numbers(gaps.by_position(by_seed), "answer", "accuracy", PLAIN, at_end=0.1)
 
 
 @pytest.mark.parametrize(
     ("share", "averaged"), [(0.1, [100]), (0.15, [90, 100]), (0.25, [80, 90, 100]), (0.6, [50, 80, 90, 100])]
 )
 def test_settled_gaps_are_means_over_the_last_share_of_the_iterations(by_seed, share, averaged):
-    """A seed that was lost within that share has none."""
     found = gaps.settled(gaps.curves(by_seed), share)
-    assert list(found.columns) == [*CONFIGURATION, "seed", "pair", "gap"]
-    assert set(found["seed"]) == {0, 1}
-    for seed in (0, 1):
-        member = of(found, depth=2, seed=seed)
-        shift = 0.1 * seed + np.mean(averaged) / 1000
-        expected = {pair: gap + shift for pair, gap in GAPS.items()}
-        assert dict(zip(member["pair"], member["gap"], strict=True)) == pytest.approx(expected)
-    # the share is of the iterations of each study at each depth
-    assert of(found, depth=4)["gap"].tolist() == pytest.approx([gap + 0.3 for gap in GAPS.values()])
+    assert_numbers(found, "pair", "gap", GAPS, at_end=np.mean(averaged) / 1000)
+    assert found["pair"].unique().tolist() == list(GAPS)  # in the order of figures
 
 
-@pytest.mark.parametrize("lost", [{"mask": "none"}, {"encoding": "rope"}], ids=str)
-def test_a_network_all_of_whose_seeds_diverged_has_no_rows(lost):
-    """Networks of a study at a depth train equally long, so that what ends before the others was lost."""
-    rows = table(
-        *(curves(0, iteration) for iteration in (0, 80, 90, 100)),
-        *(curves(seed, iteration, **lost) for seed in (0, 1) for iteration in (0, 80, 90)),
-    )
-    (name,) = lost
-    by_iteration = gaps.curves(rows)
-    for found in (gaps.final_gaps(by_iteration), gaps.settled(by_iteration, 0.25), gaps.by_position(rows)):
-        assert set(found[name]) == {CONFIGURATION[name]}
-
-
-@pytest.mark.parametrize("other", [{"vocabulary": "fixed"}, {"study": "ends", "bias": "ends"}, {"depth": 4}], ids=str)
-def test_another_vocabulary_study_or_depth_may_train_for_fewer_iterations(other):
-    rows = table(*(curves(0, iteration) for iteration in (0, 50, 100)), *(curves(0, i, **other) for i in (0, 50)))
-    by_iteration = gaps.curves(rows)
-    for found in (gaps.final_gaps(by_iteration), gaps.settled(by_iteration, 0.25), gaps.by_position(rows)):
-        assert len(of(found, **other)) == len(of(found, **{name: CONFIGURATION[name] for name in other})) > 0
+def test_figures_show_tests_with_the_direction_of_training_or_without_any(by_seed):
+    shown = gaps.of_training_omega(by_seed)
+    pd.testing.assert_frame_equal(shown, by_seed[by_seed["omega"].isin(["training", "none"])])
 
 
 # Over seeds
 
 
 def test_a_summary_is_the_mean_over_seeds_with_scipys_interval():
-    rng = np.random.default_rng(0)
-    drawn = {(depth, pair): rng.normal(size=5 + depth) for depth in (4, 2) for pair in ("b", "a")}
-    rows = [(d, p, seed, gap) for (d, p), of_seeds in drawn.items() for seed, gap in enumerate(of_seeds)]
-    frame = pd.DataFrame(rows, columns=["depth", "pair", "seed", "gap"]).sample(frac=1, random_state=1)
-    found = gaps.summary(frame, ["depth", "pair"], "gap", 0.9)
-    assert list(found.columns) == ["depth", "pair", "gap", "low", "high", "seeds"]
-    assert len(found) == 4
-    for row in found.itertuples():
-        of_seeds = drawn[row.depth, row.pair]
-        interval = scipy.stats.ttest_1samp(of_seeds, 0).confidence_interval(0.9)
-        assert (row.gap, row.low, row.high) == pytest.approx((of_seeds.mean(), interval.low, interval.high))
-        assert row.seeds == len(of_seeds)
+    drawn = {depth: np.random.default_rng(depth).normal(size=5 + depth) for depth in (4, 2)}
+    frame = pd.concat([pd.DataFrame({"depth": depth, "gap": values}) for depth, values in drawn.items()])
+    found = gaps.summary(frame, ["depth"], "gap", 0.9).set_index("depth")
+    for depth, values in drawn.items():
+        interval = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.9)
+        row = found.loc[depth, ["gap", "low", "high", "seeds"]]
+        assert row.to_list() == pytest.approx([values.mean(), interval.low, interval.high, len(values)])

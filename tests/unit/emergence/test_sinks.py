@@ -64,22 +64,13 @@ def test_the_metric_is_the_formula_of_the_paper(mask, depth):
 # Uniform attention: a row that reads r tokens puts 1/r on each, which exceeds tau = 1/5 strictly for r <= 4
 
 
-def uniform_metric(mask):
-    return sink_metric(uniform_attention(mask)[None], mask, [0.2])[0]
-
-
-@pytest.mark.parametrize("T", [5, 9, 17])
-def test_under_a_causal_mask_four_queries_exceed_a_fifth(T):
-    """Query i reads i tokens: of those from j on, the ones up to 4, of T + 1 - j."""
-    expected = [max(5 - j, 0) / (T + 1 - j) for j in range(1, T + 1)]
-    np.testing.assert_allclose(uniform_metric(causal_mask(T)), expected, rtol=1e-15)
-
-
-@pytest.mark.parametrize("width", [5, 9, 13])
-def test_wider_windows_leave_the_four_first_queries_alone(width):
-    """Token j has `width` readers as long as they are in the sequence."""
+@pytest.mark.parametrize(("mask", "width"), [(causal_mask(17), 17), (sliding_window_mask(17, 5), 5),
+                                             (sliding_window_mask(17, 13), 13)])  # fmt: skip
+def test_under_a_causal_mask_four_queries_exceed_a_fifth_and_windows_leave_them_alone(mask, width):
+    """Query i reads i tokens; of those from j on, the ones up to 4. Token j has `width` readers as far as there are."""
     expected = [max(5 - j, 0) / min(width, 18 - j) for j in range(1, 18)]
-    np.testing.assert_allclose(uniform_metric(sliding_window_mask(17, width)), expected, rtol=1e-15)
+    found = sink_metric(uniform_attention(mask)[None], mask, [0.2])[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
 def test_a_weight_of_exactly_the_threshold_is_no_sink():
@@ -97,9 +88,7 @@ def test_a_weight_of_exactly_the_threshold_is_no_sink():
 
 TASK = Task(items=4, burstiness=2, classes=8, labels=8, width=8)
 FIXED = replace(TASK, vocabulary="fixed", anisotropy=2.0)
-TASKS = pytest.mark.parametrize(
-    "task", [TASK, FIXED, replace(FIXED, anisotropy=0.0)], ids=["gaussian", "fixed", "isotropic"]
-)
+TASKS = pytest.mark.parametrize("task", [TASK, FIXED], ids=["gaussian", "fixed"])
 T, DEPTH, DECAY = 9, 2, 0.3
 COUNT = 11
 SEEDS = (5, 3)
@@ -149,21 +138,6 @@ def reads(network):
 
 
 @TASKS
-def test_every_member_has_rows_trained_and_untrained_and_every_network_a_null(task):
-    table, _, _ = measured(task=task)
-    assert set(table.columns) == {"mask", "encoding", "omega", "seed", "state", "tau", "token", "value"}
-    omegas = ["training", "fresh"] if task is FIXED else ["none"]
-    assert table["omega"].unique().tolist() == omegas
-    for _, of_omega in table.groupby("omega"):
-        assert len(of_omega) == (2 * len(MEMBERS) + len(KINDS)) * len(TAUS) * T
-        assert not of_omega.duplicated(["mask", "encoding", "seed", "state", "tau", "token"]).any()
-        assert set(of_omega["tau"]) == set(TAUS)
-        assert sorted(of_omega["token"].unique()) == list(range(1, T + 1))
-        assert set(of_omega.loc[of_omega["state"] == "uniform", "seed"]) == {0}
-        assert of_omega["value"].between(0, 1).all()
-
-
-@TASKS
 @pytest.mark.parametrize("residual", [False, True], ids=["plain", "residual"])
 def test_metric_and_maps_are_those_of_a_textbook_network_in_the_order_of_the_members(monkeypatch, residual, task):
     """Over several parts, the last one smaller; the sequences are those that were drawn for the member's seed.
@@ -185,6 +159,9 @@ def test_metric_and_maps_are_those_of_a_textbook_network_in_the_order_of_the_mem
     assert means.shape == examples.shape == (len(MEMBERS), DEPTH, T, T)
     omegas = ["training", "fresh"] if task is FIXED else ["none"]
     assert set(drawn) == set(itertools.product(SEEDS, omegas))
+    items = torch.cat([part.items[0].flatten(1) for parts in drawn.values() for part in parts.values()])
+    assert len(items.unique(dim=0)) == len(items) == len(SEEDS) * len(omegas) * COUNT  # no sequence comes twice
+    assert len(table) == len(omegas) * (2 * len(MEMBERS) + len(KINDS)) * len(TAUS) * T  # trained, untrained, nulls
     for (index, member), omega in itertools.product(enumerate(MEMBERS), omegas):
         parts = [sequences.plain_set(part)[0][0] for part in drawn[member.seed, omega].values()]
         assert [len(part) for part in parts] == [4, 4, 3]
@@ -198,21 +175,6 @@ def test_metric_and_maps_are_those_of_a_textbook_network_in_the_order_of_the_mem
             axis=0,
         )
         np.testing.assert_allclose(metric(table, member, "trained", omega), expected, atol=1e-12)
-
-
-@TASKS
-def test_the_sequences_of_a_seed_are_all_different_and_not_those_of_another(monkeypatch, task):
-    drawn = []
-    novel = sequences.novel
-    monkeypatch.setattr(sinks, "PART", 4)
-    monkeypatch.setattr(sequences, "novel", lambda *args: drawn.append(novel(*args)) or drawn[-1])
-    members = [Member(Network("causal", "none"), seed) for seed in SEEDS]
-    measured(members, task=task)
-    items = torch.cat([part.items[0] for part in drawn]).flatten(1)
-    # each seed's 11 sequences, with each direction, are read twice, by trained and untrained weights
-    directions = 2 if task is FIXED else 1
-    assert len(items) == 2 * 2 * directions * COUNT
-    assert len(items.unique(dim=0)) == 2 * directions * COUNT
 
 
 def test_the_null_is_uniform_attention_under_the_mask_whatever_the_encoding(result):
@@ -235,7 +197,7 @@ def test_untrained_is_what_training_starts_from(result):
         assert (start != metric(result[0], member, "trained")).any()
 
 
-@pytest.mark.parametrize("kept", [[4], [10, 1], list(reversed(range(len(MEMBERS))))], ids=str)
+@pytest.mark.parametrize("kept", [[4], [10, 1]], ids=str)
 def test_a_member_is_measured_alike_whoever_is_measured_with_it(result, kept):
     table, means, examples = result
     members = [MEMBERS[index] for index in kept]
@@ -247,16 +209,14 @@ def test_a_member_is_measured_alike_whoever_is_measured_with_it(result, kept):
         np.testing.assert_array_equal(metric(others, member, state), metric(table, member, state))
 
 
-@pytest.mark.parametrize(("at_most", "sizes"), [(1, [4, 4, 3]), (4, [4, 4, 3]), (7, [4, 4, 3]), (9, [8, 3])])
+@pytest.mark.parametrize(("at_most", "sizes"), [(1, [4, 4, 3]), (7, [4, 4, 3]), (9, [8, 3])])
 def test_every_item_is_asked_for_equally_often_whatever_fits_in_memory(monkeypatch, at_most, sizes):
     """A part asks for the items in turn, from the first on; no count is off by more than one."""
     drawn = []
     novel = sequences.novel
     monkeypatch.setattr(sinks, "PART", at_most)
     monkeypatch.setattr(sequences, "novel", lambda *args: drawn.append(novel(*args)) or drawn[-1])
-    for task, tested in ((TASK, 2), (FIXED, 4)):  # trained, untrained, and either with both directions
-        drawn.clear()
-        measured([Member(Network("causal", "none"), 2)], task=task)
-        assert [part.labels.shape[1] for part in drawn] == sizes * tested
+    measured([Member(Network("causal", "none"), 2)])
+    assert [part.labels.shape[1] for part in drawn] == sizes * 2  # trained and untrained
     asked = np.concatenate([np.arange(size) % TASK.items for size in sizes])
     assert np.ptp(np.bincount(asked)) <= 1

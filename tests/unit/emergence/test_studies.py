@@ -12,70 +12,38 @@ from tests.unit.conftest import overlaid
 
 ROOT = Path(__file__).parents[3]
 DECAY = 0.3  # slope of a decay mask that names none
-ENCODINGS = ("none", "sin", "rope", "decay")
-STUDIES = ("plain", "residual", "ends", "first", "middle", "last", "window", "prefix")
 BIASED = ["none/none", "none/sin", "none/rope", "causal/none", "causal/sin", "causal/rope"]
-PAPER_NUMBERS = {  # Sections 5.1, 5.2, K.1-K.4, and the depths on the axes of Figures 4 and 5
-    "plain": (["causal/none", "causal/decay", "causal/rope"], [2, 4, 6]),
-    "residual": (["causal/none", "causal/decay", "causal/rope"], [2, 4, 6, 8, 10]),
-    "ends": (BIASED, [2]),
-    "first": (BIASED, [2]),
-    "middle": (BIASED, [2]),
-    "last": (BIASED, [2]),
-    "window": (["window5/none", "window9/none", "window13/none"], [2]),
-    "prefix": (["prefix2/none", "prefix4/none", "prefix6/none"], [2]),
-}
-WIRED = {  # bias of the training data, and whether there are residual connections
-    "plain": ("none", False),
-    "residual": ("none", True),
-    **{name: (name, True) for name in ("ends", "first", "middle", "last")},
-    "window": ("none", False),
-    "prefix": ("none", False),
-}
-MASKS = {  # that a study compares
-    **dict.fromkeys(("plain", "residual", "pre-norm", "post-norm"), ("causal",)),
-    **dict.fromkeys(("ends", "first", "middle", "last"), ("none", "causal")),
-    "window": ("window",),
-    "prefix": ("prefix",),
+PLAIN, ALONE = ["causal/none", "causal/decay", "causal/rope"], ["causal/none"]
+WINDOWS, PREFIXES = ([f"{mask}/none" for mask in masks] for masks in (
+    ("window5", "window9", "window13"), ("prefix2", "prefix4", "prefix6")
+))  # fmt: skip
+EITHER = ("none", "causal")
+PAPER = {  # Sections 5.1, 5.2, K.1-K.4, the depths on the axes of Figures 4 and 5, and our studies with norms:
+    # networks, depths, bias of the training data, residual connections, norms, masks that are compared
+    "plain": (PLAIN, [2, 4, 6], "none", False, "none", ("causal",)),
+    "residual": (PLAIN, [2, 4, 6, 8, 10], "none", True, "none", ("causal",)),
+    **{name: (BIASED, [2], name, True, "none", EITHER) for name in ("ends", "first", "middle", "last")},
+    "window": (WINDOWS, [2], "none", False, "none", ("window",)),
+    "prefix": (PREFIXES, [2], "none", False, "none", ("prefix",)),
+    "pre-norm": (ALONE, [2], "none", True, "pre", ("causal",)),
+    "post-norm": (ALONE, [2], "none", True, "post", ("causal",)),
 }
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", PAPER)
 @pytest.mark.parametrize("overlays", [(), ("paper",), ("test",)], ids=str)
 def test_every_scale_trains_the_networks_of_the_paper_on_its_data(name, overlays):
     """Section 5.1 drops residual connections as a theoretical probe; 5.2 trains with them; K.4 is without bias."""
     emergence = overlaid([*overlays])["emergence"]
-    networks, depths = PAPER_NUMBERS[name]
+    networks, depths, *wired = PAPER[name]
     assert sorted(emergence["networks"][name]) == sorted(networks)
     study = studies.study(name, networks, DECAY)
-    assert (study.bias_name, study.residual, study.placement, study.masks) == (*WIRED[name], "none", MASKS[name])
+    assert [study.bias_name, study.residual, study.placement, study.masks] == wired
+    assert [named(network) for network in study.networks] == [
+        f"{network}-{DECAY}" if network.endswith("decay") else network for network in networks
+    ]
     for vocabulary in ("gaussian", "fixed") if overlays == ("paper",) else ():
         assert emergence["depths"][vocabulary].get(name, [2]) == depths
-
-
-def test_a_study_has_the_networks_of_the_configuration_in_its_order():
-    study = studies.study("plain", ["causal/rope", "causal/none"], DECAY)
-    assert study.networks == (Network("causal", "rope"), Network("causal", "none"))
-    other = studies.study("plain", ["causal/none", "causal/rope"], DECAY)
-    assert other.networks == study.networks[::-1]
-    assert (other.bias, other.residual, other.placement) == (study.bias, study.residual, study.placement)
-    assert studies.study("window", ["window9/sin", "window2/rope"], DECAY).networks == (
-        Network("window", "sin", 9),
-        Network("window", "rope", 2),
-    )
-    assert studies.study("ends", [], DECAY).networks == ()
-
-
-@pytest.mark.parametrize(("name", "placement"), [("pre-norm", "pre"), ("post-norm", "post")])
-@pytest.mark.parametrize("overlays", [(), ("paper",), ("test",)], ids=str)
-def test_studies_with_norms_are_of_a_causal_mask_alone_on_unbiased_data(name, placement, overlays):
-    """They differ from a network of `residual`, the one without encoding, in where they normalise."""
-    networks = overlaid([*overlays])["emergence"]["networks"]
-    study = studies.study(name, networks[name], DECAY)
-    assert study.placement == placement
-    assert (study.bias_name, study.residual) == ("none", True)
-    assert study.networks == (Network("causal", "none"),)
-    assert set(study.networks) < set(studies.study("residual", networks["residual"], DECAY).networks)
 
 
 # Names of networks
@@ -94,7 +62,6 @@ def named(network):
 @given(NETWORKS)
 def test_every_network_is_found_again_by_its_name(network):
     assert studies.network(named(network), DECAY) == network
-    assert studies.study("plain", [named(network)] * 2, DECAY).networks == (network, network)
 
 
 @given(st.tuples(NETWORKS, NETWORKS))
@@ -116,7 +83,6 @@ def test_two_networks_have_two_names(networks):
 )
 def test_a_decay_mask_has_the_slope_of_its_name_or_else_the_common_one(name, slope):
     assert studies.network(name, DECAY).slope == slope
-    assert [network.slope for network in studies.study("plain", [name], DECAY).networks] == [slope]
 
 
 NO_NAMES = [  # a reach is for windows and prefixes, which need one; a slope for the decay mask alone
@@ -133,8 +99,6 @@ def test_what_is_no_name_of_a_network_is_refused_in_one_line(name):
     with pytest.raises(ValueError, match="is not a network") as error:
         studies.network(name, DECAY)
     assert str(error.value) == f"{name!r} is not a network; write MASK/ENCODING, as in causal/rope or window5/none"
-    with pytest.raises(ValueError, match="is not a network"):
-        studies.study("plain", ["causal/none", name], DECAY)
 
 
 @pytest.mark.parametrize(

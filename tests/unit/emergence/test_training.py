@@ -1,7 +1,6 @@
 import json
 import math
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from position_bias.emergence import sequences, studies, training
 from position_bias.emergence.studies import Network, Study
 from position_bias.emergence.task import Task
 from position_bias.emergence.training import PART, Member, Setting
-from position_bias.running import checkpoint
+from position_bias.running import checkpoint, products
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks.ensemble import Recipe
@@ -114,13 +113,15 @@ def trained(tmp_path_factory, task):
 
 
 def test_training_gives_the_weights_of_every_member(trained):
-    assert set(trained.members) == {Member(network, seed) for network in MIXED.networks for seed in SEEDS}
     assert len(trained.members) == 8
-    assert {tuple(value.shape) for value in trained.weights.values()} == {(8, 16, 16), (8, 1, 16)}
-    assert all(value.isfinite().all() and not value.requires_grad for value in trained.weights.values())
+    assert set(trained.members) == {Member(network, seed) for network in MIXED.networks for seed in SEEDS}
     starts = training.networks.initial(SMALL, 2, [member.seed for member in trained.members], "cpu")
     assert trained.weights.keys() == starts.keys()
-    assert not any(torch.equal(starts[name], value) for name, value in trained.weights.items())
+    for name, value in trained.weights.items():
+        assert value.shape == starts[name].shape
+        assert value.isfinite().all()
+        assert not value.requires_grad
+        assert not torch.equal(value, starts[name])
 
 
 def test_curves_hold_a_row_a_number_and_nothing_twice(trained, task):
@@ -136,13 +137,6 @@ def test_curves_hold_a_row_a_number_and_nothing_twice(trained, task):
     assert len(groups) == 8 * 4
     for (*_, iteration), rows in groups:
         assert sorted(rows[keys].itertuples(index=False, name=None)) == sorted(expected[iteration])
-    shares = curves[curves["quantity"] != "loss"]["value"]
-    assert shares.between(0, 1).all()
-    accuracy, in_context = (
-        curves[curves["quantity"] == name].set_index([*NAMES, "iteration", "omega", "answer", "twin"])["value"]
-        for name in ("accuracy", "in_context")
-    )
-    assert (accuracy <= in_context).all()  # the right answer is a label of the context
 
 
 def test_the_loss_of_a_test_is_the_mean_since_the_test_before(tmp_path):
@@ -173,16 +167,7 @@ def test_every_test_draws_its_own_sequences_and_the_last_draws_more(tmp_path, mo
     assert counts == [(*test, omega) for test in tests for omega in omegas]
 
 
-@pytest.mark.parametrize(
-    ("name", "networks", "bias"),
-    [
-        ("plain", ["causal/none", "causal/decay", "causal/rope"], []),
-        ("prefix", ["prefix2/none"], []),
-        ("ends", BIASED, [1, 4]),
-        ("middle", ["causal/sin"], [2]),
-    ],
-)
-def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch, name, networks, bias):
+def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch):
     biases = []
     original = sequences.Batches
 
@@ -191,22 +176,19 @@ def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch, name, network
         return original(task, world, seeds, positions, batch)
 
     monkeypatch.setattr(sequences, "Batches", recorded)
-    study = studies.study(name, networks, 0.3)
     short = replace(SETTING, recipe=replace(SETTING.recipe, iterations=2))
-    outcome = train(tmp_path, study, (3,), setting=short, depth=1)
-    assert {member.network for member in outcome.members} == set(study.networks)
-    assert all(positions == bias for positions in biases)
+    for name, bias in (("window", []), ("ends", [1, 4]), ("middle", [2])):
+        study = studies.study(name, ["window2/none"], 0.3)
+        assert train(tmp_path / name, study, (3,), setting=short, depth=1).members == [Member(study.networks[0], 3)]
+        assert biases.pop() == bias
 
 
-@pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
-def test_networks_learn_the_classes_of_training(tmp_path, vocabulary):
-    task = replace(SMALL, vocabulary=vocabulary, noise=0.2, classes=8, labels=8)
-    setting = Setting(Recipe(150, 1e-2, 0.0), 16, sequences=8, sequences_along=8, observe_every=50)
-    outcome = train(
-        tmp_path, Study((), True, (Network("causal", "none"), Network("causal", "rope"))), (0,), task, setting
-    )
-    losses = outcome.curves[outcome.curves["quantity"] == "loss"].set_index([*NAMES, "iteration"])["value"]
-    assert (losses.xs(150, level="iteration") < 0.5 * math.log(8)).all()
+def test_networks_learn_the_classes_of_training(tmp_path):
+    task = replace(FIXED, noise=0.2, classes=8, labels=8)
+    setting = Setting(Recipe(80, 2e-2, 0.0), 16, sequences=8, sequences_along=8, observe_every=20)
+    curves = train(tmp_path, replace(MIXED, networks=MIXED.networks[:3:2]), (0,), task, setting).curves
+    losses = curves[(curves["quantity"] == "loss") & (curves["iteration"] == 80)]
+    assert (losses["value"] < 0.5 * math.log(8)).all()
 
 
 def test_networks_of_a_seed_see_the_same_data_and_start_alike(tmp_path):
@@ -224,18 +206,27 @@ def test_networks_of_a_seed_see_the_same_data_and_start_alike(tmp_path):
 SLOPES = studies.study("residual", ["causal/decay-0.4", "causal/none", "causal/rope", "window3/decay-0.1"], 0.2)
 
 
+@pytest.fixture(params=["default", "fastest"])
+def products_of(request):
+    setting = torch.backends.mkldnn.matmul
+    earlier = setting.fp32_precision
+    if request.param == "fastest":
+        products.fastest()
+    yield
+    setting.fp32_precision = earlier
+
+
+# a member's share of every tensor is a multiple of 16 numbers, that of every product takes over 4,096
+@pytest.mark.usefixtures("products_of")
 @pytest.mark.parametrize("study", [MIXED, replace(SLOPES, residual=False)], ids=["residual", "plain"])
 def test_what_becomes_of_a_member_does_not_depend_on_its_stack_the_other_networks_and_the_order(
     tmp_path, monkeypatch, study
 ):
     expected = by_member(train(tmp_path / "all", study, (0, 1, 2)))
-    ends = [weights["v0"] for member, (weights, _) in expected.items() if member.seed == 0]
-    assert not any(torch.equal(*pair) for pair in combinations(ends, 2))
     every = study.networks
     for largest, networks, seeds in (
         (1, every[1:3], (2,)),
         (3, every[::-1], (2, 1, 0)),
-        (100, every, (1, 0, 2)),
         (100, every[:1], (2, 1, 0)),  # a member a seed, whose rows are those of its seeds where these ascend
     ):
         with monkeypatch.context() as patch:
@@ -308,7 +299,7 @@ def spoil(monkeypatch, member, members, at):
     monkeypatch.setattr(training.folded, "label_logits", spoilt)
 
 
-@pytest.mark.parametrize(("at", "left"), [(5, [0]), (15, [0, 10]), (23, [0, 10, 20])])
+@pytest.mark.parametrize(("at", "left"), [(5, [0]), (23, [0, 10, 20])])
 def test_a_member_that_diverged_leaves_curves_until_then_and_no_weights(tmp_path, monkeypatch, caplog, at, left):
     study = replace(MIXED, networks=MIXED.networks[:2])  # with two seeds one stack of four
     expected = by_member(train(tmp_path / "whole", study))
@@ -321,7 +312,6 @@ def test_a_member_that_diverged_leaves_curves_until_then_and_no_weights(tmp_path
     assert_same(by_member(outcome), {member: of for member, of in expected.items() if member != lost})
     rows = outcome.curves[(outcome.curves["mask"] == "none") & (outcome.curves["seed"] == 0)].reset_index(drop=True)
     before = expected[lost][1]
-    assert rows["iteration"].unique().tolist() == left
     pd.testing.assert_frame_equal(rows, before[before["iteration"].isin(left)].reset_index(drop=True))
     assert caplog.text.count("member 1 diverged") == 1
     assert f"depth 2, causal/none, none/sin, seeds 0, 1: member 1 diverged at iteration {at}" in caplog.text
@@ -352,9 +342,7 @@ def test_a_stack_whose_members_all_diverge_does_not_end_the_study(tmp_path, monk
     assert set(outcome.curves["seed"]) == {0}  # lost before the first test, so that there are no rows
 
 
-@pytest.mark.parametrize("largest", [1, 4])
-def test_a_study_whose_members_all_diverge_says_so_in_one_line(tmp_path, monkeypatch, largest):
-    stacks_of(largest, monkeypatch)
+def test_a_study_whose_members_all_diverge_says_so_in_one_line(tmp_path):
     setting = replace(SETTING, recipe=replace(SETTING.recipe, learning_rate=math.inf))
     with pytest.raises(InputError) as error:
         train(tmp_path, Study((), True, MIXED.networks[:1]), setting=setting)
@@ -366,7 +354,7 @@ def test_a_study_whose_members_all_diverge_says_so_in_one_line(tmp_path, monkeyp
 # Going on after an interruption
 
 
-@pytest.mark.parametrize("call", [1, 24, 31, 69])
+@pytest.mark.parametrize("call", [1, 31, 69])
 def test_an_interrupted_study_ends_as_an_uninterrupted_one_and_took_as_long(
     tmp_path, monkeypatch, cpu_time, task, trained, call
 ):
@@ -399,48 +387,30 @@ def test_an_interrupted_study_ends_as_an_uninterrupted_one_and_took_as_long(
 # Norms
 
 
-@pytest.mark.parametrize("name", ["pre-norm", "post-norm"])
-def test_a_study_with_norms_starts_from_the_weights_without_and_learns_gains(tmp_path, name):
-    study = studies.study(name, ["causal/none"], 0.3)
-    plain = Study((), True, study.networks)
-    outcome, without = train(tmp_path / "norm", study), train(tmp_path / "plain", plain)
-    assert outcome.members == without.members
-    place = {"pre-norm": "input", "post-norm": "sum"}[name]
-    gains = {f"{place}_gain{layer}" for layer in range(2)}
-    assert outcome.weights.keys() - without.weights.keys() == gains
-    for gain in gains:
-        assert outcome.weights[gain].shape == (2, 16)
-        assert (outcome.weights[gain] != 1).all()  # from where they start
-    initial = training.networks.initial(SMALL, 2, SEEDS, "cpu", study.placement)
-    for key, value in training.networks.initial(SMALL, 2, SEEDS, "cpu").items():
-        assert torch.equal(value, initial[key])
-    tests = [by_member(of)[Member(study.networks[0], 0)][1] for of in (outcome, without)]
-    losses = [of[of["quantity"] == "loss"]["value"].to_numpy() for of in tests]
-    assert (losses[0] != losses[1]).all()
+def test_a_study_with_norms_learns_gains_beside_the_weights_of_one_without(tmp_path):
+    study = studies.study("post-norm", ["causal/none"], 0.3)
+    outcome, without = train(tmp_path / "norm", study), train(tmp_path / "plain", replace(study, placement="none"))
+    assert outcome.weights.keys() - without.weights.keys() == {"sum_gain0", "sum_gain1"}
+    assert (outcome.weights["sum_gain1"] != 1).all()  # from where they start
+    assert not torch.equal(outcome.weights["readout"], without.weights["readout"])
 
 
 def test_everything_that_decides_what_becomes_of_a_study_is_named_in_its_checkpoints(tmp_path, monkeypatch):
     """Whatever differs, a checkpoint of the other run is not used, as tests of `ensemble.train` show."""
-    named, short = [], replace(SETTING, recipe=replace(SETTING.recipe, iterations=1))
-    original = training.ensemble.train
+    named, original = [], training.ensemble.train
 
     def recorded(*arguments, settings, **others):
         named.append(json.dumps(settings))
         return original(*arguments, settings=settings, **others)
 
     monkeypatch.setattr(training.ensemble, "train", recorded)
+    short = replace(SETTING, recipe=replace(SETTING.recipe, iterations=1))
     study = Study((), True, MIXED.networks[:1])
-    for other in (
-        {},
-        {"bias": ("first",)},
-        {"residual": False},
-        {"placement": "pre"},
-        {"networks": MIXED.networks[2:3]},
-    ):
-        train(tmp_path, replace(study, **other), (0,), setting=short, depth=1)
-    train(tmp_path, study, (1,), setting=short, depth=1)
-    train(tmp_path, study, (0,), task=FIXED, setting=short, depth=1)
-    train(tmp_path, study, (0,), setting=replace(short, batch=8), depth=1)
+    usual = {"study": study, "seeds": (0,), "setting": short, "depth": 1}
+    of_study = ({"bias": ("first",)}, {"residual": False}, {"placement": "pre"}, {"networks": MIXED.networks[2:3]})
+    others = [{}, {"seeds": (1,)}, {"task": FIXED}, {"setting": replace(short, batch=8)}]
+    for other in (*others, *({"study": replace(study, **changed)} for changed in of_study)):
+        train(tmp_path, **(usual | other))
     assert len(set(named)) == len(named) == 8
 
 

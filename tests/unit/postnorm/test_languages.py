@@ -115,16 +115,6 @@ def test_a_symbol_is_legal_where_some_extension_is_a_word(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_state_has_a_live_symbol_and_choices_are_uniform_among_them(name):
-    language = languages.language(name)
-    choices = languages.uniform_choices(language)
-    live = language.transitions >= 0
-    assert live.any(1).all()
-    for state, row in enumerate(live):
-        np.testing.assert_allclose(choices[state], [1 / row.sum() if symbol else 0 for symbol in row])
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_choices_to_words_condition_the_uniform_walk_on_its_end(name):
     language = languages.language(name)
     uniform = languages.uniform_choices(language)

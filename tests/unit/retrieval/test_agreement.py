@@ -47,14 +47,3 @@ def test_agreement_is_that_of_scipy_and_of_the_normalised_profiles():
 def test_shares_of_nothing_are_missing():
     shares = agreement.as_shares(np.array([[0.1, 0.3], [0.1, -0.1], [-0.2, 0.1]]))
     np.testing.assert_allclose(shares, [[0.25, 0.75], [np.nan] * 2, [np.nan] * 2])
-
-
-def test_a_seed_that_lacks_a_network_has_no_mean_over_networks():
-    found = agreement.agreement(worlds.world())
-    lost = (found["network"] == "rope") & (found["seed"] == 2) & (found["study"] == "plain")
-    means = agreement.over_networks(found[~lost], "right")
-    assert np.flatnonzero(means["measured"].isna()).tolist() == [2]
-    whole = agreement.over_networks(found, "right")
-    assert whole["measured"].notna().all()
-    of_seed = found[(found["seed"] == 0) & (found["predictor"] == "measured")]
-    assert whole.loc[0, "measured"] == pytest.approx(of_seed["right"].mean())

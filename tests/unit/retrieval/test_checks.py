@@ -73,14 +73,6 @@ def test_a_ratio_of_slopes_is_taken_by_seed():
         np.testing.assert_allclose(found["slope", study]["measured"], [np.log(predicted / observed)] * 5, atol=1e-12)
 
 
-def test_slopes_are_those_of_the_fewest_layers():
-    table = worlds.world()
-    deeper = table[(table["network"] == "decay-0.1") & (table["study"] == "plain")].assign(depth=4)
-    deeper = deeper.assign(value=deeper["value"][::-1].to_numpy())
-    found = measured(pd.concat([table, deeper]))
-    pd.testing.assert_frame_equal(found["slope", "plain"], measured(table)["slope", "plain"])
-
-
 def test_distances_are_means_over_networks_without_sinusoids():
     """Profiles are lines: between gaps a and b the distance is |a - b| times that of one line of slope 1."""
     found = measured(worlds.world(measured=lambda study, network, gap: 3 * gap, noise=0))

@@ -28,15 +28,10 @@ def test_gaps_stand_against_slopes_and_profiles_are_shares_of_what_the_positions
         assert np.sum(line.get_ydata()) == pytest.approx(1)
     (accuracy,) = lines(profiles[0], figures.LOOKS["accuracy"].colour)
     assert np.sum(accuracy.get_ydata()) == pytest.approx(1)
-    assert profiles[0].get_title() == "(c) slope 0.4, with residual"
     perfect = [line for line in agreeing.lines if line.get_marker() == "s"]
     for line in perfect:
         if line.get_color() == figures.LOOKS["measured"].colour:  # sinusoids and the last item are the wrong way round
             x, y = (np.asarray(values, float) for values in line.get_data())
             np.testing.assert_allclose(np.abs(y), np.abs(x))
     assert_legible(figure)
-
-
-def test_one_seed_has_no_bars_and_is_drawn():
-    table = worlds.world()
-    assert_legible(figures.prior(table[table["seed"] == 0], 0.95))
+    assert_legible(figures.prior(table[table["seed"] == 0], 0.95))  # without intervals
