@@ -205,7 +205,7 @@ def _contexts(
     if n < CUE + FEWEST_PLACES:
         return None, f"the model takes {longest} tokens, and a context of so few has too few places"
     try:
-        words = recall.common_words(documents, tokenizer, recall.pool(n))
+        words = recall.common_words(documents, tokenizer, n, CUE)
     except InputError as error:
         return None, str(error)
     drawn = recall.random_contexts(words, n, count, CUE, seed(chosen_by, "card", "recall"))

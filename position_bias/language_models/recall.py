@@ -30,15 +30,19 @@ TokenIds = NDArray[np.int64]
 WORD = re.compile(r"\b[a-z]{3,}\b")
 ALL_PLACES = 512  # a context of more words than this is asked for some of its places only
 CHOSEN = 128  # so many of them
-FEWEST, OTHERS = 200, 72  # words that contexts are drawn from, at least; that each lacks, at least
+FEWEST, OTHERS = 200, 72  # words that contexts are drawn from; those of them that a long context lacks
 
 
-def common_words(texts: Iterable[str], tokenizer: Tokenizer, count: int) -> TokenIds:
+def common_words(texts: Iterable[str], tokenizer: Tokenizer, n: int, cue: int) -> TokenIds:
     """Return the tokens of the most frequent words of `texts` that are one token each, with the blank before them.
 
+    Contexts of n words, and a cue of others, are drawn from them. There are FEWEST of them, or OTHERS more than n where
+    that is more, or as many as the texts have.
+
     Words have three lower-case letters or more; of equally frequent ones the first of the alphabet come first. Raises
-    InputError where the texts have fewer than `count` such words.
+    InputError where the texts have fewer than n + cue such words.
     """
+    count = max(FEWEST, n + OTHERS)
     counts = Counter(word for text in texts for word in WORD.findall(text))
     before = tokenizer.encode("the", add_special_tokens=False).ids  # some tokenizers put a blank before every text
     found: list[int] = []
@@ -47,15 +51,12 @@ def common_words(texts: Iterable[str], tokenizer: Tokenizer, count: int) -> Toke
         if len(ids) == 1 and ids[0] not in found:
             found.append(ids[0])
         if len(found) == count:
-            return np.array(found)
-    raise InputError(
-        f"recall needs {count} words that are single tokens, but the text has {len(found)}; give more text"
-    )
-
-
-def pool(n: int) -> int:
-    """How many of the commonest words contexts of n words are drawn from."""
-    return max(FEWEST, n + OTHERS)
+            break
+    if len(found) < n + cue:
+        raise InputError(
+            f"recall needs {n + cue} words that are single tokens, but the text has {len(found)}; give more text"
+        )
+    return np.array(found)
 
 
 def random_contexts(words: TokenIds, n: int, count: int, cue: int, seed: int) -> TokenIds:

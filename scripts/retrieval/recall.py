@@ -17,7 +17,7 @@ with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path,
         source, params.initializer_range, drawn_by, place.folder, place.device, params.positions
     )
     texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
-    words = recall.common_words(texts, tokenizer, recall.pool(n))
+    words = recall.common_words(texts, tokenizer, n, params.cue)
     contexts = recall.random_contexts(words, n, params.contexts, params.cue, runtime.seed(params.seed, "contexts", n))
     run = [
         hub.stamp(source),

@@ -102,7 +102,7 @@ def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
 
 def test_a_text_with_few_words_that_are_tokens_has_a_card_without_recall(here, capsys):
     assert command.main(TYPED) == 0
-    why = "recall needs 200 words that are single tokens, but the text has 1; give more text"
+    why = "recall needs 64 words that are single tokens, but the text has 1; give more text"
     assert f"my-model is measured without recall: {why}\n" in capsys.readouterr().err
     assert f"| recall | not measured: {why} |" in (here / "position-card/my-model/card.md").read_text()
     assert not (here / "position-card/my-model/measured/recalled.safetensors").exists()

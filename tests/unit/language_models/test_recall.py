@@ -156,7 +156,7 @@ def tokenizer(*words):
 
 
 @pytest.mark.parametrize("blanks", [False, True])
-def test_words_are_the_most_frequent_that_are_single_tokens(blanks):
+def test_words_are_the_most_frequent_that_are_single_tokens(blanks, monkeypatch):
     """Also where the tokenizer puts a blank before every text, as that of Llama 2 does."""
     texts = ["time Time no way way hour", "way hour Paris time"]
     known = tokenizer(" time", " way", " hour", " Paris", " no")
@@ -165,9 +165,12 @@ def test_words_are_the_most_frequent_that_are_single_tokens(blanks):
             normalizers.Prepend(" "),
             pre_tokenizers.Split(Regex(r" [^ ]*"), "isolated"),
         )
-    np.testing.assert_array_equal(recall.common_words(texts, known, 3), [2, 3, 1])
+    np.testing.assert_array_equal(recall.common_words(texts, known, 2, 1), [2, 3, 1])
     with pytest.raises(InputError, match=r"recall needs 4 words that are single tokens, but the text has 3; "):
-        recall.common_words(texts, known, 4)
+        recall.common_words(texts, known, 3, 1)
+    monkeypatch.setattr(recall, "FEWEST", 2)
+    monkeypatch.setattr(recall, "OTHERS", 0)
+    np.testing.assert_array_equal(recall.common_words(texts, known, 1, 1), [2, 3])
 
 
 def test_contexts_have_different_words_and_a_cue_of_others():
