@@ -21,6 +21,12 @@ TABLES["scorecard"] = made.Made(
     caption="overview/scorecard",
     group="scorecard",
 )
+FILES["findings"] = made.Made(
+    "What the report opens with: five questions, and what this run answers.",
+    "verdicts.findings:page",
+    {"table": "results/tables/scorecard.csv"},
+    outputs={"rst": "results/findings.rst"},
+)
 FIGURES["scorecard"] = made.Made(
     "Every claim of the papers with its verdict, all of them on one page.",
     "drawing.scorecard:overview",
@@ -121,6 +127,7 @@ rule report:
     """
     input:
         EVERYTHING,
+        FILES["findings"].outputs["rst"],
     output:
         "results/report.html",
     log:
@@ -134,10 +141,7 @@ rule report:
     params:
         targets=lambda _: ["all", "all_published"] if PUBLISHED and all(map(os.path.exists, PUBLISHED)) else ["all"],
     run:
-        from position_bias.verdicts import findings
-
         Path(f"{log}.json").write_text(json.dumps(config))
-        Path(f"{log}.rst").write_text(findings.page(findings.pd.read_csv("results/tables/scorecard.csv")))
         shell(
             "{sys.executable:q} -m snakemake {params.targets} --snakefile {ROOT}/Snakefile --configfile {log}.json "
             "--report {output:q} --nolock > {log:q} 2>&1"

@@ -356,7 +356,7 @@ FILES |= {
     ),
     "structural_evidence_pretrained": made.Made(
         "Both ends of pretrained decoders and of their copies, by gradients and by replacement, and their rollouts.",
-        "structural.evidence:of_decoders",
+        "structural.evidence_decoders:evidence",
         {
             "values": collect(PRETRAINED_TABLE, model=EVIDENCE["pretrained"], table="values"),
             "records": collect("results/hub/{model}.json", model=EVIDENCE["pretrained"]),
@@ -365,6 +365,7 @@ FILES |= {
             "values": "results/evidence/structural/{group}/pretrained.csv",
             "runs": "results/evidence/structural/{group}/pretrained_runs.csv",
         },
+        environment="language-models",
         log="logs/evidence/structural/{group}_pretrained.log",
     ),
     "structural_evidence_rotary": made.Made(

@@ -112,7 +112,7 @@ class Card:
     def shown(self) -> figures.Tables:
         """What the figure shows."""
         layers, profile, distances = (figures.longest(self.tables[name]) for name in ("layers", "profile", "distances"))
-        return figures.Tables(layers, profile, distances, self.tables.get("recall"))
+        return figures.Tables(layers, profile, distances, self.tables.get("replacement"), self.tables.get("recall"))
 
     def save(self, directory: str | Path) -> None:
         """Write page, figure and tables into a directory; what is there of another card goes."""

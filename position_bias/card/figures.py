@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from position_bias.drawing.intervals import error_bars
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import (
@@ -44,18 +45,15 @@ LAMBDAS = {  # told apart by marks, and by colours that no rollout has
     "token": Look(r"$\lambda$, mean over tokens", TEAL, "s", width=1.0, filled=False),
     "backward": Look(r"$\lambda$ from gradients (for comparison)", OLIVE, "^", width=1.0, filled=False),
 }
-CURVES = {  # in the order of the legend, and but for (c) from back to front; dashes differ, or widths
-    "influence": Look("measured influence", VARIANTS["d"].colour, "", width=2.0),
-    "a": Look("attention alone (a)", BLACK, "", "--", width=0.9),
-    "b": Look(r"with $\lambda$ (b)", BLUE, "", width=1.4),
-    "c": Look(r"with $\lambda$ and content (c)", GREEN, "", ":"),
-    "content-free": Look("without content", BLUE, "", width=1.0),
-    "logit-by-distance": Look("logit by distance", GREEN, "", "--", width=0.9),
-    "mean-query-key": Look("mean query and key", BLACK, "", ":"),
-    "mean-attention": Look("rollout of mean attention", PINK, "", width=0.6),
-    "half": Look(r"baseline: $\lambda$ = 1/2", REFERENCE, "", "-.", width=0.8),
-    "uniform": Look("baseline: uniform", REFERENCE, "", width=0.6),
+CURVES = {  # in the order of the legend; profile.csv has the other rollouts and baselines
+    "influence": Look("measured by gradients", VARIANTS["d"].colour, "", width=2.0),
+    "b": Look(r"rollout with $\lambda$ (b)", BLUE, "", width=1.4),
+    "mean-query-key": Look("rollout of mean query and key", BLUE, "", "--"),
+    "mean-attention": Look("rollout of mean attention", PINK, "", width=0.8),
+    "uniform": Look("uniform", REFERENCE, "", width=0.6),
 }
+REPLACED = Look("measured by replacement, with the same middle", BLACK, "D", "")
+SINK = 2.0  # times as much as before: then the mean attention to the farthest token is named
 UNIFORM: dict[str, Any] = {"color": "0.65", "linestyle": "--", "linewidth": 1.2, "zorder": 3}  # in front
 MIDDLE: dict[str, Any] = {"color": "0.94", "linewidth": 0, "zorder": 0}  # the half that the ends are compared with
 MEAN: dict[str, Any] = {"color": BLACK, "linestyle": "-", "linewidth": 1.2}
@@ -75,7 +73,8 @@ class Tables:
     layers: pd.DataFrame  # estimator, layer from 1 on, value, low, high
     profiles: pd.DataFrame  # estimator, variant, position from 0 on, value, low, high; prompts
     attention: pd.DataFrame  # layer from 1 on, distance from 0 on, value: the mean weight
-    recall: pd.DataFrame | None = None  # the first table of `profiles.compare_recalled`
+    replaced: pd.DataFrame | None = None  # that of `profiles.compare_replaced`
+    recall: pd.DataFrame | None = None  # that of `profiles.compare_recalled`
 
 
 def longest(table: pd.DataFrame) -> pd.DataFrame:
@@ -87,7 +86,8 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     """Lambda by layer, influence by position beside rollouts and baselines, mean attention by distance, on a text.
 
     A row a model, by its name; panels of a column share the scale of their ordinates. Bands are bootstrap intervals
-    over prompts; rollouts are drawn with lambda of Eq. 1. The weight that tokens give themselves, at distance 0, has no
+    over prompts; rollouts are drawn with lambda of Eq. 1. What replacing tokens changes has its mean in the middle half
+    where influence has it. The weight that tokens give themselves, at distance 0, has no
     place on a logarithmic axis and is not drawn.
     """
     alone = next(iter(models.values())) if len(models) == 1 else None
@@ -104,7 +104,7 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     whole.set_label(title)
     for row, (name, tables) in zip(rows, models.items(), strict=True):
         _lambda(row[0], tables.layers)
-        _influence(row[1], tables.profiles, name)
+        _influence(row[1], tables, name)
         _attention(row[2], tables.attention)
         for axes in row:
             axes.tick_params(labelleft=True)
@@ -115,11 +115,12 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
         **ABOVE,
     )
     variants = {variant for tables in models.values() for variant in tables.profiles["variant"]}
-    shown = present(variants - {"last"}, CURVES)
+    shown = list(present(variants & {*CURVES}, CURVES).values())
+    shown[1:1] = [REPLACED] * any(tables.replaced is not None for tables in models.values())
     kinds = present((kind for tables in models.values() for kind in set(tables.layers["estimator"])), LAMBDAS)
     legend(figure, [], "upper center", title)
     rows[0, 0].legend(handles=[look.entry() for look in kinds.values()], **ABOVE)
-    legend(figure, [look.entry() for look in shown.values()], "lower center")
+    legend(figure, [look.entry() for look in shown], "lower center")
     return whole
 
 
@@ -141,19 +142,26 @@ def _lambda(axes: Axes, layers: pd.DataFrame) -> None:
     layer_axis(axes, layers["layer"])
 
 
-def _influence(axes: Axes, profiles: pd.DataFrame, name: str) -> None:
-    shown = _shown(profiles)
+def _influence(axes: Axes, tables: Tables, name: str) -> None:
+    shown = _shown(tables.profiles)
     for variant, look in present(shown["variant"], CURVES).items():
         rows = shown[shown["variant"] == variant]
         position = rows["position"]
-        if variant not in ("half", "uniform", "a"):
+        if variant != "uniform":
             axes.fill_between(position, rows["low"], rows["high"], color=look.colour, alpha=0.2, linewidth=0)
-        front = {MEASURED: 1.5, "c": 2.5}.get(variant, 2.0)
+        front = 1.5 if variant == MEASURED else 2.0
         axes.plot(position, rows["value"], look.line, color=look.colour, linewidth=look.width, zorder=front)
     n, prompts = int(shown["position"].max()) + 1, int(shown["prompts"].max())
     of_middle = middle_half(n)
     axes.axvspan(of_middle.start - 0.5, of_middle.stop - 0.5, **MIDDLE)
-    _ends(axes, shown[shown["variant"] == MEASURED].set_index("position")["value"].to_numpy())
+    measured = shown[shown["variant"] == MEASURED].set_index("position")["value"].to_numpy()
+    _ends(axes, measured)
+    if tables.replaced is not None:
+        rows = tables.replaced.rename(columns={"value": "measured"})
+        inside = rows["position"].between(of_middle.start, of_middle.stop - 1)
+        scale = measured[of_middle].mean() / rows.loc[inside, "measured"].mean()
+        rows[["measured", "low", "high"]] *= scale
+        error_bars(axes, rows["position"], rows, REPLACED.colour, fmt=REPLACED.marker, markersize=3, zorder=3)
     width = ROOM * PAGE * PANELS[1] / sum(PANELS)
     axes.set_title("\n".join(balanced(f"{name}: {prompts} prompts of {n} tokens", width)))
     axes.set_yscale("log")
@@ -186,7 +194,7 @@ def _ends(axes: Axes, measured: NDArray[np.float64]) -> None:
 
 
 def _shown(profiles: pd.DataFrame) -> pd.DataFrame:
-    return profiles[profiles["estimator"].isin([ESTIMATOR, "none"]) & (profiles["variant"] != "last")]
+    return profiles[profiles["estimator"].isin([ESTIMATOR, "none"]) & profiles["variant"].isin(CURVES)]
 
 
 def _attention(axes: Axes, attention: pd.DataFrame) -> None:
@@ -201,10 +209,18 @@ def _attention(axes: Axes, attention: pd.DataFrame) -> None:
     if len(layers) > 1:
         mean = attention[attention["distance"] > 0].groupby("distance")["value"].mean()
         axes.plot(mean.index, np.where(mean > 0, mean, np.nan), **MEAN)
+        _sink(axes, mean)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("distance (tokens)")
     axes.set_ylabel("mean attention")
+
+
+def _sink(axes: Axes, mean: pd.Series) -> None:
+    """Name the right end, where only the first token is so far behind, if attention there is much above the middle."""
+    if mean.iloc[-1] > SINK * mean.iloc[len(mean) // 2]:
+        place = (mean.index[-1], mean.iloc[-1])
+        axes.annotate("sink: first token", place, (-4, 6), textcoords="offset points", ha="right", va="bottom")
 
 
 def _recall(axes: Axes, recall: pd.DataFrame) -> None:

@@ -145,14 +145,16 @@ def caption(level: float) -> str:
     return (
         "Left: the share of attention in the residual stream, layer by layer. "
         "Middle: the share of each token in the influence on the prediction of the next token, on a logarithmic scale, "
-        "beside what rollouts predict with lambda of the whole prompt, and two of the baselines. Dots mark the first "
-        "and the last token; numbers beside them are their influence over the mean of the middle half (grey, with a "
-        "black line at that mean). Right: the mean attention weight on "
+        "beside what some rollouts predict with lambda of the whole prompt; the table `profile` has all of them. Dots "
+        "mark the first and the last token; numbers beside them are their influence over the mean of the middle half "
+        "(grey, with a black line at that mean). Diamonds are what replacing a token changes, where that was measured, "
+        "with the same mean in the middle half. Right: the mean attention weight on "
         "the token at each distance, one line per layer; the weight that tokens give to themselves is not drawn, and "
-        "the right end is noisy, since few tokens have others so far behind them. Uniform attention, which gives all "
+        "the right end is noisy, since few tokens have others so far behind them. There a weight that rises is a sink: "
+        "the first token. Uniform attention, which gives all "
         "earlier tokens the same weight, also falls with distance, because only late tokens have others far behind "
         "them. So a fall like that is no sign of recency. Where fewer lines are seen than the legend names, some lie "
-        f"on each other. Bands are {PERCENT * level:g} % bootstrap intervals over prompts of this text."
+        f"on each other. Bands and bars are {PERCENT * level:g} % bootstrap intervals over prompts of this text."
     )
 
 

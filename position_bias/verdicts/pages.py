@@ -158,7 +158,7 @@ def page(table: pd.DataFrame) -> str:
         parts += [f"Effect: {effect(row)}, predicted {predicted(row)}, n = {row['n']}: {row['quantity']}"]
         parts += [f"What decides: {row['decides']}"]
         parts += [f"What would decide: {row['would decide']}"] if row["verdict"] in OPEN else []
-        lines += [f"    - {part}" for part in (*parts, f"Finding: {shown}")]
+        lines += [f"  - {part}" for part in (*parts, f"Finding: {shown}")]
     return "\n".join(lines) + "\n"
 
 

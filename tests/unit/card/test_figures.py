@@ -49,7 +49,7 @@ def test_a_row_shows_lambda_influence_and_attention(variants):
     assert [to_rgb(line.get_color()) for line in mixing.lines] == [to_rgb(look.colour) for look in LAMBDAS.values()]
     assert_drawn(mixing, of.layers[["value", "low", "high"]])
     assert mixing.get_ylim()[1] > of.layers["high"].max()
-    shown = ["influence", *variants, "half", "uniform", *(["a"] if "b" in variants else [])]
+    shown = [variant for variant in CURVES if variant in ("influence", "uniform", *variants)]
     for variant in shown:
         rows = of.profiles[(of.profiles["variant"] == variant) & of.profiles["estimator"].isin(["none", "frobenius"])]
         (drawn,) = (line for line in influence.lines if np.array_equal(line.get_ydata(), rows["value"]))
@@ -67,6 +67,31 @@ def test_a_row_shows_lambda_influence_and_attention(variants):
     assert [text.get_text() for text in influence.texts] == [
         f"{figures.TIMES}{of_influence[place] / middle:.3g}" for place in (0, N - 1)
     ]
+
+
+def test_replacement_has_its_mean_in_the_middle_where_influence_has_it(tmp_path):
+    of = tables(WITHOUT_ALIBI)
+    value = np.array([0.3, 0.1, 0.2, 0.9])
+    replaced = pd.DataFrame(
+        {"position": [0, N // 2 - 1, N // 2, N - 1], "value": value, "low": 0.5 * value, "high": 2 * value}
+    )
+    figure = figures.card({"mine": replace(of, replaced=replaced)}, TEXT)
+    of_influence = of.profiles[of.profiles["variant"] == "influence"]["value"].to_numpy()
+    scaled = value / 0.15 * of_influence[N // 4 : N - N // 4].mean()
+    (marks,) = (line for line in figure.axes[1].lines if line.get_marker() == figures.REPLACED.marker)
+    np.testing.assert_allclose(np.asarray(marks.get_ydata(), float), scaled)
+    bars = np.vstack(figure.axes[1].containers[0].lines[2][0].get_segments())
+    np.testing.assert_allclose(np.sort(bars[:, 1]), np.sort([*(0.5 * scaled), *(2 * scaled)]))
+    assert_saved(figure, tmp_path)
+
+
+@pytest.mark.parametrize(("last", "named"), [(3.0, ["sink: first token"]), (1.5, [])])
+def test_the_right_end_is_named_where_attention_to_the_first_token_is_much_above_the_middle(last, named):
+    of = tables(WITHOUT_ALIBI)
+    distance = of.attention["distance"]
+    value = np.where(distance == N - 1, last, 1.0) / N
+    figure = figures.card({"mine": replace(of, attention=of.attention.assign(value=value))}, TEXT)
+    assert [text.get_text() for text in figure.axes[2].texts] == named
 
 
 def test_attention_has_a_line_a_layer_from_distance_one_on_their_mean_and_uniform_attention():

@@ -168,7 +168,7 @@ def test_what_was_measured_is_kept_and_something_else_only_forced(asked, monkeyp
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["--spans"], "--spans measures a prompt; name its file (--prompt FILE)"),
+        (["--spans"], "--spans needs a prompt; name its file (--prompt FILE)"),
         (["--prompt", "asked.txt"], "--prompt belongs to --spans; type --spans, too"),
         (["--separator", "x"], "--separator belongs to --spans"),
         (["--spans", "--prompt", "asked.txt", "--lengths", "12"], "--lengths has no effect with --spans"),

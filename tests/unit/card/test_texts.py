@@ -44,7 +44,7 @@ def test_a_directory_that_is_no_data_set_has_a_plain_remedy(tmp_path):
     with pytest.raises(
         InputError,
         match=r"^text .* has no \.txt or \.jsonl file, and cannot be read as a data set: "
-        r": .*no column 'text'.*\. Put the text there as \.txt, or as \.jsonl with the key 'text' in every line$",
+        r".*no column 'text'.*\. Put the text there as \.txt, or as \.jsonl with the key 'text' in every line$",
     ):
         list(texts.documents(source(str(tmp_path))))
 

@@ -3,6 +3,7 @@
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from docutils.core import publish_parts
 
@@ -35,5 +36,6 @@ def test_the_page_has_verdicts_numbers_and_figures_in_its_html(tmp_path, monkeyp
         assert f"<svg><title>{figure}</title></svg>" in after
         for claim in claims:
             row = SCORES.set_index("claim").loc[claim]
-            said = f"<strong>{row['verdict']}</strong>: {row['statement']} ({row['measured']:.3g} [{row['low']:.3g}, "
+            number = "no value" if np.isnan(row["measured"]) else f"{row['measured']:.3g} [{row['low']:.3g}, "
+            said = f"<strong>{row['verdict']}</strong>: {row['statement']} ({number}"
             assert said in after

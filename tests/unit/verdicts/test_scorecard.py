@@ -344,10 +344,10 @@ def test_the_page_has_the_effect_what_decides_and_a_link_to_the_finding():
     assert entries[0].endswith("\n## `emergence`\n")
     assert entries[3].splitlines() == [
         '<a id="n"></a>No norm: **holds** (toy run)',
-        "    - Figure 2, ours: it rises",
-        "    - Effect: 0.2 [0.15, 0.25], predicted > 0, margin 0.01, n = 5: gap",
-        "    - What decides: 1 of 1 row must hold; 1 hold",
-        f"    - Finding: [n](replication.md#n), {figures}",
+        "  - Figure 2, ours: it rises",
+        "  - Effect: 0.2 [0.15, 0.25], predicted > 0, margin 0.01, n = 5: gap",
+        "  - What decides: 1 of 1 row must hold; 1 hold",
+        f"  - Finding: [n](replication.md#n), {figures}",
     ]
 
 

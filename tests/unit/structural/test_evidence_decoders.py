@@ -5,7 +5,7 @@ import hashlib
 import pandas as pd
 
 from position_bias.language_models import hub
-from position_bias.structural import evidence
+from position_bias.structural import evidence_decoders
 
 
 def test_every_file_of_a_decoder_is_named_by_what_it_holds(tmp_path):
@@ -16,7 +16,7 @@ def test_every_file_of_a_decoder_is_named_by_what_it_holds(tmp_path):
         (folder / name).write_bytes(content)
     hub.fetch_model(str(folder), None, None, tmp_path / "some.json")
     values = pd.DataFrame({"model": ["some"], "value": [0.123456789]})
-    tables = evidence.of_decoders([values], [tmp_path / "some.json"])
+    tables = evidence_decoders.evidence([values], [tmp_path / "some.json"])
     assert tables["values"]["value"].tolist() == [0.12346]
     runs = tables["runs"].set_index("file")
     assert runs["sha256"].to_dict() == {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}
