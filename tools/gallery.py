@@ -195,17 +195,6 @@ def _seconds(results: Path, job: Job) -> float | None:
         return sum(float(row["cpu_time"]) for row in csv.DictReader(opened, delimiter="\t"))
 
 
-def readme_images(results: Path) -> None:
-    """Copy figures/WING/NAME.png of the run, if it is built, to docs/images/WING-NAME.png, which the README shows."""
-    for image in sorted((ROOT / "docs/images").glob("*-*.png")):
-        wing, _, name = image.stem.partition("-")
-        built = results / f"figures/{wing}/{name}.png"
-        if built.is_file():
-            image.write_bytes(built.read_bytes())
-        else:
-            print(f"docs/images/{image.name} stays as it is, since {built} is not built")
-
-
 def tallied(text: str, tally: str, mark: str = FROM) -> str:
     """The text of a page with `tally` between a mark and the next TO. Raises ValueError where it has none."""
     before, _, rest = text.partition(mark)
@@ -213,6 +202,12 @@ def tallied(text: str, tally: str, mark: str = FROM) -> str:
     if not end:
         raise ValueError(f"a page has no {mark} or no {TO}")
     return f"{before}{mark}\n\n{tally}\n{end}{after}"
+
+
+def scorecard(scores: pd.DataFrame) -> str:
+    """The scorecard for people, with its picture."""
+    title, _, page = pages.page(scores).partition("\n")
+    return f"{title}\n\n![Every claim of the papers with its verdict](images/scorecard.png)\n{page}"
 
 
 def tables(comparisons: pd.DataFrame) -> None:
@@ -234,12 +229,11 @@ def main(results: Path) -> None:
         for figure in figures(paper, jobs):
             shrink((results / figure).with_suffix(".png"), folder / paper / f"{Path(figure).stem}.png")
         (folder / f"{paper}.md").write_text(text)
-    (ROOT / "docs/scorecard.md").write_text(pages.page(scores))
+    (ROOT / "docs/scorecard.md").write_text(scorecard(scores))
     for path in COUNTED:
         path.write_text(tallied(path.read_text(), pages.tally(scores)))
     for written, mark in ((pages.by_training(scores), TRAINING), (pages.changes(scores), CHANGES)):
         REPORT.write_text(tallied(REPORT.read_text(), written, mark))
-    readme_images(results)
     tables(pd.read_csv(results / "results/tables/comparisons.csv"))
 
 
