@@ -11,7 +11,6 @@ import pytest
 
 from position_bias.verdicts.claim import registry
 from position_bias.verdicts.pages import by_training, changes, short, tally
-from position_bias.verdicts.pages import page as scorecard_page
 from position_bias.verdicts.rule import ERRATUM, WORDS
 from tools import gallery
 from tools.workflow import rules
@@ -126,7 +125,7 @@ def test_the_scorecard_that_is_kept_is_of_the_claims_of_the_registry(claims, kep
 
 def test_the_page_of_the_scorecard_is_written_from_its_table(kept):
     written = (ROOT / "docs/scorecard.md").read_text()
-    assert written == scorecard_page(kept)
+    assert written == gallery.scorecard(kept)
     assert re.findall(r'<a id="(.*)"></a>', written) == kept["claim"].tolist()
     assert max(map(len, written.splitlines())) < 700  # no blanks that align columns
 

@@ -80,7 +80,7 @@ def test_the_caption_has_the_prompts_and_the_kind_of_interval(mine):
     assert "](card.png)" in mine[0]
     assert f"*From {PROMPTS} prompts of 12 tokens of 5 documents. Left: " in mine[0]
     assert "Uniform attention, which gives all earlier tokens the same weight, also falls with distance" in mine[0]
-    assert "Bands are 90 % bootstrap intervals over prompts of this text.*" in mine[0]
+    assert "Bands and bars are 90 % bootstrap intervals over prompts of this text.*" in mine[0]
 
 
 def test_every_length_has_a_row_with_the_numbers_of_the_sentences(mine):
