@@ -17,7 +17,16 @@ from position_bias.drawing.panels import panels
 from position_bias.drawing.style import PAGE, SMALLEST, TALLEST
 from position_bias.verdicts.claim import KINDS, OURS, SEED
 from position_bias.verdicts.pages import COUNTED, HEADINGS, KIND_NAMES, NOT_COUNTED, as_stated, headings
-from position_bias.verdicts.rule import LEAST_SEEDS, UNDECIDED, UNTESTABLE, WORDS, word_of_interval
+from position_bias.verdicts.rule import (
+    FAILS,
+    HOLDS,
+    LEAST_SEEDS,
+    NO_EFFECT,
+    UNDECIDED,
+    UNTESTABLE,
+    WORDS,
+    word_of_interval,
+)
 
 LINE, ABOVE = 0.125, 0.4  # inches from one line to the next, at most; lines that are left free above a heading
 LEGEND = 1.0  # inches that it takes
@@ -26,10 +35,17 @@ MARK, TEXT = 0.04, 0.1  # inches from the left of a column
 THIN = "\N{THIN SPACE}"
 SIDES = {">": 1, "<": -1}
 SCALES = {"test": "toy", "laptop": "default", "longer": "longer", "pretrained": "small", "paper": "paper's"}
+PAPERS = {
+    "structural": "Herasimchyk 2026",
+    "emergence": "Wu 2025",
+    "layernorm": "Kim 2026",
+    "postnorm": "Zsamboki 2025",
+}
 TOLD = (
-    "Beside each claim: its verdict, the training whose rows give it, and the measured effect with what it has to "
-    "exceed. Of what is undecided: the interval, and rows that are missing or were seen before their prediction. "
-    "Filled: at the scale that the claim is about; hollow: at a smaller one. Small: pretrained decoders."
+    "Beside each claim: its verdict, the scale that gives it, and the measured effect with what it has to exceed. Of "
+    "what is undecided: the interval in brackets, and rows that were not run (missing), or were seen before their "
+    "prediction. Filled: at the scale that the claim is about; hollow: at a smaller one. Scales, in grey: our short "
+    "default training, a longer one, small pretrained decoders, and the paper's own."
 )
 
 
@@ -102,9 +118,10 @@ def _blocks(table: pd.DataFrame) -> Iterator[tuple[str, list[dict[str, Any]]]]:
         verdict_place=[rank.get(verdict, 1) for verdict in table["verdict"]],
     ).sort_values(["whose_place", "paper_place", "kind_place", "verdict_place"], kind="stable")
     for (heading, paper, kind), claims in ordered.groupby(["heading", "paper", "kind"], sort=False):
-        told = "" if heading == HEADINGS["paper"] else f", {str(heading).removeprefix('claims ')}"
+        told = {HEADINGS["paper"]: "", HEADINGS[OURS]: ", our additions", NOT_COUNTED: ", not counted"}
         rows = [{str(name): value for name, value in row.items()} for row in claims.to_dict("records")]
-        yield f"{paper}: {KIND_NAMES[str(kind)]}{told}", rows
+        named = f"{paper} ({PAPERS[paper]})" if paper in PAPERS else str(paper)
+        yield f"{named}: {KIND_NAMES[str(kind)]}{told.get(str(heading), ', secondary source')}", rows
 
 
 def _lines(heading: str, claims: Sequence[Mapping[str, Any]], right: float) -> Iterator[Line]:
@@ -187,7 +204,8 @@ def left_open(claim: Mapping[str, Any]) -> str:
     why += ["seen before"] if claim["seen_before"] else []
     numbers = [claim[name] for name in ("bound", "margin", "low", "high")]
     if not why and word_of_interval(claim["relation"], *numbers) != UNDECIDED:
-        why = [f"{claim[f'rows: {UNDECIDED}'] or 'none'} of {rows} rows open"]
+        opened, held = claim[f"rows: {UNDECIDED}"], claim[f"rows: {HOLDS}"]
+        why = [f"{opened} of {rows} rows open" if opened else f"only {held} of {rows} rows hold"]
     return ": ".join([*filter(None, [", ".join(why)]), effect(claim)])
 
 
@@ -205,6 +223,7 @@ def effect(claim: Mapping[str, Any]) -> str:
     measured = _short(claim["measured"])
     if claim["verdict"] == UNDECIDED:
         measured += f" [{_short(claim['low'])}, {_short(claim['high'])}]"
+    measured += " not" if claim["verdict"] in (FAILS, NO_EFFECT) else ""
     if claim["relation"] in SIDES:
         return f"{measured}{THIN}{claim['relation']}{THIN}{_short(bound + SIDES[claim['relation']] * margin)}"
     sign = {"=": "=", "!=": "\u2260"}[claim["relation"]]

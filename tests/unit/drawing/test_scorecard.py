@@ -88,7 +88,7 @@ def test_the_overview_has_a_line_for_each_claim_of_a_paper_with_its_verdict_scal
         ({"n": 4, "unit": "model"}, ".12 [-.1, .34] > .01"),
         ({"rows: not testable here": 2, "seen_before": 1}, "2 of 10 rows missing, seen before: .12 [-.1, .34] > .01"),
         ({"low": 0.1}, "3 of 8 rows open: .12 [.1, .34] > .01"),
-        ({"low": 0.1, "rows: undecided": 0}, "none of 5 rows open: .12 [.1, .34] > .01"),
+        ({"low": 0.1, "rows: undecided": 0}, "only 1 of 5 rows hold: .12 [.1, .34] > .01"),
         ({"form": "exact", "unit": "none", "relation": "="}, ".12 [-.1, .34] = \u00b1.01"),
     ],
 )
