@@ -42,10 +42,11 @@ PAPERS = {
     "postnorm": "Zsamboki 2025",
 }
 TOLD = (
-    "Beside each claim: its verdict, the scale that gives it, and the measured effect with what it has to exceed. Of "
-    "what is undecided: the interval in brackets, and rows that were not run (missing), or were seen before their "
-    "prediction. Filled: at the scale that the claim is about; hollow: at a smaller one. Scales, in grey: our short "
-    "default training, a longer one, small pretrained decoders, and the paper's own."
+    "What papers on position bias in transformers claim. Beside each claim: its verdict, the scale that gives it, and "
+    "the measured effect with what it has to exceed. A row is one comparison; it decides nothing where it was not run "
+    f"(missing), has fewer than {LEAST_SEEDS} seeds, or was seen before its prediction. Filled: at the scale that the "
+    "claim is about; hollow: at a smaller one. Scales, in grey: our short default training, a longer one, small "
+    "pretrained decoders, and the paper's own."
 )
 
 

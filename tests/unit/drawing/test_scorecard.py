@@ -104,7 +104,7 @@ def test_the_picture_counts_verdicts_by_kind_without_those_that_do_not_count():
     claims["doubted"] = [False] * 4 + [True]
     (legend,) = scorecard.overview(claims).legends
     told = " ".join(legend.get_title().get_text().split())
-    assert told.startswith("Verdicts on theory: 2 hold, 1 fail; networks: 1 undecided. Beside each claim")
+    assert told.startswith("Verdicts on theory: 2 hold, 1 fail; networks: 1 undecided. What papers")
 
 
 def test_claims_of_one_kind_stand_together_by_verdict():
