@@ -95,13 +95,17 @@ def check(
 def faults_of_sections(config: dict[str, Any], described: type) -> list[str]:
     """Every fault of `config` against the section `described` and those within it, a line each; unknown keys first.
 
-    Text becomes a number in place where a number is asked for: Snakemake leaves it as text within a value of the
-    command line, as in --config rollout='{bootstrap: 200}'.
+    Text becomes a number, or true or false, in place where one is asked for: Snakemake leaves it as text within a value
+    of the command line, as in --config rollout='{bootstrap: 200}'.
     """
     errors = _errors(config, described)
-    texts = [error for error in errors if error["type"] in ("int_type", "float_type") and type(error["input"]) is str]
+    texts = [
+        error
+        for error in errors
+        if error["type"] in ("int_type", "float_type", "bool_type") and type(error["input"]) is str
+    ]
     for error in texts:
-        _at(config, error["loc"][:-1])[error["loc"][-1]] = _number(error["input"])
+        _at(config, error["loc"][:-1])[error["loc"][-1]] = _meant(error["input"])
     if texts:
         errors = _errors(config, described)
     errors = sorted(errors, key=lambda error: error["type"] not in UNKNOWN)
@@ -148,7 +152,9 @@ def _at(config: Config, key: Key) -> Any:
     return node
 
 
-def _number(text: str) -> int | float | str:
+def _meant(text: str) -> int | float | bool | str:
+    if text in ("true", "false"):
+        return text == "true"
     for kind in (int, float):
         try:
             return kind(text)
