@@ -50,7 +50,7 @@ def borrowed(model: nn.Module, threads: int | None = None) -> Iterator[PreTraine
             decoder.forward = decoder._original_forward
         for config in _configurations(decoder):
             config._attn_implementation_internal = EAGER  # Falcon's own setter refuses, and its attention reads this
-        families.with_rows_together(families.without_double_alibi(decoder))
+        families.as_measured(decoder)
         with torch.autocast(device.type, enabled=False):
             yield decoder
 

@@ -198,6 +198,11 @@ def with_rows_together(model: PreTrainedModel) -> PreTrainedModel:
     return model
 
 
+def as_measured(model: PreTrainedModel) -> PreTrainedModel:
+    """Return the model with what every measurement needs: ALiBi added once, and rows of the head together."""
+    return with_rows_together(without_double_alibi(model))
+
+
 def without_double_alibi(model: PreTrainedModel) -> PreTrainedModel:
     """Make eager Falcon attention add ALiBi once.
 

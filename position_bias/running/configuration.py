@@ -105,7 +105,7 @@ def faults_of_sections(config: dict[str, Any], described: type) -> list[str]:
         if error["type"] in ("int_type", "float_type", "bool_type") and type(error["input"]) is str
     ]
     for error in texts:
-        _at(config, error["loc"][:-1])[error["loc"][-1]] = _meant(error["input"])
+        _at(config, error["loc"][:-1])[error["loc"][-1]] = _meant(error["input"], error["type"])
     if texts:
         errors = _errors(config, described)
     errors = sorted(errors, key=lambda error: error["type"] not in UNKNOWN)
@@ -152,9 +152,10 @@ def _at(config: Config, key: Key) -> Any:
     return node
 
 
-def _meant(text: str) -> int | float | bool | str:
-    if text in ("true", "false"):
-        return text == "true"
+def _meant(text: str, fault: str) -> int | float | bool | str:
+    """What a text says where a number, or a truth, is asked for; the text itself where it says none."""
+    if fault == "bool_type":
+        return {"true": True, "false": False}.get(text, text)
     for kind in (int, float):
         try:
             return kind(text)

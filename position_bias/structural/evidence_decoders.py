@@ -1,12 +1,12 @@
 """What is kept in evidence/ of pretrained decoders: what was measured, and which files they were."""
 
-import hashlib
 import json
 from pathlib import Path
 
 import pandas as pd
 
 from position_bias.language_models import hub
+from position_bias.language_models.files import sha256
 from position_bias.running import provenance
 from position_bias.verdicts.claim import PRETRAINED
 
@@ -25,13 +25,8 @@ def evidence(values: list[pd.DataFrame], records: list[Path]) -> dict[str, pd.Da
 def files_of_decoder(record: Path) -> pd.DataFrame:
     """A row for each file of a model: model, source, revision, file, bytes, sha256."""
     found = json.loads(record.read_text(encoding="utf-8"))
-    files = [hub.model_place(record).joinpath(name) for name in found["files"]]
+    files = map(hub.model_place(record).joinpath, found["files"])
     told = {"model": record.stem, "source": Path(found["source"]).name, "revision": found["revision"]}
     return pd.DataFrame(
-        [{**told, "file": file.name, "bytes": file.stat().st_size, "sha256": _sha256(file)} for file in files]
+        [{**told, "file": file.name, "bytes": file.stat().st_size, "sha256": sha256(file)} for file in files]
     )
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -9,7 +9,7 @@ import yaml
 from snakemake.utils import update_config
 
 from position_bias.drawing import style
-from position_bias.running import checkpoint
+from position_bias.running import checkpoint, products
 from position_bias.small_networks import decoder
 
 ROOT = Path(__file__).parents[2]
@@ -106,3 +106,14 @@ def one_thread():
 
 class Interruption(BaseException):
     """Like a kill: no handler catches it."""
+
+
+@pytest.fixture(params=["default", "fastest"])
+def products_of(request):
+    """Products of float32 as torch has them, and as jobs have them."""
+    setting = torch.backends.mkldnn.matmul
+    earlier = setting.fp32_precision
+    if request.param == "fastest":
+        products.fastest()
+    yield
+    setting.fp32_precision = earlier

@@ -12,7 +12,7 @@ from position_bias.emergence import sequences, studies, training
 from position_bias.emergence.studies import Network, Study
 from position_bias.emergence.task import Task
 from position_bias.emergence.training import PART, Member, Setting
-from position_bias.running import checkpoint, products
+from position_bias.running import checkpoint
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks.ensemble import Recipe
@@ -204,16 +204,6 @@ def test_networks_of_a_seed_see_the_same_data_and_start_alike(tmp_path):
 
 
 SLOPES = studies.study("residual", ["causal/decay-0.4", "causal/none", "causal/rope", "window3/decay-0.1"], 0.2)
-
-
-@pytest.fixture(params=["default", "fastest"])
-def products_of(request):
-    setting = torch.backends.mkldnn.matmul
-    earlier = setting.fp32_precision
-    if request.param == "fastest":
-        products.fastest()
-    yield
-    setting.fp32_precision = earlier
 
 
 # a member's share of every tensor is a multiple of 16 numbers, that of every product takes over 4,096

@@ -401,12 +401,12 @@ def test_faults_of_values_together_are_looked_for_in_what_fits_its_sections_alon
 
 
 def written(node):
-    """The same values, numbers as the text that the command line leaves."""
+    """The same values, numbers and truths as the text that the command line leaves."""
     if isinstance(node, dict):
         return {name: written(inner) for name, inner in node.items()}
     if isinstance(node, list):
         return [written(inner) for inner in node]
-    return node if isinstance(node, bool) or node is None else str(node)
+    return node if node is None else str(node).lower() if isinstance(node, bool) else str(node)
 
 
 def test_numbers_given_as_text_are_the_same_numbers_and_other_text_stays():
@@ -417,6 +417,9 @@ def test_numbers_given_as_text_are_the_same_numbers_and_other_text_stays():
     odd = changed({"training.steps": "many", "primary_dataset": "7"})  # a name, and a name it stays
     assert len(configuration.faults_of_sections(odd, settings.Settings)) == 1
     assert (odd["training"]["steps"], odd["primary_dataset"]) == ("many", "7")
+    crossed = changed({"training.steps": "true", "figures.transparent": "1"})  # neither is what the other asks for
+    assert len(configuration.faults_of_sections(crossed, settings.Settings)) == 2
+    assert (crossed["training"]["steps"], crossed["figures"]["transparent"]) == ("true", "1")
 
 
 def turned(node):

@@ -15,7 +15,7 @@ from position_bias.emergence import folded, sequences
 from position_bias.emergence import network as networks
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
-from position_bias.running import checkpoint, products
+from position_bias.running import checkpoint
 from position_bias.small_networks import ensemble
 from position_bias.small_networks.averaging import Averaging
 from position_bias.small_networks.ensemble import Recipe
@@ -382,16 +382,6 @@ def train_networks(folder, members, residual, depth, spoil=lambda parameters: pa
 
     parameters = spoil(networks.initial(TASK, depth, seeds, "cpu"))
     return run(folder, parameters=parameters, loss=loss, observe=observe, recipe=replace(RECIPE, iterations=8))
-
-
-@pytest.fixture(params=["default", "fastest"])
-def products_of(request):
-    setting = torch.backends.mkldnn.matmul
-    earlier = setting.fp32_precision
-    if request.param == "fastest":
-        products.fastest()
-    yield
-    setting.fp32_precision = earlier
 
 
 @pytest.mark.usefixtures("products_of")
