@@ -1,12 +1,11 @@
 """These checks judge Theorems 4.1-4.7 and I.2 of Wu et al. 2025 and their lemmas, on random and content-free attention.
 
-A statement about all tokens, layers and contents is judged by its worst draw, which is what `measured` holds; low and
-high are its range over draws (or, where nothing is drawn, over the settings named), and n is how many there were. A
-constant that a proof prints, or what its proof needs, is judged beside the corrected one where the two differ: a
-theorem that asks for some constant is judged with one that suffices, and what its proof prints is a claim of its own. A
-row that speaks of both is in the table once for each. Every bound follows from the statement; thresholds of our own are
-named so in `source`. A row whose two sides are equal by construction is an identity: its source says so, and it speaks
-of no claim.
+A statement about all tokens, layers and contents is judged by its worst draw (or, where nothing is drawn, by the worst
+of the settings named), which is what `measured` holds; n is how many there were. A constant that a proof prints, or
+what its proof needs, is judged beside the corrected one where the two differ: a theorem that asks for some constant is
+judged with one that suffices, and what its proof prints is a claim of its own. A row that speaks of both is in the
+table once for each. Every bound follows from the statement; thresholds of our own are named so in `source`. A row whose
+two sides are equal by construction is an identity: its source says so, and it speaks of no claim.
 
 A theorem that says "up to constants" of finitely many tokens excludes nothing as it stands. Under the condition of
 Lemma 4.6, (x theta)^2 is at most pi^2, so that its Gaussian is itself a factor between two constants; any positive
@@ -16,7 +15,7 @@ sides, below 1/2.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, product
 from math import pi, sqrt
@@ -32,7 +31,7 @@ from position_bias.emergence import theory
 from position_bias.emergence.theory import DEPTHS
 from position_bias.verdicts import verdict
 from position_bias.verdicts.judge import Statistic, judge, worst
-from position_bias.verdicts.predictions import Predicted, predictions
+from position_bias.verdicts.predictions import predictions
 
 PAPER = "emergence"
 
@@ -73,15 +72,7 @@ def table(
 ) -> pd.DataFrame:
     """Return a verdict on every statement (`statements`), in the schema of `verdict.COLUMNS`, with keys."""
     statistics = chain.from_iterable(statements(tokens, layers, draws, seed, peak_tokens))
-    return verdict.table(PAPER, scale, _judged(statistics, predictions(predicted, PAPER)))
-
-
-def _judged(statistics: Iterable[Statistic], predicted: Mapping[str, list[Predicted]]) -> Iterator[dict[str, object]]:
-    """Rows on the worst draw or setting, which show the range of all."""
-    for statistic in statistics:
-        for row in judge([statistic], predicted):
-            values = statistic.table[row["network"]]
-            yield {**row, "low": float(values.min()), "high": float(values.max())}
+    return verdict.table(PAPER, scale, judge(statistics, predictions(predicted, PAPER)))
 
 
 def statements(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int) -> tuple[Iterator[Statistic], ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from position_bias.attention import Array
 from position_bias.rollout.middle import middle_half
@@ -23,6 +24,7 @@ from position_bias.verdicts.judge import ESTIMATE
 TRAINED, UNTRAINED = "hub", "untrained"  # the checkpoint that is no copy; what predictions call a copy
 WORDS = "words"  # what stands in place of a data set
 NEAR = 1 / 16  # of a prompt: places that are averaged where recall is compared with influence
+SPLITS = 20  # random halves of the contexts, which tell how far noise hides the order of places
 INFLUENCES = ("gradient", "replacement")
 ROLLOUTS = ("rotary", "measured")  # that predict influence, by their names in the profiles
 PROFILES = ("model", "weights", "n", "measure", "place", "value", "low", "high")  # columns of what is drawn
@@ -42,35 +44,63 @@ def tables(
     for file in recalled:
         labels, found = file.labels, Recall(**file.read())
         weights = resampled_weights(np.arange(len(found.correct)), replicates, seed)
-        excess = weights @ above_prior(found)  # [1 + R, P]
+        above = above_prior(found)  # [contexts, P]
         accuracy = weights @ found.correct.mean(-1)
         able = is_able(accuracy[0], labels["words"])
         if labels["checkpoint"] != TRAINED:
             rows += _rows(labels, "accuracy less chance", UNTRAINED, accuracy - 1 / labels["words"], len(found.correct))
             continue
         of_model = influence[influence["model"] == labels["model"]]
-        for statistic, network, values in _of_places(excess, of_model):
+        for statistic, network, values in _of_places(above, weights, of_model, halves(len(above), seed)):
             rows += _rows(labels, statistic, network, values if able else np.nan * values, len(found.correct))
-        drawn.append(_profile(labels, excess, level))
+        drawn.append(_profile(labels, weights @ above, level))
     return {
         "values": pd.DataFrame(rows, columns=COLUMNS).round({"value": 6}),
         "profiles": pd.concat(drawn, ignore_index=True),
     }
 
 
-def _of_places(excess: Array, influence: pd.DataFrame) -> Iterator[tuple[str, str, Array]]:
+def _of_places(
+    above: Array, weights: Array, influence: pd.DataFrame, splits: NDArray[np.bool_]
+) -> Iterator[tuple[str, str, Array]]:
     """Statistic, network and values [1 + R]: both ends over the middle, and how places rank by recall and influence.
 
     Influence is measured, or predicted by a rollout.
     """
+    excess = weights @ above
     with np.errstate(divide="ignore", invalid="ignore"):  # where nothing is recalled, there is no logarithm
         for name, over in ends_over_middle(excess).items():
             yield f"log {name}", "recall", np.log(over)
     places = np.linspace(0, 1, excess.shape[1])
     for measure, curve in influence.groupby("measure", sort=False):
         near = np.abs(curve["place"].to_numpy()[:, None] - places) <= NEAR  # [positions, P]
-        around = excess @ (near / near.sum(-1, keepdims=True)).T
-        yield "rank correlation of places", str(measure), spearman(around, curve["value"].to_numpy())
+        around = above @ (near / near.sum(-1, keepdims=True)).T  # [contexts, positions]
+        yield (
+            "rank correlation of places",
+            str(measure),
+            ranked_alike(around, curve["value"].to_numpy(), weights, splits),
+        )
+
+
+def halves(contexts: int, seed: int) -> NDArray[np.bool_]:
+    """Which contexts are in the first half of each of SPLITS random splits: [SPLITS, contexts]."""
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.permutation(contexts) < contexts // 2 for _ in range(SPLITS)])
+
+
+def ranked_alike(around: Array, curve: Array, weights: Array, splits: NDArray[np.bool_]) -> Array:
+    """The rank correlation of a curve [P] with the mean of `around` [contexts, P], freed of noise: [1 + R].
+
+    Noise in a mean over few contexts makes it rank places less like anything, so that a correlation with it is too
+    small. It is divided by the correlation with a mean over many contexts, the square root of the reliability: that
+    follows from how alike two halves of the contexts rank places (Spearman and Brown). NaN where they do not agree.
+    Resamples are noisier still, so their median is moved to the estimate.
+    """
+    alike = np.mean([spearman(around[half].mean(0), around[~half].mean(0)) for half in splits])
+    reliability = 2 * alike / (1 + alike) if alike > 0 else np.nan
+    found = spearman(weights @ around, curve) / np.sqrt(reliability)
+    found[1:] += found[0] - np.median(found[1:])
+    return np.asarray(np.clip(found, -1, 1))
 
 
 def _rows(labels: dict[str, Any], statistic: str, network: str, values: Array, contexts: int) -> list[tuple[Any, ...]]:

@@ -50,7 +50,7 @@ def of_pretrained(kernels: pd.DataFrame, predictions: Mapping[str, list[Predicte
 def over_layers(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     """The value of ALL layers together, from the lowest layer to the highest."""
     layers = values.drop(ALL)
-    return Estimate(float(values[ALL]), float(layers.min()), float(layers.max()), len(layers))
+    return Estimate(float(values[ALL]), float(layers.min()), float(layers.max()), len(layers), known=True)
 
 
 def _similarity(similarity: pd.DataFrame) -> Iterator[Statistic]:

@@ -53,7 +53,7 @@ def distance_in_larger(cells: pd.Series, prediction: Prediction, level: float) -
     larger = _larger(cells)
     less = float(cells[larger].mean() - cells[~larger].mean())
     rounding = 2 * PRINTED * (2 if prediction.relation == ">" else 1)  # a difference is rounded twice
-    return Estimate(less, less - rounding, less + rounding, len(cells))
+    return Estimate(less, less - rounding, less + rounding, len(cells), known=True)
 
 
 def _closer(cells: pd.Series) -> float:

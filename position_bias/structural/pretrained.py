@@ -70,6 +70,17 @@ class Effects(NamedTuple):
         means = weights @ self.effects
         return np.asarray(means / means[:, inside(self.positions, self.n)].mean(-1, keepdims=True))
 
+    def profile(self, replicates: int, seed: int, every: Array | None = None) -> Array:
+        """Geometric means over documents of what `logs` has of each position, and in each resample: [1 + R, P].
+
+        With the effects of `every` position [N, n], the same of all of them, over the same middle: [1 + R, n].
+        """
+        over = logarithms_over_middle(self.effects, self.positions, self.n)
+        if every is not None:
+            over = np.log(every) + over[:, :1] - np.log(self.effects[:, :1])
+        of_documents = pd.DataFrame(over).groupby(self.documents).mean().to_numpy()
+        return np.asarray(np.exp(resampled_weights(np.arange(len(of_documents)), replicates, seed) @ of_documents))
+
     def some(self, count: int) -> "Effects":
         """The same of the first prompts alone."""
         return self._replace(effects=self.effects[:count], documents=self.documents[:count])
@@ -284,19 +295,23 @@ def _profiles(
     seed: int,
 ) -> Iterator[pd.DataFrame]:
     """Effects of positions over that of the middle half: measured and rolled out, with intervals over documents."""
-    labels = {"model": measured.setting["model"], "weights": TRAINED}
-    everywhere = np.arange(measured.found.n)
-    prompts = resampled_weights(measured.found.documents, replicates, seed)
-    for variant in variants(measured.found, DRAWN, [FROBENIUS]):
+    labels, found = {"model": measured.setting["model"], "weights": TRAINED}, measured.found
+    everywhere = np.arange(found.n)
+    prompts = resampled_weights(found.documents, replicates, seed)
+    assert found.influence is not None
+    influence = found.influence.astype(np.float64)
+    for variant in variants(found, DRAWN, [FROBENIUS]):
         profiles = variant.profiles(prompts)
-        over = profiles / profiles[:, middle_half(measured.found.n)].mean(-1, keepdims=True)
-        yield _curve({**labels, "measure": variant.name}, everywhere, over, level)
+        over = profiles / profiles[:, middle_half(found.n)].mean(-1, keepdims=True)
+        drawn = measured.gradient.profile(replicates, seed, influence) if variant.name == GRADIENT else over
+        yield _curve({**labels, "measure": variant.name}, everywhere, drawn, level)
     for weights, (gradient, replaced) in pairs.items():
         named = {**labels, "weights": {TRAINED: TRAINED, "": "copy", " at .02": "usual"}[weights]}
         for measure, effects in ((GRADIENT, gradient), (REPLACED, replaced)):
             if weights != TRAINED or measure == REPLACED:
-                drawn = effects.over_middle(resampled_weights(effects.documents, replicates, seed))
-                yield _curve({**named, "measure": measure}, np.array(effects.positions), drawn, level)
+                yield _curve(
+                    {**named, "measure": measure}, np.array(effects.positions), effects.profile(replicates, seed), level
+                )
 
 
 def _curve(labels: Mapping[str, Any], positions: NDArray[Any], drawn: Array, level: float) -> pd.DataFrame:

@@ -47,7 +47,6 @@ class Claim:
     kind: str  # one of KINDS
     rows: str  # its comparisons with their margins, in words
     published: str = ""  # id of what the paper prints for it, in published/values.csv
-    ranges: bool = False  # low and high are a range over settings or layers, and no interval
     doubted: bool = False  # the source that it is known from may have doubted it, so that nobody is held to it
 
     def met_at(self, scale: str) -> bool:
@@ -61,7 +60,7 @@ class Claim:
 
 COLUMNS = tuple(field.name for field in fields(Claim))
 NEEDED = set(COLUMNS) - {"published"}
-KNOWN = {"whose": WHOSE, "needs": NEEDS, "ranges": tuple(TRUTH), "doubted": tuple(TRUTH)}  # values of columns
+KNOWN = {"whose": WHOSE, "needs": NEEDS, "doubted": tuple(TRUTH)}  # values of columns
 KNOWN |= {"form": FORMS, "unit": UNITS, "kind": KINDS}
 
 
@@ -76,7 +75,7 @@ def registry(path: str | Path) -> tuple[Claim, ...]:
                 )
         if row["id"] in claims:
             raise InputError(f"{path} has claim {row['id']} twice; an id names one claim")
-        truth: dict[str, Any] = {column: TRUTH[row[column]] for column in ("ranges", "doubted")}
+        truth: dict[str, Any] = {column: TRUTH[row[column]] for column in ("doubted",)}
         claims[row["id"]] = Claim(**row | truth)
     return tuple(claims.values())
 

@@ -30,6 +30,7 @@ class Estimate(NamedTuple):
     high: float
     n: int  # units behind the interval
     left_out: int = 0  # units without a value
+    known: bool = False  # low and high are numbers that are known, such as the least and the largest of all layers
 
 
 Estimator = Callable[[pd.Series, Prediction, float], Estimate]  # of the units' values; the float is the level
@@ -55,12 +56,12 @@ def percentiles(n: int, left_out: int = 0) -> Estimator:
     return estimate
 
 
-def given(n: int) -> Estimator:
-    """What was estimated before, over `n` units: the values are those of GIVEN."""
+def given(n: int, *, known: bool = False) -> Estimator:
+    """What was estimated before, over `n` units: the values are those of GIVEN; see `Estimate` on what is `known`."""
 
     def estimate(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
         measured, low, high = (float(values.loc[name]) for name in GIVEN)
-        return Estimate(measured, low, high, n)
+        return Estimate(measured, low, high, n, known=known)
 
     return estimate
 
@@ -155,6 +156,7 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
         "n": estimate.n,
         "verdict": prediction.verdict(estimate.low, estimate.high) if statistic.testable else UNTESTABLE,
         "identity": statistic.identity,
+        "known": estimate.known,
         "left_out": estimate.left_out,
         "seen_before": estimate.n if predicted.seen else before,
         "source": predicted.source,

@@ -155,7 +155,7 @@ def _speaks(claim: Claim, rows: pd.DataFrame) -> pd.Series:
 
 
 def _exact(claim: Claim, rows: pd.DataFrame) -> pd.Series:
-    return (rows["high"] == rows["low"]) & (claim.unit not in UNITS) | claim.ranges
+    return (rows["high"] == rows["low"]) & (claim.unit not in UNITS) | rows["known"].astype(bool)
 
 
 def _p_values(claim: Claim, rows: pd.DataFrame, level: float) -> Array:

@@ -27,6 +27,7 @@ COLUMNS = (
     "scale",
     "verdict",
     "identity",  # true where networks of any weights have this value, so that the row supports no claim
+    "known",  # true where low and high are known numbers and no interval: nothing was sampled
     "left_out",  # seeds without a value: they diverged in training, or the quantity is not defined for them
     "seen_before",  # seeds behind the interval whose results we knew before the rules of verdicts were fixed
     "source",  # who predicts it, and where

@@ -43,7 +43,7 @@ def test_what_fails_is_known(table):
     assert failed["statistic"].value_counts().to_dict() == {
         "relative recency, above 0 by the recursion": 1,  # without norm and with residual, layer 12
         "recency of scaled scores": 2,  # anisotropy 0.6, with residual and without
-        "least recency without residual": 1,
+        "recency without residual": 1,
         "recency without anisotropy": 3,
         "recency with a causal mask, residual 1": 1,  # falling anisotropy, which the premise has recent
     }

@@ -7,6 +7,7 @@ import pytest
 from position_bias.retrieval import decoders, figures_decoders
 from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile
+from position_bias.statistics import resampled_weights, spearman
 from position_bias.structural.checks_pretrained import COLUMNS
 from position_bias.verdicts.judge import ESTIMATE
 from tests.unit.drawing_checks import assert_legible, numbers
@@ -96,3 +97,21 @@ def test_every_measure_of_every_decoder_is_drawn(tmp_path, influence, styled):
         rows = found["profiles"][found["profiles"]["measure"] == measure]
         drawn = numbers(axes)
         assert set(np.round(rows["value"], 9)) <= set(np.round(drawn, 9))
+
+
+def test_noise_of_few_contexts_does_not_hide_that_places_rank_alike():
+    places = np.linspace(0, 1, 100)
+    curve = 1 + 3 * np.exp(-12 * places) + places
+    near = np.abs(places[:, None] - places) <= decoders.NEAR
+    rng, ranks, unfreed = np.random.default_rng(0), [], []
+    for seed in range(20):
+        around = (curve * (1 + 1.5 * rng.normal(size=(24, 100)))) @ (near / near.sum(-1, keepdims=True)).T
+        weights = resampled_weights(np.arange(24), 100, seed)
+        ranks.append(decoders.ranked_alike(around, curve, weights, decoders.halves(24, seed)))
+        unfreed.append(spearman(weights @ around, curve))
+    assert np.mean([of[0] for of in unfreed]) < 0.86
+    assert np.mean([of[0] for of in ranks]) > 0.93
+    assert np.median([of[1:] for of in unfreed]) < 0.8  # resamples are noisier still
+    assert np.median([of[1:] for of in ranks]) > 0.93
+    unlike = decoders.ranked_alike(around, rng.permutation(curve), weights, decoders.halves(24, 0))
+    assert abs(unlike[0]) < 0.5

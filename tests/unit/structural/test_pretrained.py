@@ -171,6 +171,9 @@ def test_values_are_those_of_the_formulas(tables, files):
     replaced = np.log(changed[REPLACED])
     ratios = replaced[:, 0] - replaced[:, [positions.index(each) for each in middle]].mean(-1)
     assert values["one", N, FIRST, "replacement", 2] == pytest.approx(ratios[4:6].mean(), rel=1e-5)
+    drawn = tables["profiles"].set_index(["weights", "measure", "position"])["value"]
+    for network in ("gradient", "replacement"):  # figures draw what is judged
+        assert drawn["hub", network, N - 1] == pytest.approx(np.exp(values["one", N, LAST, network].mean()))
     means = changed[REPLACED].mean(0)
     ratio = means[-1] / means[[positions.index(each) for each in middle]].mean()
     assert values["one", N, f"{LAST} of means", "replacement", -1] == pytest.approx(np.log(ratio), rel=1e-5)

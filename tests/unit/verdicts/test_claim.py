@@ -45,7 +45,7 @@ UNTRAINED = "structural-untrained"  # of architectures, whatever their size  # o
 
 HEADER = ",".join(COLUMNS)
 LINE = "a-1,emergence,Figure 2,Section 5,Rising,it rises,paper,iterations,emergence/checks,figures/x.pdf"
-LINE += ",most,seed,network,gaps,,true,false"
+LINE += ",most,seed,network,gaps,,false"
 
 
 def read(folder, *lines, header=HEADER):
@@ -55,11 +55,11 @@ def read(folder, *lines, header=HEADER):
 
 def test_a_line_is_a_claim(tmp_path):
     second = LINE.replace("a-1", "a-2").replace("it rises", '"falls, a little"').replace(",paper,", ",ours,")
-    first, second = read(tmp_path, LINE, second.replace(",,true,false", ",value_1,false,true"))
+    first, second = read(tmp_path, LINE, second.replace(",,false", ",value_1,true"))
     shown = ("paper", "iterations", "emergence/checks", "figures/x.pdf", "most", "seed", "network", "gaps")
-    assert first == Claim("a-1", "emergence", "Figure 2", "Section 5", "Rising", "it rises", *shown, "", True, False)
+    assert first == Claim("a-1", "emergence", "Figure 2", "Section 5", "Rising", "it rises", *shown, "", False)
     assert (second.id, second.statement, second.whose) == ("a-2", "falls, a little", "ours")
-    assert (second.published, second.ranges, second.doubted) == ("value_1", False, True)
+    assert (second.published, second.doubted) == ("value_1", True)
 
 
 def test_every_claim_is_read_in_the_order_of_the_file():
@@ -70,7 +70,7 @@ def test_every_claim_is_read_in_the_order_of_the_file():
     ("lines", "message"),
     [
         ([LINE, LINE], "has claim a-1 twice"),
-        ([LINE.replace("true", "yes")], "claim a-1 in .* has ranges yes; use one of: true, false"),
+        ([LINE.replace("false", "no")], "claim a-1 in .* has doubted no; use one of: true, false"),
         ([LINE.replace("iterations", "prompts and luck")], "claim a-1 in .* has needs luck; use one of: nothing, iter"),
         (
             [LINE.replace(",paper,", ",theirs,")],
@@ -81,7 +81,7 @@ def test_every_claim_is_read_in_the_order_of_the_file():
         ([LINE.replace("it rises", "")], "row 2 of .* has nothing in column statement"),
         ([LINE, "a-2,emergence"], "row 3 of .* has nothing in column item, place"),
         ([LINE, ""], "row 3 of .* has nothing in column id, paper"),
-        ([LINE + ",more"], "row 2 of .* has 18 cells, not 17"),
+        ([LINE + ",more"], "row 2 of .* has 17 cells, not 16"),
     ],
 )
 def test_a_registry_that_cannot_be_used_ends_in_one_line(tmp_path, lines, message):

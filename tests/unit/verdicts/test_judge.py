@@ -68,9 +68,9 @@ def test_student_is_the_interval_of_scipy_over_units_that_have_a_value(values, l
 
 def test_percentiles_are_those_of_replicates_beside_the_estimate():
     replicates = pd.Series([50.0, *np.arange(101.0)], index=[ESTIMATE, *range(101)]).sample(frac=1, random_state=1)
-    assert percentiles(12)(replicates, ABOVE, 0.8) == pytest.approx((50, 10, 90, 12, 0))
+    assert percentiles(12)(replicates, ABOVE, 0.8) == pytest.approx((50, 10, 90, 12, 0, False))
     replicates[ESTIMATE] = -7.0  # outside of all replicates
-    assert percentiles(12)(replicates, ABOVE, 0.5) == pytest.approx((-7, 25, 75, 12, 0))
+    assert percentiles(12)(replicates, ABOVE, 0.5) == pytest.approx((-7, 25, 75, 12, 0, False))
 
 
 @given(
@@ -84,7 +84,7 @@ def test_of_what_is_worked_out_the_value_counts_that_keeps_least_to_the_predicti
     order = ["holds", "undecided", "no effect", "fails"]
     worst_word = max((prediction.verdict(value, value) for value in values), key=order.index)
     assert (prediction.verdict(found.measured, found.measured), found.measured in values) == (worst_word, True)
-    assert found[1:] == (found.measured, found.measured, among or len(values), 0)
+    assert found[1:] == (found.measured, found.measured, among or len(values), 0, False)
 
 
 @pytest.mark.parametrize("relation", RELATIONS[:3])

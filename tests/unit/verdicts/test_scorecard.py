@@ -95,9 +95,11 @@ def test_what_has_no_width_speaks_only_where_nothing_is_sampled():
 
 
 def test_a_range_is_judged_by_both_ends_whatever_its_n():
-    claim = dataclasses.replace(of_form("all", "model"), ranges=True)
-    assert judged(check(0.2, 0.18, n=1), claim=claim)["verdict"] == "holds"
-    assert judged(check(0.2, 0.195, n=1000), claim=claim)["verdict"] == "undecided"
+    claim = of_form("all", "model")
+    assert judged({**check(0.2, 0.18, n=1), "known": True}, claim=claim)["verdict"] == "holds"
+    assert judged({**check(0.2, 0.195, n=1000), "known": True}, claim=claim)["verdict"] == "undecided"
+    sampled = check(0.2, 0.05, n=1000, quantity="another gap")  # one row is a range, and another is not
+    assert judged({**check(0.2, 0.18, n=1), "known": True}, sampled, claim=claim)["verdict"] == "holds"
 
 
 def test_what_was_seen_before_confirms_nothing_and_can_contradict():
@@ -134,11 +136,9 @@ def test_rows_that_are_too_few_say_how_many_seeds_would_decide():
 
 
 def test_a_range_over_what_is_known_is_narrowed_by_no_number_of_prompts():
-    claim = dataclasses.replace(of_form("all", "model"), ranges=True)
-    assert judged(check(0.2, 0.195, n=1000), claim=claim)["would decide"] == planning.RANGE
-    assert judged(check(0.2, 0.195, n=1000), claim=of_form("all", "model"))["would decide"] != planning.RANGE
-    exact = of_form("exact", "none", ranges=True)
-    assert judged(check(0.2, 0.195), claim=exact)["would decide"] == planning.RANGE
+    claim, row = of_form("all", "model"), check(0.2, 0.195, n=1000)
+    assert judged({**row, "known": True}, claim=claim)["would decide"] == planning.RANGE
+    assert judged(row, claim=claim)["would decide"] != planning.RANGE
 
 
 def test_seeds_of_a_model_that_would_contradict_each_other_are_decided_by_no_number_of_prompts():
