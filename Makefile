@@ -5,7 +5,9 @@ BIN := .venv/bin
 # pretended GPUs, since libraries keep in mind that they saw one
 TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: all test test-all check docs keep manifest archive wheel size benchmark site clean help
+.PHONY: install all test test-all check docs keep manifest archive wheel size benchmark site clean help
+
+install: .venv/installed  ## everything that it needs, into .venv
 
 all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all

@@ -23,7 +23,7 @@ from PIL import Image
 
 from position_bias.running.runtime import InputError, whole_file
 from position_bias.verdicts import pages
-from position_bias.verdicts.claim import SCALES, shows
+from position_bias.verdicts.claim import PRETRAINED, shows
 from position_bias.verdicts.rule import ERRATUM, UNTESTABLE
 from tools import workflow
 from tools.workflow import Job, Rule
@@ -53,6 +53,10 @@ WORDS = {  # that only the claims and figures of one paper use
 *Gram matrix* holds the cosines between the inputs of attention; *rho* is the strength of the residual connection. The
 paper is known here from a review page: *reply*, *referee report* and *what settles it* are parts of that page, and
 *first version* is what public descriptions say of the paper's first version."""
+}
+ELSEWHERE = {  # scale -> what is said of numbers that a figure of the default run does not show
+    PRETRAINED: ", of a pretrained model",
+    **dict.fromkeys(("longer", "paper"), ", after longer training than this figure shows"),
 }
 OUTCOMES = {  # verdict -> the words that begin the sentence on the claims with this verdict
     "holds": "This holds",
@@ -161,7 +165,7 @@ def _claims(scores: pd.DataFrame, long: bool) -> Iterator[str]:
         printed = f" The paper prints {row['published']}." if isinstance(row["published"], str) else ""
         smaller = "" if row["settled"] or row["verdict"] == UNTESTABLE else ", at a smaller scale"
         number = f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
-        longer = "" if long or row["scale"] in SCALES[:2] else ", after longer training than this figure shows"
+        longer = "" if long else ELSEWHERE.get(row["scale"], "")
         found = f" ({row['quantity']}: {number}{longer})" if row["verdict"] != UNTESTABLE else ""
         link = f"[why](../replication.md#{row['claim']})"
         yield f"{said}{printed} Here: **{row['verdict']}**{smaller}{found}, {link}."

@@ -30,8 +30,8 @@ Each entry has the title of a claim, its verdict, and the scale of the rows that
 the effect on which the verdict hangs, with its interval and its prediction, what decides, and what would.
 [The page on verdicts](verdicts.md) has the rule. Its words are: {"; ".join(f"*{w}*, {m}" for w, m in MEANING.items())}.
 
-Scales are never mixed. A scale in brackets is smaller than the one that the claim is about. The file `scorecard.csv`
-beside this page has the same as data, and the verdict at every scale."""
+Scales are never mixed. Behind a verdict stands the scale of the rows that give it, and whether it is the one that the
+claim is about. The file `scorecard.csv` beside this page has the same as data, and the verdict at every scale."""
 
 
 def made(checks: list[pd.DataFrame], claims: Path, published: Path, level: float) -> dict[str, pd.DataFrame | str]:
@@ -110,7 +110,10 @@ def short(table: pd.DataFrame) -> str:
 
 
 def by_training(table: pd.DataFrame) -> str:
-    """The claims that were judged at several scales, in Markdown: the verdict at each, those that differ first."""
+    """The claims that were judged at several scales, in Markdown: the verdict at each, those that differ first.
+
+    Behind the table stand the claims on networks that were trained for the default run alone.
+    """
     several = table[[";" in each for each in table["by scale"].fillna("")]]
     verdicts = [dict(part.split(": ") for part in each.split("; ")) for each in several["by scale"]]
     used = [scale for scale in SCALES if any(scale in by_scale for by_scale in verdicts)]
@@ -121,7 +124,13 @@ def by_training(table: pd.DataFrame) -> str:
     changed = [len(set(by_scale.values())) > 1 for by_scale in verdicts]
     ordered = [row for wanted in (True, False) for row, differs in zip(rows, changed, strict=True) if differs == wanted]
     written = _markdown(("claim", *map(SCALE_NAMES.__getitem__, used)), ordered)
-    return f"Of {len(rows)} claims, {sum(changed)} got different verdicts from different trainings.\n\n{written}"
+    trained = table[(table["kind"] == "network") & (table["needs"] != "nothing")]
+    alone = trained[~trained["by scale"].fillna("").str.contains(f"{SCALES[2]}|{SCALES[-1]}")]
+    links = "".join(f"- [{row['title']}](#{row['claim']})\n" for row in alone.to_dict("records"))
+    return (
+        f"Of {len(rows)} claims, {sum(changed)} got different verdicts from different trainings.\n\n{written}\n"
+        f"The default run alone speaks of {len(alone)} more claims on trained networks:\n\n{links}"
+    )
 
 
 def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -137,7 +146,7 @@ def changes(table: pd.DataFrame) -> str:
         deciding_row = f"{row['quantity']}: {effect(row)}, predicted {predicted(row)}"
         if row["verdict"] in OPEN:
             told = row["would decide"]
-        elif row["form"] == "exact" and row["verdict"] == rule.HOLDS:
+        elif row["kind"] == "theory" and row["form"] == "exact" and row["verdict"] == rule.HOLDS:
             told = "a counterexample"
         else:
             told = f"other numbers in the row on which it hangs ({deciding_row})"
@@ -152,7 +161,12 @@ def page(table: pd.DataFrame) -> str:
         if row["paper"] != of_paper:
             of_paper = row["paper"]
             lines.append(f"\n## `{of_paper}`\n")
-        lines.append(f'- <a id="{row["claim"]}"></a>{row["title"]}: **{row["verdict"]}** {scale}'.rstrip())
+        at = (
+            f" at {'a smaller scale' if scale[0] == '(' else 'the scale of the claim'} ({scale.strip('()')})"
+            if scale
+            else ""
+        )
+        lines.append(f'- <a id="{row["claim"]}"></a>{row["title"]}: **{row["verdict"]}**{at}')
         shown = ", ".join([f"[{row['claim']}](replication.md#{row['claim']})", *_figures(row["shown"])])
         parts = [f"{row['item']}, {row['whose']}: {said}"]
         parts += [f"Effect: {effect(row)}, predicted {predicted(row)}, n = {row['n']}: {row['quantity']}"]

@@ -215,7 +215,7 @@ def _decides(claim: Claim, judgement: Judged, count: Mapping[str, int]) -> Itera
     if judgement.word == UNTESTABLE:
         yield "every row is an identity" if judgement.rows["identity"].all() else "no row has an interval"
         return
-    if claim.form == "exact" and judgement.word == HOLDS:
+    if claim.kind == "theory" and claim.form == "exact" and judgement.word == HOLDS:
         yield f"no counterexample in {int(judgement.rows['n'].sum()):,} comparisons"
         return
     things = "model" if claim.unit == MODEL else "row"

@@ -315,13 +315,15 @@ def test_the_terminal_shows_ten_lines_and_every_claim_that_is_counted():
 def test_what_training_changed_names_the_claims_that_have_several_scales_those_that_differ_first():
     scales = ["paper: holds; laptop: holds", "laptop: holds", "longer: fails; laptop: holds", "laptop: fails"]
     table = claims_of_three().assign(**{"by scale": scales})
-    said, _, header, _, *lines = pages.by_training(table).splitlines()
+    said, _, header, _, *lines, _, _, _ = pages.by_training(table).splitlines()
     assert said == "Of 2 claims, 1 got different verdicts from different trainings."
     assert header == "| claim | default run | longer training | the paper's scale |"
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     claims = table["claim"].tolist()
     assert [re.search(r"#(.*)\)", line[0])[1] for line in cells] == [claims[2], claims[0]]
     assert [line[1:] for line in cells] == [["holds", "fails", ""], ["holds", "", "holds"]]
+    alone = pages.by_training(table.assign(needs="iterations", kind="network")).splitlines()[-2:]
+    assert [re.search(r"#(.*)\)", line)[1] for line in alone] == [claims[1], claims[3]]
 
 
 def test_the_headline_counts_every_claim_once_by_kind_and_scale():
@@ -343,7 +345,7 @@ def test_the_page_has_the_effect_what_decides_and_a_link_to_the_finding():
     figures = "[fig2](gallery/emergence.md#figure-2), [long_training](gallery/emergence.md#long-training)"
     assert entries[0].endswith("\n## `emergence`\n")
     assert entries[3].splitlines() == [
-        '<a id="n"></a>No norm: **holds** (toy run)',
+        '<a id="n"></a>No norm: **holds** at a smaller scale (toy run)',
         "  - Figure 2, ours: it rises",
         "  - Effect: 0.2 [0.15, 0.25], predicted > 0, margin 0.01, n = 5: gap",
         "  - What decides: 1 of 1 row must hold; 1 hold",
