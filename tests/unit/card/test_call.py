@@ -116,7 +116,7 @@ def blocks(text):
 
 def test_the_lines_to_copy_run(here):
     (lines,) = blocks((ROOT / "docs/card.md").read_text())
-    assert len([line for line in lines.splitlines() if line]) == 6
+    assert len([line for line in lines.splitlines() if line]) == 7
     exec(lines, {})
     assert (here / "my-card/card.md").is_file()
 
