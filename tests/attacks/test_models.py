@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from position_bias.language_models import hub, opening
+from position_bias.language_models import hub, opening, tokens
 from position_bias.language_models.files import model_files
 from position_bias.running.runtime import InputError
 from tests.ggufs import small, write
@@ -200,7 +200,29 @@ def test_a_model_that_is_not_what_it_says_ends_in_one_line(case, whole, tmp_path
     assert re.search(said, line), line
 
 
+def tokenizer(**changes):
+    """Change a part of tokenizer.json."""
+
+    def spoil(directory):
+        file = directory / "tokenizer.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+    return spoil
+
+
+def template(*single):
+    pair = [{"Sequence": {"id": name, "type_id": 0}} for name in "AB"]
+    return {"type": "TemplateProcessing", "single": list(single), "pair": pair, "special_tokens": {}}
+
+
+BEGIN = {"SpecialToken": {"id": "<s>", "type_id": 0}}
 TOKENIZERS = {
+    "a template that names a token that is none": (tokenizer(post_processor=template(BEGIN)), "cannot be opened"),
+    "a template that drops the text": (tokenizer(post_processor=template()), "drops or changes a text"),
+    "words without one for what is unknown": (
+        tokenizer(model={"type": "WordLevel", "vocab": {"b": 0}, "unk_token": "[UNK]"}),
+        "Missing",
+    ),
     "a list": (written("tokenizer.json", "[]"), ""),
     "no model": (written("tokenizer.json", '{"version": "1.0"}'), ""),
     "settings that are a list": (written("tokenizer_config.json", "[]"), ""),
@@ -210,12 +232,21 @@ TOKENIZERS = {
 
 @pytest.mark.parametrize("case", TOKENIZERS)
 def test_a_tokenizer_that_is_none_ends_in_one_line(case, whole, tmp_path):
-    spoil, _ = TOKENIZERS[case]
+    spoil, said = TOKENIZERS[case]
     directory = tmp_path / "model"
     shutil.copytree(whole, directory)
     spoil(directory)
-    with pytest.raises(InputError, match=rf"^model directory {directory} [^\n]*$"):
+    with pytest.raises(InputError, match=rf"^model directory {directory} has a tokenizer that [^\n]*{said}[^\n]*$"):
         opening.open_tokenizer(directory)
+
+
+def test_a_text_that_a_tokenizer_cannot_take_apart_ends_in_one_line(whole, tmp_path):
+    directory = tmp_path / "model"
+    shutil.copytree(whole, directory)
+    tokenizer(model={"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "[UNK]"})(directory)
+    opened, _ = opening.open_tokenizer(directory)
+    with pytest.raises(InputError, match=r"^the tokenizer fails on 'b\\n' \([^\n]*\); use that of the model$"):
+        list(tokens.windows(["a", "b\n"], opened, 1, "every"))
 
 
 def test_the_whole_model_is_opened(whole):
