@@ -102,6 +102,11 @@ def once(work, iterations, device):
         return np.array([done.launches, asked.waits, done.operations])
 
 
+def shown(number):
+    """Three digits, with commas, as docs/benchmarks.md has them."""
+    return f"{float(f'{number:.3g}'):,g}"
+
+
 torch.set_num_threads(1)
 products.fastest()
 rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth, ()), 2, 1) for name, depth in STUDIES}
@@ -115,5 +120,5 @@ for name, (work, count, scale) in rows.items():
     (launches, waits, operations), (seconds,) = values
     seconds, operations = scale * seconds, scale * operations
     card = launches * LAUNCH + operations / CARD
-    print(f"| {name} | {launches:.0f} | {waits:.0f} | {operations / 1e9:.3g} |", end="")
-    print(f" {1e3 * seconds:.3g} | {1e3 * card:.3g} | {seconds / card:.2g} |", flush=True)
+    numbers = operations / 1e9, 1e3 * seconds, 1e3 * card, seconds / card
+    print(f"| {name} | {launches:,.0f} | {waits:,.0f} | {' | '.join(map(shown, numbers))} |", flush=True)

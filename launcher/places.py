@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 LEAST = 100_000_000  # free bytes; a default run takes 1.2 GB
+MADE = ("results", "figures", "logs", "checkpoints", ".snakemake")  # folders of a run, which may be links elsewhere
 NO_RUN = {"--help", "-h", "--version", "-v"}
 
 
@@ -21,6 +22,8 @@ def require_places(arguments: Sequence[str]) -> None:
         "TMPDIR": (Path(os.environ.get("TMPDIR") or tempfile.gettempdir()), "set TMPDIR to another"),
         "the cache of Snakemake": (home, "set HOME or XDG_CACHE_HOME to a folder of yours"),
     }
+    for name in MADE:
+        places[f"{name} of the run"] = directory(arguments) / name, "name another with --directory"
     for name, (place, remedy) in places.items():
         if fault := _fault(place):
             raise ValueError(f"{place}, {name}, {fault}; {remedy}")

@@ -140,6 +140,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             return REFUSED
+        except MemoryError:
+            print("error: out of memory; give it a shorter text or a machine that has more", file=sys.stderr)
+            return FAILED
         except KeyboardInterrupt:
             print("interrupted; the same command goes on from here", file=sys.stderr)
             return INTERRUPTED

@@ -23,7 +23,7 @@ from position_bias.language_models.cost import LARGE, Size, require_room, size
 from position_bias.language_models.directions import Directions
 from position_bias.language_models.measure import PREDICTED
 from position_bias.language_models.passes import Resumption
-from position_bias.language_models.tokens import TokenIds
+from position_bias.language_models.tokens import TokenIds, encoded
 from position_bias.rollout.measurement import Measurement
 from position_bias.running import provenance
 from position_bias.running.runtime import InputError, announce, seed
@@ -225,7 +225,7 @@ def target_of(target: str, tokenizer: Tokenizer) -> str | int:
     if target in TARGETS:
         return target
     found = tokenizer.token_to_id(target)
-    ids = [found] if found is not None else tokenizer.encode(target, add_special_tokens=False).ids
+    ids = [found] if found is not None else encoded(tokenizer, target).ids
     if len(ids) != 1:
         raise InputError(f"target {target!r} is {len(ids)} tokens; name one, or {', '.join(TARGETS)}")
     return int(ids[0])

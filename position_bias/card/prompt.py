@@ -20,7 +20,7 @@ from position_bias.card import texts as of_texts
 from position_bias.card.spans_page import Spans
 from position_bias.language_models import opening, spans
 from position_bias.language_models.cost import Size, size
-from position_bias.language_models.tokens import TokenIds
+from position_bias.language_models.tokens import TokenIds, encoded
 from position_bias.running import provenance
 from position_bias.running.runtime import InputError, announce, seed
 
@@ -82,7 +82,8 @@ def plan(
         raise InputError(f"the prompt has {n} tokens, but {facts['name']} takes {most}; shorten it")
     orders = spans.distinct(len(texts))
     recut = sum(
-        _encoded("".join(texts[span] for span in order), fast) != list(spans.joined(tokens, order)) for order in orders
+        encoded(fast, "".join(texts[span] for span in order)).ids != list(spans.joined(tokens, order))
+        for order in orders
     )
     said = {
         **facts,
@@ -144,10 +145,10 @@ def cut(texts: Sequence[str], tokenizer: Tokenizer) -> list[TokenIds]:
 
     One after the other they are the tokens of the prompt. Raises InputError where a span has none.
     """
-    encoded = tokenizer.encode("".join(texts), add_special_tokens=False)
+    whole = encoded(tokenizer, "".join(texts))
     ends = np.cumsum([len(text) for text in texts])
-    of = np.searchsorted(ends[:-1], [begin for begin, _ in encoded.offsets], side="right")
-    of, ids = np.maximum.accumulate(of), np.array(encoded.ids, np.int64)
+    of = np.searchsorted(ends[:-1], [begin for begin, _ in whole.offsets], side="right")
+    of, ids = np.maximum.accumulate(of), np.array(whole.ids, np.int64)
     found = [ids[of == span] for span in range(len(texts))]
     for span, tokens in enumerate(found, start=1):
         if not len(tokens):
@@ -161,7 +162,7 @@ def drawn(documents: Sequence[str], tokenizer: Tokenizer, length: int, drawn_by:
     Raises InputError where the documents have fewer.
     """
     order = np.random.default_rng(drawn_by).permutation(len(documents))
-    stream = chain.from_iterable(_encoded(documents[place], tokenizer) for place in order)
+    stream = chain.from_iterable(encoded(tokenizer, documents[place]).ids for place in order)
     found = list(islice(stream, TEXTS * length))
     if len(found) < TEXTS * length:
         raise InputError(
@@ -169,8 +170,3 @@ def drawn(documents: Sequence[str], tokenizer: Tokenizer, length: int, drawn_by:
             f"{TEXTS * length}; give more text"
         )
     return np.array(found, np.int64).reshape(TEXTS, length)
-
-
-def _encoded(text: str, tokenizer: Tokenizer) -> list[int]:
-    ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-    return ids

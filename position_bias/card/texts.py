@@ -151,7 +151,7 @@ def prompts(
         every = np.concatenate([window for _, window in windows])
         found[n] = Prompts(tokens.preceded(before, np.stack(drawn)), np.array(documents), _entropy(every))
     if not found:
-        longest = max((len(tokenizer.encode(text, add_special_tokens=False).ids) for text in texts), default=0)
+        longest = max((len(tokens.encoded(tokenizer, text).ids) for text in texts), default=0)
         raise InputError(
             f"the text gives {_had(counts)}; at least {LEAST} of one length are needed, and its longest document has "
             f"{longest} tokens. Give more or longer documents, or shorter lengths"

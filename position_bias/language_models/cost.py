@@ -29,7 +29,14 @@ BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 PROCESS = 0.9e9  # bytes that Python takes with the libraries, and that a CPU's kernels keep to copy matrices
 BATCH = 1024  # tokens that pass through a model at once, at most
 ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of a batch
-EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")  # of models whose products have no float32 here
+
+
+EXPERTS = torch.ops.aten._grouped_mm.default  # products of each expert's weights with the tokens that it is given
+
+
+def _of_experts(tokens: Tensor, weights: Tensor, *others: Any, **named: Any) -> Tensor:
+    """Do as EXPERTS does on tensors without values, where it knows bfloat16 alone."""
+    return EXPERTS(tokens.bfloat16(), weights.bfloat16(), *others, **named).to(tokens.dtype)
 
 
 class Counting(TorchDispatchMode):
@@ -52,7 +59,7 @@ class Counting(TorchDispatchMode):
         named = kwargs or {}
         if function is torch.ops.aten._local_scalar_dense.default and args[0].is_meta:
             return 1  # a model asks whether a mask or positions are the usual ones
-        out = function(*args, **named)
+        out = (_of_experts if args and function is EXPERTS and args[0].is_meta else function)(*args, **named)
         self.calls += 1
         if formula := flop_registry.get(function._overloadpacket):
             self.operations += formula(*args, **named, out_val=out)
@@ -118,10 +125,6 @@ class Size:
 
     def of_prompt(self, n: int, precision: str, *, recomputed: bool) -> Pass:
         """What a forward and backward pass of one prompt of n tokens takes."""
-        text = self.described.config.get_text_config()
-        if precision != "bfloat16" and any(getattr(text, name, None) for name in EXPERTS):
-            half = _counted(self.described, n, "bfloat16", recomputed)
-            return Pass(half.peak * BYTES[precision] // 2, half.operations, half.calls)
         return _counted(self.described, n, precision, recomputed)
 
     def batch(self, n: int, precision: str, device: str, *, recomputed: bool) -> int:

@@ -30,7 +30,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from position_bias.language_models import families, files, gguf_header
-from position_bias.language_models.tokens import TokenIds
+from position_bias.language_models.tokens import TokenIds, failed
 from position_bias.running import products
 from position_bias.running.runtime import InputError, log
 
@@ -176,11 +176,11 @@ def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
             f"model directory {directory} lacks tokenizer.json, the file of a fast tokenizer; put that of its model "
             "there, or save it again: AutoTokenizer.from_pretrained(directory).save_pretrained(directory)"
         )
-    with _opening(source):
+    with _opening(source, "has a tokenizer that"):
         tokenizer = AutoTokenizer.from_pretrained(**source.reading)
-    if not tokenizer.is_fast:
-        raise InputError(f"the tokenizer of {directory} is not a fast one; save it again from AutoTokenizer")
-    return framing(tokenizer.backend_tokenizer)
+        if not tokenizer.is_fast:
+            raise InputError(f"the tokenizer of {directory} is not a fast one; save it again from AutoTokenizer")
+        return framing(tokenizer.backend_tokenizer)
 
 
 def framing(fast: Tokenizer) -> tuple[Tokenizer, list[int]]:
@@ -188,7 +188,9 @@ def framing(fast: Tokenizer) -> tuple[Tokenizer, list[int]]:
     fast.no_padding()
     fast.no_truncation()
     alone, framed = (fast.encode("a", add_special_tokens=special).ids for special in (False, True))
-    before = next(place for place in range(len(framed)) if framed[place : place + len(alone)] == alone)
+    before = next((place for place in range(len(framed)) if framed[place : place + len(alone)] == alone), None)
+    if before is None:
+        raise ValueError("it drops or changes a text where it adds special tokens")
     return fast, framed[:before]
 
 
@@ -312,7 +314,7 @@ def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tupl
 
 
 @contextmanager
-def _opening(source: files.ModelFiles) -> Iterator[None]:
+def _opening(source: files.ModelFiles, what: str = "") -> Iterator[None]:
     """Make an InputError of whatever goes wrong where files of a model are read."""
     try:
         with _names_listed_once():
@@ -321,9 +323,12 @@ def _opening(source: files.ModelFiles) -> Iterator[None]:
         raise InputError(f"{source.place} does not fit: {error}; give it more GPUs or memory") from error
     except InputError:
         raise
-    except Exception as error:  # files of strangers make the libraries raise whatever there is
+    except BaseException as error:  # files of strangers make the libraries raise whatever there is
+        if not failed(error):
+            raise
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{source.place} cannot be opened: {reason:.400}; build or copy it again") from error
+        fault = " ".join(f"{what} cannot be opened".split())
+        raise InputError(f"{source.place} {fault}: {reason:.400}; build or copy it again") from error
 
 
 @contextmanager

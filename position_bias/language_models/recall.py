@@ -22,6 +22,7 @@ from transformers.cache_utils import Cache
 from position_bias.language_models import passes
 from position_bias.language_models.passes import Resumption
 from position_bias.language_models.prefix import reuses
+from position_bias.language_models.tokens import encoded
 from position_bias.rollout.recall import Recall
 from position_bias.running.runtime import InputError
 
@@ -44,10 +45,10 @@ def common_words(texts: Iterable[str], tokenizer: Tokenizer, n: int, cue: int) -
     """
     count = max(FEWEST, n + OTHERS)
     counts = Counter(word for text in texts for word in WORD.findall(text))
-    before = tokenizer.encode("the", add_special_tokens=False).ids  # some tokenizers put a blank before every text
+    before = encoded(tokenizer, "the").ids  # some tokenizers put a blank before every text
     found: list[int] = []
     for word in sorted(counts, key=lambda word: (-counts[word], word)):
-        ids = tokenizer.encode(f"the {word}", add_special_tokens=False).ids[len(before) :]
+        ids = encoded(tokenizer, f"the {word}").ids[len(before) :]
         if len(ids) == 1 and ids[0] not in found:
             found.append(ids[0])
         if len(found) == count:

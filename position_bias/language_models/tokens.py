@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Encoding, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from position_bias.language_models import hub
 from position_bias.language_models.sources import is_directory
@@ -142,11 +142,29 @@ def open_tokenizer(directory: Path) -> Tokenizer:
         raise InputError(f"tokenizer {file} does not exist; build it, or copy the whole directory again")
     try:
         tokenizer: Tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises nothing narrower
+    except BaseException as error:
+        if not failed(error):
+            raise
         raise InputError(f"tokenizer {file} cannot be read: {' '.join(str(error).split())}") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
+
+
+def failed(error: BaseException) -> bool:
+    """Whether a library of tokenizers failed: it raises nothing narrower, and what panics in Rust is no Exception."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
+def encoded(tokenizer: Tokenizer, text: str) -> Encoding:
+    """What a tokenizer makes of a text, without the special tokens that some add. Raises InputError where it fails."""
+    try:
+        return tokenizer.encode(text, add_special_tokens=False)
+    except BaseException as error:
+        if not failed(error):
+            raise
+        reason = " ".join(str(error).split())
+        raise InputError(f"the tokenizer fails on {text!r:.40} ({reason:.200}); use that of the model") from error
 
 
 def stream(texts: Iterable[str], tokenizer: Tokenizer) -> NDArray[np.int32]:
@@ -199,6 +217,6 @@ def preceded(before: Sequence[int], windows: TokenIds) -> TokenIds:
 
 
 def _encoded(texts: Iterable[str], tokenizer: Tokenizer) -> Iterator[TokenIds]:
-    """Token ids of each text, int64, without the special tokens that some tokenizers add."""
+    """Token ids of each text, int64."""
     for text in texts:
-        yield np.array(tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
+        yield np.array(encoded(tokenizer, text).ids, dtype=np.int64)

@@ -5,12 +5,14 @@ import errno
 import hashlib
 import logging
 import os
+import platform
 import re
+import secrets
 import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -67,7 +69,10 @@ class _Log(logging.FileHandler):
 
 @contextmanager
 def job(log_file: str | Path) -> Iterator[None]:
-    """Run one job: records and warnings go to `log_file`; an InputError ends it with one line and status 1."""
+    """Run one job: records and warnings go to `log_file`.
+
+    An InputError, and memory that is too small, end it with one line and status 1.
+    """
     handler = _Log(log_file, mode="w", encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logging.captureWarnings(True)
@@ -80,6 +85,9 @@ def job(log_file: str | Path) -> Iterator[None]:
     except InputError as error:
         log.error("error: %s", error)
         sys.exit(f"error: {error}")
+    except MemoryError:
+        log.exception("the job failed")
+        sys.exit("error: out of memory; run fewer jobs at once (--cores), or on a machine that has more")
     except Exception:
         log.exception("the job failed")
         raise
@@ -128,19 +136,50 @@ def progress(items: Iterable[T], description: str, total: int, already_done: int
 def whole_file(path: str | Path) -> Iterator[Path]:
     """Give a path beside `path` (same suffix) to write to; it takes the name `path` only once complete and on disk.
 
+    Each writer has a path of its own, so that two at once both end whole; the last to end has the name. What a killed
+    process of this machine has left beside `path` is removed; what one of another machine left is read by nobody.
     Raises InputError where the disk, a quota or a limit has no room for it. An older file then stays, as far as it is
     for this function: Snakemake removes the outputs of a job before it starts.
     """
     target = Path(path)
-    partial = target.with_name(f".{target.stem}.part{target.suffix}")
     with _needing_room(target):
         target.parent.mkdir(parents=True, exist_ok=True)
+        partial = _own_path(target)
         try:
             yield partial
             _settle(partial)
             os.replace(partial, target)
         finally:
-            partial.unlink(missing_ok=True)
+            _remove(partial)
+
+
+def _own_path(target: Path) -> Path:
+    """A path beside `target` that no other writer has. Those of processes that are no more are removed."""
+    begin, end = f".{target.stem}.part-", f"-{platform.node()}{target.suffix}"
+    for left in target.parent.iterdir():
+        found = re.fullmatch(rf"{re.escape(begin)}(\d{{1,7}})-[0-9a-f]{{8}}{re.escape(end)}", left.name)
+        if found and not _runs(int(found[1])):
+            _remove(left)
+    return target.with_name(f"{begin}{os.getpid()}-{secrets.token_hex(4)}{end}")
+
+
+def _runs(process: int) -> bool:
+    """Whether this machine has a process with this number, whoever's it is."""
+    try:
+        os.kill(process, 0)  # which sends nothing
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a folder, which another process may be removing, too."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _settle(path: Path) -> None:
@@ -154,21 +193,37 @@ def _settle(path: Path) -> None:
 
 @contextmanager
 def whole_directory(path: str | Path) -> Iterator[Path]:
-    """Do what `whole_file` does for a directory: an existing `path` is replaced."""
+    """Do what `whole_file` does for a directory. One that is there steps aside whole, and is then removed."""
     target = Path(path)
-    partial = target.with_name(f".{target.name}.part")
-    shutil.rmtree(partial, ignore_errors=True)
     with _needing_room(target):
-        partial.mkdir(parents=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = _own_path(target)
+        partial.mkdir()
         try:
             yield partial
             for written in partial.rglob("*"):
                 if written.is_file():
                     _settle(written)
-            shutil.rmtree(target, ignore_errors=True)
-            os.replace(partial, target)
+            while not _replaced(target, partial):  # where another writer was faster
+                pass
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            _remove(partial)
+
+
+def _replaced(target: Path, partial: Path) -> bool:
+    """Give a folder the name `target`; False where another folder has just taken it."""
+    aside = _own_path(target)
+    with suppress(FileNotFoundError):
+        os.replace(target, aside)
+    try:
+        os.replace(partial, target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return False
+    finally:
+        _remove(aside)
+    return True
 
 
 def keep_freed_memory() -> None:

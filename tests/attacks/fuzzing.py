@@ -17,20 +17,28 @@ from pathlib import Path
 import gguf
 import numpy as np
 from safetensors.numpy import save_file
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 SLOWEST = 10  # seconds that an opener may take
 WORDS = [b"null", b"[]", b"{}", b"-1", b"1e999", b'""', b'"\\ud800"', b"NaN", b"9" * 30, b"\xff", b"true", b"[" * 2000]
+VALUES = [None, [], {}, -1, 0, 1e999, "", "\ud800", 10**30, True, "a", [["a", "b"]], 4_000_000_000, "a\nb"]
 FILES = {  # target -> the file that is changed
     "gguf": "small.gguf",
     "config": "config.json",
     "index": "model.safetensors.index.json",
     "weights": "model-00001.safetensors",
+    "tokenizer": "small/tokenizer.json",
+    "tokenizer-settings": "small/tokenizer_config.json",
+    "special-tokens": "small/special_tokens_map.json",
+    "generation": "small/generation_config.json",
 }
 DESCRIBED = {"model_type": "llama", "hidden_size": 16, "num_attention_heads": 4, "text_config": {"vocab_size": 64}}
+SPECIAL = {"bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": False, "special": True}, "pad_token": "<s>"}
+TOKENIZED = "A line. Another, with ünïcode"
 
 
 def write(folder):
-    """Write a directory of a model, with an index, and a GGUF file."""
+    """Write a directory of weights with an index, a GGUF file, and a whole model with its tokenizer."""
     save_file({"a": np.ones((2, 3), np.float32), "b": np.ones(4, np.float16)}, folder / FILES["weights"])
     index = {"metadata": {"total_size": 32}, "weight_map": dict.fromkeys("ab", FILES["weights"])}
     (folder / FILES["config"]).write_text(json.dumps(DESCRIBED, indent=2))
@@ -44,17 +52,45 @@ def write(folder):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+    write_model(folder / "small")
+
+
+def write_model(folder):
+    """Write a model with a tokenizer of every part that there is, its settings, and settings of generation."""
+    from tests.ggufs import small
+
+    small("llama").save_pretrained(folder)
+    words = {word: place for place, word in enumerate(["<s>", "</s>", "?", *"abcdeinorthu", "an", "in", "Ġ"])}
+    tokenizer = Tokenizer(models.BPE(words, [("a", "n"), ("i", "n")], unk_token="?"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), normalizers.Replace(Regex("ï+"), "i")])
+    split = pre_tokenizers.Split(Regex(r"\.\s"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    tokenizer.post_processor = processors.TemplateProcessing("<s> $A", special_tokens=[("<s>", 0)])
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(["<s>", "</s>"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 64, "bos_token": "<s>"}
+    added = {"1": {"content": "</s>", "special": True, "single_word": False}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"added_tokens_decoder": added}, indent=2))
+    (folder / "special_tokens_map.json").write_text(json.dumps(SPECIAL, indent=2))
+    generation = {"bos_token_id": 0, "eos_token_id": [1], "temperature": 0.5, "do_sample": True}
+    (folder / "generation_config.json").write_text(json.dumps(generation, indent=2))
 
 
 def opened(target, folder):
     """Open what holds the changed file, as every measurement does first."""
-    from position_bias.language_models import files, gguf_header
+    from position_bias.language_models import files, gguf_header, opening, tokens
     from position_bias.running.runtime import InputError
 
     started = time.monotonic()
     try:
         if target == "gguf":
             gguf_header.read(folder / FILES[target])
+        elif target == "generation":
+            opening.open_decoder(folder / "small")
+        elif FILES[target].startswith("small"):
+            tokenizer, _ = opening.open_tokenizer(folder / "small")
+            list(tokens.windows([TOKENIZED], tokenizer, 2, "every"))
         else:
             files.model_files(folder).shapes()
     except InputError as error:
@@ -66,6 +102,8 @@ def opened(target, folder):
 
 def changed(data, rng):
     """Bytes with one to four places overwritten, taken away, repeated, or replaced by a word that JSON knows."""
+    if data.startswith(b"{") and rng.random() < 0.7:
+        return altered(data, rng)
     data = bytearray(data)
     for _ in range(rng.randint(1, 4)):
         begin = rng.randrange(len(data) + 1)
@@ -73,6 +111,31 @@ def changed(data, rng):
         there = bytes(data[begin:end])
         data[begin:end] = rng.choice([rng.randbytes(len(there)), b"", 3 * there, rng.choice(WORDS), bytes(8)])
     return bytes(data)
+
+
+def altered(data, rng):
+    """JSON of which one or two values are others, are those of another key, or are missing."""
+    whole = json.loads(data)
+    for _ in range(rng.randint(1, 2)):
+        places = [(part, key) for part in parts(whole) for key in keys(part)]
+        (part, key), (other, name) = rng.choice(places), rng.choice(places)
+        if rng.random() < 0.2:
+            del part[key]
+        else:
+            part[key] = json.loads(json.dumps(rng.choice([*VALUES, other[name], other[name]])))
+    return json.dumps(whole).encode()
+
+
+def keys(part):
+    return list(part) if isinstance(part, dict) else range(len(part))
+
+
+def parts(value):
+    """Every mapping and list within a value of JSON."""
+    if isinstance(value, dict | list):
+        yield value
+        for key in keys(value):
+            yield from parts(value[key])
 
 
 def fuzz(target, seconds, seed=0):
@@ -99,7 +162,7 @@ def guide(target, seconds):
     import atheris
 
     with atheris.instrument_imports(include=["position_bias"]):
-        from position_bias.language_models import files, gguf_header  # noqa: F401
+        from position_bias.language_models import files, gguf_header, opening, tokens  # noqa: F401
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as corpus:
         write(Path(folder))
         shutil.copy(Path(folder, FILES[target]), corpus)

@@ -20,7 +20,7 @@ def test_whole_files_are_opened(target, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "seconds", [0.5, pytest.param(15, marks=pytest.mark.all(MINUTE))], ids=["briefly", "for a while"]
+    "seconds", [0.5, pytest.param(8, marks=pytest.mark.all(MINUTE))], ids=["briefly", "for a while"]
 )
 @pytest.mark.parametrize("target", fuzzing.FILES)
 def test_whatever_bytes_are_opened_or_refused_in_one_line(target, seconds, tmp_path, monkeypatch):
@@ -34,7 +34,7 @@ def test_bytes_that_reach_other_lines_are_opened_or_refused(target, tmp_path):
     pytest.importorskip(
         "atheris", reason="atheris is not installed, which would draw bytes by the lines that they reach"
     )
-    command = [sys.executable, "-m", "tests.attacks.fuzzing", target, "15"]
+    command = [sys.executable, "-m", "tests.attacks.fuzzing", target, "8"]
     search = {"PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, cwd=tmp_path, env=search, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-3000:]

@@ -1,6 +1,8 @@
 """What another user of the machine may do where jobs lock GPUs, and what an id of a GPU may be."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,11 @@ def test_another_user_can_lock_what_the_first_has_made_and_cannot_write_to_it(um
             assert (folder.stat().st_mode & 0o7777, (folder / "0").stat().st_mode & 0o777) == (0o1777, 0o444)
     finally:
         os.umask(before)
+
+
+@pytest.mark.parametrize("variable", ["TMPDIR", "TEMP", "HOME", "XDG_RUNTIME_DIR", "USER"])
+def test_jobs_of_other_users_with_other_folders_meet_at_the_same_locks(variable, tmp_path):
+    program = "from position_bias.running import devices; print(devices.LOCKS)"
+    environment = {**os.environ, variable: str(tmp_path)}
+    ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert ended.stdout == "/tmp/position-bias-gpus\n"

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from position_bias.language_models import opening
+from position_bias.language_models import hub, opening, tokens
 from position_bias.language_models.files import model_files
 from position_bias.running.runtime import InputError
 from tests.ggufs import small, write
@@ -109,6 +109,10 @@ CASES = {
     "index to a pickle": (indexed("pytorch_model.bin"), r"names 'pytorch_model\.bin', which is no \*\.safetensors"),
     "index to a pickle, with a decoy": (indexed("weights.bin", decoy=True), "which is no"),
     "index out of the directory": (indexed("../outside.safetensors"), "names '../outside.safetensors', which is no"),
+    "index to an absolute path": (
+        both(indexed("x.bin"), written(INDEX, '{"weight_map": {"a": "/model.safetensors"}}')),
+        "names '/model.safetensors', which is no",
+    ),
     "index into a folder": (indexed("inner/model.safetensors"), "names 'inner/model.safetensors', which is no"),
     "a pickle called safetensors": (indexed("model-00001.safetensors"), r"a damaged model-00001\.safetensors"),
     "other weights named": (described(transformers_weights=INDEX), r"names other weights \(transformers_weights\)"),
@@ -196,7 +200,29 @@ def test_a_model_that_is_not_what_it_says_ends_in_one_line(case, whole, tmp_path
     assert re.search(said, line), line
 
 
+def tokenizer(**changes):
+    """Change a part of tokenizer.json."""
+
+    def spoil(directory):
+        file = directory / "tokenizer.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+
+    return spoil
+
+
+def template(*single):
+    pair = [{"Sequence": {"id": name, "type_id": 0}} for name in "AB"]
+    return {"type": "TemplateProcessing", "single": list(single), "pair": pair, "special_tokens": {}}
+
+
+BEGIN = {"SpecialToken": {"id": "<s>", "type_id": 0}}
 TOKENIZERS = {
+    "a template that names a token that is none": (tokenizer(post_processor=template(BEGIN)), "cannot be opened"),
+    "a template that drops the text": (tokenizer(post_processor=template()), "drops or changes a text"),
+    "words without one for what is unknown": (
+        tokenizer(model={"type": "WordLevel", "vocab": {"b": 0}, "unk_token": "[UNK]"}),
+        "Missing",
+    ),
     "a list": (written("tokenizer.json", "[]"), ""),
     "no model": (written("tokenizer.json", '{"version": "1.0"}'), ""),
     "settings that are a list": (written("tokenizer_config.json", "[]"), ""),
@@ -206,12 +232,21 @@ TOKENIZERS = {
 
 @pytest.mark.parametrize("case", TOKENIZERS)
 def test_a_tokenizer_that_is_none_ends_in_one_line(case, whole, tmp_path):
-    spoil, _ = TOKENIZERS[case]
+    spoil, said = TOKENIZERS[case]
     directory = tmp_path / "model"
     shutil.copytree(whole, directory)
     spoil(directory)
-    with pytest.raises(InputError, match=rf"^model directory {directory} [^\n]*$"):
+    with pytest.raises(InputError, match=rf"^model directory {directory} has a tokenizer that [^\n]*{said}[^\n]*$"):
         opening.open_tokenizer(directory)
+
+
+def test_a_text_that_a_tokenizer_cannot_take_apart_ends_in_one_line(whole, tmp_path):
+    directory = tmp_path / "model"
+    shutil.copytree(whole, directory)
+    tokenizer(model={"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "[UNK]"})(directory)
+    opened, _ = opening.open_tokenizer(directory)
+    with pytest.raises(InputError, match=r"^the tokenizer fails on 'b\\n' \([^\n]*\); use that of the model$"):
+        list(tokens.windows(["a", "b\n"], opened, 1, "every"))
 
 
 def test_the_whole_model_is_opened(whole):
@@ -220,15 +255,40 @@ def test_the_whole_model_is_opened(whole):
     assert all(torch.equal(opened.state_dict()[name], tensor) for name, tensor in held.items())
 
 
-def test_weights_beside_the_model_are_neither_counted_nor_read(whole, tmp_path):
+BESIDE = ["consolidated.safetensors", "model-00001-of-00002.safetensors", "a.safetensors", "original/model.safetensors"]
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+@pytest.mark.parametrize("name", [*BESIDE, "pytorch_model.bin"])
+def test_weights_beside_the_model_are_neither_counted_nor_read(name, sharded, whole, tmp_path):
     directory = tmp_path / "model"
     shutil.copytree(whole, directory)
-    save_file({"other": torch.full((1000,), np.nan)}, directory / "consolidated.safetensors")
-    torch.save({"other": torch.ones(3)}, directory / "pytorch_model.bin")
+    tensors = load_file(directory / WEIGHTS)
+    if sharded:
+        (directory / WEIGHTS).rename(directory / "part.safetensors")
+        written(INDEX, json.dumps({"metadata": {}, "weight_map": dict.fromkeys(tensors, "part.safetensors")}))(
+            directory
+        )
+    other = directory / name
+    other.parent.mkdir(exist_ok=True)
+    torch.save(tensors, other) if other.suffix == ".bin" else save_file({"other": torch.full((1000,), np.nan)}, other)
     files = model_files(directory)
-    assert files.shards == (directory / WEIGHTS,)
-    assert files.parameters == sum(tensor.numel() for tensor in load_file(directory / WEIGHTS).values())
+    assert files.shards == (directory / ("part.safetensors" if sharded else WEIGHTS),)
+    assert files.parameters == sum(tensor.numel() for tensor in tensors.values())
     opening.open_decoder(directory)
+
+
+@pytest.mark.parametrize("shard", [0, 1, -1])
+def test_a_changed_shard_makes_another_model(shard, whole, tmp_path):
+    LlamaForCausalLM.from_pretrained(whole).save_pretrained(tmp_path, max_shard_size="5KB")
+    shards = model_files(tmp_path).shards
+    assert len(shards) > 2
+    before = hub.stamp(tmp_path)
+    os.utime(shards[shard], ns=(1, 1))
+    changed = {
+        name for (name, *_), old in zip(hub.stamp(tmp_path), before, strict=True) if old not in hub.stamp(tmp_path)
+    }
+    assert changed == {shards[shard].name}
 
 
 @pytest.mark.parametrize("most", [1, 4, 8])

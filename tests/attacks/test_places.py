@@ -1,4 +1,4 @@
-"""Rows 15 to 17: folders without room, folders that cannot be written, and files in place of folders."""
+"""Folders without room, folders that cannot be written, files in place of folders, and paths with braces."""
 
 import re
 import shutil
@@ -47,6 +47,11 @@ def test_a_file_in_place_of_the_directory_is_named(own_folders, typed):
     [
         ("TMPDIR", "/proc, TMPDIR, cannot be written (No such file or directory); set TMPDIR to another"),
         (
+            "HOME",
+            "/proc/.cache, the cache of Snakemake, cannot be written (No such file or directory); set HOME or "
+            "XDG_CACHE_HOME to a folder of yours",
+        ),
+        (
             "XDG_CACHE_HOME",
             "/proc, the cache of Snakemake, cannot be written (No such file or directory); set HOME or XDG_CACHE_HOME "
             "to a folder of yours",
@@ -59,11 +64,22 @@ def test_a_folder_that_cannot_be_written_is_named(monkeypatch, variable, said):
         require_places(["all"])
 
 
-def test_a_folder_without_room_is_named_with_both_numbers(own_folders, monkeypatch):
+@pytest.mark.parametrize("name", places.MADE)
+def test_a_folder_of_the_run_that_cannot_be_written_is_named(name, own_folders):
+    (own_folders / "run" / name).symlink_to("/proc")
+    with pytest.raises(ValueError, match=rf"^{name}, {name} of the run, cannot be written [^\n]*$"):
+        require_places(["all"])
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [("run", "the directory of the run"), ("passing", "TMPDIR"), ("home", "the cache of Snakemake")],
+)
+def test_a_folder_without_room_is_named_with_both_numbers(folder, said, own_folders, monkeypatch):
     usage = shutil.disk_usage
-    full = own_folders / "run"
+    full = own_folders / folder
     monkeypatch.setattr(places.shutil, "disk_usage", lambda place: FULL if Path(place) == full else usage(place))
-    with pytest.raises(ValueError, match=r"of the run, has 5 MB free, and 100 are the least; name another"):
+    with pytest.raises(ValueError, match=rf", {said}, has 5 MB free, and 100 are the least; (name|set) [^\n]*$"):
         require_places(["all"])
 
 
@@ -78,3 +94,25 @@ def test_the_command_ends_in_one_line(own_folders):
     ended = subprocess.run(command, cwd=own_folders / "run", capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr == "error: taken, the directory of the run, is a file; name another with --directory\n"
+
+
+@pytest.mark.parametrize("folder", ["{a}", "a}b", "{", "{{n}}"])
+def test_a_project_whose_path_has_braces_ends_in_one_line(folder, own_folders):
+    project = own_folders / folder
+    project.symlink_to(ROOT)
+    ended = planned("--snakefile", project / "Snakefile")
+    assert ended.returncode == 1
+    assert [line for line in ended.stdout.splitlines() if not line.startswith("Using ")] == [
+        f"error: the project lies in {project}, and Snakemake reads braces as wildcards; move it to another folder"
+    ]
+
+
+@pytest.mark.all("the whole graph is planned")
+def test_a_directory_of_the_run_may_have_braces(own_folders):
+    ended = planned("--snakefile", ROOT / "Snakefile", "--directory", own_folders / "{a}", "results/provenance.json")
+    assert ended.returncode == 0, ended.stdout
+
+
+def planned(*words):
+    command = [sys.executable, ROOT / "launcher/snakemake_command.py", "-n", "--cores", "1", *words]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)

@@ -65,10 +65,28 @@ def test_a_package_that_is_not_the_one_that_was_pinned_is_not_installed(damage, 
     assert not (tmp_path / "new").exists()
 
 
-def test_a_container_does_nothing_of_the_project_as_root():
-    lines = (ROOT / "Containerfile").read_text().splitlines()
-    user = lines.index("USER reader")
-    assert not [line for line in lines[:user] if line.startswith(("COPY", "ADD", "CMD", "ENTRYPOINT"))]
-    assert not [line for line in lines[user + 1 :] if line.startswith("USER")]
-    assert [line for line in lines if line.startswith("RUN make")] == ["RUN make .venv/installed"]
-    assert "@sha256:" in (ROOT / "Containerfile").read_text()
+CONTAINERS = {  # what is changed in the Containerfile, and what is then wrong
+    "no other user": ("USER reader\n", "", "does things as root"),
+    "another user later": ("CMD", "USER root\nCMD", "does things as root"),
+    "copied before": ("USER reader\n", "COPY . .\nUSER reader\n", "does things as root"),
+    "another installation": ("RUN make .venv/installed", "RUN pip install .", "installs something else"),
+    "nothing on the digest": ("@sha256:", "", "does not say how its base is pinned"),
+}
+
+
+def faults(containerfile):
+    before, _, after = containerfile.partition("USER reader\n")
+    if not after or re.search("^(COPY|ADD|CMD|ENTRYPOINT)", before, re.MULTILINE) or "\nUSER" in after:
+        yield "does things as root"
+    if re.findall("^RUN .*", after, re.MULTILINE) != ["RUN make .venv/installed"] * bool(after):
+        yield "installs something else"
+    if "@sha256:" not in containerfile:
+        yield "does not say how its base is pinned"
+
+
+@pytest.mark.parametrize("case", CONTAINERS)
+def test_a_container_does_nothing_of_the_project_as_root(case):
+    text = (ROOT / "Containerfile").read_text()
+    before, after, said = CONTAINERS[case]
+    assert list(faults(text)) == []
+    assert list(faults(text.replace(before, after))) == [said]

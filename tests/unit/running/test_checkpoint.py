@@ -1,5 +1,5 @@
+import os
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import torch
 from safetensors.numpy import save_file as save_numpy
 from safetensors.torch import save_file
 
-from position_bias.running import checkpoint, sealed
+from position_bias.running import checkpoint, runtime, sealed
 from position_bias.running.checkpoint import State
 from tests.unit.conftest import Interruption
 
@@ -26,6 +26,11 @@ def written(tmp_path):
     path = tmp_path / "folder" / "checkpoint.safetensors"
     checkpoint.write(path, "mine", State(5, FACTS, TENSORS, 0.1 + 0.2))
     return path
+
+
+def left_by_a_kill(path):
+    """What lies beside a file while a process writes it that is no more."""
+    return path.with_name(runtime._own_path(path).name.replace(f"-{os.getpid()}-", "-9999999-"))
 
 
 # One file
@@ -77,7 +82,7 @@ def test_an_interrupted_writing_leaves_the_checkpoint_before_and_is_in_nobodys_w
         checkpoint.write(written, "mine", State(6, {}, TENSORS))
     assert written.read_bytes() == before
     monkeypatch.undo()
-    written.with_name(f".{written.stem}.part{written.suffix}").write_bytes(before[:50])  # what a kill leaves
+    left_by_a_kill(written).write_bytes(before[:50])
     assert checkpoint.read(written, "mine").step == 5
     checkpoint.write(written, "mine", State(6, {}, TENSORS))
     assert checkpoint.read(written, "mine").step == 6
@@ -178,7 +183,7 @@ def test_cpu_minutes_are_summed_over_all_checkpoints_below_a_folder(tmp_path):
     save_file({"w": torch.ones(2)}, tmp_path / "step5/model.safetensors")
     (tmp_path / "notes.txt").touch()
     # what a kill left of a writing is no checkpoint
-    (tmp_path / "stack1" / f".{Path(checkpoint.NAME).stem}.part.safetensors").write_bytes(b"half")
+    left_by_a_kill(tmp_path / "stack1" / checkpoint.NAME).write_bytes(b"half")
     assert checkpoint.cpu_minutes(tmp_path) == pytest.approx(sum(times.values()) / 60)
     assert checkpoint.cpu_minutes(tmp_path / "a") == pytest.approx(600.75 / 60)
     assert checkpoint.cpu_minutes(tmp_path / "stack1") == 2

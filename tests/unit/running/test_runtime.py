@@ -1,13 +1,17 @@
 import logging
 import os
 import platform
+import signal
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
 from position_bias.running import runtime
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_an_input_error_ends_a_job_with_its_one_line_on_stderr_and_in_the_log(tmp_path):
@@ -20,6 +24,18 @@ def test_an_input_error_ends_a_job_with_its_one_line_on_stderr_and_in_the_log(tm
     assert ended.returncode == 1
     assert ended.stderr == "error: config: steps = 0 is too small; give at least 1\n"
     assert (tmp_path / "log").read_text().endswith("error: config: steps = 0 is too small; give at least 1\n")
+
+
+def test_memory_that_is_too_small_ends_a_job_in_one_line(tmp_path):
+    program = (
+        "from position_bias.running import runtime\n"
+        f"with runtime.job({str(tmp_path / 'log')!r}):\n"
+        "    bytearray(10**16)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "error: out of memory; run fewer jobs at once (--cores), or on a machine that has more\n"
+    assert "MemoryError" in (tmp_path / "log").read_text()
 
 
 def test_any_other_error_leaves_its_traceback_in_the_log(tmp_path):
@@ -96,6 +112,86 @@ def test_a_directory_is_replaced_whole_or_not_at_all(tmp_path):
         (partial / "new").touch()
     assert os.listdir(path) == ["new"]
     assert os.listdir(tmp_path) == ["model"]
+
+
+def fill(partial, word):
+    """Write the same word to a file, or to both files of a folder."""
+    for path in (partial / "a", partial / "b") if partial.is_dir() else (partial,):
+        path.write_text(word)
+
+
+def held(path):
+    return {file.read_text() for file in (path.iterdir() if path.is_dir() else (path,))}
+
+
+KINDS = [runtime.whole_file, runtime.whole_directory]
+
+
+@pytest.mark.parametrize("whole", KINDS)
+def test_two_writers_of_one_name_both_end_whole(whole, tmp_path):
+    path = tmp_path / "out.csv"
+    with whole(path) as first, whole(path) as second:
+        assert {first.suffix, second.suffix} == {".csv"}
+        fill(first, "first")
+        fill(second, "second")
+        assert (held(first), held(second)) == ({"first"}, {"second"})
+    assert held(path) == {"first"}  # it ended last
+    assert os.listdir(tmp_path) == ["out.csv"]
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from position_bias.running import runtime
+sys.path.insert(0, sys.argv[1])
+from tests.unit.running.test_runtime import fill
+for _ in range(150):
+    with getattr(runtime, sys.argv[2])(sys.argv[3]) as partial:
+        fill(partial, sys.argv[4])
+"""
+
+
+@pytest.mark.parametrize("whole", KINDS)
+def test_processes_that_write_one_name_at_the_same_time_all_end_whole(whole, tmp_path):
+    path = tmp_path / "out"
+    command = [sys.executable, "-c", WRITER, str(ROOT), whole.__name__, str(path)]
+    writers = [subprocess.Popen([*command, word]) for word in ("first", "second")]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    assert held(path) in ({"first"}, {"second"})
+    assert os.listdir(tmp_path) == ["out"]
+
+
+KILLED = """
+import os, signal, sys
+from position_bias.running import runtime
+with getattr(runtime, sys.argv[1])(sys.argv[2]) as partial:
+    (partial / "a" if partial.is_dir() else partial).write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("whole", KINDS)
+def test_a_kill_leaves_nothing_under_the_name_and_the_next_writer_removes_what_is_left(whole, tmp_path):
+    path = tmp_path / "out.csv"
+    ended = subprocess.run([sys.executable, "-c", KILLED, whole.__name__, path], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert held(left) == {"half"}
+    kept = [
+        left.with_name(left.name.replace("-", f"-{os.getpid()}-", 1).replace(f"{ended_process(left)}-", "", 1)),
+        left.with_name(left.name.replace(platform.node(), "another machine")),
+        left.with_name(left.name.replace(".out.", ".other.")),
+    ]
+    for other in kept:
+        other.touch()
+    with whole(path) as partial:
+        fill(partial, "whole")
+    assert held(path) == {"whole"}
+    assert set(tmp_path.iterdir()) == {path, *kept}
+
+
+def ended_process(left):
+    return left.name.split("-")[1]
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's; elsewhere nothing is changed")
