@@ -144,7 +144,9 @@ def _moved(here: Sequence[Written | Panel], there: Sequence[Written | Panel]) ->
 
 def _of_the_page(sight: Sight) -> Iterator[str]:
     if not sight.name:
-        yield "the figure has no label, which is read to those who cannot see it"
+        yield "the figure has no label, which is its title and is read to those who cannot see it"
+    elif max(sight.texts, key=lambda text: text.box[3]).words != sight.name:
+        yield "the title of the figure does not stand at its top"
     width = sight.width / 72
     if not any(abs(width - printed) < 0.01 for printed in (COLUMN, PAGE)):
         yield f"the figure is {width:.3g} inches wide, and is printed at {COLUMN} or {PAGE}"

@@ -100,8 +100,7 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
         figure, below = whole.subfigures(2, 1, squeeze=False, height_ratios=(height, RECALL_ROW)).flat
         _recall(below.subplots(), recall)
     rows = figure.subplots(len(models), 3, squeeze=False, sharey="col", width_ratios=PANELS)
-    title = f"Position card of {', '.join(models)}, on {text}"
-    whole.set_label(title)
+    whole.set_label(f"Position card of {', '.join(models)}, on {text}")
     for row, (name, tables) in zip(rows, models.items(), strict=True):
         _lambda(row[0], tables.layers)
         _influence(row[1], tables, name)
@@ -118,9 +117,8 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     shown = list(present(variants & {*CURVES}, CURVES).values())
     shown[1:1] = [REPLACED] * any(tables.replaced is not None for tables in models.values())
     kinds = present((kind for tables in models.values() for kind in set(tables.layers["estimator"])), LAMBDAS)
-    legend(figure, [], "upper center", title)
     rows[0, 0].legend(handles=[look.entry() for look in kinds.values()], **ABOVE)
-    legend(figure, [look.entry() for look in shown], "lower center")
+    legend(figure, below=[look.entry() for look in shown])
     return whole
 
 

@@ -13,11 +13,12 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.font_manager import FontProperties
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 from matplotlib.typing import ColorType as Colour
 
-from position_bias.drawing.style import TYPE
+from position_bias.drawing.style import TALLEST, TYPE
 
 BLACK, REFERENCE = "black", "0.45"  # REFERENCE is what is there to compare with
 # the palette "colorblind" of seaborn, without its light pink
@@ -27,6 +28,8 @@ INDIGO, ROSE, OLIVE, WINE, TEAL = "#332288", "#cc6677", "#999933", "#882255", "#
 
 SEQUENTIAL, DIVERGING = "viridis_r", "cividis_r"  # of numbers, and of numbers around 0; both the larger, the darker
 UNREAD = "white"  # keys of a map that the mask hides, unlike any colour of either
+TITLE = 0.83  # of the page is as wide as a title may be in plain letters; it is printed in bold ones
+AROUND = 6 / 72  # inches that the layout leaves above and below it, and other entries outside panels
 DEEPEST = 10  # layers, the dark end of the shades of depth
 
 
@@ -190,19 +193,39 @@ def balanced(text: str, inches: float) -> list[str]:
     return lines
 
 
-def legend(figure: Figure | SubFigure, handles: Sequence[Artist], where: str = "upper center", title: str = "") -> None:
-    """Entries outside all panels, in as few lines as the page is wide enough for.
+def legend(
+    figure: Figure | SubFigure, above: Sequence[Artist] = (), below: Sequence[Artist] = (), settings: str = ""
+) -> None:
+    """Write the label of the figure as its title, with entries, `above` all panels, and settings and entries `below`.
 
-    `title` stands above them, and says what the figure is of. Each line of it is broken where it is too long.
+    A figure grows by the height of what is written, as far as the page goes; a subfigure does not.
     """
-    inches = figure.figure.get_figwidth()  # subfigures are as wide
-    told = "\n".join(line for part in title.split("\n") for line in balanced(part, 0.95 * inches))
+    root = figure.figure
+    title = balanced(str(root.get_label()), TITLE * root.get_figwidth())
+    told = balanced(settings, 0.95 * root.get_figwidth())
+    written = [_outside(figure, "upper center", title, above)]
+    written[0].get_title().set_fontweight("bold")
+    if settings or below:
+        written.append(_outside(figure, "lower center", told, below))
+    if isinstance(figure, Figure):
+        taken = sum(float(each.get_window_extent().height) / figure.dpi + AROUND for each in written)
+        figure.set_figheight(min(TALLEST, figure.get_figheight() + taken))
+
+
+def _outside(figure: Figure | SubFigure, where: str, title: Sequence[str], entries: Sequence[Artist]) -> Legend:
+    """A title with entries below it, in as few lines as the page is wide enough for, outside all panels."""
     place: Any = f"outside {where}"
-    for columns in range(max(len(handles), 1), 0, -1):
+    for columns in range(max(len(entries), 1), 0, -1):
         made = figure.legend(
-            handles=list(handles), loc=place, ncols=columns, handlelength=1.8, columnspacing=1.2, title=told or None
+            handles=list(entries),
+            loc=place,
+            ncols=columns,
+            handlelength=1.8,
+            columnspacing=1.2,
+            title="\n".join(title) or None,
         )
         made.get_title().set_multialignment("center")
         if columns == 1 or made.get_window_extent().width <= figure.bbox.width:
-            return
+            break
         made.remove()
+    return made

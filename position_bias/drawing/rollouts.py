@@ -10,10 +10,12 @@ from matplotlib.typing import ColorType as Colour
 
 from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import REFERENCE, Look
+from position_bias.drawing.style import SMALLEST
 
 SHARE = "share of influence"
 UNIFORM: dict[str, Any] = {"color": REFERENCE, "linestyle": ":", "linewidth": 0.7, "zorder": 0}
 MARKS = 5  # of a line, about
+INSET = (0.34, 0.57, 0.46, 0.4)  # of a panel: left, bottom, width, height
 
 
 def uniform(axes: Axes, n: int) -> None:
@@ -22,10 +24,19 @@ def uniform(axes: Axes, n: int) -> None:
     axes.set_xticks([0, n // 2, n - 1])
 
 
-def linear(axes: Axes) -> None:
-    """An axis of shares from 0, with few ticks."""
+def linear(axes: Axes, parts: int = 3) -> None:
+    """An axis of shares from 0, with ticks at the ends of a few parts."""
     axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_locator(MaxNLocator(3))
+    axes.yaxis.set_major_locator(MaxNLocator(parts))
+
+
+def inset(axes: Axes) -> Axes:
+    """A small panel for the same profiles on a linear scale, where profiles with high ends leave room in a panel."""
+    small = axes.inset_axes(INSET)
+    small.set_xticks([])
+    small.tick_params(labelsize=SMALLEST, pad=1, length=2)
+    small.text(0.5, 0.5, "linear", transform=small.transAxes, ha="center", va="center", fontsize=SMALLEST)
+    return small
 
 
 def logarithmic(axes: Axes, lowest: float, highest: float | None = None) -> None:

@@ -29,7 +29,7 @@ from position_bias.verdicts.rule import (
 )
 
 LINE, ABOVE = 0.125, 0.4  # inches from one line to the next, at most; lines that are left free above a heading
-LEGEND = 1.0  # inches that it takes
+LEGEND = 1.2  # inches that title, marks and explanation take at most
 APART, AFTER, GAP = 0.06, 0.06, 0.05  # inches between columns of claims, after words, and between what stands beside
 MARK, TEXT = 0.04, 0.1  # inches from the left of a column
 THIN = "\N{THIN SPACE}"
@@ -42,7 +42,7 @@ PAPERS = {
     "postnorm": "Zsamboki 2025",
 }
 TOLD = (
-    "What papers on position bias in transformers claim. Beside each claim: its verdict, the scale that gives it, and "
+    "Beside each claim: its verdict, the scale that gives it, and "
     "the measured effect with what it has to exceed. A row is one comparison; it decides nothing where it was not run "
     f"(missing), has fewer than {LEAST_SEEDS} seeds, or was seen before its prediction. Filled: at the scale that the "
     "claim is about; hollow: at a smaller one. Scales, in grey: our short default training, a longer one, small "
@@ -65,34 +65,33 @@ def overview(table: pd.DataFrame) -> Figure:
 
     `table` is a scorecard. Claims that we add stand on the pages of single papers.
     """
-    label = "What the papers claim, with its verdict, the scale that gives it, and the effect beside its bound"
-    return _drawn(table[table["whose"] != OURS], label, columns=2)
+    return _drawn(table[table["whose"] != OURS], "What papers on position bias in transformers claim", columns=2)
 
 
 def of_paper(table: pd.DataFrame, paper: str) -> Figure:
     """The claims of one paper as in `overview`, with all that they state. `table` is a scorecard."""
     claims = table[table["paper"] == paper]
     told = claims["item"] + ": " + as_stated(claims)
-    return _drawn(claims.assign(title=told), f"The claims of {paper}, each with its verdict", columns=1)
+    return _drawn(claims.assign(title=told), f"What {PAPERS.get(paper, paper)} claims", columns=1)
 
 
-def _drawn(table: pd.DataFrame, label: str, columns: int) -> Figure:
+def _drawn(table: pd.DataFrame, claimed: str, columns: int) -> Figure:
     """Claims in columns of lines, as high as a page at most."""
     right = PAGE / columns - APART
     lines = [line for heading, claims in _blocks(table) for line in _lines(heading, claims, right)]
     parts = _in_columns(lines, columns)
     bottoms = [np.cumsum([1 + ABOVE * line.heading for line in column]) for column in parts]
     most = max(bottom[-1] for bottom in bottoms)
-    height = min(LINE * most, TALLEST - LEGEND) + LEGEND
+    label = f"{claimed}. {_counts(table[~table['doubted'].astype(bool)])}"
     layout: Any = {"layout": ConstrainedLayoutEngine(w_pad=0), "gridspec_kw": {"wspace": 0}}
-    figure, row = panels(label, height, dict.fromkeys(range(columns), ""), **layout)
+    figure, row = panels(label, min(LINE * most, TALLEST - LEGEND), dict.fromkeys(range(columns), ""), **layout)
     for axes, column, bottom in zip(row.values(), parts, bottoms, strict=True):
         axes.set_axis_off()
         axes.set(xlim=(0, right + APART), ylim=(most, 0))
         for line, place in zip(column, bottom - 0.5, strict=True):
             _write(axes, place, line, right)
     marks = [_mark(word, settled=True) for word in present(table["verdict"], LOOKS)]
-    legend(figure, marks, title=f"{_counts(table[~table['doubted'].astype(bool)])}\n{TOLD}")
+    legend(figure, marks, settings=TOLD)
     return figure
 
 

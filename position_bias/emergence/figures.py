@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
@@ -116,15 +117,15 @@ def fig2(tests: pd.DataFrame, level: float) -> Figure:
     """
     gaps, per_seed = _gaps(tests, level)
     rows = {residual: title for residual, title in WIRING.items() if (gaps["residual"] == residual).any()}
-    label = "Accuracy gaps of every pair of positions, a bar for each depth and a column for each encoding"
-    size, y = 1.3 + 1.35 * len(rows), f"{GAP}\n{DIRECTION}"
+    label = "Accuracy gaps by depth, for each pair of positions and each positional encoding"
+    size, y = 0.6 + 1.35 * len(rows), f"{GAP}\n{DIRECTION}"
     figure, grid = panels(label, size, _encodings(gaps), rows, y=y, sharex=True, sharey=True)
     for (residual, encoding), axes in grid.items():
         shown, seeds = (table[table["residual"] == residual] for table in (gaps, per_seed))
         colours = {depth: look.colour for depth, look in _depth_looks(shown).items()}
         _grouped_bars(axes, _of(shown, encoding), _of(seeds, encoding), "depth", colours)
     layers = [Patch(color=look.colour, label=look.name) for look in _depth_looks(gaps).values()]
-    legend(figure, layers, title=setting(gaps))
+    legend(figure, layers, settings=setting(gaps))
     return figure
 
 
@@ -137,9 +138,9 @@ def by_depth(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figu
     gaps, per_seed = _gaps(tests, level)
     by_answer = accuracy_gaps.by_position(accuracy_gaps.of_training_omega(tests)).sort_values("answer", kind="stable")
     accuracy = accuracy_gaps.summary(by_answer, [*accuracy_gaps.CONFIGURATION, "answer"], "accuracy", level)
-    label = "Accuracy gaps against depth, and accuracy by position of the answer, a column for each encoding"
+    label = "Accuracy gaps by depth, and accuracy by position of the answer, for each encoding"
     rows = {"gap": f"{GAP}\n{DIRECTION}", ACCURACY: ACCURACY}
-    figure, grid = panels(label, 4.7, _encodings(gaps), rows, x="position of the answer (item)", sharey="row")
+    figure, grid = panels(label, 4.0, _encodings(gaps), rows, x="position of the answer (item)", sharey="row")
     for encoding in _encodings(gaps):
         _gaps_by_depth(grid["gap", encoding], _of(gaps, encoding), _of(per_seed, encoding))
         axes = grid[ACCURACY, encoding]
@@ -151,8 +152,7 @@ def by_depth(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figu
     _from_the_lowest(below[0], accuracy, guesses.copying_chance)
     references = _reference_lines(below, guesses)
     pairs = [look._replace(name=_inline(pair)).entry() for pair, look in PAIRS.items()]
-    legend(figure, pairs, title=setting(gaps))
-    legend(figure, [*_depth_lines(accuracy), *references], "lower center")
+    legend(figure, pairs, [*_depth_lines(accuracy), *references], setting(gaps))
     return figure
 
 
@@ -164,15 +164,15 @@ def by_bias(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figur
     """
     gaps, per_seed = _gaps(tests, level)
     looks = {mask: mask_look(mask) for mask in ("none", "causal") if (gaps["mask"] == mask).any()}
-    label = "Accuracy gaps after training with a positional bias, a bar for each mask and a panel for each encoding"
-    figure, row = panels(label, 2.7, _encodings(gaps), y=f"{GAP}\n{DIRECTION}", sharey=True)
+    (bias,) = gaps["bias"].unique()
+    label = f"Accuracy gaps after training on queries for {BIASES[bias]}, by mask and encoding"
+    figure, row = panels(label, 2.1, _encodings(gaps), y=f"{GAP}\n{DIRECTION}", sharey=True)
     colours = {mask: look.colour for mask, look in looks.items()}
     for encoding, axes in row.items():
         _grouped_bars(axes, _of(gaps, encoding), _of(per_seed, encoding), "mask", colours)
     ceilings = _ceilings(figure.axes, for_vocabulary("gaussian", task).largest_gap)
-    (bias,) = gaps["bias"].unique()
     masks = [Patch(facecolor=look.colour, label=look.name) for look in looks.values()]
-    legend(figure, [*masks, *ceilings], title=f"trained on queries for {BIASES[bias]}; {setting(gaps)}")
+    legend(figure, [*masks, *ceilings], settings=setting(gaps))
     return figure
 
 
@@ -185,9 +185,9 @@ def along_training(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -
     keys = [*accuracy_gaps.CONFIGURATION, "iteration", "quantity"]
     learning = accuracy_gaps.summary(by_seed, keys, "value", level)
     columns = _configurations(learning)
-    label = "Loss, accuracy and accuracy gaps while networks train, a column for each configuration"
+    label = "Loss, accuracy and accuracy gaps during training, for each number of layers"
     titles, rows = ({name: name for name in names} for names in (columns, LEARNING))
-    figure, grid = panels(label, 1.1 + 1.2 * len(rows), titles, rows, sharex=True, sharey="row")
+    figure, grid = panels(label, 0.4 + 1.2 * len(rows), titles, rows, sharex=True, sharey="row")
     for (row, column), axes in grid.items():
         _learning(axes, columns[column], LEARNING[row])
     in_context = Look("answers that are a label of the sequence", "black", "", "--").entry()
@@ -196,8 +196,7 @@ def along_training(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -
     for column in titles:
         _iterations(grid[list(rows)[-1], column], learning["iteration"].max())
     _share_limits([axes for (row, _), axes in grid.items() if "gap" in row])
-    legend(figure, _depth_lines(learning), title=setting(learning))
-    legend(figure, [in_context, *references], "lower center")
+    legend(figure, _depth_lines(learning), [in_context, *references], setting(learning))
     return figure
 
 
@@ -214,8 +213,8 @@ def long_and_short_training(
     gaps = both[both["quantity"].isin(PAIRS)].rename(columns={"quantity": "pair", "value": "gap"})
     summary, _ = _gaps(tests, level)
     short = summary[summary["encoding"] == "none"]
-    label = "Accuracy gaps over a long training, a line for each seed, and at its end, a colour for each depth"
-    figure = plt.figure(figsize=(PAGE, 3.2), label=label)
+    label = "Accuracy gaps during long training and at its end, beside those after short training"
+    figure = plt.figure(figsize=(PAGE, 2.7), label=label)
     mosaic = figure.subplot_mosaic(LONG_TRAINING, width_ratios=[1.5, 1, 1])
     for pair in PAIRS:
         _long_curves(mosaic[pair], gaps[gaps["pair"] == pair])
@@ -231,7 +230,7 @@ def long_and_short_training(
     told = f"{', '.join(_seeds_by_depth(seeds))} (thin; bold: their mean; shaded: the last {last} tests)"
     told = f"{_of_all(short)}; {told}; short training: {', '.join(_seeds_by_depth(short))}"
     marks = [LONG._replace(name=f"{late['iteration'].max():,} iterations"), SHORT]
-    legend(figure, [*_depth_lines(gaps, short), *(look.entry(linestyle="") for look in marks)], title=told)
+    legend(figure, [*_depth_lines(gaps, short), *(look.entry(linestyle="") for look in marks)], settings=told)
     return figure
 
 
@@ -329,7 +328,8 @@ def _mean_and_interval(axes: Axes, at: float, summary: pd.DataFrame, look: Look)
 def _curve(axes: Axes, at: ArrayLike, table: pd.DataFrame, value: str, look: Look) -> None:
     """A line with a few marks and its band, which one seed does not have."""
     if table["low"].notna().any():
-        axes.fill_between(at, table["low"], table["high"], color=look.colour, alpha=0.2, linewidth=0)
+        edge: dict[str, Any] = {"linewidth": 0.4, "edgecolor": look.colour}  # tells bands apart that lie on each other
+        axes.fill_between(at, table["low"], table["high"], facecolor=to_rgba(look.colour, 0.12), **edge)
     axes.plot(at, table[value], **marked(look, _few(len(table))))
 
 

@@ -25,7 +25,7 @@ from position_bias.emergence.studies import rounding_decides
 
 NETWORK = [name for name in CONFIGURATION if name != "omega"]  # which says how it is tested
 LINE = 0.3  # inches that a network takes
-AROUND = 1.15  # inches of axes, titles and legend
+AROUND = 0.65  # inches of axes and titles
 ABREAST = 3  # panels of sinks in a row
 PANEL = 1.5  # inches of one
 SCALES = {
@@ -60,7 +60,7 @@ def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
     `by_seed` has columns NETWORK, scale, seed, pair and gap. Raises ValueError where it is empty.
     """
     networks = _networks(by_seed)
-    label = "Accuracy gaps of the same networks after short training and after that of the paper"
+    label = "Accuracy gaps of the same networks after short training and after the paper's training"
     titles = {pair: look.name.replace("\n", " ") for pair, look in PAIRS.items()}
     figure, row = panels(label, AROUND + LINE * len(networks), titles, sharey=True)
     for pair, axes in row.items():
@@ -77,7 +77,7 @@ def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
     row["first-middle"].set_yticks(range(len(networks)), [_named(network) for network in networks])
     row["first-middle"].set_ylim(len(networks) - 0.5, -0.5)
     row["first-last"].set_xlabel(f"{GAP}  (right: bias to earlier)")
-    legend(figure, [look.entry(linestyle="") for look in SCALES.values()], title=_seeds(by_seed))
+    legend(figure, [look.entry(linestyle="") for look in SCALES.values()], settings=_seeds(by_seed))
     return figure
 
 
@@ -89,7 +89,7 @@ def sinks_at_both(by_seed: pd.DataFrame, level: float) -> Figure:
     networks = _networks(by_seed)
     columns = min(ABREAST, len(networks))
     rows = -(-len(networks) // columns)
-    label = "Attention sinks of the same networks after short training and after that of the paper"
+    label = "Attention sinks of the same networks after short training and after the paper's training"
     size = (PAGE, AROUND + PANEL * rows)
     figure, grid = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, label=label)
     for axes, network in zip(grid.flat, networks, strict=False):
@@ -101,12 +101,12 @@ def sinks_at_both(by_seed: pd.DataFrame, level: float) -> Figure:
     for axes in grid.flat[len(networks) :]:
         axes.remove()
     for axes in grid.flat[max(0, len(networks) - columns) : len(networks)]:  # below which there is none
-        axes.tick_params(labelbottom=True)
+        axes.tick_params(which="both", labelbottom=True)
         axes.set_xlabel("token read (key)")
     for row in grid:
         row[0].set_ylabel(f"attention sink, $\\tau = {by_seed['tau'].iloc[0]:g}$\n(share of queries)")
     entries = [look.entry() for look in (*SCALES.values(), UNIFORM)]
-    legend(figure, entries, title=_seeds(by_seed[by_seed["state"] == "trained"]))
+    legend(figure, entries, settings=_seeds(by_seed[by_seed["state"] == "trained"]))
     return figure
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from position_bias.attention import Array, Mask, causal_mask, prefix_mask, sliding_window_mask
 from position_bias.drawing.looks import CENTRE, DIVERGING, REFERENCE, UNREAD, Look, legend
 from position_bias.drawing.panels import panels
-from position_bias.drawing.style import COLUMN, PAGE
+from position_bias.drawing.style import COLUMN, PAGE, TYPE
 from position_bias.emergence import gaps
 from position_bias.emergence.figures import mask_look, networks, setting
 from position_bias.emergence.studies import rounding_decides
@@ -46,14 +46,14 @@ def masks_and_graphs(n: int = 5, window: int = 2, prefix: int = 2) -> Figure:
         f"window{window}": sliding_window_mask(n, window),
         f"prefix{prefix}": prefix_mask(n, prefix),
     }
-    label = "Causal, sliding-window and prefix masks as graphs and as matrices, with their centre nodes"
+    label = "Three attention masks as graphs and as matrices, with their centre nodes"
     titles, rows = {name: mask_look(name).name for name in masks}, {"graph": "", "matrix": "reading token (query)"}
-    figure, grid = panels(label, 3.5, titles, rows, x="token read (key)", height_ratios=[1, 2.2])
+    figure, grid = panels(label, 3.2, titles, rows, x="token read (key)", height_ratios=[1, 2.2])
     for name, mask in masks.items():
         _graph(grid["graph", name], mask)
         _matrix(grid["matrix", name], mask, name)
     node = Look("centre node: every token reads it, directly or through others", CENTRE)
-    legend(figure, [node.entry(linestyle="", markersize=7, **OUTLINE)], "lower center")
+    legend(figure, [node.entry(linestyle="", markersize=7, **OUTLINE)])
     return figure
 
 
@@ -71,11 +71,11 @@ def maps(maps: TensorFile) -> Figure:
     index = next(index for index, member in enumerate(labels["members"]) if member["encoding"] == "none")
     found = maps.read("mean", "example")
     omega = "training" if labels["vocabulary"] == "fixed" else "none"  # the first of the task's
-    title = networks(labels["vocabulary"], omega, labels["residual"])
-    return attention_maps(found["mean"][index], found["example"][index], title)
+    settings = networks(labels["vocabulary"], omega, labels["residual"])
+    return attention_maps(found["mean"][index], found["example"][index], settings)
 
 
-def attention_maps(mean: Array, example: Array, title: str = "") -> Figure:
+def attention_maps(mean: Array, example: Array, settings: str = "") -> Figure:
     """Figures 7 and 12: attention [layers, n, n] under the causal mask, a column a layer.
 
     Above the mean over sequences, below one of them. Rows of a map are queries. Colours are weights times the number of
@@ -83,10 +83,8 @@ def attention_maps(mean: Array, example: Array, title: str = "") -> Figure:
     """
     kinds = {"mean over sequences": mean, "one sequence": example}
     layers, n = mean.shape[:2]
-    height = 2 * (PAGE - 1.6) / max(layers, 2) + 0.6
-    label = (
-        "Attention of a trained network under the causal mask, queries down and keys across, a column for each layer"
-    )
+    height = 2 * (PAGE - 1.6) / max(layers, 2) + 0.4
+    label = "Attention of a trained network under the causal mask, by layer"
     titles = {layer: f"layer {layer + 1}" for layer in range(layers)}
     rows = {kind: f"{kind}\nreading token (query)" for kind in kinds}
     figure, grid = panels(
@@ -94,7 +92,7 @@ def attention_maps(mean: Array, example: Array, title: str = "") -> Figure:
     )
     readable = np.where(causal_mask(n), np.arange(1, n + 1)[:, None], np.nan)
     colours = mpl.colormaps[DIVERGING].with_extremes(bad=UNREAD)
-    names, every = token_names(n), 2 if layers <= 2 else 4
+    names, every = token_names(n), 1 if layers <= 2 else 2
     for (kind, layer), axes in grid.items():
         doublings = np.log2(np.maximum(kinds[kind][layer] * readable, 2.0 ** (-2 * DOUBLINGS)))
         image = axes.imshow(doublings, cmap=colours, vmin=-DOUBLINGS, vmax=DOUBLINGS, interpolation="none")
@@ -107,8 +105,7 @@ def attention_maps(mean: Array, example: Array, title: str = "") -> Figure:
     bar.set_ticks(list(ticks), labels=[f"{2.0**power:g}" for power in ticks])
     bar.set_label(WEIGHT)
     bar.outline.set_linewidth(0.4)
-    if title:
-        figure.suptitle(title)
+    legend(figure, settings=settings)
     return figure
 
 
@@ -118,10 +115,11 @@ def token_names(n: int) -> list[str]:
 
 
 def token_axis(axes: Axes, n: int) -> None:
-    """Name the items below the horizontal axis of tokens 1 to n; labels, which stand between them, have minor ticks."""
-    items = np.arange(1, n + 1, 2)
-    axes.set_xticks(items, token_names(n)[::2])
-    axes.set_xticks(items[:-1] + 1, minor=True)
+    """Name the tokens 1 to n below the horizontal axis: items, and one line lower the labels that stand between."""
+    items, names = np.arange(1, n + 1, 2), token_names(n)
+    axes.set_xticks(items, names[::2])
+    axes.set_xticks(items[:-1] + 1, names[1::2], minor=True)
+    axes.tick_params(axis="x", which="minor", pad=3.5 + 1.2 * TYPE)
 
 
 def sinks_of_networks(sinks: pd.DataFrame, level: float, threshold: float) -> Figure:
@@ -140,8 +138,8 @@ def sinks_of_networks(sinks: pd.DataFrame, level: float, threshold: float) -> Fi
     rows = {threshold: f"attention sink, $\\tau = {threshold:g}$\n(share of queries)"}
     rows |= {value: rf"$\tau = {value:g}$" for value in others}
     figure, grid = panels(
-        "Share of queries for which a token is an attention sink, a column for each mask",
-        2.5 + 0.7 * len(others),
+        "How often each token is an attention sink, in trained and untrained networks",
+        1.9 + 0.7 * len(others),
         {mask: look.name for mask, look in looks.items()},
         rows,
         x="token read (key)",
@@ -161,7 +159,7 @@ def sinks_of_networks(sinks: pd.DataFrame, level: float, threshold: float) -> Fi
     colours = {look.colour for look in looks.values()}
     trained = Patch(color=colours.pop() if len(colours) == 1 else REFERENCE, label="trained")
     baselines = [Line2D([], [], linestyle="", label=label, **look) for label, look in BASELINES.values()]
-    legend(figure, [trained, *baselines], title=setting(metric[metric["state"] == "trained"]))
+    legend(figure, [trained, *baselines], settings=setting(metric[metric["state"] == "trained"]))
     return figure
 
 

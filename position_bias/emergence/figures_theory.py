@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from position_bias.drawing.looks import MASKS, REFERENCE, depth_colour, shades
+from position_bias.drawing.looks import MASKS, REFERENCE, depth_colour, legend, shades
 from position_bias.drawing.panels import panels
 
 LAYERS_SHOWN, LEAST_SHOWN = 60, 1e-10
@@ -24,14 +24,15 @@ def theorems(convergence: pd.DataFrame, decay: pd.DataFrame, rope: pd.DataFrame,
 
     The tables are those of `emergence.theory`: `convergence`, `decay_profiles`, `rope_profiles` and `decay_peaks`.
     """
-    label = "Mass beyond the centre nodes against depth, profiles over distance of two encodings, and their peaks"
+    label = "Convergence with depth under masks, and where positional encodings put the peak"
     titles = {"masks": "4.1-4.3: masks", "decay": "4.5: decay mask", "rope": "4.7: RoPE", "peaks": "4.5: peaks"}
-    figure, row = panels(label, 2.4, titles, width_ratios=(1.5, 1, 1, 0.9))
+    figure, row = panels(label, 2.3, titles, width_ratios=(1.5, 1, 1, 0.9))
     _convergence(row["masks"], convergence)
     _profiles(row["decay"], decay, {"critical": r"$t / (e^m - 1)$"})
     row["decay"].set_ylabel("weight from the last token")
     _profiles(row["rope"], rope, {"critical": "$L$, corrected", "printed": "$L$, printed"})
     _peaks(row["peaks"], peaks)
+    legend(figure)
     return figure
 
 

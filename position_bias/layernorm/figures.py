@@ -64,15 +64,17 @@ def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequen
     tokens. Every map has a scale of its own, in its upper triangle, since scores without norm grow with depth.
     """
     layers = len(next(iter(maps.values())))
-    height = 0.76 + 0.78 * len(alphas)
-    label = "Mean scores of a causal decoder less the mean of their row, by norm, layer and anisotropy"
-    figure = plt.figure(figsize=(PAGE, height), layout="none", label=label)  # other layouts shift maps apart
+    panels_height = 0.76 + 0.78 * len(alphas)
+    label = "Mean attention scores less the mean of their row, by norm, layer and anisotropy"
+    figure = plt.figure(figsize=(PAGE, panels_height), layout="none", label=label)  # other layouts shift maps apart
+    legend(figure)
+    height = figure.get_figheight()
     share = (MAPS[1] - MAPS[0]) / len(norms)
-    margin = 0.38 / height
+    margin, top = 0.38 / height, (panels_height - 0.38) / height
     for left, norm in zip(MAPS[0] + share * np.arange(len(norms)), norms, strict=True):
         right = left + 0.96 * share
         grid = figure.add_gridspec(
-            len(alphas), layers, left=left, right=right, bottom=margin, top=1 - margin, wspace=0.2, hspace=0.3
+            len(alphas), layers, left=left, right=right, bottom=margin, top=top, wspace=0.2, hspace=0.3
         )
         rows = grid.subplots(sharex=True, sharey=True, squeeze=False)
         for row, alpha in zip(rows, alphas, strict=True):
@@ -83,9 +85,9 @@ def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequen
         for layer, axes in enumerate(rows[0], start=1):
             axes.set_title(f"layer {layer}", pad=3)
         middle = (left + right) / 2
-        figure.text(middle, 1 - 0.05 / height, MAP_NAMES[norm], ha="center", va="top")
+        figure.text(middle, (panels_height - 0.05) / height, MAP_NAMES[norm], ha="center", va="top")
         figure.text(middle, 0.04 / height, "key", ha="center", va="bottom")
-    bar = figure.colorbar(image, cax=figure.add_axes((0.92, margin, 0.014, 1 - 2 * margin)), extend="both")
+    bar = figure.colorbar(image, cax=figure.add_axes((0.92, margin, 0.014, top - margin)), extend="both")
     bar.set_ticks([-1, 0, 1], labels=["\N{MINUS SIGN}", "0", "+"])
     bar.set_label("score less mean of row", labelpad=3)
     return figure
@@ -102,9 +104,9 @@ def closed_form(table: pd.DataFrame) -> Figure:
         for residual in sorted(table["residual"].unique())
     }
     looks = _shaded(table["anisotropy"], r"\alpha")
-    label = "Layer-2 scores of the last token against the position of the key: closed form and Monte Carlo"
+    label = "Layer-2 scores of the last token by position of the key: closed form and simulation"
     x, y = "position of the key $j$", "layer-2 score of\nthe last token"
-    figure, row = panels(label, 2.2, titles, x=x, y=y, sharex=True)
+    figure, row = panels(label, 1.8, titles, x=x, y=y, sharex=True)
     for (norm, residual), axes in row.items():
         of_panel = table[(table["norm"] == norm) & (table["residual"] == residual)]
         for _, look, curve in curves(of_panel, "anisotropy", looks):
@@ -123,7 +125,7 @@ def anisotropy(table: pd.DataFrame) -> Figure:
     Carlo with intervals.
     """
     looks = _shaded(table["residual"], r"\rho")
-    label = "Recency of layer-2 scores with a norm against anisotropy, a colour for each residual"
+    label = "Recency of layer-2 scores with a norm, by anisotropy and residual strength"
     figure, axes = plt.subplots(figsize=(COLUMN, 2.7), label=label)
     for _, look, curve in curves(table, "residual", looks):
         axes.plot(curve["anisotropy"], curve["limit"], ":", color=look.colour, linewidth=1)
@@ -134,6 +136,7 @@ def anisotropy(table: pd.DataFrame) -> Figure:
     infinite = Line2D([], [], color=REFERENCE, linestyle=":", label="at infinite width")
     handles = [*(look.entry() for look in looks.values()), *_theory_and_points("closed form"), infinite]
     axes.legend(handles=handles, loc="upper right")
+    legend(figure)
     return figure
 
 
@@ -143,8 +146,8 @@ def depth(table: pd.DataFrame) -> Figure:
     `table` is `tables.depth_curves`. Without norm recency is relative to the mean size of the scores.
     """
     titles = {residual: residual_name(residual) for residual in sorted(table["residual"].unique())}
-    label = "Recency of the scores of each layer by placement of the norm: recursion and Monte Carlo"
-    return _recursion(table, label, 2.3, ("residual", titles), ("norm", DEPTH))
+    label = "Recency of scores by layer and placement of the norm: recursion and simulation"
+    return _recursion(table, label, 1.9, ("residual", titles), ("norm", DEPTH))
 
 
 def moments(table: pd.DataFrame) -> Figure:
@@ -153,8 +156,8 @@ def moments(table: pd.DataFrame) -> Figure:
     `table` is `tables.moments_curves`.
     """
     titles = {"causal": "causal mask", "full": "full mask"}
-    label = "Recency of the scores of each layer by the moments of embeddings, with a causal and with a full mask"
-    return _recursion(table, label, 2.6, ("mask", titles), ("profile", PROFILES))
+    label = "Recency of scores by layer and statistics of embeddings: recursion and simulation"
+    return _recursion(table, label, 2.1, ("mask", titles), ("profile", PROFILES))
 
 
 def residual_name(residual: float) -> str:

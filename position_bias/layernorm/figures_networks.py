@@ -28,7 +28,7 @@ from position_bias.drawing.looks import (
     side_by_side,
 )
 from position_bias.drawing.panels import curves, panels
-from position_bias.drawing.style import PAGE, TALLEST
+from position_bias.drawing.style import PAGE
 from position_bias.emergence import gaps
 from position_bias.emergence.figures import networks
 from position_bias.layernorm.figures import DIRECTION, heatmap, less_mean_of_row, residual_name
@@ -72,8 +72,8 @@ def random_weights(table: pd.DataFrame, level: float) -> Figure:
     rows = {residual: residual_name(residual) for residual in sorted(table["residual"].unique())}
     titles = {"gram": "Gram matrix", "score": "scores of every head", "position": "attention"}
     labels = {"gram": RECENCY, "score": RECENCY, "position": POSITION}
-    label = "Decoders with random weights: recency of Gram matrices and scores, and where attention lies, by layer"
-    height = min(0.9 + 1.55 * len(rows), TALLEST)
+    label = "Decoders with random weights: recency of Gram matrices, scores and attention by layer"
+    height = 0.4 + 1.55 * len(rows)
     figure, grid = panels(label, height, titles, rows, y=labels, sharex=True, sharey="col")
     for (residual, quantity), axes in grid.items():
         shown = table[(table["residual"] == residual) & (table["quantity"] == quantity)]
@@ -86,7 +86,7 @@ def random_weights(table: pd.DataFrame, level: float) -> Figure:
         axes.axhline(UNIFORM if quantity == "position" else 0, **NO_ORDER)
     for axes in [*grid.values()][-len(titles) :]:
         layer_axis(axes, table["layer"])
-    legend(figure, [look.entry(linewidth=0.6) for look in looks.values()], title=counted(table))
+    legend(figure, [look.entry(linewidth=0.6) for look in looks.values()], settings=counted(table))
     return figure
 
 
@@ -96,11 +96,11 @@ def trained(table: pd.DataFrame, level: float) -> Figure:
     `table` joins `training.train` of all networks. Marks are means over seeds with t-intervals, dots are seeds.
     """
     looks = present(table["norm"], TRAINED)
-    label = "Small decoders before and after training: where attention lies, recency of Gram matrices, and the loss"
+    label = "Small decoders before and after training: attention, Gram matrices and loss by norm"
     figure, mosaic = plt.subplot_mosaic(
         [["untrained position", "trained position", "loss"], ["untrained gram", "trained gram", "loss"]],
         width_ratios=[1, 1, 0.8],
-        figsize=(PAGE, 3.7),
+        figsize=(PAGE, 3.3),
         label=label,
     )
     for quantity, y, reference in (
@@ -122,7 +122,7 @@ def trained(table: pd.DataFrame, level: float) -> Figure:
         before.set_ylabel(y)
     _losses(mosaic["loss"], table[(table["quantity"] == "loss") & (table["state"] == "trained")], level, looks)
     even = Line2D([], [], label="no order preferred", **NO_ORDER)
-    legend(figure, [*(look.entry(linewidth=0.6) for look in looks.values()), even], title=counted(table))
+    legend(figure, [*(look.entry(linewidth=0.6) for look in looks.values()), even], settings=counted(table))
     return figure
 
 
@@ -143,8 +143,8 @@ def recency_and_cosines(
     """
     looks = model_looks(recency["model"])
     shown = next(iter(grams)) if shown is None else shown
-    label = "Recency of the inputs of attention in language models by layer, and their mean cosines as heatmaps"
-    figure = plt.figure(figsize=(PAGE, 4), label=label)
+    label = "Recency of the inputs of attention in language models by layer, with maps of one model"
+    figure = plt.figure(figsize=(PAGE, 3.6), label=label)
     of_lines, of_maps = figure.subfigures(2, 1, squeeze=False).flat
     lines = of_lines.subplots(1, len(looks), sharey=True, squeeze=False)[0]
     maps = of_maps.subplots(1, 2)
@@ -166,7 +166,7 @@ def recency_and_cosines(
     handles = [Line2D([], [], color=REFERENCE, label="trained")]
     if (recency["state"] == UNTRAINED).any():  # models of the hub have none
         handles.append(Line2D([], [], color=REFERENCE, linestyle="--", label="untrained"))
-    legend(figure, handles, title=f"{len(grams[shown][0])} tokens, {counted(recency, 'prompt')}, {seeds}")
+    legend(figure, handles, settings=f"{len(grams[shown][0])} tokens, {counted(recency, 'prompt')}, {seeds}")
     return figure
 
 
@@ -187,9 +187,9 @@ def gaps_by_norm(table: pd.DataFrame, level: float, alike: str = "") -> Figure:
     """
     looks = present(table["study"], RETRIEVAL)
     titles = {"ends": "at the end of training", "along": "first vs. last, along training"}
-    label = "Accuracy gaps of retrieval networks by norm, for every pair at the end of training, and one along it"
+    label = "Accuracy gaps of retrieval networks with and without norms, at the end and along training"
     y = "accuracy gap\n← bias to later | to earlier →"
-    figure, row = panels(label, 2.5, titles, x={"along": "iteration"}, y=y, sharey=True)
+    figure, row = panels(label, 2.0, titles, x={"along": "iteration"}, y=y, sharey=True)
     ends, along = row.values()
     final = table.groupby("study")["iteration"].transform("max")
     last = table[table["quantity"].isin(PAIRS) & (table["iteration"] == final)]
@@ -203,7 +203,7 @@ def gaps_by_norm(table: pd.DataFrame, level: float, alike: str = "") -> Figure:
     along.set_xlim(0, table["iteration"].max())
     along.xaxis.set_major_locator(MaxNLocator(4))
     along.xaxis.set_major_formatter(EngFormatter(sep=""))
-    legend(figure, [look.entry() for look in looks.values()], title="; ".join(filter(None, (alike, counted(table)))))
+    legend(figure, [look.entry() for look in looks.values()], settings="; ".join(filter(None, (alike, counted(table)))))
     return figure
 
 

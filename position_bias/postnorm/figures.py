@@ -18,7 +18,7 @@ from position_bias.attention import Array
 from position_bias.drawing.intervals import band, by_seed, counted, dots, marks
 from position_bias.drawing.looks import NORMS, REFERENCE, legend, present, side_by_side
 from position_bias.drawing.panels import curves, panels
-from position_bias.drawing.style import COLUMN, TALLEST
+from position_bias.drawing.style import COLUMN
 from position_bias.postnorm import theory
 from position_bias.postnorm.schemes import SCHEMES
 from position_bias.postnorm.trials import vocabulary
@@ -45,8 +45,8 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
     laws = {law: fitted for law, fitted in LAWS.items() if fitted[0] in schemes}
     titles = {v: f"$v = {v}$, trained up to $s = {of_task['trained'].iloc[0]}$" for v, of_task in tasks.items()}
     rows = {"tvd": TVD, "legal_tvd": "the same among\nlegal tokens alone"}
-    label = "Total variation distance against the tokens present by placement of norms, a column for each vocabulary"
-    figure, grid = panels(label, 4.3, titles, rows, x=PRESENT, sharex="col", sharey="row", height_ratios=(3, 2))
+    label = "Total variation distance by the number of tokens present, for each placement of norms"
+    figure, grid = panels(label, 3.6, titles, rows, x=PRESENT, sharex="col", sharey="row", height_ratios=(3, 2))
     for (quantity, v), axes in grid.items():
         _by_length(axes, tasks[v][tasks[v]["quantity"] == quantity], v, level)
     for v, of_task in tasks.items():
@@ -62,8 +62,8 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
         Line2D([], [], color=REFERENCE, linestyle=style, label=f"{name}, fitted to {LOOKS[scheme].name}")
         for scheme, name, style in laws.values()
     ]
-    legend(figure, [look.entry() for look in schemes.values()], title=counted(tests))
-    legend(figure, [*fits, Line2D([], [], color=REFERENCE, linestyle=":", label="guess")], "lower center")
+    fits.append(Line2D([], [], color=REFERENCE, linestyle=":", label="guess"))
+    legend(figure, [look.entry() for look in schemes.values()], fits, counted(tests))
     return figure
 
 
@@ -85,8 +85,8 @@ def resharpening(tests: pd.DataFrame, level: float) -> Figure:
         "attention": r"largest weight $\cdot\, s$",
     }
     rows = {v: f"$v = {v}$" for v in tasks}
-    label = "The logit gap over what each law says of it, and the largest attention weight, by the tokens present"
-    height = min(0.9 + 1.45 * len(tasks), TALLEST)
+    label = "The logit gap scaled by each law, and the largest attention weight, by tokens present"
+    height = 0.4 + 1.45 * len(tasks)
     figure, grid = panels(label, height, titles, rows, x=PRESENT, y=labels, sharex="row")
     for (v, name), axes in grid.items():
         shown = tasks[v][tasks[v]["quantity"] == ("largest_weight" if name == "attention" else "gap")]
@@ -98,7 +98,7 @@ def resharpening(tests: pd.DataFrame, level: float) -> Figure:
         else:
             axes.set_ylim(bottom=0)
     figure.align_ylabels()
-    legend(figure, [look.entry() for look in present(tests["scheme"], LOOKS).values()], title=counted(tests))
+    legend(figure, [look.entry() for look in present(tests["scheme"], LOOKS).values()], settings=counted(tests))
     return figure
 
 
@@ -110,8 +110,8 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
     (v,) = _by_vocabulary(table)
     beyond = table[(table["quantity"] == "tvd") & (table["length"] > table["trained"])]
     schemes = present(table["scheme"], LOOKS)
-    label = "Total variation distance beyond trained lengths against the width of the network"
-    figure, axes = plt.subplots(figsize=(COLUMN, 2.7), label=label)
+    label = "Total variation distance beyond the trained lengths, by width of the network"
+    figure, axes = plt.subplots(figsize=(COLUMN, 2.3), label=label)
     for scheme, look, aside in side_by_side(schemes, 0.16):
         of_scheme = beyond[beyond["scheme"] == scheme]
         best = by_seed(of_scheme, "width").groupby("width")["value"].min()
@@ -122,7 +122,7 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
     axes.annotate(f" $v - 1 = {v - 1}$", (v - 1, 1), xycoords=("data", "axes fraction"), color=REFERENCE, va="top")
     axes.set(xlabel="width $d$", ylabel=f"{TVD}\nbeyond trained lengths", xticks=sorted(table["width"].unique()))
     best_line = Line2D([], [], color=REFERENCE, label="best seed")
-    legend(figure, [*(look.entry(linestyle="") for look in schemes.values()), best_line], title=counted(table))
+    legend(figure, [*(look.entry(linestyle="") for look in schemes.values()), best_line], settings=counted(table))
     return figure
 
 

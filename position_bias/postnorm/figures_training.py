@@ -15,7 +15,7 @@ from position_bias.drawing.intervals import counted, dots, marked, marks, marks_
 from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
 from position_bias.drawing.panels import curves, panels
-from position_bias.drawing.style import PAGE, TALLEST
+from position_bias.drawing.style import PAGE
 from position_bias.postnorm.figures import LOOKS, TVD
 from position_bias.postnorm.lengths import BINS, bin_of
 from position_bias.postnorm.schemes import LANGUAGE, MINIMAL, part_of
@@ -46,10 +46,11 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
     at_trained = at_trained.assign(place=places)
     tasks = sorted(table["task"].unique(), key=lambda task: (part_of(task) != MINIMAL, int(task.rpartition("-")[2])))
     trained = at_trained.groupby("task")["trained"].first()
-    titles = {task: f"{_task_name(task)}, $L = {trained[task]}$" for task in tasks}
-    label = "Total variation distance of averaged weights at two learning rates, a panel for each task"
-    y = f"{TVD}\nat $L$ (legal, if several)"
-    figure, row = panels(label, 2.5, titles, x="weights", y=y, sharey=True)
+    among = {MINIMAL: "legal tokens alone", LANGUAGE: "all tokens"}
+    titles = {task: f"{_task_name(task)}, $L = {trained[task]}$\n{among[part_of(task)]}" for task in tasks}
+    label = "Total variation distance of raw and averaged weights, at constant and decaying rates"
+    y = f"{TVD}\nat the trained length $L$"
+    figure, row = panels(label, 2.2, titles, x="weights", y=y, sharey=True)
     for task, axes in row.items():
         for _, of_kind in at_trained[at_trained["task"] == task].groupby("place"):
             for decay, look, shown in curves(of_kind, "decay", RATES):
@@ -59,7 +60,7 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
         axes.set_xticks(range(len(kinds)), list(kinds.values()))
         axes.set_xlim(-0.6, len(kinds) - 0.4)
     axes.set_ylim(bottom=0)
-    legend(figure, [look.entry(linestyle="") for look in RATES.values()], title=f"scheme peri; {counted(at_trained)}")
+    legend(figure, [look.entry(linestyle="") for look in RATES.values()], settings=f"peri; {counted(at_trained)}")
     return figure
 
 
@@ -75,8 +76,8 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
     binned = binned.assign(place=pd.Categorical(bin_of(binned["length"], binned["trained"]), BINS).codes)
     blocks = [tasks[start : start + COLUMNS] for start in range(0, len(tasks), COLUMNS)]
     columns = max(map(len, blocks))
-    label = "Distance to the target and ROC AUC on formal languages by bins of length, a column for each task"
-    size = (PAGE, min(0.7 + 2.4 * len(blocks), TALLEST))
+    label = "Distance to the target and ROC AUC on formal languages, by length and placement of norms"
+    size = (PAGE, 0.2 + 2.4 * len(blocks))
     figure, grid = plt.subplots(2 * len(blocks), columns, figsize=size, squeeze=False, label=label)
     classified = []
     for block, rows in zip(blocks, grid.reshape(len(blocks), 2, columns), strict=True):
@@ -100,7 +101,7 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
         axes.set_ylim(min(ends), max(ends))  # whole intervals, though no ROC AUC is above 1
     figure.align_ylabels()
     told = f"{counted(binned)}; distances have a scale of their own in every panel"
-    legend(figure, [look.entry(linewidth=0.6) for look in schemes.values()], title=told)
+    legend(figure, [look.entry(linewidth=0.6) for look in schemes.values()], settings=told)
     return figure
 
 
@@ -118,8 +119,8 @@ def stability(table: pd.DataFrame) -> Figure:
     x = {"gradient_norm": "iteration, log scale", "loss": "iteration, log scale", "highest": "learning rate"}
     y = {"gradient_norm": "gradient norm", "loss": "loss (nats)", "highest": "highest gradient norm"}
     rows = {layers: f"{layers} layer{'s' if layers > 1 else ''}" for layers in depths}
-    label = "Gradient norms and losses of training without warmup by placement of norms, a row for each depth"
-    figure, grid = panels(label, 0.9 + 1.6 * len(depths), titles, rows, x=x, y=y, sharex="col")
+    label = "Gradient norm and loss in training without warmup, by placement of norms and depth"
+    figure, grid = panels(label, 0.4 + 1.6 * len(depths), titles, rows, x=x, y=y, sharex="col")
     for (layers, quantity), axes in grid.items():
         of_depth = table[table["layers"] == layers]
         if quantity == "highest":
@@ -136,7 +137,7 @@ def stability(table: pd.DataFrame) -> Figure:
     figure.align_ylabels()
     ranges = Patch(color=REFERENCE, alpha=0.3, linewidth=0, label="range of seeds")
     broken = Line2D([], [], label="not finite in some seed", **_broken(Look("", REFERENCE)))
-    legend(figure, [*(look.entry(linewidth=0.9) for look in schemes.values()), ranges, broken], title=counted(table))
+    legend(figure, [*(look.entry(linewidth=0.9) for look in schemes.values()), ranges, broken], settings=counted(table))
     return figure
 
 

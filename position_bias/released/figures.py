@@ -19,7 +19,6 @@ from position_bias.drawing.intervals import marked
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import GREEN, ORANGE, VARIANTS, Look, legend, model_looks, shades
 from position_bias.drawing.panels import curves, panels
-from position_bias.drawing.style import TALLEST
 from position_bias.released import written
 from position_bias.released.variants import ROUNDING
 from position_bias.running import artifacts
@@ -49,9 +48,9 @@ def fig1(profiles: list[Path], table: pd.DataFrame) -> Figure:
     shown, table = (rows[rows["slopes"].isin(SLOPES)] for rows in (shown, table))
     table = table[table["dataset"].isin(shown["dataset"])]
     models = {model: model for model in shown["model"].unique()}
-    label = "Predicted share of influence of every token of big models, and where the measured mean may lie"
+    label = "Predicted influence of each token in big models, and where the measured mean may lie"
     x = {**dict.fromkeys(PANELS, "token position"), ALLOWED: "mean position"}
-    height = min(0.9 + 1.3 * len(models), TALLEST)
+    height = 0.4 + 1.3 * len(models)
     figure, grid = panels(label, height, {**PANELS, ALLOWED: ALLOWED}, models, x=x)
     for model in models:
         of_model = shown[shown["model"] == model]
@@ -66,8 +65,8 @@ def fig1(profiles: list[Path], table: pd.DataFrame) -> Figure:
         for rule, line in SLOPES.items()
     ]
     contents = [look.entry(marker="", linewidth=1) for look in CONTENT.values()]
-    title = f"{', '.join(shown['dataset'].unique())}, {n} tokens"
-    legend(figure, [*contents, *slopes, rollouts.uniform_entry()], title=title)
+    settings = f"{', '.join(shown['dataset'].unique())}, {n} tokens"
+    legend(figure, [*contents, *slopes, rollouts.uniform_entry()], settings=settings)
     return figure
 
 
@@ -126,8 +125,8 @@ def fig4(mixing: list[Path]) -> Figure:
         for path in mixing
     )
     looks, datasets = model_looks(schedules["model"]), {dataset: dataset for dataset in schedules["dataset"].unique()}
-    label = "Residual mixing in every layer of big models, a panel for each data set"
-    figure, row = panels(label, 2.5, datasets, y=r"residual mixing $\lambda$", sharex=True, sharey=True)
+    label = "Residual mixing by layer in big models, for each data set"
+    figure, row = panels(label, 2.1, datasets, y=r"residual mixing $\lambda$", sharex=True, sharey=True)
     for dataset, axes in row.items():
         for _, look, curve in curves(schedules[schedules["dataset"] == dataset], "model", looks):
             marks = range(0, len(curve), max(1, len(curve) // 8))
@@ -147,10 +146,10 @@ def lengths(samples: pd.DataFrame, sums: pd.DataFrame) -> Figure:
     (dotted). Both tables are those of `released.profiles.along_lengths`, with a column model.
     """
     models = {model: model for model in samples["model"].unique()}
-    label = "Predicted profiles of sequences of many lengths, and the mean distance of influence from the end"
+    label = "Predicted influence at many lengths, and its mean distance from the end, in big models"
     rows = {"above": "share of influence,\n(c) as released", "below": "mean distance\nfrom the end"}
     shared: Any = {"sharex": "row", "sharey": "row", "height_ratios": [1.2, 1]}
-    figure, grid = panels(label, 3.6, models, rows, **shared)
+    figure, grid = panels(label, 3.0, models, rows, **shared)
     shown = samples[(samples["variant"] == "c") & (samples["slopes"] == "released")]
     means = sums[sums["statistic"] == "mean distance"]
     first = shown[shown["distance"] == shown["n"] - 1]
@@ -194,7 +193,7 @@ def _length_legends(figure: Figure, colours: dict[float, Colour], longer: list[i
     if longer:
         last = f" to {longer[-1]:,}" if len(longer) > 1 else ""
         names[longer[0]] = f"{longer[0]:,}{last} tokens"
-    legend(figure, [Line2D([], [], color=colour, label=names[n]) for n, colour in colours.items()])
+    of_lengths = [Line2D([], [], color=colour, label=names[n]) for n, colour in colours.items()]
     contents = [look.entry(linewidth=0.8) for look in CONTENT.values()]
     slopes = [Look(f"{rule} slopes", "black", "", line).entry() for rule, line in SLOPES.items()]
-    legend(figure, [*contents, *slopes, rollouts.uniform_entry()], "lower center")
+    legend(figure, of_lengths, [*contents, *slopes, rollouts.uniform_entry()])

@@ -11,52 +11,53 @@ from position_bias.drawing.style import PAGE
 from position_bias.retrieval.agreement import NETWORK, OBSERVED, agreement, as_shares, shallowest
 from position_bias.statistics import means
 
-LABEL = "What rollout predicts of the label that a retrieval network names, and what the network names"
+LABEL = "Which label retrieval networks name where no item matches, and what rollouts predict"
 LOOKS = {
-    "share": Look("named without a match", BLACK, "o", "-", width=1.8),
-    "accuracy": Look("accuracy with a match", ORANGE, "D", ":"),
-    "measured": Look("measured rollout", BLUE, "s", "--"),
-    "arch": Look("rollout by the architecture", GREEN, "^", "-."),
-    "frozen": Look("frozen attention", VERMILION, "X", ":"),
+    "share": Look("observed, no item matches", BLACK, "o", "-", width=1.8),
+    "accuracy": Look("observed accuracy, an item matches", ORANGE, "D", ":"),
+    "measured": Look("predicted by measured rollout", BLUE, "s", "--"),
+    "arch": Look("predicted by rollout of the architecture", GREEN, "^", "-."),
+    "frozen": Look("frozen attention, a diagnostic", VERMILION, "X", ":"),
 }
+HOLLOW = Look("in (a): with residual connections", BLACK, "o", "", filled=False)
 GAPS = ("arch", "measured", "frozen")  # predictors whose gaps are shown
 SLOPES = ("measured", "arch")
 BIASED = "last"  # the study trained on answers at the last item
 
 
 def prior(table: pd.DataFrame, level: float) -> Figure:
-    """(a) Gaps of all networks; (b) gaps against the slope of the decay mask; (c) profiles; (d) a counterexample.
+    """(a) Gaps of all networks; (b, c) gaps by slope of the decay mask; (d, e) profiles; (f) a counterexample.
 
     `table` joins tables of profiles (`agreement.COLUMNS`). Bars are t-intervals over seeds; hollow marks of (a) are
     networks with residual connections. All profiles are shares of what the positions have together.
     """
     found = agreement(table)
     few = shallowest(found)
-    figure, panels = plt.subplots(2, 3, figsize=(PAGE, 4.8), label=LABEL)
+    figure, panels = plt.subplots(2, 3, figsize=(PAGE, 4.2), label=LABEL)
     _gaps(panels[0, 0], found, level)
     wirings = {"plain": "without residual", "residual": "with residual"}
-    for axes, (study, wiring) in zip(panels[0, 1:], wirings.items(), strict=True):
+    for letter, axes, (study, wiring) in zip("bc", panels[0, 1:], wirings.items(), strict=True):
         _slopes(axes, few[few["study"] == study], level)
-        axes.set_title(f"(b) decay mask, {wiring}")
+        axes.set_title(f"({letter}) decay mask, {wiring}")
     decays = few[(few["study"] == "residual") & (few["encoding"] == "decay")]
     slope = float(decays["slope"].max())
     steepest = str(decays.loc[decays["slope"] == slope, "network"].iloc[0])
     with_match, without = ("share", "accuracy", "measured"), ("share", "measured", "frozen")
     profiles = shallowest(table)
     for axes, study, network, quantities, title in (
-        (panels[1, 0], "residual", steepest, with_match, f"(c) slope {slope:g}, with residual"),
-        (panels[1, 1], "residual", "sin", with_match, "(c) sinusoids, with residual"),
-        (panels[1, 2], BIASED, "none", without, "(d) trained on the last item"),
+        (panels[1, 0], "residual", steepest, with_match, f"(d) slope {slope:g}, with residual"),
+        (panels[1, 1], "residual", "sin", with_match, "(e) sinusoids, with residual"),
+        (panels[1, 2], BIASED, "none", without, "(f) trained on the last item"),
     ):
         _profiles(axes, profiles[(profiles["study"] == study) & (profiles["network"] == network)], quantities, level)
         axes.set_title(title)
     panels[1, 0].set_ylabel("share of all positions")
-    legend(figure, [look.entry() for look in LOOKS.values()], title=counted(table))
+    legend(figure, [look.entry() for look in (*LOOKS.values(), HOLLOW)], settings=counted(table))
     return figure
 
 
 def _gaps(axes: Axes, found: pd.DataFrame, level: float) -> None:
-    """Observed against predicted gaps, a mark a network and predictor."""
+    """Observed against predicted gaps, a mark for each network and predictor."""
     axes.axline((0, 0), slope=1, color=REFERENCE, linewidth=0.8, linestyle=":")
     axes.axhline(0, color=REFERENCE, linewidth=0.6)
     axes.axvline(0, color=REFERENCE, linewidth=0.6)
@@ -69,7 +70,7 @@ def _gaps(axes: Axes, found: pd.DataFrame, level: float) -> None:
             inside = "white" if residual else look.colour
             mark = {"fmt": look.marker, "markerfacecolor": inside, "markersize": 3.5}
             error_bars(axes, of_kind["predicted"], of_kind, look.colour, **mark)
-    axes.set(title="(a) first less last, all networks", xlabel="predicted", ylabel="observed")
+    axes.set(title="(a) first less last, all networks", xlabel="predicted difference", ylabel="observed difference")
 
 
 def _slopes(axes: Axes, found: pd.DataFrame, level: float) -> None:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from position_bias.drawing.intervals import error_bars
 from position_bias.drawing.logarithmic import log_ticks
-from position_bias.drawing.looks import BLACK, GREEN, ORANGE, REFERENCE, Look
+from position_bias.drawing.looks import BLACK, GREEN, ORANGE, REFERENCE, Look, legend
 from position_bias.drawing.style import COLUMN, PAGE
 
 LOOKS = {
@@ -27,8 +27,8 @@ def measures(profiles: pd.DataFrame) -> Figure:
     and of recall over contexts.
     """
     models = list(dict.fromkeys(profiles["model"]))
-    size = (COLUMN if len(models) == 1 else PAGE, 0.7 + 1.5 * len(LOOKS))
-    label = "What recall and influence say of each place in the prompt, in pretrained decoders"
+    size = (COLUMN if len(models) == 1 else PAGE, 0.5 + 1.5 * len(LOOKS))
+    label = "Influence and recall at each place of the prompt, in pretrained decoders"
     figure, grid = plt.subplots(len(LOOKS), len(models), figsize=size, sharex=True, squeeze=False, label=label)
     for row, (measure, look) in zip(grid, LOOKS.items(), strict=True):
         for axes, model in zip(row, models, strict=True):
@@ -39,6 +39,7 @@ def measures(profiles: pd.DataFrame) -> Figure:
         axes.set_title(model)
     for axes in grid[-1]:
         axes.set(xlabel="place in the prompt", xticks=[0, 0.5, 1], xticklabels=["first", "middle", "last"])
+    legend(figure)
     return figure
 
 

@@ -15,70 +15,71 @@ from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import REFERENCE, VARIANTS, Look, legend, model_looks
 from position_bias.drawing.panels import curves, panels
 from position_bias.drawing.rollouts import SHARE
-from position_bias.drawing.style import COLUMN, PAGE, TALLEST
+from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.rollout import measurement
 from position_bias.running.artifacts import TensorFile, Tensors
 from position_bias.structural import tables
 from position_bias.structural.trainings import BOLD, ESTIMATORS, THIN, seeds, step_looks
 
-SCALES, BEGINNING = ("linear", "log scale"), "the first tokens,\nlog scale"  # rows of panels
+WHOLE, BEGINNING = "all tokens,\nlog scale", "the first tokens,\nlog scale"  # rows of panels
 FIRST = 16  # tokens that have a panel of their own
 FINE = (0.7, 0.4)  # the same where many share a panel
 REPEATED = (0, (4, 2))  # dashes of a measurement that is shown again beside its predictions
 
 
 def fig1(profiles: pd.DataFrame) -> Figure:
-    """Figures 1 and 2: the three rollout variants beside the measured influence, two rows of panels for each model.
+    """Figures 1 and 2: the three rollout variants beside the measured influence, a row of panels for each model.
 
-    `profiles` joins the tables of `comparison.compare`; lambda is that of Eq. 1 (Frobenius norms). The first row is
-    linear, each panel with limits of its own, as the paper draws it; the second has one logarithmic scale, and repeats
-    (d), dashed, in every panel. One line a training seed, the first one bold; bands are bootstrap intervals over
-    prompts. Every panel has the uniform profile as a dotted line.
+    `profiles` joins the tables of `comparison.compare`; lambda is that of Eq. 1 (Frobenius norms). All panels have one
+    logarithmic scale, and repeat (d), dashed; the inset of each is linear, with limits of its own, as the paper draws
+    it. Every training seed has a line, and that of the first one is bold; bands are bootstrap intervals over prompts.
+    Every panel has the uniform profile as a dotted line.
     """
     shown = profiles[profiles["estimator"].isin(ESTIMATORS)]
     models, titles = _by(shown, "model"), {variant: look.name for variant, look in VARIANTS.items()}
-    label = "Share of influence of every token: three predictions beside the measurement, two rows for each model"
-    rows = {(model, scale): f"{model}\n{scale}" for model in models for scale in SCALES}
-    height, ratios = min(0.7 + 1.95 * len(models), TALLEST), [0.8, 1] * len(models)
-    figure, grid = panels(label, height, titles, rows, x="token position", sharex=True, height_ratios=ratios)
+    label = "Influence of each token on the next prediction: three rollouts and the measurement"
+    rows = {model: model for model in models}
+    figure, grid = panels(label, 0.3 + 1.25 * len(models), titles, rows, x="token position", sharex=True)
     lowest = shown.loc[shown["variant"].isin(["b", "c", "d"]), "low"].min()
     for model, of_model in models.items():
         by_variant = _by(of_model, "variant")
         for variant, look in VARIANTS.items():
-            linear, log = (grid[(model, scale), variant] for scale in SCALES)
-            for axes in (linear, log):
-                rollouts.uniform(axes, by_variant[variant]["position"].max() + 1)
+            log = grid[model, variant]
+            rollouts.uniform(log, by_variant[variant]["position"].max() + 1)
             if variant != "d":
                 for width, curve in seeds(by_variant["d"]):
                     rollouts.line(log, curve, VARIANTS["d"].colour, width, REPEATED)
+            linear = rollouts.inset(log)
             for axes in (linear, log):
                 _curves(axes, by_variant[variant], look)
-            rollouts.linear(linear)
+            rollouts.linear(linear, 2)
             rollouts.logarithmic(log, lowest / 4, 1)  # (a) falls far below what any model shows
             log.tick_params(labelleft=variant == "a")
-    figure.supylabel(SHARE)
+    figure.supylabel(f"{SHARE}, log scale")
     repeated = "measured influence (d), repeated"
     entries = [Line2D([], [], color=VARIANTS["d"].colour, linestyle=REPEATED, label=repeated), rollouts.uniform_entry()]
-    legend(figure, entries, title=_setting(shown))
+    legend(figure, entries, settings=_setting(shown))
     return figure
 
 
 def fig3(profiles: pd.DataFrame) -> Figure:
     """Figure 3: measured influence at the long length, a column a data set, a colour a model. As `fig1`.
 
-    The first row is linear, the second logarithmic, the third has the first tokens alone.
+    The first row has all tokens, with a linear inset, the second one the first tokens alone.
     """
     measured = profiles[profiles["variant"] == "d"]
     datasets, looks = _by(measured, "dataset"), model_looks(measured["model"])
-    label = "Measured influence of every token, a column for each data set: linear, logarithmic, the first tokens"
+    label = "Measured influence of each token on the next prediction, for each data set"
     titles = {dataset: f"{dataset}\n{_numbers(of_dataset)}" for dataset, of_dataset in datasets.items()}
-    rows = {scale: scale for scale in (*SCALES, BEGINNING)}
-    figure, grid = panels(label, 4.6, titles, rows, x="token position", sharey="row")
+    rows = {name: name for name in (WHOLE, BEGINNING)}
+    figure, grid = panels(label, 2.9, titles, rows, x="token position", sharey="row")
     for dataset, of_dataset in datasets.items():
-        linear, log, first = (grid[scale, dataset] for scale in (*SCALES, BEGINNING))
+        log, first = (grid[name, dataset] for name in rows)
+        linear = rollouts.inset(log)
         n = of_dataset["position"].max() + 1
         for axes, shown in ((linear, n), (log, n), (first, FIRST)):
-            rollouts.uniform(axes, n)
+            if axes != linear:
+                rollouts.uniform(axes, n)
             for _, look, of_model in curves(of_dataset, "model", looks):
                 _curves(axes, of_model[of_model["position"] < shown], look, FINE)
         for place, (_, look, of_model) in enumerate(curves(of_dataset, "model", looks), 1):
@@ -86,14 +87,14 @@ def fig3(profiles: pd.DataFrame) -> Figure:
             rollouts.few_marks(log, of_seed, look, place)
             beginning = of_seed[of_seed["position"] < FIRST]
             first.plot(beginning["position"], beginning["value"], **rollouts.only_marks(look))
+        rollouts.linear(linear, 2)
         last = min(FIRST, n) - 1
         first.set_xticks([0, last // 2, last])
     early = measured.loc[measured["position"] < FIRST, ["low", "high"]].dropna().to_numpy()
-    linear.set_ylim(bottom=0)
     rollouts.logarithmic(log, measured["low"].min() / 1.5)
     rollouts.logarithmic(first, early.min() / 1.2, early.max() * 1.2)
     figure.supylabel(SHARE)
-    legend(figure, [*_entries(looks), rollouts.uniform_entry()], title=_training_seeds(measured))
+    legend(figure, [*_entries(looks), rollouts.uniform_entry()], settings=_training_seeds(measured))
     return figure
 
 
@@ -106,9 +107,9 @@ def training(profiles: pd.DataFrame) -> Figure:
     models = {model: seeds(of_model)[0][1] for model, of_model in _by(shown, "model").items()}
     shown = pd.concat(models.values())
     looks = step_looks(shown["checkpoint"])
-    label = "Measured influence and the rollout with residuals before, during and after training, a panel a model"
+    label = "Measured influence and residual-aware rollout before, during and after training"
     titles, y = {model: model for model in models}, f"{SHARE}, log scale"
-    figure, row = panels(label, 2.3, titles, x="token position", y=y, sharex=True, sharey=True)
+    figure, row = panels(label, 1.9, titles, x="token position", y=y, sharex=True, sharey=True)
     for axes, of_model in zip(row.values(), models.values(), strict=True):
         rollouts.uniform(axes, of_model["position"].max() + 1)
         for place, (checkpoint, of_step) in enumerate(_by(of_model, "checkpoint").items(), 1):
@@ -118,7 +119,7 @@ def training(profiles: pd.DataFrame) -> Figure:
             rollouts.few_marks(axes, variants["d"], look, place)
             rollouts.line(axes, variants["b"], look.colour, 0.9, "--")
     rollouts.logarithmic(axes, shown["low"].min() / 1.5)
-    legend(figure, [*_entries(looks), *rollouts.entries()], title=_setting(shown))
+    legend(figure, [*_entries(looks), *rollouts.entries()], settings=_setting(shown))
     return figure
 
 
@@ -135,9 +136,9 @@ def fig4(measured: list[TensorFile]) -> Figure:
     by_model = [by_seed for models in datasets.values() for by_seed in models.values()]
     every = [mixing for by_seed in by_model for mixing in by_seed]
     looks = model_looks(model for models in datasets.values() for model in models)
-    label = "Residual mixing in every layer by two estimators, a panel for each data set"
+    label = "Residual mixing by layer, by two estimators"
     titles, y = {dataset: dataset for dataset in datasets}, r"residual mixing $\lambda$, log scale"
-    figure, row = panels(label, 2.6, titles, y=y, width=COLUMN if len(datasets) == 1 else PAGE, sharey=True)
+    figure, row = panels(label, 2.1, titles, y=y, width=COLUMN if len(datasets) == 1 else PAGE, sharey=True)
     for dataset, axes in row.items():
         for model, by_seed in datasets[dataset].items():
             for width, mixing in zip([BOLD, *[THIN] * len(by_seed)], by_seed, strict=False):
@@ -151,7 +152,7 @@ def fig4(measured: list[TensorFile]) -> Figure:
         Line2D([], [], color=REFERENCE, label="Frobenius ± 2 sd"),
         Line2D([], [], color=REFERENCE, linestyle="--", linewidth=0.9, label="per token"),
     ]
-    legend(figure, [*_entries(looks, linestyle="-"), *estimators], title=_a_model(map(len, by_model)))
+    legend(figure, [*_entries(looks, linestyle="-"), *estimators], settings=_a_model(map(len, by_model)))
     return figure
 
 
@@ -187,7 +188,7 @@ def _training_seeds(profiles: pd.DataFrame) -> str:
 
 def _a_model(numbers: Iterable[int]) -> str:
     """How many training seeds every model of a figure has."""
-    return f"{from_to(numbers, 'training seed')} a model"
+    return f"{from_to(numbers, 'training seed')} for each model"
 
 
 def _mixing(axes: Axes, mixing: Tensors, look: Look, width: float) -> None:

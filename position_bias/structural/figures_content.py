@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from numpy.typing import NDArray
 
-from position_bias.drawing.looks import DIVERGING, UNREAD
+from position_bias.drawing.looks import DIVERGING, UNREAD, legend
 from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.running.artifacts import TensorFile
 from position_bias.structural.tables import training
@@ -42,7 +42,7 @@ def content_logits(models: Mapping[str, Content]) -> Figure:
     down = -(-len(models) // across)
     panel = (PAGE / MODELS_ACROSS - 0.5) / 3
     width = COLUMN if across == 1 else PAGE
-    label = "Mean content logits of the first, middle and last layer and head of each model, queries down, keys across"
+    label = "Mean content logits of the first, middle and last layer and head of each model"
     figure = plt.figure(figsize=(width, down * (3 * panel + 1.0)), label=label)
     parts = figure.subfigures(down, across, squeeze=False).flat
     for part, (name, content) in zip(parts, models.items(), strict=False):
@@ -61,6 +61,7 @@ def content_logits(models: Mapping[str, Content]) -> Figure:
         bar = part.colorbar(image, ax=rows, location="bottom", extend="both", fraction=0.06, aspect=25)
         bar.set_label("logits above background")
         bar.outline.set_linewidth(0.4)
+    legend(figure)
     return figure
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from position_bias.drawing import rollouts
-from position_bias.drawing.looks import DIRECTIONS, balanced, legend
+from position_bias.drawing.looks import DIRECTIONS, legend
 from position_bias.drawing.rollouts import SHARE
 from position_bias.drawing.style import PAGE
 from position_bias.rollout import measurement
@@ -33,7 +33,7 @@ def directions(measured: list[TensorFile], evidence: list[pd.DataFrame], predict
     """
     title = finding(checks(evidence, predictions(predicted, "structural"), level))
     models = list(dict.fromkeys(file.labels["model"] for file in measured))
-    size = (PAGE, 1.0 + 2.1 * len(models))
+    size = (PAGE, 0.3 + 2.1 * len(models))
     figure, grid = plt.subplots(
         len(models), len(WEIGHTS), figsize=size, sharex=True, sharey=True, squeeze=False, label=title
     )
@@ -57,14 +57,9 @@ def directions(measured: list[TensorFile], evidence: list[pd.DataFrame], predict
         axes.set_ylabel(f"{model}\n{SHARE}, log scale")
     for axes in grid[-1]:
         axes.set_xlabel("token position")
-    figure.suptitle("\n".join(balanced(title, 0.95 * PAGE)))
     entries = [*(look.entry() for look in DIRECTIONS.values()), rollouts.uniform_entry()]
-    legend(
-        figure,
-        entries,
-        "lower center",
-        "above the panels: total variation of a prompt; null: the mean of other prompts",
-    )
+    settings = "above the panels: total variation of a prompt; null: the mean of other prompts"
+    legend(figure, entries, settings=settings)
     return figure
 
 

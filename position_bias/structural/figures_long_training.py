@@ -49,8 +49,8 @@ def long_training(
     along the steps: ratios of measured influence, above 1 where it is U-shaped; Wasserstein distance of rollouts to it;
     held-out loss. Bands and bars are the intervals of the tables.
     """
-    label = "Influence, residual mixing, content and distances of a model at steps of a longer training"
-    figure, grid = plt.subplots(2, 3, figsize=(PAGE, 4.4), label=label)
+    label = "Influence, residual mixing, content and rollouts at steps of a longer training"
+    figure, grid = plt.subplots(2, 3, figsize=(PAGE, 3.7), width_ratios=(1.3, 1, 1), label=label)
     looks = step_looks(profiles["checkpoint"])
     kept = list(looks)
     _influence(grid[0, 0], profiles, looks)
@@ -63,8 +63,7 @@ def long_training(
     entries = [*(look.entry() for look in looks.values()), *rollouts.entries("uniform influence")]
     first, trainings = profiles.iloc[0], from_to([profiles["checkpoint"].map(training).nunique()], "training seed")
     told = f"{first['model']}, {first['dataset']}, {first['n']} tokens, {first['prompts']} prompts, {trainings}"
-    legend(figure, entries, title=told)
-    legend(figure, [look.entry() for look in {**SHAPES, **DISTANCES}.values()], where="lower center")
+    legend(figure, entries, [look.entry() for look in {**SHAPES, **DISTANCES}.values()], told)
     return figure
 
 
@@ -80,8 +79,8 @@ def _influence(axes: Axes, profiles: pd.DataFrame, looks: Mapping[int, Look]) ->
     rollouts.uniform(axes, int(shown["position"].max()) + 1)
     for width, place, look, of_step in _steps(shown, looks):
         predicted, measured = (of_step[of_step["variant"] == variant] for variant in "bd")
-        rollouts.line(axes, predicted, look.colour, 0.9 * width, "--")
-        rollouts.line(axes, measured, look.colour, width)
+        rollouts.line(axes, predicted, look.colour, 0.7 * width, "--")
+        rollouts.line(axes, measured, look.colour, 0.5 * width)
         if width == BOLD:
             rollouts.band(axes, measured, look.colour)
             rollouts.few_marks(axes, measured, look, place + 1)

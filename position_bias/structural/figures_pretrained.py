@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from position_bias.drawing import rollouts
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.logarithmic import log_ticks
-from position_bias.drawing.looks import BLACK, BLUE, BROWN, VARIANTS, Look
+from position_bias.drawing.looks import BLACK, BLUE, BROWN, VARIANTS, Look, legend
 from position_bias.drawing.style import PAGE
 from position_bias.rollout.middle import middle_half
 from position_bias.structural.checks_pretrained import OURS
@@ -63,8 +63,7 @@ def pretrained(profiles: pd.DataFrame, shares: pd.DataFrame, curves: pd.DataFram
     """
     models = list(dict.fromkeys(profiles["model"]))
     rows = (3 * len(models) + 2) // 2
-    label = "Effect of each token on the next one, by gradients and by replacement, in trained and untrained decoders"
-    figure, grid = plt.subplots(rows, 2, figsize=(PAGE, 0.6 + 2.4 * rows), squeeze=False, label=label)
+    figure, grid = plt.subplots(rows, 2, figsize=(PAGE, 0.2 + 2.4 * rows), squeeze=False)
     panels = iter(grid.flat)
     for model in models:
         of_model = profiles[profiles["model"] == model]
@@ -75,12 +74,13 @@ def pretrained(profiles: pd.DataFrame, shares: pd.DataFrame, curves: pd.DataFram
     _drawn(next(panels), curves)
     for empty in panels:
         empty.remove()
-    figure.suptitle(finding(checks, models))
+    figure.set_label(finding(checks, models))
+    legend(figure)
     return figure
 
 
 def finding(checks: pd.DataFrame, models: Iterable[str]) -> str:
-    """What the verdicts say of the two measures at the first word, in a line for each word that a model has."""
+    """What the verdicts say of the two measures at the first word, in a sentence for each verdict that a model has."""
     keys = checks[["statistic", "network", "other"]].apply(tuple, axis=1)
     rows = checks[(keys == CLAIM) & checks["model"].isin(list(models))]
     lines = []
@@ -88,8 +88,8 @@ def finding(checks: pd.DataFrame, models: Iterable[str]) -> str:
         ratios = zip(of_word["model"], *np.exp(of_word[["measured", "low", "high"]].to_numpy().T), strict=True)
         numbers = ", ".join(f"{model} {ratio:.2g} times [{low:.2g}, {high:.2g}]" for model, ratio, low, high in ratios)
         count = f"In {len(of_word)} of {len(rows)} models" if len(rows) > 1 else "In the one model"
-        lines.append(f"{count} measured, {SAID.get(str(verdict), SAID[UNDECIDED])}:\n{numbers} (geometric means)")
-    return "\n".join(lines)
+        lines.append(f"{count} measured, {SAID.get(str(verdict), SAID[UNDECIDED])}: {numbers} (geometric means)")
+    return "; ".join(lines)
 
 
 def _effects(axes: Axes, curves: pd.DataFrame, looks: Mapping[Any, Look], title: str) -> None:

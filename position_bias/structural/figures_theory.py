@@ -30,10 +30,10 @@ def forces(table: pd.DataFrame) -> Figure:
 
     `table` is `checks_theory.forces()`. The dots are one setting, which all panels share.
     """
-    label = "Share of rollout on the first quarter of the tokens against depth, residual mixing, slope and content"
+    label = "Share of rollout on the first quarter of the tokens, as each of four forces varies"
     titles, below = ({varied: texts[place] for varied, texts in FORCES.items()} for place in (0, 1))
     y = "share of rollout on the\nfirst quarter of the tokens"
-    figure, row = panels(label, 2.1, titles, x=below, y=y, sharey=True)
+    figure, row = panels(label, 1.8, titles, x=below, y=y, sharey=True)
     colour = VARIANTS["b"].colour
     for varied, axes in row.items():
         for mask, curve in table[table["varied"] == varied].groupby("mask"):
@@ -56,9 +56,9 @@ def dichotomy(table: pd.DataFrame) -> Figure:
 
     `table` is `checks_theory.dichotomy()`.
     """
-    label = "Mass beyond the first token against depth between its bounds, for three schedules of residual mixing"
+    label = "Mass beyond the first token by depth, between its bounds, for three mixing schedules"
     x, y = "depth (layers)", "1 - P(first token)"
-    figure, row = panels(label, 2.4, SCHEDULES, x=x, y=y, sharex=True, sharey=True)
+    figure, row = panels(label, 2.1, SCHEDULES, x=x, y=y, sharex=True, sharey=True)
     for schedule, axes in row.items():
         shown = table[(table["schedule"] == schedule) & (table["upper"] >= LEAST_SHOWN / 10)]
         for _, look, curve in curves(shown, "attention", ATTENTION):

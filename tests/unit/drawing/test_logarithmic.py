@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from position_bias.drawing.logarithmic import log_ticks
+from position_bias.drawing.looks import legend
 from position_bias.drawing.style import PAGE, figure_style
 from tests.unit.drawing_checks import assert_legible
 
@@ -21,4 +22,5 @@ def test_labels_of_any_range_keep_apart_and_are_two_or_more(low):
                 shown = [place for place in axis.get_majorticklocs() if low_end <= place <= high_end]
                 assert len(shown) >= 2
                 assert not any(label.get_text() for label in axis.get_minorticklabels())
+        legend(figure)
         assert_legible(figure)

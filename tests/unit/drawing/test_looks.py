@@ -9,6 +9,8 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from position_bias.drawing import looks
+from position_bias.drawing.style import PAGE
+from tests import legibility
 
 ROOT = Path(__file__).parents[3]
 LONG = (
@@ -76,8 +78,23 @@ def test_text_is_wrapped_into_as_few_lines_as_fit_about_equally_long():
     assert looks.wrapped("an-unbreakable-word", 0.1) == ["an-unbreakable-word"]
 
 
-def test_figures_take_their_colours_from_the_table():
+def test_the_label_is_the_title_and_settings_stand_below_all_panels_whose_size_stays():
+    figure, row = plt.subplots(1, 2, figsize=(PAGE, 2), label=LONG)
+    entries = [axes.plot([0, 1], label=f"an entry of {place} with a long name")[0] for axes in row for place in "abc"]
+    _, low, _, high = legibility.drawn(figure).panels[0].box
+    looks.legend(figure, entries, entries[:2], "5 seeds of each network")
+    sight = legibility.drawn(figure)
+    _, bottom, _, top = sight.panels[0].box
+    texts = {text.words: text.box for text in sight.texts}
+    assert legibility.faults(sight) == []
+    assert texts[LONG][1] > top
+    assert texts["5 seeds of each network"][3] < bottom
+    assert top - bottom == pytest.approx(high - low, abs=1)
+
+
+def test_figures_take_colours_and_titles_from_one_place():
     sources = [path for path in (ROOT / "position_bias").glob("*/*.py") if path.stem.startswith("figures")]
     assert len(sources) >= 9
     for path in sources:
         assert re.findall(r'"#[0-9a-fA-F]{6}"|cmap="\w+"|"tab:\w+"|"C\d"', path.read_text()) == [], path
+        assert re.findall(r"figure\.(?:legend|suptitle|set_title)\(", path.read_text()) == [], path

@@ -102,9 +102,8 @@ def test_the_picture_counts_verdicts_by_kind_without_those_that_do_not_count():
     verdicts = ["holds", "holds", "fails", "undecided", "holds"]
     claims = table(("a", 5)).assign(verdict=verdicts, whose="paper", kind=["theory"] * 3 + ["network"] * 2)
     claims["doubted"] = [False] * 4 + [True]
-    (legend,) = scorecard.overview(claims).legends
-    told = " ".join(legend.get_title().get_text().split())
-    assert told.startswith("Verdicts on theory: 2 hold, 1 fail; networks: 1 undecided. What papers")
+    told = scorecard.overview(claims).get_label()
+    assert told.endswith("transformers claim. Verdicts on theory: 2 hold, 1 fail; networks: 1 undecided.")
 
 
 def test_claims_of_one_kind_stand_together_by_verdict():

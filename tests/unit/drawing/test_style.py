@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from position_bias.drawing import style
+from position_bias.drawing.looks import legend
 from tests import legibility
 
 FORMATS = ("pdf", "svg", "png")
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("styled")
 
 def good():
     """Panels with data of every kind, an inset, a colour bar, a legend, and ticks beyond the limits."""
-    figure, row = plt.subplots(2, 2, figsize=(style.PAGE, 3.4), label="Squares")
+    figure, row = plt.subplots(2, 2, figsize=(style.PAGE, 3), label="Squares")
     x = np.linspace(0, 1, 20)
     for axes in row[0]:
         axes.plot(x, x**2, label="a square")
@@ -30,7 +31,7 @@ def good():
     inset = row[0][0].inset_axes((0.15, 0.6, 0.25, 0.3))
     inset.scatter(x, x)
     inset.set(xticks=[], yticks=[])
-    figure.legend(handles=row[0][0].lines[:1], loc="outside upper center")
+    legend(figure, row[0][0].lines[:1])
     return figure, row
 
 

@@ -47,25 +47,27 @@ def drawn_of(table, *variants):
     return table[table["variant"].isin(variants) & table["estimator"].isin(["frobenius", "none"])]
 
 
-def test_fig1_has_two_rows_a_model_and_a_panel_a_variant_with_every_seed(trained):
+def test_fig1_has_a_panel_for_each_model_and_variant_with_every_seed_and_a_linear_inset(trained):
     table = trained[trained["dataset"] == "prose"]
     figure = figures.fig1(table)
-    for model, (linear, log) in zip(MODELS, np.reshape(figure.axes, (len(MODELS), 2, 4)), strict=True):
+    for model, row in zip(MODELS, np.reshape(figure.axes, (len(MODELS), 4)), strict=True):
         of_model = table[table["model"] == model]
-        for variant, above, below in zip("abcd", linear, log, strict=True):
-            shown = drawn_of(of_model, variant)
-            assert_drawn(above, shown[ENDS])
-            assert_drawn(below, shown[ENDS], drawn_of(of_model, "d")["value"])
-            assert len(curves(above, points=N)) == len(SEEDS)
+        for variant, log in zip("abcd", row, strict=True):
+            shown, (linear,) = drawn_of(of_model, variant), log.child_axes
+            assert_drawn(linear, shown[ENDS])
+            assert_drawn(log, shown[ENDS], drawn_of(of_model, "d")["value"])
+            assert len(curves(linear, points=N)) == len(SEEDS)
+            assert (linear.get_yscale(), log.get_yscale()) == ("linear", "log")
     assert_legible(figure)
 
 
-def test_fig3_has_a_column_a_dataset_linear_logarithmic_and_near_the_start(trained, tmp_path):
+def test_fig3_has_a_column_for_each_dataset_with_all_tokens_and_the_first_ones(trained, tmp_path):
     figure = figures.fig3(trained)
-    for dataset, column in zip(DATASETS, np.reshape(figure.axes, (3, len(DATASETS))).T, strict=True):
+    for dataset, column in zip(DATASETS, np.reshape(figure.axes, (2, len(DATASETS))).T, strict=True):
         measured = drawn_of(trained[trained["dataset"] == dataset], "d")
         first = measured[measured["position"] < figures.FIRST]
-        for axes, shown in zip(column, (measured, measured, first), strict=True):
+        log, beginning = column
+        for axes, shown in ((log, measured), *((inset, measured) for inset in log.child_axes), (beginning, first)):
             assert_drawn(axes, shown[ENDS])
             assert_drawn(axes, shown["position"], along=0)
     assert_saved(figure, tmp_path)
