@@ -135,7 +135,7 @@ RELEASED_FIGURES = {
     for figure, models in {"fig1": RELEASED_FIG1, "fig2": RELEASED_FIG2}.items()
 } | {
     "structural/published_fig4": made.Made(
-        "Figure 4 of the big models: residual mixing across layers, one panel a data set.",
+        "Figure 4 of the big models: residual mixing across layers, with a panel for each data set.",
         "released.figures:fig4",
         {"mixing": collect(RELEASED_MIXING, **EVERY_MODEL)},
         name="released_draw_fig4",

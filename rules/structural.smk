@@ -78,12 +78,12 @@ FIGURES |= {
         {"profiles": collect(PROFILES, **EVERYWHERE, n=LONG)},
     ),
     "structural/fig4": made.Made(
-        "Figure 4: residual mixing across layers, one panel a data set.",
+        "Figure 4: residual mixing across layers, with a panel for each data set.",
         "structural.figures:fig4",
         {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
     ),
     "structural/fig5": made.Made(
-        "Figure 5: mean content logits of representative layers and heads, one seed a model.",
+        "Figure 5: mean content logits of representative layers and heads, one seed of each model.",
         "structural.figures_content:fig5",
         {"measured": collect(OF_RUN, run=[checkpoints([model])[0] for model in MODELS], dataset=PRIMARY, n=HEATMAP)},
     ),

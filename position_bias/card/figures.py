@@ -1,4 +1,4 @@
-"""The figure of a position card: a row a model, with lambda, influence beside what rollouts predict, and attention.
+"""The figure of a position card: lambda, influence beside what rollouts predict, and attention, in a row per model.
 
 Of one model alone, a panel below shows what it recalls, where that was measured.
 """
@@ -85,8 +85,8 @@ def longest(table: pd.DataFrame) -> pd.DataFrame:
 def card(models: Mapping[str, Tables], text: str) -> Figure:
     """Lambda by layer, influence by position beside rollouts and baselines, mean attention by distance, on a text.
 
-    A row a model, by its name; panels of a column share the scale of their ordinates. Bands are bootstrap intervals
-    over prompts; rollouts are drawn with lambda of Eq. 1. What replacing tokens changes has its mean in the middle half
+    Each model has a row, by its name; panels of a column share the scale of their ordinates. Bands are bootstrap
+    intervals over prompts; rollouts are drawn with lambda of Eq. 1. What replacing tokens changes has its mean in the middle half
     where influence has it. The weight that tokens give themselves, at distance 0, has no
     place on a logarithmic axis and is not drawn.
     """

@@ -1,7 +1,7 @@
 """Means over seeds with Student's interval: a line in its band, or marks with bars. One seed has no interval.
 
-Tables have a row a number, with columns seed and value; `at` names the column of the horizontal axis. What one seed has
-several numbers of at one place, such as one a head, is averaged before seeds are.
+Tables have one row per number, with columns seed and value; `at` names the column of the horizontal axis. What one seed
+has several numbers of at one place, such as one for each head, is averaged before seeds are.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from position_bias.statistics import means as means_of
 
 
 def by_seed(table: pd.DataFrame, at: str) -> pd.DataFrame:
-    """One value a seed and place: columns `at`, seed and value."""
+    """One value for each seed and place: columns `at`, seed and value."""
     return table.groupby([at, "seed"], sort=True)["value"].mean().reset_index()
 
 

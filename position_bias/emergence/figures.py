@@ -57,7 +57,7 @@ BRIEF_DIRECTION = "← later | earlier →"
 ACCURACY = "accuracy"
 SHARES = (ACCURACY, "in_context")  # quantities that are between 0 and 1, as are their means
 CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual"]
-LEARNING = {  # a row of panels each: what its axis says, the quantities in it with their line styles
+LEARNING = {  # rows of panels: what the axis says, the quantities in it with their line styles
     "loss (nats)": {"loss": "-"},
     ACCURACY: {"accuracy": "-", "in_context": "--"},
     f"first vs. middle gap\n{BRIEF_DIRECTION}": {"first-middle": "-"},
@@ -110,10 +110,10 @@ def _seeds_by_depth(table: pd.DataFrame) -> list[str]:
 
 
 def fig2(tests: pd.DataFrame, level: float) -> Figure:
-    """Figure 2: gap of each pair without bias in the training data, a bar a depth.
+    """Figure 2: gap of each pair without bias in the training data, with a bar for each depth.
 
-    Above without residual connections, below with, as far as such networks are trained; a column an encoding. Error
-    bars are t-intervals over seeds; dots are the seeds.
+    The upper row has no residual connections, the lower one has, as far as such networks are trained. Each encoding has
+    a column. Error bars are t-intervals over seeds; dots are the seeds.
     """
     gaps, per_seed = _gaps(tests, level)
     rows = {residual: title for residual, title in WIRING.items() if (gaps["residual"] == residual).any()}
@@ -130,10 +130,10 @@ def fig2(tests: pd.DataFrame, level: float) -> Figure:
 
 
 def by_depth(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figure:
-    """Figures 4, 5, 9 and 10: what depth does without bias in the training data, a column an encoding.
+    """Figures 4, 5, 9 and 10: what depth does without bias in the training data, by encoding.
 
     Above, the gap of each pair against depth: mean, t-interval and every seed. Below, the accuracy by position of the
-    answer, a line a depth with its t-interval, beside chance among all labels and among those of the sequence.
+    answer, with a line and its t-interval for each depth, beside chance among all labels and among those of the sequence.
     """
     gaps, per_seed = _gaps(tests, level)
     by_answer = accuracy_gaps.by_position(accuracy_gaps.of_training_omega(tests)).sort_values("answer", kind="stable")
@@ -157,10 +157,10 @@ def by_depth(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figu
 
 
 def by_bias(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figure:
-    """Figures 3, 6a-c and 11a-d: gap of each pair after training with one positional bias, a bar a mask.
+    """Figures 3, 6a-c and 11a-d: gap of each pair after training with one positional bias, by mask.
 
-    A panel an encoding; error bars are t-intervals over seeds, dots are the seeds. A dotted line has the largest gap
-    that is possible, where bars come near it.
+    Each encoding has a panel. Error bars are t-intervals over seeds; dots are the seeds. A dotted line has the largest
+    gap that is possible, where bars come near it.
     """
     gaps, per_seed = _gaps(tests, level)
     looks = {mask: mask_look(mask) for mask in ("none", "causal") if (gaps["mask"] == mask).any()}
@@ -177,9 +177,9 @@ def by_bias(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figur
 
 
 def along_training(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figure:
-    """What is learnt when (ours): loss, accuracy and gaps against iterations, a column a configuration.
+    """What is learnt when (ours): loss, accuracy and gaps against iterations, by configuration.
 
-    One colour a depth, with t-intervals over seeds; dashed, the share of answers that are some label of the sequence.
+    Each depth has a colour. Bands are t-intervals over seeds; dashed is the share of answers that are some label of the sequence.
     """
     by_seed = accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests))
     keys = [*accuracy_gaps.CONFIGURATION, "iteration", "quantity"]
@@ -203,7 +203,7 @@ def along_training(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -
 def long_and_short_training(
     long: pd.DataFrame, older: pd.DataFrame, tests: pd.DataFrame, level: float, last: int
 ) -> Figure:
-    """What is left of the bias after long training (our addition): gaps against iterations, one colour a depth.
+    """What is left of the bias after long training (our addition): gaps against iterations, by depth.
 
     `long` is a table in evidence/, and `older` another with depths that it lacks. Thin lines are seeds, bold ones their
     means. The right panel has the first-last gap over the `last` tests (shaded), mean with t-interval beside every
@@ -348,7 +348,7 @@ def _intervals(axes: Axes, at: ArrayLike, table: pd.DataFrame, colour: Colour, h
 
 
 def _dots(axes: Axes, at: ArrayLike, per_seed: pd.DataFrame, colour: Colour, spread: float = 0.0) -> None:
-    """A dot a seed, in the order of the seeds from side to side of `spread`."""
+    """A dot for each seed, in the order of the seeds from side to side of `spread`."""
     rank = per_seed["seed"].rank(method="dense").to_numpy()
     aside = (rank - (rank.max(initial=1) + 1) / 2) / rank.max(initial=1) * spread
     looks: dict[str, Any] = {"facecolor": colour, "edgecolor": "white", "linewidth": 0.2}

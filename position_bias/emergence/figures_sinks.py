@@ -76,7 +76,7 @@ def maps(maps: TensorFile) -> Figure:
 
 
 def attention_maps(mean: Array, example: Array, settings: str = "") -> Figure:
-    """Figures 7 and 12: attention [layers, n, n] under the causal mask, a column a layer.
+    """Figures 7 and 12: attention [layers, n, n] under the causal mask, with a column for each layer.
 
     Above the mean over sequences, below one of them. Rows of a map are queries. Colours are weights times the number of
     tokens that the query may read, so that uniform attention is grey in every row, on a scale of powers of two.
@@ -123,7 +123,7 @@ def token_axis(axes: Axes, n: int) -> None:
 
 
 def sinks_of_networks(sinks: pd.DataFrame, level: float, threshold: float) -> Figure:
-    """Figures 8a-c and 13a-c: share of the queries whose weight on a token exceeds a threshold, a column a mask.
+    """Figures 8a-c and 13a-c: share of the queries whose weight on a token exceeds a threshold, by mask.
 
     Of the networks without positional encoding in `sinks`, which joins their tables. Bars are trained networks, with
     t-intervals over seeds. Untrained ones and exactly uniform attention show what is mere normalisation. A panel is

@@ -60,7 +60,7 @@ def _convergence(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def _profiles(axes: Axes, table: pd.DataFrame, critical: dict[str, str]) -> None:
-    """Last row of P over distance, a curve a depth, marked where a critical point is; `critical` names the columns."""
+    """Last row of P over distance for each depth, marked where a critical point is; `critical` names the columns."""
     furthest = 2 * table["peak"].max()
     for depth, curve in table[table["distance"] <= furthest].groupby("depth", sort=False):
         colour = depth_colour(depth)

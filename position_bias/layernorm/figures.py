@@ -96,7 +96,7 @@ def scores(maps: Tensors, alphas: Sequence[float] = (0, 0.4, 0.8), norms: Sequen
 def closed_form(table: pd.DataFrame) -> Figure:
     """Layer-2 scores of the last token with each key: the closed form (lines) over Monte Carlo (points with intervals).
 
-    `table` is `tables.closed_form_rows`; a panel a norm and residual, a colour an anisotropy.
+    `table` is `tables.closed_form_rows`. Each norm and residual has a panel, each anisotropy a colour.
     """
     titles = {
         (norm, residual): rf"{name}, $\rho = {residual:g}$"
@@ -119,7 +119,7 @@ def closed_form(table: pd.DataFrame) -> Figure:
 
 
 def anisotropy(table: pd.DataFrame) -> Figure:
-    """Recency of layer-2 scores with norm against anisotropy, a colour a residual.
+    """Recency of layer-2 scores with norm against anisotropy, by residual.
 
     `table` is `tables.anisotropy_curves`: lines are the closed form at this width, dotted ones its limit, points Monte
     Carlo with intervals.
@@ -141,7 +141,7 @@ def anisotropy(table: pd.DataFrame) -> Figure:
 
 
 def depth(table: pd.DataFrame) -> Figure:
-    """Recency of the scores of each layer, a panel a residual: the recursion (lines) over Monte Carlo (points).
+    """Recency of the scores of each layer, by residual: the recursion (lines) over Monte Carlo (points).
 
     `table` is `tables.depth_curves`. Without norm recency is relative to the mean size of the scores.
     """
@@ -151,7 +151,7 @@ def depth(table: pd.DataFrame) -> Figure:
 
 
 def moments(table: pd.DataFrame) -> Figure:
-    """Recency of the scores of each layer by the moments of embeddings, a panel a mask: the recursion over Monte Carlo.
+    """Recency of the scores of each layer by the moments of embeddings and by mask: the recursion over Monte Carlo.
 
     `table` is `tables.moments_curves`.
     """

@@ -1,6 +1,6 @@
 """Figures of Kim et al. 2026 on decoders with weights: random, trained from scratch, language models, retrieval.
 
-Tables have a row a number, in columns `quantity` and `value`; head 0 is a whole layer, layer 0 a whole network.
+Tables have one row per number, in columns `quantity` and `value`; head 0 is a whole layer, layer 0 a whole network.
 """
 
 from collections.abc import Mapping
@@ -63,7 +63,7 @@ RETRIEVAL = {
 
 
 def random_weights(table: pd.DataFrame, level: float) -> Figure:
-    """Decoders with random weights, a row a residual: Gram matrices, scores of heads, and where attention lies.
+    """Decoders with random weights, by residual: Gram matrices, scores of heads, and where attention lies.
 
     `table` is `simulation.random_weights`. Means over seeds have t-intervals; of scores, every head and seed is a dash,
     for their sign is random.
@@ -91,7 +91,7 @@ def random_weights(table: pd.DataFrame, level: float) -> Figure:
 
 
 def trained(table: pd.DataFrame, level: float) -> Figure:
-    """Small decoders before and after training, a colour a norm: attention, Gram matrices, and the loss reached.
+    """Small decoders before and after training, by norm: attention, Gram matrices, and the loss reached.
 
     `table` joins `training.train` of all networks. Marks are means over seeds with t-intervals, dots are seeds.
     """
@@ -208,7 +208,7 @@ def gaps_by_norm(table: pd.DataFrame, level: float, alike: str = "") -> Figure:
 
 
 def _losses(axes: Axes, table: pd.DataFrame, level: float, looks: Mapping[str, Look]) -> None:
-    """Loss that every norm reached, a row a norm."""
+    """Loss that every norm reached."""
     for row, (norm, look) in enumerate(looks.items()):
         losses = table.loc[table["norm"] == norm, ["seed", "value"]].assign(row=row)
         means = over_seeds(losses, "row", level)

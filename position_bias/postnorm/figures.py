@@ -1,6 +1,6 @@
 """Figures of Zsamboki et al. 2025 on the Set Complement Task: laws of the logit gap, with and without norms.
 
-Tables of tests have a row a number: scheme, seed, length (s, the tokens present), quantity, value and trained (the
+Tables of tests have one row per number: scheme, seed, length (s, the tokens present), quantity, value and trained (the
 length of training sequences); tasks are named set-complement-V.
 """
 
@@ -34,7 +34,7 @@ LAWS: dict[str, tuple[str, str, Any]] = {  # of the gap: the scheme that it is f
 
 
 def set_complement(tests: pd.DataFrame, level: float) -> Figure:
-    """Distance to the target against the tokens present, a column a vocabulary; trained lengths are shaded.
+    """Distance to the target against the tokens present, by vocabulary; trained lengths are shaded.
 
     Above it is among all tokens, below among the legal ones alone. Lines are means over seeds with bands of
     t-intervals. Over those above stand the laws of the gap, each with the constant that fits one scheme at trained
@@ -68,7 +68,7 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
 
 
 def resharpening(tests: pd.DataFrame, level: float) -> Figure:
-    """Which law the gap g follows, a row a vocabulary: flat in the first column is C/s, in the second C/sqrt(s(v-s)).
+    """Which law the gap g follows, by vocabulary: flat in the first column is C/s, in the second C/sqrt(s(v-s)).
 
     The third column is attention: the largest weight of a row times s, 1 where attention is uniform. Means over seeds
     with bands of t-intervals; trained lengths are shaded.

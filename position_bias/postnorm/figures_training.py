@@ -32,7 +32,7 @@ CHANCE = 0.5  # ROC AUC of a guess
 
 
 def bema(table: pd.DataFrame, level: float) -> Figure:
-    """What averages of the weights do at the trained length, a panel a task: distance among the legal outputs.
+    """What averages of the weights do at the trained length, by task: distance among the legal outputs.
 
     Where one output is legal, that is nothing, and the distance is among all. `table` is of
     `experiments.averages`. Marks are means over seeds with t-intervals, dots are seeds.
@@ -65,7 +65,7 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
 
 
 def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
-    """Maximum Retrieval and formal languages by bins of length, L the trained one: a column a task, in blocks of rows.
+    """Maximum Retrieval and formal languages by bins of length, L the trained one, with a column for each task.
 
     Above, the distance to the target; below, the ROC AUC of words against near misses, which retrieval has not. Means
     over the lengths of a bin, then over seeds, with t-intervals.
@@ -106,10 +106,10 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
 
 
 def stability(table: pd.DataFrame) -> Figure:
-    """Training without warmup by scheme, a row a depth: gradient norm and loss along it, and the highest gradient.
+    """Training without warmup by scheme and depth: gradient norm and loss along it, and the highest gradient.
 
     `table` is of `experiments.every_loss`. Lines are medians over seeds in the range of seeds, at the middle learning
-    rate; on the right a mark a learning rate, crossed at the top where some seed had a loss or gradient that is not
+    rate; on the right a mark for each learning rate, crossed at the top where some seed had a loss or gradient that is not
     finite.
     """
     depths, rates = sorted(table["layers"].unique()), sorted(table["learning_rate"].unique())

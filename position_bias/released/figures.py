@@ -35,7 +35,7 @@ LEAST = 1e-12  # share of influence below which a long profile is not followed
 
 
 def fig1(profiles: list[Path], table: pd.DataFrame) -> Figure:
-    """Figures 1 and 2: the three rollout variants, a row of panels a model, and what printed distances say of (d).
+    """Figures 1 and 2: the three rollout variants in each model, and what printed distances say of (d).
 
     `profiles` are at one length on one data set; `table` is that of `variants`. Every panel has limits of its own; (b)
     and (c) are linear, as the paper draws them, and (a), which is nearly all on the first token, logarithmic. Solid
@@ -116,7 +116,7 @@ def _allowed(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def fig4(mixing: list[Path]) -> Figure:
-    """Figure 4: residual mixing lambda of every layer, one panel a data set, one colour and mark a model.
+    """Figure 4: residual mixing lambda of every layer, by data set and model.
 
     The schedules are in files MODEL/DATASET/lambda.csv.
     """
@@ -138,7 +138,7 @@ def fig4(mixing: list[Path]) -> Figure:
 
 
 def lengths(samples: pd.DataFrame, sums: pd.DataFrame) -> Figure:
-    """How the predicted profile changes with the number of tokens (ours), a column a model.
+    """How the predicted profile changes with the number of tokens (ours), by model.
 
     Above, the profile of (c), released slopes and content, from the last token back: all lengths follow one curve,
     except at their first token, a dot where it has enough influence to be seen; lengths whose first token has not share

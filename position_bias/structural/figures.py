@@ -63,7 +63,7 @@ def fig1(profiles: pd.DataFrame) -> Figure:
 
 
 def fig3(profiles: pd.DataFrame) -> Figure:
-    """Figure 3: measured influence at the long length, a column a data set, a colour a model. As `fig1`.
+    """Figure 3: measured influence at the long length, by data set and model. As `fig1`.
 
     The first row has all tokens, with a linear inset, the second one the first tokens alone.
     """
@@ -101,7 +101,7 @@ def fig3(profiles: pd.DataFrame) -> Figure:
 def training(profiles: pd.DataFrame) -> Figure:
     """Our addition: measured influence, and (b) dashed, before, during and after training.
 
-    `profiles` as for `fig1`, one panel a model, first training seed; the later, the darker.
+    `profiles` as for `fig1`; each model has a panel with its first training seed; the later, the darker.
     """
     shown = profiles[profiles["estimator"].isin(ESTIMATORS) & profiles["variant"].isin(["b", "d"])]
     models = {model: seeds(of_model)[0][1] for model, of_model in _by(shown, "model").items()}
@@ -124,7 +124,7 @@ def training(profiles: pd.DataFrame) -> Figure:
 
 
 def fig4(measured: list[TensorFile]) -> Figure:
-    """Figure 4: residual mixing lambda of every layer, one panel a data set, on a logarithmic scale.
+    """Figure 4: residual mixing lambda of every layer, by data set, on a logarithmic scale.
 
     Solid: Eq. 1 (Frobenius norms), with a band of two standard deviations over prompts; dashed: the mean per-token
     ratio of the paper's first version. The first training seed has marks.

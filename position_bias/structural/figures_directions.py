@@ -25,7 +25,7 @@ JUDGED = {
 
 
 def directions(measured: list[TensorFile], evidence: list[pd.DataFrame], predicted: Path, level: float) -> Figure:
-    """Influence as measured, with random signs and with one direction: a row a model, a column a kind of weights.
+    """Influence as measured, with random signs and with one direction, by model and kind of weights.
 
     Curves are means over prompts, of which each sums to 1. `measured` are the files of models and of their copies,
     `evidence` the tables that `checks_directions` judges by what is `predicted`. Above each panel stands the total

@@ -52,7 +52,7 @@ def forces(table: pd.DataFrame) -> Figure:
 
 
 def dichotomy(table: pd.DataFrame) -> Figure:
-    """Theorem 5.5: mass beyond the first token against depth, between its two bounds (dotted), a panel a schedule.
+    """Theorem 5.5: mass beyond the first token against depth, between its two bounds (dotted), by schedule.
 
     `table` is `checks_theory.dichotomy()`.
     """
