@@ -132,9 +132,9 @@ def fig2(tests: pd.DataFrame, level: float) -> Figure:
 def by_depth(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figure:
     """Figures 4, 5, 9 and 10: what depth does without bias in the training data, by encoding.
 
-    The upper row has the gap of each pair against depth: mean, t-interval and every seed. The lower row has the accuracy
-    by position of the answer, with a line and its t-interval for each depth. Beside it stand chance among all labels
-    and chance among those of the sequence.
+    The upper row has the gap of each pair against depth: mean, t-interval and every seed. The lower row has the
+    accuracy by position of the answer, with a line and its t-interval for each depth. Beside it stand chance among all
+    labels and chance among those of the sequence.
     """
     gaps, per_seed = _gaps(tests, level)
     by_answer = accuracy_gaps.by_position(accuracy_gaps.of_training_omega(tests)).sort_values("answer", kind="stable")
