@@ -1,5 +1,6 @@
 """Figures of Wu et al. 2025 on masks and attention sinks: who reads whom, and whom everybody reads."""
 
+from math import ceil
 from typing import Any
 
 import matplotlib as mpl
@@ -83,16 +84,16 @@ def attention_maps(mean: Array, example: Array, settings: str = "") -> Figure:
     """
     kinds = {"mean over sequences": mean, "one sequence": example}
     layers, n = mean.shape[:2]
-    height = 2 * (PAGE - 1.6) / max(layers, 2) + 0.4
+    side = (PAGE - 1.6) / max(layers, 2)
     label = "Attention of a trained network under the causal mask, by layer"
     titles = {layer: f"layer {layer + 1}" for layer in range(layers)}
     rows = {kind: f"{kind}\nreading token (query)" for kind in kinds}
     figure, grid = panels(
-        label, height, titles, rows, x="token read (key)", sharex=True, sharey=True, layout="compressed"
+        label, 2 * side + 0.4, titles, rows, x="token read (key)", sharex=True, sharey=True, layout="compressed"
     )
     readable = np.where(causal_mask(n), np.arange(1, n + 1)[:, None], np.nan)
     colours = mpl.colormaps[DIVERGING].with_extremes(bad=UNREAD)
-    names, every = token_names(n), 1 if layers <= 2 else 2
+    names, every = token_names(n), ceil(n * 1.3 * TYPE / 72 / side)
     for (kind, layer), axes in grid.items():
         doublings = np.log2(np.maximum(kinds[kind][layer] * readable, 2.0 ** (-2 * DOUBLINGS)))
         image = axes.imshow(doublings, cmap=colours, vmin=-DOUBLINGS, vmax=DOUBLINGS, interpolation="none")

@@ -48,7 +48,7 @@ def bema(table: pd.DataFrame, level: float) -> Figure:
     trained = at_trained.groupby("task")["trained"].first()
     among = {MINIMAL: "legal tokens alone", LANGUAGE: "all tokens"}
     titles = {task: f"{_task_name(task)}, $L = {trained[task]}$\n{among[part_of(task)]}" for task in tasks}
-    label = "Total variation distance of raw and averaged weights, at constant and decaying rates"
+    label = "Total variation distance of raw and averaged weights, by learning-rate schedule"
     y = f"{TVD}\nat the trained length $L$"
     figure, row = panels(label, 2.2, titles, x="weights", y=y, sharey=True)
     for task, axes in row.items():

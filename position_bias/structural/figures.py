@@ -22,6 +22,7 @@ from position_bias.structural import tables
 from position_bias.structural.trainings import BOLD, ESTIMATORS, THIN, seeds, step_looks
 
 WHOLE, BEGINNING = "all tokens,\nlog scale", "the first tokens,\nlog scale"  # rows of panels
+NARROW = 1.0  # inches of a panel that has no room for an inset
 FIRST = 16  # tokens that have a panel of their own
 FINE = (0.7, 0.4)  # the same where many share a panel
 REPEATED = (0, (4, 2))  # dashes of a measurement that is shown again beside its predictions
@@ -49,10 +50,11 @@ def fig1(profiles: pd.DataFrame) -> Figure:
             if variant != "d":
                 for width, curve in seeds(by_variant["d"]):
                     rollouts.line(log, curve, VARIANTS["d"].colour, width, REPEATED)
-            linear = rollouts.inset(log)
-            for axes in (linear, log):
-                _curves(axes, by_variant[variant], look)
-            rollouts.linear(linear, 2)
+            _curves(log, by_variant[variant], look)
+            if PAGE / len(titles) > NARROW:
+                linear = rollouts.inset(log)
+                _curves(linear, by_variant[variant], look)
+                rollouts.linear(linear, 2)
             rollouts.logarithmic(log, lowest / 4, 1)  # (a) falls far below what any model shows
             log.tick_params(labelleft=variant == "a")
     figure.supylabel(f"{SHARE}, log scale")
