@@ -87,9 +87,10 @@ def finding(checks: pd.DataFrame, models: Iterable[str]) -> str:
     for verdict, of_word in rows.groupby("verdict", sort=False):
         ratios = zip(of_word["model"], *np.exp(of_word[["measured", "low", "high"]].to_numpy().T), strict=True)
         numbers = ", ".join(f"{model} {ratio:.2g} times [{low:.2g}, {high:.2g}]" for model, ratio, low, high in ratios)
-        count = f"In {len(of_word)} of {len(rows)} models" if len(rows) > 1 else "In the one model"
-        lines.append(f"{count} measured, {SAID.get(str(verdict), SAID[UNDECIDED])}: {numbers} (geometric means)")
-    return "; ".join(lines)
+        count = f"in {len(of_word)} of {len(rows)} models " if len(rows) > 1 else ""
+        lines.append(f"{count}{SAID.get(str(verdict), SAID[UNDECIDED])}, on the same prompts: {numbers}")
+    said = "; ".join(lines)
+    return f"{said[:1].upper()}{said[1:]}"
 
 
 def _effects(axes: Axes, curves: pd.DataFrame, looks: Mapping[Any, Look], title: str) -> None:

@@ -206,12 +206,12 @@ def judged(**verdicts):
 
 def test_the_title_says_what_the_verdicts_say():
     mixed = judged(tiny="holds", other="undecided", third="holds", absent="fails")
-    said = figures_pretrained.finding(mixed, ["tiny", "other", "third"]).split("\n")
-    assert said[0] == "In 2 of 3 models measured, gradients give the first word more than replacement does:"
-    assert said[1] == "tiny 2 times [1.1, 3], third 2 times [1.1, 3] (geometric means)"
-    assert said[2].startswith("In 1 of 3 models measured, it is open whether")
+    said = figures_pretrained.finding(mixed, ["tiny", "other", "third"]).split("; ")
+    more = "gradients give the first word more than replacement does, on the same prompts"
+    assert said[0] == f"In 2 of 3 models {more}: tiny 2 times [1.1, 3], third 2 times [1.1, 3]"
+    assert said[1].startswith("in 1 of 3 models it is open whether")
     alone = figures_pretrained.finding(judged(tiny="no effect"), ["tiny"])
-    assert alone.startswith("In the one model measured, gradients give the first word no more than replacement does")
+    assert alone.startswith("Gradients give the first word no more than replacement does")
 
 
 def test_the_figure_shows_every_number_and_can_be_read(tables, tmp_path):
