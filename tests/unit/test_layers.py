@@ -149,15 +149,26 @@ def test_measurements_do_not_depend_on_rollouts_nor_on_figures():
         assert above <= types, wing
 
 
-def test_figures_do_not_depend_on_models():
-    names = ("language_models/measure", "language_models/families", "rollout/last_row", "small_networks/ensemble")
-    names += ("small_networks/decoder", "emergence/network", "emergence/folded")
-    models = {ROOT / f"position_bias/{name}.py" for name in names}
-    assert all(path.is_file() for path in models)
+NETWORKS = {
+    ROOT / f"position_bias/{name}.py"
+    for name in ("small_networks/ensemble", "small_networks/decoder", "emergence/network", "emergence/folded")
+}
+MEASURING = {
+    ROOT / f"position_bias/{name}.py"
+    for name in ("language_models/measure", "language_models/families", "rollout/last_row")
+}
+
+
+def test_neither_figures_nor_claims_on_networks_depend_on_models():
+    assert all(path.is_file() for path in NETWORKS | MEASURING)
     figures = [rule for rule in rules().values() if rule.script == "scripts/draw.py"]
     assert len(figures) > 50
     for figure in figures:
-        assert not made.library(figure.functions, ROOT) & models, figure.name
+        assert not made.library(figure.functions, ROOT) & (NETWORKS | MEASURING), figure.name
+    for wing in ("layernorm", "postnorm", "retrieval"):
+        read = imports.closure(ROOT / f"position_bias/{wing}/checks.py", ROOT)
+        assert not NETWORKS & set(read), wing
+        assert not {"tasks.py", "training.py", "simulation.py", "last_row.py"} & {path.name for path in read}, wing
 
 
 # The tests can fail

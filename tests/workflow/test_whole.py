@@ -249,11 +249,3 @@ def test_a_truncated_artifact_is_named_with_the_command_that_mends_it(mine):
     assert mine.run(remedy).returncode == 0
     assert broken.read_bytes() == whole
     mine.snakemake(f"{profiles} --cores 1")
-
-
-def test_more_prompts_than_text_says_how_many_windows_there_are(mine):
-    ended = mine.run("snakemake all --cores 1 --config lengths='{standard: {prompts: 1000000}}'")
-    assert ended.returncode == 1
-    line = next(line for line in ended.stdout.splitlines() if line.startswith("error: "))
-    assert "1000000 windows of 32 tokens are asked for, but the text has" in line
-    assert "lower lengths.*.prompts" in line

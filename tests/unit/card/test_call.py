@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,33 +15,10 @@ from position_bias.running.runtime import InputError
 from tests.unit.card.conftest import llama
 
 ROOT = Path(__file__).parents[3]
-TYPED = [
-    "./my-model",
-    "--text",
-    "texts.jsonl",
-    "--lengths",
-    "12",
-    "24",
-    "--prompts",
-    "10",
-    "--threads",
-    "1",
-    "--quiet",
-    "--directions",
-    "--recall",
-    "3",
-    "--tokenizer",
-    "words",
-]
-OPTIONS = {
-    "lengths": (12, 24),
-    "prompts": 10,
-    "threads": 1,
-    "name": "my-model",
-    "text": "texts.jsonl",
-    "directions": True,
-    "recalled": 3,
-}
+TYPED = "./my-model --text texts.jsonl --lengths 12 24 --prompts 10 --threads 1 --quiet --directions --recall 3"
+TYPED = [*TYPED.split(), "--tokenizer", "words"]
+OPTIONS = {"lengths": (12, 24), "prompts": 10, "threads": 1, "directions": True, "recalled": 3}
+OPTIONS |= {"name": "my-model", "text": "texts.jsonl"}
 
 
 def files(folder):
@@ -130,16 +105,3 @@ def test_the_cells_of_the_notebook_run(here):
             exec("".join(cell["source"]), names)
     assert "position card of my-model" in names["mine"].page
     assert isinstance(names["model"], type(AutoModelForCausalLM.from_pretrained("./my-model")))
-
-
-def test_neither_the_call_nor_the_command_imports_what_the_workflow_alone_needs():
-    program = """
-import sys
-class Blocked:
-    def find_spec(self, name, *_):
-        if name.partition(".")[0] in ("snakemake", "seaborn", "datasets"):
-            raise ImportError(name)
-sys.meta_path.insert(0, Blocked())
-from position_bias.card import Card, command, measure, measuring, texts
-"""
-    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

@@ -163,28 +163,47 @@ def test_without_rotation_nothing_is_said_of_it():
     assert "R^2" not in written({12: measured(12, rotary=False)})[0]
 
 
-def test_what_was_left_out_is_said_with_the_reason(mine):
-    assert row(mine[0], "lengths") == [
-        "6 prompts of 8 tokens of 1 document; 6 prompts of 12 tokens of 5 documents; "
-        "not 64, since the model takes 16, of which the text has too few",
-    ]
-    few = written({8: measured(8)}, longest=None)[0]
-    assert row(few, "lengths") == [
-        "6 prompts of 8 tokens of 1 document; not 12, since the text has too few prompts of it; "
-        "not 64, since the text has too few prompts of it"
-    ]
+@pytest.mark.parametrize(
+    ("begins", "said"),
+    [
+        ("architecture", "llama: 2 layers of 2 heads, 1,234,567 parameters"),
+        ("special tokens", "each prompt begins with `<s>`, as the tokenizer puts it"),
+        ("attention reads", "the latest 4 tokens in some layers"),
+        ("computed", "in float32 on cpu, 1.3 GB of memory estimated"),
+        ("model", "./mine at abc"),
+        ("text", "./texts.jsonl, 3 documents, sha256 0123456789ab"),
+        (
+            "lengths",
+            "6 prompts of 8 tokens of 1 document; 6 prompts of 12 tokens of 5 documents; "
+            "not 64, since the model takes 16, of which the text has too few",
+        ),
+    ],
+)
+def test_what_made_it_is_said_and_what_was_left_out(mine, begins, said):
+    assert row(mine[0], begins) == [said]
+    assert "| weights |" not in mine[0]
 
 
-def test_what_made_it_is_said(mine):
-    text, _ = mine
-    assert row(text, "architecture") == ["llama: 2 layers of 2 heads, 1,234,567 parameters"]
-    assert row(text, "special tokens") == ["each prompt begins with `<s>`, as the tokenizer puts it"]
-    assert "the first token (`<s>`, which the tokenizer adds) has " in text
-    assert row(text, "attention reads") == ["the latest 4 tokens in some layers"]
-    assert row(text, "computed") == ["in float32 on cpu, 1.3 GB of memory estimated"]
-    assert row(written({12: measured(12, windows=(None, None))}, before=[])[0], "special tokens") == [
-        "none: the tokenizer puts no token before a text"
-    ]
+@pytest.mark.parametrize(
+    ("n", "facts", "begins", "said"),
+    [
+        (12, {"before": []}, "special tokens", "none: the tokenizer puts no token before a text"),
+        (12, {"untrained": 2}, "weights", "random, not trained, drawn by seed 2"),
+        (12, {"weights": "Q4_1 of a GGUF file"}, "weights", "Q4_1 of a GGUF file"),
+        (
+            8,
+            {"longest": None},
+            "lengths",
+            "6 prompts of 8 tokens of 1 document; not 12, since the text has too few prompts of it; "
+            "not 64, since the text has too few prompts of it",
+        ),
+    ],
+)
+def test_a_card_of_another_kind_says_so(n, facts, begins, said):
+    of_model = {name: facts[name] for name in ("untrained", "weights") if name in facts}
+    text, _ = written({n: measured(n)}, **{**facts, "model": {**FACTS["model"], **of_model}})
+    assert row(text, begins) == [said]
+    assert ("Is this bias strong?" in text) == ("untrained" not in facts)
 
 
 def test_tokens_stand_as_they_are_in_texts_and_tables():
@@ -195,20 +214,6 @@ def test_tokens_stand_as_they_are_in_texts_and_tables():
 
 def test_the_page_shows_how_to_compare_with_untrained_copies(mine):
     assert "```bash\nposition-card MODEL --untrained 3\n```" in mine[0]
-
-
-def test_the_page_of_an_untrained_copy_says_so_and_asks_for_no_more():
-    text, _ = written({12: measured(12)}, model={**FACTS["model"], "untrained": 2})
-    assert row(text, "weights") == ["random, not trained, drawn by seed 2"]
-    assert "Is this bias strong?" not in text
-
-
-def test_the_origin_of_model_text_and_weights_is_said(mine):
-    assert row(mine[0], "model") == ["./mine at abc"]
-    assert row(mine[0], "text") == ["./texts.jsonl, 3 documents, sha256 0123456789ab"]
-    assert "| weights |" not in mine[0]
-    text, _ = written({12: measured(12)}, model={**FACTS["model"], "weights": "Q4_1 of a GGUF file"})
-    assert row(text, "weights") == ["Q4_1 of a GGUF file"]
 
 
 def test_replacement_has_a_sentence_a_row_and_a_definition_where_it_was_measured(mine):

@@ -111,18 +111,8 @@ def test_two_documents_in_a_gguf_file_behind_a_token_of_the_tokenizer(here):
     PreTrainedTokenizerFast(tokenizer_object=words("w5")).save_pretrained(here / "numbered")
     (here / "words.txt").write_text(" ".join(f"w{place}" for place in np.random.default_rng(0).integers(0, 64, 120)))
     (here / "asked.txt").write_text("w1 w2 w3\n--\nw9 w8\n--\nw7 w7")
-    typed = [
-        "--prompt",
-        "asked.txt",
-        "--separator",
-        r"\n--\n",
-        "--tokenizer",
-        "numbered",
-        "--text",
-        "words.txt",
-        "--quiet",
-    ]
-    assert command.main(["./small.gguf", "--spans", *typed]) == 0
+    typed = ["--prompt", "asked.txt", "--separator", r"\n--\n", "--tokenizer", "numbered", "--text", "words.txt"]
+    assert command.main(["./small.gguf", "--spans", "--quiet", *typed]) == 0
     folder = here / "position-card/small/spans/asked"
     page = (folder / "spans.md").read_text()
     assert "the other 2 can change places" in page

@@ -1,7 +1,5 @@
 """Texts of every kind, and the prompts that are cut from them."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,22 +45,6 @@ def test_a_directory_that_is_no_data_set_has_a_plain_remedy(tmp_path):
         r".*no column 'text'.*\. Put the text there as \.txt, or as \.jsonl with the key 'text' in every line$",
     ):
         list(texts.documents(source(str(tmp_path))))
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("{", "line 2, is no JSON (.*); a line must be an object with a key 'text'$"),
-        ('{"content": "x"}', "line 2, has no text under 'text'; a line must be an object with that key$"),
-        ("[1]", "line 2, has no text under 'text'"),
-        ('{"text": 3}', "line 2, has no text under 'text'"),
-    ],
-)
-def test_a_line_that_holds_no_text_is_named(tmp_path, line, said):
-    path = tmp_path / "a.jsonl"
-    path.write_text(json.dumps({"text": "one"}) + f"\n{line}\n")
-    with pytest.raises(InputError, match=f"^text {path}, {said}"):
-        list(texts.documents(source(str(path))))
 
 
 def test_another_encoding_is_one_line(tmp_path):

@@ -460,10 +460,6 @@ TOLD = {  # of the first-last gap of a causal mask alone; the difference of two 
 }
 
 
-def is_told(key):
-    return (key[1:4], key[-1]) == (("ends", "causal", "none"), "first-last")
-
-
 def in_both_directions(world):
     """Gaps of the fixed vocabulary are shifted in tests with fresh directions; the Gaussian one has none."""
     table = gap_frame(world)

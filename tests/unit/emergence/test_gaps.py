@@ -1,7 +1,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.stats
 
 from position_bias.emergence import gaps
 from position_bias.running import artifacts
@@ -69,23 +68,6 @@ def test_accuracy_and_in_context_are_means_over_answer_positions_without_copies(
     assert values(found, quantity="accuracy") == pytest.approx([(0.8 + 0.6 + 0.5 + 0.3) / 4])
     assert values(found, quantity="in_context") == pytest.approx([(0.9 + 0.8 + 0.8 + 0.7) / 4])
     assert values(found, quantity="loss") == [1.5]
-
-
-def test_gaps_are_tidy_and_keep_configurations_seeds_and_iterations_apart():
-    parts = [
-        curves(seed, iteration, shift=0.01 * seed + 0.001 * iteration + 0.1 * (depth == 4), depth=depth)
-        for depth in (2, 4)
-        for seed in (0, 3)
-        for iteration in (0, 10)
-    ]
-    found = gaps.curves(table(*parts))
-    assert list(found.columns) == [*CONFIGURATION, "seed", "iteration", "quantity", "value"]
-    assert len(found) == 8 * (1 + 2 + 3)
-    assert not found.duplicated([*CONFIGURATION, "seed", "iteration", "quantity"]).any()
-    for depth, seed, iteration in ((2, 0, 0), (4, 0, 10), (4, 3, 10), (2, 3, 0)):
-        shift = 0.01 * seed + 0.001 * iteration + 0.1 * (depth == 4)
-        row = values(found, depth=depth, seed=seed, iteration=iteration, quantity="first-last")
-        assert row == pytest.approx([-0.1 + shift])
 
 
 @pytest.mark.parametrize("positions", [(1, 3, 4), (1, 5, 8), (1, 10, 11)])
@@ -158,13 +140,3 @@ def test_figures_show_tests_with_the_direction_of_training_or_without_any(by_see
 
 
 # Over seeds
-
-
-def test_a_summary_is_the_mean_over_seeds_with_scipys_interval():
-    drawn = {depth: np.random.default_rng(depth).normal(size=5 + depth) for depth in (4, 2)}
-    frame = pd.concat([pd.DataFrame({"depth": depth, "gap": values}) for depth, values in drawn.items()])
-    found = gaps.summary(frame, ["depth"], "gap", 0.9).set_index("depth")
-    for depth, values in drawn.items():
-        interval = scipy.stats.ttest_1samp(values, 0).confidence_interval(0.9)
-        row = found.loc[depth, ["gap", "low", "high", "seeds"]]
-        assert row.to_list() == pytest.approx([values.mean(), interval.low, interval.high, len(values)])

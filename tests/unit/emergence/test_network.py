@@ -8,7 +8,7 @@ from position_bias.emergence import folded
 from position_bias.emergence import network as networks
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
-from tests.unit.emergence.textbook import layer_norm, may_read, textbook
+from tests.unit.emergence.textbook import may_read, textbook
 
 TASK = Task(items=4, burstiness=2, classes=8, labels=8, width=8)
 T, D = 9, 8
@@ -51,28 +51,34 @@ def stacked(of, depth, residual):
     return networks.stack(TASK, of, depth, residual, "cpu")
 
 
-@DEPTHS
-@WIRED
-@KINDS
-def test_logits_maps_and_gradients_are_those_of_the_textbook(kind, residual, depth):
-    weights = {name: value.requires_grad_() for name, value in sharp(depth, len(kind)).items()}
-    tokens = normal(len(kind), 2, T, D)
-    targets = torch.arange(2 * len(kind)).view(len(kind), 2) % TASK.labels
-    stack = stacked(kind, depth, residual)
+def assert_textbook(weights, stack, of, depth, residual, placement="none", rtol=1e-5):
+    """Logits, maps and gradients are those of the textbook for each of the networks of a stack."""
+    weights = {name: value.requires_grad_() for name, value in weights.items()}
+    tokens = normal(len(of), 2, T, D)
+    targets = torch.arange(2 * len(of)).view(len(of), 2) % TASK.labels
     logits = folded.label_logits(weights, stack, tokens)
     functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").backward()
     maps = networks.attention_maps(weights, stack, tokens)
-    assert maps.shape == (len(kind), depth, 2, T, T)
-    for member, network in enumerate(kind):
+    assert maps.shape == (len(of), depth, 2, T, T)
+    for member, network in enumerate(of):
         own = {name: value[member].detach().double().requires_grad_() for name, value in weights.items()}
         for sequence in range(2):
-            expected, attention = textbook(own, network, depth, residual, tokens[member, sequence].double())
+            given = tokens[member, sequence].double()
+            expected, attention = textbook(own, network, depth, residual, given, placement)
             torch.testing.assert_close(logits[member, sequence].double(), expected, rtol=1e-5, atol=1e-5)
             torch.testing.assert_close(maps[member, :, sequence].double(), attention, rtol=1e-5, atol=2e-6)
             functional.cross_entropy(expected, targets[member, sequence], reduction="sum").backward()
         for name, value in own.items():
             expected = torch.zeros_like(value) if value.grad is None else value.grad
-            torch.testing.assert_close(weights[name].grad[member].double(), expected, rtol=1e-5, atol=1e-5)
+            torch.testing.assert_close(weights[name].grad[member].double(), expected, rtol=rtol, atol=1e-5)
+            assert "gain" not in name or expected.abs().max() > 1e-3
+
+
+@DEPTHS
+@WIRED
+@KINDS
+def test_logits_maps_and_gradients_are_those_of_the_textbook(kind, residual, depth):
+    assert_textbook(sharp(depth, len(kind)), stacked(kind, depth, residual), kind, depth, residual)
 
 
 def test_what_the_mask_forbids_gets_exactly_nothing_and_the_rest_sums_to_one():
@@ -130,33 +136,9 @@ def with_norms(depth, members, placement):
 @pytest.mark.parametrize("placement", ["pre", "post", "peri"])
 @pytest.mark.parametrize("encoding", ["none", "rope"])
 def test_networks_with_norms_are_those_of_the_textbook(encoding, placement, depth):
-    network = Network("causal", encoding)
-    weights = {name: value.requires_grad_() for name, value in with_norms(depth, 2, placement).items()}
-    tokens = normal(2, 2, T, D, seed=5)
-    targets = torch.tensor([[1, 2], [3, 4]])
-    stack = networks.stack(TASK, [network] * 2, depth, True, "cpu", placement=placement)
-    logits = folded.label_logits(weights, stack, tokens)
-    functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").backward()
-    maps = networks.attention_maps(weights, stack, tokens)
-    for member in range(2):
-        own = {name: value[member].detach().double().requires_grad_() for name, value in weights.items()}
-        for sequence in range(2):
-            expected, attention = textbook(own, network, depth, True, tokens[member, sequence].double(), placement)
-            torch.testing.assert_close(logits[member, sequence].double(), expected, rtol=1e-5, atol=1e-5)
-            torch.testing.assert_close(maps[member, :, sequence].double(), attention, rtol=1e-5, atol=2e-6)
-            functional.cross_entropy(expected, targets[member, sequence], reduction="sum").backward()
-        for name, value in own.items():
-            expected = torch.zeros_like(value) if value.grad is None else value.grad
-            torch.testing.assert_close(weights[name].grad[member].double(), expected, rtol=1e-4, atol=1e-5)
-            assert "gain" not in name or expected.abs().max() > 1e-3
-
-
-def test_the_textbooks_norm_is_torchs():
-    module = torch.nn.LayerNorm(D, bias=False, dtype=torch.float64)
-    x, gain = normal(D).double(), normal(D, seed=1).double()
-    with torch.no_grad():
-        module.weight.copy_(gain)
-    torch.testing.assert_close(layer_norm(x, gain), module(x).detach())
+    of = [Network("causal", encoding)] * 2
+    stack = networks.stack(TASK, of, depth, True, "cpu", placement=placement)
+    assert_textbook(with_norms(depth, 2, placement), stack, of, depth, True, placement, rtol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -25,15 +25,6 @@ def share(happens):
     return float(Fraction(counted[True], counted.total()))
 
 
-def test_the_defaults_are_those_of_section_5_and_appendices_j_and_l():
-    task = Task()
-    assert (task.items, task.burstiness, task.classes, task.labels, task.width) == (8, 4, 2048, 32, 64)
-    assert (task.noise, task.anisotropy, task.vocabulary) == (0.75, 0.75, "gaussian")
-    assert (task.tokens, task.classes_shown) == (17, 2)
-    assert (task.chance, task.copying_chance) == (1 / 32, 0.515625)
-    assert (task.spread, Task(scale="released").spread) == (1 / 8, 1 / 64)  # by variance, or by standard deviation
-
-
 @pytest.mark.parametrize(("items", "middle"), [(8, 4), (4, 2), (9, 4)])
 def test_first_middle_and_last_are_items_counted_from_1(items, middle):
     for convention, later in (("paper", 0), ("released", 1)):

@@ -31,7 +31,6 @@ MIXED = Study(
         Network("causal", "decay", slope=0.3),
     ),
 )
-BIASED = ["none/none", "none/sin", "none/rope", "causal/none", "causal/sin", "causal/rope"]
 SEEDS = (0, 1)
 SETS = [(1, 2), (2, 1), (1, 4), (4, 1), (2, 4), (4, 2), (1, 0), (2, 0), (3, 0), (4, 0)]
 NAMES = ["mask", "encoding", "seed"]
@@ -112,18 +111,6 @@ def trained(tmp_path_factory, task):
     return train(tmp_path_factory.mktemp("trained"), task=task)
 
 
-def test_training_gives_the_weights_of_every_member(trained):
-    assert len(trained.members) == 8
-    assert set(trained.members) == {Member(network, seed) for network in MIXED.networks for seed in SEEDS}
-    starts = training.networks.initial(SMALL, 2, [member.seed for member in trained.members], "cpu")
-    assert trained.weights.keys() == starts.keys()
-    for name, value in trained.weights.items():
-        assert value.shape == starts[name].shape
-        assert value.isfinite().all()
-        assert not value.requires_grad
-        assert not torch.equal(value, starts[name])
-
-
 def test_curves_hold_a_row_a_number_and_nothing_twice(trained, task):
     """Every test of the fixed vocabulary is made with both common directions; what was lost belongs to the first."""
     curves = trained.curves
@@ -149,22 +136,6 @@ def test_the_loss_of_a_test_is_the_mean_since_the_test_before(tmp_path):
     for (*member, iteration), value in mean.items():
         since = [each[(*member, i)] for i in range(before[iteration] + 1, iteration + 1)]
         assert value == pytest.approx(np.mean(since), rel=1e-6)
-
-
-def test_every_test_draws_its_own_sequences_and_the_last_draws_more(tmp_path, monkeypatch, task):
-    counts = []
-    original = sequences.novel
-
-    def counted(task, world, seeds, count, part, omega):
-        counts.append((part, count, omega))
-        return original(task, world, seeds, count, part, omega)
-
-    monkeypatch.setattr(sequences, "novel", counted)
-    setting = replace(SETTING, recipe=replace(SETTING.recipe, iterations=4), observe_every=3, sequences=2 * PART + 30)
-    train(tmp_path, Study((), False, (Network("causal", "none"),)), (0,), task, setting)
-    tests = [((0, 0), 32), ((3, 0), 32), ((4, 0), PART), ((4, 1), PART), ((4, 2), 30)]
-    omegas = {"gaussian": ["none"], "fixed": ["training", "fresh"]}[task.vocabulary]
-    assert counts == [(*test, omega) for test in tests for omega in omegas]
 
 
 def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch):

@@ -32,12 +32,6 @@ def sinusoid(i, width):
     return torch.tensor([f(angle) for angle in angles for f in (math.sin, math.cos)], dtype=torch.float64)
 
 
-def layer_norm(x, gain):
-    """As torch's modules have it, without a shift, in plain arithmetic."""
-    centred = x - x.mean()
-    return centred / torch.sqrt(centred.square().mean() + 1e-5) * gain
-
-
 def textbook(weights, network, depth, residual, sequence, placement="none"):
     """Label logits `[L]` of one sequence `[T, d]`, and attention `[depth, T, T]`."""
     (T, d), maps = sequence.shape, []
@@ -46,7 +40,7 @@ def textbook(weights, network, depth, residual, sequence, placement="none"):
     for layer in range(depth):
 
         def norm(x, place, layer=layer):
-            return layer_norm(x, weights[f"{place}_gain{layer}"]) if place in places else x
+            return functional.layer_norm(x, x.shape, weights[f"{place}_gain{layer}"]) if place in places else x
 
         inputs = [norm(x, "input") for x in X]
         Q, K, V = ([y @ weights[f"{name}{layer}"] for y in inputs] for name in "qkv")

@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import datasets
 import numpy as np
 import pandas as pd
 import pytest
@@ -197,13 +196,6 @@ def test_splits_are_disjoint_and_whole_and_of_about_the_share_asked_for():
     assert len(test) == pytest.approx(400, abs=60)
 
 
-def test_a_document_stays_on_its_side_when_others_come_and_go():
-    documents = [Document(f"package/module{i}.py", "text") for i in range(100)]
-    _, test = corpus.split(documents, 0.2)
-    _, test_of_half = corpus.split(documents[::2], 0.2)
-    assert set(test_of_half) == set(test) & set(documents[::2])
-
-
 def test_the_side_of_a_document_is_the_same_on_every_machine():
     _, test = corpus.split([Document(name, "text") for name in "abcdefghijklmnopqrstuvwxyz"], 0.2)
     assert "".join(document.id for document in test) == "jpuvx"
@@ -272,12 +264,3 @@ def test_the_manifest_of_the_packages_names_their_versions(tmp_path, monkeypatch
     packages = json.loads((tmp_path / "m.json").read_text())["packages"]
     assert sorted(packages) == ["matplotlib", "numpy", "pandas", "scipy", "torch"]
     assert packages["pandas"] == pd.__version__
-
-
-def test_every_split_is_read_back_as_a_streamed_data_set(tmp_path):
-    folder = tmp_path / "text"
-    corpus.write("language-reference", folder / "train.parquet", folder / "test.parquet", tmp_path / "manifest.json")
-    train, test = corpus.split(corpus.documents("language-reference"), 0.5)
-    for split, expected in (("train", train), ("test", test)):
-        rows = datasets.load_dataset(str(folder), split=split, streaming=True)
-        assert [Document(**row) for row in rows] == expected

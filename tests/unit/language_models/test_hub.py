@@ -243,6 +243,11 @@ def test_pickled_weights_alone_are_refused(model, tmp_path):
         hub.fetch_model(str(model), None, "bloom", tmp_path / "record.json")
 
 
+def test_a_directory_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"^model \./nowhere is not a directory; correct hub_models\.\*\.source$"):
+        hub.fetch_model("./nowhere", None, None, tmp_path / "record.json")
+
+
 def test_what_was_cut_short_in_the_cache_is_removed_so_that_it_is_fetched_again(tmp_path, monkeypatch):
     """The library takes every file that is there for whole; its listing of the commit says how long each is."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
-from transformers import GPTNeoConfig, GPTNeoForCausalLM, LlamaConfig, LlamaForCausalLM
+from transformers import GPTNeoConfig, GPTNeoForCausalLM
 
 from position_bias.language_models import families, recall
 from position_bias.language_models.passes import Resumption
 from position_bias.rollout.places import by_part
 from position_bias.running.runtime import InputError
+from tests.unit.language_models.conftest import llama
 
 N, CUE, VOCABULARY = 16, 2, 24
 WORDS = np.arange(1, VOCABULARY)  # 0 starts a prompt
@@ -86,9 +87,7 @@ def test_a_decoder_with_a_window_recalls_what_the_window_holds_and_nothing_else(
 
 
 def test_random_weights_are_at_chance_at_every_place():
-    torch.manual_seed(0)
-    size = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-    model = LlamaForCausalLM(LlamaConfig(vocab_size=VOCABULARY, **size)).eval()
+    model = llama(vocab_size=VOCABULARY, num_hidden_layers=2, initializer_range=0.02)
     found = recall.measure(model, contexts(200), WORDS, CUE, 20 * N)
     error = np.sqrt(found.correct.mean() * (1 - found.correct.mean()) / 200)
     assert np.abs(found.correct.mean(0) - 1 / len(WORDS)).max() < 5 * error

@@ -3,30 +3,15 @@
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from position_bias.language_models import families, replacement
 from position_bias.language_models.influence import influence_and_loss
 from position_bias.language_models.replacement import chosen_positions, donors, replacement_profile
 from position_bias.rollout.middle import logarithms_over_middle
 from position_bias.running.runtime import InputError
+from tests.unit.language_models.conftest import VOCABULARY, llama, mistral
 
-VOCABULARY, N = 40, 24
-SIZE = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "initializer_range": 0.3,
-    "attn_implementation": "eager",
-}
-
-
-def llama(seed=0, **settings):
-    torch.manual_seed(seed)
-    return LlamaForCausalLM(LlamaConfig(**SIZE | settings)).eval()
+N = 24
 
 
 def prompts(count, n=N, seed=0):
@@ -71,8 +56,7 @@ def test_in_a_bigram_model_the_last_token_alone_matters_by_as_much_as_its_rows_d
 
 def test_a_model_that_does_not_see_the_first_token_changes_nothing_where_it_is_replaced():
     """Two layers with windows of 8 reach 15 tokens back; such layers cannot go back to a prefix, either."""
-    torch.manual_seed(0)
-    model = MistralForCausalLM(MistralConfig(**SIZE | {"num_hidden_layers": 2, "sliding_window": 8})).eval()
+    model = mistral(num_hidden_layers=2, sliding_window=8)
     tokens, positions = prompts(4), [0, N - 16, N - 15, N - 1]
     others = donors(tokens, positions, 1, 0)
     found = replacement.changes(model, tokens, positions, others, 2 * N)
@@ -84,7 +68,7 @@ def test_a_model_that_does_not_see_the_first_token_changes_nothing_where_it_is_r
 @pytest.mark.parametrize("family", [*families.BUILDERS, "mistral"])
 def test_a_replacement_is_a_plain_forward_pass_of_the_other_prompt(family):
     if family == "mistral":
-        model = MistralForCausalLM(MistralConfig(**SIZE)).eval()
+        model = mistral()
     else:
         size = {"layers": 3, "heads": 4, "hidden": 32, "initializer_range": 0.3}
         model = families.build(family, size, VOCABULARY, N, 0).eval()

@@ -4,21 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from position_bias.language_models import spans
 from position_bias.running.runtime import InputError
+from tests.unit.language_models.conftest import VOCABULARY, llama, mistral
 
-VOCABULARY = 40
-SIZE = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "initializer_range": 0.3,
-}
 LENGTHS = (3, 5, 4, 6)
 
 
@@ -30,8 +20,7 @@ def given():
 
 @pytest.fixture(scope="module")
 def model():
-    torch.manual_seed(0)
-    return LlamaForCausalLM(LlamaConfig(**SIZE)).eval()
+    return llama(num_hidden_layers=2)
 
 
 def test_paragraphs_are_the_spans_of_a_prompt_unless_a_separator_is_named():
@@ -107,10 +96,7 @@ def test_shares_of_all_spans_as_given_sum_to_one(model, given):
 
 def test_in_a_model_with_a_short_window_place_is_everything(given):
     """One layer with a window of 8 sees two tokens before the last span of 6 tokens, whatever they say."""
-    torch.manual_seed(0)
-    settings = SIZE | {"num_hidden_layers": 1, "sliding_window": 8}
-    model = MistralForCausalLM(MistralConfig(**settings, attn_implementation="eager")).eval()
-    table = spans.measure(model, *given)
+    table = spans.measure(mistral(num_hidden_layers=1, sliding_window=8), *given)
     unseen = table[table["place"].isin(["first", "middle"])]
     assert unseen["gradient"].max() == 0
     assert unseen["replacement"].max() == 0

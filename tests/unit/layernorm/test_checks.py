@@ -10,7 +10,6 @@ import pytest
 from position_bias.emergence import gaps
 from position_bias.layernorm import checks, checks_theory
 from position_bias.layernorm.networks import NETWORKS
-from position_bias.running import imports
 from position_bias.verdicts.judge import judge
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import KEYS, PREDICTION, table
@@ -174,11 +173,6 @@ def test_what_is_measured_is_what_something_is_predicted_of(everything):
     sampling = checks_theory.Sampling(12, 64, 1.0, 60, 0, LEVEL)
     theory = {measured.name for part in checks_theory.statements(sampling, 1000) for measured in part}
     assert {name for name, *_ in everything} | theory == set(PREDICTIONS)
-
-
-def test_claims_need_no_models():
-    read = imports.closure(ROOT / "position_bias/layernorm/checks.py", ROOT)
-    assert {"simulation.py", "decoder.py", "training.py", "ensemble.py"}.isdisjoint(path.name for path in read)
 
 
 def test_one_seed_is_measured_and_settles_nothing(papers):

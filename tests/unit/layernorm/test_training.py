@@ -36,14 +36,6 @@ def train(folder, name="pre-layer", rate=1e-2, seeds=SEEDS, **changed):
 # Sequences
 
 
-def test_sequences_hold_a_token_to_predict_more_than_is_read():
-    drawn = training.sequences(DATA, [3, 1, 3], "x", 5, "cpu")
-    assert drawn.shape == (3, 5, 13)
-    assert drawn.dtype == torch.int64
-    assert drawn.min() >= 0
-    assert training.sequences(DATA, [3], "x", 500, "cpu").unique().tolist() == list(range(6))
-
-
 def test_what_a_seed_draws_depends_on_it_and_the_purpose_alone():
     together, alone = training.sequences(DATA, [5, 7], 3, 8, "cpu"), training.sequences(DATA, [7], 3, 8, "cpu")
     assert torch.equal(together[1], alone[0])

@@ -154,9 +154,3 @@ def test_lengths_with_near_misses(name):
             for symbol in range(language.symbols)
         )
         assert languages.has_near_misses(language, length) == any(not is_word(name, miss) for miss in misses)
-
-
-def test_too_many_stacks_are_refused():
-    for name in ("dyck-2-40", "dyck-1-100001"):
-        with pytest.raises(ValueError, match=r"kinds = \d and depth = \d+: more than 100000 full stacks; lower one"):
-            languages.language(name)

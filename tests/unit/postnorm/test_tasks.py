@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from position_bias.postnorm import languages, tasks
+from tests.unit.postnorm.test_languages import is_word, state_after
 
 NAMES = ["set-complement-2", "set-complement-16", "maximum-10", "dyck-2-3", *(f"tomita-{n}" for n in range(1, 8))]
 LANGUAGES = NAMES[3:]
@@ -14,19 +15,6 @@ STRAY = 4.5  # standard errors that a frequency may be off
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-def state_after(language, symbols):
-    """State after symbols, -1 where dead, by the tables; test_postnorm_languages holds these to the definitions."""
-    state = 0
-    for symbol in symbols:
-        state = language.transitions[state, symbol] if state >= 0 else -1
-    return state
-
-
-def is_word(language, symbols):
-    state = state_after(language, symbols)
-    return state >= 0 and bool(language.accepting[state])
 
 
 def assert_frequencies(counts, chances):
@@ -151,10 +139,10 @@ def test_words_and_near_misses_have_the_stated_distribution(name, length):
     language = languages.language(name)
     chances = {}
     for word in product(range(language.symbols), repeat=length):
-        if not is_word(language, word):
+        if not is_word(name, word):
             continue
         copies = ((*word[:at], symbol, *word[at + 1 :]) for at in range(length) for symbol in range(language.symbols))
-        misses = [copy for copy in copies if not is_word(language, copy)]
+        misses = [copy for copy in copies if not is_word(name, copy)]
         states = [state_after(language, word[:step]) for step in range(length)]
         walk = np.prod([1 / (language.transitions[state] >= 0).sum() for state in states])
         chances |= {(word, miss): walk / len(misses) for miss in misses}

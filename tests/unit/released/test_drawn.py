@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from position_bias.released import drawn
-from position_bias.released.models import OF_DRAWN
 from position_bias.running import artifacts
 
 N = 64
@@ -35,8 +34,3 @@ def test_a_rollout_is_compared_with_the_influence_and_with_its_own_drawing(tmp_p
     assert found.loc[("c", "released", "faithful"), "wasserstein"] == pytest.approx(0)
     assert found["W to its drawing"].notna().sum() == 2
     assert found.loc[("d", "none", "none"), ["argmin", "mean position"]].tolist() == [0, 1]
-
-
-def test_the_slopes_of_falcon_are_not_among_those_shown():
-    assert {variant.slopes for variant in OF_DRAWN} == {"released", "faithful"}
-    assert len(OF_DRAWN) == 2 * (1 + 1 + 2)

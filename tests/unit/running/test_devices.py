@@ -37,20 +37,13 @@ def test_a_torch_without_cuda_computes_on_the_cpu_where_that_is_left_open(monkey
         assert device == "cpu"
 
 
-def test_slurm_assigns_devices_itself(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    with devices.device("cuda") as device:
-        assert device == "cuda"
-        assert os.environ["CUDA_VISIBLE_DEVICES"] == "2,3"
-
-
 @pytest.mark.parametrize(("gpus", "granted"), [(2, 2), (2, 3), (2, 0), (2, None), (1, 1)])
-def test_a_job_that_is_granted_its_gpus_gets_them(monkeypatch, gpus, granted):
+def test_a_job_that_is_granted_its_gpus_has_those_that_slurm_assigned(monkeypatch, gpus, granted):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     with devices.device("cuda", gpus, granted) as device:
         assert device == "cuda"
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "2,3"
 
 
 @pytest.mark.parametrize("slurm", [False, True])

@@ -6,12 +6,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-import yaml
 
 from position_bias.running import checkpoint, products, provenance
 
 ROOT = Path(__file__).parents[3]
-CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
 
 
 def git(folder, *arguments):

@@ -72,9 +72,3 @@ def test_a_job_asks_the_device_for_its_gpus_unless_its_stage_has_a_device_of_its
         job = resumable.job("job.log", config, 1, "training", "a", stage=stage, gpus=2, granted=2)
         with pytest.raises(SystemExit, match="this job needs 2 GPUs, but sees 1"), job:
             pass
-
-
-def test_trainings_of_one_job_lie_apart():
-    place = checkpoint.Place(Path("checkpoints/postnorm/sweep"), 9, "cuda")
-    apart = place.apart("set-complement-16", "peri", "0.01")
-    assert apart == checkpoint.Place(Path("checkpoints/postnorm/sweep/set-complement-16_peri_0.01"), 9, "cuda")

@@ -165,12 +165,6 @@ def test_initial_weights_are_independent_between_members_and_calls():
     assert np.abs(correlations - np.eye(6)).max() < 4.5 / 100  # standard errors of 10,000 draws
 
 
-def test_a_member_starts_alike_in_every_stack():
-    together = untrained([3, 1, 4])
-    for name, value in untrained([4, 3]).items():
-        assert torch.equal(value, together[name][[2, 0]])
-
-
 def test_gaussian_weights_have_variance_one_over_fan_in_and_members_of_their_own():
     generators = [torch.Generator().manual_seed(seed) for seed in range(3)]
     drawn = ensemble.normal(generators, (100, 100), 25, "cpu")

@@ -179,15 +179,17 @@ def test_rows_of_no_claim_say_nothing_as_made_and_as_read_from_a_file(nothing):
     assert judged(check(0.2, 0.01), check(-0.5, 0.01, claim=nothing))["verdict"] == "holds"
 
 
-def test_a_claim_without_rows_is_a_fault_and_not_an_omission():
-    with pytest.raises(InputError, match="claim rises has no row in table emergence/checks; configure") as raised:
-        judged(check(0.2, 0.01, claim=""))
-    assert len(str(raised.value).splitlines()) == 1
-
-
-def test_a_row_of_a_claim_that_is_not_registered_is_a_fault():
-    with pytest.raises(InputError, match="table emergence/checks has rows of claim falls, which") as raised:
-        judged(check(0.2, 0.01), check(0.2, 0.01, claim="falls"))
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([check(0.2, 0.01, claim="")], "claim rises has no row in table emergence/checks; configure"),
+        ([check(0.2, 0.01), check(0.2, 0.01, claim="falls")], "table emergence/checks has rows of claim falls, which"),
+    ],
+    ids=["a claim without rows", "rows of no registered claim"],
+)
+def test_rows_and_claims_that_do_not_fit_each_other_are_a_fault_and_not_an_omission(rows, said):
+    with pytest.raises(InputError, match=said) as raised:
+        judged(*rows)
     assert len(str(raised.value).splitlines()) == 1
 
 
@@ -222,7 +224,7 @@ def judged_at(*tables, needs="iterations"):
 
 
 UP_ROW, DOWN_ROW, OPEN_ROW = check(*UP), check(*DOWN), check(*OPEN)
-OTHER_UP, OTHER_DOWN = (check(value, 0.05, quantity="another gap") for value in (0.2, -0.2))
+OTHER_UP = check(0.2, 0.05, quantity="another gap")
 
 
 @pytest.mark.parametrize(
