@@ -28,9 +28,6 @@ def written(tmp_path):
     return path
 
 
-# One file
-
-
 def test_what_was_written_is_read_bit_for_bit(written):
     state = checkpoint.read(written, "mine")
     assert state.step == 5
@@ -84,9 +81,6 @@ def test_an_interrupted_writing_leaves_the_checkpoint_before_and_is_in_nobodys_w
     assert list(written.parent.iterdir()) == [written]
 
 
-# Whose it is
-
-
 @pytest.mark.parametrize(
     ("settings", "arrays"),
     [
@@ -110,9 +104,6 @@ def test_a_fingerprint_depends_on_nothing_but_its_arguments_and_the_version_of_t
     assert first == second
     monkeypatch.setattr(torch, "__version__", "0.0")
     assert checkpoint.fingerprint([1, {"a": 0.5}], {"x": np.arange(3.0)}) != first
-
-
-# What it holds of a training
 
 
 def optimised(seed, **options):
@@ -143,9 +134,6 @@ def test_a_restored_training_goes_on_with_the_same_bits(tmp_path, options):
     step(found, optimizer, 4)
     assert all(torch.equal(found[name], expected[name]) for name in expected)
     assert all(optimizer.state[value]["step"] == 7 for value in found.values())
-
-
-# How long it took
 
 
 def test_a_clock_starts_where_the_processes_before_stopped(cpu_time):

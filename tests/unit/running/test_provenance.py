@@ -6,12 +6,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-import yaml
 
 from position_bias.running import checkpoint, products, provenance
 
 ROOT = Path(__file__).parents[3]
-CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())
 
 
 def git(folder, *arguments):
@@ -97,9 +95,6 @@ def test_time_is_summed_over_the_jobs_of_a_stage(tmp_path):
         "models": {"jobs": 2, "seconds": 10.0},
     }
     assert provenance.stages(tmp_path / "none") == {}
-
-
-# A finished training
 
 
 @pytest.fixture
