@@ -1,30 +1,17 @@
 import math
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from position_bias.small_networks import norms
-from position_bias.small_networks.placements import NORMS, PLACEMENTS
+from position_bias.small_networks.placements import NORMS
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
-WIDTH = 6
 
 
 def drawn(*shape, seed=0):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def module(norm, gain):
-    """Torch's norm, with one member's gain `[d]`."""
-    d = len(gain)
-    theirs = torch.nn.RMSNorm(d, eps=1e-6) if norm == "rms" else torch.nn.LayerNorm(d, eps=1e-5, bias=False)
-    theirs.weight = torch.nn.Parameter(gain)
-    return theirs
-
-
-# The norms
 
 
 @settings(max_examples=50, deadline=None)
@@ -43,7 +30,8 @@ def test_each_member_is_normalised_as_by_torchs_module_and_so_are_gradients(norm
     upstream = drawn(*x.shape, seed=seed + 2)
     of_x, of_gain = torch.autograd.grad(found, (x, gain), upstream)
     for member in range(members):
-        theirs = module(norm, gain[member].detach().clone())
+        theirs = torch.nn.RMSNorm(width, 1e-6) if norm == "rms" else torch.nn.LayerNorm(width, 1e-5, bias=False)
+        theirs.weight = torch.nn.Parameter(gain[member].detach().clone())
         row = x[member].detach().clone().requires_grad_()
         expected = theirs(row)
         expected.backward(upstream[member])
@@ -59,39 +47,3 @@ def test_a_token_of_the_size_of_epsilons_root_comes_out_at_the_root_of_a_half():
     for norm, epsilon in (("rms", 1e-6), ("layer", 1e-5)):
         found = norms.normalise(math.sqrt(epsilon) * signs, gain, norm)
         torch.testing.assert_close(found, signs / math.sqrt(2), **CLOSE)
-
-
-# The placements, each from its formula
-
-FORMULAS = {
-    "none": lambda x, B, N: x + B(x),
-    "pre": lambda x, B, N: x + B(N["input"](x)),
-    "post": lambda x, B, N: N["sum"](x + B(x)),
-    "peri": lambda x, B, N: x + N["output"](B(N["input"](x))),
-    "peri-init": lambda x, B, N: x + N["output"](B(N["input"](x))),  # the embedding's norm is no affair of a block
-}
-PLACES = ("input", "output", "sum")
-
-
-def stacked_block(weights):
-    return lambda x: torch.tanh(x @ weights)
-
-
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("placement", PLACEMENTS)
-def test_a_block_is_added_as_the_formula_says_in_modules_of_each_member(placement, norm):
-    members = 3
-    x, weights = drawn(members, 4, WIDTH), drawn(members, WIDTH, WIDTH, seed=1)
-    gains = {place: 2 + drawn(members, WIDTH, seed=seed) for seed, place in enumerate(PLACES, 2)}  # a norm a place
-
-    def norm_of(place):
-        return lambda y: norms.normalise(y, gains[place], norm)
-
-    found = norms.add_block(x, stacked_block(weights), placement, norm_of)
-    for member in range(members):
-        linear = torch.nn.Linear(WIDTH, WIDTH, bias=False)
-        linear.weight = torch.nn.Parameter(weights[member].T.clone())
-        block = torch.nn.Sequential(linear, torch.nn.Tanh())
-        modules = {place: module(norm, gain[member].clone()) for place, gain in gains.items()}
-        expected = FORMULAS[placement](x[member], block, modules)
-        torch.testing.assert_close(found[member], expected.detach(), **CLOSE)
