@@ -3,7 +3,6 @@ import pandas as pd
 import pytest
 
 from position_bias.layernorm.pretrained import recency_table
-from position_bias.running import artifacts
 
 NOTHING = np.zeros((1, 1), np.float32), np.zeros(1, np.int64)
 
@@ -37,21 +36,3 @@ def test_a_table_has_a_row_a_prompt_and_layer():
 def test_seed_and_state_are_those_of_the_checkpoint_whatever_digits_a_model_has(checkpoint, seed, state):
     table = recency_table({"model": "falcon-7b-v2", "checkpoint": checkpoint}, *NOTHING)
     assert table[["model", "seed", "state"]].to_numpy().tolist() == [["falcon-7b-v2", seed, state]]
-
-
-def test_a_table_is_made_of_what_an_artifact_holds(tmp_path):
-    path = tmp_path / "gram.safetensors"
-    recency = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
-    kept = {"recency": recency, "documents": np.arange(4)}
-    artifacts.write_tensors(path, kept, model="mpt", checkpoint="seed0/step300")
-    table = recency_table(artifacts.read_labels(path), **artifacts.read_tensors(path, "recency", "documents"))
-    pivot = table.pivot(index="prompt", columns="layer", values="value")
-    assert pivot.columns.tolist() == [1, 2, 3, 4, 5, 6]
-    np.testing.assert_array_equal(pivot.to_numpy(), recency.astype(float))
-    assert table["value"].dtype == float
-
-
-@pytest.mark.parametrize("checkpoint", ["seed1", "final", "seed1/step3/part4"])
-def test_a_checkpoint_without_a_seed_and_a_step_is_refused(checkpoint):
-    with pytest.raises(ValueError, match="unpack"):
-        recency_table({"model": "bloom", "checkpoint": checkpoint}, *NOTHING)

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from position_bias.retrieval import checks
-from position_bias.running import made
 from position_bias.verdicts.claim import registry
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import COLUMNS, KEYS
@@ -115,9 +114,3 @@ def test_long_runs_are_judged_at_their_scale_as_far_as_they_go():
     assert "not testable here" not in set(longer["verdict"])
     assert set(longer["setting"]) == {"study = residual"}
     assert len(paper) == len(judged(table))
-
-
-def test_checks_depend_on_no_network():
-    names = {path.name for path in made.library(["retrieval.checks:verdicts"], ROOT)}
-    assert "agreement.py" in names
-    assert not names & {"network.py", "folded.py", "training.py", "last_row.py"}

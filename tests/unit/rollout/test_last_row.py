@@ -36,9 +36,6 @@ def assert_profile(row, expected):
     np.testing.assert_allclose(row, expected, rtol=0, atol=ROUNDING)
 
 
-# The linear way against the dense one
-
-
 @settings(max_examples=120, deadline=None)
 @given(n=st.integers(1, 40), model=models(), window=st.none() | st.integers(1, 45))
 def test_linear_is_dense(n, model, window):
@@ -57,9 +54,6 @@ def test_it_stays_dense_where_some_or_all_normalisers_have_settled(slopes, windo
     assert n > rollout.SETTLED / max(slopes)
     model = random_model(1, 4, slopes)
     assert_profile(last_row(n, *model, window), dense_last_row(n, *model, window))
-
-
-# Closed forms
 
 
 @settings(max_examples=40, deadline=None)
@@ -144,9 +138,6 @@ def test_a_wide_window_takes_the_heads_in_turns():
     np.testing.assert_allclose(last_row(n, [1], np.zeros(heads), window=window), expected, rtol=1e-12)
 
 
-# What holds for every rollout
-
-
 def test_measured_attention_need_not_be_causal():
     attention = np.random.default_rng(5).dirichlet(np.ones(6), size=(3, 6))
     mixing = [0.2, 1.0, 0.6]
@@ -187,10 +178,7 @@ def test_fast_arithmetic_does_not_hide_what_is_not_finite(broken):
         ({"mixing": [np.nan, 0.5]}, "mixing holds nan: every lambda must lie within [0, 1]"),
         ({"mixing": []}, "mixing has shape (0,): expected one lambda a layer, [layers]"),
         ({"slopes": [-0.5]}, "slopes holds -0.5: every slope must be finite and at least 0"),
-        ({"slopes": [np.inf]}, "slopes holds inf: every slope must be finite and at least 0"),
-        ({"slopes": [[0.5]]}, "slopes has shape (1, 1): expected one slope a head, [heads]"),
         ({"diagonal": [[1.0, 2.0]]}, "diagonal has shape (1, 2): mixing and slopes call for (2, 1)"),
-        ({"diagonal": [[1.0], [np.nan]]}, "diagonal holds nan: every logit must be finite"),
     ],
 )
 def test_what_cannot_be_is_named_with_its_value(row, arguments, message):
