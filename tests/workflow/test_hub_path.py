@@ -238,33 +238,6 @@ def test_no_code_of_the_hub_was_run(project, hub):
         assert files == {file: (hub.snapshot(name) / file).stat().st_size for file in files}
 
 
-def alibi_of_the_library(model):
-    """Slopes of the logits, from what transformers itself adds to them for the first two keys."""
-    from transformers.models.bloom.modeling_bloom import build_alibi_tensor as bloom
-    from transformers.models.falcon.modeling_falcon import build_alibi_tensor as falcon
-    from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor as mpt
-
-    family, mask = model.config.model_type, torch.ones(1, 2, dtype=torch.long)
-    heads = model.config.n_heads if family == "mpt" else model.config.num_attention_heads
-    bias = {
-        "bloom": lambda: bloom(mask, heads, torch.float32)[:, 0],
-        "mpt": lambda: mpt(heads, 2)[:, 0],
-        "falcon": lambda: falcon(mask, heads, torch.float32)[:, 0] / np.sqrt(model.config.head_dim),
-    }[family]()
-    return (bias[:, 1] - bias[:, 0]).double().numpy()
-
-
-@pytest.mark.parametrize("name", SIZES)
-def test_slopes_are_those_that_the_library_adds_for_as_many_heads(project, hub, models, name):
-    expected = alibi_of_the_library(models[name])
-    assert expected.shape == (SIZES[name][2],)
-    opened = opening.open_decoder(hub.snapshot(name), precision="bfloat16")
-    np.testing.assert_allclose(families.effective_slopes(opened.config), expected, rtol=2e-6)
-    if name in MEASURED:
-        measured = load_file(project.root / measured_file(name))["slopes"]
-        np.testing.assert_array_equal(measured, families.effective_slopes(opened.config))
-
-
 @pytest.mark.parametrize("name", SOURCES)
 def test_every_weight_is_read_from_the_shards(hub, models, name):
     written = models[name].state_dict()
@@ -316,21 +289,11 @@ def test_weights_are_bfloat16_and_sums_are_float32(project, hub):
     found = load_file(project.root / measured_file("falcon-rw-7b"))
     np.testing.assert_array_equal(found["mixing/frobenius"], coarse.mixing["frobenius"])
     np.testing.assert_array_equal(found["influence"], coarse.influence)
+    np.testing.assert_array_equal(found["slopes"], coarse.slopes)
     assert np.abs(found["influence"] - fine.influence).max() > 0
     for values in (found["mixing/frobenius"], found["influence"], found["content"]):
         assert values.dtype == np.float32
         assert (values.view(np.uint32) & 0xFFFF).any()  # bits that bfloat16 does not have
-
-
-def test_what_a_model_without_alibi_has_is_there_and_the_rest_is_not(project):
-    found = load_file(project.root / measured_file("llama"))
-    assert not {"slopes", "content", "diagonal", "below"} & set(found)
-    assert found["recency"].shape == (PROMPTS, 2)
-    assert found["gram"].shape == (2, 16, 16)
-    assert found["kernels/rotary"].shape[::2] == (2, 16)
-
-
-# A rerun, and bad input
 
 
 @pytest.fixture(scope="module")
@@ -414,26 +377,3 @@ def test_nothing_else_goes_wrong_and_a_failed_job_leaves_its_line_in_its_log(rer
     assert len(errors_of(printed)) == 8, printed
     assert "Traceback" not in printed
     assert "is not in the cache" in (mine.root / "logs/hub/absent.log").read_text()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"measure": {"models": ["llama", *MEASURED]}},
-            "config: measure.models = 'llama' is of family llama, which has no ALiBi",
-        ),
-        (
-            {"hub_models": {"mpt-7b": {"revision": None}}},
-            "config: hub_models.mpt-7b.revision = None leaves the hub's 'mosaicml/mpt-7b' unpinned; name a commit",
-        ),
-    ],
-)
-def test_a_configuration_that_cannot_be_run_is_refused_before_any_job(fresh, hub, tmp_path, change, message):
-    mine = fresh.copy(tmp_path / "position-bias")
-    mine.configure(overlay(hub))
-    mine.configure(change)
-    ended = mine.run(f"snakemake {TARGETS} --cores 1", **hub.environment())
-    assert ended.returncode == 1
-    assert ended.stdout.splitlines()[-1].startswith(f"error: {message}")
-    assert not (mine.root / "results/hub").exists()
