@@ -42,12 +42,12 @@ COUNTED = (ROOT / "docs/running.md", REPORT)  # pages that say how many claims h
 FROM, TO = "<!-- written by make keep -->", "<!-- up to here -->"
 TRAINING = "<!-- written by make keep: training -->"  # likewise, in the report
 CHANGES = "<!-- written by make keep: changes -->"
-INTRODUCTION = """Every figure of the default run on one subject, with the claims that point to it. `make keep`
-writes this page from a finished run. All images are drawn by this workflow; none is the paper's. *At a smaller
-scale* means that the claim is about larger models, more prompts or longer training than this run has. Of the two times, the
-first builds all that the figure needs, and the second only draws it: CPU time of this run. Two cores
-take about half as long where there are many jobs; starting Snakemake adds some seconds. Beside a verdict stands the one
-comparison that decides it. A claim can be undecided although this one is clear: [the rule](../verdicts.md) counts all."""
+INTRODUCTION = """Every figure of the default run on one subject, with the claims that point to it. `make keep` writes
+this page from a finished run. All images are drawn by this workflow; none is the paper's. *At a smaller scale* means
+that the claim is about larger models, more prompts or longer training than this run has. Of the two times, the first
+builds all that the figure needs, and the second only draws it: CPU time of this run. Two cores take about half as
+long where there are many jobs; starting Snakemake adds some seconds. Beside a verdict stands the one comparison that
+decides it. A claim can be undecided although this one is clear: [the rule](../verdicts.md) counts all."""
 WORDS = {  # that only the claims and figures of one paper use
     "layernorm": """*Recency* is the mean score of the latest quarter of the keys less that of the earliest quarter; the
 *Gram matrix* holds the cosines between the inputs of attention; *rho* is the strength of the residual connection. The

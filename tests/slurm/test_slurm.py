@@ -81,12 +81,6 @@ def test_jobs_are_followed_without_sacct(ran, slurm):
     assert all("Account" in question and "State" not in question for question in asked)
 
 
-def test_a_group_of_jobs_that_each_want_a_gpu_asks_for_one(submissions, slurm):
-    (group,) = (job for job in submissions if job.comment == GROUP)
-    assert (group.partition, group.gpus) == ("gpu", 1)
-    assert slurm.devices()[group.number] in {"0", "1"}
-
-
 def test_a_cancelled_training_comes_again_with_more_memory_and_resumes(slurm, fresh, tmp_path):
     project = fresh.copy(tmp_path / "position-bias")
     project.configure({"postnorm": {"set_complement": {"iterations": 600}}})

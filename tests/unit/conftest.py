@@ -108,12 +108,20 @@ class Interruption(BaseException):
     """Like a kill: no handler catches it."""
 
 
-@pytest.fixture(params=["default", "fastest"])
-def products_of(request):
-    """Products of float32 as torch has them, and as jobs have them."""
+@pytest.fixture
+def products_restored():
+    """One thread, and products of float32 by torch's default; what a job sets for its whole process is put back."""
     setting = torch.backends.mkldnn.matmul
-    earlier = setting.fp32_precision
-    if request.param == "fastest":
-        products.fastest()
+    threads, earlier = torch.get_num_threads(), setting.fp32_precision
+    torch.set_num_threads(1)
+    setting.fp32_precision = "none"
     yield
     setting.fp32_precision = earlier
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(params=["default", "fastest"])
+def products_of(request, products_restored):
+    """Products of float32 as torch has them, and as jobs have them."""
+    if request.param == "fastest":
+        products.fastest()

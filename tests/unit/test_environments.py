@@ -142,13 +142,21 @@ def test_an_import_that_nothing_declared_brings_ends_with_its_name(tmp_path):
     assert "No module named 'numba'" in ended.stderr
 
 
-# Distributions
-
-
 def pinned():
-    """The distributions of requirements.txt."""
+    """The distributions of requirements.txt, with their versions."""
     lines = (ROOT / "requirements.txt").read_text().splitlines()
-    return {canonicalize_name(line.split("==")[0]) for line in lines if line and not line.startswith("#")}
+    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))  # nothing else stands there
+    return {canonicalize_name(name): version for name, version in pins.items()}
+
+
+def test_conda_environments_and_what_is_installed_have_the_versions_that_are_pinned():
+    pins = pinned()
+    for environment in ENVIRONMENTS:
+        for dependency in yaml.safe_load(file_of(environment).read_text())["dependencies"]:
+            name, version = dependency.split(" =")
+            assert name == "python" or pins[canonicalize_name(PIP_NAMES.get(name, name))] == version
+    installed = {name: importlib.metadata.version(name).partition("+")[0] for name in pins}  # torch 2.13.0+cpu
+    assert installed == pins
 
 
 def asked(project):
@@ -160,20 +168,13 @@ def asked(project):
 
 
 def test_the_requirements_pin_all_that_pip_installs_for_them():
-    assert with_dependencies(pinned()) == pinned()
-
-
-def test_what_is_installed_has_the_version_that_is_pinned():
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    versions = dict(line.split("==") for line in lines if line and not line.startswith("#"))
-    installed = {name: importlib.metadata.version(name).partition("+")[0] for name in versions}  # torch 2.13.0+cpu
-    assert installed == versions
+    assert with_dependencies(pinned()) == pinned().keys()
 
 
 @pytest.mark.parametrize("project", ["pyproject.toml", "launcher/pyproject.toml"])
 def test_what_a_distribution_requires_is_pinned_at_a_version_that_it_allows(project):
     requirements = asked(project)
-    assert set(requirements) - {"position-bias"} <= pinned()
+    assert set(requirements) - {"position-bias"} <= pinned().keys()
     for name, requirement in requirements.items():
         assert name == "position-bias" or requirement.specifier.contains(importlib.metadata.version(name))
 

@@ -68,9 +68,6 @@ def test_twice_the_iterations_fit_better_so_that_the_longer_training_was_kept():
         assert longer < shorter
 
 
-# Long runs
-
-
 def test_the_page_names_the_groups_that_have_been_run():
     (sentence,) = re.findall(r"^Of the groups below, these have been run: (.*?)\. ", PAGE, re.MULTILINE | re.DOTALL)
     groups = {path.parent.name for path in (ROOT / "evidence").glob("*/*/*.csv")}

@@ -113,79 +113,43 @@ def test_what_travels_together_cannot_be_changed_on_its_way():
     assert changeable == ["_Block"]
 
 
-def heavy(root):
-    """The modules below `root` that the rules import, and what importing them all imports that a reader cannot bear."""
-    paths = [path for name in ("runs", "settings") for path in sorted(root.glob(f"position_bias/*/{name}.py"))]
-    names = [path.relative_to(root).with_suffix("") for path in paths]
-    modules = [".".join(name.parts) for name in names]
-    program = f"import sys, {', '.join(modules)}; print(*{{'torch', 'pydantic'}} & sys.modules.keys())"
-    ended = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
-    return modules, ended.stdout.strip()
-
-
 def test_settings_and_runs_are_free_of_torch_for_every_call_of_the_workflow_and_of_pydantic_for_jobs():
-    modules, found = heavy(ROOT)
-    assert len(modules) >= 8
-    assert found == ""
+    paths = [path for name in ("runs", "settings") for path in sorted(ROOT.glob(f"position_bias/*/{name}.py"))]
+    assert len(paths) >= 8
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths]
+    program = f"import sys, {', '.join(modules)}; print(*{{'torch', 'pydantic'}} & sys.modules.keys())"
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == ""
 
 
-WITH_TRAINING = ("language_models", "layernorm", "postnorm", "emergence")
+MODELS = {"language_models/measure.py", "language_models/families.py", "rollout/last_row.py"}
+MODELS |= {f"small_networks/{name}.py" for name in ("ensemble", "decoder")}
+MODELS |= {f"emergence/{name}.py" for name in ("network", "folded", "training")}
+MODELS |= {f"layernorm/{name}.py" for name in ("simulation", "training")}
+TYPES = {"rollout/__init__.py", "rollout/measurement.py", "rollout/recall.py"}  # of measurements
 
 
-def test_bounds_of_the_configuration_are_no_input_of_jobs_that_train_or_measure():
-    """An edit of `settings.py` would run them again."""
-    for script in ("language_models/measure", *(f"{wing}/train" for wing in WITH_TRAINING)):
-        read = {path.name for path in imports.closure(ROOT / f"scripts/{script}.py", ROOT)}
-        assert "settings.py" not in read, script
-
-
-def test_measurements_do_not_depend_on_rollouts_nor_on_figures():
-    for wing, measuring in (("language_models", "measure"), ("card", "measure")):
-        script = ROOT / f"scripts/{wing}/measure.py"
-        found = {path.relative_to(ROOT / "position_bias").as_posix() for path in imports.closure(script, ROOT)}
-        assert f"language_models/{measuring}.py" in found
-        above = {module for module in found if part(module) in ("rollout", "drawing", "statistics")}
-        types = {"rollout/__init__.py", "rollout/measurement.py", "rollout/recall.py"}
-        assert above <= types, wing
-
-
-NETWORKS = {
-    ROOT / f"position_bias/{name}.py"
-    for name in ("small_networks/ensemble", "small_networks/decoder", "emergence/network", "emergence/folded")
-}
-MEASURING = {
-    ROOT / f"position_bias/{name}.py"
-    for name in ("language_models/measure", "language_models/families", "rollout/last_row")
-}
-
-
-def test_neither_figures_nor_claims_on_networks_depend_on_models():
-    assert all(path.is_file() for path in NETWORKS | MEASURING)
-    figures = [rule for rule in rules().values() if rule.script == "scripts/draw.py"]
-    assert len(figures) > 50
-    for figure in figures:
-        assert not made.library(figure.functions, ROOT) & (NETWORKS | MEASURING), figure.name
-    for wing in ("layernorm", "postnorm", "retrieval"):
-        read = imports.closure(ROOT / f"position_bias/{wing}/checks.py", ROOT)
-        assert not NETWORKS & set(read), wing
-        assert not {"tasks.py", "training.py", "simulation.py", "last_row.py"} & {path.name for path in read}, wing
-
-
-# The tests can fail
-
-
-@pytest.fixture
-def library(tmp_path):
-    """Write a library of these modules, each with its text; returns its root."""
-
-    def write(modules):
-        for name, text in {"__init__.py": "", **modules}.items():
-            path = tmp_path / "position_bias" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        return tmp_path
-
-    return write
+def test_what_a_job_depends_on_says_which_edits_run_it_again():
+    """No figure depends on models, no training on the bounds of the configuration, no measurement on rollouts."""
+    jobs = {name: rule for name, rule in rules().items() if rule.script}
+    reached = {
+        name: {
+            path.relative_to(ROOT / "position_bias").as_posix()
+            for path in (*imports.closure(ROOT / rule.script, ROOT), *made.library(rule.functions, ROOT))
+        }
+        for name, rule in jobs.items()
+    }
+    assert set().union(*reached.values()) >= MODELS
+    drawing = {name for name, rule in jobs.items() if rule.script == "scripts/draw.py"}
+    training = {name for name, rule in jobs.items() if "resumable.job(" in (ROOT / rule.script).read_text()}
+    assert len(drawing) > 50
+    assert len(training) > 10
+    for name in drawing | {"layernorm_checks", "retrieval_checks"}:
+        assert not reached[name] & MODELS, name
+    for name in training:
+        assert "settings.py" not in reached[name], name
+    for name in ("measure", "card_measure"):
+        assert {other for other in reached[name] if part(other) in ("rollout", "drawing", "statistics")} <= TYPES, name
 
 
 @pytest.mark.parametrize(
@@ -200,9 +164,15 @@ def library(tmp_path):
         ("attention.py", "from position_bias.recency import recency", "recency.py"),
     ],
 )
-def test_a_module_in_no_layer_and_an_import_that_does_not_run_downward_are_found(
-    library, tmp_path, module, statement, offence
-):
+def test_a_module_in_no_layer_and_an_import_that_does_not_run_downward_are_found(tmp_path, module, statement, offence):
+    def library(modules):
+        """Write a library of these modules, each with its text; returns its root."""
+        for name, text in {"__init__.py": "", **modules}.items():
+            path = tmp_path / "position_bias" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tmp_path
+
     names = ("emergence/figures", "emergence/gaps", "layernorm/theory", "layernorm/checks", "rollout/last_row")
     names += ("verdicts/verdict", "drawing/style", "running/runtime", "attention", "recency")
     allowed = {f"{name}.py": "" for name in names} | {
@@ -215,12 +185,3 @@ def test_a_module_in_no_layer_and_an_import_that_does_not_run_downward_are_found
     library({module: "", "plots/style.py": ""})
     imports._imported.cache_clear()
     assert list(offences(tmp_path, EXCEPTIONS)) == ["plots/style.py stands in no layer"]
-
-
-def test_settings_that_import_torch_are_found(library):
-    light, with_torch = "import math", "from position_bias.layernorm import training"
-    files = {"emergence/settings.py": light, "layernorm/settings.py": light, "layernorm/training.py": "import torch"}
-    root = library(files)
-    (root / "torch.py").write_text("")
-    assert heavy(root) == (["position_bias.emergence.settings", "position_bias.layernorm.settings"], "")
-    assert heavy(library({"layernorm/settings.py": with_torch}))[1] == "torch"

@@ -7,74 +7,21 @@ import numpy as np
 import pytest
 import torch
 
+from tests.llama2c_files import Sizes, drawn, forward, write
 from tools import llama2c
 
-WIDTH, HIDDEN, LAYERS, HEADS, KEY_HEADS, VOCABULARY, CONTEXT = HEADER = (8, 12, 2, 2, 1, 11, 9)
-SIZE = WIDTH // HEADS
-SHAPES = {
-    "embeddings": (VOCABULARY, WIDTH),
-    "norm before attention": (LAYERS, WIDTH),
-    "queries": (LAYERS, WIDTH, WIDTH),
-    "keys": (LAYERS, SIZE * KEY_HEADS, WIDTH),
-    "values": (LAYERS, SIZE * KEY_HEADS, WIDTH),
-    "output": (LAYERS, WIDTH, WIDTH),
-    "norm before MLP": (LAYERS, WIDTH),
-    "gate": (LAYERS, HIDDEN, WIDTH),
-    "down": (LAYERS, WIDTH, HIDDEN),
-    "up": (LAYERS, HIDDEN, WIDTH),
-    "last norm": (WIDTH,),
-    "angles": (2, CONTEXT, SIZE // 2),
-}
+SIZES = Sizes(width=8, hidden=12, layers=2, heads=2, key_heads=1, vocabulary=11, context=9)
 
 
-@pytest.fixture
-def arrays() -> dict[str, np.ndarray]:
-    random = np.random.default_rng(0)
-    return {name: random.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
-
-
-def written(path: Path, arrays: dict[str, np.ndarray]) -> Path:
-    path.write_bytes(struct.pack("7i", *HEADER) + b"".join(array.tobytes() for array in arrays.values()))
-    return path
-
-
-def normalised(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * weights
-
-
-def rotated(x: np.ndarray) -> np.ndarray:
-    """Neighbouring entries of [n, heads, size] as one complex number, turned by position times frequency."""
-    pairs = x[..., 0::2] + 1j * x[..., 1::2]
-    frequencies = 10000.0 ** (-np.arange(0, SIZE, 2) / SIZE)
-    turned = pairs * np.exp(1j * np.arange(len(x))[:, None, None] * frequencies)
-    return np.stack([turned.real, turned.imag], -1).reshape(x.shape)
-
-
-def logits(arrays: dict[str, np.ndarray], tokens: list[int]) -> np.ndarray:
-    of = {name: array.astype(np.float64) for name, array in arrays.items()}
-    x, n = of["embeddings"][tokens], len(tokens)
-    for layer in range(LAYERS):
-        inner = normalised(x, of["norm before attention"][layer])
-        queries = rotated((inner @ of["queries"][layer].T).reshape(n, HEADS, SIZE))
-        keys = rotated((inner @ of["keys"][layer].T).reshape(n, KEY_HEADS, SIZE)).repeat(HEADS // KEY_HEADS, 1)
-        values = (inner @ of["values"][layer].T).reshape(n, KEY_HEADS, SIZE).repeat(HEADS // KEY_HEADS, 1)
-        scores = np.exp(np.einsum("ihd,jhd->hij", queries, keys) / np.sqrt(SIZE)) * np.tri(n)
-        attended = np.einsum("hij,jhd->ihd", scores / scores.sum(-1, keepdims=True), values)
-        x = x + attended.reshape(n, WIDTH) @ of["output"][layer].T
-        inner = normalised(x, of["norm before MLP"][layer])
-        gate = inner @ of["gate"][layer].T
-        x = x + (gate / (1 + np.exp(-gate)) * (inner @ of["up"][layer].T)) @ of["down"][layer].T
-    return normalised(x, of["last norm"]) @ of["embeddings"].T
-
-
-def test_the_converted_model_computes_as_llama2c_does(tmp_path, arrays):
-    model, tokens = llama2c.decoder(written(tmp_path / "model.bin", arrays)), [3, 1, 4, 1, 5, 9, 2]
+def test_the_converted_model_computes_as_llama2c_does(tmp_path):
+    arrays, tokens = drawn(SIZES, deviation=1), [3, 1, 4, 1, 5, 9, 2]
+    model = llama2c.decoder(write(tmp_path / "model.bin", SIZES, arrays))
     found = model(torch.tensor([tokens])).logits[0].detach().numpy()
-    np.testing.assert_allclose(found, logits(arrays, tokens), atol=2e-5)
+    np.testing.assert_allclose(found, forward(SIZES, arrays, tokens)[0], atol=2e-5)
 
 
-def test_a_file_of_another_length_than_its_header_says_is_refused(tmp_path, arrays):
-    path = written(tmp_path / "model.bin", arrays)
+def test_a_file_of_another_length_than_its_header_says_is_refused(tmp_path):
+    path = write(tmp_path / "model.bin", SIZES, drawn(SIZES, deviation=1))
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(ValueError, match="its header asks for"):
         llama2c.decoder(path)

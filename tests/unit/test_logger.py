@@ -74,9 +74,6 @@ def test_who_asks_for_more_sees_what_snakemake_shows(tmp_path, asked):
     assert "reason: Missing output files: good.txt" in ended.stdout + ended.stderr
 
 
-# Single records
-
-
 @pytest.fixture
 def said(monkeypatch):
     """Hand a record to a logger that began at time 0; returns what it has written until then."""

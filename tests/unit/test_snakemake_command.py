@@ -22,25 +22,21 @@ ROOT = Path(__file__).parents[2]
         ("--default-resources qos=long all", "all --default-resources qos=long"),
         ("--cores 2 -C model=a,b text=./t.txt card -n", "card --cores 2 -C model=a,b text=./t.txt -n"),
         ("-n --resources gpu=2 two --config a=1 three", "two three -n --resources gpu=2 --config a=1"),
+        *(
+            (untouched, untouched)
+            for untouched in (
+                "",
+                "--resources gpu=2 -- all",
+                "--resources=gpu=2 all",
+                "--cores 8 --config seed=1 -n all",
+                "--set-threads a=1 --resources gpu=2 --until train",
+                "-n --quiet rules reason",
+            )
+        ),
     ],
 )
-def test_targets_among_pairs_move_to_the_front(typed, passed):
+def test_targets_among_pairs_move_to_the_front_and_every_other_call_is_untouched(typed, passed):
     assert targets_first(typed.split()) == passed.split()
-
-
-@pytest.mark.parametrize(
-    "typed",
-    [
-        "",
-        "--resources gpu=2 -- all",
-        "--resources=gpu=2 all",
-        "--cores 8 --config seed=1 -n all",
-        "--set-threads a=1 --resources gpu=2 --until train",
-        "-n --quiet rules reason",
-    ],
-)
-def test_every_other_call_is_untouched(typed):
-    assert targets_first(typed.split()) == typed.split()
 
 
 @pytest.fixture

@@ -31,9 +31,6 @@ def stacked(rows, seed=0):
     return np.random.default_rng(seed).dirichlet(np.ones(7), size=rows)
 
 
-# Distances
-
-
 @settings(deadline=None)
 @given(pair=pairs())
 def test_wasserstein_is_scipys_over_the_length(pair):
@@ -72,9 +69,6 @@ def test_leading_axes_broadcast_and_positions_do_not(between):
         assert together[i, j] == pytest.approx(between(p[i, 0], q[j]), abs=1e-15)
     with pytest.raises(ValueError, match=r"p has shape \(7,\) and q has shape \(1,\): expected the same positions"):
         between(np.ones(7), np.ones(1))  # would broadcast
-
-
-# Intervals
 
 
 def test_bootstrap_draws_whole_prompts_with_replacement():

@@ -117,10 +117,11 @@ def test_a_file_of_another_kind_under_its_name_is_refused(tmp_path, name, other)
         (lambda table: table[:0], "it has no rows"),
     ],
 )
-def test_an_edited_table_is_refused_where_a_column_is_not_what_it_was(tmp_path, suffix, edit, why):
-    path = tmp_path / f"table{suffix}"
+def test_an_edited_table_is_refused_by_its_name_among_others(tmp_path, suffix, edit, why):
+    path, whole = tmp_path / f"table{suffix}", tmp_path / "whole.csv"
+    artifacts.write_table(whole, TABLE)
     artifacts.write_table(path, edit(TABLE))
-    assert why in refused(partial(artifacts.read_table, columns=COLUMNS), path)
+    assert why in refused(lambda edited: artifacts.read_tables([whole, edited], COLUMNS), path)
 
 
 def test_a_statistic_may_have_no_value(tmp_path):

@@ -1,24 +1,28 @@
 """Position cards through the workflow: of a directory that another process wrote, of a model of a hub, and of one that
-a forward pass in NumPy judges. The call for a model in memory gives the same.
+is converted from llama2.c, which a forward pass in NumPy judges. The call for a model in memory gives the same.
 """
 
 import json
 import os
 import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
-from safetensors.numpy import save_file
 from tokenizers import Tokenizer, processors
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from position_bias import card as of_memory
 from position_bias.card import measured, texts
 from position_bias.language_models import corpus, tokens
+from tests import hub
+from tests.llama2c_files import Sizes, drawn, forward, write
+from tools import llama2c
 
-VOCABULARY, LAYERS, HEADS, WIDTH, INNER = 300, 3, 4, 32, 48
+SIZES = Sizes(width=32, hidden=48, layers=3, heads=4, key_heads=4, vocabulary=300, context=64)
+ARRAYS = drawn(SIZES, deviation=0.3)
 LENGTHS, PROMPTS = (12, 24), 10
 ON_THE_HUB, COMMIT = "someone/gpt2", "c" * 40
 WRITE = """
@@ -31,56 +35,6 @@ BloomForCausalLM(BloomConfig(hidden_size=32, **size)).save_pretrained(sys.argv[2
 """
 
 
-def weights_of_a_llama(rng):
-    """Random weights by the names that `transformers` has for them, in float64."""
-    shapes = {f"self_attn.{kind}_proj": (WIDTH, WIDTH) for kind in "qkvo"}
-    shapes |= {"mlp.gate_proj": (INNER, WIDTH), "mlp.up_proj": (INNER, WIDTH), "mlp.down_proj": (WIDTH, INNER)}
-    shapes |= {"input_layernorm": (WIDTH,), "post_attention_layernorm": (WIDTH,)}
-    every = {f"model.layers.{layer}.{name}": shape for layer in range(LAYERS) for name, shape in shapes.items()}
-    every |= {"model.embed_tokens": (VOCABULARY, WIDTH), "model.norm": (WIDTH,), "lm_head": (VOCABULARY, WIDTH)}
-    return {name: rng.normal(0, 0.3, shape) + (len(shape) == 1) for name, shape in every.items()}
-
-
-def norm(x, weight):
-    return weight * x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6)
-
-
-def rotated(x):
-    """The halves of every head, [n, HEADS, d], as real and imaginary parts that are turned by position."""
-    n, _, d = x.shape
-    turns = np.exp(1j * np.outer(np.arange(n), 10000.0 ** (-np.arange(0, d, 2) / d)))[:, None]
-    turned = (x[..., : d // 2] + 1j * x[..., d // 2 :]) * turns
-    return np.concatenate([turned.real, turned.imag], -1)
-
-
-def lambda_of(weights, prompt):
-    """Lambda of Eq. 1 in every layer, from the definition, in float64."""
-    x, found = weights["model.embed_tokens"][prompt], []
-    n = len(prompt)
-    for layer in range(LAYERS):
-        begins = f"model.layers.{layer}."
-        of = {name.removeprefix(begins): value for name, value in weights.items() if name.startswith(begins)}
-        read = norm(x, of["input_layernorm"])
-        query, key, value = (
-            (read @ of[f"self_attn.{kind}_proj"].T).reshape(n, HEADS, WIDTH // HEADS) for kind in "qkv"
-        )
-        logits = np.einsum("ihd,jhd->hij", rotated(query), rotated(key)) / np.sqrt(WIDTH // HEADS)
-        attention = np.exp(logits) * np.tri(n)
-        attention /= attention.sum(-1, keepdims=True)
-        update = np.einsum("hij,jhd->ihd", attention, value).reshape(n, WIDTH) @ of["self_attn.o_proj"].T
-        found.append(np.linalg.norm(update) / (np.linalg.norm(x) + np.linalg.norm(update)))
-        x = x + update
-        read = norm(x, of["post_attention_layernorm"])
-        gate = read @ of["mlp.gate_proj"].T
-        x = x + (gate / (1 + np.exp(-gate)) * (read @ of["mlp.up_proj"].T)) @ of["mlp.down_proj"].T
-    return found
-
-
-@pytest.fixture(scope="module")
-def weights():
-    return weights_of_a_llama(np.random.default_rng(0))
-
-
 @pytest.fixture(scope="module")
 def prose():
     return [document.text for document in corpus.documents("language-reference")]
@@ -88,30 +42,15 @@ def prose():
 
 @pytest.fixture(scope="module")
 def own_tokenizer(prose):
-    return tokens.train_tokenizer(prose, VOCABULARY)
+    return tokens.train_tokenizer(prose, SIZES.vocabulary)
 
 
 @pytest.fixture(scope="module")
-def written(weights, prose, own_tokenizer, tmp_path_factory):
+def written(prose, own_tokenizer, tmp_path_factory):
     """A folder with models and texts of the reader's."""
     root = tmp_path_factory.mktemp("written")
     subprocess.run([sys.executable, "-c", WRITE, root / "gpt2", root / "bloom"], check=True, env={**os.environ})
-    (root / "llama").mkdir()
-    kept = {f"{name}.weight": value.astype(np.float32) for name, value in weights.items()}
-    save_file(kept, root / "llama/model.safetensors")
-    described = {
-        "model_type": "llama",
-        "vocab_size": VOCABULARY,
-        "hidden_size": WIDTH,
-        "intermediate_size": INNER,
-        "num_hidden_layers": LAYERS,
-        "num_attention_heads": HEADS,
-        "max_position_embeddings": 64,
-        "rms_norm_eps": 1e-6,
-        "rope_theta": 10000.0,
-        "tie_word_embeddings": False,
-    }
-    (root / "llama/config.json").write_text(json.dumps(described))
+    llama2c.decoder(write(root / "llama.bin", SIZES, ARRAYS)).save_pretrained(root / "llama")
     for name in ("gpt2", "bloom", "llama"):
         tokens.add_tokenizer(own_tokenizer, root / name)
     begins = Tokenizer.from_str(own_tokenizer.to_str())
@@ -121,13 +60,9 @@ def written(weights, prose, own_tokenizer, tmp_path_factory):
     return root
 
 
-def source(written, name):
-    """What is typed for a model: its id on the hub, or its directory."""
-    return ON_THE_HUB if name == "gpt2" else str(written / name)
-
-
 def arguments(written, models="llama gpt2 bloom"):
-    return f"model={','.join(source(written, name) for name in models.split())} text={written}/texts.jsonl"
+    sources = [ON_THE_HUB if name == "gpt2" else str(written / name) for name in models.split()]
+    return f"model={','.join(sources)} text={written}/texts.jsonl"
 
 
 SETTINGS = {"card": {"lengths": list(LENGTHS), "prompts": PROMPTS}, "rollout": {"bootstrap": 30}}
@@ -144,18 +79,14 @@ def card(fresh, written, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cards(fresh, written, hub_of, tmp_path_factory):
-    """A project with the cards of the three models, the hub of one of them gone since; not to be changed.
-
-    What the run printed is in printed.txt.
-    """
+def cards(fresh, written, tmp_path_factory):
+    """A project with the cards of the three models, the hub of one of them gone since; not to be changed."""
     root = tmp_path_factory.mktemp("cards")
     project = fresh.copy(root / "position-bias")
     project.configure(SETTINGS)
-    with hub_of(ON_THE_HUB, COMMIT, written / "gpt2") as address:
+    with hub.serve(ON_THE_HUB, COMMIT, written / "gpt2") as address:
         home = str(root / "home")
-        printed = project.snakemake(f"card --cores 2 --config {arguments(written)}", HF_ENDPOINT=address, HF_HOME=home)
-    (project.root / "printed.txt").write_text(printed)
+        project.snakemake(f"card --cores 2 --config {arguments(written)}", HF_ENDPOINT=address, HF_HOME=home)
     return project
 
 
@@ -166,27 +97,12 @@ def table(cards, name, which):
     return pd.read_csv(cards.root / f"results/card/{name}{ON}/tables/{which}.csv")
 
 
-@SEVERAL
-@pytest.mark.parametrize("name", ["llama", "gpt2", "bloom", "llama-beside-gpt2-beside-bloom"])
-def test_there_is_a_figure_of_each_model_and_one_of_all(cards, name):
-    for suffix, begins in (("pdf", b"%PDF-"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
-        assert (cards.root / f"results/card/{name}{ON}/card.{suffix}").read_bytes().startswith(begins)
-
-
-@SEVERAL
-def test_the_run_ends_with_where_to_look(cards):
-    every = ("llama-beside-gpt2-beside-bloom", "llama", "gpt2", "bloom")
-    said = [line for line in (cards.root / "printed.txt").read_text().splitlines() if line.startswith("Read ")]
-    assert {line.split("/results/")[1] for line in said} == {f"card/{name}{ON}/card.md" for name in every}
-
-
-def test_lambda_of_a_llama_is_that_of_a_forward_pass_in_numpy(card, weights, prose, own_tokenizer):
-    prompts = texts.prompts(
-        prose[:20], own_tokenizer, [0], LENGTHS, PROMPTS, chosen_by=0
-    )  # its tokenizer begins with 0
+def test_lambda_of_a_converted_llama_is_that_of_a_forward_pass_in_numpy(card, prose, own_tokenizer):
+    begin = [0]  # as its tokenizer does
+    prompts = texts.prompts(prose[:20], own_tokenizer, begin, LENGTHS, PROMPTS, chosen_by=0)
     of = table(card, "llama", "layers")
     for n in LENGTHS:
-        expected = np.mean([lambda_of(weights, prompt) for prompt in prompts[n].tokens], axis=0)
+        expected = np.mean([forward(SIZES, ARRAYS, prompt)[1] for prompt in prompts[n].tokens], axis=0)
         rows = of[(of["n"] == n) & (of["estimator"] == "frobenius")]
         np.testing.assert_allclose(rows["value"], expected, rtol=1e-5)
         assert (rows["low"] < rows["value"]).all()
@@ -209,44 +125,38 @@ def test_tables_have_every_rollout_that_applies_at_every_length_that_fits(reques
     sums = profiles.groupby(["n", "estimator", "variant"])["value"].sum()
     np.testing.assert_allclose(sums, 1)
     distances = table(cards, name, "distances")
-    assert len(distances) == LAYERS * (12 + longest)
+    assert len(distances) == SIZES.layers * (12 + longest)
     assert distances["value"].between(0, 1).all()
     for which in ("layers", "profile", "distances", "statistics"):
         assert set(table(cards, name, which)["prompts"]) == {PROMPTS}
 
 
 @SEVERAL
-def test_a_page_names_its_model_what_stands_first_and_the_lengths_that_the_model_takes(cards, written):
-    names = ("llama", "gpt2", "bloom")
-    pages = {name: (cards.root / f"results/card/{name}{ON}/card.md").read_text() for name in names}
-    for name, page in pages.items():
-        called = ON_THE_HUB if name == "gpt2" else name
-        assert page.startswith(f"# The position card of {called} on texts.jsonl\n")
-        assert f"| model | {source(written, name)}{f' at {COMMIT}' if name == 'gpt2' else ''} |" in page
-    assert "the first token (`<|endoftext|>`, which the tokenizer adds) has " in pages["llama"]
-    assert "the first token (the first of a window of the text) has " in pages["bloom"]
-    assert "; not 24, since the model takes 16 |" in pages["gpt2"]
-
-
-@SEVERAL
-def test_several_models_have_a_page_of_their_own_with_quotients_where_the_prompts_are_the_same(cards):
+def test_several_models_have_a_page_of_their_own_with_quotients_where_the_prompts_are_the_same(cards, written):
     folder = cards.root / f"results/card/llama-beside-gpt2-beside-bloom{ON}"
-    assert (folder / "card.md").read_text().startswith(f"# llama beside {ON_THE_HUB} beside bloom, on texts.jsonl\n")
+    page = (folder / "card.md").read_text()
+    assert page.startswith(f"# llama beside {ON_THE_HUB} beside bloom, on texts.jsonl\n")
     ratios = pd.read_csv(folder / "tables/ratios.csv")
     of_model = ratios[ratios["quantity"] == "first / middle"].set_index(["model", "n"])
-    measured_at = {"llama": LENGTHS, ON_THE_HUB: (12, 16), "bloom": LENGTHS}
-    assert set(of_model.index) == {(model, n) for model, lengths in measured_at.items() for n in lengths}
-    assert not of_model.loc[("bloom", 12), "paired"]  # the tokenizer of llama puts a token first
-    assert of_model.loc[("bloom", 12), "quotient value"] > 0
-    assert np.isnan(of_model.loc[(ON_THE_HUB, 16), "quotient value"])  # llama was not measured at 16
+    gpt2, bloom = ON_THE_HUB, "bloom"
+    assert set(of_model.index) == {*product(("llama", bloom), LENGTHS), (gpt2, 12), (gpt2, 16)}
+    statistics = table(cards, "bloom", "statistics")
+    for n in LENGTHS:
+        rows = statistics[(statistics["variant"] == "influence") & (statistics["n"] == n)].set_index("statistic")
+        for bound in ("value", "low", "high"):
+            assert rows.loc["first / middle", bound] == pytest.approx(of_model.loc[(bloom, n), bound])
+    assert not of_model.loc[(bloom, 12), "paired"]  # the tokenizer of llama puts a token first
+    assert of_model.loc[(bloom, 12), "quotient value"] > 0
+    assert np.isnan(of_model.loc[(gpt2, 16), "quotient value"])  # llama was not measured at 16
 
 
-def test_what_was_measured_and_where_it_comes_from_is_kept(card, written, weights):
+def test_what_was_measured_and_where_it_comes_from_is_kept(card, written):
     found = measured.read(card.root / f"results/card/llama{ON}/measured")
     assert {n: of.prompts for n, of in found.lengths.items()} == dict.fromkeys(LENGTHS, PROMPTS)
     assert found.replaced.effects.shape[0] == PROMPTS
     assert found.facts["before"] == [tokens.END_OF_TEXT]
-    assert found.facts["model"]["parameters"] == sum(value.size for value in weights.values())
+    numbers = sum(array.size for name, array in ARRAYS.items() if name != "angles")
+    assert found.facts["model"]["parameters"] == numbers
     record = json.loads((card.root / f"results/card/llama{ON}/model.json").read_text())
     assert record["source"] == str(written / "llama")
     assert record["files"]["model.safetensors"] == (written / "llama/model.safetensors").stat().st_size
@@ -276,13 +186,16 @@ def test_a_model_of_the_hub_is_kept_at_the_commit_that_the_hub_had(cards, writte
     assert (record["source"], record["revision"]) == (ON_THE_HUB, COMMIT)
     files = {path.name: path.stat().st_size for path in (written / "gpt2").iterdir()}
     assert record["files"] == files
+    page = (cards.root / f"results/card/gpt2{ON}/card.md").read_text()
+    assert f"| model | {ON_THE_HUB} at {COMMIT} |" in page
+    assert "not 24, since the model takes 16 |" in page
 
 
 def test_the_page_and_the_figure_of_one_model_are_there(card, written):
     page = (card.root / f"results/card/llama{ON}/card.md").read_text()
     assert page.startswith("# The position card of llama on texts.jsonl\n")
     assert "Attention's share of the residual stream, lambda, is " in page
-    assert f"| model | {source(written, 'llama')} |" in page
+    assert f"| model | {written / 'llama'} |" in page
     for suffix, begins in (("pdf", b"%PDF-"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
         assert (card.root / f"results/card/llama{ON}/card.{suffix}").read_bytes().startswith(begins)
 
@@ -331,23 +244,6 @@ def test_untrained_copies_are_measured_beside_their_model_on_the_same_prompts(fr
     of_copy = (project.root / f"results/card/bloom-untrained-1{ON}/card.md").read_text()
     assert "| weights | random, not trained, drawn by seed 1 |" in of_copy
     assert not list((project.root / "checkpoints").rglob("*.safetensors"))
-
-
-# What cannot be used
-
-
-def last_line(fresh, command):
-    ended = fresh.dry_run(f"{command} -n")
-    assert ended.returncode == 1
-    assert "Traceback" not in ended.stdout
-    return next(line for line in reversed(ended.stdout.splitlines()) if line.startswith("error: "))
-
-
-def test_without_a_model_one_line_says_how_to_ask(fresh):
-    assert last_line(fresh, "card").startswith(
-        "error: the position card needs a model: snakemake card --config model=bloom, or a directory or an id of the "
-        "hub; position-card does the same without Snakemake"
-    )
 
 
 def test_a_text_without_a_model_and_a_model_of_the_configuration_are_planned(fresh):

@@ -1,6 +1,7 @@
 """The house itself: rules that carry what they must, clean style, the same pins everywhere, commands that work."""
 
 import ast
+import importlib.metadata
 import inspect
 import json
 import re
@@ -26,10 +27,6 @@ ROWS = {name: rule for name, rule in JOBS.items() if rule.functions}  # made fro
 BY_INPUT = {"structural_table5"}  # what they ask for depends on the size of their input
 
 
-def test_the_rules_are_found():
-    assert {"corpus", "train", "measure", "rollout", "structural_draw_fig1", "structural", "emergence"} <= set(RULES)
-
-
 @pytest.mark.parametrize("name", JOBS)
 def test_a_rule_carries_all_that_a_rule_must(name):
     rule, wing = JOBS[name], Path(JOBS[name].file).stem
@@ -42,6 +39,7 @@ def test_a_rule_carries_all_that_a_rule_must(name):
         assert f'rule {name}:\n    """' in (ROOT / rule.file).read_text()
     for keyword in ("log", "benchmark", "conda", "output"):
         assert getattr(rule, keyword), f"{name} has no {keyword}"
+    assert (ROOT / rule.conda).is_file()
     if "mem_mb" in rule.resources and name not in BY_INPUT:
         once, twice, thrice = (rule.asks("mem_mb", attempt, model="smollm2-135m") for attempt in (1, 2, 3))
         assert (twice, thrice) == (2 * once, 3 * once)
@@ -129,23 +127,6 @@ def test_scripts_reach_the_configuration_through_one_function():
         assert [use for use in uses if use != "resumable.job"] == others.get(path, []), path
 
 
-@pytest.mark.parametrize(
-    ("text", "use"),
-    [
-        ("with job(snakemake.config): pass", "job"),
-        ("config = snakemake.config", "config = snakemake.config"),
-        ("seeds = snakemake.config['seed']", "snakemake.config['seed']"),
-    ],
-)
-def test_uses_of_the_configuration_are_found(text, use):
-    assert list(uses_of_the_configuration(text)) == [use]
-
-
-def pins():
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    return dict(line.lower().split("==") for line in lines if line and not line.startswith("#"))
-
-
 PROGRAMS = sorted({*ROOT.glob("*.py"), *ROOT.glob("[!.]*/**/*.py")})
 PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 PICKLING = {"torch.load", "torch.save", "pd.read_pickle", "pandas.read_pickle"}
@@ -191,19 +172,6 @@ def test_pickles_and_trust_are_found(text):
     assert len(list(unsafe(text))) == 1
 
 
-def test_every_requirement_is_pinned():
-    for line in (ROOT / "requirements.txt").read_text().splitlines():
-        assert not line or line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.]+", line), line
-
-
-@pytest.mark.parametrize("environment", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda path: path.stem)
-def test_conda_environments_have_the_versions_of_the_requirements(environment):
-    for dependency in yaml.safe_load(environment.read_text())["dependencies"]:
-        name, version = dependency.split(" =")
-        if name != "python":
-            assert pins()[{"pytorch": "torch"}.get(name, name)] == version
-
-
 def no_conda():
     """Why no environment can be made here; None where one can."""
     if shutil.which("conda") is None:
@@ -220,12 +188,7 @@ def test_a_job_runs_in_the_conda_environment_of_its_rule(fresh, tmp_path):
     fresh.snakemake(f"{table} --cores 1 --sdm conda --directory {tmp_path}")
     assert (tmp_path / table).read_text().startswith("| resource")
     (made,) = tmp_path.glob(".snakemake/conda/*/conda-meta/tabulate-*.json")
-    assert made.name.startswith(f"tabulate-{pins()['tabulate']}-")
-
-
-def test_every_environment_is_used():
-    used = {ROOT / rule.conda for rule in JOBS.values()}
-    assert used == set((ROOT / "envs").glob("*.yaml"))
+    assert made.name.split("-")[:2] == ["tabulate", importlib.metadata.version("tabulate")]
 
 
 def test_the_container_takes_the_steps_of_the_readme():
@@ -234,8 +197,6 @@ def test_the_container_takes_the_steps_of_the_readme():
     steps = [tuple(line.split(maxsplit=1)) for line in lines if line and not line.startswith("#")]
     run = [command for instruction, command in steps if instruction == "RUN"]
     assert run[0].startswith("apt-get update && apt-get install --yes --no-install-recommends git make && ")
-    instructions = [instruction for instruction, _ in steps]
-    assert instructions.index("USER") < instructions.index("COPY")  # what is copied and run belongs to no root
     (command,) = (json.loads(command) for instruction, command in steps if instruction == "CMD")
     assert " ".join(command) in (ROOT / "README.md").read_text().splitlines()
     targets = re.findall(r"^(\S+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -253,44 +214,31 @@ def test_lint_finds_nothing(fresh):
     assert "Congratulations" in fresh.run("snakemake --lint").stdout
 
 
-def test_every_report_caption_exists():
-    captions = [caption for rule in JOBS.values() for caption in rule.captions]
-    assert captions
-    for caption in captions:
-        assert len((ROOT / caption).read_text().split()) > 15
-
-
-def test_an_old_python_is_told_so(fresh, tmp_path):
-    """A stand-in for an old interpreter runs the very check that make asks of it."""
-    pretend = "import sys; sys.version_info = (3, 9, 1); sys.version = '3.9.1'; exec(sys.argv[1])"
-    old = tmp_path / "python3.9"
-    old.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{pretend}" "$2"\n')
-    old.chmod(0o755)
-    project = fresh.copy(tmp_path / "clone")
-    (project.root / ".venv").unlink()
-    ended = subprocess.run(
-        ["make", "all", f"PYTHON={old}"], cwd=project.root, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode != 0
-    assert "position-bias needs Python >= 3.11, this is 3.9.1; name another: make PYTHON=python3.12" in ended.stderr
-
-
-@pytest.mark.parametrize(("version", "told"), [("3.13.1", False), ("3.14.0", True)])
-def test_make_says_first_that_a_new_python_needs_a_compiler(version, told, tmp_path):
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("3.9.1", "position-bias needs Python >= 3.11, this is 3.9.1; name another: make PYTHON=python3.12"),
+        ("3.13.1", ""),
+        ("3.14.0", "needs a C compiler"),
+    ],
+)
+def test_make_says_first_that_a_python_is_too_old_or_needs_a_compiler(version, said, tmp_path):
     """A stand-in for that interpreter runs the two checks of make, and nothing after them."""
     numbers = tuple(map(int, version.split(".")))
     pretend = f"import sys; sys.version_info = {numbers}; sys.version = '{version}'; exec(sys.argv[1])"
-    new = tmp_path / "python"
-    new.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} -c "{pretend}" "$2"\nexit 1\n')
-    new.chmod(0o755)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} -c "{pretend}" "$2"\nexit 1\n')
+    python.chmod(0o755)
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / "launcher").mkdir()
     for name in re.search(r"^\.venv/installed: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split():
         (tmp_path / name).touch()
-    command = ["make", ".venv/installed", f"PYTHON={new}"]
+    command = ["make", ".venv/installed", f"PYTHON={python}"]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ("needs a C compiler" in ended.stdout) == told
-    assert "-m venv .venv" in ended.stdout  # which this stand-in cannot do
+    printed = ended.stdout + ended.stderr
+    assert said in printed
+    assert ("needs" in printed) == bool(said)
+    assert ("-m venv .venv" in printed) == (numbers > (3, 11))  # which this stand-in cannot do
 
 
 def test_what_every_call_of_the_workflow_imports_is_light():

@@ -11,6 +11,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -21,6 +22,7 @@ from tokenizers import Tokenizer, processors
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from position_bias.language_models import corpus, families, opening, tokens
+from position_bias.language_models.measure import Asked, measure
 
 pytestmark = pytest.mark.all("six models of a hub, from its cache to a figure, take a minute")
 LENGTHS = {"heatmap": 10, "standard": 16, "long": 32}
@@ -267,22 +269,72 @@ def test_compressed_lines_of_json_are_read_in_order_and_no_further_than_asked(pr
     assert manifest["splits"]["test"]["documents"] == 14
 
 
-# A rerun, and bad input
+def test_weights_are_bfloat16_and_sums_are_float32(project, hub):
+    """The files hold, bit for bit, what the pass yields for weights of bfloat16; in float32 they would not."""
+    prompts = load_file(project.root / "results/prompts/falcon-rw-7b/web/n16.safetensors")["tokens"]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        coarse, fine = (
+            measure(
+                opening.open_decoder(hub.snapshot("falcon-rw-7b"), precision=precision),
+                prompts,
+                32,
+                asked=Asked(content=True, gram=True),
+            )
+            for precision in ("bfloat16", "float32")
+        )
+    finally:
+        torch.set_num_threads(threads)
+    found = load_file(project.root / measured_file("falcon-rw-7b"))
+    np.testing.assert_array_equal(found["mixing/frobenius"], coarse.mixing["frobenius"])
+    np.testing.assert_array_equal(found["influence"], coarse.influence)
+    np.testing.assert_array_equal(found["slopes"], coarse.slopes)
+    assert np.abs(found["influence"] - fine.influence).max() > 0
+    for values in (found["mixing/frobenius"], found["influence"], found["content"]):
+        assert values.dtype == np.float32
+        assert (values.view(np.uint32) & 0xFFFF).any()  # bits that bfloat16 does not have
 
 
 @pytest.fixture(scope="module")
-def rerun(project, hub, tmp_path_factory):
-    """One run that measures again, from a cache in which a shard was cut and a commit is not there."""
+def rerun(project, hub, models, tmp_path_factory):
+    """One run that measures again, and meets many faults, each in a job of its own; the cache is a damaged copy."""
     root = tmp_path_factory.mktemp("rerun")
     mine, home = project.copy(root / "position-bias"), root / "home"
     shutil.copytree(hub.home, home, symlinks=True)
+    pickled, other = root / "pickled", root / "other"
+    write_model(models["bloom-7b1"], other)
+    shutil.copytree(other, pickled)
+    for weights in pickled.glob("*.safetensors*"):
+        weights.unlink()
+    (other / "tokenizer.json").write_bytes((hub.snapshot("llama") / "tokenizer.json").read_bytes())
     shard = sorted((home / hub.snapshot("bloom-176b").relative_to(hub.home)).glob("*.safetensors"))[1].resolve()
     shard.write_bytes(shard.read_bytes()[:-1000])
-    absent = {"source": "bigscience/bloom", "revision": "0" * 40, "family": "bloom", "positions": "own"}
-    mine.configure({"hub_models": {"absent": {**absent, "gpus": 1, "memory": 2, "minutes": 10}}})
+    short = {"source": str(hub.web), "revision": None, "subset": "sample", "split": "train", "column": "words"}
+    model = {"revision": None, "family": "bloom", "positions": "own", "gpus": 1, "memory": 2, "minutes": 10}
+    mine.configure(
+        {
+            "hub_datasets": {
+                "no-such-subset": {**short, "subset": "20231101.en", "documents": 5},
+                "short": {**short, "documents": 2},
+            },
+            "hub_models": {
+                "absent": {**model, "source": "bigscience/bloom", "revision": "0" * 40},
+                "pickled": {**model, "source": str(pickled)},
+                "other": {**model, "source": str(other), "family": "mpt"},
+                "nowhere": {**model, "source": "./nowhere"},
+            },
+        }
+    )
+    targets = [
+        "results/corpus/no-such-subset.json",
+        "results/prompts/llama/short/n32.safetensors",
+        *(f"results/hub/{name}.json" for name in ("absent", "pickled", "other", "nowhere")),
+        "results/rollout/llama/hub/web/n16/profiles.parquet",
+    ]
     again = " ".join(measured_file(name) for name in MEASURED)
     ended = mine.run(
-        f"snakemake results/hub/absent.json {again} --forcerun {again} --cores 2 --keep-going",
+        f"snakemake {' '.join(targets)} {again} --forcerun {again} --cores 2 --keep-going",
         **hub.environment(HF_HOME=str(home), HF_HUB_OFFLINE="1"),
     )
     assert ended.returncode == 1
@@ -298,13 +350,30 @@ def test_a_rerun_measures_the_same_prompts_with_the_same_bytes(project, rerun):
     assert not (mine.root / "checkpoints/measure/falcon-rw-7b/hub/web").exists()
 
 
-def test_every_fault_is_one_line_which_its_job_leaves_in_its_log(rerun):
-    """What the other faults of models and texts say is tested in tests/unit/language_models."""
+def errors_of(printed):
+    return {line for line in printed.splitlines() if line.startswith("error: ")}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        r"data set .*/web, split 'train', cannot be read: BuilderConfig '20231101\.en' not found\. .*",
+        r"4 windows of 32 tokens are asked for, but the text has 1; .*documents.*",
+        r"hub model 'bigscience/bloom' at 0{40} is not in the cache .*, and the hub does not answer; fetch it .*",
+        r"model .*/pickled has no safetensors weights; name a revision or a copy of it that has",
+        r"model .*/other is of type 'bloom', not 'mpt'; correct hub_models\.\*\.family",
+        r"model \./nowhere is not a directory; correct hub_models\.\*\.source",
+        r"model llama has no ALiBi, .* they do not apply to it; name it in layernorm\.pretrained alone, .*",
+        r"model bigscience/bloom is not whole: \S+\.safetensors has \d+ of \d+ bytes; .*",
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line(rerun, message):
+    lines = errors_of(rerun[1])
+    assert [line for line in lines if re.fullmatch(f"error: {message}", line)], "\n".join(lines)
+
+
+def test_nothing_else_goes_wrong_and_a_failed_job_leaves_its_line_in_its_log(rerun):
     mine, printed = rerun
-    lines = sorted({line for line in printed.splitlines() if line.startswith("error: ")})
-    absent, cut = lines
-    said = r"hub model 'bigscience/bloom' at 0{40} is not in the cache .*, and the hub does not answer; fetch it .*"
-    assert re.fullmatch(f"error: {said}", absent)
-    assert re.fullmatch(r"error: model bigscience/bloom is not whole: \S+\.safetensors has \d+ of \d+ bytes; .*", cut)
+    assert len(errors_of(printed)) == 8, printed
     assert "Traceback" not in printed
-    assert absent in (mine.root / "logs/hub/absent.log").read_text()
+    assert "is not in the cache" in (mine.root / "logs/hub/absent.log").read_text()

@@ -33,21 +33,11 @@ CONFIGURATION = {
         for purpose, tokens in {"heatmap": 16, "standard": 32, "long": 48}.items()
     },
     "tokenizer": {"datasets": ["language-reference"]},
-    "training": {
-        "datasets": ["language-reference"],
-        "steps": 90,
-        "snapshots": [0, 45],
-    },
+    "training": {"datasets": ["language-reference"], "steps": 90, "snapshots": [0, 45]},
     "measure": {"tokens_per_batch": 64},
-    "emergence": {
-        "training": {"iterations": {"unbiased": 240}},
-        "testing": {"every": 40},
-    },
+    "emergence": {"training": {"iterations": {"unbiased": 240}}, "testing": {"every": 40}},
     "layernorm": {"trained": {"iterations": 400}},
-    "postnorm": {
-        "set_complement": {"iterations": 90},
-        "averaging": {"iterations": 250},
-    },
+    "postnorm": {"set_complement": {"iterations": 90}, "averaging": {"iterations": 250}},
 }
 
 

@@ -44,14 +44,6 @@ def test_everything_is_planned_from_a_source_and_nothing_of_it_by_default(fresh,
     assert not any(name.startswith("published") for name in fresh.planned("all"))
 
 
-def test_without_a_source_there_is_one_line(fresh):
-    for target in ("all_published", "figures/structural/published_fig1.pdf"):
-        ended = fresh.dry_run(f"{target} -n --cores 1")
-        assert ended.returncode == 1
-        assert "Traceback" not in ended.stdout
-        assert ended.stdout.splitlines()[-1].startswith("error: config: released.source = None names no source")
-
-
 @THROUGH
 def test_a_source_that_is_not_there_ends_its_job_in_one_line(fresh, tmp_path):
     ended = fresh.run(f"snakemake all_published --cores 1 --directory {tmp_path} --config {taken_from('nowhere')}")

@@ -94,15 +94,6 @@ def test_every_long_run_is_planned_for_a_cpu_in_a_directory_of_its_own(project, 
     assert re.search(rf"/{group}/((rotary_|pretrained_)?runs|directions)\.csv", printed)
 
 
-def test_there_is_a_command_for_every_overlay_of_a_long_run():
-    overlays = {path.stem for path in (ROOT / "config/evidence").glob("*.yaml")}
-    assert len(LONG_RUNS) == len(overlays)
-    assert {command.rpartition("/")[2] for command in LONG_RUNS} == overlays
-    for command in LONG_RUNS:
-        group = command.rpartition("/")[2]
-        assert f" config/evidence/{group}.yaml " in command
-
-
 def test_the_readme_has_the_commands_that_everything_starts_with():
     assert {"make all", "make test", "snakemake --cores 8 --resources gpu=2 all"} <= {
         c.split("  #")[0].strip() for c in COMMANDS

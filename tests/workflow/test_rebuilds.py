@@ -22,6 +22,8 @@ AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_DECODER
 CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
 WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure|_recall$", rule)]
 RETRIEVAL = only(*(f"retrieval_{name}" for name in ("train", "profiles", "predictors", "checks", "draw_prior")))
+ROLLED_OUT = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structural_shift")}
+EVERY_FIGURE = only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
 
 
 def test_a_clone_builds_everything(fresh):
@@ -45,33 +47,112 @@ def test_a_commit_makes_nothing_out_of_date_and_the_next_record_names_it(mine):
     assert json.loads((mine.root / "results/provenance.json").read_text())["code"] == {"commit": commit, "dirty": False}
 
 
-# Of every way to a number but language models: stacked networks, and theory alone. A language model is trained and
-# measured a second time in test_kills.py, and drawn a second time in tests/slurm, with the same bytes.
-def test_a_second_run_does_nothing_and_says_so(mine):
+def test_nothing_is_done_a_second_time_nor_for_touched_files_nor_for_numbers_that_are_given_as_they_are(mine):
+    """Snakemake merges what is given with config.yaml in such a way that it comes first."""
     assert "Nothing to be done" in mine.snakemake("all --cores 2")
     assert "Nothing to be done" in mine.snakemake("--cores 8 --resources gpu=2 all -n")  # as people type it
-
-
-def test_touching_a_file_rebuilds_nothing(mine):
-    for name in (
-        "position_bias/rollout/last_row.py",
-        "position_bias/language_models/measure.py",
-        "position_bias/drawing/style.py",
-    ):
-        (mine.root / name).touch()
+    for name in ("rollout/last_row", "language_models/measure", "drawing/style"):
+        (mine.root / f"position_bias/{name}.py").touch()
     assert mine.planned() == {}
+    config = yaml.safe_load((mine.root / "config.yaml").read_text())
+    task, steps = config["emergence"]["task"], config["training"]["steps"]
+    given = {"emergence": {"task": {"width": task["width"]}}, "training": {"steps": steps}}
+    (mine.root / "given.yaml").write_text(yaml.safe_dump(given))
+    typed = f"rollout='{{bootstrap: {config['rollout']['bootstrap']}}}'"
+    assert mine.planned(f"all --configfile given.yaml --config {typed}") == {}
 
 
-def test_an_edit_of_a_plot_module_rebuilds_its_figures_only(mine):
-    mine.append("position_bias/structural/figures.py", "\nEDITED = True\n")
-    assert mine.planned() == only(*OF_PROFILES, "structural_draw_fig4")
-    mine.append("position_bias/drawing/style.py", "\nEDITED = True\n")
-    assert mine.planned() == only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
+@pytest.mark.parametrize(
+    ("figure", "planned"),
+    [
+        (
+            "structural/fig4",
+            {"corpus": DATASETS, "prompts": DATASETS * LENGTHS, "train": MODELS, "measure": MODELS * DATASETS}
+            | only("tokenizer", "structural_draw_fig4"),
+        ),
+        (
+            "structural/fig2",
+            {"corpus": 2, "prompts": 3} | only("tokenizer", "train", "measure", "rollout", "structural_draw_fig2"),
+        ),
+        ("emergence/fig1", only("emergence_draw_fig1")),
+        ("emergence/fig3", only("emergence_train", "emergence_draw_fig3")),
+        ("emergence/fig4", {"emergence_train": 2, "emergence_draw_fig4": 1}),
+        ("emergence/fig8b", only("emergence_train", "emergence_attention", "emergence_draw_fig8b")),
+        ("postnorm/set_complement", {"postnorm_train": 2, "postnorm_draw_set_complement": 1}),
+        ("layernorm/trained", {"layernorm_train": 4, "layernorm_draw_trained": 1}),
+        ("layernorm/emergence", {"emergence_train": 3, "layernorm_draw_emergence": 1}),
+    ],
+)
+def test_one_figure_builds_just_what_it_needs(fresh, figure, planned):
+    assert fresh.planned(f"figures/{figure}.pdf") == planned
+
+
+@pytest.mark.parametrize(
+    ("edited", "planned"),
+    [
+        (("structural/figures",), only(*OF_PROFILES, "structural_draw_fig4")),
+        (("drawing/style",), EVERY_FIGURE),
+        (
+            ("emergence/sinks", "emergence/checks"),
+            draws("emergence", set(DRAWN["emergence"]) & {*OF_MAPS, *OF_SINKS, "scales", "scales_sinks"})
+            | only("emergence_attention", "emergence_gaps", "emergence_checks"),
+        ),
+        (("rollout/last_row",), {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)}),
+    ],
+)
+def test_an_edit_of_the_library_makes_again_what_it_makes_and_nothing_else(mine, edited, planned):
+    for name in edited:
+        mine.append(f"position_bias/{name}.py", "\nEDITED = True\n")
+    assert mine.planned() == planned
+
+
+@pytest.mark.parametrize(
+    ("changes", "planned"),
+    [
+        ({"rollout": {"bootstrap": 60}}, ROLLED_OUT),
+        ({"rollout": {"bootstrap": 60}, "checkpoint_every": dict.fromkeys(CHECKPOINTED, 5)}, ROLLED_OUT),
+        ({"retrieval": {"networks": {"residual/depth2": ["decay-0.1", "decay-0.2"]}}}, RETRIEVAL),
+        ({"retrieval": {"sequences": 3}}, RETRIEVAL),
+        (
+            {"emergence": {"networks": {"ends": ["none/sin", "none/rope", "causal/sin", "causal/rope"]}}},
+            {"emergence_train": 2}  # gaussian and fixed
+            | draws("emergence", ("fig3", "fig11a", "scales", "scales_sinks"))
+            | only("emergence_gaps", "emergence_checks"),
+        ),
+        (
+            {"layernorm": {"trained": {"learning_rate": {"pre-rms": 0.001}}}},
+            only("layernorm_train", "layernorm_draw_trained", "layernorm_checks"),
+        ),
+    ],
+)
+def test_a_changed_number_makes_again_what_depends_on_it_and_nothing_else(mine, changes, planned):
+    mine.configure(changes)
+    assert mine.planned() == planned
+
+
+def test_what_is_new_or_longer_leaves_alone_what_is_finished(mine):
+    mine.configure({"emergence": {"depths": {"gaussian": {"plain": [2, 3]}}}})
+    planned = mine.planned()
+    assert planned["emergence_train"] == planned["emergence_draw_fig4"] == 1
+    assert not planned.keys() & {"emergence_draw_fig5", "emergence_draw_fig3"}
+    later = {"testing": {"settled": 0.5, "last_kept": 5}, "training": {"iterations": {"ends": 30}}}
+    mine.configure({"emergence": later})
+    planned = mine.planned()
+    assert planned["emergence_train"] == 1 + 2  # those biased to both ends, of either vocabulary
+    assert planned["emergence_draw_long_training"] == planned["emergence_gaps"] == 1
+    mine.configure({"postnorm": {"languages": {"lengths": {"tomita-3": 9}}}})
+    planned = mine.planned()
+    assert planned["postnorm_train"] == 1
+    assert not planned.keys() & {"postnorm_train_widths", "postnorm_train_averages", "postnorm_draw_set_complement"}
+    mine.configure({"lengths": {"long": {"prompts": 6}}})
+    planned = mine.planned()
+    assert "train" not in planned
+    assert planned["prompts"] == 1
 
 
 def test_another_width_draws_the_figures_again_and_nothing_else(mine):
     mine.configure({"figures": {"width": 3.3, "transparent": True}})
-    assert mine.planned() == only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
+    assert mine.planned() == EVERY_FIGURE
     mine.snakemake("figures/emergence/fig1.png --cores 1")
     with Image.open(mine.root / "figures/emergence/fig1.png") as drawn:
         assert 3.2 < drawn.width / 200 < 3.5
@@ -86,46 +167,6 @@ def test_an_edited_prediction_is_judged_and_simulates_nothing(mine):
     assert not planned & {"layernorm_theory", "layernorm_simulate", "layernorm_random_weights"}
 
 
-ONE_FIGURE = {  # what each needs besides the job that draws it
-    "structural/fig4": {
-        "corpus": DATASETS,
-        "tokenizer": 1,
-        "prompts": DATASETS * LENGTHS,
-        "train": MODELS,
-        "measure": MODELS * DATASETS,
-    },
-    "structural/fig2": {"corpus": 2, "tokenizer": 1, "prompts": 3, "train": 1, "measure": 1, "rollout": 1},
-    "emergence/fig1": {},
-    "emergence/fig3": {"emergence_train": 1},
-    "emergence/fig4": {"emergence_train": 2},
-    "emergence/fig8b": {"emergence_train": 1, "emergence_attention": 1},
-    "layernorm/trained": {"layernorm_train": 4},
-    "layernorm/emergence": {"emergence_train": 3},
-    "postnorm/set_complement": {"postnorm_train": 2},
-}
-
-
-@pytest.mark.parametrize("figure", ONE_FIGURE)
-def test_one_figure_builds_just_what_it_needs(fresh, figure):
-    expected = ONE_FIGURE[figure] | {figure.replace("/", "_draw_"): 1}
-    assert fresh.planned(f"figures/{figure}.pdf") == expected
-
-
-def test_a_new_slope_trains_the_networks_of_its_study_and_depth_alone(mine):
-    mine.configure({"retrieval": {"networks": {"residual/depth2": ["decay-0.1", "decay-0.2"]}}})
-    assert mine.planned() == RETRIEVAL
-    mine.configure({"retrieval": {"sequences": 3}})
-    assert mine.planned() == RETRIEVAL
-
-
-def test_a_network_less_trains_the_networks_of_its_study_again_and_nothing_else(mine):
-    mine.configure({"emergence": {"networks": {"ends": ["none/sin", "none/rope", "causal/sin", "causal/rope"]}}})
-    planned = mine.planned()
-    assert planned.pop("emergence_train") == 2  # gaussian and fixed
-    drawn = draws("emergence", ("fig3", "fig11a", "scales", "scales_sinks"))
-    assert planned == drawn | only("emergence_gaps", "emergence_checks")
-
-
 def test_a_study_may_leave_networks_out_and_nothing_makes_the_figures_that_show_them(fresh):
     without = "--config emergence='{networks: {plain: [causal/rope], ends: []}}'"
     assert fresh.planned(f"figures/emergence/fig4.pdf {without}") == {
@@ -138,36 +179,36 @@ def test_a_study_may_leave_networks_out_and_nothing_makes_the_figures_that_show_
         assert f"figures/emergence/{figure}.pdf" in ended.stdout
 
 
-def test_evidence_of_no_group_says_what_to_add(fresh):
-    ended = fresh.dry_run("evidence -n")
-    assert ended.returncode != 0
-    assert "error: config: evidence names no group" in ended.stdout
-
-
-def test_a_new_depth_leaves_finished_ones_alone(mine):
-    mine.configure({"emergence": {"depths": {"gaussian": {"plain": [2, 3]}}}})
-    planned = mine.planned()
-    assert planned["emergence_train"] == 1
-    assert planned["emergence_draw_fig4"] == 1
-    assert not planned.keys() & {"emergence_draw_fig5", "emergence_draw_fig3"}
-
-
-def test_an_edit_of_sinks_or_claims_of_emergence_trains_nothing(mine):
-    mine.append("position_bias/emergence/sinks.py", "\nEDITED = True\n")
-    mine.append("position_bias/emergence/checks.py", "\nEDITED = True\n")
-    of_attention = set(DRAWN["emergence"]) & {*OF_MAPS, *OF_SINKS, "scales", "scales_sinks"}
-    assert mine.planned() == {
-        **draws("emergence", of_attention),
-        **only("emergence_attention", "emergence_gaps", "emergence_checks"),
-    }
-
-
 def test_an_edited_statement_makes_the_scorecard_again_and_nothing_else(mine):
     path = mine.root / "published/claims.csv"
     path.write_text(path.read_text().replace("Content preserves the U", "Content keeps the U"))
     printed = mine.snakemake("all -n --cores 1")
     assert {"judge_claims", "draw_scorecard"} <= {line.split()[0] for line in printed.splitlines() if line.strip()}
     assert mine.planned() == {}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("all --config device=tpu", "config: device = 'tpu' is not known; use one of auto, cpu, cuda"),
+        ("all --config rollout='{level: .nan}'", "config: rollout.level = '.nan' is of the wrong type"),
+        (
+            "all --config postnorm='{languages: {lengths: {7: 9}}}'",
+            "config: postnorm.languages.lengths has the name",
+        ),
+        ("all --config training=", "config: training = "),
+        ("evidence", "config: evidence names no group"),
+        ("card", "the position card needs a model: snakemake card --config model=bloom, or a directory"),
+        ("card --config model=./nothing", "config: model ./nothing is not there, seen from "),
+        ("all_published", "config: released.source = None names no source"),
+        ("figures/structural/published_fig1.pdf", "config: released.source = None names no source"),
+    ],
+)
+def test_what_cannot_be_run_ends_in_one_line_before_any_job(fresh, typed, said):
+    ended = fresh.dry_run(f"{typed} -n --cores 1")
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stdout
+    assert ended.stdout.splitlines()[-1].startswith(f"error: {said}")
 
 
 def test_the_scorecard_ends_with_its_counts_and_a_picture_of_it_does_not(mine):
@@ -179,30 +220,6 @@ def test_the_scorecard_ends_with_its_counts_and_a_picture_of_it_does_not(mine):
     assert not re.search(r"\d of \d+ steps", printed.split(counts)[1])  # nothing is built after them
     (mine.root / "figures/scorecard.pdf").unlink()
     assert counts.splitlines()[0] not in mine.snakemake("figures/scorecard.pdf --cores 1")
-
-
-def test_a_registry_that_cannot_be_used_ends_in_one_line_before_any_job(fresh, tmp_path):
-    mine = fresh.copy(tmp_path / "position-bias")
-    path = mine.root / "published/claims.csv"
-    path.write_text(path.read_text().replace("secondary source", "hearsay", 1))
-    ended = mine.dry_run("all -n --cores 1")
-    assert ended.returncode != 0
-    assert "has whose hearsay; use one of: paper, secondary source, ours" in ended.stdout
-    assert "Traceback" not in ended.stdout
-
-
-def test_a_new_learning_rate_of_one_norm_trains_that_alone(mine):
-    mine.configure({"layernorm": {"trained": {"learning_rate": {"pre-rms": 0.001}}}})
-    assert mine.planned() == {"layernorm_train": 1, "layernorm_draw_trained": 1, "layernorm_checks": 1}
-    mine.configure({"postnorm": {"languages": {"lengths": {"tomita-3": 9}}}})
-    planned = mine.planned()
-    assert planned["postnorm_train"] == 1
-    assert not planned.keys() & {"postnorm_train_widths", "postnorm_train_averages", "postnorm_draw_set_complement"}
-
-
-def test_an_edit_of_the_rollout_module_reruns_rollouts_and_not_measurements(mine):
-    mine.append("position_bias/rollout/last_row.py", "\nEDITED = True\n")
-    assert mine.planned() == {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)}
 
 
 def test_an_edit_of_the_measuring_pass_retrains_nothing(mine):
@@ -230,37 +247,6 @@ def test_a_model_of_figure_1_need_not_be_measured(fresh):
         assert "Traceback" not in ended.stdout
 
 
-def test_one_changed_number_rebuilds_what_depends_on_it(mine):
-    mine.configure({"rollout": {"bootstrap": 60}})
-    rollouts = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structural_shift")}
-    assert mine.planned() == rollouts
-    mine.configure({"checkpoint_every": dict.fromkeys(CHECKPOINTED, 5)})  # which changes no result
-    assert mine.planned() == rollouts
-    later = {"testing": {"settled": 0.5, "last_kept": 5}, "training": {"iterations": {"ends": 30}}}
-    mine.configure({"emergence": later})
-    planned = mine.planned()
-    assert planned["emergence_train"] == 2  # those biased to both ends, of either vocabulary
-    assert planned["emergence_draw_long_training"] == planned["emergence_gaps"] == 1
-    mine.configure({"lengths": {"long": {"prompts": 6}}})
-    planned = mine.planned()
-    assert "train" not in planned
-    assert planned["prompts"] == 1
-
-
-def test_numbers_that_are_given_as_they_are_rebuild_nothing(mine):
-    """Snakemake merges what is given with config.yaml in such a way that it comes first."""
-    config = yaml.safe_load((mine.root / "config.yaml").read_text())
-    given = {
-        "emergence": {"task": {"width": config["emergence"]["task"]["width"]}},
-        "training": {"steps": config["training"]["steps"]},
-    }
-    (mine.root / "given.yaml").write_text(yaml.safe_dump(given))
-    assert (
-        mine.planned(f"all --configfile given.yaml --config rollout='{{bootstrap: {config['rollout']['bootstrap']}}}'")
-        == {}
-    )
-
-
 def test_a_figure_drawn_again_has_the_same_bytes(mine):
     paths = [mine.root / f"figures/structural/fig1.{suffix}" for suffix in ("pdf", "svg", "png")]
     before = [path.read_bytes() for path in paths]
@@ -269,15 +255,6 @@ def test_a_figure_drawn_again_has_the_same_bytes(mine):
     mine.snakemake("figures/structural/fig1.pdf --cores 1")
     assert [path.read_bytes() for path in paths] == before
     assert (mine.root / MEASURED).stat().st_mtime_ns == measured
-
-
-def test_a_bad_configuration_ends_in_one_line_before_any_job(fresh):
-    ended = fresh.run("snakemake all --cores 1 --config device=tpu")
-    assert ended.returncode == 1
-    last = ended.stdout.splitlines()[-1]
-    assert last.startswith("error: config: device = 'tpu' is not known; use one of auto, cpu, cuda")
-    assert "Traceback" not in ended.stdout
-    assert not (fresh.root / "results/corpus").exists()
 
 
 def test_a_failed_run_shows_the_log_of_its_job_and_says_what_to_type(fresh, tmp_path):
@@ -289,6 +266,18 @@ def test_a_failed_run_shows_the_log_of_its_job_and_says_what_to_type(fresh, tmp_
     cause = ended.stdout.index("    RuntimeError: broken\n", shown)
     assert cause < ended.stdout.index("\nA job failed; its log is shown above")
     assert ended.stdout.count("type the same command again") == 1
+
+
+def test_a_locked_folder_says_how_to_unlock_it(fresh, tmp_path):
+    project = fresh.copy(tmp_path / "position-bias")
+    (project.root / ".snakemake/locks").mkdir(parents=True, exist_ok=True)
+    (project.root / ".snakemake/locks/0.output.lock").write_text("figures/emergence/fig1.pdf\n")
+    ended = project.run("snakemake figures/emergence/fig1.pdf --cores 1")
+    assert ended.returncode == 1
+    assert "Directory cannot be locked" in ended.stdout
+    assert "--unlock" in ended.stdout
+    project.snakemake("--unlock")
+    assert not list(project.root.glob(".snakemake/locks/*"))
 
 
 def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):

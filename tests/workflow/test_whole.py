@@ -31,9 +31,8 @@ def mine(whole_graph, tmp_path):
 
 def test_every_gap_of_every_network_has_its_row(whole_graph):
     table = pd.read_csv(whole_graph.root / "results/tables/emergence/gaps.csv")
-    networks = (
-        2 * 3 + 2 * 3 + 4 * 6 + 3 + 3
-    )  # gaussian: two depths of three encodings, twice; biases; windows, prefixes
+    # gaussian: two depths of three encodings, twice; biases; windows, prefixes
+    networks = 2 * 3 + 2 * 3 + 4 * 6 + 3 + 3
     fixed = networks - 2 * 3  # one depth, each tested with two common directions
     assert len(table) == 3 * (networks + 2 * fixed + 3)  # isotropic: one study
     assert not table.duplicated(["vocabulary", "study", "mask", "encoding", "depth", "omega", "pair"]).any()
@@ -92,9 +91,8 @@ def test_the_report_holds_every_figure_and_table_with_its_caption(report):
 def test_captions_take_numbers_from_the_configuration(report):
     page = report.read_text()
     assert "95 % t-intervals over seeds" in page
-    assert (
-        "means of 64 sequences" in page
-    )  # layernorm.simulation.sequences of config/test.yaml, and 4000 of config.yaml
+    # layernorm.simulation.sequences of config/test.yaml, and 4000 of config.yaml
+    assert "means of 64 sequences" in page
     assert "snakemake.config" not in page
 
 

@@ -145,9 +145,6 @@ def numbers(found):
     return {network: pytest.approx(values.to_list(), nan_ok=True) for network, values in found.items()}
 
 
-# The table
-
-
 def test_what_does_not_hold_in_a_world_of_our_predictions_is_what_contradicts_them(papers):
     """The review on residuals, and early tokens where we expect none to be favoured."""
     for names in (["quantity"], KEYS):
@@ -186,9 +183,6 @@ def test_one_seed_is_measured_and_settles_nothing(papers):
     assert found[["low", "high"]].isna().all(axis=None)
 
 
-# Random weights
-
-
 def test_grams_are_taken_layer_by_layer_from_the_second_on_and_networks_that_are_missing_have_no_row():
     world = {
         ("rms", 1.0, 0, 1, 0, "gram"): 9.0,
@@ -218,9 +212,6 @@ def test_heads_are_taken_together_over_layers_from_the_second_on():
     expected = {"score": 0.2, "share of scores above 0": 0.5, "position": 0.7}
     for name, value in expected.items():
         assert numbers(found[f"{name}, random weights", "0"]) == {"layer": [value]}
-
-
-# Trained decoders
 
 
 def position(norm, layer, state="trained", seeds=SEEDS):
@@ -271,9 +262,6 @@ def test_a_seed_that_diverged_is_left_out_of_what_it_is_compared_in():
     assert of_network.groupby("other")["left_out"].agg(set).to_dict() == {"": {1}, "none": {2}}
 
 
-# Language models
-
-
 def test_models_are_judged_over_documents_by_their_mean_over_seeds_and_deep_layers():
     values = {(0, 7, 1): 9.0, (0, 7, 2): 0.1, (0, 7, 3): 0.3, (1, 7, 2): 0.5, (1, 7, 3): 0.7, (1, 8, 2): 0.6}
     world = {
@@ -300,9 +288,6 @@ def test_a_model_whose_start_was_not_kept_cannot_be_tested_there_and_one_of_the_
     start = measured(models={key: value for key, value in WORLD["models"].items() if key[2] == UNTRAINED})
     assert ("Gram of a model", "mpt", UNTRAINED) in start
     assert ("Gram of a model", "mpt", TRAINED) not in start
-
-
-# Retrieval networks
 
 
 def test_gaps_are_taken_by_seed_after_training_at_the_depth_of_the_norms(everything):

@@ -91,9 +91,6 @@ def test_profiles_go_from_one_end_to_the_other(profile, first, last):
     assert np.ptp(lengths[1:] / lengths[:-1]) == pytest.approx(0, abs=1e-12)
 
 
-# Random weights
-
-
 SHAPE = Heads(tokens=16, width=32, layers=3, heads=4)
 
 
@@ -132,9 +129,6 @@ def test_random_weights_are_a_textbook_multi_head_decoder(norm, random_table):
     assert found["gram"].to_numpy() == pytest.approx(expected, abs=1e-4)
     assert found["score"].to_numpy() == pytest.approx(relative_recency(logits).ravel(), abs=1e-3)
     assert found["position"].to_numpy() == pytest.approx(mean_relative_position(attention).ravel(), abs=1e-4)
-
-
-# Tables of the figures
 
 
 def test_score_maps_are_named_after_norm_and_anisotropy():

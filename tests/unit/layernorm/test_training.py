@@ -33,7 +33,12 @@ def train(folder, name="pre-layer", rate=1e-2, seeds=SEEDS, **changed):
     return training.train(name, replace(SETTING, **changed), rate, seeds, Place(Path(folder), 4, "cpu"))
 
 
-# Sequences
+def test_sequences_hold_a_token_to_predict_more_than_is_read():
+    drawn = training.sequences(DATA, [3, 1, 3], "x", 5, "cpu")
+    assert drawn.shape == (3, 5, 13)
+    assert drawn.dtype == torch.int64
+    assert drawn.min() >= 0
+    assert training.sequences(DATA, [3], "x", 500, "cpu").unique().tolist() == list(range(6))
 
 
 def test_what_a_seed_draws_depends_on_it_and_the_purpose_alone():
@@ -63,9 +68,6 @@ def test_no_place_is_like_no_other():
     assert agree > 0.3  # of uniform tokens it would be 1/5: a sequence says something of its frequencies
     for one, other in combinations(range(10), 2):
         assert_share((drawn[:, one] == drawn[:, other]).sum(), agree, count)
-
-
-# What is measured, by its definition
 
 
 def architecture(name):
@@ -123,9 +125,6 @@ def test_untrained_networks_are_measured_as_defined(tmp_path, name):
         assert found == pytest.approx(expected, rel=1e-3, abs=1e-5)
 
 
-# Training
-
-
 @NAMES
 def test_networks_learn_the_frequencies_of_a_sequence(tmp_path, name):
     """Guessing costs log 6 nats; what was read tells more."""
@@ -160,9 +159,6 @@ def test_a_killed_training_ends_as_one_that_was_not(tmp_path, monkeypatch, stop)
 def test_a_checkpoint_of_another_training_is_not_used(tmp_path, other):
     train(tmp_path)
     pd.testing.assert_frame_equal(train(tmp_path, **other), train(tmp_path / "fresh", **other), check_exact=True)
-
-
-# What cannot be
 
 
 def test_members_that_diverge_have_no_rows(tmp_path, spoil):

@@ -29,9 +29,6 @@ RULES = {
 }
 
 
-# Slopes
-
-
 def test_released_slopes_are_a_geometric_series_for_every_number_of_heads():
     for model in MODELS.values():
         found = slopes.slopes_of(model)["released"]
@@ -68,9 +65,6 @@ def test_doubled_slopes_judge_falcon_alone(name):
     assert ("doubled" in MODELS[name].rules) == (name == "falcon-rw-7b")
 
 
-# Profiles
-
-
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_a_profile_is_the_dense_rollout_of_its_definition(small, variant):
     head_dim = 25
@@ -79,9 +73,6 @@ def test_a_profile_is_the_dense_rollout_of_its_definition(small, variant):
     expected = rollout.dense_last_row(N, mixing, RULES[variant.slopes], content)
     found = profiles.profile(N, variant, small, RULES, head_dim)
     np.testing.assert_allclose(found, expected, rtol=0, atol=5e-15)
-
-
-# Along lengths
 
 
 def test_samples_and_sums_along_lengths_are_those_of_the_profiles(small):
@@ -103,9 +94,6 @@ def test_samples_and_sums_along_lengths_are_those_of_the_profiles(small):
             assert found["mean distance"] == pytest.approx((n - 1) * (1 - statistics.mean_position(row)))
     assert len(samples.query("n == 8")) == 2 * 8
     assert samples.query("n == 300").groupby("variant").size().max() < 300
-
-
-# Files
 
 
 def test_profiles_are_read_as_they_were_written_and_labelled_by_their_paths(tmp_path, small):

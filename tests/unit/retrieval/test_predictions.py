@@ -117,9 +117,6 @@ def test_a_value_matrix_that_turns_tokens_round_makes_the_path_negative():
     assert expected[1] < 0
 
 
-# What rollout needs of a network
-
-
 @pytest.mark.parametrize("residual", [False, True], ids=["plain", "residual"])
 def test_attention_mixing_and_content_are_means_over_sequences(residual):
     weights, stack, tokens = network(2, residual)

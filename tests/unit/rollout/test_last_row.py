@@ -36,9 +36,6 @@ def assert_profile(row, expected):
     np.testing.assert_allclose(row, expected, rtol=0, atol=ROUNDING)
 
 
-# The linear way against the dense one
-
-
 @settings(max_examples=120, deadline=None)
 @given(n=st.integers(1, 40), model=models(), window=st.none() | st.integers(1, 45))
 def test_linear_is_dense(n, model, window):
@@ -57,9 +54,6 @@ def test_it_stays_dense_where_some_or_all_normalisers_have_settled(slopes, windo
     assert n > rollout.SETTLED / max(slopes)
     model = random_model(1, 4, slopes)
     assert_profile(last_row(n, *model, window), dense_last_row(n, *model, window))
-
-
-# Closed forms
 
 
 @settings(max_examples=40, deadline=None)
@@ -142,9 +136,6 @@ def test_a_wide_window_takes_the_heads_in_turns():
     expected = np.zeros(n)
     expected[-window:] = 1 / window
     np.testing.assert_allclose(last_row(n, [1], np.zeros(heads), window=window), expected, rtol=1e-12)
-
-
-# What holds for every rollout
 
 
 def test_measured_attention_need_not_be_causal():

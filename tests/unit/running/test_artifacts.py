@@ -57,9 +57,6 @@ def test_files_are_written_byte_for_byte_alike(tmp_path, suffix):
     assert one.read_bytes() == two.read_bytes()
 
 
-# Several tables
-
-
 def test_several_tables_are_read_in_the_order_of_their_paths(tmp_path):
     paths = [tmp_path / "b.csv", tmp_path / "a.parquet", tmp_path / "c.csv"]
     for start, path in enumerate(paths):
@@ -70,15 +67,3 @@ def test_several_tables_are_read_in_the_order_of_their_paths(tmp_path):
     assert read.index.tolist() == list(range(6))
     one = artifacts.read_tables(paths[:1], ["value"])
     pd.testing.assert_frame_equal(one, artifacts.read_table(paths[0], ["value"]))
-
-
-@pytest.mark.parametrize(
-    ("content", "why"), [(None, "No such file"), ("value\n", "has no rows"), ("other\n1\n", "lacks column value")]
-)
-def test_the_one_of_several_tables_that_cannot_be_used_is_named(tmp_path, content, why):
-    good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
-    artifacts.write_table(good, pd.DataFrame({"value": [1.0]}))
-    if content is not None:
-        bad.write_text(content)
-    with pytest.raises(InputError, match=rf"^artifact {bad} is not usable: [^\n]*{why}[^\n]*{bad}$"):
-        artifacts.read_tables([good, bad], ["value"])

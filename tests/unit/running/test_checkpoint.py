@@ -89,9 +89,6 @@ def test_an_interrupted_writing_leaves_the_checkpoint_before_and_is_in_nobodys_w
     assert list(written.parent.iterdir()) == [written]
 
 
-# Whose it is
-
-
 @pytest.mark.parametrize(
     ("settings", "arrays"),
     [
@@ -115,9 +112,6 @@ def test_a_fingerprint_depends_on_nothing_but_its_arguments_and_the_version_of_t
     assert first == second
     monkeypatch.setattr(torch, "__version__", "0.0")
     assert checkpoint.fingerprint([1, {"a": 0.5}], {"x": np.arange(3.0)}) != first
-
-
-# What it holds of a training
 
 
 def optimised(seed, **options):
@@ -148,9 +142,6 @@ def test_a_restored_training_goes_on_with_the_same_bits(tmp_path, options):
     step(found, optimizer, 4)
     assert all(torch.equal(found[name], expected[name]) for name in expected)
     assert all(optimizer.state[value]["step"] == 7 for value in found.values())
-
-
-# How long it took
 
 
 def test_a_clock_starts_where_the_processes_before_stopped(cpu_time):

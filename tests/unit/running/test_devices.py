@@ -38,12 +38,11 @@ def test_a_torch_without_cuda_computes_on_the_cpu_where_that_is_left_open(monkey
 
 
 @pytest.mark.parametrize(("gpus", "granted"), [(2, 2), (2, 3), (2, 0), (2, None), (1, 1)])
-def test_a_job_that_is_granted_its_gpus_has_those_that_slurm_assigned(monkeypatch, gpus, granted):
+def test_a_job_that_is_granted_its_gpus_gets_those_that_slurm_has_assigned(monkeypatch, gpus, granted):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     with devices.device("cuda", gpus, granted) as device:
-        assert device == "cuda"
-        assert os.environ["CUDA_VISIBLE_DEVICES"] == "2,3"
+        assert (device, os.environ["CUDA_VISIBLE_DEVICES"]) == ("cuda", "2,3")
 
 
 @pytest.mark.parametrize("slurm", [False, True])
@@ -139,24 +138,9 @@ def test_gpus_are_called_what_nvidia_smi_calls_them(monkeypatch, tmp_path, visib
     assert devices.gpu_names() == names
 
 
-@pytest.fixture
-def restored():
-    """What a job sets for its whole process is put back."""
-    setting = torch.backends.mkldnn.matmul
-    threads, earlier = torch.get_num_threads(), setting.fp32_precision
-    yield
-    setting.fp32_precision = earlier
-    torch.set_num_threads(threads)
-
-
-@pytest.mark.usefixtures("restored")
-def test_a_job_that_computes_has_its_threads_and_the_fastest_products():
-    with devices.computing("cpu", 1) as device:
-        assert (device, torch.get_num_threads()) == ("cpu", 1)
+@pytest.mark.usefixtures("products_restored")
+def test_a_job_that_computes_has_its_threads_and_the_fastest_products_but_for_narrow_models():
+    with devices.computing("cpu", 1, narrow=True) as device:
+        assert (device, torch.get_num_threads(), products.in_use()) == ("cpu", 1, "default")
+    with devices.computing("cpu", 1):
         assert products.in_use() == products.fastest()
-
-
-@pytest.mark.usefixtures("restored")
-def test_a_job_of_narrow_models_multiplies_as_torch_does():
-    with devices.computing("cpu", 1, narrow=True):
-        assert products.in_use() == "default"

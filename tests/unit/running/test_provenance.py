@@ -97,9 +97,6 @@ def test_time_is_summed_over_the_jobs_of_a_stage(tmp_path):
     assert provenance.stages(tmp_path / "none") == {}
 
 
-# A finished training
-
-
 @pytest.fixture
 def checkpoints(tmp_path_factory):
     """Of two stacks, which took 90.5 and 30 CPU seconds."""

@@ -34,9 +34,6 @@ def averages(trajectory, averaging):
     return made
 
 
-# Against the definitions
-
-
 @settings(max_examples=40, deadline=None)
 @given(averaging=AVERAGINGS, eta=EXPONENTS, iterations=st.integers(0, 30), seed=st.integers(0, 2**31))
 def test_averages_are_their_definitions_written_out(averaging, eta, iterations, seed):

@@ -21,9 +21,6 @@ CLOSE = {"rtol": 1e-9, "atol": 1e-10}
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-# One model, from torch's modules
-
-
 class Attention(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
@@ -177,9 +174,6 @@ def test_logits_and_gradients_are_those_of_the_textbook_model_of_each_member(of)
             torch.testing.assert_close(gradient, parameter.grad, **CLOSE)
 
 
-# What a layer saw
-
-
 @pytest.mark.parametrize("of", DEEP, ids=name_of)
 def test_seen_is_what_the_attention_of_each_layer_worked_on(of):
     weights = stacked(of)
@@ -210,9 +204,6 @@ def test_seen_is_what_the_attention_of_each_layer_worked_on(of):
         assert found.logits.shape == found.weights.shape == (MEMBERS, SEQUENCES, of.heads, TOKENS, TOKENS)
         assert (found.weights[..., future] == 0).all()
         assert (found.logits[..., future] != 0).all()  # before the mask
-
-
-# Initial weights
 
 
 def test_weights_are_gaussian_with_variance_one_over_fan_in():

@@ -7,20 +7,11 @@ from hypothesis import strategies as st
 from position_bias.small_networks import norms
 from position_bias.small_networks.placements import NORMS
 
+CLOSE = {"rtol": 1e-12, "atol": 1e-12}
+
 
 def drawn(*shape, seed=0):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def module(norm, gain):
-    """Torch's norm, with one member's gain `[d]`."""
-    d = len(gain)
-    theirs = torch.nn.RMSNorm(d, eps=1e-6) if norm == "rms" else torch.nn.LayerNorm(d, eps=1e-5, bias=False)
-    theirs.weight = torch.nn.Parameter(gain)
-    return theirs
-
-
-# The norms
 
 
 @settings(max_examples=50, deadline=None)
@@ -39,7 +30,8 @@ def test_each_member_is_normalised_as_by_torchs_module_and_so_are_gradients(norm
     upstream = drawn(*x.shape, seed=seed + 2)
     of_x, of_gain = torch.autograd.grad(found, (x, gain), upstream)
     for member in range(members):
-        theirs = module(norm, gain[member].detach().clone())
+        theirs = torch.nn.RMSNorm(width, 1e-6) if norm == "rms" else torch.nn.LayerNorm(width, 1e-5, bias=False)
+        theirs.weight = torch.nn.Parameter(gain[member].detach().clone())
         row = x[member].detach().clone().requires_grad_()
         expected = theirs(row)
         expected.backward(upstream[member])
@@ -54,4 +46,4 @@ def test_a_token_of_the_size_of_epsilons_root_comes_out_at_the_root_of_a_half():
     gain = torch.ones(1, 4, dtype=torch.float64)
     for norm, epsilon in (("rms", 1e-6), ("layer", 1e-5)):
         found = norms.normalise(math.sqrt(epsilon) * signs, gain, norm)
-        torch.testing.assert_close(found, signs / math.sqrt(2), rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(found, signs / math.sqrt(2), **CLOSE)

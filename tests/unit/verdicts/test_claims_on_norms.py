@@ -39,9 +39,6 @@ def rows_of(name, checks):
     return table[table["claim"] == name]
 
 
-# Rows
-
-
 @pytest.mark.parametrize("name", CLAIMS)
 def test_rows_of_a_claim_are_predicted_by_whom_it_names(checks, name):
     sources = rows_of(name, checks)["source"]
@@ -60,9 +57,6 @@ def test_every_row_that_a_paper_predicts_speaks_of_one_claim_and_no_row_of_two(c
     silent = table[table["claim"] == ""]
     silent = silent[~silent["source"].str.startswith("our addition")]
     assert silent["statistic"].str.endswith("another eta").all()
-
-
-# Verdicts
 
 
 def test_claims_hold_in_worlds_that_behave_as_predicted_but_those_that_contradict_them(checks):
@@ -88,9 +82,6 @@ def test_claims_on_schemes_fail_where_schemes_swap_their_roles():
     assert failed == failing | {"precision-law"}
 
 
-# What is printed
-
-
 def test_printed_scores_are_those_that_the_checks_hold_against(checks):
     printed = VALUES[VALUES["paper"] == "layernorm"].set_index("id")
     assert printed["value"].to_dict() == {
@@ -109,8 +100,3 @@ def test_the_printed_score_that_the_scorecard_shows_is_that_of_the_row_that_deci
     assert "score (3, 2)" in card["quantity"]
     assert CLAIMS["layernorm-three-tokens"].published == "layernorm_three_tokens_3_2"
     assert card["published"] == "0.150"
-
-
-def test_claims_that_are_ours_stand_in_no_source():
-    for claim in CLAIMS.values():
-        assert (claim.whose == OURS) == (claim.place == "ours")

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
-from snakemake.utils import update_config
 
 from position_bias.emergence import checks as emergence
 from position_bias.emergence import checks_theory as theorems
@@ -27,6 +25,7 @@ from position_bias.structural import checks_theory as propositions
 from position_bias.verdicts.claim import OURS, registry, tables
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.scorecard import scorecard
+from tests.unit.conftest import overlaid
 from tests.unit.emergence import test_checks as of_emergence
 from tests.unit.structural import test_checks as of_structural
 
@@ -56,13 +55,6 @@ REFUTED = {  # what theory, print or a long run contradicts or leaves open, with
     "emergence-residual-depth-falls": {"holds", "fails"},
     "structural-rotary-influence": {"undecided"},  # our own long run
 }
-
-
-def config_of(scale):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    if scale != "default":
-        update_config(config, yaml.safe_load((ROOT / f"config/{scale}.yaml").read_text()))
-    return config
 
 
 # structural, in the world of its own tests, where influence and rollout are a U
@@ -161,7 +153,7 @@ def of_theory():
 @pytest.fixture(scope="module", params=SCALES)
 def rows(request, of_theory):
     """Scale, and rows by claim."""
-    config = config_of(request.param)
+    config = overlaid([] if request.param == "default" else [request.param])
     checks = {**of_theory, "structural/checks": structural_checks(config), "emergence/checks": emergence_checks(config)}
     assert set(checks) == set(tables(CLAIMS))
     for name, table in checks.items():

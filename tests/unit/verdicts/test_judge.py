@@ -51,9 +51,6 @@ def judged(path, *statistics, rows, level=0.9):
     return list(judge(statistics, predictions(written(path / "predictions.csv", *rows), "ours"), level))
 
 
-# Estimators
-
-
 @given(values=values, level=levels)
 def test_student_is_the_interval_of_scipy_over_units_that_have_a_value(values, level):
     found, present = student(values, ABOVE, level), values[values.notna()].to_numpy()
@@ -96,9 +93,6 @@ def test_what_is_worked_out_and_not_finite_is_an_error_whatever_is_beside_it(tmp
         judged(tmp_path, statistic, rows=[predicted(relation=relation)])
 
 
-# The judge
-
-
 def test_a_network_and_a_difference_of_two_are_judged_by_unit(tmp_path):
     rows = (predicted(words="{network}, {v} tokens"), predicted(other="b", claim="", words="{network} - {other}; {v}"))
     alone, less = judged(tmp_path, Statistic("gap", TABLE, {"v": 7}), rows=rows)
@@ -139,6 +133,8 @@ def test_alternatives_are_all_combinations_in_the_order_of_the_file(tmp_path):
     assert [(row.network, row.other) for row in found["gap"]] == [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")]
     assert found["gap"][0].prediction == Prediction(">", 0, 0.1)
     assert [row.network for row in registry(path)] == [OR.join("ab"), "a"]
+    (row,) = registry(written(path, predicted(margin="", claim="")))
+    assert row == Predicted("ours", "gap", "", "a", "", ">", 0.0, 0.0, "Figure 1", "gap of {network}", "Section 2")
     assert predictions(path, "nobody") == {}
 
 
@@ -190,9 +186,6 @@ def test_other_words_change_no_verdict_and_no_key(tmp_path, paper):
     pd.testing.assert_frame_equal(before.drop(columns="quantity"), after.drop(columns="quantity"))
 
 
-# The registry
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -212,23 +205,24 @@ def test_a_row_that_predicts_nothing_ends_in_one_line_that_names_it(tmp_path, wr
     assert str(raised.value) == message.replace("{path}", str(path))
 
 
-def test_a_file_that_is_no_registry_ends_in_one_line(tmp_path):
-    missing, other, empty = (tmp_path / name for name in ("missing.csv", "other.csv", "empty.csv"))
-    other.write_text("paper,claim\nours,c\n")
-    empty.touch()
-    for path, message in {
-        missing: f"{missing} is not a table of predictions: [Errno 2] No such file or directory: '{missing}'",
-        empty: f"{empty} is not a table of predictions: not enough values to unpack (expected at least 1, got 0)",
-        other: f"{other} has columns paper, claim; a table of predictions has {', '.join(COLUMNS)}",
-    }.items():
-        with pytest.raises(InputError) as raised:
-            registry(path)
-        assert str(raised.value) == message
-
-
-def test_the_margin_of_a_row_without_one_is_zero(tmp_path):
-    (row,) = registry(written(tmp_path / "predictions.csv", predicted(margin="", claim="")))
-    assert row == Predicted("ours", "gap", "", "a", "", ">", 0.0, 0.0, "Figure 1", "gap of {network}", "Section 2")
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "is not a table of predictions: [Errno 2] No such file or directory"),
+        (b"", "is not a table of predictions: not enough values to unpack"),
+        (b"\xff\xfe", "is not a table of predictions: 'utf-8' codec"),
+        (b"paper,claim\nours,c\n", f"has columns paper, claim; a table of predictions has {', '.join(COLUMNS)}"),
+    ],
+)
+def test_a_file_that_is_no_registry_ends_in_one_line(tmp_path, content, said):
+    """The registry of claims is read by the same function."""
+    path = tmp_path / "predictions.csv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError) as raised:
+        registry(path)
+    assert str(raised.value).startswith(f"{path} {said}")
+    assert "\n" not in str(raised.value)
 
 
 def test_numbers_that_were_seen_before_their_prediction_are_all_counted(tmp_path):

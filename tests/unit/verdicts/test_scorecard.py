@@ -83,31 +83,48 @@ def test_a_form_says_how_many_rows_must_lie_beyond_their_bounds(form, found, ver
     assert (said["verdict"], said["quantity"]) == (verdict, decides)
 
 
-def test_few_seeds_decide_nothing():
-    assert judged(check(0.2, 0.01, n=4))["verdict"] == "undecided"
-    assert judged(check(0.2, 0.01, n=4), claim=of_form("all", "model"))["verdict"] == "holds"
+TESTED = of_form("all", "model")
+EXACT = of_form("exact", "none")
+FEW, WIDE = check(0.2, 0.01, n=4), check(0.2, 0.195, n=1000)
+KNOWN = [{**row, "known": True} for row in (check(0.2, 0.18, n=1), WIDE)]
+SEEN_UP, SEEN_DOWN = ({**check(*value), "seen_before": 1} for value in (UP, DOWN))
+OF_A = [check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.05))]
 
 
-def test_what_has_no_width_speaks_only_where_nothing_is_sampled():
-    assert judged(check(0.2, 0))["verdict"] == "not testable here"
-    assert judged(check(0.2, 0), claim=of_form("exact", "none"))["verdict"] == "holds"
-    assert judged(check(0.2, 0), check(0.3, 0.01, quantity="b"))["verdict"] == "undecided"
-
-
-def test_a_range_is_judged_by_both_ends_whatever_its_n():
-    claim = of_form("all", "model")
-    assert judged({**check(0.2, 0.18, n=1), "known": True}, claim=claim)["verdict"] == "holds"
-    assert judged({**check(0.2, 0.195, n=1000), "known": True}, claim=claim)["verdict"] == "undecided"
-    sampled = check(0.2, 0.05, n=1000, quantity="another gap")  # one row is a range, and another is not
-    assert judged({**check(0.2, 0.18, n=1), "known": True}, sampled, claim=claim)["verdict"] == "holds"
-
-
-def test_what_was_seen_before_confirms_nothing_and_can_contradict():
-    up, down = ({**check(*value), "seen_before": 1} for value in (UP, DOWN))
-    found = judged(up)
-    assert (found["verdict"], found["would decide"]) == ("undecided", "seeds that nobody has seen")
-    assert "1 seen before" in found["decides"]
-    assert judged(down)["verdict"] == "fails"
+@pytest.mark.parametrize(
+    ("rows", "claim", "verdict", "would_decide"),
+    [
+        # four seeds decide nothing, and so many prompts do
+        ([FEW], CLAIM, "undecided", "5 seeds"),
+        ([FEW], TESTED, "holds", ""),
+        # how many seeds would decide, if not too many
+        ([check(0.0371, 0.0627)], CLAIM, "undecided", "17 to 105 seeds"),
+        ([check(0.011, 0.06)], CLAIM, "undecided", NEAR),
+        # what has no width speaks only where nothing is sampled
+        ([check(0.2, 0)], CLAIM, "not testable here", "rows that have an interval"),
+        ([check(math.nan, 0)], CLAIM, "not testable here", "rows that have a value"),
+        ([check(0.2, 0), check(0.3, 0.01, quantity="b")], CLAIM, "undecided", ""),
+        ([check(0.2, 0)], EXACT, "holds", ""),
+        ([check(0.01, 0)], of_form("equal", "none"), "no effect", ""),
+        ([check(-0.2, 0)], of_form("exact", "none", kind="errata"), "erratum", ""),
+        # a range is judged by both ends whatever its n, and no number of prompts narrows it
+        (KNOWN[:1], TESTED, "holds", ""),
+        ([*KNOWN[:1], check(0.2, 0.05, n=1000, quantity="another gap")], TESTED, "holds", ""),
+        (KNOWN[1:], TESTED, "undecided", planning.RANGE),
+        (KNOWN[1:], EXACT, "undecided", planning.RANGE),
+        ([WIDE], TESTED, "undecided", NEAR.replace("seeds", "prompts")),
+        # what was seen before confirms nothing and can contradict
+        ([SEEN_UP], CLAIM, "undecided", "seeds that nobody has seen"),
+        ([SEEN_DOWN], CLAIM, "fails", ""),
+        # seeds of one model that contradict each other where they were seen, and that do not
+        (OF_A[:2], TESTED, "undecided", planning.CONTRADICTION),
+        (OF_A[::2], TESTED, "undecided", "265 to 381 prompts"),
+    ],
+)  # fmt: skip
+def test_a_verdict_follows_from_what_rows_have_and_says_what_would_decide(rows, claim, verdict, would_decide):
+    found = judged(*rows, claim=claim)
+    assert (found["verdict"], found["would decide"]) == (verdict, would_decide)
+    assert ("seen before" in found["decides"]) == any(row["seen_before"] for row in rows)
 
 
 def test_a_model_counts_once_and_all_of_its_measurements_must_agree():
@@ -121,31 +138,6 @@ def test_a_model_counts_once_and_all_of_its_measurements_must_agree():
     assert judged(*several, other_seed, claim=of_form("all", "model"))["verdict"] == "undecided"
     other_part = check(*DOWN, n=100, model="b", quantity="another gap")
     assert judged(*several, other_part, claim=of_form("all", "model"))["verdict"] == "fails"
-
-
-def test_a_proof_that_fails_as_printed_is_an_erratum():
-    claim = of_form("exact", "none", kind="errata")
-    assert judged(check(-0.2, 0), claim=claim)["verdict"] == "erratum"
-
-
-def test_rows_that_are_too_few_say_how_many_seeds_would_decide():
-    assert judged(check(0.0371, 0.0627))["would decide"] == "17 to 105 seeds"
-    assert judged(check(0.011, 0.06))["would decide"] == NEAR
-    exact = judged(check(0.01, 0.0), claim=of_form("equal", "none"))
-    assert (exact["verdict"], exact["would decide"]) == ("no effect", "")
-
-
-def test_a_range_over_what_is_known_is_narrowed_by_no_number_of_prompts():
-    claim, row = of_form("all", "model"), check(0.2, 0.195, n=1000)
-    assert judged({**row, "known": True}, claim=claim)["would decide"] == planning.RANGE
-    assert judged(row, claim=claim)["would decide"] != planning.RANGE
-
-
-def test_seeds_of_a_model_that_would_contradict_each_other_are_decided_by_no_number_of_prompts():
-    claim = of_form("all", "model")
-    up, within, open_ = (check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.05)))
-    assert judged(up, within, claim=claim)["would decide"] == planning.CONTRADICTION
-    assert judged(up, open_, claim=claim)["would decide"].endswith(" prompts")
 
 
 def test_where_one_row_is_decided_by_no_number_of_seeds_those_that_suffice_are_counted():
@@ -169,11 +161,6 @@ def test_where_one_row_is_decided_by_no_number_of_seeds_those_that_suffice_are_c
     assert re.fullmatch(r"\d+ to \d+ seeds", found)
 
 
-def test_what_is_not_tested_says_what_is_lacking():
-    assert judged(check(0.2, 0))["would decide"] == "rows that have an interval"
-    assert judged(check(math.nan, 0))["would decide"] == "rows that have a value"
-
-
 @pytest.mark.parametrize("nothing", ["", math.nan])
 def test_rows_of_no_claim_say_nothing_as_made_and_as_read_from_a_file(nothing):
     assert judged(check(0.2, 0.01), check(-0.5, 0.01, claim=nothing))["verdict"] == "holds"
@@ -184,10 +171,13 @@ def test_rows_of_no_claim_say_nothing_as_made_and_as_read_from_a_file(nothing):
     [
         ([check(0.2, 0.01, claim="")], "claim rises has no row in table emergence/checks; configure"),
         ([check(0.2, 0.01), check(0.2, 0.01, claim="falls")], "table emergence/checks has rows of claim falls, which"),
+        *(
+            ([{**check(*UP), bound: math.inf}], "emergence/checks has a verdict on 'gap' without a finite interval")
+            for bound in ("low", "high")
+        ),
     ],
-    ids=["a claim without rows", "rows of no registered claim"],
 )
-def test_rows_and_claims_that_do_not_fit_each_other_are_a_fault_and_not_an_omission(rows, said):
+def test_rows_that_a_claim_cannot_have_are_a_fault(rows, said):
     with pytest.raises(InputError, match=said) as raised:
         judged(*rows)
     assert len(str(raised.value).splitlines()) == 1
@@ -220,6 +210,10 @@ def at(scale, *rows):
 def judged_at(*tables, needs="iterations"):
     claim = dataclasses.replace(CLAIM, needs=needs)
     (found,) = scorecard.scorecard([claim], {TABLE: pd.concat(tables)}, {"a": ""}, 0.95).to_dict("records")
+    return found
+
+
+def where(found):
     return found["verdict"], found["settled"], found["scale"], found["by scale"]
 
 
@@ -252,32 +246,27 @@ OTHER_UP = check(0.2, 0.05, quantity="another gap")
     ],
 )  # fmt: skip
 def test_the_largest_scale_whose_rows_have_intervals_decides_alone(tables, expected):
-    assert judged_at(*tables) == (expected[0], expected[1], expected[2], expected[3])
+    assert where(judged_at(*tables)) == expected
 
 
-def test_missing_rows_are_named():
-    claim = dataclasses.replace(CLAIM, needs="iterations")
-    tables = pd.concat([at("laptop", UP_ROW, OTHER_UP), at("paper", UP_ROW)])
-    (found,) = scorecard.scorecard([claim], {TABLE: tables}, {"a": ""}, 0.95).to_dict("records")
+def test_missing_rows_are_named_and_a_claim_that_needs_nothing_is_settled_at_any_scale():
+    found = judged_at(at("laptop", UP_ROW, OTHER_UP), at("paper", UP_ROW))
     assert found["decides"] == "2 of 2 rows must hold; 1 hold, 1 missing (another gap)"
     assert found["would decide"] == "the missing row"
-
-
-def test_a_claim_that_needs_nothing_is_settled_at_any_scale():
-    assert judged_at(at("laptop", DOWN_ROW), needs="nothing") == ("fails", True, "laptop", "laptop: fails")
+    assert where(judged_at(at("laptop", DOWN_ROW), needs="nothing")) == ("fails", True, "laptop", "laptop: fails")
 
 
 def test_other_words_change_no_verdict():
     reworded = {**UP_ROW, "quantity": "the same gap in other words", "item": "Figure 3"}
-    assert judged_at(at("laptop", DOWN_ROW), at("paper", reworded)) == judged_at(
-        at("laptop", DOWN_ROW), at("paper", UP_ROW)
-    )
+    as_worded, other = (where(judged_at(at("laptop", DOWN_ROW), at("paper", row))) for row in (UP_ROW, reworded))
+    assert as_worded == other
 
 
 def test_what_has_no_data_at_the_larger_scale_is_judged_at_the_smaller():
     nothing = check(math.nan, 0.1)
-    assert judged_at(at("laptop", UP_ROW), at("paper", nothing)) == ("holds", False, "laptop", "laptop: holds")
-    assert judged_at(at("paper", nothing))[0] == "not testable here"
+    found = judged_at(at("laptop", UP_ROW), at("paper", nothing))
+    assert where(found) == ("holds", False, "laptop", "laptop: holds")
+    assert judged_at(at("paper", nothing))["verdict"] == "not testable here"
 
 
 def test_an_identity_supports_no_claim():
@@ -287,12 +276,6 @@ def test_an_identity_supports_no_claim():
     vacuous = judged(identity)
     assert (vacuous["verdict"], vacuous["decides"]) == ("not testable here", "every row is an identity")
     assert vacuous["would decide"] == "another claim, since this one excludes nothing"
-
-
-@pytest.mark.parametrize("bound", ["low", "high"])
-def test_a_verdict_without_a_finite_interval_is_an_error(bound):
-    with pytest.raises(InputError, match="table emergence/checks has a verdict on 'gap' without a finite interval"):
-        judged({**UP_ROW, bound: math.inf})
 
 
 def claims_of_three():

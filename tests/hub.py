@@ -1,12 +1,10 @@
-"""A hub on this machine."""
+"""A hub on this machine, for tests of what fetches models."""
 
 import hashlib
 import json
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-import pytest
 
 
 @contextmanager
@@ -48,9 +46,3 @@ def serve(source, commit, directory):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-
-
-@pytest.fixture(scope="session")
-def hub_of():
-    """The function that starts such a server, to be used in a `with` statement."""
-    return serve
