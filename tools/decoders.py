@@ -166,7 +166,7 @@ To put an architecture into this table, add its small configuration to `SMALL` i
 
 A model directory must hold `config.json`, weights as `*.safetensors` and `tokenizer.json`, as `save_pretrained` of the
 model and of its fast tokenizer write them. Refused, with one line, are encoders, models of an encoder with a decoder,
-models that need code of their own, and weights that are pickled or quantised.
+models that need code of their own, and weights that are pickled, or quantised in a form other than GGUF.
 
 - **Update**: the module inside a block whose output is what attention adds to the residual stream.
 - **Order** of attention and MLP. If they run in parallel, there is no lambda of the backward pass, which

@@ -186,6 +186,7 @@ def _ends(axes: Axes, measured: NDArray[np.float64]) -> None:
             textcoords="offset points",
             ha=side,
             va=edge,
+            color=CURVES[MEASURED].colour,
             zorder=4,
         )
         said.set_bbox({"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5})
@@ -230,11 +231,10 @@ def _recall(axes: Axes, recall: pd.DataFrame) -> None:
     axes.plot(place, recall["prior"], color=REFERENCE, linewidth=0.8, linestyle="-.", label="prior")
     of_middle = middle_half(len(place))
     axes.axvspan(of_middle.start - 0.5, of_middle.stop - 0.5, **MIDDLE)
-    axes.set_yscale("log")
+    axes.set_ylim(0, 1.05)
     axes.set_xlabel("place of the passage (words)")
     axes.set_ylabel("share, or probability")
     _eighths(axes, recall)
-    log_ticks(axes.yaxis)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
@@ -245,7 +245,8 @@ def _eighths(axes: Axes, recall: pd.DataFrame) -> None:
     above = (recall["probability"] - recall["prior"]).to_numpy()
     for over, side in zip(ends_over_middle(above[None]).values(), ("left", "right"), strict=True):
         place = float(side == "right")
-        axes.text(place, 1.0, f"{TIMES}{over[0]:.3g}", transform=axes.transAxes, ha=side, va="bottom")
+        said: dict[str, Any] = {"ha": side, "va": "bottom", "color": GREEN}
+        axes.text(place, 1.0, f"{TIMES}{over[0]:.3g}", transform=axes.transAxes, **said)
 
 
 def _of_attention(models: Mapping[str, Tables]) -> list[tuple[Any, str]]:
