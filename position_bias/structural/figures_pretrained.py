@@ -131,7 +131,7 @@ def _shares(axes: Axes, shares: pd.DataFrame, title: str) -> None:
     axes.set_yscale("log")
     log_ticks(axes.yaxis)
     axes.set(title=title, ylabel="share of the first token,\nlog scale")
-    axes.legend(handles=[look.entry() for look in SHARES.values()])
+    axes.legend(handles=[look.entry() for look in SHARES.values()], loc="center", bbox_to_anchor=(0.69, 0.38))
 
 
 def _drawn(axes: Axes, curves: pd.DataFrame) -> None:
