@@ -127,7 +127,7 @@ def by_training(table: pd.DataFrame) -> str:
     trained = table[(table["kind"] == "network") & (table["needs"] != "nothing")]
     run = [{part.partition(":")[0] for part in each.split("; ")} for each in trained["by scale"].fillna("")]
     alone = trained[[not scales & {"longer", "paper"} for scales in run]]
-    links = "".join(f"- [{row['title']}](#{row['claim']})\n" for row in alone.to_dict("records"))
+    links = "".join(f"- [{row['item']}](#{row['claim']}): {row['title']}\n" for row in alone.to_dict("records"))
     return (
         f"Of {len(rows)} claims, {sum(changed)} got different verdicts from different trainings.\n\n{written}\n"
         f"The default run alone speaks of {len(alone)} more claims on trained networks:\n\n{links}"
