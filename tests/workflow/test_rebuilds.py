@@ -112,7 +112,7 @@ def test_an_edit_of_the_library_makes_again_what_it_makes_and_nothing_else(mine,
         ({"rollout": {"bootstrap": 60}}, ROLLED_OUT),
         ({"rollout": {"bootstrap": 60}, "checkpoint_every": dict.fromkeys(CHECKPOINTED, 5)}, ROLLED_OUT),
         ({"retrieval": {"networks": {"residual/depth2": ["decay-0.1", "decay-0.2"]}}}, RETRIEVAL),
-        ({"retrieval": {"sequences": 3}}, RETRIEVAL),
+        ({"retrieval": {"sequences": 3}}, {name: 1 for name in RETRIEVAL if name != "retrieval_train"}),
         (
             {"emergence": {"networks": {"ends": ["none/sin", "none/rope", "causal/sin", "causal/rope"]}}},
             {"emergence_train": 2}  # gaussian and fixed
