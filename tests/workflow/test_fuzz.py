@@ -55,7 +55,7 @@ def others(path, value):
     if isinstance(value, float):
         return [value / 2, value * 2]
     if isinstance(value, list):
-        return [value[:-1], value[1:]]
+        return [value[:-1], value[1:], [*value, *(last + 1 for last in value[-1:] if isinstance(last, int))]]
     return ["1" * 40 if path[-1] == "revision" else f"{value}-too"]
 
 
