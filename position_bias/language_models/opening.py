@@ -176,7 +176,7 @@ def open_tokenizer(directory: str | Path) -> tuple[Tokenizer, list[int]]:
             f"model directory {directory} lacks tokenizer.json, the file of a fast tokenizer; put that of its model "
             "there, or save it again: AutoTokenizer.from_pretrained(directory).save_pretrained(directory)"
         )
-    with _opening(source, "has a tokenizer that"):
+    with _opening(source, "has a tokenizer that cannot be opened"):
         tokenizer = AutoTokenizer.from_pretrained(**source.reading)
         if not tokenizer.is_fast:
             raise InputError(f"the tokenizer of {directory} is not a fast one; save it again from AutoTokenizer")
@@ -314,7 +314,7 @@ def _renamed(source: files.ModelFiles, model: PreTrainedModel) -> dict[str, tupl
 
 
 @contextmanager
-def _opening(source: files.ModelFiles, what: str = "") -> Iterator[None]:
+def _opening(source: files.ModelFiles, fault: str = "cannot be opened") -> Iterator[None]:
     """Make an InputError of whatever goes wrong where files of a model are read."""
     try:
         with _names_listed_once():
@@ -327,7 +327,6 @@ def _opening(source: files.ModelFiles, what: str = "") -> Iterator[None]:
         if not failed(error):
             raise
         reason = " ".join(str(error).split()) or type(error).__name__
-        fault = " ".join(f"{what} cannot be opened".split())
         raise InputError(f"{source.place} {fault}: {reason:.400}; build or copy it again") from error
 
 

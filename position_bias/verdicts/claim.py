@@ -75,7 +75,7 @@ def registry(path: str | Path) -> tuple[Claim, ...]:
                 )
         if row["id"] in claims:
             raise InputError(f"{path} has claim {row['id']} twice; an id names one claim")
-        truth: dict[str, Any] = {column: TRUTH[row[column]] for column in ("doubted",)}
+        truth: dict[str, Any] = {"doubted": TRUTH[row["doubted"]]}
         claims[row["id"]] = Claim(**row | truth)
     return tuple(claims.values())
 

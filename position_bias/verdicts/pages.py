@@ -162,11 +162,8 @@ def page(table: pd.DataFrame) -> str:
         if row["paper"] != of_paper:
             of_paper = row["paper"]
             lines.append(f"\n## `{of_paper}`\n")
-        at = (
-            f" at {'a smaller scale' if scale[0] == '(' else 'the scale of the claim'} ({scale.strip('()')})"
-            if scale
-            else ""
-        )
+        about = "the scale of the claim" if row["settled"] else "a smaller scale"
+        at = f" at {about} ({SCALE_NAMES[row['scale']]})" if scale else ""
         lines.append(f'- <a id="{row["claim"]}"></a>{row["title"]}: **{row["verdict"]}**{at}')
         shown = ", ".join([f"[{row['claim']}](replication.md#{row['claim']})", *_figures(row["shown"])])
         parts = [f"{row['item']}, {row['whose']}: {said}"]

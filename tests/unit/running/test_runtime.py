@@ -14,25 +14,22 @@ from position_bias.running import runtime
 ROOT = Path(__file__).parents[3]
 
 
+def job_that(does, log):
+    """A process with a job of one line."""
+    program = f"from position_bias.running import runtime\nwith runtime.job({str(log)!r}):\n    {does}\n"
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+
 def test_an_input_error_ends_a_job_with_its_one_line_on_stderr_and_in_the_log(tmp_path):
-    program = (
-        "from position_bias.running import runtime\n"
-        f"with runtime.job({str(tmp_path / 'log')!r}):\n"
-        "    raise runtime.InputError('config: steps = 0 is too small; give at least 1')\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    fails = "raise runtime.InputError('config: steps = 0 is too small; give at least 1')"
+    ended = job_that(fails, tmp_path / "log")
     assert ended.returncode == 1
     assert ended.stderr == "error: config: steps = 0 is too small; give at least 1\n"
     assert (tmp_path / "log").read_text().endswith("error: config: steps = 0 is too small; give at least 1\n")
 
 
 def test_memory_that_is_too_small_ends_a_job_in_one_line(tmp_path):
-    program = (
-        "from position_bias.running import runtime\n"
-        f"with runtime.job({str(tmp_path / 'log')!r}):\n"
-        "    bytearray(10**16)\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    ended = job_that("bytearray(10**16)", tmp_path / "log")
     assert ended.returncode == 1
     assert ended.stderr == "error: out of memory; run fewer jobs at once (--cores), or on a machine that has more\n"
     assert "MemoryError" in (tmp_path / "log").read_text()
