@@ -3,7 +3,7 @@
 # figure shows (position_bias/emergence/studies.py). A killed training resumes from checkpoints/emergence/.
 
 from position_bias.emergence import runs as runs_of_emergence
-from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, IN_TABLES, OF_MAPS, OF_SINKS
+from position_bias.emergence.studies import ALL_SINKS, BY_BIAS, BY_DEPTH, IN_TABLES, OF_MAPS
 
 EMERGENCE = config["emergence"]
 emergence_runs = partial(runs_of_emergence.runs, EMERGENCE)
@@ -115,7 +115,7 @@ FIGURES |= {
         EMERGENCE_LEVEL | SINK_THRESHOLD,
         caption="emergence/draw_sinks",
     )
-    for figure, shown in OF_SINKS.items()
+    for figure, shown in ALL_SINKS.items()
     for run in with_mask_alone(shown)
 }
 
@@ -124,7 +124,7 @@ LONG_RUNS = evidence_tables("emergence/*/runs.csv") if config["scale"] != "paper
 if both := emergence_runs(*runs_of_emergence.at_both_scales(EMERGENCE, LONG_RUNS)):
     BOTH_SCALES = {
         "curves": collect(CURVES, run=both),
-        "sinks": collect(SINKS, run=[run for run in both if run.shallow and run.shown in OF_SINKS.values()]),
+        "sinks": collect(SINKS, run=[run for run in both if run.shallow and run.shown in ALL_SINKS.values()]),
         "evidence": evidence_tables("emergence/*/*.csv"),
     }
     FIGURES |= {
@@ -190,7 +190,7 @@ TABLES |= {
         "emergence.evidence:verdicts",
         {
             "curves": ALL_CURVES,
-            "sinks": collect(SINKS, run=[run for run in emergence_runs(*OF_SINKS.values()) if run.shallow]),
+            "sinks": collect(SINKS, run=[run for run in emergence_runs(*ALL_SINKS.values()) if run.shallow]),
             "evidence": evidence_tables("emergence/*/*.csv"),
             "seen": project("evidence/emergence/seen.csv"),
             "predicted": project("published/predictions.csv"),
@@ -207,7 +207,7 @@ TABLES |= {
     ),
 }
 
-WITH_SINKS = [str(run) for run in emergence_runs(*OF_SINKS.values()) if run.shallow]
+WITH_SINKS = [str(run) for run in emergence_runs(*ALL_SINKS.values()) if run.shallow]
 EVIDENCE_SINKS = [run for run in EVIDENCE["emergence"] if run in WITH_SINKS]
 
 FILES |= {

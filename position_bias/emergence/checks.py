@@ -24,14 +24,22 @@ from position_bias.emergence.gaps import (
     settled,
     summary,
 )
-from position_bias.emergence.studies import BY_BIAS, BY_DEPTH, OF_SINKS, printed, rounding_decides
+from position_bias.emergence.studies import (
+    BY_BIAS,
+    BY_DEPTH,
+    OF_RESIDUAL_SINKS,
+    OF_SINKS,
+    STUDIES,
+    printed,
+    rounding_decides,
+)
 from position_bias.verdicts.judge import Estimate, Statistic, judge, student
 from position_bias.verdicts.predictions import Predicted, predictions
 from position_bias.verdicts.verdict import PREDICTION, Prediction, table
 
 NO_CLAIM = "no claim"
 
-SINK_FIGURES = printed(OF_SINKS)
+SINK_FIGURES = printed(OF_SINKS, OF_RESIDUAL_SINKS)
 FIGURES = SINK_FIGURES | printed(BY_DEPTH, BY_BIAS) | {("isotropic", "plain"): "Appendix L"}
 OF_TESTS = (of_training_omega, of_fresh_omega, of_training_omega)  # the rows of NetworkTables that claims speak of
 SHALLOW = 2  # layers of the networks whose sinks are shown
@@ -343,17 +351,18 @@ def _sinks(sinks: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
         metric.setdefault(tuple(of_mask), {})[token] = values
     for shown, item in SINK_FIGURES.items():
         (vocabulary, study), name = shown, "/".join(shown)
+        with_prefix, with_window = (kind in STUDIES[study].masks for kind in ("prefix", "window"))
         masks = sorted((mask for *of, mask, state in metric if (*of, state) == (*shown, "trained")), key=_reach)
         compared = [mask for mask in masks if not rounding_decides(mask, alone["tau"].iloc[0])]
         null = {mask: metric[*shown, mask, "uniform"] for mask in masks}
         for mask in sorted(masks):
             trained, untrained = metric[*shown, mask, "trained"], metric[*shown, mask, "untrained"]
-            centres = _reach(mask) if study == "prefix" else 1
+            centres = _reach(mask) if with_prefix else 1
             others = {f"token {token}": values for token, values in trained.items() if token > centres}
-            if study == "prefix":
+            if with_prefix:
                 later = pd.DataFrame({token: values["value"] for token, values in others.items()})
                 others = {"later tokens": trained[1].assign(value=later.mean(axis=1))}
-            elif study == "window" and mask != masks[-1]:
+            elif with_window and mask != masks[-1]:
                 others = {}
             for token in range(1, centres + 1):
                 columns = {name: trained[token], **others, "untrained": untrained[token]}
@@ -361,14 +370,12 @@ def _sinks(sinks: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
                     columns["uniform attention"] = trained[token].assign(value=null[mask][token]["value"].iloc[0])
                 setting = {"vocabulary": vocabulary, "mask": mask, "token": token}
                 yield _statistic("sink metric", columns, setting, item=item)
-        for narrow, wide in list(pairwise(compared))[-1:] if study == "window" else ():
+        for narrow, wide in list(pairwise(compared))[-1:] if with_window else ():
             wider = _less(metric[*shown, wide, "trained"][1], metric[*shown, narrow, "trained"][1])
             of_null = null[wide][1]["value"].iloc[0] - null[narrow][1]["value"].iloc[0]
             columns = {name: wider, "uniform attention": wider.assign(value=of_null)}
             setting = {"vocabulary": vocabulary, "wide": wide, "narrow": narrow}
             yield _statistic("sink metric by window", columns, setting, item=item)
-    missing = pd.DataFrame({study: [np.nan] for _, study in OF_SINKS.values()})
-    yield Statistic("sink metric with residual connections", missing)
 
 
 def _reach(mask: str) -> int:

@@ -23,6 +23,8 @@ TRAINED = {
     "last": "trained on answers at the last item",
     "window": "with sliding windows, without residual connections",
     "prefix": "with prefixes, without residual connections",
+    "residual-window": "with sliding windows and residual connections",
+    "residual-prefix": "with prefixes and residual connections",
     "pre-norm": "with LayerNorm before each layer",
     "post-norm": "with LayerNorm after each layer",
 }

@@ -86,6 +86,8 @@ STUDIES = {
     "last": Study(("last",), True, masks=("none", "causal")),
     "window": Study((), False, masks=("window",)),
     "prefix": Study((), False, masks=("prefix",)),
+    "residual-window": Study((), True, masks=("window",)),
+    "residual-prefix": Study((), True, masks=("prefix",)),
     "pre-norm": Study((), True, placement="pre", masks=("causal",)),
     "post-norm": Study((), True, placement="post", masks=("causal",)),
 }
@@ -117,8 +119,14 @@ OF_SINKS: Shown = {
     "fig13b": ("fixed", "window"),
     "fig13c": ("fixed", "prefix"),
 }
+OF_RESIDUAL_SINKS: Shown = {  # our addition: the paper does not say which networks Figure 8 shows
+    "fig8a": ("gaussian", "residual"),
+    "fig8b": ("gaussian", "residual-window"),
+    "fig8c": ("gaussian", "residual-prefix"),
+}
+ALL_SINKS = OF_SINKS | {f"{figure}_residual": shown for figure, shown in OF_RESIDUAL_SINKS.items()}
 # What tables are of: all that a figure shows, and the fixed vocabulary with lambda = 0.
-IN_TABLES = tuple(dict.fromkeys([*BY_DEPTH.values(), *BY_BIAS.values(), *OF_SINKS.values(), ("isotropic", "plain")]))
+IN_TABLES = tuple(dict.fromkeys([*BY_DEPTH.values(), *BY_BIAS.values(), *ALL_SINKS.values(), ("isotropic", "plain")]))
 
 
 def printed(*figures: Shown) -> dict[tuple[str, str], str]:

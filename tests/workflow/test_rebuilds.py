@@ -7,7 +7,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from position_bias.emergence.studies import OF_MAPS, OF_SINKS
+from position_bias.emergence.studies import ALL_SINKS, OF_MAPS
 from tests.graphs import LENGTHS, SMALL_JOBS, WHOLE_JOBS, drawn, draws, only
 
 MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32.safetensors"
@@ -94,7 +94,7 @@ def test_one_figure_builds_just_what_it_needs(fresh, figure, planned):
         (("drawing/style",), EVERY_FIGURE),
         (
             ("emergence/sinks", "emergence/checks"),
-            draws("emergence", set(DRAWN["emergence"]) & {*OF_MAPS, *OF_SINKS, "scales", "scales_sinks"})
+            draws("emergence", set(DRAWN["emergence"]) & {*OF_MAPS, *ALL_SINKS, "scales", "scales_sinks"})
             | only("emergence_attention", "emergence_gaps", "emergence_checks"),
         ),
         (("rollout/last_row",), {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)}),

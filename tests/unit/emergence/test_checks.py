@@ -22,7 +22,16 @@ SINK_MASKS = {
     "plain": ("causal",),
     "window": ("window5", "window9", "window13"),
     "prefix": ("prefix2", "prefix4", "prefix6"),
+    "residual": ("causal",),
+    "residual-window": ("window5", "window9", "window13"),
+    "residual-prefix": ("prefix2", "prefix4", "prefix6"),
 }
+SHOWN = [  # residual connections with the Gaussian vocabulary alone
+    (vocabulary, study, mask)
+    for vocabulary, (study, masks) in product(("gaussian", "fixed"), SINK_MASKS.items())
+    for mask in masks
+    if vocabulary == "gaussian" or not study.startswith("residual")
+]
 
 
 # A world made by hand, in which verdicts/test_claims_on_position.py judges claims: network and pair -> seed -> gap
@@ -37,8 +46,8 @@ def networks():
                     yield (vocabulary, study, "causal", encoding, depth), 5 if depth == 2 else 3
         for study, mask, encoding in product(BIASED, ("none", "causal"), ("none", "sin", "rope")):
             yield (vocabulary, study, mask, encoding, 2), 8 if study == "ends" else 5
-        for study in ("window", "prefix"):
-            for mask in SINK_MASKS[study]:
+        for of, study, mask in SHOWN:
+            if of == vocabulary and study not in ("plain", "residual"):
                 yield (vocabulary, study, mask, "none", 2), 5
     for encoding in ENCODINGS:
         yield ("isotropic", "plain", "causal", encoding, 2), 5
@@ -64,7 +73,7 @@ def central(network, pair):
         at = {"ends": (1, 0, 0.8), "first": (1, 0, 0), "middle": (0, 1, 0), "last": (0, 0, 1)}[study]
         first, middle, last = at
         return 0.3 * {"first-middle": first - middle, "first-last": first - last, "middle-last": middle - last}[pair]
-    primacy = 0.2 + (0.01 * int(mask.removeprefix("window")) if study == "window" else 0)
+    primacy = 0.2 + (0.01 * int(mask.removeprefix("window")) if mask.startswith("window") else 0)
     return {"first-middle": primacy, "first-last": primacy, "middle-last": 0.02}[pair]
 
 
@@ -83,7 +92,7 @@ def papers_world(networks=NETWORKS, seed=0):
 def labels(network):
     vocabulary, study, mask, encoding, depth = network
     bias = study if study in BIASED else "none"
-    residual = study == "residual" or study in BIASED
+    residual = study.startswith("residual") or study in BIASED
     omega = "training" if vocabulary == "fixed" else "none"  # of the classes in tests
     values = (vocabulary, study, bias, mask, encoding, residual, depth, omega)
     return dict(zip(gaps.CONFIGURATION, values, strict=True))
@@ -129,16 +138,16 @@ def sinks_of(masks=SINK_MASKS, seeds=5):
     """Sink metric by (vocabulary, study, mask, state, seed), `[T]`: 0.6 at the centre of a trained network's mask."""
     rng = np.random.default_rng(2)
     world = {}
-    for vocabulary, study in product(("gaussian", "fixed"), masks):
-        for mask in masks[study]:
-            centres = centres_of(mask)
-            wider = 0.01 * int(mask.removeprefix("window")) if study == "window" else 0
-            at = np.arange(T) < centres
-            world[vocabulary, study, mask, "uniform", 0] = 0.2 * at
-            for one in range(seeds):
-                noise = 0.02 * one + 0.001 * rng.normal(size=T)
-                world[vocabulary, study, mask, "trained", one] = 0.1 + (0.5 + wider) * at + noise
-                world[vocabulary, study, mask, "untrained", one] = 0.1 + 0.15 * at + 0.5 * noise
+    for vocabulary, study, mask in SHOWN:
+        if mask not in masks.get(study, ()):
+            continue
+        wider = 0.01 * int(mask.removeprefix("window")) if mask.startswith("window") else 0
+        at = np.arange(T) < centres_of(mask)
+        world[vocabulary, study, mask, "uniform", 0] = 0.2 * at
+        for one in range(seeds):
+            noise = 0.02 * one + 0.001 * rng.normal(size=T)
+            world[vocabulary, study, mask, "trained", one] = 0.1 + (0.5 + wider) * at + noise
+            world[vocabulary, study, mask, "untrained", one] = 0.1 + 0.15 * at + 0.5 * noise
     return world
 
 
@@ -174,8 +183,8 @@ def papers():
 
 
 def rows_of(table, statistic, network="", other="", **setting):
-    """The rows of a statistic with these keys; a setting may be given in part."""
-    wanted = (table["statistic"] == statistic) & (table["other"] == other)
+    """The rows of a statistic with these keys; a setting may be given in part, and `other` None is any."""
+    wanted = (table["statistic"] == statistic) & ((table["other"] == other) | (other is None))
     wanted &= (table["network"] == network) | (network == "")
     for name, value in setting.items():
         wanted &= table["setting"].str.split("; ").map(lambda parts, part=f"{name} = {value}": part in parts)
@@ -337,10 +346,7 @@ def test_the_gaussian_vocabulary_is_easier_than_the_fixed_on_average_over_positi
     assert_paired(row, means["gaussian"], means["fixed"])
 
 
-@pytest.mark.parametrize(
-    ("vocabulary", "study", "mask"),
-    [(v, study, mask) for v in ("gaussian", "fixed") for study, masks in SINK_MASKS.items() for mask in masks],
-)
+@pytest.mark.parametrize(("vocabulary", "study", "mask"), SHOWN)
 def test_each_centre_node_is_compared_with_other_tokens_but_the_query_and_with_both_nulls(
     papers, vocabulary, study, mask
 ):
@@ -354,7 +360,7 @@ def test_each_centre_node_is_compared_with_other_tokens_but_the_query_and_with_b
         if mask != "window5":
             uniform = world[vocabulary, study, mask, "uniform", 0][centre - 1]
             references["uniform attention"] = dict.fromkeys(range(5), uniform)
-        if study == "prefix":
+        if mask.startswith("prefix"):
             references["later tokens"] = {
                 s: values[centres : T - 1].mean() for s, values in enumerate(state["trained"])
             }
@@ -363,22 +369,22 @@ def test_each_centre_node_is_compared_with_other_tokens_but_the_query_and_with_b
                 f"token {token}": {seed: values[token - 1] for seed, values in enumerate(state["trained"])}
                 for token in range(2, T)
             }
-        of_token = papers["setting"] == f"vocabulary = {vocabulary}; mask = {mask}; token = {centre}"
-        assert set(papers[of_token]["other"]) == set(references)
+        found = rows_of(papers, "sink metric", f"{vocabulary}/{study}", None, mask=mask, token=centre)
+        assert set(found["other"]) == set(references)
         for other, reference in references.items():
             row = find(papers, "sink metric", f"{vocabulary}/{study}", other, mask=mask, token=centre)
             assert_paired(row, of_centre, reference)
 
 
-@pytest.mark.parametrize("vocabulary", ["gaussian", "fixed"])
-def test_the_widest_window_is_compared_with_the_narrowest_that_rounding_leaves_and_beyond_uniform_attention(vocabulary):
+@pytest.mark.parametrize("network", ["gaussian/window", "fixed/window", "gaussian/residual-window"])
+def test_the_widest_window_is_compared_with_the_narrowest_that_rounding_leaves_and_beyond_uniform_attention(network):
     """Weights of a window of 5 equal the threshold, .2: whether they exceed it, rounding decides."""
-    world, network = sinks_of(), f"{vocabulary}/window"
+    world, (vocabulary, study) = sinks_of(), network.split("/")
     for mask, of_null in (("window9", 0.3), ("window13", 0.35)):
-        world[vocabulary, "window", mask, "uniform", 0][0] = of_null
+        world[vocabulary, study, mask, "uniform", 0][0] = of_null
     found = judged(sinks=world)
     wide, narrow = (
-        {seed: world[vocabulary, "window", mask, "trained", seed][0] for seed in range(5)}
+        {seed: world[vocabulary, study, mask, "trained", seed][0] for seed in range(5)}
         for mask in ("window13", "window9")
     )
     plain, beyond = (find(found, "sink metric by window", network, null) for null in ("", "uniform attention"))
@@ -420,8 +426,7 @@ def test_a_seed_that_diverged_is_left_out_of_every_row_that_compares_its_network
     row = find(found, "first-last gap by depth", "/".join(network), deeper=4, than=2)
     assert_paired(row, *kept)
     assert row["left_out"] == 1
-    trained = found["statistic"] != "sink metric with residual connections"
-    lost = found[trained & (found["left_out"] == 1)][["statistic", "network"]].value_counts().to_dict()
+    lost = found[found["left_out"] == 1][["statistic", "network"]].value_counts().to_dict()
     assert lost == {
         ("first-last gap", "gaussian/plain/causal/none"): 1,
         ("first-last gap", "gaussian/plain/causal/rope"): 1,

@@ -18,13 +18,15 @@ WINDOWS, PREFIXES = ([f"{mask}/none" for mask in masks] for masks in (
     ("window5", "window9", "window13"), ("prefix2", "prefix4", "prefix6")
 ))  # fmt: skip
 EITHER = ("none", "causal")
-PAPER = {  # Sections 5.1, 5.2, K.1-K.4, the depths on the axes of Figures 4 and 5, and our studies with norms:
+PAPER = {  # Sections 5.1, 5.2, K.1-K.4, the depths on the axes of Figures 4 and 5, and our studies:
     # networks, depths, bias of the training data, residual connections, norms, masks that are compared
     "plain": (PLAIN, [2, 4, 6], "none", False, "none", ("causal",)),
     "residual": (PLAIN, [2, 4, 6, 8, 10], "none", True, "none", ("causal",)),
     **{name: (BIASED, [2], name, True, "none", EITHER) for name in ("ends", "first", "middle", "last")},
     "window": (WINDOWS, [2], "none", False, "none", ("window",)),
     "prefix": (PREFIXES, [2], "none", False, "none", ("prefix",)),
+    "residual-window": (WINDOWS, [2], "none", True, "none", ("window",)),
+    "residual-prefix": (PREFIXES, [2], "none", True, "none", ("prefix",)),
     "pre-norm": (ALONE, [2], "none", True, "pre", ("causal",)),
     "post-norm": (ALONE, [2], "none", True, "post", ("causal",)),
 }

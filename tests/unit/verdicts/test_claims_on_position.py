@@ -39,7 +39,6 @@ UNTESTABLE = {  # at every scale, or at that of tests alone
     "structural-table-5": ("default", "test"),  # fewer prompts than the paper's
     **dict.fromkeys(PRETRAINED, SCALES),  # no decoder was measured
     "structural-shift": SCALES,  # another statistic is measured
-    **{f"emergence-figure-8{letter}-residual": SCALES for letter in "abc"},  # no such networks are
     "emergence-footnote-2": ("test",),  # no network is deep enough
     "emergence-figure-9": ("test",),  # one depth only
     "emergence-figure-10": ("test",),  # one depth only
