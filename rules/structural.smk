@@ -40,6 +40,10 @@ measured_of = lambda asked, checkpoint: [
     f"results/measure/{{model}}/{checkpoint}/{dataset}/n{n}.safetensors" for dataset, n, _ in asked
 ]
 CHANGED = config["structural"]["directions"]  # gradients whose directions are changed
+CHANGED_ELSEWHERE = [
+    *((dataset, STANDARD) for dataset in CHANGED["datasets"] if dataset != PRIMARY),
+    *((PRIMARY, n) for n in CHANGED["lengths"] if n != STANDARD),
+]
 COPIES_CHANGED = ["copy0", "usual0"]  # with random weights: of the deviation of the model itself, and of the library
 DIRECTIONS = "results/directions/{run}/{dataset}/n{n}.safetensors"
 TERMS = DIRECTIONS.replace("directions", "terms")  # what comes back through attention, layer by layer
@@ -332,7 +336,13 @@ FILES |= {
                     *checkpoints([model for model in EVIDENCE["directions"] if model in config["models"]], STEPS),
                 ],
                 **AT_STANDARD,
-            ),
+            )
+            + [
+                DIRECTIONS.format(run=f"{model}/hub", dataset=dataset, n=n)
+                for model in EVIDENCE["directions"]
+                if model in config["hub_models"]
+                for dataset, n in CHANGED_ELSEWHERE
+            ],
             "rollouts": collect(
                 SQUARED,
                 run=WITH_COPIES(
@@ -451,6 +461,8 @@ rule measure_directions:
         DIRECTIONS.replace("{run}", "{model}/{checkpoint}"),
     log:
         "logs/directions/{model}/{checkpoint}/{dataset}_n{n}.log",
+    wildcard_constraints:
+        n=any_of(map(str, (STANDARD, *CHANGED["lengths"]))),
     conda:
         "../envs/language-models.yaml"
     resources:

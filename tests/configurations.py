@@ -27,6 +27,7 @@ def everything():
     config["measure"]["models"].append("large")
     config["structural"]["pretrained"]["models"] = {"rotary": 0.02}
     config["measure"]["datasets"] = ["standard-library", "web"]
+    config["structural"]["directions"] |= {"datasets": ["web"], "lengths": [512]}
     config["layernorm"]["pretrained"][-1] = "rotary"
     config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}
     config |= {"model": "bloom", "text": "someone/texts"}

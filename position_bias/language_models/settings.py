@@ -200,6 +200,12 @@ def _unknown_names(config: Config) -> Iterator[str]:
         ("tokenizer.datasets", config["tokenizer"]["datasets"], offline, "datasets"),
         ("training.datasets", config["training"]["datasets"], offline, "datasets"),
         ("measure.datasets", measure["datasets"], [*offline, *config["hub_datasets"]], "datasets or hub_datasets"),
+        (
+            "structural.directions.datasets",
+            config["structural"]["directions"]["datasets"],
+            [*offline, *config["hub_datasets"]],
+            "datasets or hub_datasets",
+        ),
         ("primary_dataset", [config["primary_dataset"]], measure["datasets"], "measure.datasets"),
         ("measure.models", measure["models"], models, "models or hub_models"),
         ("structural.fig1", config["structural"]["fig1"], models, "models or hub_models"),
