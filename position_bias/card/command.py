@@ -151,8 +151,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(typed: argparse.Namespace) -> int:
     if typed.offline:
         os.environ["HF_HUB_OFFLINE"] = "1"  # read where the library of the hub is imported, which is below
-    if typed.quiet:
-        os.environ["TQDM_DISABLE"] = "1"  # likewise, by the library whose bars show how a GGUF file is unpacked
     models = [sources.source(model) for model in typed.models]
     for fault in sources.faults(models, typed.untrained):
         raise InputError(fault)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from transformers import (
     GgufConfig,
     PretrainedConfig,
     PreTrainedModel,
+    modeling_gguf_pytorch_utils,
 )
 from transformers.modeling_gguf_pytorch_utils import (
     GGUF_TO_TRANSFORMERS_MAPPING,
@@ -33,6 +34,8 @@ from position_bias.language_models import families, files, gguf_header
 from position_bias.language_models.tokens import TokenIds, failed
 from position_bias.running import products
 from position_bias.running.runtime import InputError, log
+
+modeling_gguf_pytorch_utils.tqdm = partial(modeling_gguf_pytorch_utils.tqdm, disable=True)  # progress is told by us
 
 SHORTEST = 9  # tokens of a prompt: fewer have no middle to compare the ends with
 

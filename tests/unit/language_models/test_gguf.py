@@ -11,11 +11,12 @@ from tests.ggufs import CLASSES, small, tensors, write
 
 
 @pytest.mark.parametrize("architecture", CLASSES)
-def test_a_file_is_measured_as_the_safetensors_of_the_same_weights(architecture, tmp_path):
+def test_a_file_is_measured_as_the_safetensors_of_the_same_weights_without_a_word(architecture, tmp_path, capfd):
     model = small(architecture)
     model.save_pretrained(tmp_path / "whole")
     whole = opening.open_decoder(tmp_path / "whole")
     packed = opening.open_decoder(write(tmp_path / "small.gguf", model, architecture))
+    assert capfd.readouterr().err == ""
     assert packed.dtype == torch.float32
     for name, parameter in whole.named_parameters():
         np.testing.assert_allclose(packed.get_parameter(name).detach(), parameter.detach(), atol=3e-7, err_msg=name)
