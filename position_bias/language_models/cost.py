@@ -26,7 +26,8 @@ from position_bias.running.runtime import InputError
 
 LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for
 BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
-PROCESS = 0.9e9  # bytes that Python takes with the libraries, and that a CPU's kernels keep to copy matrices
+PROCESS = 0.55e9  # bytes that Python takes with the libraries, and that a CPU's kernels keep to copy matrices
+PLACED = 1.4  # bytes that a CPU takes for each byte of a batch: freed blocks between others cannot always be used
 BATCH = 1024  # tokens that pass through a model at once, at most
 ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of a batch
 
@@ -141,9 +142,10 @@ class Size:
         What the process needs besides its model, the weights, a batch, and what is kept: mean attention, and mean
         logits of every head by row and by distance.
         """
-        batch = max(1, tokens // n) * self.of_prompt(n, precision, recomputed=recomputed).peak
+        read = 8 * self.heads * n**2  # the attention of one layer in float32, and what is read from it
+        batch = max(1, tokens // n) * (self.of_prompt(n, precision, recomputed=recomputed).peak + read)
         kept = 4 * self.layers * n * (n if n <= matrices_up_to else 1) + 32 * self.layers * self.heads * n
-        return PROCESS + self.parameters * BYTES[precision] + batch + kept
+        return PROCESS + self.parameters * BYTES[precision] + PLACED * batch + kept
 
 
 def size(parameters: int, config: PretrainedConfig) -> Size:

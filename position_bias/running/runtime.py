@@ -227,13 +227,14 @@ def _replaced(target: Path, partial: Path) -> bool:
 
 
 def keep_freed_memory() -> None:
-    """Have glibc keep large freed blocks for the next allocation instead of handing each back to the kernel.
+    """Have glibc keep freed blocks for the next allocation instead of handing each back to the kernel.
 
-    A pass over a model frees and takes the same large blocks again and again; the page faults took half its time at
-    512 tokens. Where the C library is another, nothing happens.
+    A pass over a model frees and takes the same blocks again and again; the page faults took half its time at 512
+    tokens. Blocks of more than 32 MB are handed back: among others they are hard to place, so that keeping them took
+    twice the memory at 1,024 tokens and more, and saved no time. Where the C library is another, nothing happens.
     """
-    trim_threshold, mmap_threshold, largest = -1, -3, 2**31 - 1  # parameters of mallopt(3)
+    trim_threshold, mmap_threshold = -1, -3  # parameters of mallopt(3)
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(trim_threshold, largest)
-        mallopt(mmap_threshold, largest)
+        mallopt(trim_threshold, 2**31 - 1)
+        mallopt(mmap_threshold, 2**25)

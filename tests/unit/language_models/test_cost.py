@@ -1,5 +1,10 @@
 """What is counted without values, against models with values and against formulas; and what follows from it."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, BloomConfig, LlamaConfig, MixtralConfig, OlmoeConfig, Qwen2MoeConfig
@@ -105,12 +110,49 @@ def test_precision_and_batch_are_those_that_the_room_allows_and_memory_grows_wit
     assert cost.size(1_500_000_000, LLAMA).precision == "bfloat16"
     alone, more = (SMALL.memory(256, tokens, "float32", recomputed=False) for tokens in (256, 1024))
     assert alone > cost.PROCESS + 4 * SMALL.parameters
-    assert more - alone == pytest.approx(3 * SMALL.of_prompt(256, "float32", recomputed=False).peak)
+    each = SMALL.of_prompt(256, "float32", recomputed=False).peak + 2 * 4 * HEADS * 256**2  # two matrices of a layer
+    assert more - alone == pytest.approx(cost.PLACED * 3 * each)
     assert SMALL.batch(256, "float32", "cpu", recomputed=False) == 1024
     assert SMALL.batch(256, "float32", "cuda", recomputed=False) == 8192
     assert SMALL.batch(300, "float32", "cpu", recomputed=False) == 900  # whole prompts
     monkeypatch.setitem(cost.ROOM, "cpu", 1.0)
     assert SMALL.batch(256, "float32", "cpu", recomputed=False) == 256
+
+
+LARGE = {"vocab_size": 8000, "num_hidden_layers": 12, "hidden_size": 576, "num_attention_heads": 9}
+LARGE["intermediate_size"] = 1536  # of a Llama; a BLOOM has four times its width
+MEASURED = """
+import sys; from pathlib import Path
+import numpy as np, torch, transformers
+from position_bias.language_models import cost
+from position_bias.language_models.measure import measure
+from position_bias.running import runtime
+kind, n, prompts, recomputed = sys.argv[1], *map(int, sys.argv[2:])
+runtime.keep_freed_memory()
+torch.set_num_threads(1)
+config = transformers.CONFIG_MAPPING[kind](**{large})
+model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+model.eval().requires_grad_(False)
+parameters = sum(parameter.numel() for parameter in model.parameters())
+measure(model, np.arange(2 * prompts * n).reshape(-1, n) % 8000, prompts * n, activation_checkpointing=bool(recomputed))
+status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+counted = cost.size(parameters, config).memory(n, prompts * n, "float32", recomputed=bool(recomputed))
+print(1024 * int(status["VmHWM"].split()[0]) - 4 * parameters, counted - 4 * parameters)
+"""
+
+
+@pytest.mark.all("models of 50 million parameters are measured for two minutes")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the peak of memory")
+@pytest.mark.parametrize("kind", ["llama", "bloom"])
+@pytest.mark.parametrize("asked", [(64, 1, 0), (256, 4, 0), (1024, 1, 0), (1024, 1, 1)], ids=str)
+def test_memory_beside_the_weights_is_that_of_a_measurement_on_a_cpu_within_a_fifth(kind, asked):
+    program = MEASURED.replace("{large}", str(LARGE))
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+    out = subprocess.run(
+        [sys.executable, "-c", program, kind, *map(str, asked)], capture_output=True, check=True, text=True, env=alone
+    ).stdout
+    peak, counted = map(float, out.split())
+    assert counted == pytest.approx(peak, rel=0.2)
 
 
 def test_what_does_not_fit_is_refused_with_both_numbers_and_a_remedy(monkeypatch):
