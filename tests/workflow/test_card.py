@@ -202,7 +202,7 @@ def test_the_page_and_the_figure_of_one_model_are_there(card, written):
 
 def test_memory_is_told_before_the_work_and_progress_along_it(card):
     log = (card.root / f"logs/card/llama{ON}/measured.log").read_text()
-    told = log.index("tokens takes about 0.9 GB of memory and ")
+    told = log.index("tokens takes about 0.6 GB of memory and ")
     assert told < log.index(f"measuring {PROMPTS} prompts of 12 tokens: ")
 
 
