@@ -17,6 +17,7 @@ from position_bias.structural.checks_directions import COLUMNS, LABELS
 from position_bias.verdicts.claim import PRETRAINED
 
 SQUARES, SWAPPED = "squares", "squares of other prompts"  # the rollout in squares, and what it is of the wrong prompt
+FIRST, MIDDLE, LAST = ", first token", ", middle half", ", last token"  # how names of ratios end, of some tokens
 AT = {"hub": "", "copy0": " at the own scale", "usual0": " at .02"}  # checkpoint -> how names of statistics end
 
 
@@ -80,17 +81,21 @@ def of_rollouts(measured: Measurement, own: Array, others: Array) -> dict[str, d
 def layer_by_layer(terms: Mapping[str, Floats]) -> dict[str, Array]:
     """Ratios of squared gradients summed over tokens, the geometric mean over layers, [N, L, n] each -> [N].
 
-    A coherence of 1 is adding in squares, an isotropy of 1 what the Frobenius norms of the weights say.
+    A coherence of 1 is adding in squares, an isotropy of 1 what the Frobenius norms of the weights say. Sums are over
+    all tokens, and over the first, those in the middle half, and the last.
     """
-    total = {name: np.asarray(values, np.float64).sum(-1) for name, values in terms.items()}
-    total["both"] = total["attention"] + total["mlp"]
     ratios = {"coherence over queries": ("values", "queries"), "coherence over heads": ("queries", "heads")}
     ratios |= {"share of values": ("values", "attention"), "share of attention": ("attention", "both")}
-    ratios |= {"isotropy": ("heads", "random")} if "random" in total else {}
-    found = {name: np.exp(np.log(total[one] / total[other]).mean(1)) for name, (one, other) in ratios.items()}
-    first = np.asarray(terms["values"], np.float64)[..., 0] / terms["attention"][..., 0]
-    across = (total["across"] / total["attention"]).mean(1)
-    return found | {"share of values, first token": np.exp(np.log(first).mean(1)), "cross term": across}
+    ratios |= {"isotropy": ("heads", "random")} if "random" in terms else {}
+    middle = middle_half(terms["values"].shape[-1])
+    found = {}
+    for of, tokens in (("", slice(None)), (FIRST, slice(1)), (MIDDLE, middle), (LAST, slice(-1, None))):
+        total = {name: np.asarray(values, np.float64)[..., tokens].sum(-1) for name, values in terms.items()}
+        total["both"] = total["attention"] + total["mlp"]
+        for name, (one, other) in ratios.items():
+            found[f"{name}{of}"] = np.exp(np.log(total[one] / total[other]).mean(1))
+        found[f"cross term{of}"] = (total["across"] / total["attention"]).mean(1)
+    return found
 
 
 def evidence(

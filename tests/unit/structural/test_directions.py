@@ -104,6 +104,9 @@ def test_layers_have_one_ratio_a_prompt(tmp_path):
     assert found["coherence over queries", 4] == pytest.approx(np.prod(values / queries) ** (1 / 3), abs=1e-5)
     first = terms["values"][4, :, 0] / terms["attention"][4, :, 0]
     assert found["share of values, first token", 4] == pytest.approx(np.prod(first) ** (1 / 3), abs=1e-5)
+    for of, tokens in ((", middle half", slice(N // 4, N - N // 4)), (", last token", slice(N - 1, N))):
+        values, queries = (terms[name][4, :, tokens].sum(-1) for name in ("values", "queries"))
+        assert found[f"coherence over queries{of}", 4] == pytest.approx(np.prod(values / queries) ** (1 / 3), abs=1e-5)
     isotropy = terms["heads"][4].sum(-1) / terms["random"][4].sum(-1)
     assert found["isotropy", 4] == pytest.approx(np.prod(isotropy) ** (1 / 3), abs=1e-5)
 
