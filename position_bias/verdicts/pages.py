@@ -104,7 +104,7 @@ def short(table: pd.DataFrame) -> str:
     for name, of_group in (kinds | groups).items():
         count = table["verdict"][of_group].value_counts()
         cells = (f"{count.get(word, 0) or '':>{len(words)}}" for word, words in COUNTED.items())
-        lines.append(f"{name:{width}}  " + "  ".join(cells))
+        lines.append(f"{name:{width}}  {'  '.join(cells)}".rstrip())
     lines.append("Each claim: results/tables/scorecard.md; all of them on one page: figures/scorecard.png")
     return "\n".join(lines) + "\n"
 
