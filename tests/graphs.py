@@ -25,7 +25,10 @@ SMALL = {  # keys of the configuration whose values it has in place of those of 
     },
     **{
         f"emergence.networks.{study}": []
-        for study in ("first", "middle", "last", "window", "prefix", "pre-norm", "post-norm")
+        for study in (
+            *("first", "middle", "last", "window", "prefix", "residual-window", "residual-prefix"),
+            *("pre-norm", "post-norm"),
+        )
     },
     "layernorm.pretrained": ["bloom"],
     "postnorm.set_complement.lengths": {"set-complement-16": 5},
@@ -49,6 +52,8 @@ SMALL = {  # keys of the configuration whose values it has in place of those of 
 }
 NOT_SMALL = (  # claims on networks that the small graph does not train
     "emergence-figure-6-encodings",
+    "emergence-figure-8b-residual",
+    "emergence-figure-8c-residual",
     "emergence-figure-9",
     "emergence-figure-9-encodings",
     "emergence-figure-10",
@@ -64,15 +69,17 @@ NOT_SMALL = (  # claims on networks that the small graph does not train
 
 FIGURES = {  # of the whole graph
     "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training long_training pretrained directions",
-    "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig9 fig10 fig11a fig11b fig11c "
-    "fig11d fig12 fig13a fig13b fig13c learning_curves long_training scales scales_sinks theorems",
+    "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig8a_residual fig8b_residual "
+    "fig8c_residual fig9 fig10 fig11a fig11b fig11c fig11d fig12 fig13a fig13b fig13c learning_curves long_training "
+    "scales scales_sinks theorems",
     "layernorm": "scores closed_form anisotropy depth moments random_weights trained pretrained emergence",
     "postnorm": "set_complement resharpening dimension bema formal_languages stability",
     "retrieval": "prior decoders",
 }
 ABSENT = {  # of those, what the small one does not draw
     "structural": "fig2",
-    "emergence": "fig6a fig6b fig6c fig8b fig8c fig9 fig10 fig11b fig11c fig11d fig12 fig13a fig13b fig13c",
+    "emergence": "fig6a fig6b fig6c fig8b fig8c fig8b_residual fig8c_residual fig9 fig10 fig11b fig11c fig11d fig12 "
+    "fig13a fig13b fig13c",
 }
 
 
@@ -113,8 +120,8 @@ def counted(small):
         "rollout": models * (2 * datasets + 1),  # standard and long on every data set, and before training
         **only(*(f"structural_{name}" for name in ("propositions", "shift", "monotonicity", "licences", "checks"))),
         **only(*(f"structural_table{number}" for number in range(1, 6)), "structural_spearman"),
-        "emergence_train": 4 if small else 10 + 8 + 1 + NORMALISED,  # by vocabulary
-        "emergence_attention": 1 if small else 6,
+        "emergence_train": 4 if small else 12 + 8 + 1 + NORMALISED,  # by vocabulary
+        "emergence_attention": 2 if small else 9,
         **only("emergence_gaps", "emergence_checks", "emergence_theorems"),
         **only("layernorm_simulate", "layernorm_theory", "layernorm_random_weights", "layernorm_checks"),
         "layernorm_train": 4,

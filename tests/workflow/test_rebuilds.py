@@ -95,7 +95,8 @@ def test_one_figure_builds_just_what_it_needs(fresh, figure, planned):
         (
             ("emergence/sinks", "emergence/checks"),
             draws("emergence", set(DRAWN["emergence"]) & {*OF_MAPS, *ALL_SINKS, "scales", "scales_sinks"})
-            | only("emergence_attention", "emergence_gaps", "emergence_checks"),
+            | only("emergence_gaps", "emergence_checks")
+            | {"emergence_attention": SMALL_JOBS["emergence_attention"]},
         ),
         (("rollout/last_row",), {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)}),
     ],
