@@ -27,7 +27,7 @@ from position_bias.running.runtime import InputError
 LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for
 BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 PROCESS = 0.55e9  # bytes that Python takes with the libraries, and that a CPU's kernels keep to copy matrices
-PLACED = 1.4  # bytes that a CPU takes for each byte of a batch: freed blocks between others cannot always be used
+PLACED = 1.4  # bytes that are taken for each byte of a batch, as seen on CPUs: not every freed block can be used again
 BATCH = 1024  # tokens that pass through a model at once, at most
 ROOM = {"cpu": 0.7e9, "cuda": 8e9}  # bytes for what the backward pass needs of a batch
 

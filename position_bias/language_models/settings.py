@@ -196,14 +196,15 @@ def _unknown_names(config: Config) -> Iterator[str]:
     """A line for each name that a list uses and nothing defines."""
     offline, measure = list(config["datasets"]), config["measure"]
     models = [*config["models"], *config["hub_models"]]
+    texts = [*offline, *config["hub_datasets"]]
     for key, names, known, of in (
         ("tokenizer.datasets", config["tokenizer"]["datasets"], offline, "datasets"),
         ("training.datasets", config["training"]["datasets"], offline, "datasets"),
-        ("measure.datasets", measure["datasets"], [*offline, *config["hub_datasets"]], "datasets or hub_datasets"),
+        ("measure.datasets", measure["datasets"], texts, "datasets or hub_datasets"),
         (
             "structural.directions.datasets",
             config["structural"]["directions"]["datasets"],
-            [*offline, *config["hub_datasets"]],
+            texts,
             "datasets or hub_datasets",
         ),
         ("primary_dataset", [config["primary_dataset"]], measure["datasets"], "measure.datasets"),

@@ -17,7 +17,6 @@ from position_bias.structural.checks_directions import COLUMNS, LABELS
 from position_bias.verdicts.claim import PRETRAINED
 
 SQUARES, SWAPPED = "squares", "squares of other prompts"  # the rollout in squares, and what it is of the wrong prompt
-FIRST, MIDDLE, LAST = ", first token", ", middle half", ", last token"  # how names of ratios end, of some tokens
 AT = {"hub": "", "copy0": " at the own scale", "usual0": " at .02"}  # checkpoint -> how names of statistics end
 
 
@@ -87,11 +86,13 @@ def layer_by_layer(terms: Mapping[str, Floats]) -> dict[str, Array]:
     ratios = {"coherence over queries": ("values", "queries"), "coherence over heads": ("queries", "heads")}
     ratios |= {"share of values": ("values", "attention"), "share of attention": ("attention", "both")}
     ratios |= {"isotropy": ("heads", "random")} if "random" in terms else {}
-    middle = middle_half(terms["values"].shape[-1])
+    squares = {name: np.asarray(values, np.float64) for name, values in terms.items()}
+    squares["both"] = squares["attention"] + squares["mlp"]
+    middle = middle_half(squares["both"].shape[-1])
+    places = {"": slice(None), ", first token": slice(1), ", middle half": middle, ", last token": slice(-1, None)}
     found = {}
-    for of, tokens in (("", slice(None)), (FIRST, slice(1)), (MIDDLE, middle), (LAST, slice(-1, None))):
-        total = {name: np.asarray(values, np.float64)[..., tokens].sum(-1) for name, values in terms.items()}
-        total["both"] = total["attention"] + total["mlp"]
+    for of, tokens in places.items():
+        total = {name: values[..., tokens].sum(-1) for name, values in squares.items()}
         for name, (one, other) in ratios.items():
             found[f"{name}{of}"] = np.exp(np.log(total[one] / total[other]).mean(1))
         found[f"cross term{of}"] = (total["across"] / total["attention"]).mean(1)

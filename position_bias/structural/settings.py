@@ -60,9 +60,7 @@ class Directions:
     terms: Annotated[int, Bounds(0, 1_000_000), "prompts with which what comes back is taken apart, layer by layer"]
     datasets: Annotated[list[Name], Items(), "further data sets of evidence/, at lengths.standard"]
     lengths: Annotated[
-        list[Annotated[int, Bounds(8, 1_000_000)]],
-        Items(),
-        "further lengths of evidence/, on primary_dataset",
+        list[Annotated[int, Bounds(8, 1_000_000)]], Items(), "further lengths of evidence/, on primary_dataset"
     ]
 
     def __post_init__(self) -> None:
