@@ -31,10 +31,10 @@ def mine(whole_graph, tmp_path):
 
 def test_every_gap_of_every_network_has_its_row(whole_graph):
     table = pd.read_csv(whole_graph.root / "results/tables/emergence/gaps.csv")
-    # gaussian: two depths of three encodings, twice; biases; windows, prefixes
-    networks = 2 * 3 + 2 * 3 + 4 * 6 + 3 + 3
-    fixed = networks - 2 * 3  # one depth, each tested with two common directions
-    assert len(table) == 3 * (networks + 2 * fixed + 3)  # isotropic: one study
+    # one depth of three encodings, twice; biases; windows, prefixes
+    fixed = 3 + 3 + 4 * 6 + 3 + 3
+    gaussian = fixed + 2 * 3 + 3 + 3  # another depth; windows and prefixes with residual connections
+    assert len(table) == 3 * (gaussian + 2 * fixed + 3)  # fixed: two common directions; isotropic: one study
     assert not table.duplicated(["vocabulary", "study", "mask", "encoding", "depth", "omega", "pair"]).any()
     omegas = table.groupby("vocabulary")["omega"].agg(set).to_dict()
     assert omegas == {"gaussian": {"none"}, "isotropic": {"none"}, "fixed": {"training", "fresh"}}
