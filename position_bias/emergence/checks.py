@@ -35,7 +35,7 @@ from position_bias.emergence.studies import (
 )
 from position_bias.verdicts.judge import Estimate, Statistic, judge, student
 from position_bias.verdicts.predictions import Predicted, predictions
-from position_bias.verdicts.verdict import PREDICTION, Prediction, table
+from position_bias.verdicts.verdict import PREDICTION, table
 
 NO_CLAIM = "no claim"
 
@@ -134,7 +134,7 @@ def gap_table(
     late = summary(settled, keys, "gap", level).drop(columns="seeds")
     gaps = gaps.merge(late, on=keys, suffixes=("", " settled"), validate="one_to_one")
     predicted_of = {
-        (predicted.network, pair): predicted.prediction
+        (predicted.network, pair): predicted
         for pair in PAIR_NAMES
         for predicted in predictions[f"{pair} gap"]
         if not predicted.other
@@ -290,14 +290,14 @@ def _lost_in_the_middle(gaps: dict[str, Networks]) -> Iterator[Statistic]:
         yield _at_one_depth("gap of deep RoPE", by_pair, deepest)
 
 
-def lost(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+def lost(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
     """How far the middle is lost: the smaller of two means, by which the first and the last item are preferred to it.
 
     It is below a bound where either is, so that the upper end is of intervals with half of the error each.
     """
     ends = values.unstack(0)
-    found = [student(ends[end], prediction, level) for end in ends]
-    either = [student(ends[end], prediction, (1 + level) / 2) for end in ends]
+    found = [student(ends[end], predicted, level) for end in ends]
+    either = [student(ends[end], predicted, (1 + level) / 2) for end in ends]
     smaller = min(found, key=lambda estimate: estimate.measured)
     return smaller._replace(low=min(end.low for end in found), high=min(end.high for end in either))
 

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from position_bias.verdicts.judge import Estimate, Statistic
-from position_bias.verdicts.verdict import Prediction
+from position_bias.verdicts.predictions import Predicted
 
 NUMBERS = ["measured", "low", "high", "n"]  # of an estimate
 BOUND = ["bound", "margin"]  # of a prediction, where they depend on how much was simulated
@@ -36,7 +36,7 @@ def statistic(
     return Statistic(name, pd.DataFrame(columns), setting, least_favourable, numbers=numbers)
 
 
-def least_favourable(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+def least_favourable(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
     """The estimate that speaks most against the prediction; the units of `values` are settings, each with NUMBERS.
 
     Raises ValueError where one is not finite: as a row without verdict it would not be missed among others.
@@ -45,8 +45,8 @@ def least_favourable(values: pd.Series, prediction: Prediction, level: float) ->
     if not (known := estimates["measured"].abs() < float("inf")).all():
         unknown = estimates["measured"][~known].iloc[0]
         raise ValueError(f"{values.name}: {unknown} is no number that can be judged")
-    above = estimates["measured"] - prediction.bound
-    against = {">": -above, "<": above, "=": above.abs()}[prediction.relation]
+    above = estimates["measured"] - predicted.bound
+    against = {">": -above, "<": above, "=": above.abs()}[predicted.relation]
     chosen = estimates.iloc[int(against.to_numpy().argmax())]
     measured, low, high, n = (float(chosen[name]) for name in NUMBERS)
     return Estimate(measured, low, high, int(n))

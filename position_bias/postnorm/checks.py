@@ -25,8 +25,8 @@ from position_bias.postnorm import theory
 from position_bias.postnorm.schemes import MINIMAL, SCHEMES, part_of
 from position_bias.postnorm.trials import vocabulary
 from position_bias.verdicts.judge import Estimate, Statistic, judge, student, worst
-from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import Prediction, table
+from position_bias.verdicts.predictions import Predicted, predictions
+from position_bias.verdicts.verdict import table
 
 LAWS = (theory.DISPERSED, theory.NORMALISED, "C/2^s")  # of the gap, those that something is predicted of
 PAPERS_ETA = 0.2  # of BEMA, by default
@@ -273,9 +273,9 @@ def _languages(tests: pd.DataFrame) -> Iterator[Statistic]:
         yield Statistic("tvd of languages up to L", by_task, {"task": "all tasks"}, _mean_over_tasks)
 
 
-def _mean_over_tasks(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+def _mean_over_tasks(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
     """As `student`, of the mean over tasks of each seed; the units of `values` are task and seed."""
-    return student(values.unstack("task").mean(axis=1, skipna=False), prediction, level)
+    return student(values.unstack("task").mean(axis=1, skipna=False), predicted, level)
 
 
 def _depth(tests: pd.DataFrame) -> Iterator[Statistic]:
@@ -319,7 +319,7 @@ def _stability(curves: pd.DataFrame) -> Iterator[Statistic]:
             yield Statistic("trainings that break where most do", columns, setting, more_often)
 
 
-def more_often(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+def more_often(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
     """The share of trainings of one scheme that break less that of another, each with Clopper and Pearson's interval.
 
     The units of `values` are place, 0 for the one and 1 for the other, and seed. Each interval has half of the error.

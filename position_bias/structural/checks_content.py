@@ -20,7 +20,7 @@ from position_bias.structural.content import ALL, LABELS
 from position_bias.verdicts.claim import PRETRAINED
 from position_bias.verdicts.judge import GIVEN, Estimate, Statistic, given, judge
 from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.verdict import Prediction, table
+from position_bias.verdicts.verdict import table
 
 PAPERS_PROMPTS = 1000  # least number that the claim about similarity is about
 
@@ -47,7 +47,7 @@ def of_pretrained(kernels: pd.DataFrame, predictions: Mapping[str, list[Predicte
     return table("structural", PRETRAINED, judge(_monotonicity(kernels), predictions))
 
 
-def over_layers(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+def over_layers(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
     """The value of ALL layers together, from the lowest layer to the highest."""
     layers = values.drop(ALL)
     return Estimate(float(values[ALL]), float(layers.min()), float(layers.max()), len(layers), known=True)

@@ -13,7 +13,7 @@ import pandas as pd
 from position_bias.structural.checks import PRINTED
 from position_bias.verdicts.judge import Estimate, Statistic, judge
 from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.verdict import Prediction, table
+from position_bias.verdicts.verdict import table
 
 LARGER = ("mpt-30b", "bloom-176b")  # the larger models that Appendix C.3 names
 
@@ -37,22 +37,22 @@ def statistics(printed: pd.DataFrame) -> Iterator[Statistic]:
     yield Statistic("printed: closer at the longer length", long, {"cells": len(long)}, more_often_closer)
 
 
-def more_often_closer(cells: pd.Series, prediction: Prediction, level: float) -> Estimate:
+def more_often_closer(cells: pd.Series, predicted: Predicted, level: float) -> Estimate:
     """The share of cells with a difference of distances below 0, less that above; a count, which has no width."""
     return _counted(_closer(cells))
 
 
-def more_often_closer_in_larger(cells: pd.Series, prediction: Prediction, level: float) -> Estimate:
+def more_often_closer_in_larger(cells: pd.Series, predicted: Predicted, level: float) -> Estimate:
     """As `more_often_closer`, in larger models less in the others."""
     larger = _larger(cells)
     return _counted(_closer(cells[larger]) - _closer(cells[~larger]))
 
 
-def distance_in_larger(cells: pd.Series, prediction: Prediction, level: float) -> Estimate:
+def distance_in_larger(cells: pd.Series, predicted: Predicted, level: float) -> Estimate:
     """The mean over cells of larger models less that over the others; both may be off by their rounding."""
     larger = _larger(cells)
     less = float(cells[larger].mean() - cells[~larger].mean())
-    rounding = 2 * PRINTED * (2 if prediction.relation == ">" else 1)  # a difference is rounded twice
+    rounding = 2 * PRINTED * (2 if predicted.relation == ">" else 1)  # a difference is rounded twice
     return Estimate(less, less - rounding, less + rounding, len(cells), known=True)
 
 

@@ -16,7 +16,6 @@ from position_bias.running.runtime import InputError
 from position_bias.statistics import mean_and_interval, percentile_interval
 from position_bias.verdicts.predictions import Predicted
 from position_bias.verdicts.rule import UNTESTABLE
-from position_bias.verdicts.verdict import Prediction
 
 GIVEN = ("value", "low", "high")  # what stands in place of units where an interval was taken before
 ESTIMATE = -1  # the unit, among replicates, that is no resample: all prompts as they are
@@ -33,10 +32,10 @@ class Estimate(NamedTuple):
     known: bool = False  # low and high are numbers that are known, such as the least and the largest of all layers
 
 
-Estimator = Callable[[pd.Series, Prediction, float], Estimate]  # of the units' values; the float is the level
+Estimator = Callable[[pd.Series, Predicted, float], Estimate]  # of the units' values; the float is the level
 
 
-def student(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+def student(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
     """The mean over independent units with Student's interval; units without a value are left out."""
     present = values.dropna().to_numpy(float)
     mean, low, high = map(float, mean_and_interval(present, level))
@@ -49,7 +48,7 @@ def percentiles(n: int, left_out: int = 0) -> Estimator:
     `left_out` of them had no value to draw from.
     """
 
-    def estimate(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+    def estimate(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
         low, high = map(float, percentile_interval(values[values.index != ESTIMATE], level))
         return Estimate(float(values.loc[ESTIMATE]), low, high, n, left_out)
 
@@ -59,14 +58,14 @@ def percentiles(n: int, left_out: int = 0) -> Estimator:
 def given(n: int, *, known: bool = False) -> Estimator:
     """What was estimated before, over `n` units: the values are those of GIVEN; see `Estimate` on what is `known`."""
 
-    def estimate(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+    def estimate(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
         measured, low, high = (float(values.loc[name]) for name in GIVEN)
         return Estimate(measured, low, high, n, known=known)
 
     return estimate
 
 
-def worst(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
+def worst(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
     """Of numbers that are worked out, one a unit, the one that keeps least to the prediction; it has no width.
 
     Raises ValueError where one is not finite: as a row without verdict it would not be missed among others.
@@ -74,14 +73,14 @@ def worst(values: pd.Series, prediction: Prediction, level: float) -> Estimate:
     if not np.isfinite(values).all():
         raise ValueError(f"{values.name}: {values[~np.isfinite(values)].iloc[0]} is no number that can be judged")
     low, high = float(values.min()), float(values.max())
-    farthest = max(low, high, key=lambda value: abs(value - prediction.bound))
-    value = {"<": high, ">": low, "=": farthest}[prediction.relation]
+    farthest = max(low, high, key=lambda value: abs(value - predicted.bound))
+    value = {"<": high, ">": low, "=": farthest}[predicted.relation]
     return Estimate(value, value, value, len(values))
 
 
 def worst_among(n: int) -> Estimator:
     """As `worst`, of numbers that are each the worst among `n`."""
-    return lambda values, prediction, level: worst(values, prediction, level)._replace(n=n)
+    return lambda values, predicted, level: worst(values, predicted, level)._replace(n=n)
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,8 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
     units = [statistic.seen[name] for name in (network, other) if name in statistic.seen]
     for each in units:
         values = values[values.index.isin(each.index)]
-    prediction = replace(predicted.prediction, **statistic.numbers)
-    estimate = statistic.estimate(values.rename(f"{statistic.name}, {network}"), prediction, level)
+    predicted = replace(predicted, **statistic.numbers)
+    estimate = statistic.estimate(values.rename(f"{statistic.name}, {network}"), predicted, level)
     called = {"network": statistic.wording.get(network, network), "other": statistic.wording.get(other, other)}
     filled = {**statistic.wording, **statistic.setting, **called}
     seen = [each.reindex(values.index, fill_value=False) for each in units]
@@ -147,14 +146,14 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
         "claim": predicted.claim if statistic.speaks else "",
         "item": statistic.item or predicted.item,
         "quantity": predicted.words.format(**filled),
-        "relation": prediction.relation,
-        "bound": float(prediction.bound),
-        "margin": float(prediction.margin),
+        "relation": predicted.relation,
+        "bound": float(predicted.bound),
+        "margin": float(predicted.margin),
         "measured": estimate.measured,
         "low": estimate.low,
         "high": estimate.high,
         "n": estimate.n,
-        "verdict": prediction.verdict(estimate.low, estimate.high) if statistic.testable else UNTESTABLE,
+        "verdict": predicted.verdict(estimate.low, estimate.high) if statistic.testable else UNTESTABLE,
         "identity": statistic.identity,
         "known": estimate.known,
         "left_out": estimate.left_out,

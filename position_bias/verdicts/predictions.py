@@ -1,7 +1,8 @@
 """The registry of predictions: what is predicted of which statistic, as published/predictions.csv lists it.
 
 A prediction is a row: of one network, or of one less another, a statistic lies above or below a bound by more than a
-margin, or within the margin of it. Margins are fixed before the run that they judge; the history of the file shows it.
+margin, within the margin of it (=), or beyond it on either side (!=). Margins are fixed before the run that they judge;
+the history of the file shows it.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -12,7 +13,7 @@ from typing import Any
 
 from position_bias.running.runtime import InputError
 from position_bias.verdicts import published
-from position_bias.verdicts.verdict import Prediction
+from position_bias.verdicts.rule import Relation, Word, word_of_interval
 
 OR = "|"  # between networks that the same is predicted of
 RELATIONS = (">", "<", "=", "!=")
@@ -27,7 +28,7 @@ class Predicted:
     claim: str  # id in published/claims.csv of the claim that the prediction speaks of, or ""
     network: str  # the column of the statistic's table, or several, joined by OR
     other: str  # the column that is subtracted, or several; or ""
-    relation: str  # one of RELATIONS
+    relation: Relation
     bound: float
     margin: float  # a deviation from the bound that nobody would call one
     item: str  # figure, table, section or proposition
@@ -35,9 +36,9 @@ class Predicted:
     source: str  # who predicts it, and where
     seen: str = ""  # which of its numbers were seen before it was written, so that they confirm nothing
 
-    @property
-    def prediction(self) -> Prediction:
-        return Prediction(self.relation, self.bound, self.margin)  # type: ignore[arg-type]  # one of RELATIONS
+    def verdict(self, low: float, high: float) -> Word:
+        """What an interval says by itself; a quantity that is not defined at this scale has one of NaN."""
+        return word_of_interval(self.relation, self.bound, self.margin, low, high)
 
 
 COLUMNS = tuple(field.name for field in fields(Predicted))

@@ -5,11 +5,10 @@ the claim says so. A verdict is computed from artifacts and never typed.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import pandas as pd
 
-from position_bias.verdicts.rule import UNTESTABLE, Relation, Word, word_of_interval
+from position_bias.verdicts.rule import UNTESTABLE
 
 PREDICTION = ("relation", "bound", "margin")  # the columns of a prediction
 
@@ -40,24 +39,6 @@ KEYS = (
     "setting",  # what else tells it apart
     "model",  # whose it is, where it is of a language model: its seeds and data sets are not further models
 )
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """A quantity is predicted to lie above or below `bound` by more than `margin`, within it, or beyond it (!=)."""
-
-    relation: Relation
-    bound: float
-    margin: float = 0.0  # a deviation from the bound that nobody would call one
-
-    def verdict(self, low: float, high: float) -> Word:
-        """What the interval says by itself; a quantity that is not defined at this scale has an interval of NaN.
-
-        Raises ValueError where low > high.
-        """
-        if low > high:
-            raise ValueError(f"[{low}, {high}] is not an interval")
-        return word_of_interval(self.relation, self.bound, self.margin, low, high)
 
 
 def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataFrame:

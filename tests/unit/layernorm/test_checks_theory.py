@@ -1,6 +1,7 @@
 from itertools import chain
 from math import sqrt
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from position_bias.layernorm import checks_theory, estimates, theory
 from position_bias.running import artifacts
 from position_bias.verdicts.judge import judge
 from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import KEYS, Prediction
+from position_bias.verdicts.verdict import KEYS
 
 PREDICTED = Path(__file__).parents[3] / "published/predictions.csv"
 PREDICTIONS = predictions(PREDICTED, "layernorm")
@@ -110,7 +111,7 @@ def test_a_wrong_closed_form_fails(monkeypatch):
 def test_the_setting_that_speaks_most_against_a_claim_is_judged(relation, mean):
     settings = [np.array([1.0, 1.1]), np.array([-0.2, -0.1]), np.array([0.1, 0.2])]
     means = checks_theory._means(runs(), "recency", {}, {"RMSNorm": settings})
-    found = means.estimate(means.table["RMSNorm"], Prediction(relation, 0.0), 0.95)
+    found = means.estimate(means.table["RMSNorm"], SimpleNamespace(relation=relation, bound=0.0), 0.95)
     (of_setting,) = [values for values in settings if values.mean() == pytest.approx(mean)]
     interval = scipy.stats.ttest_1samp(of_setting, 0).confidence_interval(0.95)
     assert found[:4] == (pytest.approx(mean), pytest.approx(interval.low), pytest.approx(interval.high), 2)
@@ -118,11 +119,11 @@ def test_the_setting_that_speaks_most_against_a_claim_is_judged(relation, mean):
 
 def test_a_number_that_is_computed_has_no_width_and_must_be_one():
     formula = checks_theory._worked_out("step", {}, {"q_j": [-3.0, -1.0]})
-    assert formula.estimate(formula.table["q_j"], Prediction("<", 0.0), 0.95)[:4] == (-1, -1, -1, 2)
+    assert formula.estimate(formula.table["q_j"], SimpleNamespace(relation="<", bound=0.0), 0.95)[:4] == (-1, -1, -1, 2)
     for unknown in (np.nan, np.inf):
         formula = checks_theory._worked_out("step", {}, {"q_j": [-3.0, unknown]})
         with pytest.raises(ValueError, match="is no number that can be judged"):
-            formula.estimate(formula.table["q_j"], Prediction("<", 0.0), 0.95)
+            formula.estimate(formula.table["q_j"], SimpleNamespace(relation="<", bound=0.0), 0.95)
 
 
 def test_what_is_read_is_judged_as_what_was_simulated(simulated, tmp_path):

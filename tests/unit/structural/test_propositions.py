@@ -1,6 +1,7 @@
 from itertools import product
 from math import exp, prod
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from position_bias.structural.propositions import (
     softmax_floor,
     tail_bound,
 )
-from position_bias.verdicts.verdict import COLUMNS, KEYS, Prediction
+from position_bias.verdicts.verdict import COLUMNS, KEYS
 
 ROUNDING = 1e-12
 MIXING = st.sampled_from([0.0, 1.0]) | st.floats(0, 1)
@@ -413,7 +414,8 @@ def test_every_prediction_of_theory_holds():
 def test_a_comparison_is_judged_by_its_largest_violation_and_shows_its_largest_effect():
     found = claims._compared("drift", [np.array([[0.3, -0.2]]), np.array([0.1])])
     assert found.table.to_dict("records") == [{"violation": 0.2, "effect": 0.3}]
-    assert found.estimate(found.table["violation"], Prediction("<", 0), 0.9)[:4] == (0.2, 0.2, 0.2, 3)
+    below = SimpleNamespace(relation="<", bound=0)
+    assert found.estimate(found.table["violation"], below, 0.9)[:4] == (0.2, 0.2, 0.2, 3)
     kept = claims._compared("drift", [np.array([0.3, 0.2])])
     assert kept.table.to_dict("records") == [{"violation": 0, "effect": 0.3}]
 

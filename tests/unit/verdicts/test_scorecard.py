@@ -18,9 +18,9 @@ from position_bias.verdicts.judge import GIVEN, Statistic, judge
 from position_bias.verdicts.judge import given as of
 from position_bias.verdicts.predictions import Predicted
 from position_bias.verdicts.rule import WORDS
-from position_bias.verdicts.verdict import COLUMNS, Prediction, table
+from position_bias.verdicts.verdict import COLUMNS, table
 
-ABOVE = Prediction(">", 0.0, 0.01)
+ABOVE = (">", 0.0, 0.01)
 TABLE = "emergence/checks"
 NEAR = "none: for its spread an effect lies so near its edge that it needs over 10 times as many seeds"
 CLAIM = Claim(
@@ -30,8 +30,7 @@ CLAIM = Claim(
 
 
 def check(measured, half, n=5, prediction=ABOVE, quantity="gap", claim="rises", item="Figure 2", model=""):
-    relation, bound, margin = dataclasses.astuple(prediction)
-    asked = Predicted("emergence", item, claim, quantity, "", relation, bound, margin, item, quantity, "Section 5")
+    asked = Predicted("emergence", item, claim, quantity, "", *prediction, item, quantity, "Section 5")
     ends = pd.DataFrame({quantity: [measured, measured - half, measured + half]}, index=GIVEN)
     (found,) = judge([Statistic(item, ends, {"model": model} if model else {}, estimate=of(n))], {item: [asked]})
     return found
@@ -270,7 +269,7 @@ def test_what_has_no_data_at_the_larger_scale_is_judged_at_the_smaller():
 
 
 def test_an_identity_supports_no_claim():
-    identity = {**check(0.0, 0.0, prediction=Prediction("=", 0.0, 0.1), quantity="no mask"), "identity": True}
+    identity = {**check(0.0, 0.0, prediction=("=", 0.0, 0.1), quantity="no mask"), "identity": True}
     assert judged(UP_ROW, identity)["rows: holds"] == 1
     assert judged(DOWN_ROW, identity)["verdict"] == "fails"
     vacuous = judged(identity)
