@@ -143,7 +143,7 @@ def lengths(samples: pd.DataFrame, sums: pd.DataFrame) -> Figure:
     Above, the profile of (c), released slopes and content, from the last token back: all lengths follow one curve,
     except at their first token, a dot where it has enough influence to be seen; lengths whose first token has not share
     a line. Below, the mean distance to the last token, by every variant in `sums`, beside that of a uniform profile
-    (dotted). Both tables are those of `released.profiles.along_lengths`, with a column model.
+    (dotted). Both tables are those of `released.profiles.of_models_along_lengths`.
     """
     models = {model: model for model in samples["model"].unique()}
     label = "Predicted influence at many lengths, and its mean distance from the end, in big models"

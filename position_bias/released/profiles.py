@@ -4,7 +4,7 @@ Lambda and content were measured at 256 tokens; at another length they are taken
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -29,27 +29,6 @@ def of_model(mixing: Path, content: Path, slopes: Path, model: str, lengths: Seq
     return {"profiles": [pd.DataFrame({"position": range(len(row)), "value": row}) for row in rows]}
 
 
-def of_models_along_lengths(
-    mixing: list[Path], content: list[Path], slopes: list[Path], lengths: Sequence[int]
-) -> dict[str, pd.DataFrame]:
-    """The samples and sums of `along_lengths` of every model, whose files come in the order of `MODELS`."""
-    by_model = [
-        [
-            table.assign(model=model)
-            for table in along_lengths(
-                lengths,
-                ALONG_LENGTHS,
-                written.read_schedule(of_layers, of_heads),
-                written.read_slopes(by_rule),
-                MODELS[model].head_dim,
-            )
-        ]
-        for model, of_layers, of_heads, by_rule in zip(MODELS, mixing, content, slopes, strict=True)
-    ]
-    samples, sums = zip(*by_model, strict=True)
-    return {"samples": pd.concat(samples), "sums": pd.concat(sums)}
-
-
 def profile(n: int, variant: Variant, schedule: Schedule, slopes: Mapping[Rule, Array], head_dim: int) -> Array:
     """Return the influence of each of n tokens on the last [n], by a variant of Section 6.2.
 
@@ -63,31 +42,29 @@ def profile(n: int, variant: Variant, schedule: Schedule, slopes: Mapping[Rule, 
     return last_row(n, mixing, slopes[variant.slopes], scale * schedule.diagonal)
 
 
-def along_lengths(
-    lengths: Iterable[int],
-    variants: Iterable[Variant],
-    schedule: Schedule,
-    slopes: Mapping[Rule, Array],
-    head_dim: int,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Follow how profiles change with the number of tokens.
+def of_models_along_lengths(
+    mixing: list[Path], content: list[Path], slopes: list[Path], lengths: Sequence[int]
+) -> dict[str, pd.DataFrame]:
+    """Follow how profiles of ALONG_LENGTHS change with the number of tokens; files come in the order of `MODELS`.
 
-    Returns samples of each profile (variant, slopes, content, n, distance to the last token, value) and what sums it
-    up (variant, slopes, content, n, statistic, value): the shares of the first token, of the first half and of the
-    last token, and the mean distance to the last token, in tokens.
+    Returns samples of each profile (variant, slopes, content, n, distance to the last token, value, model) and sums,
+    what sums it up (variant, slopes, content, n, statistic, value, model): the shares of the first token, of the first
+    half and of the last token, and the mean distance to the last token, in tokens.
     """
     samples, sums = [], []
-    for variant in variants:
-        for n in lengths:
+    for model, of_layers, of_heads, of_rules in zip(MODELS, mixing, content, slopes, strict=True):
+        schedule, by_rule = written.read_schedule(of_layers, of_heads), written.read_slopes(of_rules)
+        for variant, n in product(ALONG_LENGTHS, lengths):
+            row = profile(n, variant, schedule, by_rule, MODELS[model].head_dim)
             labels = {**variant._asdict(), "n": n}
-            row = profile(n, variant, schedule, slopes, head_dim)
             distance = np.unique(np.geomspace(1, n, SAMPLED).round().astype(int)) - 1
-            samples.append(pd.DataFrame({**labels, "distance": distance, "value": row[n - 1 - distance]}))
+            sampled = {"distance": distance, "value": row[n - 1 - distance]}
+            samples.append(pd.DataFrame({**labels, **sampled, "model": model}))
             summary = {
                 "first token": row[0],
                 "first half": row[: n // 2].sum(),
                 "last token": row[-1],
                 "mean distance": (1 - float(statistics.mean_position(row))) * (n - 1),
             }
-            sums += [{**labels, "statistic": name, "value": value} for name, value in summary.items()]
-    return pd.concat(samples, ignore_index=True), pd.DataFrame(sums)
+            sums += [{**labels, "statistic": name, "value": value, "model": model} for name, value in summary.items()]
+    return {"samples": pd.concat(samples), "sums": pd.DataFrame(sums)}

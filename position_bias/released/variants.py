@@ -55,23 +55,23 @@ def of_profiles(profiles: list[Path], printed: pd.DataFrame, n: int) -> pd.DataF
     return table(written.by_variant(written.read_profiles(profiles)), printed_at(n, printed))
 
 
-def table(profiles: Mapping[tuple[str, str], Mapping[Variant, Array]], printed: pd.DataFrame) -> pd.DataFrame:
+def table(profiles: Mapping[tuple[str, str, Variant], Array], printed: pd.DataFrame) -> pd.DataFrame:
     """Make one row for each model, data set, rule of slopes and scale of content, and lambda of (b).
 
-    `profiles` maps model and data set to the profile [n] of every variant; `printed` has columns dataset, model,
-    variant and value, named as the paper names them, with distances at n tokens. A distance that is not printed is NaN.
+    `profiles` are those of `written.by_variant`; `printed` has columns dataset, model, variant and value, named as the
+    paper names them, with distances at n tokens. A distance that is not printed is NaN.
     The authors' configurations of (b) have the lambda of `PRIMARY` on every data set, so elsewhere (b) is taken twice.
     """
     rows = []
-    for (model, dataset), by_variant in profiles.items():
+    for model, dataset in dict.fromkeys((model, dataset) for model, dataset, _ in profiles):
         of_paper = (printed["model"] == MODELS[model].printed_as) & (printed["dataset"] == DATASETS[dataset])
         of_pair = printed[of_paper]
         distances = dict(zip(of_pair["variant"], of_pair["value"], strict=True))
         for lambda_of, slopes, content in product(dict.fromkeys([PRIMARY, dataset]), MODELS[model].rules, CONTENTS):
             shown = {
-                "a": by_variant[Variant("a", slopes, "none")],
-                "b": profiles[model, lambda_of][Variant("b", slopes, "none")],
-                "c": by_variant[Variant("c", slopes, content)],
+                "a": profiles[model, dataset, Variant("a", slopes, "none")],
+                "b": profiles[model, lambda_of, Variant("b", slopes, "none")],
+                "c": profiles[model, dataset, Variant("c", slopes, content)],
             }
             labels = {"model": model, "dataset": dataset, "n": len(shown["a"]), "lambda of (b)": lambda_of}
             rules = {"slopes": slopes, "content": content}

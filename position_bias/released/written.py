@@ -4,6 +4,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -34,16 +35,13 @@ def labels_of(path: Path) -> dict[str, str | int]:
     return dict(zip(LABELS, labels, strict=True))
 
 
-def by_variant(profiles: pd.DataFrame) -> dict[tuple[str, str], dict[Variant, Array]]:
-    """Return profiles [n] of every variant, by model and data set, from a table with one length."""
-    profiles_by_variant: dict[tuple[str, str], dict[Variant, Array]] = {}
-    for _, rows in profiles.groupby(LABELS, sort=False):
-        labels = rows.iloc[0]
-        values = rows.sort_values("position")["value"].to_numpy(float)
-        profiles_by_variant.setdefault((labels["model"], labels["dataset"]), {})[
-            Variant(labels["variant"], labels["slopes"], labels["content"])
-        ] = values
-    return profiles_by_variant
+def by_variant(profiles: pd.DataFrame) -> dict[tuple[str, str, Variant], Array]:
+    """Return the profile [n] of every model, data set and variant, from a table with one length."""
+    ordered = profiles.sort_values("position", kind="stable")
+    of_each: Iterable[tuple[Any, pd.Series]] = ordered.groupby(LABELS, sort=False)["value"]
+    return {
+        (model, dataset, Variant(*rules)): values.to_numpy(float) for (model, dataset, _, *rules), values in of_each
+    }
 
 
 def read_schedule(mixing: str | Path, content: str | Path) -> Schedule:

@@ -17,17 +17,17 @@ def shown(tmp_path):
     """Random profiles of two models, to the second of which faithful slopes are released ones; and their table."""
     rng = np.random.default_rng(0)
     profiles = {
-        (model, "fineweb-edu"): {variant: rng.dirichlet(np.ones(N)) for variant in VARIANTS}
+        (model, "fineweb-edu", variant): rng.dirichlet(np.ones(N))
         for model in ("bloom-176b", "mpt-7b")
+        for variant in VARIANTS
     }
-    of_mpt = profiles["mpt-7b", "fineweb-edu"]
     for variant in VARIANTS:
-        of_mpt[variant] = of_mpt[variant._replace(slopes="released")]
+        alike = profiles["mpt-7b", "fineweb-edu", variant._replace(slopes="released")]
+        profiles["mpt-7b", "fineweb-edu", variant] = alike
     paths = []
-    for (model, dataset), by_variant in profiles.items():
-        for variant, row in by_variant.items():
-            paths.append(tmp_path / model / dataset / f"n{N}" / f"{variant.name}.csv")
-            artifacts.write_table(paths[-1], pd.DataFrame({"position": range(N), "value": row}))
+    for (model, dataset, variant), row in profiles.items():
+        paths.append(tmp_path / model / dataset / f"n{N}" / f"{variant.name}.csv")
+        artifacts.write_table(paths[-1], pd.DataFrame({"position": range(N), "value": row}))
     distances = [(model, x, 0.2) for model in ("bloom-176b", "mpt-7b") for x in "abc"]
     printed = pd.DataFrame(distances, columns=["model", "variant", "value"]).assign(dataset="fineweb-edu")
     return profiles, paths, variants.table(profiles, printed)
@@ -40,8 +40,11 @@ def test_figure_1_shows_every_variant_and_where_the_influence_may_lie(shown):
     for row, model in zip(axes, ("bloom-176b", "mpt-7b"), strict=True):
         for panel, variant in zip(row[:3], "abc", strict=True):
             drawn = [line.get_ydata() for line in panel.lines if len(line.get_xdata()) == N]
-            of_model = profiles[model, "fineweb-edu"].items()
-            expected = [row for key, row in of_model if key.variant == variant and key.slopes in figures.SLOPES]
+            expected = [
+                row
+                for (of, _, key), row in profiles.items()
+                if (of, key.variant) == (model, variant) and key.slopes in figures.SLOPES
+            ]
             np.testing.assert_array_equal(drawn, expected)
     bars = [[line for line in row[3].lines if line.get_marker() == "|"] for row in axes]
     assert [len(of_model) for of_model in bars] == [2 + 2 + 4, 1 + 1 + 2]

@@ -75,10 +75,27 @@ def test_a_profile_is_the_dense_rollout_of_its_definition(small, variant):
     np.testing.assert_allclose(found, expected, rtol=0, atol=5e-15)
 
 
-def test_samples_and_sums_along_lengths_are_those_of_the_profiles(small):
+@pytest.fixture
+def files(tmp_path, small):
+    """The schedule and the slopes in files: lambda, content and slopes."""
+    layer, head = np.indices(small.base.shape)
+    columns = {"layer": layer, "head": head, "base": small.base, "diagonal": small.diagonal}
+    tables = {
+        "lambda": pd.DataFrame({"layer": range(3), "lambda": small.mixing}),
+        "content": pd.DataFrame({name: values.ravel() for name, values in columns.items()}),
+        "slopes": pd.DataFrame({"head": range(4), **RULES}),
+    }
+    for name, table in tables.items():
+        artifacts.write_table(tmp_path / f"{name}.csv", table)
+    return [tmp_path / f"{name}.csv" for name in tables]
+
+
+def test_samples_and_sums_along_lengths_are_those_of_the_profiles(files, small, monkeypatch):
     variants = (Variant("b", "released", "none"), Variant("c", "faithful", "faithful"))
-    samples, sums = profiles.along_lengths([8, 300], variants, small, RULES, 25)
-    assert list(sums.columns) == ["variant", "slopes", "content", "n", "statistic", "value"]
+    monkeypatch.setattr(profiles, "ALONG_LENGTHS", variants)
+    monkeypatch.setattr(profiles, "MODELS", {"small": BLOOM._replace(head_dim=25)})
+    samples, sums = profiles.of_models_along_lengths(*([file] for file in files), [8, 300]).values()
+    assert list(sums.columns) == ["variant", "slopes", "content", "n", "statistic", "value", "model"]
     for variant in variants:
         for n in (8, 300):
             row = profiles.profile(n, variant, small, RULES, 25)
@@ -107,21 +124,15 @@ def test_profiles_are_read_as_they_were_written_and_labelled_by_their_paths(tmp_
     table = written.read_profiles(sorted(tmp_path.rglob("*.csv")))
     assert list(table.columns) == [*written.LABELS, "position", "value"]
     by_variant = written.by_variant(table[table["n"] == 7])
-    assert set(by_variant) == {("mpt-7b", "dclm")}
-    assert set(by_variant["mpt-7b", "dclm"]) == set(VARIANTS)
-    for variant, row in by_variant["mpt-7b", "dclm"].items():
+    assert list(by_variant) == [("mpt-7b", "dclm", variant) for variant in sorted(VARIANTS)]
+    for (_, _, variant), row in by_variant.items():
         np.testing.assert_array_equal(row, written_rows[variant, 7])
 
 
-def test_schedules_and_slopes_are_read_as_they_were_written(tmp_path, small):
-    layer, head = np.indices(small.base.shape)
-    columns = {"layer": layer, "head": head, "base": small.base, "diagonal": small.diagonal}
-    artifacts.write_table(tmp_path / "lambda.csv", pd.DataFrame({"layer": range(3), "lambda": small.mixing}))
-    content = pd.DataFrame({name: values.ravel() for name, values in columns.items()})
-    artifacts.write_table(tmp_path / "content.csv", content)
-    artifacts.write_table(tmp_path / "slopes.csv", pd.DataFrame({"head": range(4), **RULES}))
-    found = written.read_schedule(tmp_path / "lambda.csv", tmp_path / "content.csv")
+def test_schedules_and_slopes_are_read_as_they_were_written(files, small):
+    mixing, content, by_rule = files
+    found = written.read_schedule(mixing, content)
     for name in ("mixing", "base", "diagonal"):
         np.testing.assert_array_equal(getattr(found, name), getattr(small, name))
     for rule, expected in RULES.items():
-        np.testing.assert_array_equal(written.read_slopes(tmp_path / "slopes.csv")[rule], expected)
+        np.testing.assert_array_equal(written.read_slopes(by_rule)[rule], expected)

@@ -65,7 +65,7 @@ def profiles():
     """Random profiles of two models on two data sets, in every variant."""
     rng = np.random.default_rng(0)
     keys = [(model, dataset) for model in ("mpt-7b", "bloom-7b1") for dataset in ("fineweb-edu", "dclm")]
-    return {key: {variant: rng.dirichlet(np.ones(9)) for variant in VARIANTS} for key in keys}
+    return {(*key, variant): rng.dirichlet(np.ones(9)) for key in keys for variant in VARIANTS}
 
 
 @pytest.fixture
@@ -85,9 +85,9 @@ def test_the_table_says_of_each_profile_what_it_is(profiles, printed):
     keys = ["model", "dataset", "lambda of (b)", "slopes", "content"]
     assert not table.duplicated(keys).any()
     row = table.set_index(keys).loc["bloom-7b1", "dclm", "fineweb-edu", "faithful", "released"]
-    own, primary = profiles["bloom-7b1", "dclm"], profiles["bloom-7b1", "fineweb-edu"]
-    a, b = own[Variant("a", "faithful", "none")], primary[Variant("b", "faithful", "none")]
-    c = own[Variant("c", "faithful", "released")]
+    a = profiles["bloom-7b1", "dclm", Variant("a", "faithful", "none")]
+    b = profiles["bloom-7b1", "fineweb-edu", Variant("b", "faithful", "none")]
+    c = profiles["bloom-7b1", "dclm", Variant("c", "faithful", "released")]
     assert row["n"] == 9
     assert row["mean position a"] == pytest.approx(a @ np.arange(9) / 8)
     assert row["argmin b"] == b.argmin() / 8
@@ -99,12 +99,13 @@ def test_the_table_says_of_each_profile_what_it_is(profiles, printed):
     assert row["excess by triangles"] == found.by_triangles
     assert row["verdict"] == ("excluded" if found.excluded else "not excluded")
     with_own = table.set_index(keys).loc["bloom-7b1", "dclm", "dclm", "faithful", "released"]
-    assert with_own["first b"] == own[Variant("b", "faithful", "none")][0] != row["first b"]
+    assert with_own["first b"] == profiles["bloom-7b1", "dclm", Variant("b", "faithful", "none")][0] != row["first b"]
 
 
 def test_doubled_slopes_are_asked_of_falcon(profiles, printed):
-    random = profiles["mpt-7b", "fineweb-edu"]
-    table = variants.table({("falcon-rw-7b", "fineweb-edu"): random}, printed)
+    random = {variant: profiles["mpt-7b", "fineweb-edu", variant] for variant in VARIANTS}
+    falcon = {("falcon-rw-7b", "fineweb-edu", variant): row for variant, row in random.items()}
+    table = variants.table(falcon, printed)
     doubled = table[table["slopes"] == "doubled"].set_index("content")
     assert sorted(doubled.index) == ["faithful", "released"]
     for content, row in doubled.iterrows():
