@@ -51,7 +51,8 @@ def checks(
     `tests` joins those of all tasks: columns task, scheme, seed, length, quantity, value, trained (L). `dimension` has
     width beside them, `averaging` has decay, weights and eta (`trials.by_width`, `by_average`). `construction` is
     the table of `construction.distances`, `depth` that of `experiments.by_depth`, `stability` that of
-    `experiments.every_loss`. `predicted` is the registry of predictions; raises InputError where it lacks a statistic.
+    `experiments.stretches`, one an iteration. `predicted` is the registry of predictions; raises InputError where it
+    lacks a statistic.
     """
     measured = statistics(tests, construction, dimension, depth, averaging, stability)
     return table("postnorm", scale, judge(measured, predictions(predicted, "postnorm"), level))

@@ -39,23 +39,8 @@ def run(trials: Sequence[Trial], names: Sequence[str], place: Place) -> dict[str
     return {name: pd.concat(tables, ignore_index=True) for name, tables in found.items()}
 
 
-def tests(outcome: Outcome) -> pd.DataFrame:
-    """Tests at every length: `training.evaluate`."""
-    return outcome.tests
-
-
-def history(outcome: Outcome) -> pd.DataFrame:
-    """Curves along training, of POINTS stretches."""
-    return stretches(outcome, POINTS)
-
-
-def every_loss(outcome: Outcome) -> pd.DataFrame:
-    """Loss and gradient norm at every iteration, as `stretches` has them; what diverges stays, as NaN."""
-    return stretches(outcome, outcome.trial.recipe["iterations"])
-
-
 def stretches(outcome: Outcome, points: int) -> pd.DataFrame:
-    """Return loss and gradient norm along training, in at most `points` stretches of iterations.
+    """Return loss and gradient norm along training, in at most `points` stretches of iterations; NaN is kept.
 
     A row a stretch and seed: seed, iteration (its last), loss and gradient_norm (means over it), highest_loss and
     highest_gradient_norm.
@@ -146,9 +131,9 @@ def _averages(outcome: Outcome) -> Iterator[tuple[str, float, Mapping[str, Tenso
 
 
 TABLES: dict[str, Callable[[Outcome], pd.DataFrame]] = {  # an output of a rule -> what it has
-    "tests": tests,
-    "history": history,
-    "losses": every_loss,
+    "tests": lambda outcome: outcome.tests,
+    "history": lambda outcome: stretches(outcome, POINTS),
+    "losses": lambda outcome: stretches(outcome, outcome.trial.recipe["iterations"]),
     "settled": settled_losses,
     "distances": distances,
     "depths": by_depth,

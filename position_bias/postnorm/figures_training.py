@@ -108,9 +108,9 @@ def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
 def stability(table: pd.DataFrame) -> Figure:
     """Training without warmup by scheme and depth: gradient norm and loss along it, and the highest gradient.
 
-    `table` is of `experiments.every_loss`. Lines are medians over seeds in the range of seeds, at the middle learning
-    rate. On the right is a mark for each learning rate, crossed at the top where some seed had a loss or gradient that
-    is not finite.
+    `table` is of `experiments.stretches`, one an iteration. Lines are medians over seeds in the range of seeds, at the
+    middle learning rate. On the right is a mark for each learning rate, crossed at the top where some seed had a loss
+    or gradient that is not finite.
     """
     depths, rates = sorted(table["layers"].unique()), sorted(table["learning_rate"].unique())
     middle = rates[len(rates) // 2]

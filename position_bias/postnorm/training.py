@@ -1,7 +1,7 @@
 """Decoders under every scheme of norms are trained on short sequences of a task and tested on longer ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -56,12 +56,8 @@ class Outcome:
     networks: Networks
     initial: Parameters
     trained: Trained
-    tests: pd.DataFrame  # seed, length, quantity, value; none of members that diverged
-
-    @property
-    def finite(self) -> list[int]:
-        """The seeds whose networks did not diverge."""
-        return [seed for index, seed in enumerate(self.trial.seeds) if index not in self.trained.diverged]
+    finite: list[int]  # the seeds whose networks did not diverge
+    tests: pd.DataFrame  # seed, length, quantity, value, of these seeds
 
 
 def networks(trial: Trial, device: str) -> Networks:
@@ -100,8 +96,9 @@ def train(trial: Trial, place: Place) -> Outcome:
         description=f"{trial.task}, {trial.scheme}, width {trial.size['width']}",
         averaging=None if trial.kappa is None else Averaging(trial.kappa),
     )
-    outcome = Outcome(trial, built, initial, trained, evaluate(trained.parameters, built))
-    return replace(outcome, tests=outcome.tests[outcome.tests["seed"].isin(outcome.finite)])
+    finite = [seed for index, seed in enumerate(trial.seeds) if index not in trained.diverged]
+    tests = evaluate(trained.parameters, built)
+    return Outcome(trial, built, initial, trained, finite, tests[tests["seed"].isin(finite)])
 
 
 class Batches:

@@ -228,7 +228,7 @@ def test_a_network_that_knows_the_top_of_the_stack_only_at_trained_depth_fails_d
 def outcome_with(losses, norms, seeds=(7, 8, 9)):
     trained = Trained({}, losses, norms, [], np.zeros(0, np.float32), {}, {})
     asked = trial(seeds=seeds)
-    return Outcome(asked, training.networks(asked, "cpu"), {}, trained, pd.DataFrame())
+    return Outcome(asked, training.networks(asked, "cpu"), {}, trained, [*seeds], pd.DataFrame())
 
 
 @settings(max_examples=40, deadline=None)
