@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from position_bias.verdicts.judge import Estimate, Statistic
+from position_bias.verdicts.judge import Estimate, Statistic, worst
 from position_bias.verdicts.predictions import Predicted
 
 NUMBERS = ["measured", "low", "high", "n"]  # of an estimate
@@ -26,13 +26,7 @@ def statistic(
 
     `numbers` are a bound and margin of this sampling.
     """
-    columns = {
-        network: pd.Series(
-            [float(number) for estimate in estimates for number in estimate[:4]],
-            pd.MultiIndex.from_product([range(len(estimates)), NUMBERS]),
-        )
-        for network, estimates in networks.items()
-    }
+    columns = {network: pd.DataFrame(estimates)[NUMBERS].stack() for network, estimates in networks.items()}
     return Statistic(name, pd.DataFrame(columns), setting, least_favourable, numbers=numbers)
 
 
@@ -41,15 +35,10 @@ def least_favourable(values: pd.Series, predicted: Predicted, level: float) -> E
 
     Raises ValueError where one is not finite: as a row without verdict it would not be missed among others.
     """
+    measured = worst(values.xs("measured", level=1), predicted, level).measured
     estimates = values.unstack()
-    if not (known := estimates["measured"].abs() < float("inf")).all():
-        unknown = estimates["measured"][~known].iloc[0]
-        raise ValueError(f"{values.name}: {unknown} is no number that can be judged")
-    above = estimates["measured"] - predicted.bound
-    against = {">": -above, "<": above, "=": above.abs()}[predicted.relation]
-    chosen = estimates.iloc[int(against.to_numpy().argmax())]
-    measured, low, high, n = (float(chosen[name]) for name in NUMBERS)
-    return Estimate(measured, low, high, int(n))
+    chosen = estimates[estimates["measured"] == measured].iloc[0]
+    return Estimate(measured, float(chosen["low"]), float(chosen["high"]), int(chosen["n"]))
 
 
 def table(statistics: Iterable[Statistic]) -> pd.DataFrame:
@@ -67,11 +56,10 @@ def table(statistics: Iterable[Statistic]) -> pd.DataFrame:
 def statistics(table: pd.DataFrame) -> Iterator[Statistic]:
     """Yield the statistics of a `table`, in its order."""
     for _, rows in table.groupby(["statistic", "setting", *BOUND], sort=False, dropna=False):
-        networks: dict[Any, list[Estimate]] = {}
-        records = rows.to_dict("records")
-        for row in records:
-            network = (row["network"], row["other"]) if row["other"] else row["network"]
-            networks.setdefault(network, []).append(Estimate(*(row[name] for name in NUMBERS)))
-        first = records[0]
+        first = rows.iloc[0]
+        networks = {
+            network: [Estimate(*numbers) for numbers in of_network[NUMBERS].itertuples(index=False)]
+            for network, of_network in rows.groupby(["network", "other"], sort=False)
+        }
         numbers = {name: first[name] for name in BOUND if pd.notna(first[name])}
         yield statistic(first["statistic"], json.loads(first["setting"]), networks, **numbers)
