@@ -132,17 +132,15 @@ def pretrained(grams: list[TensorFile], level: float) -> Figure:
     return recency_and_cosines(recency_of_models(grams), cosines, level)
 
 
-def recency_and_cosines(
-    recency: pd.DataFrame, grams: Mapping[str, Array], level: float, shown: str | None = None
-) -> Figure:
+def recency_and_cosines(recency: pd.DataFrame, grams: Mapping[str, Array], level: float) -> Figure:
     """Language models: recency of the cosines that attention reads by layer, and those of one model as heatmaps.
 
     `recency` is `pretrained.recency_table` of each, trained (solid) and untrained (dashed). Lines are seeds, bands
-    t-intervals over prompts. `grams` are mean cosines [layers, n, n] by model; the heatmaps are those of `shown`, or of
-    the first model: of an early layer and of the last, below the diagonal, less the mean of the row, in blocks.
+    t-intervals over prompts. `grams` are mean cosines [layers, n, n] by model; the heatmaps are those of the first
+    model: of an early layer and of the last, below the diagonal, less the mean of the row, in blocks.
     """
     looks = model_looks(recency["model"])
-    shown = next(iter(grams)) if shown is None else shown
+    shown, of_shown = next(iter(grams.items()))
     label = "Recency of the inputs of attention in language models by layer, with maps of one model"
     figure = plt.figure(figsize=(PAGE, 3.6), label=label)
     of_lines, of_maps = figure.subfigures(2, 1, squeeze=False).flat
@@ -158,33 +156,26 @@ def recency_and_cosines(
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
         layer_axis(axes, of_model["layer"])
     lines[0].set_ylabel(RECENCY)
-    early = min(EARLY, len(grams[shown]))
-    for axes, layer in zip(maps, (early, len(grams[shown])), strict=True):
-        _cosines(axes, grams[shown][layer - 1])
+    for axes, layer in zip(maps, (min(EARLY, len(of_shown)), len(of_shown)), strict=True):
+        _cosines(axes, of_shown[layer - 1])
         axes.set_title(f"{shown}, layer {layer}")
     seeds = counted(recency[recency["state"] != OF_HUB], "seed").replace("seed", "training seed")
     handles = [Line2D([], [], color=REFERENCE, label="trained")]
     if (recency["state"] == UNTRAINED).any():  # models of the hub have none
         handles.append(Line2D([], [], color=REFERENCE, linestyle="--", label="untrained"))
-    legend(figure, handles, settings=f"{len(grams[shown][0])} tokens, {counted(recency, 'prompt')}, {seeds}")
+    legend(figure, handles, settings=f"{len(of_shown[0])} tokens, {counted(recency, 'prompt')}, {seeds}")
     return figure
 
 
 def emergence(tests: pd.DataFrame, level: float) -> Figure:
-    """Draw `gaps_by_norm` of networks without encoding; `tests` joins the tables of their training."""
-    table = gaps.curves(tests[tests["encoding"] == "none"])
-    (vocabulary,), (depth,) = table["vocabulary"].unique(), table["depth"].unique()
-    alike = f"causal mask, no encoding; {networks(vocabulary, 'none', True)}; {depth} layers"
-    return gaps_by_norm(table, level, alike)
-
-
-def gaps_by_norm(table: pd.DataFrame, level: float, alike: str = "") -> Figure:
     """Does a norm change the bias that retrieval networks learn? Gaps of every pair at the end, and one along training.
 
-    `table` is `emergence.gaps.curves` of the studies in `RETRIEVAL`, one network each. Above 0 the earlier of two equal
-    items is preferred. Marks and lines are means over seeds with t-intervals, dots are seeds. `alike` says what all of
-    them have in common.
+    `tests` joins the tables of training of the studies in `RETRIEVAL`, of which those without encoding are drawn, one
+    network each. Above 0 the earlier of two equal items is preferred. Marks and lines are means over seeds with
+    t-intervals, dots are seeds.
     """
+    table = gaps.curves(tests[tests["encoding"] == "none"])
+    (vocabulary,), (depth,) = table["vocabulary"].unique(), table["depth"].unique()
     looks = present(table["study"], RETRIEVAL)
     titles = {"ends": "at the end of training", "along": "first vs. last, along training"}
     label = "Accuracy gaps of retrieval networks with and without norms, at the end and along training"
@@ -203,7 +194,8 @@ def gaps_by_norm(table: pd.DataFrame, level: float, alike: str = "") -> Figure:
     along.set_xlim(0, table["iteration"].max())
     along.xaxis.set_major_locator(MaxNLocator(4))
     along.xaxis.set_major_formatter(EngFormatter(sep=""))
-    legend(figure, [look.entry() for look in looks.values()], settings="; ".join(filter(None, (alike, counted(table)))))
+    alike = f"causal mask, no encoding; {networks(vocabulary, 'none', True)}; {depth} layers"
+    legend(figure, [look.entry() for look in looks.values()], settings=f"{alike}; {counted(table)}")
     return figure
 
 

@@ -164,7 +164,7 @@ def test_language_models_have_a_panel_each_and_one_has_heatmaps():
     keys = {"model": models, "seed": range(2), "state": (UNTRAINED, "trained (step 300)"), "prompt": range(4)}
     table = drawn_from(np.random.default_rng(1), **keys, layer=(1, 2, 3))
     grams = {model: np.random.default_rng(3).uniform(size=(3, 10, 10)) for model in models}
-    figure = figures_networks.recency_and_cosines(table, grams, 0.95, shown=models[-1])
+    figure = figures_networks.recency_and_cosines(table, grams, 0.95)
     panels = [axes for axes in figure.axes if axes.get_title()]
     for axes, model in zip(panels, models, strict=False):
         shown = [drawn for drawn in axes.lines if len(drawn.get_ydata()) == 3]
@@ -172,7 +172,7 @@ def test_language_models_have_a_panel_each_and_one_has_heatmaps():
         np.testing.assert_allclose([drawn.get_ydata() for drawn in shown], expected)
     image = np.ma.filled(panels[-1].images[0].get_array(), np.nan)
     for row in range(1, 10):
-        of_row = grams[models[-1]][2][row, :row]
+        of_row = grams[models[0]][2][row, :row]
         np.testing.assert_allclose(image[row, :row], of_row - of_row.mean(), atol=1e-12)
     assert np.isnan(image[np.triu_indices(10)]).all()
     assert_legible(figure)
@@ -186,13 +186,13 @@ def test_heatmaps_show_means_of_blocks_of_what_the_mask_lets_through():
     np.testing.assert_array_equal(figures_networks.blocks(values, 1), values)
 
 
-def test_gaps_at_the_end_and_one_along_training():
+def test_gaps_at_the_end_and_one_along_training(monkeypatch):
     pairs = ["first-middle", "first-last", "middle-last"]
     keys = {"study": ("residual", "pre-norm", "post-norm"), "seed": range(3), "iteration": (0, 50, 100)}
-    table = drawn_from(np.random.default_rng(2), **keys, quantity=("loss", *pairs)).assign(
-        norm=lambda rows: rows["study"]
-    )
-    figure = figures_networks.gaps_by_norm(table, 0.95)
+    table = drawn_from(np.random.default_rng(2), **keys, quantity=("loss", *pairs))
+    table = table.assign(norm=table["study"], vocabulary="gaussian", encoding="none", depth=2)
+    monkeypatch.setattr(figures_networks.gaps, "curves", lambda tests: tests)
+    figure = figures_networks.emergence(table, 0.95)
     ends, along = figure.axes
     last = table[(table["iteration"] == 100) & table["quantity"].isin(pairs)]
     assert_drawn(ends, *means(last.assign(place=last["quantity"].map(pairs.index)), "place"), last["value"])
