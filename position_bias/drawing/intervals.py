@@ -29,8 +29,7 @@ def over_seeds(table: pd.DataFrame, at: str, level: float) -> pd.DataFrame:
 
 def counted(table: pd.DataFrame, what: str = "seed") -> str:
     """How many seeds, or other things that a column names, a table has: "5 seeds"."""
-    number = table[what].nunique()
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return from_to([table[what].nunique()], what)
 
 
 def from_to(numbers: Iterable[int], what: str = "") -> str:

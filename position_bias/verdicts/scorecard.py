@@ -20,21 +20,6 @@ from position_bias.verdicts.verdict import COLUMNS, PREDICTION, keys
 
 OF_CLAIM = ("paper", "item", "title", "statement", "whose", "needs", "doubted", "form", "unit", "kind")
 OF_ROW = ("quantity", *PREDICTION, "measured", "low", "high", "n", "left_out", "seen_before", "source")
-SCORECARD_COLUMNS = (
-    "claim",
-    *OF_CLAIM,
-    "verdict",
-    "scale",  # whose rows decide
-    "settled",  # whether it is the scale that the claim is about
-    "by scale",  # the verdict at each scale, the largest first
-    *(f"rows: {word}" for word in WORDS),  # by their own intervals; those that are missing are not testable here
-    "decides",  # in words: how many rows there are, and what they say
-    "would decide",  # of what is undecided or not testable: how many seeds or prompts, or why no number does
-    *OF_ROW,  # of the row that the verdict hangs on
-    "published",  # what the paper prints for it, where it does
-    "shown",  # what to look at
-    "table",  # whose rows these are
-)
 COMPARISON_COLUMNS = (
     *("claim", "paper", "item", "quantity", *PREDICTION, "measured", "low", "high"),
     *("n", "left_out", "seen_before", "scale"),
@@ -59,21 +44,21 @@ class Judged:
 def scorecard(
     claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], published: Mapping[str, str], level: float
 ) -> pd.DataFrame:
-    """A row a claim, columns SCORECARD_COLUMNS.
+    """A row a claim, with the columns of `_card`.
 
     `checks` are tables in the schema of `verdict`, by the name that claims give them; `published` what the papers
     print, by the id that claims give it; `level` that of the intervals. Raises InputError where a row carries an id
     that is not registered for its table, a claim has no row, or a row that is tested has no finite interval.
     """
     claims = tuple(claims)
-    rows = _by_table(claims, checks)
+    rows = {name: _by_claim(name, checks[name], claims) for name in tables(claims)}
     if silent := next((claim for claim in claims if claim.id not in rows[claim.table]), None):
         raise InputError(
             f"claim {silent.id} has no row in table {silent.table}; configure what it speaks of, give its id to rows "
             "there, or take it out of published/claims.csv"
         )
     cards = [_card(claim, rows[claim.table][claim.id], published, level) for claim in claims]
-    return pd.DataFrame(cards, columns=list(SCORECARD_COLUMNS))
+    return pd.DataFrame(cards)
 
 
 def comparisons(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], level: float) -> pd.DataFrame:
@@ -82,17 +67,13 @@ def comparisons(claims: Iterable[Claim], checks: Mapping[str, pd.DataFrame], lev
     Those of the scale that decides come first. Arguments and errors as for `scorecard`.
     """
     claims = tuple(claims)
-    rows = _by_table(claims, checks)
+    rows = {name: _by_claim(name, checks[name], claims) for name in tables(claims)}
     rows_of_claims = []
     for claim in claims:
         for place, judged in enumerate(by_scale(claim, rows[claim.table][claim.id], level)):
             own = judged.rows.assign(claim=claim.id, paper=claim.paper, decides=place == 0)
             rows_of_claims.append(own.drop(columns="verdict").rename(columns={"word": "verdict"}))
     return pd.concat(rows_of_claims, ignore_index=True)[list(COMPARISON_COLUMNS)]
-
-
-def _by_table(claims: tuple[Claim, ...], checks: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, pd.DataFrame]]:
-    return {name: _by_claim(name, checks[name], claims) for name in tables(claims)}
 
 
 def _by_claim(name: str, table: pd.DataFrame, claims: Iterable[Claim]) -> dict[str, pd.DataFrame]:
@@ -187,6 +168,7 @@ def _by_model(rows: pd.DataFrame, p: Array) -> Array:
 
 
 def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level: float) -> dict[str, object]:
+    """The row of a claim in the scorecard."""
     scales = by_scale(claim, rows, level)
     judgement = scales[0]
     count: dict[str, int] = {word: int((judgement.rows["word"] == word).sum()) for word in WORDS}
@@ -197,11 +179,11 @@ def _card(claim: Claim, rows: pd.DataFrame, published: Mapping[str, str], level:
         "claim": claim.id,
         **{name: getattr(claim, name) for name in OF_CLAIM},
         "verdict": judgement.word,
-        "scale": scale,
+        "scale": scale,  # whose rows decide
         "settled": judgement.word != UNTESTABLE and claim.met_at(scale),
-        "by scale": "; ".join(said),
-        **{f"rows: {word}": number for word, number in count.items()},
-        "decides": "; ".join(_decides(claim, judgement, count)),
+        "by scale": "; ".join(said),  # the verdict at each scale, the largest first
+        **{f"rows: {word}": number for word, number in count.items()},  # those that are missing are not testable here
+        "decides": "; ".join(_decides(claim, judgement, count)),  # in words
         "would decide": _would_decide(claim, judgement, level) if judgement.word in (UNDECIDED, UNTESTABLE) else "",
         **{name: judgement.decisive[name] for name in OF_ROW},
         "published": published[claim.published] if claim.published else "",
