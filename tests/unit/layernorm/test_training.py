@@ -16,7 +16,6 @@ from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
 from position_bias.small_networks.size import Size
-from tests.unit.conftest import Interruption
 
 DATA = Data(vocabulary=6, tokens=12, skew=4.0)
 SIZE = Size(layers=2, width=16, heads=2, hidden=8)
@@ -132,27 +131,6 @@ def test_networks_learn_the_frequencies_of_a_sequence(tmp_path, name):
     loss = table[table["quantity"] == "loss"].pivot(index="seed", columns="state", values="value")
     assert (loss["trained"] < math.log(6) - 0.2).all()
     assert (loss["trained"] < loss["untrained"] - 0.2).all()
-
-
-@pytest.mark.parametrize("stop", [1, 5, 13])
-def test_a_killed_training_ends_as_one_that_was_not(tmp_path, monkeypatch, stop):
-    expected = train(tmp_path / "whole")
-    original, calls = training.sequences, []
-
-    def counted(data, seeds, purpose, *rest):
-        if purpose == stop and not calls:
-            raise Interruption
-        calls.extend([purpose] * bool(calls))
-        return original(data, seeds, purpose, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(training, "sequences", counted)
-        with pytest.raises(Interruption):
-            train(tmp_path / "killed")
-        calls.append("again")
-        found = train(tmp_path / "killed")
-    pd.testing.assert_frame_equal(found, expected, check_exact=True)
-    assert calls == ["again", "held out", *range((stop - 1) // 4 * 4 + 1, 14)]  # from the last checkpoint on
 
 
 @pytest.mark.parametrize("other", [{"name": "pre-rms"}, {"seeds": (0, 5)}, {"data": Data(6, 12, 1.0)}, {"batch": 7}])

@@ -15,7 +15,6 @@ from position_bias.postnorm.trials import Trial
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
-from tests.unit.conftest import Interruption
 
 SEEDS = (0, 4)
 DEEP = {"layers": 2, "width": 8, "heads": 2, "hidden": 6}
@@ -319,25 +318,6 @@ def test_the_loss_is_the_cross_entropy_of_the_targets_at_all_positions(tmp_path)
 
 
 # Going on after an interruption
-
-
-@pytest.mark.parametrize(("stop", "kappa"), [(1, None), (7, 0.5), (22, None)])
-def test_a_killed_training_ends_as_one_that_was_not(tmp_path, monkeypatch, stop, kappa):
-    expected = train(tmp_path / "whole", kappa=kappa)
-    original, calls = training.Batches.__call__, []
-
-    def killed(self, iteration):
-        calls.append(iteration)
-        if len(calls) == stop:
-            raise Interruption
-        return original(self, iteration)
-
-    monkeypatch.setattr(training.Batches, "__call__", killed)
-    with pytest.raises(Interruption):
-        train(tmp_path / "killed", kappa=kappa)
-    assert_same(train(tmp_path / "killed", kappa=kappa), expected)
-    assert calls[stop:] == list(range((stop - 1) // 6 * 6 + 1, 24))  # from the last checkpoint on
-    assert bool(expected.trained.averaged) == (kappa is not None)
 
 
 @pytest.mark.parametrize(
