@@ -108,16 +108,14 @@ def _counts(table: pd.DataFrame) -> str:
 
 def _blocks(table: pd.DataFrame) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """A heading and the claims below it, those of one verdict together, in the order of WORDS."""
-    order = {whose: place for place, whose in enumerate((*HEADINGS.values(), NOT_COUNTED))}
     rank = {word: place for place, word in enumerate(WORDS)}
     ordered = table.assign(
         heading=headings(table),
-        whose_place=headings(table).map(order),
-        paper_place=table["paper"].map({paper: place for place, paper in enumerate(table["paper"].unique())}),
-        kind_place=table["kind"].map(KINDS.index),
-        verdict_place=[rank.get(verdict, 1) for verdict in table["verdict"]],
-    ).sort_values(["whose_place", "paper_place", "kind_place", "verdict_place"], kind="stable")
-    for (heading, paper, kind), claims in ordered.groupby(["heading", "paper", "kind"], sort=False):
+        paper=pd.Categorical(table["paper"], table["paper"].unique()),
+        kind=pd.Categorical(table["kind"], KINDS),
+        rank=[rank.get(verdict, 1) for verdict in table["verdict"]],
+    ).sort_values("rank", kind="stable")
+    for (heading, paper, kind), claims in ordered.groupby(["heading", "paper", "kind"], observed=True):
         told = {HEADINGS["paper"]: "", HEADINGS[OURS]: ", our additions", NOT_COUNTED: ", not counted"}
         rows = [{str(name): value for name, value in row.items()} for row in claims.to_dict("records")]
         named = f"{paper} ({PAPERS[paper]})" if paper in PAPERS else str(paper)

@@ -42,15 +42,12 @@ def student(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
     return Estimate(mean, low, high, len(present), len(values) - len(present))
 
 
-def percentiles(n: int, left_out: int = 0) -> Estimator:
-    """Percentiles over bootstrap replicates of `n` prompts or seeds; the unit ESTIMATE is the value itself.
-
-    `left_out` of them had no value to draw from.
-    """
+def percentiles(n: int) -> Estimator:
+    """Percentiles over bootstrap replicates of `n` prompts or seeds; the unit ESTIMATE is the value itself."""
 
     def estimate(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
         low, high = map(float, percentile_interval(values[values.index != ESTIMATE], level))
-        return Estimate(float(values.loc[ESTIMATE]), low, high, n, left_out)
+        return Estimate(float(values.loc[ESTIMATE]), low, high, n)
 
     return estimate
 

@@ -61,8 +61,9 @@ def as_stated(table: pd.DataFrame) -> pd.Series:
 
 
 def headings(table: pd.DataFrame) -> pd.Series:
-    """The heading that each claim of a scorecard stands under."""
-    return table["whose"].map(HEADINGS).where(~table["doubted"].astype(bool), NOT_COUNTED)
+    """The heading that each claim of a scorecard stands under, in their order."""
+    named = table["whose"].map(HEADINGS).where(~table["doubted"].astype(bool), NOT_COUNTED)
+    return named.astype(pd.CategoricalDtype([*HEADINGS.values(), NOT_COUNTED]))
 
 
 def scales(table: pd.DataFrame) -> pd.Series:
@@ -77,20 +78,15 @@ def scales(table: pd.DataFrame) -> pd.Series:
 
 def counted(table: pd.DataFrame) -> pd.DataFrame:
     """How many claims have each verdict: a row for each kind of claim and scale, papers and other sources apart."""
-    groups = [headings(table), table["kind"].map(KIND_NAMES), scales(table)]
-    count = pd.crosstab(
-        [group.rename(name) for group, name in zip(groups, ("", "kind", "scale"), strict=True)], table["verdict"]
-    )
-    order = [[*HEADINGS.values(), NOT_COUNTED], list(KIND_NAMES.values())]
-    place = [(order[0].index(whose), order[1].index(kind), scale) for whose, kind, scale in count.index]
-    count = count.reindex(columns=list(COUNTED), fill_value=0).rename(columns=COUNTED)
-    return count.iloc[sorted(range(len(place)), key=place.__getitem__)]
+    kinds = table["kind"].map(KIND_NAMES).astype(pd.CategoricalDtype([*KIND_NAMES.values()]))
+    count = pd.crosstab([headings(table).rename(""), kinds, scales(table)], table["verdict"])
+    return count.reindex(columns=list(COUNTED), fill_value=0).rename(columns=COUNTED)
 
 
 def tally(table: pd.DataFrame) -> str:
     """The headline table in Markdown: kinds of claims by verdicts, with the scale; a scale in brackets is too small."""
     count = counted(table).replace(0, "").reset_index()
-    count[""] = count[""].mask(count[""].duplicated(), "")
+    count[""] = count[""].astype(str).mask(count[""].duplicated(), "")
     return count.to_markdown(index=False) + "\n"
 
 
