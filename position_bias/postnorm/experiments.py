@@ -3,15 +3,13 @@
 Seeds share data and, at one size, initial weights, so that what is compared is paired.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
 from position_bias.postnorm import tasks, training
-from position_bias.postnorm.tasks import Sequences
 from position_bias.postnorm.training import Outcome
 from position_bias.postnorm.trials import Trial
 from position_bias.running.checkpoint import Place
@@ -85,7 +83,7 @@ def by_depth(outcome: Outcome) -> pd.DataFrame:
     nested, networks, weights = tasks.nested(outcome.trial.task), outcome.networks, outcome.trained.parameters
     seeds, sequences, device = networks.seeds, networks.setting.sequences, networks.device
     prefixes = tasks.formal(nested.unbounded).sequences(seeds, "depths", sequences, nested.longest)
-    seen = Sequences(prefixes.tokens.to(device), None, prefixes.legal.to(device))
+    seen = prefixes.on(device)
     tvds = training.judge(weights, networks.architecture, seen)[training.QUANTITIES.index("tvd")].cpu()
     of_kinds = tasks.words(nested.unbounded, seeds, "depths", WORDS * sequences, nested.longest)
     scores = [
@@ -112,22 +110,18 @@ def averages(outcome: Outcome) -> pd.DataFrame:
 
     Columns: those of `tests`, decay (of the rate), weights (raw, ema, bema), kappa and eta (0 but for bema).
     """
-    found = []
-    for name, eta, weights in _averages(outcome):
-        tested = training.evaluate(weights, outcome.networks)
-        described = {"decay": outcome.trial.recipe["decay"], "weights": name, "kappa": outcome.trial.kappa, "eta": eta}
-        found.append(tested[tested["seed"].isin(outcome.finite)].assign(**described))
-    return pd.concat(found)
-
-
-def _averages(outcome: Outcome) -> Iterator[tuple[str, float, Mapping[str, Tensor]]]:
     trial, last, average = outcome.trial, outcome.trained.parameters, outcome.trained.averaged
     assert trial.kappa is not None
-    yield "raw", 0.0, last
-    yield "ema", 0.0, average
+    every = {("raw", 0.0): last, ("ema", 0.0): average}
     for eta in trial.etas:
         correction = Averaging(trial.kappa).correction(trial.recipe["iterations"], eta)
-        yield "bema", eta, bema(average, last, outcome.initial, correction)
+        every["bema", eta] = bema(average, last, outcome.initial, correction)
+    found = []
+    for (name, eta), weights in every.items():
+        tested = training.evaluate(weights, outcome.networks)
+        described = {"decay": trial.recipe["decay"], "weights": name, "kappa": trial.kappa, "eta": eta}
+        found.append(tested[tested["seed"].isin(outcome.finite)].assign(**described))
+    return pd.concat(found)
 
 
 TABLES: dict[str, Callable[[Outcome], pd.DataFrame]] = {  # an output of a rule -> what it has

@@ -27,6 +27,11 @@ class Sequences:
     values: Tensor | None  # float32 [S, M, T], a number that each token carries, where the task is valued
     legal: Tensor  # bool [S, M, T, outputs]
 
+    def on(self, device: str, part: slice = slice(None)) -> "Sequences":
+        """All sequences, or a part of those of every seed, on a device."""
+        values = None if self.values is None else self.values[:, part].to(device)
+        return Sequences(self.tokens[:, part].to(device), values, self.legal[:, part].to(device))
+
 
 @dataclass(frozen=True)
 class Task:

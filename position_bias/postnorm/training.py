@@ -113,14 +113,14 @@ class Batches:
         block, place = divmod(iteration - 1, self.in_block)
         drawn, targets = self.block(block)
         part = slice(place * self.batch, (place + 1) * self.batch)
-        return _part(drawn, part), targets[:, part]
+        return drawn.on(self.networks.device, part), targets[:, part]
 
     def _block(self, block: int) -> tuple[Sequences, Tensor]:
         task, seeds, device = self.networks.task, self.networks.seeds, self.networks.device
         drawn = task.sequences(seeds, ("batches", block), self.in_block * self.batch, self.networks.setting.length)
         generators = ensemble.generators(seeds, "targets", block)
         uniform = torch.stack([torch.rand(drawn.legal.shape[1:3], generator=generator) for generator in generators])
-        return _to(drawn, device), tasks.draw_targets(drawn.legal, uniform).to(device)
+        return drawn.on(device), tasks.draw_targets(drawn.legal, uniform).to(device)
 
 
 @torch.no_grad()
@@ -137,7 +137,7 @@ def evaluate(weights: Mapping[str, Tensor], networks: Networks) -> pd.DataFrame:
     skipped = drawn.tokens.shape[-1] - setting.longest  # begin tokens
     total = torch.zeros(len(QUANTITIES), len(seeds), setting.longest)
     for start in range(0, setting.sequences, PART):
-        part = _to(_part(drawn, slice(start, start + PART)), networks.device)
+        part = drawn.on(networks.device, slice(start, start + PART))
         total += judge(weights, networks.architecture, part).sum(2)[..., skipped:].cpu()
     means = (total / setting.sequences).numpy()
     rows: list[dict[str, object]] = [
@@ -212,13 +212,3 @@ def least_probability(weights: Mapping[str, Tensor], network: Architecture, toke
     end = torch.full_like(tokens[..., :1], network.outputs - 1)
     following = torch.cat([tokens[..., 1:], end], -1)
     return log_p.gather(-1, following[..., None])[..., 0].amin(-1)
-
-
-def _part(sequences: Sequences, part: slice) -> Sequences:
-    values = None if sequences.values is None else sequences.values[:, part]
-    return Sequences(sequences.tokens[:, part], values, sequences.legal[:, part])
-
-
-def _to(sequences: Sequences, device: str) -> Sequences:
-    values = None if sequences.values is None else sequences.values.to(device)
-    return Sequences(sequences.tokens.to(device), values, sequences.legal.to(device))
