@@ -45,11 +45,7 @@ MODELS = {
     "bloom-7b1": Model(30, 32, 128, "bloom", "bloom-7b1", "bloom-7b"),
     "bloom-176b": Model(70, 112, 128, "bloom", "bloom", "bloom-176b"),
 }
-DATASETS = {
-    "fineweb-edu": "fineweb-edu",
-    "dclm": "dclm-baseline",
-    "wikipedia": "wikipedia",
-}  # as we call it -> as printed
+DATASETS = {"fineweb-edu": "fineweb-edu", "dclm": "dclm-baseline", "wikipedia": "wikipedia"}  # ours -> as printed
 PRIMARY = "fineweb-edu"  # of Table 2 and of figures that show one
 
 RULES: tuple[Rule, ...] = ("released", "faithful", "doubled")

@@ -9,11 +9,8 @@ from position_bias.running.runtime import InputError
 from position_bias.verdicts import published
 
 OURS = "ours"
-WHOSE = (
-    "paper",
-    "secondary source",
-    OURS,
-)  # read in the paper's text; known only from what others write of it; added by us
+# Read in the paper's text; known only from what others write of it; added by us
+WHOSE = ("paper", "secondary source", OURS)
 TRUTH = {"true": True, "false": False}
 AND = " and "  # between several values of one cell
 NOTHING = "nothing"
@@ -37,9 +34,7 @@ class Claim:
     title: str  # in at most 45 characters, for who has not read the paper
     statement: str  # in our words
     whose: str  # one of WHOSE
-    needs: (
-        str  # of NEEDS, joined by " and ": what of the paper's scale its statement is about; nothing: any scale will do
-    )
+    needs: str  # of NEEDS, joined by AND: what of the paper's scale its statement is about; nothing: any will do
     table: str  # of checks, below results/tables/: structural/checks
     shown: str  # the figures or tables that show it, targets of the workflow, joined by " and "
     form: str  # one of FORMS, as the next two written down before the runs that judge it
