@@ -135,7 +135,7 @@ def pretrained(grams: list[TensorFile], level: float) -> Figure:
 def recency_and_cosines(recency: pd.DataFrame, grams: Mapping[str, Array], level: float) -> Figure:
     """Language models: recency of the cosines that attention reads by layer, and those of one model as heatmaps.
 
-    `recency` is `pretrained.recency_table` of each, trained (solid) and untrained (dashed). Lines are seeds, bands
+    `recency` is `pretrained.recency_of_models`, trained (solid) and untrained (dashed). Lines are seeds, bands
     t-intervals over prompts. `grams` are mean cosines [layers, n, n] by model; the heatmaps are those of the first
     model: of an early layer and of the last, below the diagonal, less the mean of the row, in blocks.
     """

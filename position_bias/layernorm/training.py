@@ -53,14 +53,13 @@ def sequences(data: Data, seeds: Sequence[int], purpose: object, count: int, dev
     Token frequencies are uniform numbers to the power of `skew`, normalised. A network reads `tokens` tokens, and after
     each it predicts the next.
     """
-    return torch.stack([_drawn(data, runtime.seed(seed, "exchangeable", purpose), count, device) for seed in seeds])
-
-
-def _drawn(data: Data, seed: int, count: int, device: str) -> Tensor:
-    generator = torch.Generator(device).manual_seed(seed)
-    uniform = torch.rand(count, data.vocabulary, generator=generator, device=device)
-    frequencies = uniform / uniform.amax(1, keepdim=True)  # so that no power makes all of them 0
-    return torch.multinomial(frequencies**data.skew, data.tokens + 1, replacement=True, generator=generator)
+    drawn = []
+    for seed in seeds:
+        generator = torch.Generator(device).manual_seed(runtime.seed(seed, "exchangeable", purpose))
+        uniform = torch.rand(count, data.vocabulary, generator=generator, device=device)
+        frequencies = uniform / uniform.amax(1, keepdim=True)  # so that no power makes all of them 0
+        drawn.append(torch.multinomial(frequencies**data.skew, data.tokens + 1, replacement=True, generator=generator))
+    return torch.stack(drawn)
 
 
 def train(name: str, setting: Setting, learning_rate: float, seeds: Sequence[int], place: Place) -> pd.DataFrame:
