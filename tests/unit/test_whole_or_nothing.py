@@ -220,20 +220,6 @@ def test_without_room_jobs_end_in_one_line_and_leave_the_older_file(tmp_path):
     assert sorted(path.name for path in out.iterdir()) == sorted(WRITERS)
 
 
-def test_a_log_without_room_fails_no_job(tmp_path):
-    program = (
-        "import sys; from position_bias.running import runtime\n"
-        "with runtime.job('/dev/full'):\n"
-        "    runtime.log.info('a line')\n"
-        "    runtime.whole_file(sys.argv[1]).__enter__().write_text('done')\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "file")], capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0
-    assert ended.stderr == ""
-
-
 def test_other_failures_to_write_keep_their_own_words(tmp_path):
     (tmp_path / "folder").write_text("no folder")
     with pytest.raises(FileExistsError):

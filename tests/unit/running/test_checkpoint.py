@@ -1,15 +1,12 @@
 import os
-import time
 
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import save_file as save_numpy
 from safetensors.torch import save_file
 
 from position_bias.running import checkpoint, runtime, sealed
 from position_bias.running.checkpoint import State
-from tests.unit.conftest import Interruption
 
 TENSORS = {
     "parameter/w": torch.arange(6.0).view(2, 3) / 7,
@@ -70,25 +67,6 @@ def test_a_checkpoint_of_no_use_is_reported_in_one_line_and_the_run_starts_over(
     assert "\n" not in record.getMessage()
 
 
-def test_an_interrupted_writing_leaves_the_checkpoint_before_and_is_in_nobodys_way(written, monkeypatch):
-    def half(tensors, path, metadata):
-        save_numpy(tensors, path, metadata)
-        path.write_bytes(path.read_bytes()[:50])
-        raise Interruption
-
-    before = written.read_bytes()
-    monkeypatch.setattr(sealed, "save_file", half)
-    with pytest.raises(Interruption):
-        checkpoint.write(written, "mine", State(6, {}, TENSORS))
-    assert written.read_bytes() == before
-    monkeypatch.undo()
-    left_by_a_kill(written).write_bytes(before[:50])
-    assert checkpoint.read(written, "mine").step == 5
-    checkpoint.write(written, "mine", State(6, {}, TENSORS))
-    assert checkpoint.read(written, "mine").step == 6
-    assert list(written.parent.iterdir()) == [written]
-
-
 @pytest.mark.parametrize(
     ("settings", "arrays"),
     [
@@ -114,36 +92,6 @@ def test_a_fingerprint_depends_on_nothing_but_its_arguments_and_the_version_of_t
     assert checkpoint.fingerprint([1, {"a": 0.5}], {"x": np.arange(3.0)}) != first
 
 
-def optimised(seed, **options):
-    """Two parameters and their optimizer."""
-    generator = torch.Generator().manual_seed(seed)
-    named = {name: torch.randn(3, 5, generator=generator).requires_grad_() for name in ("a", "b")}
-    return named, torch.optim.AdamW(named.values(), lr=0.1, **options)
-
-
-def step(named, optimizer, count):
-    for _ in range(count):
-        optimizer.zero_grad()
-        (named["a"].sin() * named["b"].exp()).sum().backward()
-        optimizer.step()
-
-
-@pytest.mark.parametrize("options", [{"fused": True}, {"foreach": False}], ids=["fused", "plain"])
-def test_a_restored_training_goes_on_with_the_same_bits(tmp_path, options):
-    expected, optimizer = optimised(0, **options)
-    step(expected, optimizer, 3)
-    state = State(3, {}, checkpoint.training_state(expected.items(), optimizer.state))
-    checkpoint.write(tmp_path / "checkpoint.safetensors", "mine", state)
-    step(expected, optimizer, 4)
-
-    found, optimizer = optimised(1, **options)
-    restored = checkpoint.read(tmp_path / "checkpoint.safetensors", "mine")
-    checkpoint.restore(restored.tensors, found.items(), optimizer.state)
-    step(found, optimizer, 4)
-    assert all(torch.equal(found[name], expected[name]) for name in expected)
-    assert all(optimizer.state[value]["step"] == 7 for value in found.values())
-
-
 def test_a_clock_starts_where_the_processes_before_stopped(cpu_time):
     fresh, later = checkpoint.Clock(), checkpoint.Clock(40.0)
     assert (fresh.seconds(), later.seconds()) == (0, 40)
@@ -152,17 +100,6 @@ def test_a_clock_starts_where_the_processes_before_stopped(cpu_time):
     begun_now = checkpoint.Clock()
     cpu_time.now += 0.5
     assert (fresh.seconds(), later.seconds(), begun_now.seconds()) == (8, 48, 0.5)
-
-
-def test_a_clock_counts_what_this_process_computes_and_not_what_it_waits():
-    clock = checkpoint.Clock()
-    started = time.monotonic()
-    time.sleep(0.2)
-    waited = clock.seconds()
-    while clock.seconds() - waited < 0.05:
-        sum(range(1000))
-    assert waited < 0.1
-    assert clock.seconds() < time.monotonic() - started
 
 
 def test_cpu_minutes_are_summed_over_all_checkpoints_below_a_folder(tmp_path):

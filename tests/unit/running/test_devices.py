@@ -6,7 +6,7 @@ import threading
 import pytest
 import torch
 
-from position_bias.running import devices, products
+from position_bias.running import devices
 from position_bias.running.runtime import InputError
 
 
@@ -92,16 +92,6 @@ def start(tmp_path):
         process.communicate()
 
 
-def test_jobs_at_the_same_time_hold_different_gpus_and_a_killed_one_frees_its_own(start):
-    first, second = start(TMPDIR="/tmp"), start(TMPDIR="/var/tmp")
-    held = {process: process.stdout.readline().strip() for process in (first, second)}
-    assert sorted(held.values()) == ["4", "5"]
-    _, said = listen(start())
-    assert not said.wait(2)  # it waits
-    first.kill()
-    assert said.wait(20)
-
-
 def listen(process):
     """What a process says first, once it has said it."""
     heard, said = [], threading.Event()
@@ -136,11 +126,3 @@ def test_gpus_are_called_what_nvidia_smi_calls_them(monkeypatch, tmp_path, visib
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert devices.gpu_names() == names
-
-
-@pytest.mark.usefixtures("products_restored")
-def test_a_job_that_computes_has_its_threads_and_the_fastest_products_but_for_narrow_models():
-    with devices.computing("cpu", 1, narrow=True) as device:
-        assert (device, torch.get_num_threads(), products.in_use()) == ("cpu", 1, "default")
-    with devices.computing("cpu", 1):
-        assert products.in_use() == products.fastest()

@@ -15,6 +15,7 @@ def trials(tmp_path, monkeypatch):
     """What a job sets for its whole process is put back; checkpoints/ is looked for in the folder of the run."""
     monkeypatch.chdir(tmp_path)
     threads, made = torch.get_num_threads(), []
+    torch.set_num_threads(2)  # other than what a job asks for
     monkeypatch.setattr(products, "fastest", lambda: made.append("a trial") or "its winner")
     yield made
     torch.set_num_threads(threads)

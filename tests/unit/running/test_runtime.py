@@ -124,18 +124,6 @@ def held(path):
 KINDS = [runtime.whole_file, runtime.whole_directory]
 
 
-@pytest.mark.parametrize("whole", KINDS)
-def test_two_writers_of_one_name_both_end_whole(whole, tmp_path):
-    path = tmp_path / "out.csv"
-    with whole(path) as first, whole(path) as second:
-        assert {first.suffix, second.suffix} == {".csv"}
-        fill(first, "first")
-        fill(second, "second")
-        assert (held(first), held(second)) == ({"first"}, {"second"})
-    assert held(path) == {"first"}  # it ended last
-    assert os.listdir(tmp_path) == ["out.csv"]
-
-
 WRITER = """
 import sys
 from pathlib import Path
