@@ -1,12 +1,8 @@
 """The layers of docs/architecture.md: every part of the library imports only what stands below it."""
 
 import ast
-import subprocess
-import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 from position_bias.running import imports, made
 from tools.workflow import rules
@@ -113,15 +109,6 @@ def test_what_travels_together_cannot_be_changed_on_its_way():
     assert changeable == ["_Block"]
 
 
-def test_settings_and_runs_are_free_of_torch_for_every_call_of_the_workflow_and_of_pydantic_for_jobs():
-    paths = [path for name in ("runs", "settings") for path in sorted(ROOT.glob(f"position_bias/*/{name}.py"))]
-    assert len(paths) >= 8
-    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths]
-    program = f"import sys, {', '.join(modules)}; print(*{{'torch', 'pydantic'}} & sys.modules.keys())"
-    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert ended.stdout.strip() == ""
-
-
 MODELS = {"language_models/measure.py", "language_models/families.py", "rollout/last_row.py"}
 MODELS |= {f"small_networks/{name}.py" for name in ("ensemble", "decoder")}
 MODELS |= {f"emergence/{name}.py" for name in ("network", "folded", "training")}
@@ -150,38 +137,3 @@ def test_what_a_job_depends_on_says_which_edits_run_it_again():
         assert "settings.py" not in reached[name], name
     for name in ("measure", "card_measure"):
         assert {other for other in reached[name] if part(other) in ("rollout", "drawing", "statistics")} <= TYPES, name
-
-
-@pytest.mark.parametrize(
-    ("module", "statement", "offence"),
-    [
-        ("emergence/figures.py", "from position_bias.layernorm import theory", "layernorm/theory.py"),  # another wing
-        ("layernorm/theory.py", "import position_bias.emergence.gaps", "emergence/gaps.py"),  # not the declared module
-        ("rollout/last_row.py", "from position_bias.verdicts.verdict import table", "verdicts/verdict.py"),
-        ("drawing/style.py", "from position_bias.emergence import figures", "emergence/figures.py"),
-        ("verdicts/verdict.py", "def f():\n    from position_bias.drawing import style", "drawing/style.py"),
-        ("running/runtime.py", "from position_bias import attention", "attention.py"),
-        ("attention.py", "from position_bias.recency import recency", "recency.py"),
-    ],
-)
-def test_a_module_in_no_layer_and_an_import_that_does_not_run_downward_are_found(tmp_path, module, statement, offence):
-    def library(modules):
-        """Write a library of these modules, each with its text; returns its root."""
-        for name, text in {"__init__.py": "", **modules}.items():
-            path = tmp_path / "position_bias" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-        return tmp_path
-
-    names = ("emergence/figures", "emergence/gaps", "layernorm/theory", "layernorm/checks", "rollout/last_row")
-    names += ("verdicts/verdict", "drawing/style", "running/runtime", "attention", "recency")
-    allowed = {f"{name}.py": "" for name in names} | {
-        "layernorm/checks.py": "from position_bias.emergence import gaps",
-        "emergence/gaps.py": "from position_bias.drawing import style\nfrom position_bias.running import runtime",
-    }
-    assert list(offences(library(allowed), EXCEPTIONS)) == []
-    imports._imported.cache_clear()  # the file changes under its name
-    assert list(offences(library({module: statement}), EXCEPTIONS)) == [f"{module} imports {offence}"]
-    library({module: "", "plots/style.py": ""})
-    imports._imported.cache_clear()
-    assert list(offences(tmp_path, EXCEPTIONS)) == ["plots/style.py stands in no layer"]
