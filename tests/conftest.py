@@ -2,8 +2,8 @@
 for its change. A sample of random numbers stands for the released ones of the big models, which no test carries. Each
 of two toy graphs is built once, in a copy of the project.
 
-`make test` runs the tests without the marker `all`, and `make test-all` those with it besides. The marker says why a
-test is not in `make test`, and each run ends with the tests that it left out and these reasons.
+`make test` skips the tests with the marker `all`, and `make test-all` runs them besides (`-m all`). The marker says why
+a test is not in `make test`, and pytest ends a run with the tests that it skipped and these reasons.
 """
 
 import gzip
@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from dataclasses import dataclass
 from functools import cache, reduce
 from operator import getitem
@@ -52,40 +51,18 @@ LONGEST_FIRST = (  # so that two processes end together, and what waits for SLUR
     "test_recipes.py",
 )
 WHOLE = "the whole toy graph takes four minutes"
-LEFT_OUT = Counter()  # file, and why -> tests of it that the command line leaves out
 
 
 def pytest_collection_modifyitems(items):
     names = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: names.get(item.path.name, len(names)))
-    for marker in (marker for item in items for marker in item.iter_markers("all")):
-        if not marker.args:
-            raise pytest.UsageError("pytest.mark.all needs the reason why `make test` leaves the test out")
 
 
-def pytest_deselected(items):
-    for item in items:
-        marker = item.get_closest_marker("all")
-        file = item.path.relative_to(ROOT).as_posix()
-        LEFT_OUT[(file, marker.args[0]) if marker else ("other tests", "make test runs them")] += 1
-
-
-def pytest_sessionfinish(session):
-    if hasattr(session.config, "workeroutput"):  # one of several processes, which collect the same tests
-        session.config.workeroutput["left out"] = [[*key, count] for key, count in LEFT_OUT.items()]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node):
-    for file, why, count in getattr(node, "workeroutput", {}).get("left out", []):  # nothing of one that has crashed
-        LEFT_OUT[file, why] = count
-
-
-def pytest_terminal_summary(terminalreporter):
-    if LEFT_OUT:
-        terminalreporter.section("left out; make test-all runs everything", sep="-")
-    for (file, why), count in sorted(LEFT_OUT.items()):
-        terminalreporter.write_line(f"{count:5} of {file}: {why}")
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    marker = item.get_closest_marker("all")
+    if marker and not item.config.option.markexpr:
+        pytest.skip(f"{item.path.relative_to(ROOT)}: {marker.args[0]}")
 
 
 @dataclass(frozen=True)
