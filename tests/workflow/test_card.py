@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, processors
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from position_bias import card as of_memory
-from position_bias.card import measured, texts
+from position_bias.card import texts
 from position_bias.language_models import corpus, tokens
 from tests import hub
 from tests.llama2c_files import Sizes, drawn, forward, write
@@ -108,29 +108,6 @@ def test_lambda_of_a_converted_llama_is_that_of_a_forward_pass_in_numpy(card, pr
         assert (rows["low"] < rows["value"]).all()
 
 
-@pytest.mark.parametrize(
-    ("project", "name", "longest", "variants"),
-    [
-        ("card", "llama", 24, {"content-free", "logit-by-distance", "mean-query-key", "mean-attention"}),
-        pytest.param("cards", "gpt2", 16, {"content-free", "logit-by-distance", "mean-attention"}, marks=SEVERAL),
-        pytest.param("cards", "bloom", 24, {"a", "b", "c", "mean-attention"}, marks=SEVERAL),
-    ],
-)
-def test_tables_have_every_rollout_that_applies_at_every_length_that_fits(request, project, name, longest, variants):
-    cards = request.getfixturevalue(project)
-    profiles = table(cards, name, "profile")
-    assert set(profiles["n"]) == {12, longest}
-    assert set(profiles["variant"]) == {"influence", "uniform", "last", "half"} | variants
-    assert set(profiles["estimator"]) == {"none", "frobenius", "token", "backward"}
-    sums = profiles.groupby(["n", "estimator", "variant"])["value"].sum()
-    np.testing.assert_allclose(sums, 1)
-    distances = table(cards, name, "distances")
-    assert len(distances) == SIZES.layers * (12 + longest)
-    assert distances["value"].between(0, 1).all()
-    for which in ("layers", "profile", "distances", "statistics"):
-        assert set(table(cards, name, which)["prompts"]) == {PROMPTS}
-
-
 @SEVERAL
 def test_several_models_have_a_page_of_their_own_with_quotients_where_the_prompts_are_the_same(cards, written):
     folder = cards.root / f"results/card/llama-beside-gpt2-beside-bloom{ON}"
@@ -148,18 +125,6 @@ def test_several_models_have_a_page_of_their_own_with_quotients_where_the_prompt
     assert not of_model.loc[(bloom, 12), "paired"]  # the tokenizer of llama puts a token first
     assert of_model.loc[(bloom, 12), "quotient value"] > 0
     assert np.isnan(of_model.loc[(gpt2, 16), "quotient value"])  # llama was not measured at 16
-
-
-def test_what_was_measured_and_where_it_comes_from_is_kept(card, written):
-    found = measured.read(card.root / f"results/card/llama{ON}/measured")
-    assert {n: of.prompts for n, of in found.lengths.items()} == dict.fromkeys(LENGTHS, PROMPTS)
-    assert found.replaced.effects.shape[0] == PROMPTS
-    assert found.facts["before"] == [tokens.END_OF_TEXT]
-    numbers = sum(array.size for name, array in ARRAYS.items() if name != "angles")
-    assert found.facts["model"]["parameters"] == numbers
-    record = json.loads((card.root / f"results/card/llama{ON}/model.json").read_text())
-    assert record["source"] == str(written / "llama")
-    assert record["files"]["model.safetensors"] == (written / "llama/model.safetensors").stat().st_size
 
 
 def test_the_call_for_the_model_in_memory_gives_the_same_bytes(card, written, prose, tmp_path):
@@ -189,21 +154,6 @@ def test_a_model_of_the_hub_is_kept_at_the_commit_that_the_hub_had(cards, writte
     page = (cards.root / f"results/card/gpt2{ON}/card.md").read_text()
     assert f"| model | {ON_THE_HUB} at {COMMIT} |" in page
     assert "not 24, since the model takes 16 |" in page
-
-
-def test_the_page_and_the_figure_of_one_model_are_there(card, written):
-    page = (card.root / f"results/card/llama{ON}/card.md").read_text()
-    assert page.startswith("# The position card of llama on texts.jsonl\n")
-    assert "Attention's share of the residual stream, lambda, is " in page
-    assert f"| model | {written / 'llama'} |" in page
-    for suffix, begins in (("pdf", b"%PDF-"), ("svg", b"<?xml"), ("png", b"\x89PNG")):
-        assert (card.root / f"results/card/llama{ON}/card.{suffix}").read_bytes().startswith(begins)
-
-
-def test_memory_is_told_before_the_work_and_progress_along_it(card):
-    log = (card.root / f"logs/card/llama{ON}/measured.log").read_text()
-    told = log.index("tokens takes about 0.6 GB of memory and ")
-    assert told < log.index(f"measuring {PROMPTS} prompts of 12 tokens: ")
 
 
 @SEVERAL

@@ -13,7 +13,7 @@ from position_bias.rollout.last_row import dense_last_row, rollout_matrix, trans
 from position_bias.verdicts.claim import papers, registry, tables
 from position_bias.verdicts.rule import WORDS
 from position_bias.verdicts.verdict import COLUMNS, KEYS
-from tests.graphs import CLAIMS, FIGURES, PAGES, counted, drawn
+from tests.graphs import CLAIMS, FIGURES, PAGES, counted
 
 MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32.safetensors"
 
@@ -24,18 +24,6 @@ def models(graph):
 
 def registered(graph):
     return registry(graph.root / "published/claims.csv")
-
-
-@pytest.mark.parametrize("paper", FIGURES)
-def test_every_figure_is_there_in_three_formats(graph, paper):
-    starts = {"pdf": b"%PDF-", "svg": b"<?xml", "png": b"\x89PNG"}
-    names = {(name, suffix) for name in drawn(graph.small)[paper] for suffix in starts}
-    there = (graph.root / f"figures/{paper}").iterdir()
-    assert {(path.stem, path.suffix[1:]) for path in there} == names
-    for name, suffix in names:
-        content = (graph.root / f"figures/{paper}/{name}.{suffix}").read_bytes()
-        assert content.startswith(starts[suffix])
-        assert len(content) > 5000
 
 
 def test_table2_has_every_variant_under_both_estimators_with_its_interval(graph):
@@ -57,25 +45,16 @@ def test_what_the_paper_prints_stands_below(graph, table, rows):
     assert printed[["low", "high"]].isna().all(axis=None)
 
 
-def test_table1_counts_parameters_as_the_library_does(graph):
-    from transformers import AutoModelForCausalLM
+def test_table1_counts_parameters_as_the_library_does_and_models_have_learnt(graph):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     table = pd.read_csv(graph.root / "results/tables/structural/table1.csv").set_index("model")
     for model in models(graph):
-        opened = AutoModelForCausalLM.from_pretrained(graph.root / f"results/models/{model}/seed0/step12")
+        folder = graph.root / f"results/models/{model}/seed0/step12"
+        opened, tokenizer = (kind.from_pretrained(folder) for kind in (AutoModelForCausalLM, AutoTokenizer))
+        assert tokenizer.decode(tokenizer.encode("A sentence.")) == "A sentence."
         assert table.loc[model, "parameters"] == opened.num_parameters()
         assert table.loc[model, "loss"] < table.loc[model, "untrained loss"]
-
-
-def test_verdicts_follow_from_their_intervals(graph):
-    checks = pd.read_csv(graph.root / "results/tables/structural/checks.csv").query("scale == 'test'")
-    judged = checks["verdict"] != "not testable here"
-    assert set(checks.loc[~judged, "item"]) == {"Table 5", "Section 6.1"}  # with so few prompts
-    for row in checks[judged].itertuples():
-        low, high = (row.low, row.high) if row.relation == ">" else (2 * row.bound - row.high, 2 * row.bound - row.low)
-        words = {"holds": low > row.bound + row.margin, "fails": high < row.bound - row.margin}
-        words |= {"no effect": high <= row.bound + row.margin, "undecided": True}
-        assert row.verdict == next(word for word, said in words.items() if said)
 
 
 @pytest.mark.parametrize("table", [*(f"{paper}/checks" for paper in FIGURES), "emergence/theorems"])
@@ -126,21 +105,6 @@ def test_profiles_are_the_dense_rollouts_of_what_was_measured(graph):
             shown = profiles.query("variant == @variant and estimator in ('frobenius', 'none')")
             np.testing.assert_allclose(shown["value"], profile, atol=1e-12, err_msg=f"{model} {variant}")
         assert np.abs(expected["c"] - expected["b"]).max() > 1e-9
-
-
-def test_models_are_hugging_face_directories_and_learn(graph):
-    from transformers import AutoTokenizer, BloomForCausalLM
-
-    folder = graph.root / "results/models/bloom/seed0"
-    for step in (0, 12):
-        assert BloomForCausalLM.from_pretrained(folder / f"step{step}").config.n_layer == 3
-    tokenizer = AutoTokenizer.from_pretrained(folder / "step12")
-    assert tokenizer.decode(tokenizer.encode("A sentence.")) == "A sentence."
-    loss = pd.read_csv(folder / "loss.csv")
-    test = loss[loss["split"] == "test"].set_index("step")["loss"]
-    assert list(test.index) == [0, 12]
-    assert test[12] < test[0]
-    assert not (graph.root / "checkpoints/training/bloom/seed0").exists()
 
 
 def test_every_job_leaves_a_log_and_a_benchmark(graph):

@@ -81,13 +81,6 @@ def test_what_rules_ask_for_that_name_nothing_stands_in_every_profile(profile):
     assert (defaults["mem_mb"], defaults["runtime"]) == ("1000 * attempt", 10)
 
 
-def test_the_log_and_the_benchmark_of_a_rule_have_one_path():
-    for rule in JOBS.values():
-        (log,) = rule.log
-        benchmark = rule.benchmark.removeprefix("results/benchmarks/").removesuffix(".tsv")
-        assert log == f"logs/{benchmark}.log"
-
-
 def test_rules_that_run_models_are_tagged_for_a_gpu():
     tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
     assert tagged == {name for name, rule in JOBS.items() if "resumable.job(" in (ROOT / rule.script).read_text()}

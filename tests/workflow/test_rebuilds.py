@@ -269,18 +269,6 @@ def test_a_failed_run_shows_the_log_of_its_job_and_says_what_to_type(fresh, tmp_
     assert ended.stdout.count("type the same command again") == 1
 
 
-def test_a_locked_folder_says_how_to_unlock_it(fresh, tmp_path):
-    project = fresh.copy(tmp_path / "position-bias")
-    (project.root / ".snakemake/locks").mkdir(parents=True, exist_ok=True)
-    (project.root / ".snakemake/locks/0.output.lock").write_text("figures/emergence/fig1.pdf\n")
-    ended = project.run("snakemake figures/emergence/fig1.pdf --cores 1")
-    assert ended.returncode == 1
-    assert "Directory cannot be locked" in ended.stdout
-    assert "--unlock" in ended.stdout
-    project.snakemake("--unlock")
-    assert not list(project.root.glob(".snakemake/locks/*"))
-
-
 def test_the_gpu_tag_counts_only_where_a_gpu_is_used(fresh):
     assert "gpu=1" not in fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="")
     assert fresh.snakemake("all -n --cores 1", CUDA_VISIBLE_DEVICES="0,1").count("gpu=1") == sum(
