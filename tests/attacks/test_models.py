@@ -17,7 +17,6 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from position_bias.language_models import hub, opening, tokens
 from position_bias.language_models.files import model_files
 from position_bias.running.runtime import InputError
-from tests.ggufs import small, write
 
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 
@@ -310,13 +309,6 @@ def test_a_pipe_in_place_of_a_file_is_refused_unread(whole, tmp_path):
             model_files(directory)
         (directory / name).unlink()
         shutil.copy(whole / name, Path(directory) / name)
-
-
-@pytest.mark.parametrize("most", [1, 4, 8])
-def test_a_gguf_file_that_takes_too_few_tokens_is_refused(most, tmp_path):
-    file = write(tmp_path / "small.gguf", small("llama", max_position_embeddings=most), "llama")
-    with pytest.raises(InputError, match=f"takes {most} tokens, but a measurement needs prompts of at least 9"):
-        opening.lengths(opening.require_decoder(file), [64])
 
 
 NO_MODELS = {

@@ -2,7 +2,6 @@
 
 import importlib.metadata
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -47,22 +46,6 @@ def test_all_that_is_installed_is_pinned():
 def site():
     """The folder of what pip has installed."""
     return next(path for path in sys.path if path.endswith("site-packages"))
-
-
-@pytest.mark.parametrize("damage", ["another byte", "another name", "another version"])
-def test_a_package_that_is_not_the_one_that_was_pinned_is_not_installed(damage, tmp_path):
-    """A package index that lies: pip refuses its file."""
-    name = {"another name": "b", "another version": "a"}.get(damage, "a")
-    version = "2.0" if damage == "another version" else "1.0"
-    wheel = tmp_path / f"{name}-{version}-py3-none-any.whl"
-    wheel.write_bytes(b"PK\5\6" + bytes(18))
-    (tmp_path / "pins.txt").write_text(f"a==1.0 --hash=sha256:{'0' * 64}\n")
-    command = [sys.executable, "-m", "pip", "--isolated", "install", "--no-index", "--no-deps", "--require-hashes"]
-    command += ["--find-links", tmp_path, "--target", tmp_path / "new", "--requirement", tmp_path / "pins.txt"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
-    assert ("DO NOT MATCH THE HASHES" if damage == "another byte" else "No matching distribution") in ended.stderr
-    assert not (tmp_path / "new").exists()
 
 
 CONTAINERS = {  # what is changed in the Containerfile, and what is then wrong

@@ -104,9 +104,3 @@ def test_the_folder_of_a_whole_system_is_not_listed_to_its_end(kind, tmp_path, m
         (tmp_path / f"{number}.txt").write_text("a") if kind == "files" else (tmp_path / f"{number}").mkdir()
     with pytest.raises(InputError, match=r"^text [^\n]* holds more than 20 files and folders; name a smaller folder$"):
         list(texts.documents(source(str(tmp_path))))
-
-
-def test_the_root_of_the_file_system_is_refused_in_seconds(monkeypatch):
-    monkeypatch.setattr(sources, "MOST_FILES", 1000)
-    with pytest.raises(InputError, match=r"^text / holds more than 1,000 files and folders"):
-        list(texts.documents(source("/")))

@@ -1,6 +1,5 @@
 """The project's `snakemake` command takes the users' line, and leaves every other call to Snakemake."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -73,15 +72,3 @@ def test_a_bare_snakemake_reads_the_profiles():
         parsed = cli.parse_args(["--snakefile", str(ROOT / "Snakefile"), "--workflow-profile", profile])[1]
         assert parsed.logger == []
         assert parsed.show_failed_logs
-
-
-@pytest.mark.parametrize("pairs", [("--resources", "gpu=2"), ("--config", "seed=1")])
-def test_plain_snakemake_still_needs_it(pairs):
-    """Once this fails, Snakemake takes the users' line itself: drop the command."""
-    plain = [sys.executable, "-m", "snakemake", "-n", "--cores", "8", *pairs, "all"]
-    assert subprocess.run(plain, capture_output=True, check=False).returncode != 0
-
-
-def test_plain_snakemake_keeps_to_a_rate():
-    """Once this fails, drop what the command does about it."""
-    assert cli.parse_args(["--cores", "1"])[1].max_jobs_per_timespan.timespan == 1
