@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 @contextmanager
 def serve(source, commit, directory):
     """The address of a server that answers as the Hugging Face hub would if it had one model, with these files."""
-    files = {path.name: path.read_bytes() for path in directory.iterdir()}
+    paths = (path for path in directory.rglob("*") if path.is_file())
+    files = {path.relative_to(directory).as_posix(): path.read_bytes() for path in paths}
     sums = {name: hashlib.sha1(content).hexdigest() for name, content in files.items()}
     tree = [{"type": "file", "path": name, "size": len(files[name]), "oid": sums[name]} for name in files]
     model = {"id": source, "sha": commit, "siblings": [{"rfilename": name} for name in files]}
