@@ -32,15 +32,6 @@ def test_recency_is_its_definition(n, seed):
     assert recency(scores) == pytest.approx(np.array(expected), abs=1e-12)
 
 
-def test_recency_knows_order_and_nothing_else():
-    n = 30
-    i, j = np.indices((n, n))
-    assert recency(np.full((n, n), 3.0)) == pytest.approx(0, abs=1e-12)
-    assert recency(i**2.0) == pytest.approx(0, abs=1e-10)  # whatever a row's level is
-    assert recency(j) > 0 > recency(-j)
-    assert recency(np.where(j >= i, 1e6, 0)) == 0  # the token itself and what the mask hides
-
-
 def test_relative_recency_has_no_scale():
     scores = np.random.default_rng(0).normal(size=(2, 12, 12))
     below = np.abs(scores[1][np.tril_indices(12, -1)]).mean()

@@ -230,12 +230,6 @@ def test_an_edit_of_the_measuring_pass_retrains_nothing(mine):
     assert planned["measure"] == SMALL_JOBS["measure"]
 
 
-def test_where_figure_1_shows_every_model_there_is_no_figure_2(fresh):
-    planned = fresh.planned("structural --config structural='{fig1: [bloom, mpt, falcon]}'")
-    assert "structural_draw_fig1" in planned
-    assert "structural_draw_fig2" not in planned
-
-
 def test_a_model_of_figure_1_need_not_be_measured(fresh):
     for measured, shown, missing in (("falcon", "fig2", "fig1"), ("bloom", "fig1", "fig2")):
         fewer = f"--config measure='{{models: [{measured}]}}'"

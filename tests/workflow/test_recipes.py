@@ -90,8 +90,3 @@ def test_a_figure_is_added_in_under_ten_lines(project):
     printed = project.run("snakemake --list").stdout
     assert "layernorm_draw_limits (Limits of recency against anisotropy.)" in printed
     assert project.run("ruff check position_bias && snakefmt --check Snakefile rules").returncode == 0
-
-
-def test_no_two_recipes_have_one_heading():
-    headings = re.findall(r"^#+ (.*)$", PAGE, re.MULTILINE)
-    assert len(headings) == len(set(headings))
