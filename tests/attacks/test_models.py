@@ -12,11 +12,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaForCausalLM
 
 from position_bias.language_models import hub, opening, tokens
 from position_bias.language_models.files import model_files
 from position_bias.running.runtime import InputError
+from tests.ggufs import small
 
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 
@@ -24,18 +25,8 @@ WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "c
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     directory = tmp_path_factory.mktemp("whole")
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=64,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=32,
-        attention_bias=True,
-    )
-    LlamaForCausalLM(config).save_pretrained(directory)
+    size = {"hidden_size": 16, "intermediate_size": 24, "head_dim": 4, "max_position_embeddings": 32}
+    small("llama", attention_bias=True, **size).save_pretrained(directory)
     words = Tokenizer(models.WordLevel({"a": 0, "[UNK]": 1}, unk_token="[UNK]"))
     words.save(str(directory / "tokenizer.json"))
     return directory

@@ -21,10 +21,10 @@ import zstandard
 from huggingface_hub import snapshot_download
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer, processors
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from position_bias.language_models import corpus, families, opening, tokens
 from position_bias.language_models.measure import Asked, measure
+from tests.ggufs import small
 from tests.hub import serve
 
 pytestmark = pytest.mark.all("six models of a hub, from its cache to a figure, take a minute")
@@ -59,18 +59,8 @@ def models():
         architecture = {"layers": 2, "heads": heads, "hidden": heads * head_dim, **INITIALLY}
         return families.build(family, architecture, VOCABULARY, context=32, seed=0).bfloat16()
 
-    torch.manual_seed(0)
-    rotary = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=64,
-        intermediate_size=96,
-        num_hidden_layers=2,
-        num_attention_heads=8,
-        num_key_value_heads=2,
-        **INITIALLY,
-    )
     of_alibi = {name: toy(*sizes) for name, (_, *sizes) in SIZES.items()}
-    return {**of_alibi, "llama": LlamaForCausalLM(rotary).bfloat16()}
+    return {**of_alibi, "llama": small("llama", vocab_size=VOCABULARY, **INITIALLY).bfloat16()}
 
 
 def write_model(model, directory):
