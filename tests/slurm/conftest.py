@@ -52,20 +52,6 @@ PartitionName=gpu Nodes=node
 
 
 @dataclass(frozen=True)
-class Submission:
-    """What SLURM says of a job: what Snakemake calls it, what it asked for, what became of it."""
-
-    number: int
-    comment: str
-    partition: str
-    memory: str
-    gpus: int
-    state: str
-    start: str
-    end: str
-
-
-@dataclass(frozen=True)
 class Cluster:
     """A running SLURM."""
 
@@ -84,30 +70,15 @@ class Cluster:
         ).stdout
 
     def submissions(self):
-        """Every job since it was started, in order; SLURM forgets none within a day."""
-        jobs = []
-        for line in self.ask("scontrol", "--oneliner", "show", "jobs").splitlines():
-            said = dict(re.findall(r"(\w+)=(\S*)", line))
-            if "JobId" in said:
-                gpus = re.search(r"gres:gpu:(\d+)", said.get("TresPerJob", ""))
-                jobs.append(
-                    Submission(
-                        int(said["JobId"]),
-                        said.get("Comment", ""),
-                        said["Partition"],
-                        said["MinMemoryNode"],
-                        int(gpus[1]) if gpus else 0,
-                        said["JobState"],
-                        said["StartTime"],
-                        said["EndTime"],
-                    )
-                )
-        return sorted(jobs, key=lambda job: job.number)
+        """What SLURM says of every job since it was started, in order; it forgets none within a day."""
+        lines = self.ask("scontrol", "--oneliner", "show", "jobs").splitlines()
+        jobs = [dict(re.findall(r"(\w+)=(\S*)", line)) for line in lines]
+        return sorted((job for job in jobs if "JobId" in job), key=lambda job: int(job["JobId"]))
 
     def devices(self):
         """CUDA_VISIBLE_DEVICES as each job saw it, by number of the job; empty where there was none."""
         lines = (self.folder / "seen").read_text().splitlines() if (self.folder / "seen").exists() else []
-        return {int(number): devices for number, devices in (line.split(" ", 1) for line in lines)}
+        return dict(line.split(" ", 1) for line in lines)
 
 
 def write(path, text):

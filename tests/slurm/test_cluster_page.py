@@ -82,7 +82,7 @@ def test_the_page_holds_from_fetching_to_the_recovery_of_a_killed_run(project, s
         command, cwd=project.root, env={**os.environ, **slurm.environment, "HOME": str(tmp_path)}
     ) as killed:
         try:
-            while [job.state for job in slurm.submissions()[before:]] != ["RUNNING"] and time.monotonic() < until:
+            while [job["JobState"] for job in slurm.submissions()[before:]] != ["RUNNING"] and time.monotonic() < until:
                 time.sleep(0.1)
         finally:
             killed.kill()
@@ -93,6 +93,6 @@ def test_the_page_holds_from_fetching_to_the_recovery_of_a_killed_run(project, s
         time.sleep(0.5)
     run(unlock)
     run(start)
-    assert [job.state for job in slurm.submissions()[before:]] == ["CANCELLED", "COMPLETED"]
+    assert [job["JobState"] for job in slurm.submissions()[before:]] == ["CANCELLED", "COMPLETED"]
     assert (paper / PROMPTS).is_file()
     assert {path: path.stat().st_mtime_ns for path in fetched} == fetched

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import subprocess
 import time
 
@@ -43,16 +44,22 @@ def submissions(ran, slurm):
     return slurm.submissions()
 
 
+def gpus(job):
+    """How many GPUs a job asked for."""
+    found = re.search(r"gres:gpu:(\d+)", job.get("TresPerJob", ""))
+    return int(found[1]) if found else 0
+
+
 def test_every_submission_ended_well_at_once_and_in_its_partition(submissions):
-    assert {job.state for job in submissions} == {"COMPLETED"}
+    assert {job["JobState"] for job in submissions} == {"COMPLETED"}
     for job in submissions:
-        assert (job.partition, job.gpus) in {("cpu", 0), ("gpu", 1)}, job
-    with_gpu = [job.comment.split("_wildcards_")[0] for job in submissions if job.gpus]
+        assert (job["Partition"], gpus(job)) in {("cpu", 0), ("gpu", 1)}, job
+    with_gpu = [job["Comment"].split("_wildcards_")[0] for job in submissions if gpus(job)]
     assert sorted(with_gpu) == ["rule_emergence_train", "rule_layernorm_train", GROUP, "rule_train"]
 
 
 def test_small_jobs_are_submitted_together_and_ask_for_what_the_largest_needs(submissions):
-    asked = {job.comment: (job.memory, job.gpus) for job in submissions}
+    asked = {job["Comment"]: (job["MinMemoryNode"], gpus(job)) for job in submissions}
     assert asked["rule_prompts_prompts"] == ("2000M", 0)  # of three
     (of_structural,) = (comment for comment in asked if comment.startswith("rule_structural"))
     assert of_structural == "rule_structural_" + "_".join(
@@ -64,15 +71,15 @@ def test_small_jobs_are_submitted_together_and_ask_for_what_the_largest_needs(su
 def test_each_job_sees_its_gpu_and_jobs_at_the_same_time_different_ones(submissions, slurm):
     seen = slurm.devices()
     for job in submissions:
-        assert seen[job.number] in ({"0", "1"} if job.gpus else {""}), job
+        assert seen[job["JobId"]] in ({"0", "1"} if gpus(job) else {""}), job
     together = [
         (one, other)
-        for one, other in itertools.combinations((job for job in submissions if job.gpus), 2)
-        if one.start < other.end and other.start < one.end
+        for one, other in itertools.combinations(filter(gpus, submissions), 2)
+        if one["StartTime"] < other["EndTime"] and other["StartTime"] < one["EndTime"]
     ]
     assert together
     for one, other in together:
-        assert seen[one.number] != seen[other.number]
+        assert seen[one["JobId"]] != seen[other["JobId"]]
 
 
 def test_jobs_are_followed_without_sacct(ran, slurm):
@@ -98,14 +105,14 @@ def test_a_cancelled_training_comes_again_with_more_memory_and_resumes(slurm, fr
         until = time.monotonic() + 120
         while not list(checkpoints.glob("*/*/checkpoint.safetensors")) and time.monotonic() < until:
             time.sleep(0.1)
-        slurm.ask("scancel", str(slurm.submissions()[before].number))
+        slurm.ask("scancel", slurm.submissions()[before]["JobId"])
         printed, _ = run.communicate(timeout=300)
     finally:
         run.kill()
     assert run.returncode == 0, printed
     cancelled, resumed = slurm.submissions()[before:]
-    assert (cancelled.state, cancelled.memory) == ("CANCELLED", "2000M")
-    assert (resumed.state, resumed.memory) == ("COMPLETED", "4000M")
+    assert (cancelled["JobState"], cancelled["MinMemoryNode"]) == ("CANCELLED", "2000M")
+    assert (resumed["JobState"], resumed["MinMemoryNode"]) == ("COMPLETED", "4000M")
     assert "resumed after" in (project.root / "logs/postnorm/set-complement-16.log").read_text()
 
 
