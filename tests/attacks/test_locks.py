@@ -49,11 +49,6 @@ def test_a_folder_of_locks_that_is_not_for_everybody_ends_in_one_line(case, fold
     assert not (folder.parent / "elsewhere/0").exists()
 
 
-def unwritten(folder):
-    folder.mkdir(mode=0o1777)
-    folder.chmod(0o1777)
-
-
 LOCKS = {
     "a link to a file": lambda lock: lock.symlink_to(lock.parent.parent / "victim"),
     "a link to nothing": lambda lock: lock.symlink_to(lock.parent.parent / "new"),
@@ -64,7 +59,7 @@ LOCKS = {
 @pytest.mark.parametrize("case", LOCKS)
 def test_a_lock_that_is_a_link_is_not_followed(case, folder, tmp_path):
     (tmp_path / "victim").write_text("mine")
-    unwritten(folder)
+    made(0o1777)(folder)
     LOCKS[case](folder / "0")
     with pytest.raises(InputError, match=rf"^{folder}/0, by which [^\n]*$"), devices.device("cuda"):
         pass

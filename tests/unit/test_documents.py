@@ -61,15 +61,6 @@ def test_every_figure_and_table_is_in_the_map_with_its_rule_and_code(mapped):
         assert len(row[0]) > 10
 
 
-def test_every_figure_in_the_map_names_the_data_that_it_is_drawn_from(mapped):
-    lines = [line for line in mapped.splitlines() if line.startswith("| ") and "figures/" in line]
-    rows = [line.strip("|").split(" | ") for line in lines]
-    data = {target: quoted(row[4]) for row in rows for target in quoted(row[1])}
-    assert [figure for figure, files in data.items() if not files] == ["figures/emergence/fig1.pdf"]  # masks alone
-    assert data["figures/emergence/fig4.pdf"] == ["results/emergence/**/curves.parquet"]
-    assert data["figures/scorecard.pdf"] == ["results/tables/scorecard.csv"]
-
-
 @pytest.fixture(scope="module")
 def claims():
     return registry(ROOT / "published/claims.csv")
