@@ -17,7 +17,6 @@ import pandas as pd
 import pytest
 import torch
 import yaml
-import zstandard
 from huggingface_hub import snapshot_download
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer, processors
@@ -41,10 +40,7 @@ SIZES = {  # name in the configuration -> id on the hub, family, heads, head_dim
 }
 SOURCES = {**{name: source for name, (source, *_) in SIZES.items()}, "llama": "meta-llama/toy"}
 MEASURED = ("bloom-176b", "falcon-rw-7b")
-TARGETS = (
-    "figures/structural/fig1.pdf results/tables/structural/table2.csv figures/layernorm/pretrained.pdf "
-    "results/corpus/dclm.json"
-)
+TARGETS = "figures/structural/fig1.pdf results/tables/structural/table2.csv figures/layernorm/pretrained.pdf"
 
 
 def commit(name):
@@ -95,12 +91,11 @@ def tokenizer_of(model, tokenizer):
 
 @dataclass(frozen=True)
 class Hub:
-    """What a user has: HF_HOME with the models, and two data sets copied to directories."""
+    """What a user has: HF_HOME with the models, and a data set copied to a directory."""
 
     home: Path
     web: Path
-    dclm: Path
-    texts: list  # of both
+    texts: list
 
     def environment(self, **more):
         # nothing listens at port 9: the hub does not answer, at once
@@ -110,9 +105,8 @@ class Hub:
         return self.home / f"hub/models--{SOURCES[name].replace('/', '--')}/snapshots/{commit(name)}"
 
 
-def write_texts(root, texts):
-    """One data set with subsets that its README names, parquet; one as DCLM is laid out, compressed lines of JSON."""
-    web, dclm = root / "web", root / "dclm"
+def write_texts(web, texts):
+    """A data set with subsets that its README names, in shards of parquet."""
     for subset, part in (("all", texts[::-1]), ("sample", texts)):
         (web / subset).mkdir(parents=True)
         for shard, place in enumerate((slice(0, 5), slice(5, None))):
@@ -122,12 +116,6 @@ def write_texts(root, texts):
         {"config_name": name, "data_files": [{"split": "train", "path": f"{name}/*"}]} for name in ("all", "sample")
     ]
     (web / "README.md").write_text(f"---\n{yaml.safe_dump({'configs': configs})}---\nText.\n")
-    for shard in range(2):
-        lines = "".join(json.dumps({"text": text, "url": "-"}) + "\n" for text in texts[shard::2])
-        file = dclm / f"global-shard_01_of_10/local-shard_{shard}_of_10/shard_00000000_processed.jsonl.zst"
-        file.parent.mkdir(parents=True)
-        file.write_bytes(zstandard.compress(lines.encode()))
-    return web, dclm
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +132,8 @@ def hub(models, tmp_path_factory):
         with serve(SOURCES[name], commit(name), directory) as address:
             snapshot_download(SOURCES[name], revision=commit(name), cache_dir=root / "home/hub", endpoint=address)
     shutil.rmtree(root / "home/hub/models--tiiuae--falcon-rw-7b/trees")  # older versions of the library listed nothing
-    return Hub(root / "home", *write_texts(root, texts), texts)
+    write_texts(root / "web", texts)
+    return Hub(root / "home", root / "web", texts)
 
 
 def overlay(hub):
@@ -153,13 +142,10 @@ def overlay(hub):
         sizes = {"gpus": 1, "memory": 2, "minutes": 10}
         return {"source": SOURCES[name], "revision": commit(name), "family": family, "positions": "own", **sizes}
 
-    text = {"revision": None, "split": "train", "documents": 14}
+    text = {"source": str(hub.web), "revision": None, "subset": "sample", "split": "train", "column": "words"}
     return {
         "hub_models": {name: described(name) for name in SOURCES},
-        "hub_datasets": {
-            "web": {"source": str(hub.web), "subset": "sample", "column": "words", **text},
-            "dclm": {"source": str(hub.dclm), "subset": None, "column": "text", **text},
-        },
+        "hub_datasets": {"web": {**text, "documents": 14}},
         "checkpoint_every": {"measure": 2},
         "primary_dataset": "web",
         "lengths": {purpose: {"tokens": n, "prompts": PROMPTS} for purpose, n in LENGTHS.items()},
@@ -231,11 +217,11 @@ def test_prompts_begin_the_first_documents_that_are_long_enough(project, hub, na
     assert any(len(ids) < LENGTHS["heatmap"] for ids in encoded[:PROMPTS])
 
 
-def test_compressed_lines_of_json_are_read_in_order_and_no_further_than_asked(project, hub):
-    kept = pd.read_parquet(project.root / "results/corpus/dclm/test.parquet")["text"]
-    assert list(kept) == [*hub.texts[::2], *hub.texts[1::2]][:14]
-    manifest = json.loads((project.root / "results/corpus/dclm.json").read_text())
-    assert manifest["source"] == str(hub.dclm)
+def test_texts_are_fetched_in_the_order_of_their_shards_and_no_further_than_asked(project, hub):
+    kept = pd.read_parquet(project.root / "results/corpus/web/test.parquet")["text"]
+    assert list(kept) == hub.texts[:14]
+    manifest = json.loads((project.root / "results/corpus/web.json").read_text())
+    assert manifest["source"] == str(hub.web)
     assert manifest["splits"]["test"]["documents"] == 14
 
 
