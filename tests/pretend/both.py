@@ -11,10 +11,7 @@ import torch
 
 from position_bias.running import checkpoint
 from tests.pretend.pretended import gpus
-
-
-class Killed(BaseException):
-    """Like a kill: no handler catches it."""
+from tests.unit.conftest import Interruption
 
 
 def on_both(work, folder, count=1):
@@ -31,9 +28,9 @@ def resumed(work, at):
     def last(path, run, state):
         write(path, run, state)
         if state.step >= at:
-            raise Killed
+            raise Interruption
 
-    with mock.patch.object(checkpoint, "write", last), pytest.raises(Killed):
+    with mock.patch.object(checkpoint, "write", last), pytest.raises(Interruption):
         work()
     return work()
 
