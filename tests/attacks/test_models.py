@@ -32,6 +32,12 @@ def whole(tmp_path_factory):
     return directory
 
 
+@pytest.fixture
+def directory(whole, tmp_path):
+    """A copy of the whole model, to be spoiled."""
+    return Path(shutil.copytree(whole, tmp_path / "model"))
+
+
 def described(**changes):
     """Change config.json; a value of Ellipsis removes the key."""
 
@@ -176,10 +182,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_model_that_is_not_what_it_says_ends_in_one_line(case, whole, tmp_path):
+def test_a_model_that_is_not_what_it_says_ends_in_one_line(case, directory):
     spoil, said = CASES[case]
-    directory = tmp_path / "model"
-    shutil.copytree(whole, directory)
     spoil(directory)
     with pytest.raises(InputError) as raised:
         opening.open_decoder(directory)
@@ -221,18 +225,14 @@ TOKENIZERS = {
 
 
 @pytest.mark.parametrize("case", TOKENIZERS)
-def test_a_tokenizer_that_is_none_ends_in_one_line(case, whole, tmp_path):
+def test_a_tokenizer_that_is_none_ends_in_one_line(case, directory):
     spoil, said = TOKENIZERS[case]
-    directory = tmp_path / "model"
-    shutil.copytree(whole, directory)
     spoil(directory)
     with pytest.raises(InputError, match=rf"^model directory {directory} has a tokenizer that [^\n]*{said}[^\n]*$"):
         opening.open_tokenizer(directory)
 
 
-def test_a_text_that_a_tokenizer_cannot_take_apart_ends_in_one_line(whole, tmp_path):
-    directory = tmp_path / "model"
-    shutil.copytree(whole, directory)
+def test_a_text_that_a_tokenizer_cannot_take_apart_ends_in_one_line(directory):
     tokenizer(model={"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "[UNK]"})(directory)
     opened, _ = opening.open_tokenizer(directory)
     with pytest.raises(InputError, match=r"^the tokenizer fails on 'b\\n' \([^\n]*\); use that of the model$"):
@@ -244,9 +244,7 @@ BESIDE = ["consolidated.safetensors", "model-00001-of-00002.safetensors", "a.saf
 
 @pytest.mark.parametrize("sharded", [False, True])
 @pytest.mark.parametrize("name", [*BESIDE, "pytorch_model.bin"])
-def test_weights_beside_the_model_are_neither_counted_nor_read(name, sharded, whole, tmp_path):
-    directory = tmp_path / "model"
-    shutil.copytree(whole, directory)
+def test_weights_beside_the_model_are_neither_counted_nor_read(name, sharded, directory):
     tensors = load_file(directory / WEIGHTS)
     if sharded:
         (directory / WEIGHTS).rename(directory / "part.safetensors")
@@ -276,24 +274,20 @@ def test_a_changed_shard_makes_another_model(shard, whole, tmp_path):
 
 
 @pytest.mark.parametrize("most", [1, 4, 8])
-def test_a_model_that_takes_too_few_tokens_is_refused(most, whole, tmp_path):
-    directory = tmp_path / "model"
-    shutil.copytree(whole, directory)
+def test_a_model_that_takes_too_few_tokens_is_refused(most, directory):
     described(max_position_embeddings=most)(directory)
     with pytest.raises(InputError, match=f"takes {most} tokens, but a measurement needs prompts of at least 9"):
         opening.lengths(opening.require_decoder(directory), [64])
 
 
-def test_a_pipe_in_place_of_a_file_is_refused_unread(whole, tmp_path):
-    directory = tmp_path / "model"
-    shutil.copytree(whole, directory)
+def test_a_pipe_in_place_of_a_file_is_refused_unread(whole, directory):
     for name in (CONFIG, WEIGHTS):
         (directory / name).unlink()
         os.mkfifo(directory / name)
         with pytest.raises(InputError, match=f"lacks {name}"):
             model_files(directory)
         (directory / name).unlink()
-        shutil.copy(whole / name, Path(directory) / name)
+        shutil.copy(whole / name, directory / name)
 
 
 NO_MODELS = {
