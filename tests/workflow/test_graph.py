@@ -154,6 +154,7 @@ def test_provenance_says_what_made_the_results(graph):
     record = json.loads((graph.root / "results/provenance.json").read_text())
     assert record["code"] is None  # the copy is no git repository
     assert record["versions"]["torch"] == torch.__version__
+    assert None not in record["versions"].values()
     assert record["config"] == yaml.safe_load((graph.root / "config.yaml").read_text())
     benchmarks = graph.root / "results/benchmarks"
     assert set(record["stages"]) == {path.name for path in benchmarks.iterdir() if path.is_dir()}

@@ -48,14 +48,7 @@ def test_outside_git_there_is_no_commit(repository):
     assert provenance.code(inner) is None  # nothing is committed
 
 
-def test_versions_are_those_of_the_requirements(monkeypatch):
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    pins = dict(line.split("==") for line in lines if "==" in line)
-    found = provenance.versions()
-    assert found.pop("python").startswith("3.")
-    assert {name: version.split("+")[0] for name, version in found.items()} == {
-        name: pins[name] for name in provenance.PACKAGES
-    }  # a build may say after + what it was built for
+def test_a_package_that_is_not_installed_has_no_version(monkeypatch):
     monkeypatch.setattr(provenance, "PACKAGES", ("no-such-package",))
     assert provenance.versions()["no-such-package"] is None
 
