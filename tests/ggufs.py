@@ -38,26 +38,6 @@ CLASSES = {
         {"head_dim": 256, "sliding_window": 8, "query_pre_attn_scalar": 256, "tie_word_embeddings": True},
     ),
 }
-# Tensor of llama.cpp by the name that transformers gives it, of each block, and outside the blocks.
-BLOCK = {
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-    "input_layernorm": "attn_norm",
-    "post_attention_layernorm": "ffn_norm",
-}
-GEMMA = {
-    "post_attention_layernorm": "post_attention_norm",
-    "pre_feedforward_layernorm": "ffn_norm",
-    "post_feedforward_layernorm": "post_ffw_norm",
-}
-OUTSIDE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 
 
 def small(architecture: str, **changes: object) -> PreTrainedModel:
@@ -72,27 +52,23 @@ def small(architecture: str, **changes: object) -> PreTrainedModel:
 
 
 def tensors(model: PreTrainedModel, architecture: str) -> dict[str, np.ndarray]:
-    """Return the tensors by the names of llama.cpp, as its converter stores them.
+    """Return the tensors by the names of llama.cpp, which the package gguf knows, as its converter stores them.
 
     Queries and keys of `llama` are permuted, since llama.cpp turns neighbouring pairs; norms of `gemma3` have 1 added.
     """
-    heads = {"attn_q": SIZE["num_attention_heads"], "attn_k": SIZE["num_key_value_heads"]}
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH[architecture.upper()], model.config.num_hidden_layers)
+    heads = {"attn_q.weight": SIZE["num_attention_heads"], "attn_k.weight": SIZE["num_key_value_heads"]}
     held = {}
     for name, parameter in model.named_parameters():
-        module, kind = name.rsplit(".", 1)
+        named = names.get_name(name, try_suffixes=(".weight", ".bias"))
         values = parameter.detach().numpy()
-        if module.startswith("model.layers."):
-            _, _, block, inner = module.split(".", 3)
-            named = (BLOCK | (GEMMA if architecture == "gemma3" else {}))[inner]
-            if architecture == "llama" and named in heads and kind == "weight":
-                pairs = values.reshape(heads[named], 2, -1, values.shape[1])
-                values = pairs.swapaxes(1, 2).reshape(values.shape)
-            named = f"blk.{block}.{named}"
-        else:
-            named = OUTSIDE[module]
+        within = named.split(".", 2)[-1]  # its block
+        if architecture == "llama" and within in heads:
+            pairs = values.reshape(heads[within], 2, -1, values.shape[1])
+            values = pairs.swapaxes(1, 2).reshape(values.shape)
         if architecture == "gemma3" and "norm" in named:
             values = values + 1
-        held[f"{named}.{kind}"] = np.ascontiguousarray(values)
+        held[named] = np.ascontiguousarray(values)
     return held
 
 
