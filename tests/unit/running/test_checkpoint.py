@@ -1,11 +1,9 @@
-import os
-
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from position_bias.running import checkpoint, runtime, sealed
+from position_bias.running import checkpoint, sealed
 from position_bias.running.checkpoint import State
 
 TENSORS = {
@@ -23,14 +21,6 @@ def written(tmp_path):
     path = tmp_path / "folder" / "checkpoint.safetensors"
     checkpoint.write(path, "mine", State(5, FACTS, TENSORS, 0.1 + 0.2))
     return path
-
-
-def left_by_a_kill(path):
-    """What lies beside a file while a process writes it that is no more."""
-    return path.with_name(runtime._own_path(path).name.replace(f"-{os.getpid()}-", "-9999999-"))
-
-
-# One file
 
 
 def test_what_was_written_is_read_bit_for_bit(written):
@@ -109,9 +99,6 @@ def test_cpu_minutes_are_summed_over_all_checkpoints_below_a_folder(tmp_path):
     (tmp_path / "stack0/other.safetensors").write_bytes((tmp_path / "stack0" / checkpoint.NAME).read_bytes())
     (tmp_path / "step5").mkdir()
     save_file({"w": torch.ones(2)}, tmp_path / "step5/model.safetensors")
-    (tmp_path / "notes.txt").touch()
-    # what a kill left of a writing is no checkpoint
-    left_by_a_kill(tmp_path / "stack1" / checkpoint.NAME).write_bytes(b"half")
     assert checkpoint.cpu_minutes(tmp_path) == pytest.approx(sum(times.values()) / 60)
     assert checkpoint.cpu_minutes(tmp_path / "a") == pytest.approx(600.75 / 60)
     assert checkpoint.cpu_minutes(tmp_path / "stack1") == 2
