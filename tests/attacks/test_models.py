@@ -131,8 +131,6 @@ CASES = {
     ),
     "empty weights": (written(WEIGHTS, b""), r"a damaged model\.safetensors"),
     "a header longer than the file": (header({}, 10**15), r"a damaged model\.safetensors"),
-    "a header that is no JSON": (header(b"not json"), r"a damaged model\.safetensors"),
-    "a header that is a list": (header([1, 2]), r"a damaged model\.safetensors"),
     "a header nested deeply": (header(b'{"a":' * 5000 + b"1" + b"}" * 5000), r"a damaged model\.safetensors"),
     "weights cut short": (
         lambda directory: (directory / WEIGHTS).write_bytes((directory / WEIGHTS).read_bytes()[:-9]),
@@ -148,7 +146,6 @@ CASES = {
     "a vocabulary of a billion": (described(vocab_size=10**9), "with the shape"),
     # configurations that are none
     "a list": (written(CONFIG, "[]"), "holds no keys and values"),
-    "a number": (written(CONFIG, "3"), "holds no keys and values"),
     "nothing": (written(CONFIG, "null"), "holds no keys and values"),
     "nested deeply": (written(CONFIG, '{"a":' * 100_000 + "1" + "}" * 100_000), "cannot be read"),
     "no UTF-8": (written(CONFIG, b'{"model_type": "\xff"}'), "cannot be read"),
@@ -156,7 +153,6 @@ CASES = {
     "heads of a word": (described(num_attention_heads="four"), "with num_attention_heads = four"),
     "no heads": (described(num_attention_heads=0), "with num_attention_heads = 0, which is no positive"),
     "heads that do not divide the width": (described(num_attention_heads=3, head_dim=...), ""),
-    "layers with a fraction": (described(num_hidden_layers=1.5), "with num_hidden_layers = 1.5"),
     "an activation that does not exist": (described(hidden_act="swoosh"), "cannot be opened"),
     "an activation that is a number": (described(hidden_act=1), "with hidden_act = 1"),
     "a rotation that does not exist": (described(rope_parameters={"rope_type": "no"}, rope_scaling=...), ""),
