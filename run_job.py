@@ -8,6 +8,7 @@ with `snakemake`); they are read where this is run, and outputs are overwritten.
 process of its own, where a debugger does not see it.
 """
 
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -39,6 +40,7 @@ def main(target: str, *configfiles: str) -> None:
         sys.exit(f"error: {' '.join(str(error).split())}")
     for path in [*snakemake.output, *snakemake.log]:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
+    os.environ["OMP_NUM_THREADS"] = str(snakemake.threads)  # as Snakemake has it in the process of a script
     runpy.run_path(script, init_globals={"snakemake": snakemake}, run_name="__main__")
 
 

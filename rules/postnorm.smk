@@ -110,20 +110,6 @@ use rule postnorm_train as postnorm_sweep_stability with:
         told={},
 
 
-rule postnorm_construct:
-    """Test the network that is built by hand."""
-    output:
-        "results/postnorm/construction.csv",
-    conda:
-        "../envs/synthetic.yaml"
-    params:
-        numbers=config["postnorm"]["construction"],
-        sequences=config["postnorm"]["test_sequences"],
-        seed=config["seed"],
-    script:
-        "../scripts/postnorm/construct.py"
-
-
 # Figures and tables: a row each, see rules/made.smk.
 
 POSTNORM_LEVEL = {"level": config["postnorm"]["level"]}
@@ -186,6 +172,18 @@ TABLES |= {
     ),
 }
 FILES |= {
+    "postnorm_construct": made.Made(
+        "Test the network that is built by hand.",
+        "postnorm.construction:distances",
+        values={
+            "v": POSTNORM["construction"]["vocabulary"],
+            "strength": POSTNORM["construction"]["strength"],
+            "sequences": POSTNORM["test_sequences"],
+            "seed": config["seed"],
+        },
+        outputs={"csv": "results/postnorm/construction.csv"},
+        environment="synthetic",
+    ),
     "postnorm_evidence": made.Made(
         "Tests by length of the networks of long trainings.",
         "postnorm.tables:evidence",

@@ -33,24 +33,6 @@ use rule emergence_train as retrieval_train with:
         | dict.fromkeys(["sequences_along", "sequences"], EMERGENCE["task"]["items"]),
 
 
-rule retrieval_profiles:
-    """By position: how often every network names the label there, and the share that rollout predicts."""
-    input:
-        weights=collect("results/retrieval/{run}/weights.safetensors", run=RETRIEVAL["networks"]),
-    output:
-        "results/retrieval/profiles.parquet",
-    conda:
-        "../envs/synthetic.yaml"
-    resources:
-        mem_mb=memory(2000),
-        runtime=60,
-    params:
-        task=config["emergence"]["task"],
-        sequences=RETRIEVAL["sequences"],
-    script:
-        "../scripts/retrieval/profiles.py"
-
-
 rule retrieval_recall:
     """Ask a pretrained decoder, or a copy with random weights, what followed a repeated passage, at every place of it."""
     input:
@@ -125,6 +107,15 @@ TABLES |= {
     ),
 }
 FILES |= {
+    "retrieval_profiles": made.Made(
+        "By position: how often every network names the label there, and the share that rollout predicts.",
+        "retrieval.profiles:of_trainings",
+        {"weights": collect("results/retrieval/{run}/weights.safetensors", run=RETRIEVAL["networks"])},
+        {"task": EMERGENCE["task"], "drawn": RETRIEVAL["sequences"]},
+        outputs={"parquet": "results/retrieval/profiles.parquet"},
+        environment="synthetic",
+        needs={"mem_mb": memory(2000), "runtime": 60},
+    ),
     "retrieval_decoders": made.Made(
         "What pretrained decoders recall of each place, as tables: what is judged, and what is drawn.",
         "retrieval.decoders:tables",

@@ -1,21 +1,35 @@
 """One profile over positions for each prediction and observation, by network and seed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
 from position_bias.attention import Array
-from position_bias.emergence import folded, sequences
+from position_bias.emergence import folded, sequences, training
 from position_bias.emergence import network as networks
 from position_bias.emergence.studies import Network
-from position_bias.emergence.task import Task
+from position_bias.emergence.task import Task, for_vocabulary
 from position_bias.emergence.training import Member
 from position_bias.retrieval import observations
 from position_bias.retrieval.inside import measured
 from position_bias.retrieval.predictions import predicted
+from position_bias.running.artifacts import TensorFile
 from position_bias.small_networks.ensemble import Parameters
+
+
+def of_trainings(weights: list[TensorFile], task: Mapping[str, Any], drawn: int) -> pd.DataFrame:
+    """The `table` of the networks of each training, and of which; tests have `drawn` sequences a position."""
+    of_task, tables = for_vocabulary("gaussian", task), []
+    for file in weights:
+        labels = file.labels
+        members = training.named(labels["members"])
+        values = {name: torch.from_numpy(array) for name, array in file.read().items()}
+        found = table(of_task, members, values, labels["depth"], labels["residual"], drawn)
+        tables.append(found.assign(**{name: labels[name] for name in ("study", "residual", "depth")}))
+    return pd.concat(tables, ignore_index=True)
 
 
 def table(
