@@ -39,35 +39,6 @@ rule layernorm_simulate:
         "../scripts/layernorm/simulate.py"
 
 
-rule layernorm_theory:
-    """Estimates of what theorems, laws and formulas say, and of what is published of them."""
-    output:
-        "results/layernorm/simulation/theory.parquet",
-    conda:
-        "../envs/synthetic.yaml"
-    resources:
-        **SIMULATION,
-    params:
-        numbers=config["layernorm"]["simulation"],
-        level=config["layernorm"]["level"],
-    script:
-        "../scripts/layernorm/theory.py"
-
-
-rule layernorm_random_weights:
-    """Recency of decoders with heads and random weights."""
-    output:
-        "results/layernorm/random_weights.parquet",
-    conda:
-        "../envs/synthetic.yaml"
-    resources:
-        **SIMULATION,
-    params:
-        numbers=config["layernorm"]["random_weights"],
-    script:
-        "../scripts/layernorm/random_weights.py"
-
-
 rule layernorm_train:
     """Train small decoders of one norm, every seed of them, on sequences whose order says nothing."""
     output:
@@ -156,8 +127,6 @@ FIGURES |= {
         LEVEL,
     ),
 }
-
-
 TABLES["layernorm/checks"] = made.Made(
     "Verdicts on what norms do to scores: theory, random weights, trained networks, language models.",
     "layernorm.checks:verdicts",
@@ -172,6 +141,28 @@ TABLES["layernorm/checks"] = made.Made(
     LEVEL | {"scale": config["scale"], "decoders": list(PRETRAINED["models"])},
     readable="verdicts.verdict:readable",
 )
+FILES |= {
+    "layernorm_theory": made.Made(
+        "Estimates of what theorems, laws and formulas say, and of what is published of them.",
+        "layernorm.checks_theory:table",
+        values=LEVEL
+        | {
+            name: config["layernorm"]["simulation"][name]
+            for name in ("tokens", "width", "sequences", "limit_tokens", "seed")
+        },
+        outputs={"parquet": f"{SIMULATED}/theory.parquet"},
+        environment="synthetic",
+        needs=SIMULATION,
+    ),
+    "layernorm_random_weights": made.Made(
+        "Recency of decoders with heads and random weights.",
+        "layernorm.simulation:random_weights",
+        values=config["layernorm"]["random_weights"],
+        outputs={"parquet": "results/layernorm/random_weights.parquet"},
+        environment="synthetic",
+        needs=SIMULATION,
+    ),
+}
 
 
 rule layernorm:

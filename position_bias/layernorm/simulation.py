@@ -167,7 +167,14 @@ class Heads:
 
 
 def random_weights(
-    shape: Heads, alpha: float, residuals: Sequence[float], sequences: int, seeds: Sequence[int]
+    tokens: int,
+    width: int,
+    layers: int,
+    heads: int,
+    anisotropy: float,
+    residuals: Sequence[float],
+    sequences: int,
+    seeds: int,
 ) -> pd.DataFrame:
     """Return recency of decoders with Gaussian weights, for every norm, residual and seed; a row a number, in `value`.
 
@@ -180,8 +187,9 @@ def random_weights(
     all tokens, and sequences; norms and residuals share them, so that they compare in pairs.
     """
     rows: list[dict[str, Any]] = []
-    for norm, residual, seed in product(NORMS, residuals, seeds):
-        means = _mean_of_random(shape, norm, residual, alpha, sequences, seed)
+    shape = Heads(tokens, width, layers, heads)
+    for norm, residual, seed in product(NORMS, residuals, range(seeds)):
+        means = _mean_of_random(shape, norm, residual, anisotropy, sequences, seed)
         for layer, (gram, logits, attention) in enumerate(means, start=1):
             at = {"norm": norm, "residual": residual, "seed": seed, "layer": layer}
             measure = relative_recency if norm == "none" else recency

@@ -5,7 +5,6 @@ from position_bias.emergence.task import for_vocabulary
 from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
     params, wildcards = snakemake.params, snakemake.wildcards
     labels = artifacts.read_labels(snakemake.input.weights)
     saved = labels.pop("members")

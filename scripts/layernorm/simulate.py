@@ -1,10 +1,7 @@
-import torch
-
 from position_bias.layernorm import tables
 from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
-    torch.set_num_threads(snakemake.threads)
     numbers, out = snakemake.params.numbers, snakemake.output
     of_all = {name: numbers[name] for name in ("tokens", "width", "strength", "sequences", "seed")}
     alphas = numbers["anisotropy"]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from position_bias.layernorm import simulation, tables, theory
-from position_bias.layernorm.simulation import Decoder, Heads, embeddings, random_weights, simulate
+from position_bias.layernorm.simulation import Decoder, embeddings, random_weights, simulate
 from position_bias.layernorm.tables import Sampling
 from position_bias.recency import mean_relative_position, recency, relative_recency
 from position_bias.running import runtime
@@ -91,12 +91,9 @@ def test_profiles_go_from_one_end_to_the_other(profile, first, last):
     assert np.ptp(lengths[1:] / lengths[:-1]) == pytest.approx(0, abs=1e-12)
 
 
-SHAPE = Heads(tokens=16, width=32, layers=3, heads=4)
-
-
 @pytest.fixture(scope="module")
 def random_table():
-    return random_weights(SHAPE, 0.2, (0.0, 1.0), 40, (0, 1))
+    return random_weights(16, 32, 3, 4, 0.2, (0.0, 1.0), 40, 2)
 
 
 @pytest.mark.parametrize("norm", simulation.NORMS)
