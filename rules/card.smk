@@ -87,11 +87,7 @@ rule card_write:
         runtime=60,
     params:
         cards=lambda wildcards: CARD_FIGURES[wildcards.card],
-        intervals={
-            "replicates": config["rollout"]["bootstrap"],
-            "level": config["rollout"]["level"],
-            "seed": config["seed"],
-        },
+        intervals=INTERVALS,
     script:
         "../scripts/card/write.py"
 

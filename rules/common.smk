@@ -46,6 +46,13 @@ uses_gpu = cache(devices.uses_gpu)
 
 EVIDENCE = config["evidence"]
 
+# How intervals of what is measured over prompts are drawn
+INTERVALS = {
+    "replicates": config["rollout"]["bootstrap"],
+    "level": config["rollout"]["level"],
+    "seed": config["seed"],
+}
+
 # What is made from files, said in rows by the wings: WING/NAME -> the figure or table; name of a rule -> other files.
 FIGURES, TABLES, FILES = {}, {}, {}
 

@@ -71,7 +71,7 @@ recalled_by = lambda models: {
     "recalled": collect(RECALLED, model=models, checkpoint=["hub", "copy0"], words=RECALL["words"]),
     "profiles": collect(PRETRAINED_TABLE, model=models, table="profiles"),
 }
-TO_RECALL = {"replicates": config["rollout"]["bootstrap"], "level": RETRIEVAL["level"], "seed": config["seed"]}
+TO_RECALL = INTERVALS | {"level": RETRIEVAL["level"]}
 FIGURES |= {
     "retrieval/prior": made.Made(
         "Gaps and profiles that rollout predicts, beside the labels that networks name (our addition).",

@@ -192,11 +192,7 @@ TABLES |= {
         "Section 6.1: in how many heads content shifts the diagonal the same way.",
         "structural.content:shift",
         {"measured": collect(OF_RUN, **EVERYWHERE, n=STANDARD)},
-        {
-            "replicates": config["rollout"]["bootstrap"],
-            "level": config["rollout"]["level"],
-            "seed": config["seed"],
-        },
+        INTERVALS,
     ),
     "structural/monotonicity": made.Made(
         "Assumption 4.1: violations of stochastic monotonicity, by measured attention and the authors' construction.",
@@ -259,11 +255,7 @@ FILES |= {
         "Roll attention out under every variant of Section 6.2 and compare with the measured influence.",
         "rollout.comparison:tables",
         {"measured": MEASURED},
-        {
-            "replicates": config["rollout"]["bootstrap"],
-            "level": config["rollout"]["level"],
-            "seed": config["seed"],
-        },
+        INTERVALS,
         outputs={
             name: f"results/rollout/{ROLLOUT}/{name}.parquet" for name in ("profiles", "statistics", "replicates")
         },
@@ -281,12 +273,7 @@ FILES |= {
             ],
             "replaced": collect(REPLACED, checkpoint=["hub", *COPIES], allow_missing=True),
         },
-        {
-            **{"primary": PRIMARY, "standard": STANDARD},
-            "replicates": config["rollout"]["bootstrap"],
-            "level": config["rollout"]["level"],
-            "seed": config["seed"],
-        },
+        {"primary": PRIMARY, "standard": STANDARD} | INTERVALS,
         outputs={
             name: f"results/pretrained/{{model}}/{name}.csv" for name in ("values", "profiles", "shares", "kernels")
         },
