@@ -22,6 +22,12 @@ TRAINED = [model for model in MODELS if model in config["models"]]
 MEASURED = "results/measure/{model}/{checkpoint}/{dataset}/n{n}.safetensors"
 PRETRAINED = config["structural"]["pretrained"]  # which rules/structural.smk measures
 hub_model = lambda wildcards: config["hub_models"][wildcards.model]
+OF_HUB_MODEL = {  # what jobs ask for that run a model of the hub
+    "mem_mb": lambda wildcards, attempt: 1000 * attempt * hub_model(wildcards)["memory"],
+    "runtime": lambda wildcards: hub_model(wildcards)["minutes"],
+    "gpu": gpus("measure", lambda wildcards: hub_model(wildcards)["gpus"]),
+    "nodes": 1,
+}
 positions = lambda wildcards: config["hub_models"].get(wildcards.model, {"positions": "own"})["positions"]
 
 
@@ -214,7 +220,4 @@ use rule measure as measure_hub with:
         model=any_of(model for model in config["hub_models"] if model not in PRETRAINED["models"]),
         checkpoint="hub",
     resources:
-        mem_mb=lambda wildcards, attempt: 1000 * attempt * hub_model(wildcards)["memory"],
-        runtime=lambda wildcards: hub_model(wildcards)["minutes"],
-        gpu=gpus("measure", lambda wildcards: hub_model(wildcards)["gpus"]),
-        nodes=1,
+        **OF_HUB_MODEL,

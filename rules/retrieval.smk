@@ -47,10 +47,7 @@ rule retrieval_recall:
     conda:
         "../envs/language-models.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: 1000 * attempt * hub_model(wildcards)["memory"],
-        runtime=lambda wildcards: hub_model(wildcards)["minutes"],
-        gpu=gpus("measure", lambda wildcards: hub_model(wildcards)["gpus"]),
-        nodes=1,
+        **OF_HUB_MODEL,
     params:
         contexts=lambda wildcards: RECALL["contexts" if wildcards.checkpoint == "hub" else "contexts_of_copies"],
         cue=RECALL["cue"],

@@ -7,8 +7,10 @@
 # weights have the deviation of the library; results/replaced/{model}/{checkpoint}.safetensors, what replacing single tokens
 # changes; results/pretrained/{model}/, tables of what is judged and drawn.
 
-FIG1 = [model for model in config["structural"]["fig1"] if model in MODELS]
-FIG2 = [model for model in MODELS if model not in FIG1]
+OF_FIGURES = {  # Figures 1 and 2 of the paper -> the measured models that each shows
+    "fig1": [model for model in config["structural"]["fig1"] if model in MODELS],
+    "fig2": [model for model in MODELS if model not in config["structural"]["fig1"]],
+}
 STRUCTURAL_EVIDENCE = {  # what the figure of a longer training shows -> its file below evidence/structural/
     "profiles": "profiles",
     "statistics": "statistics",
@@ -54,21 +56,16 @@ RUNGS = {"run": checkpoints(EVIDENCE["structural"], STEPS)} | AT_STANDARD  # wha
 
 # Figures, tables and what they are made from: a row each, see rules/made.smk.
 
-OF_PROFILES = "Figures 1, 2: rollout variants (a), (b), (c) beside the measured influence (d)."
-
-if FIG1:
-    FIGURES["structural/fig1"] = made.Made(
-        OF_PROFILES,
+FIGURES |= {
+    f"structural/{figure}": made.Made(
+        "Figures 1, 2: rollout variants (a), (b), (c) beside the measured influence (d).",
         "structural.figures:fig1",
-        {"profiles": collect(PROFILES, run=checkpoints(FIG1), **AT_STANDARD)},
-    )
-if FIG2:
-    FIGURES["structural/fig2"] = made.Made(
-        OF_PROFILES,
-        "structural.figures:fig1",
-        {"profiles": collect(PROFILES, run=checkpoints(FIG2), **AT_STANDARD)},
+        {"profiles": collect(PROFILES, run=checkpoints(models), **AT_STANDARD)},
         caption="structural/draw_fig1",
     )
+    for figure, models in OF_FIGURES.items()
+    if models
+}
 if TRAINED:
     FIGURES["structural/training"] = made.Made(
         "What training does to the profile: measured influence and (b) at every kept step (our addition).",
@@ -398,10 +395,7 @@ rule measure_pretrained:
     conda:
         "../envs/language-models.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: 1000 * attempt * hub_model(wildcards)["memory"],
-        runtime=lambda wildcards: hub_model(wildcards)["minutes"],
-        gpu=gpus("measure", lambda wildcards: hub_model(wildcards)["gpus"]),
-        nodes=1,
+        **OF_HUB_MODEL,
     params:
         measured=OF_PRETRAINED,
         replaced=(PRIMARY, STANDARD, PRETRAINED_PROMPTS["replaced"]),
