@@ -146,6 +146,11 @@ def of_wing(wing):
     figures, tables = (
         {item: row for item, row in rows.items() if item.split("/")[0] == wing} for rows in (FIGURES, TABLES)
     )
+    return files_of(figures, tables)
+
+
+def files_of(figures, tables):
+    """What these rows of figures and tables make."""
     return [
         *expand("figures/{item}.{suffix}", item=figures, suffix=["pdf", "svg", "png"]),
         *expand("results/tables/{item}.{suffix}", item=tables, suffix=["csv", "md"]),
@@ -184,27 +189,19 @@ def in_report(path, caption, kind):
     )
 
 
-def figure_outputs(figure, caption=None):
-    """What draws figures/{figure} has these outputs: PDF to print, SVG for the report, PNG to look at.
-
-    The caption is report/{wing}/draw_{figure}.rst where no other is named.
-    """
-    wing, _, name = figure.rpartition("/")
-    path = f"figures/{figure}"
+def figure_outputs(item, row):
+    """PDF to print, SVG for the report, PNG to look at."""
+    wing, _, name = item.rpartition("/")
     return {
-        "pdf": f"{path}.pdf",
-        "svg": in_report(f"{path}.svg", caption or f"{wing}/draw_{name}", "Figures"),
-        "png": f"{path}.png",
+        "pdf": f"figures/{item}.pdf",
+        "svg": in_report(f"figures/{item}.svg", row.caption or f"{wing}/draw_{name}", "Figures"),
+        "png": f"figures/{item}.png",
     }
 
 
-def table_outputs(table, caption=None):
-    """What makes results/tables/{table} has these outputs: CSV to compute with, Markdown to read and for the report.
-
-    The caption is report/{table}.rst where no other is named.
-    """
-    path = f"results/tables/{table}"
+def table_outputs(item, row):
+    """CSV to compute with, Markdown to read and for the report."""
     return {
-        "csv": f"{path}.csv",
-        "md": in_report(f"{path}.md", caption or table, "Tables"),
+        "csv": f"results/tables/{item}.csv",
+        "md": in_report(f"results/tables/{item}.md", row.caption or item, "Tables"),
     }

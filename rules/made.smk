@@ -10,7 +10,7 @@ for item, row in FIGURES.items():
         input:
             **row.files,
         output:
-            **figure_outputs(item, row.caption),
+            **figure_outputs(item, row),
         wildcard_constraints:
             **row.wildcards,
         resources:
@@ -33,7 +33,7 @@ for item, row in (TABLES | FILES).items():
         input:
             **row.files,
         output:
-            **(table_outputs(item, row.caption) if item in TABLES else {}),
+            **(table_outputs(item, row) if item in TABLES else {}),
             **row.outputs,
         wildcard_constraints:
             **row.wildcards,

@@ -159,13 +159,4 @@ rule all_published:
     """Every profile, figure and table of the released numbers."""
     input:
         collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_LENGTHS, variant=released.VARIANTS),
-        expand(
-            "results/tables/{item}.{suffix}",
-            item=RELEASED_TABLES,
-            suffix=["csv", "md"],
-        ),
-        expand(
-            "figures/{item}.{suffix}",
-            item=RELEASED_FIGURES,
-            suffix=["pdf", "svg", "png"],
-        ),
+        files_of(RELEASED_FIGURES, RELEASED_TABLES),

@@ -26,7 +26,7 @@ class Made:
     values: Mapping[str, Any] = field(default_factory=dict)  # parameter -> value
     outputs: Mapping[str, Any] = field(default_factory=dict)  # further ones, by what the function calls them
     readable: str = ""  # MODULE:FUNCTION that makes a table for people of what it made, where Markdown shows another
-    caption: str | None = None  # report/CAPTION.rst, where it has not the name of the rule
+    caption: str | None = None  # report/CAPTION.rst, where it is not WING/draw_NAME of a figure, WING/NAME of a table
     name: str | None = None  # of the rule, where it is not that of the item
     environment: str | None = None  # envs/ENVIRONMENT.yaml, where it is not that of all figures or tables
     group: str | None = None  # of jobs that a cluster gets in one submission, where it is not that of the wing
