@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from position_bias.running import runtime
 from position_bias.running.runtime import InputError, log
 
 Request = Literal["auto", "cpu", "cuda"]  # what the configuration may say
@@ -63,7 +62,7 @@ def uses_gpu(requested: Request) -> bool:
 
 
 @contextmanager
-def device(requested: Request, gpus: int = 1, granted: int | None = None, poll_seconds: float = 0.5) -> Iterator[str]:
+def device(requested: Request, gpus: int = 1, granted: int = 0, poll_seconds: float = 0.5) -> Iterator[str]:
     """Yield `"cpu"`, or `"cuda"` with `gpus` GPUs held for this process alone. Enter before CUDA starts.
 
     Snakemake counts local GPUs but names none, so each job holds a kernel lock per device id; the kernel
@@ -80,7 +79,7 @@ def device(requested: Request, gpus: int = 1, granted: int | None = None, poll_s
         raise InputError("config: device = 'cuda', but no GPU is visible to this job; set it to 'auto' or 'cpu'")
     if len(visible) < gpus:
         raise InputError(f"this job needs {gpus} GPUs, but sees {len(visible)}; lower its gpus, or add some")
-    if granted and granted < gpus:  # it counts none where it saw no GPU
+    if 0 < granted < gpus:  # it counts none where it saw no GPU
         raise InputError(f"this job needs {gpus} GPUs, but is granted {granted}; allow them: --resources gpu={gpus}")
     if requested == "auto" and not _torch_computes_on_gpus():
         log.warning("a GPU is visible, but this torch cannot use it; going on with the CPU")
@@ -92,25 +91,6 @@ def device(requested: Request, gpus: int = 1, granted: int | None = None, poll_s
     with ExitStack() as held:
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(_first_free(visible, gpus, held, poll_seconds))
         yield "cuda"
-
-
-@contextmanager
-def computing(
-    requested: Request, threads: int, gpus: int = 1, granted: int | None = None, *, narrow: bool = False
-) -> Iterator[str]:
-    """Yield a `device` for a job that runs models: torch has its `threads`, keeps freed memory, multiplies fastest.
-
-    Models that are `narrow`, a few dozen units wide, multiply by torch's default, which is faster for them.
-    """
-    with device(requested, gpus, granted) as taken:
-        import torch  # seconds, which reading the configuration must not cost
-
-        from position_bias.running import products
-
-        runtime.keep_freed_memory()
-        torch.set_num_threads(threads)
-        log.info("products of float32 on the CPU: %s", products.in_use() if narrow else products.fastest())
-        yield taken
 
 
 def _torch_computes_on_gpus() -> bool:

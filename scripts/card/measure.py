@@ -6,9 +6,8 @@ from position_bias.language_models import hub
 from position_bias.running import resumable
 
 params = snakemake.params
-computing = {"stage": "card", "gpus": params.gpus, "granted": snakemake.resources.gpu}
 path = ("measure", "card", snakemake.wildcards.card)
-with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
+with resumable.job(snakemake, *path, stage="card", gpus=params.gpus) as place:
     model = hub.model_place(snakemake.input.record)
     planned = measuring.plan_of_files(
         model,

@@ -4,9 +4,7 @@ from position_bias.running import artifacts, provenance, resumable
 from position_bias.small_networks.ensemble import Recipe
 
 params, wildcards = snakemake.params, snakemake.wildcards
-with resumable.job(
-    snakemake.log[0], snakemake.config, snakemake.threads, "emergence", params.checkpoints, stage=params.stage
-) as place:
+with resumable.job(snakemake, "emergence", params.checkpoints, stage=params.stage) as place:
     task = for_vocabulary(params.vocabulary, params.task)
     study = studies.study(wildcards.study, params.networks, params.decay)
     numbers, testing = params.training, params.testing

@@ -9,8 +9,7 @@ from position_bias.running import artifacts, resumable
 wildcards, params = snakemake.wildcards, snakemake.params
 gpus = snakemake.config["hub_models"].get(wildcards.model, {"gpus": 1})["gpus"]  # no parameter: it decides no number
 path = ("measure", wildcards.model, wildcards.checkpoint, wildcards.dataset)
-computing = {"gpus": gpus, "granted": snakemake.resources.gpu}
-with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
+with resumable.job(snakemake, *path, gpus=gpus) as place:
     directory = hub.model_place(snakemake.input.model)
     spread = "balanced" if gpus > 1 and place.device == "cuda" else place.device
     known = cost.size(opening.files_of(directory).parameters, opening.require_decoder(directory))

@@ -15,7 +15,7 @@ def texts(paths, split):
 
 params, model, seed = snakemake.params, snakemake.wildcards.model, int(snakemake.wildcards.seed)
 path = ("training", model, f"seed{seed}")  # outside the outputs, which a rerun deletes
-with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path) as place:
+with resumable.job(snakemake, *path) as place:
     numbers = params.training
     tokenizer = tokens.open_tokenizer(Path(snakemake.input.tokenizer))
     held_out = tokens.sample_prompts(

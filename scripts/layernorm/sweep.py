@@ -2,7 +2,7 @@ from position_bias.layernorm import training
 from position_bias.running import artifacts, resumable
 from position_bias.small_networks.sweeps import seeds_of_sweep
 
-with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "layernorm", "sweep") as place:
+with resumable.job(snakemake, "layernorm", "sweep") as place:
     setting, sweep = training.Setting.of(snakemake.params.trained), snakemake.params.sweep
     found = training.sweep(setting, sweep["learning_rates"], seeds_of_sweep(sweep["seeds"]), place)
     artifacts.write_table(snakemake.output[0], found.assign(scale=snakemake.params.scale, **place.made_with))

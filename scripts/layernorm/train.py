@@ -2,7 +2,7 @@ from position_bias.layernorm import training
 from position_bias.running import artifacts, resumable
 
 norm, rate, numbers = snakemake.wildcards.norm, snakemake.params.learning_rate, snakemake.params.trained
-with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, "layernorm", norm) as place:
+with resumable.job(snakemake, "layernorm", norm) as place:
     found = training.train(norm, training.Setting.of(numbers), rate, range(numbers["seeds"]), place)
     training.require_finite(found, norm, rate)
     artifacts.write_table(snakemake.output[0], found.assign(**place.made_with))

@@ -8,8 +8,7 @@ from position_bias.running import artifacts, resumable, runtime
 
 wildcards, params = snakemake.wildcards, snakemake.params
 n, path = int(wildcards.words), ("measure", "recall", wildcards.model, wildcards.checkpoint, wildcards.words)
-computing = {"gpus": params.gpus, "granted": snakemake.resources.gpu}
-with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
+with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     source = hub.model_place(snakemake.input.model)
     tokenizer, before = opening.open_tokenizer(source)
     drawn_by = runtime.seed(params.seed, "pretrained", wildcards.checkpoint)

@@ -12,7 +12,7 @@ from position_bias.running import resumable, runtime
 OFTEN = 2  # prompts after which what was seen is kept: many passes are made through each
 wildcards, params = snakemake.wildcards, snakemake.params
 path = ("measure", snakemake.rule, *wildcards)
-with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path) as place:
+with resumable.job(snakemake, *path) as place:
     source = hub.model_place(snakemake.input.model)
     drawn_by = runtime.seed(params.seed, "directions", wildcards.checkpoint)
     model = opening.open_decoder_or_copy(

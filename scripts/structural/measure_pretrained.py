@@ -11,8 +11,7 @@ from position_bias.structural import interventions
 
 wildcards, params, out = snakemake.wildcards, snakemake.params, snakemake.output
 path = ("measure", wildcards.model, wildcards.checkpoint)
-computing = {"gpus": params.gpus, "granted": snakemake.resources.gpu}
-with resumable.job(snakemake.log[0], snakemake.config, snakemake.threads, *path, **computing) as place:
+with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     source = hub.model_place(snakemake.input.model)
     tokenizer, before = opening.open_tokenizer(source)
     drawn_by = runtime.seed(params.seed, "pretrained", wildcards.checkpoint)

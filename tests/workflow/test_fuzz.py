@@ -64,7 +64,7 @@ READ_IN_SCRIPTS = {  # what changes no result, and so is no parameter of a rule:
     ("checkpoint_every", kind)
     for path in (ROOT / "scripts").glob("*/*.py")
     if "resumable.job(" in (text := path.read_text())
-    for kind in re.findall(r'(?:snakemake\.threads, |path = \()"(\w+)"', text)
+    for kind in re.findall(r'(?:job\(snakemake, |path = \()"(\w+)"', text)
 }
 
 

@@ -1,9 +1,9 @@
 """A job that goes on where a killed one stopped: its log, its device, its folder, and when that folder goes."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-import torch
 
 from position_bias.running import checkpoint, products, resumable, runtime
 
@@ -12,23 +12,21 @@ CONFIG = {"device": "cpu", "devices": {}, "checkpoint_every": {"training": 50, "
 
 @pytest.fixture(autouse=True)
 def trials(tmp_path, monkeypatch):
-    """What a job sets for its whole process is put back; checkpoints/ is looked for in the folder of the run."""
+    """No job changes how this process multiplies; checkpoints/ is looked for in the folder of the run."""
     monkeypatch.chdir(tmp_path)
-    threads, made = torch.get_num_threads(), []
-    torch.set_num_threads(2)  # other than what a job asks for
+    made = []
     monkeypatch.setattr(products, "fastest", lambda: made.append("a trial") or "its winner")
-    yield made
-    torch.set_num_threads(threads)
+    return made
 
 
-def opened(*path, **computing):
-    return resumable.job("job.log", CONFIG, 1, *path, **computing)
+def opened(*path, config=CONFIG, gpu=0, **computing):
+    of_rule = SimpleNamespace(log=["job.log"], config=config, resources=SimpleNamespace(gpu=gpu))
+    return resumable.job(of_rule, *path, **computing)
 
 
 def test_a_job_has_the_folder_of_its_path_and_the_interval_and_products_of_its_kind(trials):
     with opened("postnorm", "set-complement-16", narrow=True) as place:
         assert place == checkpoint.Place(Path("checkpoints/postnorm/set-complement-16"), 7, "cpu")
-        assert torch.get_num_threads() == 1
         runtime.log.info("at work")
     assert "at work" in Path("job.log").read_text()
     assert trials == []  # narrow models multiply as torch does by default
@@ -67,9 +65,10 @@ def test_what_was_kept_stays_when_the_job_fails(error, raised):
 def test_a_job_asks_the_device_for_its_gpus_unless_its_stage_has_a_device_of_its_own(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     config = CONFIG | {"device": "cuda", "devices": {"card": "cpu"}}
-    with resumable.job("job.log", config, 1, "training", "a", stage="card", gpus=2) as place:
+    with opened("training", "a", config=config, stage="card", gpus=2) as place:
         assert (place.folder, place.device) == (Path("checkpoints/training/a"), "cpu")
-    for stage in (None, "other"):
-        job = resumable.job("job.log", config, 1, "training", "a", stage=stage, gpus=2, granted=2)
-        with pytest.raises(SystemExit, match="this job needs 2 GPUs, but sees 1"), job:
+    for stage, gpu, visible, said in ((None, 2, "0", "but sees 1"), ("other", 1, "0,1", "but is granted 1")):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        job = opened("training", "a", config=config, gpu=gpu, stage=stage, gpus=2)
+        with pytest.raises(SystemExit, match=f"this job needs 2 GPUs, {said}"), job:
             pass
