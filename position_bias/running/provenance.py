@@ -52,18 +52,14 @@ def record(config: Mapping[str, Any], project: Path, benchmarks: Path) -> dict[s
 
 def write_training(path: str | Path, told: Mapping[str, Any], place: checkpoint.Place) -> None:
     """Write run.csv of a finished training, one row: what is `told` of it, and what made it."""
-    artifacts.write_table(path, pd.DataFrame([{**told, **training(PROJECT, place.folder, place.device)}]))
-
-
-def training(project: Path, checkpoints: Path, device: str) -> dict[str, Any]:
-    """Tell what made a finished training, as a row of a table; `checkpoints` is the folder of its checkpoints."""
-    return {
-        **made_by(project),
-        "device": device,
+    made = {
+        **made_by(),
+        "device": place.device,
         "products": products.in_use(),
-        "cpu_minutes": round(checkpoint.cpu_minutes(checkpoints), 2),
+        "cpu_minutes": round(checkpoint.cpu_minutes(place.folder), 2),
         "date": datetime.now(UTC).date().isoformat(),
     }
+    artifacts.write_table(path, pd.DataFrame([{**told, **made}]))
 
 
 def made_by(project: Path = PROJECT) -> dict[str, Any]:
