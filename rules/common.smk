@@ -122,12 +122,6 @@ def evidence_tables(pattern):
     return [project(path) for path in sorted((ROOT / "evidence").glob(pattern))]
 
 
-def library(script, *functions):
-    """The library files that run: those that a script imports, and those of the functions that a row names."""
-    files = {*imports.closure(script, ROOT), *made.library(functions, ROOT)}
-    return [project(path) for path in sorted(files)]
-
-
 def in_a_row(name, row):
     """Set what Snakemake takes from no expression in a loop, the docstring, environment, group and log of a row."""
     created = workflow.get_rule(name)

@@ -22,9 +22,9 @@ for job in filter(lambda rule: "gpu_partition" in rule.resources, workflow.rules
 for job in filter(lambda rule: rule.script, workflow.rules):
     first = Path(re.sub(r"^results/", "", job.output[0]))
     job.input_modifier = job.log_modifier = job.benchmark_modifier = job.output_modifier
-    source = Path(job.snakefile).parent / job.script
-    functions = [job.params.get(name) for name in ("makes", "readable")]
-    job.set_input(library=library(source, *filter(None, functions)))
+    functions = filter(None, (job.params.get(name) for name in ("makes", "readable")))
+    files = made.library(Path(job.snakefile).parent / job.script, [*functions], ROOT)
+    job.set_input(library=[project(file) for file in files])
     if not job.log:
         job.set_log(f"logs/{first.with_suffix('')}.log")
     job.benchmark = re.sub(r"^logs/(.*)\.log$", r"results/benchmarks/\1.tsv", job.log[0])

@@ -6,7 +6,6 @@ Items are the docstrings of the rules, targets and inputs those of the planned j
 verdicts those of docs/scorecard.csv, the scorecard of the last default run that was kept.
 """
 
-import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -15,6 +14,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from position_bias.running import imports
+from position_bias.running.made import modules as modules_of
 from position_bias.verdicts.claim import shows
 from tools import workflow
 from tools.workflow import Rule
@@ -31,8 +32,8 @@ SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
 SHOWN = re.compile(r"(figures/.*)\.pdf|(results/tables/.*)\.md")
 DATA = ("results/", "evidence/", "published/")
 SURROUNDINGS = {  # of every script
-    f"position_bias/{name}.py"
-    for name in ("running/artifacts", "running/provenance", "running/runtime", "drawing/style")
+    *(ROOT / f"position_bias/running/{name}.py" for name in ("artifacts", "provenance", "runtime")),
+    *ROOT.glob("position_bias/**/__init__.py"),
 }
 INTRODUCTION = """# Map
 
@@ -69,22 +70,12 @@ def written() -> dict[str, Rule]:
 
 def modules(rule: Rule) -> list[str]:
     """Library modules that a rule's row names, or that its script imports, but those that every script does."""
-    if rule.functions:
-        named = [
-            Path("position_bias", *makes.partition(":")[0].split(".")).with_suffix(".py") for makes in rule.functions
-        ]
-        return list(dict.fromkeys(map(Path.as_posix, named)))
-    script = rule.script
-    if script is None:
-        return []
-    found = []
-    for node in ast.walk(ast.parse((ROOT / script).read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("position_bias"):
-            base = Path(*node.module.split("."))
-            inside = [base / f"{name.name}.py" for name in node.names]
-            found += [path for path in inside if (ROOT / path).is_file()] or [base.with_suffix(".py")]
-    unique = list(dict.fromkeys(map(Path.as_posix, found)))
-    return [path for path in unique if path not in SURROUNDINGS or path.endswith(f"/{Path(script).name}")]
+    found = modules_of(rule.functions, ROOT)
+    if rule.script and not found:
+        imported = sorted(imports.imported(ROOT / rule.script, ROOT))
+        own = Path(rule.script).name
+        found = [path for path in imported if path.name == own or path not in SURROUNDINGS]
+    return list(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in found))
 
 
 def page() -> str:

@@ -12,7 +12,8 @@ import pandas as pd
 
 from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile, Tensors
-from position_bias.running.made import OF_RULES, PACKAGE
+from position_bias.running.imports import PACKAGE
+from position_bias.running.made import OF_RULES
 from position_bias.running.runtime import whole_file
 
 READERS: dict[Any, Callable[[str], Any]] = {Path: Path, TensorFile: TensorFile, Tensors: artifacts.read_tensors}

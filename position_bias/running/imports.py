@@ -6,20 +6,22 @@ inputs of the rule makes an edit of a module rebuild just what was computed with
 
 import ast
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+PACKAGE = "position_bias"
 
-def closure(script: Path, root: Path, package: str = "position_bias") -> list[Path]:
-    """List files of `root`/`package` that `script` imports, directly or through others, in order of their paths."""
+
+def closure(sources: Iterable[Path], root: Path) -> set[Path]:
+    """The library files below `root` that these files import, directly or through others."""
     found: set[Path] = set()
-    waiting = [script]
+    waiting = [*sources]
     while waiting:
-        new = _imported(waiting.pop(), root, package) - found
+        new = imported(waiting.pop(), root) - found
         found |= new
         waiting.extend(new)
-    return sorted(found)
+    return found
 
 
 def from_here(root: Path) -> None:
@@ -29,12 +31,12 @@ def from_here(root: Path) -> None:
 
 
 @cache
-def _imported(source: Path, root: Path, package: str) -> frozenset[Path]:
-    """Files of the package that one source file imports, the `__init__` of every package on the way included."""
+def imported(source: Path, root: Path) -> frozenset[Path]:
+    """Files of the library that one source file imports, the `__init__` of every package on the way included."""
     files: set[Path] = set()
     for statement in _statements(ast.parse(source.read_text(encoding="utf-8"))):
         for name in _module_names(statement):
-            if name.split(".")[0] == package:
+            if name.split(".")[0] == PACKAGE:
                 files |= _files_of(name, root)
     return frozenset(files)
 

@@ -5,14 +5,13 @@ and scripts/table.py, which call the function that the row names (`calls`). Ever
 module, so it imports nothing that takes long.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from position_bias.running import imports
 
-PACKAGE = "position_bias"
 OF_RULES = ("makes", "readable", "printed")  # params that the function of a row does not take
 
 
@@ -40,8 +39,13 @@ def rule_of(item: str, made: Made, verb: str = "") -> str:
     return made.name or item.replace("/", f"_{verb}")
 
 
-def library(functions: Iterable[str], root: Path) -> set[Path]:
-    """The library files that run when any MODULE:FUNCTION of these is called: the modules and what they import."""
-    names = [function.partition(":")[0].split(".") for function in functions]
-    modules = [root.joinpath(PACKAGE, *parts).with_suffix(".py") for parts in names]
-    return {*modules, *(path for module in modules for path in imports.closure(module, root))}
+def modules(functions: Sequence[str], root: Path) -> list[Path]:
+    """The modules of the library that hold these functions, each named as MODULE:FUNCTION."""
+    names = (function.partition(":")[0].split(".") for function in functions)
+    return [root.joinpath(imports.PACKAGE, *parts).with_suffix(".py") for parts in names]
+
+
+def library(script: Path, functions: Sequence[str], root: Path) -> list[Path]:
+    """The library files that run in a job: those that its script imports, and those of the functions of its row."""
+    called = modules(functions, root)
+    return sorted({*called, *imports.closure([script, *called], root)})

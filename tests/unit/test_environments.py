@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from position_bias.language_models.corpus import PACKAGES
-from position_bias.running import imports, made
+from position_bias.running import made
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
@@ -51,9 +51,10 @@ def rules_of(environment):
 def sources(environment):
     """The scripts of an environment's rules, and what of the library they reach."""
     rules = [RULES[name] for name in rules_of(environment)]
-    scripts = sorted({ROOT / rule.script for rule in rules})
-    named = made.library([function for rule in rules for function in rule.functions], ROOT)
-    return scripts + sorted({*named, *(path for script in scripts for path in imports.closure(script, ROOT))})
+    scripts = {ROOT / rule.script for rule in rules}
+    return sorted(scripts) + sorted(
+        {path for rule in rules for path in made.library(ROOT / rule.script, rule.functions, ROOT)}
+    )
 
 
 def import_statements(environment):

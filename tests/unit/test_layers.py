@@ -49,11 +49,7 @@ def imported(root):
         return path.relative_to(library).as_posix()
 
     return {
-        name(source): [
-            name(path)
-            for path in sorted(imports._imported(source, root, "position_bias"))
-            if path.name != "__init__.py"
-        ]
+        name(source): [name(path) for path in sorted(imports.imported(source, root)) if path.name != "__init__.py"]
         for source in sorted(library.rglob("*.py"))
         if source.name != "__init__.py"
     }
@@ -122,7 +118,7 @@ def test_what_a_job_depends_on_says_which_edits_run_it_again():
     reached = {
         name: {
             path.relative_to(ROOT / "position_bias").as_posix()
-            for path in (*imports.closure(ROOT / rule.script, ROOT), *made.library(rule.functions, ROOT))
+            for path in made.library(ROOT / rule.script, rule.functions, ROOT)
         }
         for name, rule in jobs.items()
     }
