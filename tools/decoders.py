@@ -33,16 +33,6 @@ COMMON = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
-GPT = {
-    "vocab_size": VOCABULARY,
-    "n_embd": WIDTH,
-    "n_layer": LAYERS,
-    "n_head": HEADS,
-    "n_positions": CONTEXT,
-    "initializer_range": 0.3,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
-}
 FALCON = {**COMMON, "bias": True, "new_decoder_architecture": False}
 EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
 LONG = {  # frequencies that are set anew in every pass, and rotations that are scaled
@@ -55,101 +45,56 @@ LONG = {  # frequencies that are set anew in every pass, and rotations that are 
 }
 WINDOWED_HALF = {"head_dim": HEAD_DIM, "sliding_window": WINDOW, "query_pre_attn_scalar": HEAD_DIM}
 
-# Name on the page -> model type of transformers and its configuration.
-SMALL: dict[str, tuple[str, Mapping[str, Any]]] = {
-    "biogpt": ("biogpt", COMMON),
-    "bloom": (
-        "bloom",
-        {"vocab_size": VOCABULARY, "hidden_size": WIDTH, "n_layer": LAYERS, "n_head": HEADS, "initializer_range": 0.3},
-    ),
-    "codegen": ("codegen", {**GPT, "rotary_dim": 4}),
-    "cohere": ("cohere", COMMON),
-    "cohere2": ("cohere2", {**COMMON, "sliding_window": WINDOW}),
-    "ctrl": ("ctrl", {**GPT, "dff": 48}),
-    "exaone4": ("exaone4", {**COMMON, "sliding_window": WINDOW}),
-    "falcon, ALiBi": ("falcon", {**FALCON, "alibi": True, "multi_query": False, "parallel_attn": False}),
-    "falcon, rotary": ("falcon", {**FALCON, "alibi": False, "multi_query": True, "parallel_attn": True}),
-    "gemma": ("gemma", {**COMMON, "head_dim": HEAD_DIM}),
-    "gemma2": ("gemma2", {**COMMON, **WINDOWED_HALF}),
-    "gemma3_text": ("gemma3_text", {**COMMON, **WINDOWED_HALF}),
-    "glm": ("glm", {**COMMON, "head_dim": HEAD_DIM}),
-    "glm4": ("glm4", {**COMMON, "head_dim": HEAD_DIM}),
-    "gpt2": ("gpt2", GPT),
-    "gpt_bigcode": ("gpt_bigcode", GPT),
-    "gpt_neo": (
-        "gpt_neo",
-        {
-            "vocab_size": VOCABULARY,
-            "hidden_size": WIDTH,
-            "num_layers": 4,
-            "num_heads": HEADS,
-            "attention_types": [[["global", "local"], 2]],
-            "window_size": WINDOW,
-            "max_position_embeddings": CONTEXT,
-            "initializer_range": 0.3,
-            "bos_token_id": 1,
-            "eos_token_id": 2,
-        },
-    ),
-    "gpt_neox": ("gpt_neox", COMMON),
-    "gpt_neox, sequential": ("gpt_neox", {**COMMON, "use_parallel_residual": False}),
-    "gptj": ("gptj", {**GPT, "rotary_dim": 4}),
-    "granite": ("granite", {**COMMON, "residual_multiplier": 0.4, "attention_multiplier": 0.3}),
-    "helium": ("helium", {**COMMON, "head_dim": HEAD_DIM}),
-    "llama": ("llama", COMMON),
-    "mistral": ("mistral", {**COMMON, "sliding_window": WINDOW}),
-    "mixtral": ("mixtral", {**COMMON, "num_local_experts": 3, "sliding_window": None}),
-    "mpt": (
-        "mpt",
-        {
-            "vocab_size": VOCABULARY,
-            "d_model": WIDTH,
-            "n_layers": LAYERS,
-            "n_heads": HEADS,
-            "max_seq_len": CONTEXT,
-            "initializer_range": 0.3,
-        },
-    ),
-    "nemotron": ("nemotron", COMMON),
-    "olmo": ("olmo", COMMON),
-    "olmo2": ("olmo2", COMMON),
-    "opt": (
-        "opt",
-        {
-            "vocab_size": VOCABULARY,
-            "hidden_size": WIDTH,
-            "word_embed_proj_dim": WIDTH,
-            "ffn_dim": 48,
-            "num_hidden_layers": LAYERS,
-            "num_attention_heads": HEADS,
-            "max_position_embeddings": CONTEXT,
-            "init_std": 0.3,
-        },
-    ),
-    "persimmon": ("persimmon", COMMON),
-    "phi": ("phi", COMMON),
-    "phi3": ("phi3", COMMON),
-    "phi3, long contexts": ("phi3", {**COMMON, "rope_parameters": LONG, "original_max_position_embeddings": 8}),
-    "qwen2": ("qwen2", COMMON),
-    "qwen3": ("qwen3", {**COMMON, "head_dim": 12}),
-    "qwen3_moe": ("qwen3_moe", {**COMMON, **EXPERTS}),
-    "smollm3": ("smollm3", {**COMMON, "no_rope_layers": [1, 0, 1]}),
-    "stablelm": ("stablelm", COMMON),
-    "starcoder2": ("starcoder2", {**COMMON, "sliding_window": None}),
-    "xglm": (
-        "xglm",
-        {
-            "vocab_size": VOCABULARY,
-            "d_model": WIDTH,
-            "ffn_dim": 48,
-            "num_layers": LAYERS,
-            "attention_heads": HEADS,
-            "max_position_embeddings": CONTEXT,
-            "init_std": 0.3,
-        },
-    ),
+# Name on the page, which begins with the model type of transformers -> its configuration.
+SMALL: dict[str, Mapping[str, Any]] = {
+    "biogpt": COMMON,
+    "bloom": COMMON,
+    "codegen": {**COMMON, "rotary_dim": 4},
+    "cohere": COMMON,
+    "cohere2": {**COMMON, "sliding_window": WINDOW},
+    "ctrl": {**COMMON, "dff": 48},
+    "exaone4": {**COMMON, "sliding_window": WINDOW},
+    "falcon, ALiBi": {**FALCON, "alibi": True, "multi_query": False, "parallel_attn": False},
+    "falcon, rotary": {**FALCON, "alibi": False, "multi_query": True, "parallel_attn": True},
+    "gemma": {**COMMON, "head_dim": HEAD_DIM},
+    "gemma2": {**COMMON, **WINDOWED_HALF},
+    "gemma3_text": {**COMMON, **WINDOWED_HALF},
+    "glm": {**COMMON, "head_dim": HEAD_DIM},
+    "glm4": {**COMMON, "head_dim": HEAD_DIM},
+    "gpt2": COMMON,
+    "gpt_bigcode": {**COMMON, "num_key_value_heads": 1},
+    "gpt_neo": {
+        **COMMON,
+        "num_hidden_layers": 4,
+        "attention_types": [[["global", "local"], 2]],
+        "window_size": WINDOW,
+    },
+    "gpt_neox": COMMON,
+    "gpt_neox, sequential": {**COMMON, "use_parallel_residual": False},
+    "gptj": {**COMMON, "rotary_dim": 4},
+    "granite": {**COMMON, "residual_multiplier": 0.4, "attention_multiplier": 0.3},
+    "helium": {**COMMON, "head_dim": HEAD_DIM},
+    "llama": COMMON,
+    "mistral": {**COMMON, "sliding_window": WINDOW},
+    "mixtral": {**COMMON, "num_local_experts": 3, "sliding_window": None},
+    "mpt": {**COMMON, "max_seq_len": CONTEXT},
+    "nemotron": COMMON,
+    "olmo": COMMON,
+    "olmo2": COMMON,
+    "opt": {**COMMON, "word_embed_proj_dim": WIDTH, "ffn_dim": 48, "init_std": 0.3},
+    "persimmon": COMMON,
+    "phi": COMMON,
+    "phi3": COMMON,
+    "phi3, long contexts": {**COMMON, "rope_parameters": LONG, "original_max_position_embeddings": 8},
+    "qwen2": COMMON,
+    "qwen3": {**COMMON, "head_dim": 12},
+    "qwen3_moe": {**COMMON, **EXPERTS},
+    "smollm3": {**COMMON, "no_rope_layers": [1, 0, 1]},
+    "stablelm": COMMON,
+    "starcoder2": {**COMMON, "sliding_window": None},
+    "xglm": {**COMMON, "ffn_dim": 48, "init_std": 0.3},
 }
-SMALL["opt, norms after sums"] = ("opt", {**SMALL["opt"][1], "do_layer_norm_before": False})
+SMALL["opt, norms after sums"] = {**SMALL["opt"], "do_layer_norm_before": False}
 
 INTRODUCTION = """# Decoders
 
@@ -183,9 +128,8 @@ models that need code of their own, and weights that are pickled, or quantised i
 
 def small(name: str) -> PreTrainedModel:
     """A small model of an architecture with random weights, biases and norms, in float32 with eager attention."""
-    kind, settings = SMALL[name]
     torch.manual_seed(3)
-    config = CONFIG_MAPPING[kind](**settings)
+    config = CONFIG_MAPPING[name.partition(",")[0]](**SMALL[name])
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval().requires_grad_(False)
     generator = torch.Generator().manual_seed(0)
     for key, parameter in model.named_parameters():  # fresh biases are 0 and norms 1: a wrong module would go unseen

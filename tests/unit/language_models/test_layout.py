@@ -85,7 +85,7 @@ def halve_what_is_given(_module, args, named):
 def test_other_attention_than_a_softmax_of_products_shows_no_kernel():
     """Gemma 2 caps its logits."""
     assert not find_layout(decoders.small("gemma2"), TOKENS).products
-    uncapped = built(type(decoders.small("gemma2").config)(**decoders.SMALL["gemma2"][1], attn_logit_softcapping=None))
+    uncapped = built(type(decoders.small("gemma2").config)(**decoders.SMALL["gemma2"], attn_logit_softcapping=None))
     assert find_layout(uncapped, TOKENS).products
 
 
@@ -150,7 +150,7 @@ def test_what_is_watched_is_the_attention_of_the_model_to_the_bit():
 
 
 def test_a_model_is_left_as_eager_as_it_was():
-    model = built(GPT2Config(**decoders.GPT))
+    model = built(GPT2Config(**decoders.COMMON))
     model.set_attn_implementation("sdpa")
     with capture.heard(model, {}):
         assert model.config._attn_implementation == capture.WATCHED
