@@ -112,15 +112,11 @@ def shrink(image: Path, small: Path) -> None:
 
 
 def _place(path: str) -> tuple[bool, list[int | str]]:
-    name = Path(path).stem
-    parts = [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
-    return not name.startswith("fig"), parts
+    return not Path(path).stem.startswith("fig"), workflow.natural(path)
 
 
 def _heading(name: str) -> str:
-    return (
-        re.sub(r"^fig(\d+)", r"Figure \1", name).replace("_", " ") if name.startswith("fig") else name.replace("_", " ")
-    )
+    return re.sub(r"^fig(\d+)", r"Figure \1", name).replace("_", " ")
 
 
 def _title(image: Path) -> str:

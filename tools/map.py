@@ -89,7 +89,9 @@ def page() -> str:
         lines += ["", f"## {title}", "", "| item | target | rule | code | data | verdicts |", f"|{'---|' * 6}"]
         for item, names in _by_item(rules).items():
             made = [path for name in names if name in jobs for path in jobs[name].outputs]
-            shown = sorted({path for path in made if SHOWN.fullmatch(path) and within.fullmatch(path)}, key=_natural)
+            shown = sorted(
+                {path for path in made if SHOWN.fullmatch(path) and within.fullmatch(path)}, key=workflow.natural
+            )
             if shown:
                 upstream = dict.fromkeys(maker[path] for name in names for path in jobs[name].inputs if path in maker)
                 code = _code(rules[name] for name in (*names, *upstream))
@@ -152,11 +154,6 @@ def _data(inputs: Iterable[str]) -> list[str]:
 def _verdicts(claims: pd.DataFrame) -> str:
     counts = Counter(claims["verdict"])
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in sorted(counts, key=str))
-
-
-def _natural(path: str) -> list[int | str]:
-    """fig2 before fig10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)]
 
 
 if __name__ == "__main__":

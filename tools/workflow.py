@@ -126,6 +126,11 @@ def jobs(*targets: str, **config: Any) -> list[Job]:
         ]
 
 
+def natural(path: str) -> list[int | str]:
+    """What paths are sorted by: fig2 before fig10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path)]
+
+
 @contextmanager
 def _elsewhere() -> Iterator[Path]:
     """An empty folder for the workflow, which puts its own folder on the search path meanwhile."""
