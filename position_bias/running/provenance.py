@@ -34,18 +34,17 @@ PACKAGES = (  # those that numbers or drawings depend on
 )
 
 
-def record(config: Mapping[str, Any], project: Path, benchmarks: Path) -> dict[str, Any]:
+def record(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return all of it, ready for JSON.
 
-    `project` is the folder of the Snakefile, `benchmarks` that of Snakemake's benchmark files. Versions and machine are
-    those of the process that asks: on a cluster the nodes that trained may be others.
+    Versions and machine are those of the process that asks: on a cluster the nodes that trained may be others.
     """
     return {
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "code": code(project),
+        "code": code(PROJECT),
         "versions": versions(),
         "machine": machine(config["device"], config["devices"].values()),
-        "stages": stages(benchmarks),
+        "stages": stages(Path("results/benchmarks")),
         "config": config,
     }
 
