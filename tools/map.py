@@ -9,7 +9,6 @@ verdicts those of docs/scorecard.csv, the scorecard of the last default run that
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -35,6 +34,7 @@ SURROUNDINGS = {  # of every script
     *(ROOT / f"position_bias/running/{name}.py" for name in ("artifacts", "provenance", "runtime")),
     *ROOT.glob("position_bias/**/__init__.py"),
 }
+Files = defaultdict[str, list[str]]  # by rule, over all its jobs
 INTRODUCTION = """# Map
 
 For each item of a paper, this page lists the target to build, the rule that makes it, the code, the data
@@ -44,22 +44,15 @@ not part of this project; only `all_published` builds them ([running](running.md
 [one default run](scorecard.md). `make docs` writes this page from the workflow."""
 
 
-@dataclass
-class Made:
-    """What one rule makes, over all its jobs."""
-
-    outputs: list[str] = field(default_factory=list)
-    inputs: list[str] = field(default_factory=list)
-
-
-def planned() -> dict[str, Made]:
-    """Every rule of the default run, the released numbers and a position card, from a plan that reads no network."""
-    made: defaultdict[str, Made] = defaultdict(Made)
+def planned() -> tuple[Files, Files]:
+    """What the rules of the default run, the released numbers and a position card make, and what they read."""
+    outputs: Files = defaultdict(list)
+    inputs: Files = defaultdict(list)
     released = {"source": "https://nowhere.invalid/archive.tar.gz"}
     for job in workflow.jobs("all", "all_published", "card", released=released, model="bloom"):
-        made[job.rule].outputs += job.output
-        made[job.rule].inputs += job.input
-    return dict(made)
+        outputs[job.rule] += job.output
+        inputs[job.rule] += job.input
+    return outputs, inputs
 
 
 def written() -> dict[str, Rule]:
@@ -80,28 +73,28 @@ def modules(rule: Rule) -> list[str]:
 
 def page() -> str:
     """The whole page, in Markdown."""
-    rules, jobs = written(), planned()
-    maker = {output: name for name, job in jobs.items() for output in job.outputs}
+    rules, (outputs, inputs) = written(), planned()
+    maker = {path: name for name, paths in outputs.items() for path in paths}
     scores = pd.read_csv(ROOT / "docs/scorecard.csv")
-    lines = [INTRODUCTION, "", "## How files flow", "", *_flow(rules, jobs, maker)]
+    lines = [INTRODUCTION, "", "## How files flow", "", *_flow(rules, inputs, maker)]
     for title, names_of_files in SECTIONS.items():
         within = re.compile(f"(figures|results/tables)/{names_of_files}")
         lines += ["", f"## {title}", "", "| item | target | rule | code | data | verdicts |", f"|{'---|' * 6}"]
         for item, names in _by_item(rules).items():
-            made = [path for name in names if name in jobs for path in jobs[name].outputs]
-            shown = sorted(
-                {path for path in made if SHOWN.fullmatch(path) and within.fullmatch(path)}, key=workflow.natural
-            )
+            made = [path for name in names for path in outputs[name]]
+            fitting = {path for path in made if SHOWN.fullmatch(path) and within.fullmatch(path)}
+            shown = sorted(fitting, key=workflow.natural)
             if shown:
-                upstream = dict.fromkeys(maker[path] for name in names for path in jobs[name].inputs if path in maker)
+                read = [path for name in names for path in inputs[name]]
+                upstream = dict.fromkeys(maker[path] for path in read if path in maker)
                 code = _code(rules[name] for name in (*names, *upstream))
-                data = _quoted(_data(path for name in names for path in jobs[name].inputs))
+                data = _quoted(_data(read))
                 told = [any(shows(named, path) for path in shown) for named in scores["shown"]]
                 verdicts = _verdicts(scores[told])
                 lines.append(f"| {item} | {_quoted(shown)} | {_rules(names, rules)} | {code} | {data} | {verdicts} |")
     lines += ["", "## What they are made from", "", "| what | results | rule | code |", f"|{'---|' * 4}"]
     for item, names in _by_item(rules).items():
-        made = [path for name in names if name in jobs for path in jobs[name].outputs]
+        made = [path for name in names for path in outputs[name]]
         if made and not any(SHOWN.fullmatch(path) for path in made):
             folders = dict.fromkeys(Path(*Path(path).parts[:2]).as_posix() + "/" for path in made)
             code = _code(rules[name] for name in names)
@@ -109,13 +102,13 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _flow(rules: dict[str, Rule], jobs: dict[str, Made], maker: dict[str, str]) -> list[str]:
+def _flow(rules: dict[str, Rule], inputs: Files, maker: dict[str, str]) -> list[str]:
     """A drawing of which files of rules make what others read."""
     stage = {name: Path(rule.file).stem for name, rule in rules.items()}
     arrows = {
         (stage[maker[path]], stage[name])
-        for name, job in jobs.items()
-        for path in job.inputs
+        for name, paths in inputs.items()
+        for path in paths
         if name in stage and path in maker and stage[maker[path]] != stage[name]
     }
     return ["```mermaid", "graph LR", *(f"    {start} --> {end}" for start, end in sorted(arrows)), "```"]

@@ -35,9 +35,7 @@ class Rule:
     name: str
     file: str
     uses: str | None  # the rule that this one was made from with `use rule`
-    functions: tuple[
-        str, ...
-    ]  # MODULE:FUNCTION of the library that its row names; of a rule with a script of its own, none
+    functions: tuple[str, ...]  # MODULE:FUNCTION that its row names; none of a rule with a script of its own
     values: tuple[str, ...]  # names of the params that this function takes
     docstring: str
     script: str | None
@@ -50,9 +48,7 @@ class Rule:
     constraints: dict[str, str]  # of the wildcards, where the rule has its own
     log: tuple[str, ...]
     benchmark: str | None
-    resources: dict[
-        str, Any
-    ]  # those that it names, as Snakemake keeps them; `asks` works them out; profiles have the rest
+    resources: dict[str, Any]  # those that it names, as Snakemake keeps them; `asks` works them out
     captions: tuple[str, ...]  # of what it puts into the report
 
     def makes(self, path: str) -> bool:
