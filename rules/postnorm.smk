@@ -10,6 +10,11 @@ COMPLEMENTS, LANGUAGES = POSTNORM["set_complement"]["lengths"], POSTNORM["langua
 TESTS = "results/postnorm/{task}/tests.parquet"
 
 
+def of_experiment(name, **others):
+    """The params of a rule that trains all of one experiment."""
+    return {"experiment": name, "trials": TRIALS[name], "told": {}} | others
+
+
 wildcard_constraints:
     task=any_of([*COMPLEMENTS, *LANGUAGES]),
 
@@ -42,9 +47,7 @@ use rule postnorm_train as postnorm_train_widths with:
     log:
         "logs/postnorm/dimension.log",
     params:
-        experiment="dimension",
-        trials=TRIALS["dimension"],
-        told={},
+        **of_experiment("dimension"),
 
 
 use rule postnorm_train as postnorm_train_depth with:
@@ -54,9 +57,7 @@ use rule postnorm_train as postnorm_train_depth with:
     log:
         "logs/postnorm/depth.log",
     params:
-        experiment="depth",
-        trials=TRIALS["depth"],
-        told={},
+        **of_experiment("depth"),
 
 
 use rule postnorm_train as postnorm_train_averages with:
@@ -67,9 +68,7 @@ use rule postnorm_train as postnorm_train_averages with:
     log:
         "logs/postnorm/averaging.log",
     params:
-        experiment="averaging",
-        trials=TRIALS["averaging"],
-        told=trials_of_postnorm.told(POSTNORM, "averaging"),
+        **of_experiment("averaging", told=trials_of_postnorm.told(POSTNORM, "averaging")),
 
 
 use rule postnorm_train as postnorm_train_stability with:
@@ -79,9 +78,7 @@ use rule postnorm_train as postnorm_train_stability with:
     log:
         "logs/postnorm/stability.log",
     params:
-        experiment="stability",
-        trials=TRIALS["stability"],
-        told={},
+        **of_experiment("stability"),
 
 
 use rule postnorm_train as postnorm_sweep with:
@@ -91,10 +88,7 @@ use rule postnorm_train as postnorm_sweep with:
     log:
         "logs/evidence/postnorm/learning_rates.log",
     params:
-        experiment="sweep",
-        trials=TRIALS["sweep"],
-        labels={"scale": config["scale"]},
-        told={},
+        **of_experiment("sweep", labels={"scale": config["scale"]}),
 
 
 use rule postnorm_train as postnorm_sweep_stability with:
@@ -104,10 +98,7 @@ use rule postnorm_train as postnorm_sweep_stability with:
     log:
         "logs/evidence/postnorm/stability_rates.log",
     params:
-        experiment="sweep_stability",
-        trials=TRIALS["sweep_stability"],
-        labels={"scale": config["scale"]},
-        told={},
+        **of_experiment("sweep_stability", labels={"scale": config["scale"]}),
 
 
 # Figures and tables: a row each, see rules/made.smk.
