@@ -64,10 +64,7 @@ FILES |= {
             "profiles": collect(RELEASED_PROFILE, n=RELEASED_LENGTHS, variant=released.VARIANTS, allow_missing=True)
         },
         log="logs/published/rollout/{model}/{dataset}.log",
-        wildcards={
-            "model": "|".join(map(re.escape, released.MODELS)),
-            "dataset": "|".join(released.DATASETS),
-        },
+        wildcards={"model": any_of(released.MODELS), "dataset": any_of(released.DATASETS)},
         needs={"runtime": 20},
         **RELEASED,
     ),

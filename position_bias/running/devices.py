@@ -81,7 +81,9 @@ def device(requested: Request, gpus: int = 1, granted: int = 0, poll_seconds: fl
         raise InputError(f"this job needs {gpus} GPUs, but sees {len(visible)}; lower its gpus, or add some")
     if 0 < granted < gpus:  # it counts none where it saw no GPU
         raise InputError(f"this job needs {gpus} GPUs, but is granted {granted}; allow them: --resources gpu={gpus}")
-    if requested == "auto" and not _torch_computes_on_gpus():
+    import torch  # seconds, and only jobs that run models come here
+
+    if requested == "auto" and not torch.backends.cuda.is_built():
         log.warning("a GPU is visible, but this torch cannot use it; going on with the CPU")
         yield "cpu"
         return
@@ -91,12 +93,6 @@ def device(requested: Request, gpus: int = 1, granted: int = 0, poll_seconds: fl
     with ExitStack() as held:
         os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(_first_free(visible, gpus, held, poll_seconds))
         yield "cuda"
-
-
-def _torch_computes_on_gpus() -> bool:
-    import torch  # seconds, and only jobs that run models come here
-
-    return torch.backends.cuda.is_built()
 
 
 def _first_free(visible: list[str], wanted: int, held: ExitStack, poll_seconds: float) -> list[str]:
