@@ -41,17 +41,6 @@ def _no_room(error: BaseException | None) -> str:
     return ""
 
 
-@contextmanager
-def _needing_room(path: str | Path) -> Iterator[None]:
-    """Make an InputError of whatever says that there is no room to write `path`."""
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, InputError) or not (why := _no_room(error)):
-            raise
-        raise InputError(f"{path} cannot be written: {why}; make room and run again; what is done is kept") from error
-
-
 class _Log(logging.FileHandler):
     """A log file. On a full disk it stays short: that is reported by what the job writes, where it matters."""
 
@@ -114,17 +103,14 @@ def seed(*parts: object) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
 
 
-def _silent() -> bool:
-    return not (sys.stderr.isatty() and log.isEnabledFor(logging.WARNING))
-
-
 def progress(items: Iterable[T], description: str, total: int, already_done: int = 0) -> Iterator[T]:
     """Yield `items` with a bar on a terminal and about ten lines in the job's log.
 
     `total` counts the whole work, `already_done` of which an earlier, killed job has left finished.
     """
     started, last_tenth = time.monotonic(), 10 * already_done // max(total, 1)
-    bar = tqdm(items, description, total=total, initial=already_done, disable=_silent(), leave=False)
+    silent = not (sys.stderr.isatty() and log.isEnabledFor(logging.WARNING))
+    bar = tqdm(items, description, total=total, initial=already_done, disable=silent, leave=False)
     for done, item in enumerate(bar, start=already_done + 1):
         yield item
         if (tenth := 10 * done // total) > last_tenth:
@@ -142,15 +128,26 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     for this function: Snakemake removes the outputs of a job before it starts.
     """
     target = Path(path)
-    with _needing_room(target):
+    with _beside(target) as partial:
+        yield partial
+        _settle(partial)
+        os.replace(partial, target)
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """A path of its own beside `target`, which is gone in the end. InputError where there is no room to write."""
+    try:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = _own_path(target)
         try:
             yield partial
-            _settle(partial)
-            os.replace(partial, target)
         finally:
             _remove(partial)
+    except Exception as error:
+        if isinstance(error, InputError) or not (why := _no_room(error)):
+            raise
+        raise InputError(f"{target} cannot be written: {why}; make room and run again; what is done is kept") from error
 
 
 def _own_path(target: Path) -> Path:
@@ -195,19 +192,14 @@ def _settle(path: Path) -> None:
 def whole_directory(path: str | Path) -> Iterator[Path]:
     """Do what `whole_file` does for a directory. One that is there steps aside whole, and is then removed."""
     target = Path(path)
-    with _needing_room(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = _own_path(target)
+    with _beside(target) as partial:
         partial.mkdir()
-        try:
-            yield partial
-            for written in partial.rglob("*"):
-                if written.is_file():
-                    _settle(written)
-            while not _replaced(target, partial):  # where another writer was faster
-                pass
-        finally:
-            _remove(partial)
+        yield partial
+        for written in partial.rglob("*"):
+            if written.is_file():
+                _settle(written)
+        while not _replaced(target, partial):  # where another writer was faster
+            pass
 
 
 def _replaced(target: Path, partial: Path) -> bool:
