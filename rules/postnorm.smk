@@ -8,11 +8,8 @@ POSTNORM = config["postnorm"]
 TRIALS = trials_of_postnorm.experiments(POSTNORM)
 COMPLEMENTS, LANGUAGES = POSTNORM["set_complement"]["lengths"], POSTNORM["languages"]["lengths"]
 TESTS = "results/postnorm/{task}/tests.parquet"
-
-
-def of_experiment(name, **others):
-    """The params of a rule that trains all of one experiment."""
-    return {"experiment": name, "trials": TRIALS[name], "told": {}} | others
+# The params of a rule that trains all of one experiment.
+of_experiment = lambda name, **others: {"experiment": name, "trials": TRIALS[name], "told": {}} | others
 
 
 wildcard_constraints:

@@ -1,8 +1,8 @@
 """What rules make from files is said in rows: which function of the library makes it, from which files and values.
 
-Long jobs and those that touch the outside world have rules and scripts of their own. All others share scripts/draw.py
-and scripts/table.py, which call the function that the row names (`calls`). Every call of the workflow imports this
-module, so it imports nothing that takes long.
+Trainings, measurements and jobs that touch the outside world have rules and scripts of their own. Others share
+scripts/draw.py and scripts/table.py, which call the function that the row names (`calls`). Every call of the workflow
+imports this module, so it imports nothing that takes long.
 """
 
 from collections.abc import Mapping, Sequence
