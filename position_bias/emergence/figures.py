@@ -4,7 +4,7 @@ A gap is [a, b] - [b, a]: how often the label of the item at a is retrieved whil
 reverse. Tables are tidy and hold one study: no two rows that would share a bar or a point.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -46,17 +46,13 @@ BIASES = {
 }
 WIRING = {False: "without residual", True: "with residual"}
 VOCABULARIES = {"gaussian": "Gaussian vocabulary", "fixed": "fixed vocabulary", "isotropic": "isotropic vocabulary"}
-OMEGAS = {
-    "training": ", tested with the common direction of training",
-    "fresh": ", tested with fresh common directions",
-}
+OF_TRAINING = ", tested with the common direction of training"
 
 GAP = r"accuracy gap $[a, b] - [b, a]$"
 DIRECTION = "← bias to later | to earlier →"  # on an axis that runs upward
 BRIEF_DIRECTION = "← later | earlier →"
 ACCURACY = "accuracy"
 SHARES = (ACCURACY, "in_context")  # quantities that are between 0 and 1, as are their means
-CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual"]
 LEARNING = {  # rows of panels: what the axis says, the quantities in it with their line styles
     "loss (nats)": {"loss": "-"},
     ACCURACY: {"accuracy": "-", "in_context": "--"},
@@ -82,7 +78,7 @@ def mask_look(mask: str) -> Look:
 def networks(vocabulary: str, omega: str, *residual: bool) -> str:
     """What networks are trained and tested on, and how they are wired; no word of the wiring where there are both."""
     wiring = f"; {'with' if residual[0] else 'without'} residual connections" if len(residual) == 1 else ""
-    return VOCABULARIES[vocabulary] + OMEGAS.get(omega, "") + wiring
+    return VOCABULARIES[vocabulary] + (OF_TRAINING if omega == "training" else "") + wiring
 
 
 def setting(table: pd.DataFrame) -> str:
@@ -178,7 +174,7 @@ def by_bias(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figur
 
 
 def along_training(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figure:
-    """What is learnt when (ours): loss, accuracy and gaps against iterations, by configuration.
+    """What is learnt when (ours): loss, accuracy and gaps against iterations, by encoding.
 
     Each depth has a colour. Bands are t-intervals over seeds. Dashed is the share of answers that are some label of the
     sequence.
@@ -186,17 +182,16 @@ def along_training(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -
     by_seed = accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests))
     keys = [*accuracy_gaps.CONFIGURATION, "iteration", "quantity"]
     learning = accuracy_gaps.summary(by_seed, keys, "value", level)
-    columns = _configurations(learning)
+    encodings, rows = _encodings(learning), {name: name for name in LEARNING}
     label = "Loss, accuracy and accuracy gaps during training, for each number of layers"
-    titles, rows = ({name: name for name in names} for names in (columns, LEARNING))
-    figure, grid = panels(label, 0.4 + 1.2 * len(rows), titles, rows, sharex=True, sharey="row")
-    for (row, column), axes in grid.items():
-        _learning(axes, columns[column], LEARNING[row])
+    figure, grid = panels(label, 0.4 + 1.2 * len(rows), encodings, rows, sharex=True, sharey="row")
+    for (row, encoding), axes in grid.items():
+        _learning(axes, _of(learning, encoding), LEARNING[row])
     in_context = Look("answers that are a label of the sequence", "black", "", "--").entry()
     accuracies = [axes for (row, _), axes in grid.items() if row == ACCURACY]
     references = _reference_lines(accuracies, for_vocabulary("gaussian", task))
-    for column in titles:
-        _iterations(grid[list(rows)[-1], column], learning["iteration"].max())
+    for encoding in encodings:
+        _iterations(grid[list(rows)[-1], encoding], learning["iteration"].max())
     _share_limits([axes for (row, _), axes in grid.items() if "gap" in row])
     legend(figure, _depth_lines(learning), [in_context, *references], setting(learning))
     return figure
@@ -403,22 +398,6 @@ def _share_limits(shown: Sequence[Axes]) -> None:
     for axes in shown:
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
         axes.set_ylim(min(bounds), max(bounds))
-
-
-def _configurations(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Parts of `table` by configuration, named by what differs between them, at least by encoding."""
-    varied = [name for name in CONFIGURATION if name == "encoding" or table[name].nunique() > 1]
-    table = table.sort_values("encoding", key=lambda names: names.map(list(ENCODINGS).index), kind="stable")
-    words: dict[str, Callable[[Any], str]] = {
-        "encoding": ENCODINGS.__getitem__,
-        "mask": lambda mask: mask_look(mask).name,
-        "residual": {True: "residual", False: "no residual"}.__getitem__,
-        "bias": lambda bias: f"queries for {BIASES[bias]}",
-    }
-    return {
-        ", ".join(words.get(name, str)(value) for name, value in zip(varied, values, strict=True)): part
-        for values, part in table.groupby(varied, sort=False)
-    }
 
 
 def _of(table: pd.DataFrame, encoding: str) -> pd.DataFrame:
