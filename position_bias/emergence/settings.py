@@ -14,20 +14,6 @@ Networks = Annotated[
     Items(),
     "networks that are trained, each MASK/ENCODING",
 ]
-TRAINED = {
-    "plain": "causal, without residual connections",
-    "residual": "causal, with residual connections",
-    "ends": "trained on answers at both ends",
-    "first": "trained on answers at the first item",
-    "middle": "trained on answers at the middle item",
-    "last": "trained on answers at the last item",
-    "window": "with sliding windows, without residual connections",
-    "prefix": "with prefixes, without residual connections",
-    "residual-window": "with sliding windows and residual connections",
-    "residual-prefix": "with prefixes and residual connections",
-    "pre-norm": "with LayerNorm before each layer",
-    "post-norm": "with LayerNorm after each layer",
-}
 
 
 @section
@@ -126,7 +112,11 @@ class Emergence:
     training: Training
     testing: Testing
     decay: Annotated[float, Bounds(0, 1000), "slope of the decay mask, in logits a token"]
-    networks: Annotated[dict[str, Networks], Keys(TRAINED), "networks of each study that are trained"]
+    networks: Annotated[
+        dict[str, Networks],
+        Keys({name: of.says for name, of in STUDIES.items()}),
+        "networks of each study that are trained",
+    ]
     depths: ByVocabulary
     seeds: Seeds
     sinks: Sinks

@@ -70,6 +70,7 @@ class Study:
     networks: tuple[Network, ...] = ()
     placement: Placement = "none"  # of LayerNorm
     masks: tuple[str, ...] = ("none", "causal", "window", "prefix")  # that its networks may have
+    says: str = ""  # what its networks are, for whoever configures them
 
     @property
     def bias_name(self) -> str:
@@ -78,18 +79,18 @@ class Study:
 
 
 STUDIES = {
-    "plain": Study((), False, masks=("causal",)),
-    "residual": Study((), True, masks=("causal",)),
-    "ends": Study(("first", "last"), True, masks=("none", "causal")),
-    "first": Study(("first",), True, masks=("none", "causal")),
-    "middle": Study(("middle",), True, masks=("none", "causal")),
-    "last": Study(("last",), True, masks=("none", "causal")),
-    "window": Study((), False, masks=("window",)),
-    "prefix": Study((), False, masks=("prefix",)),
-    "residual-window": Study((), True, masks=("window",)),
-    "residual-prefix": Study((), True, masks=("prefix",)),
-    "pre-norm": Study((), True, placement="pre", masks=("causal",)),
-    "post-norm": Study((), True, placement="post", masks=("causal",)),
+    "plain": Study((), False, masks=("causal",), says="causal, without residual connections"),
+    "residual": Study((), True, masks=("causal",), says="causal, with residual connections"),
+    "ends": Study(("first", "last"), True, masks=("none", "causal"), says="trained on answers at both ends"),
+    "first": Study(("first",), True, masks=("none", "causal"), says="trained on answers at the first item"),
+    "middle": Study(("middle",), True, masks=("none", "causal"), says="trained on answers at the middle item"),
+    "last": Study(("last",), True, masks=("none", "causal"), says="trained on answers at the last item"),
+    "window": Study((), False, masks=("window",), says="with sliding windows, without residual connections"),
+    "prefix": Study((), False, masks=("prefix",), says="with prefixes, without residual connections"),
+    "residual-window": Study((), True, masks=("window",), says="with sliding windows and residual connections"),
+    "residual-prefix": Study((), True, masks=("prefix",), says="with prefixes and residual connections"),
+    "pre-norm": Study((), True, placement="pre", masks=("causal",), says="with LayerNorm before each layer"),
+    "post-norm": Study((), True, placement="post", masks=("causal",), says="with LayerNorm after each layer"),
 }
 
 # Which vocabulary and study a figure shows, under the name of its file
