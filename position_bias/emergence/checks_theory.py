@@ -81,12 +81,8 @@ def statements(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int
     Bounds are checked on `draws` random stacks of `layers` layers of `tokens` tokens; with relative positions, only on
     as many layers as the deepest of `theory.DEPTHS` has. Limits are checked after the last layer, so `layers` should be
     many times `tokens`. Peaks are checked on content-free sequences of `peak_tokens`, which should be many times as far
-    as any peak. Raises
-    ValueError where a number is too small.
+    as any peak.
     """
-    longest = max(n for n, _ in SHORT)
-    if tokens < longest:
-        raise ValueError(f"tokens = {tokens}: windows and prefixes need at least {longest}")
     path_layers = max(DEPTHS) + 1
     logits, zeros = theory.random_logits(layers, draws, tokens, seed), np.zeros((layers, 1, tokens, tokens))
     contents = {"random attention": logits, "uniform attention": zeros}

@@ -42,8 +42,6 @@ def _convergence(axes: Axes, table: pd.DataFrame) -> None:
     for mask, (style, weight, side) in SHOWN.items():
         colour = MASKS[mask.split()[0]].colour
         curve = shown[shown["mask"] == mask]
-        if curve.empty:
-            continue
         axes.fill_between(curve["layers"], curve["low"], curve["high"], color=colour, alpha=0.25, linewidth=0)
         axes.plot(curve["layers"], curve["value"], style, color=colour, label=mask)
         axes.plot(curve["layers"], curve["bound"], ":", color=colour, linewidth=0.9)
