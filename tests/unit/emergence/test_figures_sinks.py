@@ -32,13 +32,12 @@ def test_centre_nodes_are_those_that_everyone_reads_in_any_number_of_steps(mask,
 
 
 def test_fig1_has_each_mask_below_its_graph(tmp_path):
-    n, window, prefix = 7, 3, 4
-    figure = figures_sinks.masks_and_graphs(n, window, prefix)
-    masks = [causal_mask(n), sliding_window_mask(n, window), prefix_mask(n, prefix)]
+    figure = figures_sinks.masks_and_graphs()
+    masks = [causal_mask(5), sliding_window_mask(5, 2), prefix_mask(5, 2)]
     for graph, matrix, mask in zip(*np.reshape(figure.axes, (2, 3)), masks, strict=True):
         np.testing.assert_array_equal(matrix.collections[0].get_array(), mask)
         assert matrix.yaxis_inverted()
-        edges = np.eye(n, dtype=bool)
+        edges = np.eye(5, dtype=bool)
         for arrow in graph.patches:
             assert isinstance(arrow, FancyArrowPatch)
             (read, _), (reader, _) = arrow._posA_posB
