@@ -14,7 +14,7 @@ from position_bias.postnorm.training import Outcome
 from position_bias.postnorm.trials import Trial
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
-from position_bias.small_networks.averaging import Averaging, bema
+from position_bias.small_networks.averaging import bema, share
 
 POINTS = 400  # of a curve along training
 SETTLED = 0.1  # of the iterations, the last, over which a settled loss is averaged
@@ -114,7 +114,7 @@ def averages(outcome: Outcome) -> pd.DataFrame:
     assert trial.kappa is not None
     every = {("raw", 0.0): last, ("ema", 0.0): average}
     for eta in trial.etas:
-        correction = Averaging(trial.kappa).correction(trial.recipe["iterations"], eta)
+        correction = share(trial.recipe["iterations"], eta)
         every["bema", eta] = bema(average, last, outcome.initial, correction)
     found = []
     for (name, eta), weights in every.items():

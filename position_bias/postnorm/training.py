@@ -17,7 +17,6 @@ from position_bias.postnorm.tasks import Sequences, Task
 from position_bias.postnorm.trials import Trial
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks import decoder, ensemble
-from position_bias.small_networks.averaging import Averaging
 from position_bias.small_networks.decoder import Architecture, Seen
 from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
 
@@ -94,7 +93,7 @@ def train(trial: Trial, place: Place) -> Outcome:
         folder=place.folder,
         settings=[trial.task, trial.scheme, trial.size, trial.setting, trial.seeds],
         description=f"{trial.task}, {trial.scheme}, width {trial.size['width']}",
-        averaging=None if trial.kappa is None else Averaging(trial.kappa),
+        kappa=trial.kappa,
     )
     finite = [seed for index, seed in enumerate(trial.seeds) if index not in trained.diverged]
     tests = evaluate(trained.parameters, built)

@@ -21,7 +21,7 @@ from torch.optim.adamw import adamw
 
 from position_bias.running import checkpoint, runtime
 from position_bias.running.runtime import log, progress
-from position_bias.small_networks.averaging import Averaging, update
+from position_bias.small_networks.averaging import share, update
 
 Parameters = dict[str, Tensor]  # name -> [members, ...], float32
 Loss = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters at iteration 1, 2, ... -> [members]
@@ -72,7 +72,7 @@ def train(
     folder: str | Path,
     settings: object,
     description: str = "training",
-    averaging: Averaging | None = None,
+    kappa: float | None = None,
 ) -> Trained:
     """Train the members from `parameters` on, for `recipe.iterations` updates.
 
@@ -84,7 +84,7 @@ def train(
     same arguments it resumes, on a CPU to the same bits. `settings` names, in what JSON can hold, all else that decides
     the outcome (task, architecture, seeds); a checkpoint of other settings is not used.
 
-    With `averaging`, a running average of the parameters is kept beside them.
+    With `kappa`, a running average of the parameters is kept beside them (`averaging`).
 
     A member whose loss or weights are no longer finite is lost and reported, and observed as NaN; the others go on.
     Where none is left, training ends early.
@@ -95,10 +95,10 @@ def train(
     kept = {value: checkpoint.moments(value) for value in members}
     folder = Path(folder)
     weights = {name: value.detach().cpu().numpy() for name, value in parameters.items()}
-    every = [observe_every, str(members[0].device), averaging and asdict(averaging)]
+    every = [observe_every, str(members[0].device), kappa]
     run = checkpoint.fingerprint([asdict(recipe), every, settings], weights)
     at = observed_at(recipe.iterations, observe_every)
-    average = {name: value.detach().clone() for name, value in parameters.items()} if averaging else {}
+    average = {} if kappa is None else {name: value.detach().clone() for name, value in parameters.items()}
     done, history, clock = _resume(folder / checkpoint.NAME, run, trained, average, kept, description)
     observed = list(history["observed"]) if done else [_observe(observe, trained, 0)]
     pending: list[Tensor] = []
@@ -106,8 +106,8 @@ def train(
     left = [] if len(diverged) == len(members[0]) else range(done + 1, recipe.iterations + 1)
     for iteration in progress(left, description, recipe.iterations, done):
         pending.append(_update(loss, trained, members, kept, recipe, iteration))
-        if averaging:
-            update(average, trained, averaging.weight(iteration))
+        if kappa is not None:
+            update(average, trained, share(iteration, kappa))
         last = iteration == recipe.iterations
         if last or iteration % observe_every == 0:
             observed.append(_observe(observe, trained, iteration))

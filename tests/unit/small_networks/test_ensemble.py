@@ -16,7 +16,6 @@ from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
 from position_bias.running import checkpoint
 from position_bias.small_networks import ensemble
-from position_bias.small_networks.averaging import Averaging
 from position_bias.small_networks.ensemble import Recipe
 from tests.unit.conftest import Interruption
 
@@ -226,7 +225,7 @@ def test_each_member_trains_as_by_torchs_adamw_and_scheduler(tmp_path, changed):
             torch.testing.assert_close(trained.parameters[name][member], value[0], rtol=1e-4, atol=1e-5)
 
 
-AVERAGING = Averaging(0.7)
+KAPPA = 0.7  # of the average
 SCHEDULED = replace(RECIPE, warmup=3, decay=True)
 
 
@@ -241,18 +240,18 @@ def every_update(folder, **changed):
     return run(folder, observe=observe, observe_every=1, **changed), trajectory
 
 
-@pytest.mark.parametrize("averaging", [Averaging(0.5), Averaging(0.8, rho=1.0, gamma=2.0)], ids=str)
-def test_the_average_is_the_recursion_over_the_parameters_after_each_update(tmp_path, averaging):
-    trained, trajectory = every_update(tmp_path, averaging=averaging, recipe=replace(RECIPE, iterations=40))
+@pytest.mark.parametrize("kappa", [0.0, 0.5, 0.8])
+def test_the_average_is_the_recursion_over_the_parameters_after_each_update(tmp_path, kappa):
+    trained, trajectory = every_update(tmp_path, kappa=kappa, recipe=replace(RECIPE, iterations=40))
     assert len(trajectory) == 41
     expected = {name: value.double() for name, value in trajectory[0].items()}
     for t, weights in enumerate(trajectory[1:], 1):
-        beta = (averaging.rho + averaging.gamma * t) ** -averaging.kappa
+        beta = (10 + t) ** -kappa
         expected = {name: (1 - beta) * value + beta * weights[name] for name, value in expected.items()}
     assert trained.averaged.keys() == expected.keys()
     for name, value in expected.items():
         torch.testing.assert_close(trained.averaged[name].double(), value, rtol=1e-6, atol=1e-6)
-        assert not torch.allclose(trained.averaged[name], trained.parameters[name], atol=1e-3)
+        assert torch.allclose(trained.averaged[name], trained.parameters[name], atol=1e-3) == (kappa == 0)
         assert not trained.averaged[name].requires_grad
 
 
@@ -296,7 +295,7 @@ def test_gradient_norms_are_those_of_autograd_before_each_update(tmp_path):
 def test_training_ends_with_the_same_bits_whether_averaged_or_not(tmp_path):
     plain = run(tmp_path / "plain", recipe=SCHEDULED)
     assert plain.averaged == {}
-    averaged = run(tmp_path / "averaged", recipe=SCHEDULED, averaging=AVERAGING)
+    averaged = run(tmp_path / "averaged", recipe=SCHEDULED, kappa=KAPPA)
     for name, value in plain.parameters.items():
         assert torch.equal(averaged.parameters[name], value)
     np.testing.assert_array_equal(averaged.losses, plain.losses)
@@ -304,19 +303,19 @@ def test_training_ends_with_the_same_bits_whether_averaged_or_not(tmp_path):
 
 @pytest.mark.parametrize("seeds", [(2, 0), (1, 1, 2, 0)])
 def test_average_and_schedule_of_a_member_do_not_depend_on_the_others(tmp_path, seeds):
-    together = run(tmp_path / "together", recipe=SCHEDULED, averaging=AVERAGING)
-    found = run(tmp_path / "found", seeds, recipe=SCHEDULED, averaging=AVERAGING)
+    together = run(tmp_path / "together", recipe=SCHEDULED, kappa=KAPPA)
+    found = run(tmp_path / "found", seeds, recipe=SCHEDULED, kappa=KAPPA)
     assert_same(found, together, [*range(len(seeds))], [*seeds])
 
 
 def test_gradients_and_average_of_a_lost_member_are_nan_and_the_others_keep_theirs(tmp_path, caplog):
-    expected = run(tmp_path / "whole", averaging=AVERAGING)
-    found = run(tmp_path / "spoilt", loss=spoilt({2: 5}), averaging=AVERAGING)
+    expected = run(tmp_path / "whole", kappa=KAPPA)
+    found = run(tmp_path / "spoilt", loss=spoilt({2: 5}), kappa=KAPPA)
     assert_same(found, expected, [0, 1], [0, 1])
     np.testing.assert_array_equal(found.gradient_norms[:4, 2], expected.gradient_norms[:4, 2])
     assert np.isnan(found.gradient_norms[4:, 2]).all()
     assert all(value[2].isnan().all() for value in found.averaged.values())
-    all_lost = run(tmp_path / "all", loss=spoilt(ALL_LOST), averaging=AVERAGING)
+    all_lost = run(tmp_path / "all", loss=spoilt(ALL_LOST), kappa=KAPPA)
     assert all_lost.gradient_norms.shape == all_lost.losses.shape == (8, 3)
     assert all_lost.diverged == ALL_LOST
 
@@ -364,7 +363,7 @@ def test_members_end_with_the_bits_that_they_get_alone(tmp_path, kind, residual,
             assert_same(together, alone[member], [place], [0])
 
 
-KINDS = {"plain": {}, "averaged": {"averaging": AVERAGING, "recipe": SCHEDULED}}
+KINDS = {"plain": {}, "averaged": {"kappa": KAPPA, "recipe": SCHEDULED}}
 
 
 def never(weights, iteration):
@@ -415,9 +414,7 @@ OTHERS = [
     )
 ]
 OTHERS += [{"settings": {"task": "products"}}, {"observe_every": 4}, {"seeds": (0, 1, 3)}, {"seeds": (1, 0, 2)}]
-OTHERS += [
-    {"averaging": other} for other in (None, Averaging(0.8), Averaging(0.7, rho=11.0), Averaging(0.7, gamma=2.0))
-]
+OTHERS += [{"kappa": None}, {"kappa": 0.8}]
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=str)
