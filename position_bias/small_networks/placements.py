@@ -4,6 +4,3 @@ from typing import Literal
 
 Norm = Literal["rms", "layer"]
 Placement = Literal["none", "pre", "post", "peri", "peri-init"]
-
-NORMS: tuple[Norm, ...] = ("rms", "layer")
-PLACEMENTS: tuple[Placement, ...] = ("none", "pre", "post", "peri", "peri-init")

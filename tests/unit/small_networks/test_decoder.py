@@ -1,6 +1,7 @@
 import math
 from dataclasses import replace
 from itertools import combinations, product
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from torch.nn import functional
 
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
-from position_bias.small_networks.placements import NORMS, PLACEMENTS
+from position_bias.small_networks.placements import Norm, Placement
 
+NORMS, PLACEMENTS = get_args(Norm), get_args(Placement)
 MEMBERS, SEQUENCES, TOKENS = 2, 3, 5
 SEEDS = (3, 8)
 CLOSE = {"rtol": 1e-9, "atol": 1e-10}

@@ -1,11 +1,12 @@
 import math
+from typing import get_args
 
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from position_bias.small_networks import norms
-from position_bias.small_networks.placements import NORMS
+from position_bias.small_networks.placements import Norm
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
@@ -16,7 +17,7 @@ def drawn(*shape, seed=0):
 
 @settings(max_examples=50, deadline=None)
 @given(
-    norm=st.sampled_from(NORMS),
+    norm=st.sampled_from(get_args(Norm)),
     members=st.integers(1, 3),
     between=st.lists(st.integers(1, 3), max_size=3),
     width=st.integers(2, 7),  # of a single number, LayerNorm leaves nothing but rounding
