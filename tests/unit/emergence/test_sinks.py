@@ -61,18 +61,6 @@ def test_the_metric_is_the_formula_of_the_paper(mask, depth):
         np.testing.assert_allclose(found[sequence, place], as_printed(maps[sequence], mask, tau), rtol=1e-14)
 
 
-# Uniform attention: a row that reads r tokens puts 1/r on each, which exceeds tau = 1/5 strictly for r <= 4
-
-
-@pytest.mark.parametrize(("mask", "width"), [(causal_mask(17), 17), (sliding_window_mask(17, 5), 5),
-                                             (sliding_window_mask(17, 13), 13)])  # fmt: skip
-def test_under_a_causal_mask_four_queries_exceed_a_fifth_and_windows_leave_them_alone(mask, width):
-    """Query i reads i tokens; of those from j on, the ones up to 4. Token j has `width` readers as far as there are."""
-    expected = [max(5 - j, 0) / min(width, 18 - j) for j in range(1, 18)]
-    found = sink_metric(uniform_attention(mask)[None], mask, [0.2])[0]
-    np.testing.assert_allclose(found, expected, rtol=1e-15)
-
-
 def test_a_weight_of_exactly_the_threshold_is_no_sink():
     """A window of five gives 1/5 from row 5 on, in float64 the same number as the threshold."""
     mask = sliding_window_mask(17, 5)

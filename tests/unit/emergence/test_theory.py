@@ -255,14 +255,6 @@ def test_each_prefix_token_keeps_its_share():
 # Distances and paths
 
 
-def test_extremes_of_each_distance():
-    matrix = np.random.default_rng(0).normal(size=(2, 5, 5))
-    least, most = theory.by_distance(matrix)
-    for head, x in product(range(2), range(5)):
-        entries = [matrix[head, i, i - x] for i in range(x, 5)]
-        assert (least[head, x], most[head, x]) == (min(entries), max(entries))
-
-
 @pytest.mark.parametrize(("layers", "distance"), [(1, 0), (1, 4), (2, 3), (3, 4), (4, 3)])
 def test_paths_and_squares_by_listing_every_path(layers, distance):
     steps = [s for s in product(range(distance + 1), repeat=layers) if sum(s) == distance]
@@ -324,13 +316,6 @@ def test_far_from_the_first_token_a_row_is_negative_binomial(m):
     np.testing.assert_allclose(rows[:, :150], expected, rtol=1e-6, atol=1e-13)
     for t, row in enumerate(rows):
         assert theory.peak(row) == int(t / (exp(m) - 1) + 1e-9)
-
-
-def test_last_rows_are_those_of_powers_and_run_over_distance():
-    attention = content_free_attention(9, [0.3])[0]
-    rows = theory.last_rows(attention, 4)
-    for t, row in enumerate(rows):
-        np.testing.assert_allclose(row[::-1], np.linalg.matrix_power(attention, t + 1)[-1], rtol=1e-12)
 
 
 def test_a_tie_is_settled_for_the_greater_distance():
@@ -543,13 +528,6 @@ def test_the_critical_point_moves_as_appendix_h_says_and_no_faster_than_its_boun
         depth, coefficient / (depth + 1)
     )
     assert split <= sqrt(deeper * (deeper + 1) / (depth * (depth + 1))) * (1 + 1e-9)
-
-
-def test_content_free_rope_attention_by_hand():
-    attention = theory.rope_attention(4, 0.5, 3.0)
-    for i in range(4):
-        row = [exp(3 * np.cos(0.5 * (i - j))) if j <= i else 0 for j in range(4)]
-        np.testing.assert_allclose(attention[i], np.array(row) / sum(row), rtol=1e-13)
 
 
 # What the figure draws

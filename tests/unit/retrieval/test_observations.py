@@ -82,15 +82,6 @@ def test_shares_and_accuracy_are_those_of_answers_one_by_one(world):
     assert hits.sum() > 0
 
 
-def test_a_query_is_a_fresh_draw_of_the_class_that_it_asks_for(world):
-    (part,) = drawn(world, 50)
-    n = part.drawn.labels.shape[-1]
-    own = (part.drawn.queries - part.drawn.items).square().mean()
-    noise = TASK.noise * TASK.spread / (1 + TASK.noise**2) ** 0.5
-    assert n == 4
-    assert own == pytest.approx(2 * noise**2, rel=0.05)
-
-
 def test_frozen_attention_is_the_network_itself_where_attention_does_not_vary(world):
     """Queries and keys of zero leave what the mask and the slope say."""
     for residual in (False, True):

@@ -163,12 +163,6 @@ def test_initial_weights_are_independent_between_members_and_calls_and_a_member_
     assert torch.equal(alone[0], drawn[0][2])
 
 
-def test_a_member_starts_alike_in_every_stack():
-    together = untrained([3, 1, 4])
-    for name, value in untrained([4, 3]).items():
-        assert torch.equal(value, together[name][[2, 0]])
-
-
 @settings(max_examples=100, deadline=None)
 @given(warmup=st.integers(0, 50), after=st.integers(0, 200), learning_rate=st.floats(1e-5, 1), decay=st.booleans())
 def test_the_learning_rate_rises_to_its_value_and_falls_towards_0_in_equal_steps(warmup, after, learning_rate, decay):
