@@ -24,6 +24,7 @@ from position_bias.emergence.gaps import (
     settled,
     summary,
 )
+from position_bias.emergence.runs import SHALLOW
 from position_bias.emergence.studies import (
     BY_BIAS,
     BY_DEPTH,
@@ -41,8 +42,6 @@ NO_CLAIM = "no claim"
 
 SINK_FIGURES = printed(OF_SINKS, OF_RESIDUAL_SINKS)
 FIGURES = SINK_FIGURES | printed(BY_DEPTH, BY_BIAS) | {("isotropic", "plain"): "Appendix L"}
-OF_TESTS = (of_training_omega, of_fresh_omega, of_training_omega)  # the rows of NetworkTables that claims speak of
-SHALLOW = 2  # layers of the networks whose sinks are shown
 DEEP = 4  # layers of the deep regime of footnote 2, at least
 VALUES = ("gap", "accuracy", "value")  # the columns of the tables below that are measured
 FIRST_MIDDLE, FIRST_LAST, MIDDLE_LAST = PAIR_NAMES
@@ -86,8 +85,8 @@ class NetworkTables:
     def of(cls, curves: pd.DataFrame, accuracy: pd.DataFrame, sinks: pd.DataFrame) -> "NetworkTables":
         """Take the tables of gaps.curves, gaps.by_position and sinks.measure; a seed that diverged has NaN in each."""
         started = curves[[*CONFIGURATION, "seed"]].drop_duplicates()
-        found = (_with_diverged(table, started) for table in (final_gaps(curves), accuracy, sinks))
-        return cls(*(tested(table) for table, tested in zip(found, OF_TESTS, strict=True)))
+        judged = of_training_omega(final_gaps(curves)), of_fresh_omega(accuracy), of_training_omega(sinks)
+        return cls(*(_with_diverged(table, started) for table in judged))
 
 
 def _with_diverged(table: pd.DataFrame, started: pd.DataFrame) -> pd.DataFrame:

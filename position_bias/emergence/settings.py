@@ -1,10 +1,10 @@
 """What a configuration can ask of `emergence`. It imports no torch, since every call of the workflow reads it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from position_bias.emergence import task
-from position_bias.emergence.studies import NAME, STUDIES, Network, study
+from position_bias.emergence.studies import NAME, STUDIES, study
 from position_bias.running.section import Bounds, Count, Decay, Items, Keys, Level, Rate, Seed, Share, Words, section
 
 Depths = Annotated[list[Annotated[int, Bounds(1, 100)]], Items(), "numbers of attention layers"]
@@ -130,7 +130,11 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
     tokens = task.Numbers(**emergence["task"]).tokens
     for name, networks in emergence["networks"].items():
         for one in study(name, networks, emergence["decay"]).networks:
-            yield from _network_faults(f"emergence.networks.{name}", STUDIES[name].masks, one, tokens)
+            found, masks = f"emergence.networks.{name} = {one.mask_name}/{one.encoding}", STUDIES[name].masks
+            if one.mask not in masks:
+                yield f"{found} has a mask that this study does not compare; use {' or '.join(masks)}"
+            elif one.reach > tokens:
+                yield f"{found} reaches over more than a sequence's tokens; give at most {tokens}"
     for key in ("sequences_along", "sequences"):
         if emergence["testing"][key] < emergence["task"]["items"]:
             count, items = emergence["testing"][key], emergence["task"]["items"]
@@ -139,11 +143,3 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
     for kept in config["evidence"]["emergence"]:
         if kept.split("/")[1] not in trained:
             yield f"evidence.emergence = {kept} is of no study that is trained; use one of {', '.join(trained)}"
-
-
-def _network_faults(key: str, masks: Sequence[str], one: Network, tokens: int) -> Iterator[str]:
-    found = f"{key} = {one.mask_name}/{one.encoding}"
-    if one.mask not in masks:
-        yield f"{found} has a mask that this study does not compare; use {' or '.join(masks)}"
-    elif one.reach > tokens:
-        yield f"{found} reaches over more than a sequence's tokens; give at most {tokens}"

@@ -37,7 +37,8 @@ def predicted(logits: Array, residual: bool, initial: Inside, trained: Inside) -
         "values": signed_path(trained.attention, trained.values, residual),
     }
     labels = (tokens - 1) // 2
-    return {"uniform": np.full(labels, 1 / labels)} | {name: at_labels(row) for name, row in rows.items()}
+    shares = {name: row[1::2] / row[1::2].sum() for name, row in rows.items()}
+    return {"uniform": np.full(labels, 1 / labels)} | shares
 
 
 def rolled_out(attention: Array, mixing: Array) -> Array:
@@ -47,12 +48,6 @@ def rolled_out(attention: Array, mixing: Array) -> Array:
     """
     share = mixing[:, None, None]
     return np.asarray(layer_products((1 - share) * np.eye(attention.shape[-1]) + share * attention)[-1, -1])
-
-
-def at_labels(row: Array) -> Array:
-    """The shares of the labels `[n]` in a row `[T]` over items, labels and query."""
-    labels = row[1::2]
-    return labels / labels.sum()
 
 
 def signed_path(attention: Array, values: Array, residual: bool) -> Array:
