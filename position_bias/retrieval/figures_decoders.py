@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,6 +9,7 @@ from matplotlib.figure import Figure
 from position_bias.drawing.intervals import error_bars
 from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import BLACK, GREEN, ORANGE, REFERENCE, Look, legend
+from position_bias.drawing.panels import panels
 from position_bias.drawing.style import COLUMN, PAGE
 
 LOOKS = {
@@ -26,19 +26,15 @@ def measures(profiles: pd.DataFrame) -> Figure:
     `profiles` have the columns `decoders.PROFILES`. Bands and bars are bootstrap intervals, of influence over documents
     and of recall over contexts.
     """
-    models = list(dict.fromkeys(profiles["model"]))
-    size = (COLUMN if len(models) == 1 else PAGE, 0.5 + 1.5 * len(LOOKS))
+    models = {model: model for model in profiles["model"]}
+    rows = {name: f"{look.name.replace(' by ', chr(10) + 'by ')},\nover the middle" for name, look in LOOKS.items()}
     label = "Influence and recall at each place of the prompt, in pretrained decoders"
-    figure, grid = plt.subplots(len(LOOKS), len(models), figsize=size, sharex=True, squeeze=False, label=label)
-    for row, (measure, look) in zip(grid, LOOKS.items(), strict=True):
-        for axes, model in zip(row, models, strict=True):
-            curves = profiles[(profiles["measure"] == measure) & (profiles["model"] == model)]
-            _curves(axes, [curve for _, curve in curves.groupby("n")], look)
-        row[0].set_ylabel(f"{look.name.replace(' by ', chr(10) + 'by ')},\nover the middle")
-    for axes, model in zip(grid[0], models, strict=True):
-        axes.set_title(model)
-    for axes in grid[-1]:
-        axes.set(xlabel="place in the prompt", xticks=[0, 0.5, 1], xticklabels=["first", "middle", "last"])
+    size, width = 0.5 + 1.5 * len(LOOKS), COLUMN if len(models) == 1 else PAGE
+    figure, grid = panels(label, size, models, rows, x="place in the prompt", width=width, sharex=True)
+    for (measure, model), axes in grid.items():
+        curves = profiles[(profiles["measure"] == measure) & (profiles["model"] == model)]
+        _curves(axes, [curve for _, curve in curves.groupby("n")], LOOKS[measure])
+        axes.set(xticks=[0, 0.5, 1], xticklabels=["first", "middle", "last"])
     legend(figure)
     return figure
 
