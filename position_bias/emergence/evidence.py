@@ -61,7 +61,7 @@ def of_run(curves: Sequence[str | Path], sinks: Sequence[str | Path], threshold:
 
     Raises InputError where a table cannot be used.
     """
-    tests, found = gaps.read(curves), gaps.read_sinks(sinks)
+    tests, found = artifacts.read_tables(curves, gaps.COLUMNS), artifacts.read_tables(sinks, gaps.SINKS)
     return NetworkTables.of(gaps.curves(tests), gaps.by_position(tests), found[found["tau"] == threshold])
 
 

@@ -1,12 +1,10 @@
 """This module takes accuracy gaps between positions from the curves of training: by seed, and over seeds."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pandas as pd
 
 from position_bias.emergence.task import PAIRS, POSITIONS
-from position_bias.running import artifacts
 from position_bias.statistics import means
 
 CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth", "omega"]
@@ -14,16 +12,6 @@ COLUMNS = [*CONFIGURATION, "seed", "iteration", "quantity", "answer", "twin", "v
 SINKS = [*CONFIGURATION, "seed", "state", "tau", "token", "value"]  # of a table of attention sinks
 TOGETHER = ["vocabulary", "study", "depth"]  # networks that are trained equally long
 PAIR_NAMES = tuple(f"{a}-{b}" for a, b in PAIRS)
-
-
-def read(paths: Sequence[str | Path]) -> pd.DataFrame:
-    """Join the tables of training at these paths, with COLUMNS. Raises InputError where one cannot be used."""
-    return artifacts.read_tables(paths, COLUMNS)
-
-
-def read_sinks(paths: Sequence[str | Path]) -> pd.DataFrame:
-    """Join the tables of sinks at these paths, with SINKS alone. Raises InputError where one cannot be used."""
-    return artifacts.read_tables(paths, SINKS)[SINKS]
 
 
 def of_training_omega(table: pd.DataFrame) -> pd.DataFrame:

@@ -164,7 +164,7 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
         assert (runs["cpu_minutes"] >= 0).all()
         assert {"commit", "torch", "device", "date", "processor"} <= set(runs)
     sources = [f"results/emergence/{study}/depth2/curves.parquet" for study in ("gaussian/plain", "fixed/ends")]
-    tests = gaps.read([mine.root / source for source in sources])
+    tests = pd.concat([pd.read_parquet(mine.root / source) for source in sources])
     pd.testing.assert_frame_equal(
         tables["emergence/toy/curves.csv"].drop(columns="scale"),
         gaps.curves(tests).reset_index(drop=True),

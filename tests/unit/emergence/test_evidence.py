@@ -89,6 +89,8 @@ def test_a_damaged_table_is_named(tmp_path):
     (group / "accuracy.csv").write_text("seed\n0\n")
     with pytest.raises(InputError, match=r"damaged/accuracy\.csv is not usable"):
         read(group)
+    with pytest.raises(InputError, match=r"damaged/curves\.csv is not usable: it lacks column answer, twin"):
+        evidence.of_run([group / "curves.csv"], [], 0.2)
 
 
 def test_seeds_that_diverged_are_counted_in_every_row_that_they_are_missing_from(tmp_path):

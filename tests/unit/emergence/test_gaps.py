@@ -3,8 +3,6 @@ import pandas as pd
 import pytest
 
 from position_bias.emergence import gaps
-from position_bias.running import artifacts
-from position_bias.running.runtime import InputError
 
 CONFIGURATION = {
     "vocabulary": "gaussian",
@@ -47,17 +45,6 @@ def of(frame, **wanted):
 
 def values(frame, **wanted):
     return of(frame, **wanted)["value"].tolist()
-
-
-# Tables of training
-
-
-def test_a_table_that_lacks_a_column_is_not_read(tmp_path):
-    """As one that was written before tests were made with two common directions."""
-    artifacts.write_table(tmp_path / "whole.csv", table(curves(0, 10)))
-    artifacts.write_table(tmp_path / "old.csv", table(curves(0, 10)).drop(columns="omega"))
-    with pytest.raises(InputError, match=r"old\.csv is not usable: it lacks column omega; rebuild it"):
-        gaps.read([tmp_path / "whole.csv", tmp_path / "old.csv"])
 
 
 # Curves by seed
