@@ -94,7 +94,7 @@ def initial(task: Task, depth: int, seeds: Sequence[int], device: str, placement
     for layer in range(MLP):
         shapes |= {f"mlp{layer}": (d, d), f"mlp{layer}_bias": (1, d)}
     shapes |= {"readout": (d, L), "readout_bias": (1, L)}
-    gains = [f"{place}_gain{layer}" for layer in range(depth) for place in norms.normalised(placement)]
+    gains = [f"{place}_gain{layer}" for layer in range(depth) for place in norms.NORMALISED[placement]]
     ones = {name: torch.ones(len(seeds), d, device=device) for name in gains}
     return {name: uniform(drawn, shape, d, device) for name, shape in shapes.items()} | ones
 

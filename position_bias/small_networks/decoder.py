@@ -122,7 +122,7 @@ def read_out(weights: Weights, x: Tensor) -> Tensor:
 
 def _gains(architecture: Architecture) -> list[str]:
     """Names of the gains that the architecture has."""
-    places = norms.normalised(architecture.placement)
+    places = norms.NORMALISED[architecture.placement]
     gains = [f"{kind}{layer}_{place}_gain" for kind, layer in architecture.blocks for place in places]
     if architecture.placement == "peri-init":
         gains.append("embedding_gain")

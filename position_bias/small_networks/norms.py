@@ -14,6 +14,13 @@ from position_bias.small_networks.placements import Norm, Placement
 Apply = Callable[[Tensor], Tensor]
 
 EPSILON = {"rms": 1e-6, "layer": 1e-5}  # beside the mean square: the usual values
+NORMALISED: dict[Placement, tuple[str, ...]] = {  # of a block: its input, its output, or the sum with what it adds to
+    "none": (),
+    "pre": ("input",),
+    "post": ("sum",),
+    "peri": ("input", "output"),
+    "peri-init": ("input", "output"),
+}
 
 
 def normalise(x: Tensor, gain: Tensor, norm: Norm) -> Tensor:
@@ -24,26 +31,13 @@ def normalise(x: Tensor, gain: Tensor, norm: Norm) -> Tensor:
     return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPSILON[norm]) * gain
 
 
-def normalised(placement: Placement) -> tuple[str, ...]:
-    """What of a block a placement normalises: its input, its output, or the sum with the residual stream."""
-    match placement:
-        case "none":
-            return ()
-        case "pre":
-            return ("input",)
-        case "post":
-            return ("sum",)
-        case "peri" | "peri-init":
-            return ("input", "output")
-
-
 def add_block(x: Tensor, block: Apply, placement: Placement, norms: Callable[[str], Apply]) -> Tensor:
-    """Return the residual stream after a block, attention or MLP; `norms` gives the norm of each place in `normalised`.
+    """Return the residual stream after a block, attention or MLP; `norms` gives the norm of each place in NORMALISED.
 
     none: x + B(x). pre: x + B(N(x)). post: N(x + B(x)). peri: x + N(B(N(x))). Peri-init is peri on
     normalised embeddings; it is the decoder that normalises them, not this function.
     """
-    places = normalised(placement)
+    places = NORMALISED[placement]
     update = block(norms("input")(x) if "input" in places else x)
     after = x + (norms("output")(update) if "output" in places else update)
     return norms("sum")(after) if "sum" in places else after
