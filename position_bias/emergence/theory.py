@@ -452,9 +452,8 @@ def rope_constants(rotary: Rotary) -> Gaussian:
 
     Let s be the slack and y = x alpha_l theta_1. Then 1 - y^2/2 <= cos y <= 1 - 2 y^2 / pi^2 up to pi; (x + s)^2 <= 2
     x^2 + 2 s^2; and max(x - s, 0)^2 >= x^2/2 - s^2. So a segment's logit lies between weakest - strongest (y^2 + s^2)
-    and
-    strongest - weakest (2 / pi^2) (y^2/2 - s^2). A row's normaliser has the logit of
-    distance 0, and at most one of each distance.
+    and strongest - weakest (2 / pi^2) (y^2/2 - s^2). A row's normaliser has the logit of distance 0, and at most one of
+    each distance.
     """
     weakest, strongest, segments = rotary.weakest, rotary.strongest, len(rotary.multiples)
     lowest = segments * (weakest - strongest * rotary.slack**2)  # at distance 0

@@ -4,8 +4,7 @@ Members never mix: the loss of each depends on its own row alone, so each gets t
 itself, and AdamW works element by element. A member ends with the same bits whoever shares its stack, under two
 conditions. Its share of every tensor in training fills whole vector registers (16 floats), and its share of every
 product takes more than 4,096 multiplications. Otherwise the last bits may depend on where the member lies in memory,
-and, under
-`products.fastest`, on whether the whole stack's product is large enough for torch to hand it to oneDNN.
+and, under `products.fastest`, on whether the whole stack's product is large enough for torch to hand it to oneDNN.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +68,7 @@ def train(
     *,
     observe_every: int,
     checkpoint_every: int,
-    folder: str | Path,
+    folder: Path,
     settings: object,
     description: str = "training",
     kappa: float | None = None,
@@ -93,11 +92,10 @@ def train(
     members = [value.detach().clone(memory_format=contiguous).requires_grad_() for value in parameters.values()]
     trained = dict(zip(parameters, members, strict=True))
     kept = {value: checkpoint.moments(value) for value in members}
-    folder = Path(folder)
     weights = {name: value.detach().cpu().numpy() for name, value in parameters.items()}
     every = [observe_every, str(members[0].device), kappa]
     run = checkpoint.fingerprint([asdict(recipe), every, settings], weights)
-    at = observed_at(recipe.iterations, observe_every)
+    at = sorted({*range(0, recipe.iterations + 1, observe_every), recipe.iterations})
     average = {} if kappa is None else {name: value.detach().clone() for name, value in parameters.items()}
     done, history, clock = _resume(folder / checkpoint.NAME, run, trained, average, kept, description)
     observed = list(history["observed"]) if done else [_observe(observe, trained, 0)]
@@ -128,11 +126,6 @@ def train(
         diverged=diverged,
         averaged=average,
     )
-
-
-def observed_at(iterations: int, every: int) -> list[int]:
-    """List the iterations that `train` observes the members after: 0, every `every`-th, and the last."""
-    return sorted({*range(0, iterations + 1, every), iterations})
 
 
 def mean_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
