@@ -118,8 +118,7 @@ def fig2(tests: pd.DataFrame, level: float) -> Figure:
     figure, grid = panels(label, size, _encodings(gaps), rows, y=y, sharex=True, sharey=True)
     for (residual, encoding), axes in grid.items():
         shown, seeds = (table[table["residual"] == residual] for table in (gaps, per_seed))
-        colours = {depth: look.colour for depth, look in _depth_looks(shown).items()}
-        _grouped_bars(axes, _of(shown, encoding), _of(seeds, encoding), "depth", colours)
+        _grouped_bars(axes, _of(shown, encoding), _of(seeds, encoding), "depth", _depth_looks(shown))
     layers = [Patch(color=look.colour, label=look.name) for look in _depth_looks(gaps).values()]
     legend(figure, layers, settings=setting(gaps))
     return figure
@@ -164,9 +163,8 @@ def by_bias(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figur
     (bias,) = gaps["bias"].unique()
     label = f"Accuracy gaps after training on queries for {BIASES[bias]}, by mask and encoding"
     figure, row = panels(label, 2.1, _encodings(gaps), y=f"{GAP}\n{DIRECTION}", sharey=True)
-    colours = {mask: look.colour for mask, look in looks.items()}
     for encoding, axes in row.items():
-        _grouped_bars(axes, _of(gaps, encoding), _of(per_seed, encoding), "mask", colours)
+        _grouped_bars(axes, _of(gaps, encoding), _of(per_seed, encoding), "mask", looks)
     ceilings = _ceilings(figure.axes, for_vocabulary("gaussian", task).largest_gap)
     masks = [Patch(facecolor=look.colour, label=look.name) for look in looks.values()]
     legend(figure, [*masks, *ceilings], settings=setting(gaps))
@@ -242,14 +240,14 @@ def _encodings(table: pd.DataFrame) -> dict[str, str]:
     return {encoding: title for encoding, title in ENCODINGS.items() if (table["encoding"] == encoding).any()}
 
 
-def _grouped_bars(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame, by: str, looks: Mapping[Any, Colour]) -> None:
+def _grouped_bars(axes: Axes, gaps: pd.DataFrame, per_seed: pd.DataFrame, by: str, looks: Mapping[Any, Look]) -> None:
     """A group of bars for each pair, a bar for each value of column `by` that has a look."""
     width = 0.8 / len(looks)
-    for index, (value, colour) in enumerate(looks.items()):
+    for index, (value, look) in enumerate(looks.items()):
         offset = (index - (len(looks) - 1) / 2) * width
         shown = gaps[gaps[by] == value].set_index("pair").reindex(list(PAIRS))
         at = np.arange(len(PAIRS)) + offset
-        axes.bar(at, shown["gap"], 0.9 * width, color=colour)
+        axes.bar(at, shown["gap"], 0.9 * width, color=look.colour)
         seeds = per_seed[per_seed[by] == value]
         beside = np.array([list(PAIRS).index(pair) for pair in seeds["pair"]]) + offset + 0.12 * width
         _dots(axes, beside, seeds, "0.15", 0.6 * width)
