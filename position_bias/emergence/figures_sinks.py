@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Patch
 from matplotlib.typing import ColorType as Colour
-from numpy.typing import NDArray
 
 from position_bias.attention import Array, Mask, causal_mask, prefix_mask, sliding_window_mask
 from position_bias.drawing.looks import CENTRE, DIVERGING, REFERENCE, UNREAD, Look, legend
@@ -52,11 +51,6 @@ def masks_and_graphs() -> Figure:
     node = Look("centre node: every token reads it, directly or through others", CENTRE)
     legend(figure, [node.entry(linestyle="", markersize=7, **OUTLINE)])
     return figure
-
-
-def centre_nodes(mask: Mask) -> NDArray[np.int64]:
-    """Tokens that every token reads, directly or through others, in the graph of `mask` [n, n]; each reads itself."""
-    return np.flatnonzero(np.linalg.matrix_power(mask, len(mask)).all(axis=0))
 
 
 def maps(maps: TensorFile) -> Figure:
@@ -173,7 +167,8 @@ def _sink_panel(axes: Axes, sinks: pd.DataFrame, colour: Colour, strength: float
 
 def _graph(axes: Axes, mask: Mask) -> None:
     """Tokens on a line; edges to later tokens run above it, to earlier ones below."""
-    n, centre = len(mask), centre_nodes(mask)
+    n = len(mask)
+    centre = np.flatnonzero(np.linalg.matrix_power(mask, n).all(axis=0))  # what all read, directly or through others
     edges = np.argwhere(mask & ~np.eye(n, dtype=np.bool_))
     backward = max(0, *(edges[:, 1] - edges[:, 0]))  # length of the longest
     looks: dict[str, Any] = {"arrowstyle": "-|>", "mutation_scale": 6, "shrinkA": NODE / 2, "shrinkB": NODE / 2}

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
-from position_bias.attention import causal_mask, full_mask, prefix_mask, sliding_window_mask
+from position_bias.attention import causal_mask, prefix_mask, sliding_window_mask
 from position_bias.emergence import figures_sinks
 from position_bias.statistics import mean_and_interval
 from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved
@@ -16,25 +16,11 @@ N, TAUS = 17, (0.15, 0.2, 0.25, 0.3)
 WINDOWS = ("window5", "window9", "window13")
 
 
-@pytest.mark.parametrize(
-    ("mask", "centres"),
-    [
-        (causal_mask(6), [0]),
-        (sliding_window_mask(50, 2), [0]),
-        (sliding_window_mask(3, 1), []),  # nobody reads another
-        (prefix_mask(6, 3), [0, 1, 2]),
-        (full_mask(4), [0, 1, 2, 3]),
-        (causal_mask(1), [0]),
-    ],
-)
-def test_centre_nodes_are_those_that_everyone_reads_in_any_number_of_steps(mask, centres):
-    assert list(figures_sinks.centre_nodes(mask)) == centres
-
-
 def test_fig1_has_each_mask_below_its_graph(tmp_path):
     figure = figures_sinks.masks_and_graphs()
     masks = [causal_mask(5), sliding_window_mask(5, 2), prefix_mask(5, 2)]
-    for graph, matrix, mask in zip(*np.reshape(figure.axes, (2, 3)), masks, strict=True):
+    centres = [[0], [0], [0, 1]]
+    for graph, matrix, mask, centre in zip(*np.reshape(figure.axes, (2, 3)), masks, centres, strict=True):
         np.testing.assert_array_equal(matrix.collections[0].get_array(), mask)
         assert matrix.yaxis_inverted()
         edges = np.eye(5, dtype=bool)
@@ -44,7 +30,7 @@ def test_fig1_has_each_mask_below_its_graph(tmp_path):
             edges[reader, read] = True
         np.testing.assert_array_equal(edges, mask)
         yellow = [line.get_xdata()[0] for line in graph.lines if line.get_color() == figures_sinks.CENTRE]
-        assert yellow == list(figures_sinks.centre_nodes(mask))
+        assert yellow == centre
     assert_saved(figure, tmp_path)
 
 
