@@ -185,18 +185,6 @@ def test_untrained_is_what_training_starts_from(result):
         assert (start != metric(result[0], member, "trained")).any()
 
 
-@pytest.mark.parametrize("kept", [[4], [10, 1]], ids=str)
-def test_a_member_is_measured_alike_whoever_is_measured_with_it(result, kept):
-    table, means, examples = result
-    members = [MEMBERS[index] for index in kept]
-    weights = {name: value[kept] for name, value in trained_weights(MEMBERS).items()}
-    others, other_means, other_examples = measured(members, weights)
-    assert other_means.tobytes() == means[kept].tobytes()
-    assert other_examples.tobytes() == examples[kept].tobytes()
-    for member, state in itertools.product(members, ("trained", "untrained", "uniform")):
-        np.testing.assert_array_equal(metric(others, member, state), metric(table, member, state))
-
-
 @pytest.mark.parametrize(("at_most", "sizes"), [(1, [4, 4, 3]), (7, [4, 4, 3]), (9, [8, 3])])
 def test_every_item_is_asked_for_equally_often_whatever_fits_in_memory(monkeypatch, at_most, sizes):
     """A part asks for the items in turn, from the first on; no count is off by more than one."""

@@ -66,11 +66,6 @@ def test_every_network_is_found_again_by_its_name(network):
     assert studies.network(named(network), DECAY) == network
 
 
-@given(st.tuples(NETWORKS, NETWORKS))
-def test_two_networks_have_two_names(networks):
-    assert len({named(network) for network in networks}) == len(set(networks))
-
-
 @pytest.mark.parametrize(
     ("name", "slope"),
     [
