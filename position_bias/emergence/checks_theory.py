@@ -139,7 +139,7 @@ def _causal(contents: dict[str, Array]) -> Iterator[Statistic]:
     for content, logits in contents.items():
         layers, n = len(logits), logits.shape[-1]
         _, products, floor = _masked(logits, causal_mask(n))
-        share = theory.share_of_bound(products, theory.causal_bound(floor, n, layers))
+        share = theory.share_of_bound(products, theory.prefix_bound(floor, n, 1, layers))
         yield _numbers("Theorem 4.1: weight over its bound", {"content": content}, printed=share)
         yield _limit("Theorem 4.1", {"content": content}, products, 1)
 

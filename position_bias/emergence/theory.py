@@ -75,9 +75,12 @@ def smallest_weight(attention: Array, mask: Mask) -> Array:
 # Theorems 4.1-4.3: masks
 
 
-def causal_bound(floor: Array, n: int, layers: int) -> Array:
-    """Theorem 4.1: return log of C (1 - (j - 1) eps)^t for t < layers and j = 2..n, `[T, D, n - 1]`; C = 1 - eps."""
-    return _log_bound(1 - floor, floor, np.arange(1, n), np.arange(layers))
+def prefix_bound(floor: Array, n: int, prefix: int, layers: int) -> Array:
+    """Theorem 4.3: return log of C (1 - (j - K) eps)^t for j = K + 1..n, `[T, D, n - K]`; C = 1 - eps, K = `prefix`.
+
+    A causal mask is that of one prefix token: the bound for K = 1 is that of Theorem 4.1.
+    """
+    return _log_bound(1 - floor, floor, np.arange(1, n - prefix + 1), np.arange(layers))
 
 
 def window_bound(floor: Array, n: int, window: int, layers: int) -> Array:
@@ -159,11 +162,6 @@ def rate(curve: Array) -> float:
 def walk_length(n: int, window: int) -> int:
     """Return R: the layers after which the last token can have read the first, ceil((n - 1) / (window - 1))."""
     return max(1, ceil((n - 1) / (window - 1)))
-
-
-def prefix_bound(floor: Array, n: int, prefix: int, layers: int) -> Array:
-    """Theorem 4.3: return log of C (1 - (j - K) eps)^t for j = K + 1..n, `[T, D, n - K]`; C = 1 - eps, K = `prefix`."""
-    return _log_bound(1 - floor, floor, np.arange(1, n - prefix + 1), np.arange(layers))
 
 
 def _log_bound(constant: Array, loss: Array, earlier: npt.ArrayLike, exponent: npt.ArrayLike) -> Array:

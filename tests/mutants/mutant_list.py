@@ -107,7 +107,7 @@ MASKS = [
             ("the limit from the second token on", (emergence, "mass_beyond"), _on_the_second_token),
         )
     ),
-    Mutant("emergence-theorem-4-1", "epsilon 5 % larger", (emergence, "causal_bound"), _with(0, lambda e: 1.05 * e)),
+    Mutant("emergence-theorem-4-1", "epsilon 5 % larger", (emergence, "prefix_bound"), _with(0, lambda e: 1.05 * e)),
     Mutant("emergence-theorem-4-2", "epsilon 5 % larger", (emergence, "smallest_weight"), _floor_of_windows),
     *(
         Mutant("emergence-theorem-4-2", words, (emergence, "walk_length"), _result(R))

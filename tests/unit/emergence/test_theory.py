@@ -88,7 +88,7 @@ def test_the_floor_is_that_of_every_layer_and_admitted_pair_of_a_draw():
 
 def test_bounds_are_those_that_the_theorems_print():
     floor, n, layers = np.array([0.05, 0.1]), 6, 4
-    causal, prefix = theory.causal_bound(floor, n, layers), theory.prefix_bound(floor, n, 2, layers)
+    causal, prefix = theory.prefix_bound(floor, n, 1, layers), theory.prefix_bound(floor, n, 2, layers)
     window, constant = theory.window_bound(floor, n, 3, layers), theory.window_constant(floor, n, 3)
     early = theory.first_steps_bound(floor, n, 3)
     mass = theory.mass_bound(floor, layers, centres=2, steps=3)
@@ -108,7 +108,7 @@ def test_bounds_are_those_that_the_theorems_print():
 
 def test_a_bound_of_less_than_nothing_is_refused():
     with pytest.raises(ValueError, match=r"would take 1\.5 of the mass"):
-        theory.causal_bound(np.array([0.1, 0.5]), 4, 3)
+        theory.prefix_bound(np.array([0.1, 0.5]), 4, 1, 3)
 
 
 def test_the_share_of_a_bound_is_its_largest():
@@ -126,7 +126,7 @@ def test_the_share_of_a_bound_is_its_largest():
 @given(stack=CAUSAL)
 def test_theorem_4_1(stack):
     products, floor, n, layers, _ = parts(stack)
-    assert (theory.share_of_bound(products, theory.causal_bound(floor, n, layers)) < 1 + ROUNDING).all()
+    assert (theory.share_of_bound(products, theory.prefix_bound(floor, n, 1, layers)) < 1 + ROUNDING).all()
     mass = theory.mass_beyond(products, 1)
     np.testing.assert_allclose(mass, 1 - products[..., 0], rtol=0, atol=1e-14)
     assert (mass.max(-1) <= theory.mass_bound(floor, layers) * (1 + ROUNDING)).all()
