@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Patch
 from matplotlib.typing import ColorType as Colour
 
-from position_bias.attention import Array, Mask, causal_mask, prefix_mask, sliding_window_mask
+from position_bias.attention import Mask, causal_mask, prefix_mask, sliding_window_mask
 from position_bias.drawing.looks import CENTRE, DIVERGING, REFERENCE, UNREAD, Look, legend
 from position_bias.drawing.panels import panels
 from position_bias.drawing.style import COLUMN, PAGE, TYPE
@@ -54,23 +54,16 @@ def masks_and_graphs() -> Figure:
 
 
 def maps(maps: TensorFile) -> Figure:
-    """Draw `attention_maps` of the network without positional encoding, among those that the file has maps of."""
-    labels = maps.labels
-    index = next(index for index, member in enumerate(labels["members"]) if member["encoding"] == "none")
-    found = maps.read("mean", "example")
-    omega = "training" if labels["vocabulary"] == "fixed" else "none"  # the first of the task's
-    settings = networks(labels["vocabulary"], omega, labels["residual"])
-    return attention_maps(found["mean"][index], found["example"][index], settings)
-
-
-def attention_maps(mean: Array, example: Array, settings: str = "") -> Figure:
-    """Figures 7 and 12: attention [layers, n, n] under the causal mask, with a column for each layer.
+    """Figures 7 and 12: attention under the causal mask alone, with a column for each layer.
 
     Above the mean over sequences, below one of them. Rows of a map are queries. Colours are weights times the number of
-    tokens that the query may read, so that uniform attention is grey in every row, on a scale of powers of two.
+    tokens that the query may read, so that uniform attention is grey in every row, on a scale of powers of two. The
+    file has maps of other networks, too; the first one without positional encoding is drawn.
     """
-    kinds = {"mean over sequences": mean, "one sequence": example}
-    layers, n = mean.shape[:2]
+    labels, found = maps.labels, maps.read("mean", "example")
+    index = next(index for index, member in enumerate(labels["members"]) if member["encoding"] == "none")
+    kinds = {"mean over sequences": found["mean"][index], "one sequence": found["example"][index]}
+    layers, n = found["mean"].shape[1:3]
     side = (PAGE - 1.6) / max(layers, 2)
     label = "Attention of a trained network under the causal mask, by layer"
     titles = {layer: f"layer {layer + 1}" for layer in range(layers)}
@@ -93,7 +86,8 @@ def attention_maps(mean: Array, example: Array, settings: str = "") -> Figure:
     bar.set_ticks(list(ticks), labels=[f"{2.0**power:g}" for power in ticks])
     bar.set_label(WEIGHT)
     bar.outline.set_linewidth(0.4)
-    legend(figure, settings=settings)
+    omega = "training" if labels["vocabulary"] == "fixed" else "none"  # the first of the task's
+    legend(figure, settings=networks(labels["vocabulary"], omega, labels["residual"]))
     return figure
 
 

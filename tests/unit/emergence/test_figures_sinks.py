@@ -7,6 +7,8 @@ from matplotlib.patches import FancyArrowPatch
 
 from position_bias.attention import causal_mask, prefix_mask, sliding_window_mask
 from position_bias.emergence import figures_sinks
+from position_bias.running import artifacts
+from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import mean_and_interval
 from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved
 
@@ -34,15 +36,13 @@ def test_fig1_has_each_mask_below_its_graph(tmp_path):
     assert_saved(figure, tmp_path)
 
 
-def attention(rng, layers):
-    weights = rng.uniform(size=(layers, N, N)) * causal_mask(N)
-    return weights / weights.sum(-1, keepdims=True)
-
-
-def test_attention_maps_have_a_row_a_kind_and_a_column_a_layer():
-    rng, layers = np.random.default_rng(0), 2
-    kinds = attention(rng, layers), attention(rng, layers)
-    figure = figures_sinks.attention_maps(*kinds)
+def test_maps_of_the_network_without_encoding_have_a_row_a_kind_and_a_column_a_layer(tmp_path):
+    members, layers = [{"encoding": "rope"}, {"encoding": "none"}], 2
+    weights = np.random.default_rng(0).uniform(size=(2, len(members), layers, N, N)) * causal_mask(N)
+    weights /= weights.sum(-1, keepdims=True)
+    labels = {"vocabulary": "fixed", "residual": False, "members": members}
+    artifacts.write_tensors(tmp_path / "maps.safetensors", {"mean": weights[0], "example": weights[1]}, **labels)
+    figure, kinds = figures_sinks.maps(TensorFile(str(tmp_path / "maps.safetensors"))), weights[:, 1]
     panels = np.reshape([axes for axes in figure.axes if axes.images], (2, layers))
     for axes, weights in zip(panels.flat, itertools.chain(*kinds), strict=True):
         shown = axes.images[0].get_array()
