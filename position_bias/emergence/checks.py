@@ -162,8 +162,8 @@ def _by_network(table: pd.DataFrame, keys: list[str], value: str, seen: pd.DataF
     """The values of each network by its `keys`, in the order in which they come first."""
     rows, known = (pd.MultiIndex.from_frame(found[SEEN]) for found in (table, seen))
     marked = table.assign(value=table[value], seen=rows.isin(known)).set_index("seed")
-    values = dict(list(marked.sort_index(kind="stable").groupby(keys)[["value", "seen"]]))
-    return {key: values[key] for key in marked[keys].drop_duplicates().itertuples(index=False, name=None)}
+    groups = marked.groupby(keys, sort=False)[["value", "seen"]]
+    return {key: values.sort_index(kind="stable") for key, values in groups}
 
 
 def _less(values: Values, others: Values) -> Values:
@@ -202,10 +202,10 @@ def _statistic(name: str, columns: Mapping[Any, Values], setting: Mapping[str, o
     )
 
 
-def _at_one_depth(name: str, columns: Mapping[Any, Values], network: Configuration, **others: Any) -> Statistic:
+def _at_one_depth(name: str, columns: Mapping[Any, Values], network: Configuration) -> Statistic:
     """A statistic of networks of one vocabulary, study and depth, of which `network` is one."""
     setting, item = {"vocabulary": network.vocabulary, "depth": network.depth}, network.item
-    return _statistic(name, columns, setting, item=item, speaks=network.vocabulary == "gaussian", **others)
+    return _statistic(name, columns, setting, item=item, speaks=network.vocabulary == "gaussian")
 
 
 # The statistics
