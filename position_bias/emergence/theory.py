@@ -461,24 +461,18 @@ def rope_constants(rotary: Rotary) -> Gaussian:
     return Gaussian(np.exp(lowest - normaliser), slow, np.exp(highest - lowest), fast)
 
 
-def gaussian_bounds(layers: int, rotary: Rotary) -> tuple[Array, Array]:
-    """Theorems 4.7, I.2: return logs of what bounds P_ij from below and above for t < layers, `[T, D, n]` each.
-
-    The squares of t + 1 steps over a distance x sum to x^2 at most, and to x^2 / (t + 1) at least (Appendix G).
-    """
-    constants = rope_constants(rotary)
-    below = np.broadcast_to(constants.fast[:, None] * rotary.reach, (layers, len(constants.fast), rotary.n))
-    above = constants.slow[:, None] * rotary.reach / np.arange(1, layers + 1)[:, None, None]
-    return path_bounds(layers, np.stack([below, above]), constants.floor, constants.ceiling)
-
-
 def gaussian_ratio(products: Array, layers: int, rotary: Rotary) -> tuple[Array, Array]:
     """Theorems 4.7, I.2: return the smallest P_ij over its lower bound, the largest over its upper one, both `[D]`.
 
     `products` [T, D, n, n] are of 1, 2, ..., T = `layers` layers, or with `layers` 1 each of a single layer, for Lemmas
-    4.6 and I.1.
+    4.6 and I.1. The squares of t + 1 steps over a distance x sum to x^2 at most, and to x^2 / (t + 1) at least
+    (Appendix G).
     """
-    return path_ratio(*by_distance(products), *gaussian_bounds(layers, rotary))
+    constants = rope_constants(rotary)
+    below = np.broadcast_to(constants.fast[:, None] * rotary.reach, (layers, len(constants.fast), rotary.n))
+    above = constants.slow[:, None] * rotary.reach / np.arange(1, layers + 1)[:, None, None]
+    bounds = path_bounds(layers, np.stack([below, above]), constants.floor, constants.ceiling)
+    return path_ratio(*by_distance(products), *bounds)
 
 
 def paths_through(matrices: int, distance: int) -> int:
