@@ -72,11 +72,6 @@ class Study:
     masks: tuple[str, ...] = ("none", "causal", "window", "prefix")  # that its networks may have
     says: str = ""  # what its networks are, for whoever configures them
 
-    @property
-    def bias_name(self) -> str:
-        """What tables and figures call the bias: none, a position, or ends."""
-        return "ends" if len(self.bias) > 1 else "".join(self.bias) or "none"
-
 
 STUDIES = {
     "plain": Study((), False, masks=("causal",), says="causal, without residual connections"),

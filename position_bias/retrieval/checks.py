@@ -35,9 +35,13 @@ def verdicts(
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """The `checks` of a run, those of the long runs in evidence/, and those of pretrained decoders (`decoders`)."""
+    """The `checks` of a run, those of the long runs in evidence/, and those of pretrained decoders (`decoders`).
+
+    Tables in evidence/ have a column scale. Of long runs, what cannot be tested is left out.
+    """
     registered = predictions(predicted, "retrieval")
-    long_runs = of_evidence(pd.concat(evidence), registered, level) if evidence else []
+    kept = pd.concat(evidence).groupby("scale") if evidence else ()
+    long_runs = [tested(checks(of_scale, registered, str(name), level)) for name, of_scale in kept]
     of_decoders = checks_pretrained.checks(recalled, registered, level, "retrieval")
     return pd.concat([checks(profiles, registered, scale, level), *long_runs, of_decoders], ignore_index=True)
 
@@ -47,11 +51,6 @@ def checks(
 ) -> pd.DataFrame:
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys, on profiles (`agreement.COLUMNS`)."""
     return table("retrieval", scale, judge(statistics(profiles), predictions, level))
-
-
-def of_evidence(kept: pd.DataFrame, predictions: Mapping[str, list[Predicted]], level: float) -> list[pd.DataFrame]:
-    """The verdicts of long runs, profiles with a column scale: those that can be given, a table a scale."""
-    return [tested(checks(of_scale, predictions, str(scale), level)) for scale, of_scale in kept.groupby("scale")]
 
 
 def statistics(profiles: pd.DataFrame) -> Iterator[Statistic]:

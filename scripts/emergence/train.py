@@ -19,7 +19,7 @@ with resumable.job(snakemake, "emergence", params.checkpoints, stage=params.stag
     labels = {
         "vocabulary": params.vocabulary,
         "study": wildcards.study,
-        "bias": study.bias_name,
+        "bias": wildcards.study if study.bias else "none",
         "residual": study.residual,
         "depth": int(wildcards.depth),
     }

@@ -19,16 +19,17 @@ WINDOWS, PREFIXES = ([f"{mask}/none" for mask in masks] for masks in (
 ))  # fmt: skip
 EITHER = ("none", "causal")
 PAPER = {  # Sections 5.1, 5.2, K.1-K.4, the depths on the axes of Figures 4 and 5, and our studies:
-    # networks, depths, bias of the training data, residual connections, norms, masks that are compared
-    "plain": (PLAIN, [2, 4, 6], "none", False, "none", ("causal",)),
-    "residual": (PLAIN, [2, 4, 6, 8, 10], "none", True, "none", ("causal",)),
-    **{name: (BIASED, [2], name, True, "none", EITHER) for name in ("ends", "first", "middle", "last")},
-    "window": (WINDOWS, [2], "none", False, "none", ("window",)),
-    "prefix": (PREFIXES, [2], "none", False, "none", ("prefix",)),
-    "residual-window": (WINDOWS, [2], "none", True, "none", ("window",)),
-    "residual-prefix": (PREFIXES, [2], "none", True, "none", ("prefix",)),
-    "pre-norm": (ALONE, [2], "none", True, "pre", ("causal",)),
-    "post-norm": (ALONE, [2], "none", True, "post", ("causal",)),
+    # networks, depths, where training data has the answer, residual connections, norms, masks that are compared
+    "plain": (PLAIN, [2, 4, 6], (), False, "none", ("causal",)),
+    "residual": (PLAIN, [2, 4, 6, 8, 10], (), True, "none", ("causal",)),
+    "ends": (BIASED, [2], ("first", "last"), True, "none", EITHER),
+    **{name: (BIASED, [2], (name,), True, "none", EITHER) for name in ("first", "middle", "last")},
+    "window": (WINDOWS, [2], (), False, "none", ("window",)),
+    "prefix": (PREFIXES, [2], (), False, "none", ("prefix",)),
+    "residual-window": (WINDOWS, [2], (), True, "none", ("window",)),
+    "residual-prefix": (PREFIXES, [2], (), True, "none", ("prefix",)),
+    "pre-norm": (ALONE, [2], (), True, "pre", ("causal",)),
+    "post-norm": (ALONE, [2], (), True, "post", ("causal",)),
 }
 
 
@@ -40,7 +41,7 @@ def test_every_scale_trains_the_networks_of_the_paper_on_its_data(name, overlays
     networks, depths, *wired = PAPER[name]
     assert sorted(emergence["networks"][name]) == sorted(networks)
     study = studies.study(name, networks, DECAY)
-    assert [study.bias_name, study.residual, study.placement, study.masks] == wired
+    assert [study.bias, study.residual, study.placement, study.masks] == wired
     assert [named(network) for network in study.networks] == [
         f"{network}-{DECAY}" if network.endswith("decay") else network for network in networks
     ]

@@ -13,7 +13,8 @@ from position_bias.verdicts.verdict import COLUMNS, KEYS
 from tests.unit.retrieval import worlds
 
 ROOT = Path(__file__).parents[3]
-PREDICTIONS = predictions(ROOT / "published/predictions.csv", "retrieval")
+PREDICTED = ROOT / "published/predictions.csv"
+PREDICTIONS = predictions(PREDICTED, "retrieval")
 OF_WING = [claim for claim in registry(ROOT / "published/claims.csv") if claim.paper == "retrieval"]
 CLAIMS = [claim.id for claim in OF_WING if claim.kind == "network"]  # the others are of decoders: test_decoders.py
 ALL_HOLD = {claim: {"holds"} for claim in CLAIMS}
@@ -109,8 +110,8 @@ def test_a_seed_that_lacks_a_network_is_left_out_of_means_over_networks():
 def test_long_runs_are_judged_at_their_scale_as_far_as_they_go():
     table = worlds.world()
     kept = pd.concat([table[table["study"] == "residual"].assign(scale="longer"), table.assign(scale="paper")])
-    longer, paper = checks.of_evidence(kept, PREDICTIONS, 0.95)
-    assert (set(longer["scale"]), set(paper["scale"])) == ({"longer"}, {"paper"})
+    found = checks.verdicts(table, [kept], [], PREDICTED, "test", 0.95)
+    longer, paper = (found[found["scale"] == scale] for scale in ("longer", "paper"))
     assert "not testable here" not in set(longer["verdict"])
     assert set(longer["setting"]) == {"study = residual"}
     assert len(paper) == len(judged(table))
