@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from position_bias.attention import causal_mask, full_mask, prefix_mask, sliding_window_mask
+from position_bias.attention import sliding_window_mask
 from position_bias.emergence import network as networks
 from position_bias.emergence import sequences, sinks
 from position_bias.emergence.sinks import sink_metric, uniform_attention
@@ -14,22 +14,10 @@ from position_bias.emergence.task import Task
 from position_bias.emergence.training import Member
 from tests.unit.emergence.textbook import may_read, textbook
 
-MASKS = {
-    "none": full_mask(7),
-    "causal": causal_mask(7),
-    "window": sliding_window_mask(7, 3),
-    "prefix": prefix_mask(7, 4),
-}
 TAUS = (0.15, 0.2, 0.25, 0.3)
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-
-def random_maps(mask, *axes, seed=0):
-    """Attention that respects `mask`, `[*axes, T, T]`."""
-    weights = np.where(mask, np.random.default_rng(seed).exponential(size=(*axes, *mask.shape)) ** 2, 0)
-    return weights / weights.sum(-1, keepdims=True)
 
 
 def as_printed(maps, mask, tau):
@@ -49,16 +37,6 @@ def as_printed(maps, mask, tau):
 
 
 # The metric
-
-
-@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-@pytest.mark.parametrize("depth", [1, 2, 5])
-def test_the_metric_is_the_formula_of_the_paper(mask, depth):
-    maps = random_maps(mask, 3, depth)
-    found = sink_metric(maps, mask, TAUS)
-    assert found.shape == (3, len(TAUS), 7)
-    for sequence, (place, tau) in itertools.product(range(3), enumerate(TAUS)):
-        np.testing.assert_allclose(found[sequence, place], as_printed(maps[sequence], mask, tau), rtol=1e-14)
 
 
 def test_a_weight_of_exactly_the_threshold_is_no_sink():

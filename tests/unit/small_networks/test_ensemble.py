@@ -334,9 +334,7 @@ def train_networks(folder, members, residual, depth, spoil=lambda parameters: pa
 
     def loss(weights, iteration):
         tokens, targets = batches(iteration)
-        logits = folded.label_logits(weights, stack, tokens)
-        each = functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
-        return each.view(targets.shape).mean(1)
+        return ensemble.mean_cross_entropy(folded.label_logits(weights, stack, tokens), targets)
 
     def observe(weights, iteration):
         return folded.label_logits(weights, stack, batches(0)[0])
