@@ -136,9 +136,7 @@ def _losses(weights: Mapping[str, Tensor], architecture: Architecture, sequences
 def _preferences(weights: Mapping[str, Tensor], architecture: Architecture, sequences: Tensor) -> Tensor:
     """What each layer prefers, `[E, layers (1 + 2 heads)]`: the Gram, then the logits and the attention of heads."""
     seen: list[Seen] = []
-    decoder.residual_stream(
-        weights, architecture, decoder.embed(weights, architecture, sequences[..., :-1]), seen.append
-    )
+    decoder.logits(weights, architecture, sequences[..., :-1], see=seen.append)
     of_layers = []
     for layer in seen:
         gram = layer.inputs @ layer.inputs.transpose(-1, -2)

@@ -154,9 +154,7 @@ def evaluate(weights: Mapping[str, Tensor], networks: Networks) -> pd.DataFrame:
 def judge(weights: Mapping[str, Tensor], network: Architecture, sequences: Sequences) -> Tensor:
     """The QUANTITIES of every sequence and position, `[quantities, S, M, T]`."""
     seen: list[Seen] = []
-    x = decoder.embed(weights, network, sequences.tokens, sequences.values)
-    x = decoder.residual_stream(weights, network, x, seen.append)
-    logits = decoder.read_out(weights, x)
+    logits = decoder.logits(weights, network, sequences.tokens, sequences.values, seen.append)
     legal = sequences.legal
     count = legal.sum(-1)
     p = logits.softmax(-1)

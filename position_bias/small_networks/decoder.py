@@ -73,31 +73,18 @@ def initial(architecture: Architecture, seeds: Sequence[int], device: str) -> Pa
     return weights | {name: torch.ones(len(seeds), d, device=device) for name in _gains(architecture)}
 
 
-def logits(weights: Weights, architecture: Architecture, tokens: Tensor, values: Tensor | None = None) -> Tensor:
+def logits(
+    weights: Weights,
+    architecture: Architecture,
+    tokens: Tensor,
+    values: Tensor | None = None,
+    see: Callable[[Seen], None] | None = None,
+) -> Tensor:
     """Return logits of the outputs after every token, `[E, S, T, outputs]`, for tokens (and values) `[E, S, T]`.
 
-    Tokens must lie in [0, inputs), which is not checked: that would wait for the device.
+    `see` gets what each layer saw. Tokens lie in [0, inputs), which is not checked: that would wait for the device.
     """
-    x = residual_stream(weights, architecture, embed(weights, architecture, tokens, values))
-    return read_out(weights, x)
-
-
-def embed(weights: Weights, architecture: Architecture, tokens: Tensor, values: Tensor | None = None) -> Tensor:
-    """Return the residual stream that enters the first layer, `[E, S, T, d]`."""
-    table = weights["embedding"]
-    rows = torch.arange(len(tokens), device=tokens.device)[:, None, None] * architecture.inputs
-    x = functional.embedding(tokens + rows, table.flatten(0, 1))
-    if architecture.valued:
-        if values is None:
-            raise ValueError("values = None: these networks read tokens that carry a number; give values [E, S, T]")
-        x = x + values[..., None] * weights["value"][:, None]
-    return _norm(weights, architecture, "embedding")(x) if architecture.placement == "peri-init" else x
-
-
-def residual_stream(
-    weights: Weights, architecture: Architecture, x: Tensor, see: Callable[[Seen], None] | None = None
-) -> Tensor:
-    """Return the residual stream after all layers and any final norm; `see` gets what each layer saw."""
+    x = _embed(weights, architecture, tokens, values)
     mask = torch.full((x.shape[-2], x.shape[-2]), -torch.inf, device=x.device).triu(1)
     for kind, layer in architecture.blocks:
 
@@ -112,12 +99,21 @@ def residual_stream(
             return _norm(weights, architecture, f"{kind}{layer}_{place}")
 
         x = norms.add_block(x, block, architecture.placement, norm_of)
-    return _norm(weights, architecture, "final")(x) if architecture.final_norm else x
-
-
-def read_out(weights: Weights, x: Tensor) -> Tensor:
-    """Read logits off the residual stream after all layers, `[E, S, T, d]` -> `[E, S, T, outputs]`."""
+    if architecture.final_norm:
+        x = _norm(weights, architecture, "final")(x)
     return _project(x, weights["readout"])
+
+
+def _embed(weights: Weights, architecture: Architecture, tokens: Tensor, values: Tensor | None) -> Tensor:
+    """The residual stream that enters the first layer, `[E, S, T, d]`."""
+    table = weights["embedding"]
+    rows = torch.arange(len(tokens), device=tokens.device)[:, None, None] * architecture.inputs
+    x = functional.embedding(tokens + rows, table.flatten(0, 1))
+    if architecture.valued:
+        if values is None:
+            raise ValueError("values = None: these networks read tokens that carry a number; give values [E, S, T]")
+        x = x + values[..., None] * weights["value"][:, None]
+    return _norm(weights, architecture, "embedding")(x) if architecture.placement == "peri-init" else x
 
 
 def _gains(architecture: Architecture) -> list[str]:

@@ -84,11 +84,10 @@ def by_definition(name, seed):
     of = architecture(name)
     weights = {key: value.double() for key, value in decoder.initial(of, [seed], "cpu").items()}
     tokens = training.sequences(DATA, [seed], "held out", 16, "cpu")
-    p = decoder.logits(weights, of, tokens[..., :-1])[0].softmax(-1)
+    seen = []
+    p = decoder.logits(weights, of, tokens[..., :-1], see=seen.append)[0].softmax(-1)
     nats = [-math.log(p[s, t, tokens[0, s, t + 1]]) for s in range(16) for t in range(12)]
     found = {(0, 0, "loss"): np.mean(nats)}
-    seen = []
-    decoder.residual_stream(weights, of, decoder.embed(weights, of, tokens[..., :-1]), seen.append)
     for layer, of_layer in enumerate(seen, start=1):
         inputs = of_layer.inputs[0].numpy()
         found[layer, 0, "gram"] = relative(np.mean([x @ x.T for x in inputs], axis=0))

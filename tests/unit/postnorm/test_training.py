@@ -153,9 +153,8 @@ def by_definition(weights, networks):
     weights = {name: value.double() for name, value in weights.items()}
     drawn = networks.task.sequences(seeds, "tests", setting.sequences, setting.longest)
     values = None if drawn.values is None else drawn.values.double()
-    logits = decoder.logits(weights, network, drawn.tokens, values)
     seen = []
-    decoder.residual_stream(weights, network, decoder.embed(weights, network, drawn.tokens, values), seen.append)
+    logits = decoder.logits(weights, network, drawn.tokens, values, seen.append)
     begun = drawn.tokens.shape[-1] - setting.longest
     found = {}
     for member, seed in enumerate(seeds):

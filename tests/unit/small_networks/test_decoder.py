@@ -179,10 +179,9 @@ def test_logits_and_gradients_are_those_of_the_textbook_model_of_each_member(of)
 def test_seen_is_what_the_attention_of_each_layer_worked_on(of):
     weights = stacked(of)
     tokens, values = drawn(of)
-    x = decoder.embed(weights, of, tokens, values)
     seen = []
-    watched = decoder.residual_stream(weights, of, x, seen.append)
-    assert torch.equal(watched, decoder.residual_stream(weights, of, x))
+    watched = decoder.logits(weights, of, tokens, values, seen.append)
+    assert torch.equal(watched, decoder.logits(weights, of, tokens, values))
     assert len(seen) == of.layers
     future = torch.ones(TOKENS, TOKENS, dtype=torch.bool).triu(1)
     for member in range(MEMBERS):
