@@ -68,11 +68,10 @@ class _Tokens:
 
 def label_logits(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
     """Return the logits of the labels `[E, S, L]` for tokens `[E, S, T, d]`."""
-    x = encoded(stack, tokens)
     if stack.placement != "none":
-        return classify(weights, represented(weights, stack, x, [])[:, :, -1])
+        return classify(weights, represented(weights, stack, tokens)[0][:, :, -1])
     *before, (W_Q, W_K, W_V) = _folded(weights, stack)
-    read = _Tokens(x)
+    read = _Tokens(encoded(stack, tokens))
     for layer, (of_queries, of_keys, of_values) in enumerate(before, start=1):
         A = _attention(stack, read, of_queries, of_keys)
         if stack.residual:

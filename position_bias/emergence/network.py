@@ -104,11 +104,10 @@ def encoded(stack: Stack, tokens: Tensor) -> Tensor:
     return tokens if stack.added is None else tokens + stack.added
 
 
-def represented(weights: Weights, stack: Stack, x: Tensor, maps: list[Tensor]) -> Tensor:
-    """Return the tokens after all layers, `[E, S, T, d]`, and append the attention of each layer to `maps`.
-
-    `x` [E, S, T, d] are the tokens with what the encoding adds to them (`encoded`).
-    """
+def represented(weights: Weights, stack: Stack, tokens: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the tokens after all layers, `[E, S, T, d]`, and the attention of every layer, `[E, depth, S, T, T]`."""
+    x = encoded(stack, tokens)
+    maps: list[Tensor] = []
     for layer in range(stack.depth):
 
         def block(y: Tensor, layer: int = layer) -> Tensor:
@@ -122,14 +121,7 @@ def represented(weights: Weights, stack: Stack, x: Tensor, maps: list[Tensor]) -
             return lambda y: norms.normalise(y, weights[f"{place}_gain{layer}"], "layer")
 
         x = norms.add_block(x, block, stack.placement, norm_of) if stack.residual else block(x)
-    return x
-
-
-def attention_maps(weights: Weights, stack: Stack, tokens: Tensor) -> Tensor:
-    """Return the attention of every layer, `[E, depth, S, T, T]`."""
-    maps: list[Tensor] = []
-    represented(weights, stack, encoded(stack, tokens), maps)
-    return torch.stack(maps, 1)
+    return x, torch.stack(maps, 1)
 
 
 def classify(weights: Weights, query: Tensor) -> Tensor:

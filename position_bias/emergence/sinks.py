@@ -89,7 +89,8 @@ def _over_sequences(
     for start in range(0, count, part):
         drawn = sequences.novel(task, world, [seed], min(part, count - start), ("sinks", start), omega)
         tokens, _ = sequences.plain_set(drawn)
-        maps = networks.attention_maps(weights, stack, tokens.double())[0].transpose(0, 1).numpy()  # [S, layers, T, T]
+        _, of_members = networks.represented(weights, stack, tokens.double())
+        maps = of_members[0].transpose(0, 1).numpy()  # [S, layers, T, T]
         metrics.append(sink_metric(maps, mask, thresholds).sum(axis=0))
         totals.append(maps.sum(axis=0))
         examples.append(maps[0])

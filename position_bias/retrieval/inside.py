@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from position_bias.attention import Array
-from position_bias.emergence.network import Stack, Weights, attention_maps, encoded, project
+from position_bias.emergence.network import Stack, Weights, encoded, project, represented
 from position_bias.language_models.mixing import frobenius, squared_norms
 
 SMALLEST = torch.finfo(torch.float32).tiny  # of attention: a logarithm of less would be infinite
@@ -31,7 +31,7 @@ def measured(weights: Weights, stack: Stack, parts: Iterable[Tensor]) -> list[In
     """Measure each network of a stack on sequences, tokens `[E, M, T, d]` in parts."""
     total, sums = 0, [torch.zeros(())] * 3
     for tokens in parts:
-        maps = attention_maps(weights, stack, tokens)
+        _, maps = represented(weights, stack, tokens)
         found = maps.double().sum(2), _mixing(weights, stack, tokens, maps).sum(-1), _content(stack, maps).sum(-1)
         sums = [kept + new for kept, new in zip(sums, found, strict=True)]
         total += tokens.shape[1]

@@ -60,7 +60,7 @@ def test_shares_and_accuracy_are_those_of_answers_one_by_one(world):
     weights = networks.initial(TASK, 2, SEEDS, "cpu")
 
     def answer(tokens):
-        x = networks.represented(weights, stack, networks.encoded(stack, tokens), [])
+        x, _ = networks.represented(weights, stack, tokens)
         return networks.classify(weights, x[:, :, -1])
 
     (part,) = drawn(world, 12)
@@ -90,8 +90,7 @@ def test_frozen_attention_is_the_network_itself_where_attention_does_not_vary(wo
         weights |= {name: torch.zeros_like(weights[name]) for name in ("q0", "q1")}
         (part,) = drawn(world, 5)
         tokens = part.unmatched()
-        maps = networks.attention_maps(weights, stack, tokens)
-        x = networks.represented(weights, stack, tokens, [])
+        x, maps = networks.represented(weights, stack, tokens)
         expected = networks.classify(weights, x[:, :, -1])
         found = observations.frozen(weights, stack, maps[:, :, 0])(tokens)
         torch.testing.assert_close(found, expected)
