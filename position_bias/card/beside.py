@@ -18,8 +18,8 @@ from position_bias import statistics
 from position_bias.attention import Array
 from position_bias.card import card, figures, page
 from position_bias.card.card import Card
-from position_bias.card.profiles import ENDS, QUARTERS, quarters
-from position_bias.card.sentences import Interval, listed
+from position_bias.card.profiles import ENDS, QUARTERS, Interval, quarters
+from position_bias.card.sentences import listed
 from position_bias.drawing import style
 from position_bias.rollout import comparison
 from position_bias.rollout.measurement import Measurement

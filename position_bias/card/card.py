@@ -2,6 +2,7 @@
 
 import base64
 import io
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +13,8 @@ from matplotlib.figure import Figure
 
 from position_bias.card import figures, page, profiles
 from position_bias.card.measured import Measured
-from position_bias.card.profiles import Compared
+from position_bias.card.profiles import Part
 from position_bias.drawing import style
-from position_bias.rollout.comparison import summary
 from position_bias.running import artifacts
 from position_bias.running.runtime import whole_file
 
@@ -42,7 +42,7 @@ class Card:
         return str(self.measured.facts["text"])
 
     @cached_property
-    def compared(self) -> dict[int, Compared]:
+    def lengths(self) -> dict[int, Part]:
         """Influence, rollouts and lambda of every length."""
         return {
             n: profiles.compare(found, self.replicates, self.level, self.seed)
@@ -50,58 +50,33 @@ class Card:
         }
 
     @cached_property
-    def replaced(self) -> tuple[pd.DataFrame, pd.DataFrame] | None:
-        """The tables of `profiles.compare_replaced`, where tokens were replaced."""
-        if (found := self.measured.replaced) is None:
-            return None
-        before = len(self.measured.facts["before"])
-        measured = self.measured.lengths[found.n]
-        return profiles.compare_replaced(found, measured, before, self.replicates, self.level, self.seed)
-
-    @cached_property
-    def changed(self) -> pd.DataFrame | None:
-        """The table of `profiles.compare_changed`, where directions of gradients were changed."""
-        found = self.measured.changed
-        return None if found is None else profiles.compare_changed(found, self.replicates, self.seed)
-
-    @cached_property
-    def recalled(self) -> tuple[pd.DataFrame, pd.DataFrame] | None:
-        """The tables of `profiles.compare_recalled`, where recall was measured."""
-        found = self.measured.recalled
-        return None if found is None else profiles.compare_recalled(found, self.replicates, self.level, self.seed)
+    def others(self) -> dict[str, Part]:
+        """What was measured besides."""
+        measured, others = self.measured, {}
+        drawn = (self.replicates, self.level, self.seed)
+        if replaced := measured.replaced:
+            before = len(measured.facts["before"])
+            found = profiles.compare_replaced(replaced, measured.lengths[replaced.n], before, *drawn)
+            others[profiles.REPLACEMENT] = found
+        if measured.changed:
+            others[profiles.DIRECTIONS] = profiles.compare_changed(measured.changed, *drawn)
+        if measured.recalled:
+            others[profiles.RECALL] = profiles.compare_recalled(measured.recalled, *drawn)
+        return others
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables by name, lengths below each other; `docs/card.md` says what they hold."""
-        measured = self.measured.lengths
-        tables = {
-            "layers": {n: tables.layers for n, tables in self.compared.items()},
-            "profile": {n: tables.profiles for n, tables in self.compared.items()},
-            "distances": {n: profiles.attention_table(found) for n, found in measured.items()},
-            "statistics": {n: summary(tables.values, self.level) for n, tables in self.compared.items()},
-        }
-        prompts = {n: found.prompts for n, found in measured.items()}
-        joined = {name: _joined(of_lengths, prompts) for name, of_lengths in tables.items()}
-        if self.replaced and self.measured.replaced:
-            n, prompts = self.measured.replaced.n, {self.measured.replaced.n: len(self.measured.replaced.effects)}
-            joined["replacement"] = _joined({n: self.replaced[0]}, prompts)
-            ends = _joined({n: summary(self.replaced[1], self.level)}, prompts)
-            joined["statistics"] = pd.concat([joined["statistics"], ends], ignore_index=True)
-        if self.changed is not None and (found := self.measured.changed):
-            moved = _joined({found.n: summary(self.changed, self.level)}, {found.n: found.prompts})
-            joined["statistics"] = pd.concat([joined["statistics"], moved], ignore_index=True)
-        if self.recalled and (of := self.measured.recalled):
-            joined["recall"] = _joined({of.n: self.recalled[0]}, {of.n: of.contexts})
-            eighths = _joined({of.n: summary(self.recalled[1], self.level)}, {of.n: of.contexts})
-            joined["statistics"] = pd.concat([joined["statistics"], eighths], ignore_index=True)
-        return joined
+        """The tables by name, parts below each other; `docs/card.md` says what they hold."""
+        tables = defaultdict(list)
+        for part in (*self.lengths.values(), *self.others.values()):
+            for name, table in {**part.tables, "statistics": part.statistics}.items():
+                tables[name].append(table.assign(n=part.n, prompts=part.prompts))
+        return {name: pd.concat(of_parts, ignore_index=True) for name, of_parts in tables.items()}
 
     @cached_property
     def page(self) -> str:
         """The page in Markdown, which shows the figure `card.png` beside it."""
-        ends = self.replaced[1] if self.replaced else None
-        recalled = self.recalled[1] if self.recalled else None
-        return page.page(self.measured, self.compared, ends, self.level, self.changed, recalled)
+        return page.page(self.measured, self.lengths, self.others)
 
     def figure(self) -> Figure:
         """Draw the figure, of the longest prompts."""
@@ -135,8 +110,3 @@ def save(text: str, figure: Figure, tables: Mapping[str, pd.DataFrame], director
         style.save(figure, *(directory / f"{FIGURE}.{suffix}" for suffix in FORMATS))
     with whole_file(directory / PAGE) as partial:
         partial.write_text(text, encoding="utf-8")
-
-
-def _joined(of_lengths: Mapping[int, pd.DataFrame], prompts: Mapping[int, int]) -> pd.DataFrame:
-    counted = [table.assign(n=n, prompts=prompts[n]) for n, table in of_lengths.items()]
-    return pd.concat(counted, ignore_index=True)

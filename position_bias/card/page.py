@@ -9,11 +9,10 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from position_bias.card import sentences
 from position_bias.card.measured import Measured
-from position_bias.card.profiles import ENDS, LOSS, REPLACEMENT, Compared
+from position_bias.card.profiles import DIRECTIONS, ENDS, LOSS, RECALL, REPLACEMENT, Part
 from position_bias.rollout.kernels import agreement
 from position_bias.rollout.measurement import Measurement
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
@@ -78,49 +77,34 @@ position-card MODEL --untrained 3
 """
 
 
-def page(
-    measured: Measured,
-    compared: Mapping[int, Compared],
-    replaced: pd.DataFrame | None,
-    level: float,
-    changed: pd.DataFrame | None = None,
-    recalled: pd.DataFrame | None = None,
-) -> str:
+def page(measured: Measured, lengths: Mapping[int, Part], others: Mapping[str, Part]) -> str:
     """The page of a card, above all about the longest of the lengths that were measured.
 
-    `compared` are the tables of `profiles.compare` by length, `replaced` the second of `compare_replaced`, `changed`
-    that of `compare_changed`, and `recalled` the second of `compare_recalled`.
+    `lengths` has what `profiles.compare` finds, and `others` what was measured besides, by its name in `profiles`.
     """
     facts = measured.facts
     longest = measured.lengths[max(measured.lengths)]
-    layers, _, values = compared[longest.n]
+    part = lengths[longest.n]
+    replaced, changed, recalled = (others.get(name) for name in (REPLACEMENT, DIRECTIONS, RECALL))
     before = facts["before"]
     first = f"{code(before[0])}, which the tokenizer adds" if before else "the first of a window of the text"
-    on_replacement = of_replacement = ""
-    if replaced is not None and measured.replaced:
-        on_replacement = sentences.on_replacement(replaced, len(measured.replaced.effects), level) + "\n\n"
-        of_replacement = OF_REPLACEMENT
-    on_directions = ""
-    if changed is not None and measured.changed:
-        found = measured.changed
-        on_directions = f"\n\n{sentences.on_directions(changed, found.n, found.prompts, level)}"
     on_recall = of_recall = ""
-    if recalled is not None and (of := measured.recalled):
-        on_recall = sentences.on_recall(recalled, of.n, of.words, of.contexts, level) + "\n\n"
+    if recalled and (of := measured.recalled):
+        on_recall = f"{sentences.on_recall(recalled, of.words)}\n\n"
         of_recall = OF_RECALL.format(n=of.n, words=of.words, cue=of.cue)
-    backward = "backward" in set(values["estimator"])
-    there = set(values["variant"])
+    backward = "backward" in set(part.values["estimator"])
+    there = set(part.values["variant"])
     return TEMPLATE.read_text(encoding="utf-8").format(
         title=f"{facts['name']} on {facts['text']}",
         drawn=_drawn(longest.n, longest.prompts, facts),
-        caption=caption(level) + (CAPTION_OF_RECALL if measured.recalled else ""),
-        on_lambda=sentences.on_lambda(layers, values, level),
-        on_influence=sentences.on_influence(values, longest.n, first, level),
-        on_replacement=on_replacement,
+        caption=caption(part.level) + (CAPTION_OF_RECALL if recalled else ""),
+        on_lambda=sentences.on_lambda(part),
+        on_influence=sentences.on_influence(part, first),
+        on_replacement=f"{sentences.on_replacement(replaced)}\n\n" if replaced else "",
         on_recall=on_recall,
-        on_rollouts=sentences.on_rollouts(values, level),
-        on_directions=on_directions,
-        by_length=_by_length(measured, compared, level),
+        on_rollouts=sentences.on_rollouts(part),
+        on_directions=f"\n\n{sentences.on_directions(changed)}" if changed else "",
+        by_length=_by_length(lengths, facts),
         trend_from=sentences.TREND_FROM,
         of_gradients=OF_GRADIENTS if backward else "",
         target=facts["target"],
@@ -128,12 +112,12 @@ def page(
         vocabulary=facts["model"]["vocabulary"],
         uniform=math.log(facts["model"]["vocabulary"]),
         entropy=facts["prompts"][str(longest.n)]["entropy"],
-        of_replacement=of_replacement,
+        of_replacement=OF_REPLACEMENT if replaced else "",
         of_recall=of_recall,
         kinds="\n".join(f"  - {said}." for variant, said in KINDS.items() if variant in there),
-        percent=PERCENT * level,
+        percent=PERCENT * part.level,
         same=sentences.SAME,
-        rollouts=_rollouts(values, replaced, level),
+        rollouts=_rollouts(part, replaced),
         kernels=(IN_THE_LAST_COLUMN if backward else "") + _kernels(longest),
         copies="" if _is_copy(facts) else COPIES,
         made_of=table(("what", "value"), _made_of(measured)),
@@ -163,33 +147,28 @@ def code(token: str) -> str:
     return f"`` {token} ``" if "`" in token else f"`{token}`"
 
 
-def _by_length(measured: Measured, compared: Mapping[int, Compared], level: float) -> str:
+def _by_length(lengths: Mapping[int, Part], facts: Mapping[str, Any]) -> str:
     """The numbers of the sentences, a row a length."""
     rows = []
-    for n, found in measured.lengths.items():
-        layers, _, values = compared[n]
-        begin, end = sentences.ends(values, level)
-        mean = layers.loc[layers["estimator"] == sentences.ESTIMATOR, "value"].mean()
-        loss = sentences.statistics(values, level)[SAME_FOR_EVERY_ESTIMATOR, LOSS, "mean"]
-        documents = measured.facts["prompts"][str(n)]["documents"]
-        rows.append((n, found.prompts, documents, loss, f"{mean:.3g}", begin, end, _closest(values, level)))
+    for n, part in lengths.items():
+        ends = (part.interval(INFLUENCE, end) for end in ENDS)
+        loss, mean = part.interval(LOSS, "mean"), f"{sentences.lambdas(part).mean():.3g}"
+        rows.append((n, part.prompts, facts["prompts"][str(n)]["documents"], loss, mean, *ends, _closest(part)))
     ratios = ("influence, first / middle", "influence, last / middle")
     return table(
         ("tokens", "prompts", "of documents", "loss, nats a token", "lambda, mean of layers", *ratios, "closest"), rows
     )
 
 
-def _closest(values: pd.DataFrame, level: float) -> str:
-    close = sentences.listed([sentences.NAMES[name].removeprefix("the ") for name in sentences.closest(values, level)])
-    return f"{close} ({sentences.span_of_closest(values, level)})"
+def _closest(part: Part) -> str:
+    close = sentences.listed([sentences.NAMES[name].removeprefix("the ") for name in sentences.closest(part)])
+    return f"{close} ({sentences.span_of_closest(part)})"
 
 
-def _rollouts(values: pd.DataFrame, replaced: pd.DataFrame | None, level: float) -> str:
+def _rollouts(part: Part, replaced: Part | None) -> str:
     """A row for the measured influence, replacement, each rollout and each baseline; W has a column a lambda."""
-    found = sentences.statistics(values, level)
-    if replaced is not None:
-        found |= sentences.statistics(replaced, level)
-    estimators = [name for name in LAMBDAS if name in set(values["estimator"])]
+    found = part.intervals | (replaced.intervals if replaced else {})
+    estimators = [name for name in LAMBDAS if name in set(part.values["estimator"])]
 
     def cells(variant: str, by: Sequence[str]) -> list[str]:
         said = {name: {key: found.get((name, variant, key)) for key in ("wasserstein", *ENDS)} for name in by}

@@ -5,12 +5,14 @@ backward pass is our addition, and no forward prediction: it reads the gradient 
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from position_bias import statistics
 from position_bias.attention import Array
 from position_bias.card.measured import Recalled, Replaced
 from position_bias.rollout import comparison, directions
@@ -18,6 +20,7 @@ from position_bias.rollout.measurement import Measurement
 from position_bias.rollout.middle import middle_half
 from position_bias.rollout.places import above_prior, ends_over_middle, is_able
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, variants
+from position_bias.statistics import percentile_interval
 
 LOSS = "loss"
 QUARTERS = ("first quarter / middle", "last quarter / middle")  # without the first and the last token
@@ -25,110 +28,167 @@ REPLACEMENT, QUOTIENT = "replacement", "influence / replacement"  # variants of 
 ENDS = ("first / middle", "last / middle")
 FIRST_WORD = "first word / middle"  # where the tokenizer puts another token first
 SIGNS, SAME, SQUARES = "signs", "same", "squares"  # changes of directions, and how influence adds up
+DIRECTIONS = "directions"
 RECALL, ACCURACY, EIGHTHS = "recall", "accuracy", ("first eighth / middle", "last eighth / middle")
 BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
 SHOWN = (INFLUENCE, *BASELINES, "a", "b", "content-free", "logit-by-distance", "mean-query-key", "mean-attention", "c")
 
 
-class Compared(NamedTuple):
-    """What a card says of the prompts of one length, as tidy tables."""
+@dataclass(frozen=True)
+class Interval:
+    """A value with the bounds of its interval."""
 
-    layers: pd.DataFrame  # estimator, layer from 1 on, value, low, high: lambda
-    profiles: pd.DataFrame  # the first table of `comparison.tabulate`
-    values: pd.DataFrame  # its second, with the trends of lambda over depth, the quarters of influence, and the loss
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """All three with as many decimals as give three digits of the value, or of the width where that is larger."""
+        largest = max(abs(self.value), self.high - self.low)
+        decimals = max(0, 2 - int(np.floor(np.log10(largest)))) if largest else 2
+        return f"{self.value:.{decimals}f} [{self.low:.{decimals}f}, {self.high:.{decimals}f}]"
+
+    def side(self, of: float) -> int:
+        """+1 where all of it is above a number, -1 where all is below, else 0."""
+        return int(self.low > of) - int(self.high < of)
 
 
-def compare(measured: Measurement, replicates: int, level: float, seed: int) -> Compared:
+@dataclass(frozen=True)
+class Part:
+    """What a card says of the prompts of one length, or of the contexts of recall, as tidy tables."""
+
+    n: int  # tokens of a prompt, or words of a context
+    prompts: int
+    level: float  # of the intervals
+    values: pd.DataFrame  # rows like those of the second table of `comparison.tabulate`
+    tables: Mapping[str, pd.DataFrame]  # as they are called in the folder of a card
+
+    @cached_property
+    def statistics(self) -> pd.DataFrame:
+        """Every statistic of `values` with the bounds of its interval."""
+        return comparison.summary(self.values, self.level)
+
+    @cached_property
+    def intervals(self) -> dict[tuple[str, str, str], Interval]:
+        """The same by estimator, variant and statistic."""
+        table = self.statistics.set_index(["estimator", "variant", "statistic"])
+        rows = table[["value", "low", "high"]].to_numpy()
+        return {key: Interval(*map(float, row)) for key, row in zip(table.index, rows, strict=True)}
+
+    def interval(self, variant: str, statistic: str, estimator: str = SAME_FOR_EVERY_ESTIMATOR) -> Interval:
+        """One statistic."""
+        return self.intervals[estimator, variant, statistic]
+
+    def of_replicates(self, values: pd.Series) -> Interval:
+        """What is worked out of `values`, by replicate."""
+        low, high = percentile_interval(values[values.index >= 0], self.level)
+        return Interval(float(values.loc[-1]), float(low), float(high))
+
+
+def compare(measured: Measurement, replicates: int, level: float, seed: int) -> Part:
     """Lambda by layer, profiles by position, and the statistics of every bootstrap replicate over prompts.
 
     Prompts are resampled jointly; kernels and mean attention are those of all prompts. The loss is in nats a token.
     """
+    assert measured.influence is not None
     weights = comparison.prompt_weights(measured.prompts, replicates, seed)
     curves, values = comparison.tabulate(variants(measured, {name: name for name in SHOWN}), weights, level)
+    of_quarters = quarters(_means(weights, measured.influence))
+    of_loss = {"mean": _means(weights, measured.loss)}
     trends = comparison.depth_trends(measured.mixing, weights)
-    every = pd.concat([values, _quarters(measured, weights), trends, _loss(measured, weights)], ignore_index=True)
-    return Compared(_layers(measured, weights, level), curves, every)
+    every = pd.concat([values, _rows(INFLUENCE, of_quarters), trends, _rows(LOSS, of_loss)], ignore_index=True)
+    layers = [
+        pd.DataFrame(
+            {
+                "estimator": estimator,
+                "layer": np.arange(1, measured.layers + 1),
+                **bounds(_means(weights, by_prompt), level),
+            }
+        )
+        for estimator, by_prompt in measured.mixing.items()
+    ]
+    tables = {
+        "layers": pd.concat(layers, ignore_index=True),
+        "profile": curves,
+        "distances": attention_table(measured),
+    }
+    return Part(measured.n, measured.prompts, level, every, tables)
 
 
 def compare_replaced(
     replaced: Replaced, measured: Measurement, before: int, replicates: int, level: float, seed: int
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+) -> Part:
     """What replacing a token changes, by position; and how much its ends weigh, beside what gradients say of them.
 
-    The first table is tidy (position, value, low, high): the mean over prompts of the total variation. The second has
-    rows like the third of `compare`: the first and the last token over the mean of the positions in the middle half,
-    and the same ratio of influence at the same positions of the same prompts, divided by it (QUOTIENT). Where the
-    tokenizer puts tokens `before` the text, its first word is compared as well.
+    The table is tidy (position, value, low, high): the mean over prompts of the total variation. The statistics are the
+    first and the last token over the mean of the positions in the middle half, and the same ratio of influence at the
+    same positions of the same prompts, divided by it (QUOTIENT). Where the tokenizer puts tokens `before` the text, its
+    first word is compared as well.
     """
     assert measured.influence is not None
     prompts = len(replaced.effects)
     weights = comparison.prompt_weights(prompts, replicates, seed)
-    point, again = (of_prompts @ replaced.effects for of_prompts in weights.values())
-    low, high = statistics.percentile_interval(again, level)
-    table = pd.DataFrame({"position": replaced.positions, "value": point[0], "low": low, "high": high})
-    rows = []
+    table = pd.DataFrame({"position": replaced.positions, **bounds(_means(weights, replaced.effects), level)})
     of_middle = middle_half(replaced.n)
     inside = [of_middle.start <= position < of_middle.stop for position in replaced.positions]
-    influence = measured.influence[:prompts, list(replaced.positions)]
     compared = dict(zip(ENDS, (0, -1), strict=True))
     if before:
         compared[FIRST_WORD] = replaced.positions.index(before)
-    for start, of_prompts in weights.items():
-        effect, gradient = of_prompts @ replaced.effects, of_prompts @ influence
-        for name, end in compared.items():
-            ratio, by_gradients = (
-                comparison.ratio(values[:, end], values[:, inside].mean(-1)) for values in (effect, gradient)
-            )
-            rows.append(_replicates(REPLACEMENT, name, {start: ratio}))
-            rows.append(_replicates(QUOTIENT, name, {start: comparison.ratio(by_gradients, ratio)}))
-    return table, pd.concat(rows, ignore_index=True)
+
+    def over_middle(of_prompts: NDArray[Any], end: int) -> Array:
+        means = [of @ of_prompts for of in weights.values()]  # apart: numpy adds rows of a matrix in another order
+        return np.concatenate([comparison.ratio(of[:, end], of[:, inside].mean(-1)) for of in means])
+
+    influence = measured.influence[:prompts, list(replaced.positions)]
+    rows = []
+    for name, end in compared.items():
+        effect = over_middle(replaced.effects, end)
+        rows.append(_rows(REPLACEMENT, {name: effect}))
+        rows.append(_rows(QUOTIENT, {name: comparison.ratio(over_middle(influence, end), effect)}))
+    values = pd.concat(rows, ignore_index=True)
+    return Part(replaced.n, prompts, level, values, {REPLACEMENT: table})
 
 
-def compare_changed(changed: Measurement, replicates: int, seed: int) -> pd.DataFrame:
-    """How far a prompt's influence moves where directions of gradients are changed; rows as the second above.
+def compare_changed(changed: Measurement, replicates: int, level: float, seed: int) -> Part:
+    """How far a prompt's influence moves where directions of gradients are changed.
 
     Its total variation with random SIGNS, with the SAME direction for all tokens, and to the mean of the other prompts;
     and how much of the way from sums to squares influence is: what one direction moves over what both changes move.
     """
     apart = directions.distances(changed)
-    rows = []
-    for start, of_prompts in comparison.prompt_weights(changed.prompts, replicates, seed).items():
-        moved = {name: of_prompts @ apart[name] for name in (SIGNS, SAME, directions.NULL)}
-        rows += [_replicates(name, "total variation", {start: values}) for name, values in moved.items()]
-        rows.append(_replicates(SQUARES, "share", {start: comparison.ratio(moved[SAME], moved[SIGNS] + moved[SAME])}))
-    return pd.concat(rows, ignore_index=True)
+    weights = comparison.prompt_weights(changed.prompts, replicates, seed)
+    moved = {name: _means(weights, apart[name]) for name in (SIGNS, SAME, directions.NULL)}
+    rows = [_rows(name, {"total variation": values}) for name, values in moved.items()]
+    rows.append(_rows(SQUARES, {"share": comparison.ratio(moved[SAME], moved[SIGNS] + moved[SAME])}))
+    return Part(changed.n, changed.prompts, level, pd.concat(rows, ignore_index=True), {})
 
 
-def compare_recalled(recalled: Recalled, replicates: int, level: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def compare_recalled(recalled: Recalled, replicates: int, level: float, seed: int) -> Part:
     """What is recalled by place, and of both ends over the middle half; contexts are resampled.
 
-    The first table has the columns place, probability and accuracy with their bounds, prior and chance. The second has
-    rows like the third of `compare`: the mean accuracy, and the EIGHTHS by the probability above the prior. These are
-    NaN where `is_able` says that the accuracy is too near to chance.
+    The table has the columns place, probability and accuracy with their bounds, prior and chance. The statistics are
+    the mean accuracy, and the EIGHTHS by the probability above the prior. These are NaN where `is_able` says that the
+    accuracy is too near to chance.
     """
     found = recalled.found
     weights = comparison.prompt_weights(recalled.contexts, replicates, seed)
-    columns: dict[str, Any] = {"place": np.arange(found.correct.shape[1])}
+    table = pd.DataFrame({"place": np.arange(found.correct.shape[1])})
     for name, of_context in (("probability", found.probability), (ACCURACY, found.correct)):
-        point, again = (of_contexts @ of_context for of_contexts in weights.values())
-        low, high = statistics.percentile_interval(again, level)
-        columns |= {name: point[0], f"{name} low": low, f"{name} high": high}
-    table = pd.DataFrame({**columns, "prior": found.prior.mean(0), "chance": 1 / recalled.words})
+        table[[name, f"{name} low", f"{name} high"]] = pd.DataFrame(bounds(_means(weights, of_context), level))
+    table = table.assign(prior=found.prior.mean(0), chance=1 / recalled.words)
     known = 1.0 if is_able(float(found.correct.mean()), recalled.words) else np.nan
-    rows = []
-    for start, of_contexts in weights.items():
-        rows.append(_replicates(RECALL, ACCURACY, {start: of_contexts @ found.correct.mean(-1)}))
-        for name, over in ends_over_middle(of_contexts @ above_prior(found)).items():
-            rows.append(_replicates(RECALL, name, {start: known * over}))
-    return table, pd.concat(rows, ignore_index=True)
+    eighths = ends_over_middle(_means(weights, above_prior(found)))
+    values = {ACCURACY: _means(weights, found.correct.mean(-1))}
+    values |= {name: known * over for name, over in eighths.items()}
+    return Part(recalled.n, recalled.contexts, level, _rows(RECALL, values), {RECALL: table})
 
 
 def attention_table(measured: Measurement) -> pd.DataFrame:
-    """Mean attention by distance as a tidy table: (layer, distance, value, n), layer 1 the first."""
+    """Mean attention by distance as a tidy table: (layer, distance, value), layer 1 the first."""
     layers, n = measured.by_distance.shape
     layer, distance = np.divmod(np.arange(layers * n), n)
     value = measured.by_distance.astype(float).ravel()
-    return pd.DataFrame({"layer": layer + 1, "distance": distance, "value": value, "n": n})
+    return pd.DataFrame({"layer": layer + 1, "distance": distance, "value": value})
 
 
 def quarters(influence: Array) -> dict[str, Array]:
@@ -142,34 +202,21 @@ def quarters(influence: Array) -> dict[str, Array]:
     return {name: comparison.ratio(influence[..., of].mean(-1), of_middle) for name, of in tokens}
 
 
-def _quarters(measured: Measurement, weights: Mapping[int, Array]) -> pd.DataFrame:
-    assert measured.influence is not None
-    found = {start: quarters(of_prompts @ measured.influence) for start, of_prompts in weights.items()}
+def bounds(found: Array, level: float) -> dict[str, Array]:
+    """The value of all prompts, and the bounds of its interval, of [1 + R, ...]."""
+    low, high = percentile_interval(found[1:], level)
+    return {"value": found[0], "low": low, "high": high}
+
+
+def _means(weights: Mapping[int, Array], of_prompts: NDArray[Any]) -> Array:
+    """Means over all prompts, then over those of every replicate, [1 + R, ...]."""
+    return np.concatenate([of @ of_prompts for of in weights.values()])
+
+
+def _rows(variant: str, found: Mapping[str, Array]) -> pd.DataFrame:
+    """Statistics [1 + R] that no rollout has, by name."""
+    label = {"estimator": SAME_FOR_EVERY_ESTIMATOR, "variant": variant}
     return pd.concat(
-        _replicates(INFLUENCE, name, {start: of[name] for start, of in found.items()}) for name in QUARTERS
+        pd.DataFrame({**label, "statistic": name, "replicate": np.arange(-1, len(values) - 1), "value": values})
+        for name, values in found.items()
     )
-
-
-def _loss(measured: Measurement, weights: Mapping[int, Array]) -> pd.DataFrame:
-    return _replicates(LOSS, "mean", {start: of_prompts @ measured.loss for start, of_prompts in weights.items()})
-
-
-def _replicates(variant: str, statistic: str, values: Mapping[int, Array]) -> pd.DataFrame:
-    """A statistic that no rollout has; `values` by the replicate of their first, -1 for all prompts."""
-    label = {"estimator": SAME_FOR_EVERY_ESTIMATOR, "variant": variant, "statistic": statistic}
-    return pd.concat(
-        pd.DataFrame({**label, "replicate": np.arange(start, start + len(found)), "value": found})
-        for start, found in values.items()
-    )
-
-
-def _layers(measured: Measurement, weights: Mapping[int, Array], level: float) -> pd.DataFrame:
-    tables = []
-    for estimator, by_prompt in measured.mixing.items():
-        point, again = (of_prompts @ by_prompt for of_prompts in weights.values())
-        low, high = statistics.percentile_interval(again, level)
-        layer = np.arange(1, by_prompt.shape[1] + 1)
-        tables.append(
-            pd.DataFrame({"estimator": estimator, "layer": layer, "value": point[0], "low": low, "high": high})
-        )
-    return pd.concat(tables, ignore_index=True)

@@ -57,11 +57,12 @@ def measured(n, *, rotary=True, windows=(None, 4)):
 
 def written(lengths, replaced=None, **facts):
     compared = {n: profiles.compare(found, 20, LEVEL, 0) for n, found in lengths.items()}
-    n, values = max(lengths), None
+    n, others = max(lengths), {}
     if replaced is not None:
         replaced = Replaced(n, tuple(range(n)), replaced)
-        _, values = profiles.compare_replaced(replaced, lengths[n], len(FACTS["before"]), 20, LEVEL, 0)
-    text = page.page(Measured(lengths, {**FACTS, **facts}, replaced), compared, values, LEVEL)
+        found = profiles.compare_replaced(replaced, lengths[n], len(FACTS["before"]), 20, LEVEL, 0)
+        others["replacement"] = found
+    text = page.page(Measured(lengths, {**FACTS, **facts}, replaced), compared, others)
     return text, compared[n].values
 
 

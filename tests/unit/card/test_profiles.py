@@ -22,7 +22,8 @@ def without():
 
 
 def test_tables_have_every_profile_every_layer_and_their_intervals(without):
-    layers, curves, values = profiles.compare(without, replicates=50, level=0.9, seed=0)
+    found = profiles.compare(without, replicates=50, level=0.9, seed=0)
+    layers, curves, values = found.tables["layers"], found.tables["profile"], found.values
     assert len(layers) == len(ESTIMATORS) * LAYERS
     for estimator in ESTIMATORS:
         rows = layers[layers["estimator"] == estimator]
@@ -40,7 +41,7 @@ def test_tables_have_every_profile_every_layer_and_their_intervals(without):
     assert (of_influence["value"] < of_influence["high"]).all()
     assert set(values["replicate"]) == set(range(-1, 50))
     assert set(values.loc[values["variant"] == "lambda", "estimator"]) == set(ESTIMATORS)
-    pd.testing.assert_frame_equal(values, profiles.compare(without, 50, 0.9, 0)[2])
+    pd.testing.assert_frame_equal(values, profiles.compare(without, 50, 0.9, 0).values)
 
 
 def test_a_rollout_through_the_true_attention_is_the_closest():
@@ -57,7 +58,7 @@ def test_a_rollout_through_the_true_attention_is_the_closest():
         attention=attention,
         kernels={},
     )
-    _, _, values = profiles.compare(exact, 5, 0.9, 0)
+    values = profiles.compare(exact, 5, 0.9, 0).values
     distance = values[(values["statistic"] == "wasserstein") & (values["variant"] == "mean-attention")]["value"]
     np.testing.assert_allclose(distance, 0, atol=1e-15)
 
@@ -65,7 +66,7 @@ def test_a_rollout_through_the_true_attention_is_the_closest():
 def test_quarters_leave_the_first_and_the_last_token_out(without):
     """Of 20 tokens, the middle half has those from 5 to 14; influence is their number, but for the ends."""
     influence = np.tile([1e6, *range(1, N - 1), 1e6], (PROMPTS, 1))
-    _, _, values = profiles.compare(replace(without, influence=influence), 5, 0.9, 0)
+    values = profiles.compare(replace(without, influence=influence), 5, 0.9, 0).values
     rows = values[values["statistic"].isin(profiles.QUARTERS)]
     assert set(rows["variant"]) == {"influence"}
     expected = {"first quarter / middle": 2.5 / 9.5, "last quarter / middle": 16.5 / 9.5}
@@ -81,7 +82,8 @@ def test_replacement_is_compared_with_the_influence_of_the_same_prompts_at_the_s
     influence = without.influence.copy()
     influence[:2, positions] = effects * [2, 1, 1, 1, 1]
     found = Replaced(N, positions, effects)
-    table, values = profiles.compare_replaced(found, replace(without, influence=influence), 6, 40, 0.9, 0)
+    part = profiles.compare_replaced(found, replace(without, influence=influence), 6, 40, 0.9, 0)
+    table, values = part.tables["replacement"], part.values
     assert table["position"].tolist() == list(positions)
     np.testing.assert_allclose(table["value"], effects.mean(0))
     assert (table["low"] <= table["high"]).all()
@@ -93,7 +95,7 @@ def test_replacement_is_compared_with_the_influence_of_the_same_prompts_at_the_s
     np.testing.assert_allclose(at[profiles.QUOTIENT, "last / middle"], 1, rtol=1e-6)
     assert at[profiles.REPLACEMENT, profiles.FIRST_WORD, -1] == pytest.approx(effects[:, 1].mean() / middle)
     assert len(at) == 6 * 41
-    _, alone = profiles.compare_replaced(found, without, 0, 40, 0.9, 0)
+    alone = profiles.compare_replaced(found, without, 0, 40, 0.9, 0).values
     assert profiles.FIRST_WORD not in set(alone["statistic"])
 
 
@@ -101,7 +103,7 @@ def test_changed_directions_are_compared_with_each_other_and_with_other_prompts(
     rng = np.random.default_rng(1)
     changed = {way: rng.uniform(0.1, 1, (PROMPTS, 2, N)) for way in ("signs", "same")}
     found = replace(without, directions=changed)
-    at = profiles.compare_changed(found, 40, 0).set_index(["variant", "replicate"])["value"]
+    at = profiles.compare_changed(found, 40, 0.9, 0).values.set_index(["variant", "replicate"])["value"]
     apart = distances(found)
     for name in ("signs", "same", "other prompts"):
         assert at[name, -1] == pytest.approx(apart[name].mean())
@@ -121,7 +123,8 @@ def recalled(accuracy):
 
 def test_recall_of_both_ends_is_over_the_middle_less_what_a_word_is_given_anyway():
     found = recalled(0.5)
-    table, values = profiles.compare_recalled(found, 40, 0.9, 0)
+    part = profiles.compare_recalled(found, 40, 0.9, 0)
+    table, values = part.tables["recall"], part.values
     assert list(table["place"]) == list(range(32))
     np.testing.assert_allclose(table["probability"], found.found.probability.mean(0))
     np.testing.assert_allclose(table["accuracy"], found.found.correct.mean(0))
@@ -139,6 +142,6 @@ def test_recall_of_both_ends_is_over_the_middle_less_what_a_word_is_given_anyway
 
 @pytest.mark.parametrize(("accuracy", "known"), [(0.034, True), (0.028, False)])
 def test_places_are_compared_from_three_times_chance_on(accuracy, known):
-    _, values = profiles.compare_recalled(recalled(accuracy), 5, 0.9, 0)
+    values = profiles.compare_recalled(recalled(accuracy), 5, 0.9, 0).values
     ends = values[values["statistic"] != "accuracy"]
     assert ends["value"].notna().all() == ends["value"].notna().any() == known

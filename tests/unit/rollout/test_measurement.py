@@ -63,9 +63,8 @@ def test_a_card_keeps_a_file_for_each_length_and_facts(tmp_path):
 def test_the_table_of_attention_counts_layers_from_one_and_distances_from_zero():
     expected = made(np.random.default_rng(0), alibi=False)
     table = profiles.attention_table(expected)
-    assert list(table.columns) == ["layer", "distance", "value", "n"]
+    assert list(table.columns) == ["layer", "distance", "value"]
     wide = table.pivot(index="layer", columns="distance", values="value")
     assert list(wide.index) == [1, 2, 3]
     assert list(wide.columns) == list(range(expected.n))
     np.testing.assert_array_equal(wide.to_numpy(), expected.by_distance)
-    assert set(table["n"]) == {expected.n}
