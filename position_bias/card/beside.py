@@ -46,7 +46,7 @@ class Beside:
     def save(self, directory: str | Path, folders: Sequence[str]) -> None:
         """Write page, figure and table; `folders` are those of the single cards, seen from the directory."""
         with style.beside_others():
-            figure = figures.card({shown.name: shown.shown for shown in self.cards}, self.cards[0].text)
+            figure = figures.card({shown.name: shown.tables for shown in self.cards}, self.cards[0].text)
         text = _page(self.cards, folders, self.tables["ratios"], self.cards[0].level)
         card.save(text, figure, self.tables, Path(directory))
 

@@ -81,13 +81,7 @@ class Card:
     def figure(self) -> Figure:
         """Draw the figure, of the longest prompts."""
         with style.beside_others():
-            return figures.card({self.name: self.shown}, self.text)
-
-    @property
-    def shown(self) -> figures.Tables:
-        """What the figure shows."""
-        layers, profile, distances = (figures.longest(self.tables[name]) for name in ("layers", "profile", "distances"))
-        return figures.Tables(layers, profile, distances, self.tables.get("replacement"), self.tables.get("recall"))
+            return figures.card({self.name: self.tables}, self.text)
 
     def save(self, directory: str | Path) -> None:
         """Write page, figure and tables into a directory; what is there of another card goes."""

@@ -4,7 +4,6 @@ Of one model alone, a panel below shows what it recalls, where that was measured
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,34 +63,22 @@ ESTIMATOR = "frobenius"  # of the lambda that the rollouts are drawn with
 PANELS = (1.0, 1.6, 1.1)  # how wide they are, relative to each other
 ROW, RECALL_ROW = 1.95, 1.6  # inches: the height of a model's panels, and of recall below them
 ROOM = 0.75  # of the width of a panel and its share of the margins, for a title
-
-
-@dataclass(frozen=True)
-class Tables:
-    """What the card of one model shows, at one length."""
-
-    layers: pd.DataFrame  # estimator, layer from 1 on, value, low, high
-    profiles: pd.DataFrame  # estimator, variant, position from 0 on, value, low, high; prompts
-    attention: pd.DataFrame  # layer from 1 on, distance from 0 on, value: the mean weight
-    replaced: pd.DataFrame | None = None  # that of `profiles.compare_replaced`
-    recall: pd.DataFrame | None = None  # that of `profiles.compare_recalled`
-
-
-def longest(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a table with a column n that are about the longest prompts."""
-    return table[table["n"] == table["n"].max()]
+Tables = Mapping[str, pd.DataFrame]  # those of the card of one model, by name
 
 
 def card(models: Mapping[str, Tables], text: str) -> Figure:
     """Lambda by layer, influence by position beside rollouts and baselines, mean attention by distance, on a text.
 
-    Each model has a row, by its name; panels of a column share the scale of their ordinates. Bands are bootstrap
-    intervals over prompts; rollouts are drawn with lambda of Eq. 1. What replacing tokens changes has its mean in the
-    middle half where influence has it. The weight that tokens give themselves, at distance 0, has no place on a
-    logarithmic axis and is not drawn.
+    Each model has a row, by its name, of the longest prompts; panels of a column share the scale of their ordinates.
+    Bands are bootstrap intervals over prompts; rollouts are drawn with lambda of Eq. 1. What replacing tokens changes
+    has its mean in the middle half where influence has it. The weight that tokens give themselves, at distance 0, has
+    no place on a logarithmic axis and is not drawn.
     """
-    alone = next(iter(models.values())) if len(models) == 1 else None
-    recall = alone.recall if alone else None
+    models = {
+        name: {kind: table[table["n"] == table["n"].max()] for kind, table in tables.items()}
+        for name, tables in models.items()
+    }
+    recall = next(iter(models.values())).get("recall") if len(models) == 1 else None
     height = 1.0 + ROW * len(models)
     whole = Figure(figsize=(PAGE, height + (0 if recall is None else RECALL_ROW)))
     FigureCanvasAgg(whole)  # in no window, since a notebook may have others open
@@ -102,9 +89,9 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     rows = figure.subplots(len(models), 3, squeeze=False, sharey="col", width_ratios=PANELS)
     whole.set_label(f"Position card of {', '.join(models)}, on {text}")
     for row, (name, tables) in zip(rows, models.items(), strict=True):
-        _lambda(row[0], tables.layers)
+        _lambda(row[0], tables["layers"])
         _influence(row[1], tables, name)
-        _attention(row[2], tables.attention)
+        _attention(row[2], tables["distances"])
         for axes in row:
             axes.tick_params(labelleft=True)
     _limits(rows, models)
@@ -113,10 +100,10 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
         **ABOVE,
     )
-    variants = {variant for tables in models.values() for variant in tables.profiles["variant"]}
+    variants = {variant for tables in models.values() for variant in tables["profile"]["variant"]}
     shown = list(present(variants & {*CURVES}, CURVES).values())
-    shown[1:1] = [REPLACED] * any(tables.replaced is not None for tables in models.values())
-    kinds = present((kind for tables in models.values() for kind in set(tables.layers["estimator"])), LAMBDAS)
+    shown[1:1] = [REPLACED] * any("replacement" in tables for tables in models.values())
+    kinds = present((kind for tables in models.values() for kind in set(tables["layers"]["estimator"])), LAMBDAS)
     rows[0, 0].legend(handles=[look.entry() for look in kinds.values()], **ABOVE)
     legend(figure, below=[look.entry() for look in shown])
     return whole
@@ -141,7 +128,7 @@ def _lambda(axes: Axes, layers: pd.DataFrame) -> None:
 
 
 def _influence(axes: Axes, tables: Tables, name: str) -> None:
-    shown = _shown(tables.profiles)
+    shown = _shown(tables["profile"])
     for variant, look in present(shown["variant"], CURVES).items():
         rows = shown[shown["variant"] == variant]
         position = rows["position"]
@@ -154,8 +141,8 @@ def _influence(axes: Axes, tables: Tables, name: str) -> None:
     axes.axvspan(of_middle.start - 0.5, of_middle.stop - 0.5, **MIDDLE)
     measured = shown[shown["variant"] == MEASURED].set_index("position")["value"].to_numpy()
     _ends(axes, measured)
-    if tables.replaced is not None:
-        rows = tables.replaced.rename(columns={"value": "measured"})
+    if "replacement" in tables:
+        rows = tables["replacement"].rename(columns={"value": "measured"})
         inside = rows["position"].between(of_middle.start, of_middle.stop - 1)
         scale = measured[of_middle].mean() / rows.loc[inside, "measured"].mean()
         rows[["measured", "low", "high"]] *= scale
@@ -251,8 +238,8 @@ def _eighths(axes: Axes, recall: pd.DataFrame) -> None:
 
 def _of_attention(models: Mapping[str, Tables]) -> list[tuple[Any, str]]:
     """Handles and names of the lines of attention, those of layers in three of their shades."""
-    deepest = max(int(tables.attention["layer"].max()) for tables in models.values())
-    same = all(int(tables.attention["layer"].max()) == deepest for tables in models.values())
+    deepest = max(int(tables["distances"]["layer"].max()) for tables in models.values())
+    same = all(int(tables["distances"]["layer"].max()) == deepest for tables in models.values())
     named = f"layers 1 to {deepest}" if same else "first to last layer"
     few = tuple(Line2D([], [], color=colour, linewidth=0.9) for colour in shades(range(3)).values())
     of_layers = (few, f"{named}, light to dark") if deepest > 1 else (few[1], "layer 1")
@@ -262,9 +249,9 @@ def _of_attention(models: Mapping[str, Tables]) -> list[tuple[Any, str]]:
 
 def _limits(rows: Any, models: Mapping[str, Tables]) -> None:
     """One scale for each column. Rollouts may lie far from any measurement: influence has the room."""
-    top = max(tables.layers["high"].max() for tables in models.values())
+    top = max(tables["layers"]["high"].max() for tables in models.values())
     rows[0, 0].set_ylim(0, 1.08 * top)
-    shown = pd.concat([_shown(tables.profiles) for tables in models.values()])
+    shown = pd.concat([_shown(tables["profile"]) for tables in models.values()])
     measured = shown[shown["variant"].isin([MEASURED, "uniform"])]
     rows[0, 1].set_ylim(measured["low"].min() / 5, 3 * measured["high"].max())
     for axes in rows[:, 1:].flat:

@@ -1,12 +1,10 @@
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
 from position_bias.card import figures
-from position_bias.card.figures import CURVES, LAMBDAS, Tables, uniform_attention
+from position_bias.card.figures import CURVES, LAMBDAS, uniform_attention
 from tests.unit import drawing_checks
 from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved
 
@@ -38,7 +36,8 @@ def tables(variants, estimators=tuple(LAMBDAS), layers=LAYERS, seed=0):
     layer, distance = np.divmod(np.arange(layers * N), N)
     value = np.where((layer == 1) & (distance > 5), 0, rng.uniform(0.01, 1, layers * N))  # a window in layer 2
     attention = pd.DataFrame({"layer": layer + 1, "distance": distance, "value": value})
-    return Tables(pd.concat(mixing), pd.concat(curves), attention)
+    found = {"layers": pd.concat(mixing), "profile": pd.concat(curves), "distances": attention}
+    return {name: table.assign(n=N) for name, table in found.items()}
 
 
 @pytest.mark.parametrize("variants", [WITHOUT_ALIBI, WITH_ALIBI])
@@ -47,11 +46,13 @@ def test_a_row_shows_lambda_influence_and_attention(variants):
     figure = figures.card({"mine": of}, TEXT)
     mixing, influence, _ = figure.axes
     assert [to_rgb(line.get_color()) for line in mixing.lines] == [to_rgb(look.colour) for look in LAMBDAS.values()]
-    assert_drawn(mixing, of.layers[["value", "low", "high"]])
-    assert mixing.get_ylim()[1] > of.layers["high"].max()
+    assert_drawn(mixing, of["layers"][["value", "low", "high"]])
+    assert mixing.get_ylim()[1] > of["layers"]["high"].max()
     shown = [variant for variant in CURVES if variant in ("influence", "uniform", *variants)]
     for variant in shown:
-        rows = of.profiles[(of.profiles["variant"] == variant) & of.profiles["estimator"].isin(["none", "frobenius"])]
+        rows = of["profile"][
+            (of["profile"]["variant"] == variant) & of["profile"]["estimator"].isin(["none", "frobenius"])
+        ]
         (drawn,) = (line for line in influence.lines if np.array_equal(line.get_ydata(), rows["value"]))
         assert to_rgb(drawn.get_color()) == to_rgb(CURVES[variant].colour)
         np.testing.assert_array_equal(drawn.get_xdata(), np.arange(N))
@@ -61,7 +62,7 @@ def test_a_row_shows_lambda_influence_and_attention(variants):
     assert influence.get_title() == f"mine: 7 prompts of {N} tokens"
     assert figure.get_label() == "Position card of mine, on texts.jsonl"
     *_, mean = influence.collections
-    of_influence = of.profiles[of.profiles["variant"] == "influence"]["value"].to_numpy()
+    of_influence = of["profile"][of["profile"]["variant"] == "influence"]["value"].to_numpy()
     middle = of_influence[N // 4 : N - N // 4].mean()
     np.testing.assert_allclose(mean.get_segments(), [[[N // 4, middle], [N - N // 4 - 1, middle]]])
     assert [text.get_text() for text in influence.texts] == [
@@ -73,10 +74,10 @@ def test_replacement_has_its_mean_in_the_middle_where_influence_has_it(tmp_path)
     of = tables(WITHOUT_ALIBI)
     value = np.array([0.3, 0.1, 0.2, 0.9])
     replaced = pd.DataFrame(
-        {"position": [0, N // 2 - 1, N // 2, N - 1], "value": value, "low": 0.5 * value, "high": 2 * value}
+        {"position": [0, N // 2 - 1, N // 2, N - 1], "value": value, "low": 0.5 * value, "high": 2 * value, "n": N}
     )
-    figure = figures.card({"mine": replace(of, replaced=replaced)}, TEXT)
-    of_influence = of.profiles[of.profiles["variant"] == "influence"]["value"].to_numpy()
+    figure = figures.card({"mine": {**of, "replacement": replaced}}, TEXT)
+    of_influence = of["profile"][of["profile"]["variant"] == "influence"]["value"].to_numpy()
     scaled = value / 0.15 * of_influence[N // 4 : N - N // 4].mean()
     (marks,) = (line for line in figure.axes[1].lines if line.get_marker() == figures.REPLACED.marker)
     np.testing.assert_allclose(np.asarray(marks.get_ydata(), float), scaled)
@@ -88,9 +89,9 @@ def test_replacement_has_its_mean_in_the_middle_where_influence_has_it(tmp_path)
 @pytest.mark.parametrize(("last", "named"), [(3.0, ["sink: first token"]), (1.5, [])])
 def test_the_right_end_is_named_where_attention_to_the_first_token_is_much_above_the_middle(last, named):
     of = tables(WITHOUT_ALIBI)
-    distance = of.attention["distance"]
+    distance = of["distances"]["distance"]
     value = np.where(distance == N - 1, last, 1.0) / N
-    figure = figures.card({"mine": replace(of, attention=of.attention.assign(value=value))}, TEXT)
+    figure = figures.card({"mine": {**of, "distances": of["distances"].assign(value=value)}}, TEXT)
     assert [text.get_text() for text in figure.axes[2].texts] == named
 
 
@@ -102,12 +103,12 @@ def test_attention_has_a_line_a_layer_from_distance_one_on_their_mean_and_unifor
     np.testing.assert_array_equal(uniform.get_xdata(), np.arange(1, N))
     np.testing.assert_allclose(uniform.get_ydata(), uniform_attention(N)[1:])
     for layer, line in enumerate(lines, start=1):
-        rows = of.attention[
-            (of.attention["layer"] == layer) & (of.attention["distance"] > 0) & (of.attention["value"] > 0)
+        rows = of["distances"][
+            (of["distances"]["layer"] == layer) & (of["distances"]["distance"] > 0) & (of["distances"]["value"] > 0)
         ]
         np.testing.assert_array_equal(line.get_ydata(), rows["value"])
         np.testing.assert_array_equal(line.get_xdata(), rows["distance"])
-    expected = of.attention["value"].to_numpy().reshape(LAYERS, N).mean(0)[1:]
+    expected = of["distances"]["value"].to_numpy().reshape(LAYERS, N).mean(0)[1:]
     np.testing.assert_allclose(mean.get_ydata(), expected)
     assert (attention.get_xscale(), attention.get_yscale()) == ("log", "log")
     names = [text.get_text() for text in attention.get_legend().get_texts()]
@@ -143,18 +144,18 @@ def recall(first=0.4, accuracy=0.3):
 
 
 def test_recall_has_a_panel_below_with_the_weight_of_both_ends(tmp_path):
-    of = replace(tables(WITHOUT_ALIBI), recall=recall())
+    of = {**tables(WITHOUT_ALIBI), "recall": recall()}
     figure = figures.card({"mine": of}, TEXT)
     below = next(axes for axes in figure.axes if axes.get_xlabel().startswith("place"))
     assert len(figure.axes) == 4
     (probability,) = drawing_checks.curves(below, figures.GREEN)
-    np.testing.assert_array_equal(probability, of.recall["probability"])
+    np.testing.assert_array_equal(probability, of["recall"]["probability"])
     assert [text.get_text() for text in below.texts] == [f"{figures.TIMES}4", f"{figures.TIMES}1"]
     assert_saved(figure, tmp_path)
 
 
 def test_recall_that_is_too_near_to_chance_has_no_weights_and_several_models_have_no_such_panel():
-    of = replace(tables(WITHOUT_ALIBI), recall=recall(accuracy=0.02))
+    of = {**tables(WITHOUT_ALIBI), "recall": recall(accuracy=0.02)}
     alone, beside = figures.card({"mine": of}, TEXT), figures.card({"mine": of, "other": of}, TEXT)
     assert [len(figure.axes) for figure in (alone, beside)] == [4, 6]
     assert not next(axes for axes in alone.axes if axes.get_xlabel().startswith("place")).texts
