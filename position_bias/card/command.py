@@ -171,10 +171,10 @@ def _run(typed: argparse.Namespace) -> int:
             print(f"error: {error}", file=sys.stderr)
             failed = True
     if len(cards) > 1:
-        from position_bias.card.beside import Beside
+        from position_bias.card import beside
 
         folder = typed.out / sources.together(models, typed.untrained)
-        Beside(list(cards.values())).save(folder, [f"../{name}" for name in cards])
+        beside.save(list(cards.values()), folder, [f"../{name}" for name in cards])
         runtime.announce(f"read {folder}/card.md")
     if typed.json:
         print(json.dumps([*of_spans, *(_statistics(card) for card in cards.values())], indent=2))

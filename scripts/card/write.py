@@ -1,7 +1,6 @@
 from pathlib import Path
 
-from position_bias.card import measured
-from position_bias.card.beside import Beside
+from position_bias.card import beside, measured
 from position_bias.card.card import Card
 from position_bias.running import runtime
 
@@ -11,4 +10,4 @@ with runtime.job(snakemake.log[0]):
     if len(cards) == 1:
         cards[0].save(folder)
     else:
-        Beside(cards).save(folder, [f"../{name}" for name in snakemake.params.cards])
+        beside.save(cards, folder, [f"../{name}" for name in snakemake.params.cards])

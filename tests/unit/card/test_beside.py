@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from position_bias.card import beside
-from position_bias.card.beside import Beside
+from position_bias.card.beside import ratios
 from position_bias.card.card import Card
 from position_bias.card.measured import Measured
 from position_bias.rollout.measurement import Measurement
@@ -37,13 +37,7 @@ def model(name, found, drawn="the same", untrained=None, replicates=50):
 
 
 def page_of(cards):
-    cards = list(cards.values())
-    ratios = Beside(cards).tables["ratios"]
-    return beside._page(cards, [f"../{card.name}" for card in cards], ratios, LEVEL)
-
-
-def ratios(cards):
-    return Beside(list(cards.values())).tables["ratios"]
+    return beside.page_of(cards, [f"../{card.name}" for card in cards], beside.ratios(cards))
 
 
 def with_ends(of, first, last):
@@ -65,7 +59,7 @@ def two():
 
 
 def test_ratios_are_of_the_mean_influence_and_losses_are_means(two):
-    table = ratios(two)
+    table = ratios(list(two.values()))
     total = two["copy"].measured.lengths[N].influence.sum(0)
     assert value(table, "copy", "first / middle", "value") == pytest.approx(total[0] / total[MIDDLE].mean())
     assert value(table, "copy", "last / middle", "value") == pytest.approx(total[-1] / total[MIDDLE].mean())
@@ -77,7 +71,7 @@ def test_ratios_are_of_the_mean_influence_and_losses_are_means(two):
 
 def test_a_quotient_on_the_same_prompts_has_nothing_of_what_the_prompts_do_to_both(two):
     """The copy has the same influence but for its ends, which are multiplied: the quotient is the same in each draw."""
-    table = ratios(two)
+    table = ratios(list(two.values()))
     for quantity, expected in (("first / middle", 0.5), ("last / middle", 4)):
         bounds = [value(table, "copy", quantity, f"quotient {bound}") for bound in ("value", "low", "high")]
         np.testing.assert_allclose(bounds, expected)
@@ -88,23 +82,23 @@ def test_a_quotient_on_the_same_prompts_has_nothing_of_what_the_prompts_do_to_bo
 
 def test_other_prompts_are_drawn_independently(two):
     two["copy"] = model("copy", list(two["copy"].measured.lengths.values()), drawn="others")
-    table = ratios(two)
+    table = ratios(list(two.values()))
     low, high = (value(table, "copy", "first / middle", f"quotient {bound}") for bound in ("low", "high"))
     assert low < 0.5 < high
     assert set(table.loc[table["model"] == "copy", "paired"]) == {False}
-    page = page_of(two)
+    page = page_of(list(two.values()))
     assert "mine and copy were not measured on the same prompts, as when their tokenizers differ" in page
 
 
 def test_a_length_that_the_first_model_lacks_has_no_quotient(two):
     two["copy"] = model("copy", [measured(1), measured(2, 16)])
-    table = ratios(two)
+    table = ratios(list(two.values()))
     assert value(table, "copy", "first / middle", "value", 16) > 0
     assert np.isnan(value(table, "copy", "first / middle", "quotient value", 16))
 
 
 def test_the_page_has_a_row_a_model_and_length_and_where_each_card_is(two):
-    page = page_of(two)
+    page = page_of(list(two.values()))
     assert page.startswith("# mine beside copy, on it\n")
     assert "](card.png)" in page
     assert "## How does mine differ?" in page
