@@ -1,10 +1,12 @@
 """The calls that measure a model in memory: `position_bias.card.measure` and `position_bias.card.spans`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from tokenizers import Tokenizer
 from torch import nn
+from transformers import PreTrainedModel
 
 from position_bias.card import prompt as of_prompt
 from position_bias.card import sources
@@ -13,6 +15,7 @@ from position_bias.card.borrowed import borrowed
 from position_bias.card.card import Card
 from position_bias.card.measuring import Options, carry_out, plan
 from position_bias.card.spans_page import Spans
+from position_bias.card.subject import Subject
 from position_bias.language_models import corpus, opening
 from position_bias.language_models.cost import size
 from position_bias.language_models.spans import split
@@ -55,21 +58,8 @@ def measure(
     """
     batch = (tokens_per_batch, activation_checkpointing)
     options = Options(tuple(lengths), prompts, replaced, *batch, target, seed, directions, recalled)
-    with borrowed(model, threads) as decoder:
-        known = size(sum(weight.numel() for weight in decoder.parameters()), decoder.config)
-        precision = str(decoder.dtype).removeprefix("torch.")
-        planned = plan(
-            known,
-            decoder.config,
-            _apart(tokenizer),
-            [texts] if isinstance(texts, str) else texts,
-            options,
-            precision,
-            decoder.get_input_embeddings().weight.device.type,
-            name=name,
-            text=text,
-            sources={"model": f"{type(model).__name__} in memory", "text": "in memory"},
-        )
+    with _lent(model, tokenizer, threads, name) as (decoder, subject):
+        planned = plan(subject, [texts] if isinstance(texts, str) else texts, options, text, "in memory")
         return Card(carry_out(planned, decoder), replicates, level, seed)
 
 
@@ -99,26 +89,38 @@ def spans(
     origin = "in memory"
     if texts is None:
         texts, origin = of_texts.read(sources.source(sources.TEXT, corpus.TEST_SHARE))
-    with borrowed(model, threads) as decoder:
-        fast, before = _apart(tokenizer)
+    with _lent(model, tokenizer, threads, name) as (decoder, subject):
         planned = of_prompt.plan(
+            subject,
             pieces,
-            size(sum(weight.numel() for weight in decoder.parameters()), decoder.config),
-            decoder.config,
-            (fast, before),
-            [texts] if isinstance(texts, str) else list(of_texts.up_to(of_texts.CHARACTERS, texts)),
+            [texts] if isinstance(texts, str) else texts,
             target,
             seed,
-            name=name,
             prompt=prompt_name,
-            sources={"model": f"{type(model).__name__} in memory", "prompt": "in memory", "text": origin},
-            precision=str(decoder.dtype).removeprefix("torch."),
-            device=decoder.get_input_embeddings().weight.device.type,
-            weights=None,
-            untrained=None,
+            sources={"prompt": "in memory", "text": origin},
             parted=of_prompt.parted(separator) if isinstance(prompt, str) else "given by the caller",
         )
         return of_prompt.carry_out(planned, decoder)
+
+
+@contextmanager
+def _lent(
+    model: nn.Module, tokenizer: Any, threads: int | None, name: str
+) -> Iterator[tuple[PreTrainedModel, Subject]]:
+    """Lend a model as `borrowed` does, with what is known of it."""
+    with borrowed(model, threads) as decoder:
+        yield (
+            decoder,
+            Subject(
+                name,
+                f"{type(model).__name__} in memory",
+                decoder.config,
+                size(sum(weight.numel() for weight in decoder.parameters()), decoder.config),
+                *_apart(tokenizer),
+                str(decoder.dtype).removeprefix("torch."),
+                decoder.get_input_embeddings().weight.device.type,
+            ),
+        )
 
 
 def _apart(tokenizer: Any) -> tuple[Tokenizer, list[int]]:

@@ -20,6 +20,7 @@ from position_bias.running.runtime import InputError, log
 
 if TYPE_CHECKING:
     from position_bias.card.card import Card
+    from position_bias.card.subject import Subject
 
 Text = tuple[list[str], str, str]  # documents, what it is called, and where it comes from
 
@@ -215,16 +216,28 @@ def _prompt(typed: argparse.Namespace) -> list[str] | None:
     return spans.split(prompt, typed.separator)
 
 
-def _fetched(model: Source, typed: argparse.Namespace) -> tuple[Path, str]:
-    """Where a model lies, and what it is called with its commit; one of the hub is fetched."""
-    if model.kind != "hub":
-        return model.path, model.given
-    from position_bias.language_models import hub
+def _known(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "tuple[Path, Subject, Text]":
+    """Where a model lies, what is known of it, and the text; a model of the hub is fetched, and torch is prepared."""
+    place, given = model.path, model.given
+    if model.kind == "hub":
+        from position_bias.language_models import hub
 
-    record = typed.out / sources.original(model).name / "model.json"
-    hub.fetch_model(model.given, typed.revision, None, record)
-    revision = hub.revision(record)
-    return hub.model_place(record), f"{model.given} at {revision}" if revision else model.given
+        record = typed.out / sources.original(model).name / "model.json"
+        hub.fetch_model(given, typed.revision, None, record)
+        place = hub.model_place(record)
+        given = f"{given} at {revision}" if (revision := hub.revision(record)) else given
+    read = text()
+
+    import torch  # seconds, which a name that is not there must not cost
+
+    from position_bias.card import subject
+
+    if typed.threads:
+        torch.set_num_threads(typed.threads)
+    runtime.keep_freed_memory()
+    device = typed.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    of = subject.of_files(place, model.shown, given, device, typed.precision, model.untrained, typed.tokenizer)
+    return place, of, read
 
 
 def _spans(
@@ -233,27 +246,19 @@ def _spans(
     """Measure what the spans of a prompt weigh in a model, or read what was measured before; none in a dry run."""
     called = "standard-input" if typed.prompt == "-" else Path(typed.prompt).stem
     folder = typed.out / model.name / "spans" / Source(called, "configured").name
-    place, given = _fetched(model, typed)
-    documents, _, origin = text()
+    place, subject, (documents, _, origin) = _known(model, text, typed)
 
-    from position_bias.card import measuring
     from position_bias.card import prompt as of_prompt
     from position_bias.card.borrowed import borrowed
 
-    device = _computing(typed)
-    plan = of_prompt.plan_of_files(
-        place,
+    plan = of_prompt.plan(
+        subject,
         prompt,
         documents,
         typed.target,
         typed.seed,
-        typed.precision,
-        typed.tokenizer,
-        name=model.shown,
         prompt=called if typed.prompt == "-" else Path(typed.prompt).name,
-        sources={"model": given, "prompt": typed.prompt, "text": origin},
-        device=device,
-        untrained=model.untrained,
+        sources={"prompt": typed.prompt, "text": origin},
         parted=of_prompt.parted(typed.separator),
     )
     plan.announce()
@@ -265,30 +270,16 @@ def _spans(
     _require_same(folder, settings, force=typed.force)
     made = folder / "spans.json"
     if not made.exists():
-        how = (device, plan.facts["precision"], plan.config)
-        decoder = measuring.opened(place, model.untrained, typed.seed, folder, *how)
-        with borrowed(decoder) as lent:
+        with borrowed(subject.opened(place, typed.seed, folder, subject.device)) as lent:
             of_prompt.carry_out(plan, lent).save(folder)
     runtime.announce(f"read {folder}/spans.md")
     return [json.loads(made.read_text(encoding="utf-8"))]
 
 
-def _computing(typed: argparse.Namespace) -> str:
-    """Prepare torch as it was asked for, and return the device."""
-    import torch  # seconds, which a name that is not there must not cost
-
-    if typed.threads:
-        torch.set_num_threads(typed.threads)
-    runtime.keep_freed_memory()
-    return typed.device or ("cuda" if torch.cuda.is_available() else "cpu")
-
-
 def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "dict[str, Card]":
     """Measure a model, or read what was measured of it before, and write its card; no card where none is asked for."""
     folder = typed.out / model.name
-    place, given = _fetched(model, typed)
-    documents, called, origin = text()
-    device = _computing(typed)
+    place, subject, (documents, called, origin) = _known(model, text, typed)
 
     from position_bias.card import measured, measuring
     from position_bias.card.card import Card
@@ -296,23 +287,12 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     batch = (typed.tokens_per_batch, typed.activation_checkpointing)
     prompts, parts = (tuple(typed.lengths), typed.prompts, typed.replace), (typed.directions, typed.recall)
     options = measuring.Options(*prompts, *batch, typed.target, typed.seed, *parts)
-    plan = measuring.plan_of_files(
-        place,
-        documents,
-        options,
-        device,
-        typed.precision,
-        model.untrained,
-        typed.tokenizer,
-        name=model.shown,
-        text=called,
-        sources={"model": given, "text": origin},
-    )
+    plan = measuring.plan(subject, documents, options, called, origin)
     plan.announce()
     if typed.dry_run:
         return {}
     files = sources.stamp(sources.files_of_model(Source(str(place), "path")))
-    decided = {**vars(options), "precision": plan.precision, "text": plan.facts["read"], "files": files}
+    decided = {**vars(options), "precision": subject.precision, "text": plan.facts["read"], "files": files}
     settings = json.loads(json.dumps(decided))
     _require_same(folder, settings, force=typed.force)
     if not (folder / "measured").exists():

@@ -12,14 +12,15 @@ from typing import Any
 import torch
 import transformers
 from tokenizers import Tokenizer
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import PreTrainedModel
 
 from position_bias.card import texts as of_texts
 from position_bias.card.borrowed import borrowed
 from position_bias.card.measured import Measured, Recalled, Replaced
+from position_bias.card.subject import Subject
 from position_bias.language_models import measure as of_models
 from position_bias.language_models import opening, recall, replacement
-from position_bias.language_models.cost import LARGE, Size, require_room, size
+from position_bias.language_models.cost import LARGE, require_room
 from position_bias.language_models.directions import Directions
 from position_bias.language_models.measure import PREDICTED
 from position_bias.language_models.passes import Resumption
@@ -86,11 +87,8 @@ class Contexts:
 class Plan:
     """What will be measured, known before any weight is read."""
 
+    subject: Subject
     options: Options
-    config: PretrainedConfig
-    size: Size
-    precision: str
-    device: str
     prompts: Mapping[int, of_texts.Prompts]  # by length
     at_once: Mapping[int, int]  # tokens, by length
     target: str | int  # what influence is the gradient of, a token by its id
@@ -101,14 +99,15 @@ class Plan:
     @property
     def bytes(self) -> float:
         """How much memory measuring takes, about."""
+        size, precision = self.subject.size, self.subject.precision
         recomputed = self.options.activation_checkpointing
-        needed = (self.size.memory(n, self.at_once[n], self.precision, recomputed=recomputed) for n in self.prompts)
-        return max(needed)
+        return max(size.memory(n, self.at_once[n], precision, recomputed=recomputed) for n in self.prompts)
 
     def seconds(self) -> float:
         """How long measuring takes, about, by the time of a product of matrices on this device."""
+        size, precision = self.subject.size, self.subject.precision
         recomputed = self.options.activation_checkpointing
-        counted = {n: self.size.of_prompt(n, self.precision, recomputed=recomputed) for n in self.prompts}
+        counted = {n: size.of_prompt(n, precision, recomputed=recomputed) for n in self.prompts}
         passes = sum(counted[n].operations * len(drawn.tokens) for n, drawn in self.prompts.items())
         n = max(self.prompts)
         forward = counted[n].operations / n / (3 if recomputed else 2)  # operations a token, about
@@ -117,95 +116,83 @@ class Plan:
             again += CHANGED * n * (2 + len(WAYS) * DRAWS)
         if of := self.contexts:
             again += len(of.drawn) * (of.n + CUE * (1 + len(recall.places(of.n, CUE))))
-        return (passes + forward * again) / operations_per_second(self.device, self.precision)
+        return (passes + forward * again) / operations_per_second(self.subject.device, precision)
 
     def announce(self) -> None:
         """Say before the work what it takes."""
         lengths = " and ".join(f"{len(drawn.tokens)} prompts of {n} tokens" for n, drawn in self.prompts.items())
         announce(
-            f"{self.facts['name']}: {self.size.parameters:,} parameters in {self.precision} on {self.device}; "
-            f"measuring {lengths} takes about {self.bytes / 1e9:.1f} GB of memory and {self.seconds() / 60:.0f} minutes"
+            f"{self.subject.shown}; measuring {lengths} takes about {self.bytes / 1e9:.1f} GB of memory and "
+            f"{self.seconds() / 60:.0f} minutes"
         )
 
 
-def plan(
-    known: Size,
-    config: PretrainedConfig,
-    tokenizer: tuple[Tokenizer, list[int]],
-    texts: Iterable[str],
-    options: Options,
-    precision: str,
-    device: str,
-    **facts: Any,
-) -> Plan:
-    """Choose prompts and batches for a model of this size.
+def plan(subject: Subject, texts: Iterable[str], options: Options, text: str, origin: str) -> Plan:
+    """Choose prompts and batches for a model of this size. `text` is what texts are called, `origin` where they are of.
 
-    `tokenizer` is what `opening.open_tokenizer` returns, and `facts` are what the card says besides: the `name` of the
-    model and of the `text`, and their `sources`. Raises InputError where the model takes too few tokens, or the text
-    has too few prompts.
+    Raises InputError where the model takes too few tokens, or the text has too few prompts.
     """
-    fast, before = tokenizer
+    name, config, fast, known = subject.name, subject.config, subject.tokenizer, subject.size
     fitting = opening.lengths(config, options.lengths)
     for n in sorted(set(options.lengths) - set(fitting)):
-        announce(f"{facts['name']}: the model takes {max(fitting)} tokens, so prompts of {n} are cut to that")
+        announce(f"{name}: the model takes {max(fitting)} tokens, so prompts of {n} are cut to that")
     documents = list(of_texts.up_to(of_texts.CHARACTERS, texts))
     target = target_of(options.target, fast)
-    prompts = of_texts.prompts(documents, fast, before, fitting, options.prompts, options.seed)
+    prompts = of_texts.prompts(documents, fast, subject.before, fitting, options.prompts, options.seed)
     recomputed = options.activation_checkpointing
-    at_once = {n: options.tokens_per_batch or known.batch(n, precision, device, recomputed=recomputed) for n in prompts}
+    at_once = {
+        n: options.tokens_per_batch or known.batch(n, subject.precision, subject.device, recomputed=recomputed)
+        for n in prompts
+    }
     small = known.parameters <= LARGE
     wanted = REPLACED * small if options.replaced is None else options.replaced
     asked = RECALLED * small if options.recalled is None else options.recalled
     n = max(fitting) if max(fitting) > LONG else WORDS
-    contexts, why_not = _contexts(asked, n, documents, fast, before, opening.longest(config), options.seed)
+    contexts, why_not = _contexts(subject, asked, n, documents, options.seed)
     if why_not:
-        announce(f"{facts['name']} is measured without recall: {why_not}")
+        announce(f"{name} is measured without recall: {why_not}")
+    stored = subject.quantisation
     said = {
         "model": {
             "type": config.model_type,
-            "untrained": None,
-            "weights": None,
+            "untrained": subject.untrained,
+            "weights": f"{stored} of a GGUF file, unpacked to {subject.precision}" if stored else None,
             **known.facts,
-            **facts.pop("model", {}),
         },
         "read": {"documents": len(documents), "sha256": of_texts.digest(documents)},
         "prompts": {str(n): drawn.noted() for n, drawn in prompts.items()},
         "predicted": PREDICTED,
         "target": described_target(options.target),
-        "before": [fast.id_to_token(token) for token in before],
+        "before": [fast.id_to_token(token) for token in subject.before],
         "asked": list(options.lengths),
         "longest": opening.longest(config),
         "without recall": why_not,
-        "precision": precision,
-        "device": device,
+        "precision": subject.precision,
+        "device": subject.device,
         "tokens_per_batch": {str(n): tokens for n, tokens in at_once.items()},
         "versions": provenance.versions(),
-        **facts,
+        "name": name,
+        "text": text,
+        "sources": {"model": subject.origin, "text": origin},
     }
-    replaced = min(wanted, options.prompts)
-    return Plan(options, config, known, precision, device, prompts, at_once, target, replaced, contexts, said)
+    return Plan(subject, options, prompts, at_once, target, min(wanted, options.prompts), contexts, said)
 
 
 def _contexts(
-    count: int,
-    n: int,
-    documents: list[str],
-    tokenizer: Tokenizer,
-    before: list[int],
-    longest: int | None,
-    chosen_by: int,
+    subject: Subject, count: int, n: int, documents: list[str], chosen_by: int
 ) -> tuple[Contexts | None, str | None]:
-    """Draw so many contexts of the commonest words of a text for a model that takes `longest` tokens; or say why not.
+    """Draw so many contexts of the commonest words of a text for a model; or say why not.
 
     They have n words, or as many as leave room for what stands before them and for the cue.
     """
+    before, longest = subject.before, opening.longest(subject.config)
     if not count:
         return None, None
     n = n if longest is None else min(n, longest - len(before) - CUE)
     if n < CUE + FEWEST_PLACES:
         return None, f"the model takes {longest} tokens, and a context of so few has too few places"
     try:
-        words = recall.common_words(documents, tokenizer, n, CUE)
+        words = recall.common_words(documents, subject.tokenizer, n, CUE)
     except InputError as error:
         return None, str(error)
     drawn = recall.random_contexts(words, n, count, CUE, seed(chosen_by, "card", "recall"))
@@ -231,29 +218,6 @@ def target_of(target: str, tokenizer: Tokenizer) -> str | int:
     return int(ids[0])
 
 
-def plan_of_files(
-    place: Path,
-    texts: Iterable[str],
-    options: Options,
-    device: str,
-    precision: str = "auto",
-    untrained: int | None = None,
-    tokenizer: Path | None = None,
-    **facts: Any,
-) -> Plan:
-    """Plan as `plan` does for the model at a place, or its untrained copy; `tokenizer` is that of another place.
-
-    Raises InputError where the model or the tokenizer cannot be opened.
-    """
-    config, files = opening.require_decoder(place), opening.files_of(place)
-    known = size(files.parameters, config)
-    precision = known.precision if precision == "auto" else precision
-    quantised = f"{files.gguf.quantisation} of a GGUF file, unpacked to {precision}" if files.gguf else None
-    facts["model"] = {"untrained": untrained, "weights": quantised}
-    opened = opening.open_tokenizer(tokenizer or place)
-    return plan(known, config, opened, texts, options, precision, device, **facts)
-
-
 def open_and_carry_out(
     plan: Plan, place: Path, folder: Path, every: int, run: object, spread: str | None = None
 ) -> Measured:
@@ -261,27 +225,11 @@ def open_and_carry_out(
 
     Raises InputError where there is too little memory, before weights are read.
     """
-    recomputed = plan.options.activation_checkpointing
-    require_room(plan.facts["name"], plan.bytes, plan.device, recomputed=recomputed, precision=plan.precision)
-    device, untrained = spread or plan.device, plan.facts["model"]["untrained"]
-    found = opened(place, untrained, plan.options.seed, folder, device, plan.precision, plan.config)
-    with borrowed(found) as decoder:
-        return carry_out(plan, decoder, folder, every, [run, untrained, device])
-
-
-def opened(
-    place: Path,
-    untrained: int | None,
-    drawn_by: int,
-    folder: Path,
-    device: str,
-    precision: str,
-    config: PretrainedConfig,
-) -> PreTrainedModel:
-    """The model at a place, or its untrained copy of this number, which is written into a folder meanwhile."""
-    if untrained is None:
-        return opening.open_decoder(place, device, precision, config)
-    return opening.open_untrained(place, seed(drawn_by, "card", "untrained", untrained), folder, device, precision)
+    subject, recomputed = plan.subject, plan.options.activation_checkpointing
+    require_room(subject.name, plan.bytes, subject.device, recomputed=recomputed, precision=subject.precision)
+    device = spread or subject.device
+    with borrowed(subject.opened(place, plan.options.seed, folder, device)) as decoder:
+        return carry_out(plan, decoder, folder, every, [run, subject.untrained, device])
 
 
 def carry_out(
@@ -293,8 +241,8 @@ def carry_out(
     goes on from it. Raises InputError as `measure.measure` does.
     """
     for drawn in [*(of.tokens for of in plan.prompts.values()), *([plan.contexts.drawn] if plan.contexts else [])]:
-        opening.require_known_tokens(drawn, model, plan.facts["name"])
-    settings = [run, vars(plan.options), plan.precision, transformers.__version__, PREDICTED]
+        opening.require_known_tokens(drawn, model, plan.subject.name)
+    settings = [run, vars(plan.options), plan.subject.precision, transformers.__version__, PREDICTED]
 
     def resumption(name: str, n: int, every: int) -> Resumption | None:
         return Resumption(folder / f"{name}.safetensors", [*settings, n], every) if folder else None
@@ -342,7 +290,7 @@ def _replaced(plan: Plan, model: PreTrainedModel) -> Replaced | None:
     prompts = plan.prompts[n].tokens[: plan.replaced]
     if not len(prompts):
         return None
-    positions = sorted({0, *replacement.chosen_positions(n, len(plan.facts["before"]))})
+    positions = sorted({0, *replacement.chosen_positions(n, len(plan.subject.before))})
     drawn_by = seed(plan.options.seed, "card", "replaced", n)
     effects = replacement.replacement_profile(model, prompts, positions, plan.at_once[n], seed=drawn_by)
     return Replaced(n, tuple(positions), effects)

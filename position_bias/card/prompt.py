@@ -5,21 +5,20 @@ span is moved, so that every order has the same tokens.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
-from transformers import PretrainedConfig, PreTrainedModel
+from transformers import PreTrainedModel
 
 from position_bias.card import measuring
 from position_bias.card import texts as of_texts
 from position_bias.card.spans_page import Spans
+from position_bias.card.subject import Subject
 from position_bias.language_models import opening, spans
-from position_bias.language_models.cost import Size, size
 from position_bias.language_models.tokens import TokenIds, encoded
 from position_bias.running import provenance
 from position_bias.running.runtime import InputError, announce, seed
@@ -31,62 +30,65 @@ TEXTS = 4  # other texts that replace each span, one after the other; replacemen
 class Plan:
     """What will be measured of a prompt, known before any weight is read."""
 
+    subject: Subject
     texts: Sequence[str]  # of the spans
     tokens: Sequence[TokenIds]  # of the spans
-    before: Sequence[int]  # tokens that the tokenizer puts before a prompt
     others: TokenIds  # that replace a span [TEXTS, tokens of the longest]
     target: str | int
-    tokenizer: Tokenizer
-    config: PretrainedConfig
-    size: Size
     facts: Mapping[str, Any]
 
     def announce(self) -> None:
         """Say before the work what it takes."""
-        facts, n = self.facts, self.facts["tokens"]
+        subject, n = self.subject, self.facts["tokens"]
         measured = spans.distinct(len(self.texts))
         passes = 2 * len(measured) + TEXTS * sum(map(len, measured.values()))  # a backward pass counts as a forward one
-        seconds = 2.0 * self.size.parameters * n * passes
-        seconds /= measuring.operations_per_second(facts["device"], facts["precision"])
-        memory = self.size.memory(n, n, facts["precision"], recomputed=False)
+        seconds = 2.0 * subject.size.parameters * n * passes
+        seconds /= measuring.operations_per_second(subject.device, subject.precision)
+        memory = subject.size.memory(n, n, subject.precision, recomputed=False)
         announce(
-            f"{facts['name']}: {self.size.parameters:,} parameters in {facts['precision']} on {facts['device']}; "
-            f"measuring {len(self.texts)} spans of {n} tokens in {len(measured)} orders takes about "
+            f"{subject.shown}; measuring {len(self.texts)} spans of {n} tokens in {len(measured)} orders takes about "
             f"{memory / 1e9:.1f} GB of memory and {seconds / 60:.0f} minutes"
         )
 
 
 def plan(
+    subject: Subject,
     texts: Sequence[str],
-    known: Size,
-    config: PretrainedConfig,
-    tokenizer: tuple[Tokenizer, list[int]],
-    documents: Sequence[str],
+    others: Iterable[str],
     target: str,
     drawn_by: int,
-    **facts: Any,
+    *,
+    prompt: str,
+    sources: Mapping[str, str],
+    parted: str,
 ) -> Plan:
-    """Cut a prompt of these spans into tokens, and draw what replaces them from other `documents`.
+    """Cut a prompt of these spans into tokens, and draw what replaces them from `others`.
 
-    `tokenizer` is what `opening.open_tokenizer` returns. `facts` are what the page says besides: the `name` of the
-    model and of the `prompt`, their `sources` and that of the `text`, `precision` and `device`, and how spans were
-    `parted`. Two facts may be None: how `weights` of a GGUF file are stored, and which `untrained` copy it is. Raises
-    InputError where the prompt has fewer than three spans or more tokens than the model takes, or where the documents
-    have too few.
+    The page says besides what the `prompt` is called, the `sources` of prompt and text, and how spans were `parted`.
+    Raises InputError where the prompt has fewer than three spans or more tokens than the model takes, or where the
+    others have too few.
     """
-    fast, before = tokenizer
+    fast, before = subject.tokenizer, subject.before
+    documents = list(of_texts.up_to(of_texts.CHARACTERS, others))
     spans.require_three(texts)
     tokens = cut(texts, fast)
-    n, most = len(spans.joined(tokens, range(len(tokens)), before)), opening.longest(config)
+    n, most = len(spans.joined(tokens, range(len(tokens)), before)), opening.longest(subject.config)
     if most is not None and n > most:
-        raise InputError(f"the prompt has {n} tokens, but {facts['name']} takes {most}; shorten it")
+        raise InputError(f"the prompt has {n} tokens, but {subject.name} takes {most}; shorten it")
     orders = spans.distinct(len(texts))
     recut = sum(
         encoded(fast, "".join(texts[span] for span in order)).ids != list(spans.joined(tokens, order))
         for order in orders
     )
     said = {
-        **facts,
+        "name": subject.name,
+        "prompt": prompt,
+        "sources": {"model": subject.origin, **sources},
+        "device": subject.device,
+        "untrained": subject.untrained,
+        "parted": parted,
+        "precision": subject.precision,
+        "weights": subject.quantisation,
         "sha256": hashlib.sha256("".join(texts).encode()).hexdigest(),
         "tokens": n,
         "before": [fast.id_to_token(token) for token in before],
@@ -98,39 +100,19 @@ def plan(
         "seed": drawn_by,
         "versions": provenance.versions(),
     }
-    others = drawn(documents, fast, max(map(len, tokens)), seed(drawn_by, "card", "spans"))
-    return Plan(texts, tokens, before, others, measuring.target_of(target, fast), fast, config, known, said)
-
-
-def plan_of_files(
-    place: Path,
-    texts: Sequence[str],
-    documents: Sequence[str],
-    target: str,
-    drawn_by: int,
-    precision: str = "auto",
-    tokenizer: Path | None = None,
-    **facts: Any,
-) -> Plan:
-    """Plan as `plan` does for the model at a place; `tokenizer` is that of another place.
-
-    Raises InputError where the model or the tokenizer cannot be opened, too.
-    """
-    config, files = opening.require_decoder(place), opening.files_of(place)
-    known = size(files.parameters, config)
-    facts["precision"] = known.precision if precision == "auto" else precision
-    facts["weights"] = files.gguf.quantisation if files.gguf else None
-    return plan(texts, known, config, opening.open_tokenizer(tokenizer or place), documents, target, drawn_by, **facts)
+    replacing = drawn(documents, fast, max(map(len, tokens)), seed(drawn_by, "card", "spans"))
+    return Plan(subject, texts, tokens, replacing, measuring.target_of(target, fast), said)
 
 
 def carry_out(plan: Plan, model: PreTrainedModel) -> Spans:
     """Measure an open `model` as planned. Raises InputError where token ids lie beyond its embeddings."""
-    given = spans.joined(plan.tokens, range(len(plan.tokens)), plan.before)
-    opening.require_known_tokens(np.append(given, plan.others), model, plan.facts["name"])
-    table = spans.measure(model, plan.tokens, plan.others, before=plan.before, target=plan.target)
+    subject = plan.subject
+    given = spans.joined(plan.tokens, range(len(plan.tokens)), subject.before)
+    opening.require_known_tokens(np.append(given, plan.others), model, subject.name)
+    table = spans.measure(model, plan.tokens, plan.others, before=subject.before, target=plan.target)
     expected = spans.next_token(model, given)
     token = int(expected.argmax())
-    said = plan.tokenizer.decode([token]) or plan.tokenizer.id_to_token(token) or f"token {token}"
+    said = subject.tokenizer.decode([token]) or subject.tokenizer.id_to_token(token) or f"token {token}"
     found = {"token": said, "probability": float(expected[token])}
     return Spans(plan.texts, table.assign(span=table["span"] + 1), {**plan.facts, "next": found})
 

@@ -10,6 +10,7 @@ import torch
 from position_bias import card
 from position_bias.card import command, measured, measuring
 from position_bias.card.card import Card
+from position_bias.card.subject import Subject
 from position_bias.language_models import recall
 from position_bias.language_models.cost import LARGE, size
 from position_bias.running.runtime import InputError
@@ -29,7 +30,8 @@ def planned(tokenizer, prose, parameters=10**6, lengths=(12,), longest=TOKENS, *
     config = llama().config
     config.max_position_embeddings = longest
     of = measuring.Options(lengths=lengths, prompts=8, **options)
-    return measuring.plan(size(parameters, config), config, (tokenizer, []), prose, of, "float32", "cpu", name="mine")
+    subject = Subject("mine", "in memory", config, size(parameters, config), tokenizer, [], "float32", "cpu")
+    return measuring.plan(subject, prose, of, "text", "in memory")
 
 
 def test_contexts_fill_what_the_model_takes_and_are_asked_about_in_whole_passes(mine, tokenizer_of_words, prose):
@@ -96,7 +98,7 @@ def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
     monkeypatch.setattr(measuring, "operations_per_second", lambda *_: 1.0)
     one, three = (planned(tokenizer_of_words, prose, recalled=count) for count in (1, 3))
     n, places, longest = TOKENS - measuring.CUE, TOKENS - 2 * measuring.CUE, max(one.prompts)
-    forward = one.size.of_prompt(longest, "float32", recomputed=False).operations / longest / 2  # of a token
+    forward = one.subject.size.of_prompt(longest, "float32", recomputed=False).operations / longest / 2  # of a token
     assert three.seconds() - one.seconds() == pytest.approx(2 * forward * (n + measuring.CUE * (places + 1)))
 
 

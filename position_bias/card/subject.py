@@ -1,0 +1,67 @@
+"""The model that is measured, as far as it is known before any weight is read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokenizers import Tokenizer
+from transformers import PretrainedConfig, PreTrainedModel
+
+from position_bias.language_models import opening
+from position_bias.language_models.cost import Size, size
+from position_bias.running.runtime import seed
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model with its tokenizer, in files or in memory."""
+
+    name: str  # as the card calls it
+    origin: str  # where it comes from, in words
+    config: PretrainedConfig
+    size: Size
+    tokenizer: Tokenizer
+    before: list[int]  # tokens that the tokenizer puts before a text
+    precision: str
+    device: str
+    untrained: int | None = None  # the number of an untrained copy
+    quantisation: str | None = None  # how the weights of a GGUF file are stored
+
+    @property
+    def shown(self) -> str:
+        """Its name, how large it is and where it runs, in words."""
+        return f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {self.device}"
+
+    def opened(self, place: Path, drawn_by: int, folder: Path, device: str) -> PreTrainedModel:
+        """The model at a place, or its untrained copy, which is written into a folder meanwhile."""
+        if self.untrained is None:
+            return opening.open_decoder(place, device, self.precision, self.config)
+        drawn = seed(drawn_by, "card", "untrained", self.untrained)
+        return opening.open_untrained(place, drawn, folder, device, self.precision)
+
+
+def of_files(
+    place: Path,
+    name: str,
+    origin: str,
+    device: str,
+    precision: str = "auto",
+    untrained: int | None = None,
+    tokenizer: Path | None = None,
+) -> Subject:
+    """The model at a place, or its untrained copy; `tokenizer` is that of another place.
+
+    Raises InputError where the model or the tokenizer cannot be opened.
+    """
+    config, files = opening.require_decoder(place), opening.files_of(place)
+    known = size(files.parameters, config)
+    return Subject(
+        name,
+        origin,
+        config,
+        known,
+        *opening.open_tokenizer(tokenizer or place),
+        known.precision if precision == "auto" else precision,
+        device,
+        untrained,
+        files.gguf.quantisation if files.gguf else None,
+    )
