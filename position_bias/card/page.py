@@ -170,18 +170,16 @@ def _rollouts(part: Part, replaced: Part | None) -> str:
     found = part.intervals | (replaced.intervals if replaced else {})
     estimators = [name for name in LAMBDAS if name in set(part.values["estimator"])]
 
-    def cells(variant: str, by: Sequence[str]) -> list[str]:
-        said = {name: {key: found.get((name, variant, key)) for key in ("wasserstein", *ENDS)} for name in by}
-        plain, *others = said.values()
-        shown = [plain["wasserstein"], *(plain[end] for end in ENDS), *(other["wasserstein"] for other in others)]
-        return ["" if cell is None or math.isnan(cell.value) else str(cell) for cell in shown]
+    def cell(estimator: str, variant: str, statistic: str) -> str:
+        known = found.get((estimator, variant, statistic))
+        return "" if known is None or math.isnan(known.value) else str(known)
 
     rows = []
     for variant, said in {INFLUENCE: "measured influence", REPLACEMENT: "replacement", **sentences.NAMES}.items():
-        fixed = (SAME_FOR_EVERY_ESTIMATOR, variant, ENDS[0]) in found
-        if fixed or any((name, variant, ENDS[0]) in found for name in estimators):
-            of = cells(variant, [SAME_FOR_EVERY_ESTIMATOR] if fixed else estimators)
-            rows.append((said, *of, *[""] * (2 + len(estimators) - len(of))))
+        for by in (SAME_FOR_EVERY_ESTIMATOR, estimators[0]):
+            if (by, variant, ENDS[0]) in found:
+                of = [cell(by, variant, statistic) for statistic in ("wasserstein", *ENDS)]
+                rows.append((said, *of, *(cell(name, variant, "wasserstein") for name in estimators[1:])))
     others = [f"W, {LAMBDAS[name]}" for name in estimators[1:]]
     return table(("", f"W, {LAMBDAS[estimators[0]]}", *ENDS, *others), rows)
 
