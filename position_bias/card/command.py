@@ -100,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
     add("--prompt", metavar="FILE", help="the prompt that --spans measures: a file of text, or - for standard input")
     add(
         "--separator",
-        type=_with_line_breaks,
+        type=lambda typed: typed.replace("\\n", "\n"),
         metavar="TEXT",
         help=r"the text between two spans; \n is a line break (default: blank lines)",
     )
@@ -265,9 +265,7 @@ def _spans(
     if typed.dry_run:
         return []
     names = ("sha256", "parted", "target", "seed", "precision", "read", "untrained")
-    files = sources.stamp(sources.files_of_model(Source(str(place), "path")))
-    settings = json.loads(json.dumps({**{name: plan.facts[name] for name in names}, "files": files}))
-    _require_same(folder, settings, force=typed.force)
+    _settled(folder, place, {name: plan.facts[name] for name in names}, force=typed.force)
     made = folder / "spans.json"
     if not made.exists():
         with borrowed(subject.opened(place, typed.seed, folder, subject.device)) as lent:
@@ -291,10 +289,8 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     plan.announce()
     if typed.dry_run:
         return {}
-    files = sources.stamp(sources.files_of_model(Source(str(place), "path")))
-    decided = {**vars(options), "precision": subject.precision, "text": plan.facts["read"], "files": files}
-    settings = json.loads(json.dumps(decided))
-    _require_same(folder, settings, force=typed.force)
+    decided = {**vars(options), "precision": subject.precision, "text": plan.facts["read"]}
+    settings = _settled(folder, place, decided, force=typed.force)
     if not (folder / "measured").exists():
         unfinished = folder / ".unfinished"
         found = measuring.open_and_carry_out(plan, place, unfinished, measuring.EVERY, settings)
@@ -306,8 +302,13 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     return {model.name: card}
 
 
-def _require_same(folder: Path, settings: dict[str, Any], *, force: bool) -> None:
-    """Raise RefusedError where a folder holds a card that was measured otherwise, unless it may be replaced."""
+def _settled(folder: Path, place: Path, decided: dict[str, Any], *, force: bool) -> dict[str, Any]:
+    """Keep in a folder what decides how a model is measured, with the stamp of its files, and return it.
+
+    Raises RefusedError where the folder holds a card that was measured otherwise, unless it may be replaced.
+    """
+    files = sources.stamp(sources.files_of_model(Source(str(place), "path")))
+    settings: dict[str, Any] = json.loads(json.dumps({**decided, "files": files}))
     file = folder / SETTINGS
     before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else settings
     if before != settings and not force:
@@ -321,15 +322,12 @@ def _require_same(folder: Path, settings: dict[str, Any], *, force: bool) -> Non
         (folder / "spans.json").unlink(missing_ok=True)
     with runtime.whole_file(file) as partial:
         partial.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    return settings
 
 
 def _statistics(card: "Card") -> dict[str, Any]:
     table = json.loads(card.tables["statistics"].to_json(orient="records", double_precision=15))
     return {"model": card.name, "text": card.text, "statistics": table}
-
-
-def _with_line_breaks(typed: str) -> str:
-    return typed.replace("\\n", "\n")
 
 
 def _least(least: int) -> Any:
