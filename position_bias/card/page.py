@@ -119,7 +119,7 @@ def page(measured: Measured, lengths: Mapping[int, Part], others: Mapping[str, P
         same=sentences.SAME,
         rollouts=_rollouts(part, replaced),
         kernels=(IN_THE_LAST_COLUMN if backward else "") + _kernels(longest),
-        copies="" if _is_copy(facts) else COPIES,
+        copies=COPIES if facts["model"]["untrained"] is None else "",
         made_of=table(("what", "value"), _made_of(measured)),
     )
 
@@ -153,16 +153,13 @@ def _by_length(lengths: Mapping[int, Part], facts: Mapping[str, Any]) -> str:
     for n, part in lengths.items():
         ends = (part.interval(INFLUENCE, end) for end in ENDS)
         loss, mean = part.interval(LOSS, "mean"), f"{sentences.lambdas(part).mean():.3g}"
-        rows.append((n, part.prompts, facts["prompts"][str(n)]["documents"], loss, mean, *ends, _closest(part)))
+        close, span = sentences.closest(part)
+        names = sentences.listed([sentences.NAMES[name].removeprefix("the ") for name in close])
+        rows.append((n, part.prompts, facts["prompts"][str(n)]["documents"], loss, mean, *ends, f"{names} ({span})"))
     ratios = ("influence, first / middle", "influence, last / middle")
     return table(
         ("tokens", "prompts", "of documents", "loss, nats a token", "lambda, mean of layers", *ratios, "closest"), rows
     )
-
-
-def _closest(part: Part) -> str:
-    close = sentences.listed([sentences.NAMES[name].removeprefix("the ") for name in sentences.closest(part)])
-    return f"{close} ({sentences.span_of_closest(part)})"
 
 
 def _rollouts(part: Part, replaced: Part | None) -> str:
@@ -209,7 +206,7 @@ def _made_of(measured: Measured) -> Iterator[tuple[str, str]]:
     yield "model", facts["sources"]["model"]
     documents = counted(read["documents"], "document")
     yield "text", f"{facts['sources']['text']}, {documents}, sha256 {read['sha256'][:12]}"
-    if _is_copy(facts):
+    if model["untrained"] is not None:
         spread = ", with the library's spread, since a GGUF file does not say its own" if model["weights"] else ""
         yield "weights", f"random, not trained, drawn by seed {model['untrained']}{spread}"
     elif model["weights"]:
@@ -242,11 +239,6 @@ def _made_of(measured: Measured) -> Iterator[tuple[str, str]]:
     yield "attention reads", f"the latest {latest} tokens in some layers" if windows else "all earlier tokens"
     yield "computed", f"in {facts['precision']} on {facts['device']}, {facts['bytes'] / 1e9:.1f} GB of memory estimated"
     yield "versions", ", ".join(f"{name} {versions[name]}" for name in ("python", "torch", "transformers"))
-
-
-def _is_copy(facts: Mapping[str, Any]) -> bool:
-    """Whether a card is of an untrained copy."""
-    return facts["model"]["untrained"] is not None
 
 
 def _lengths(measured: Measured) -> Iterator[str]:

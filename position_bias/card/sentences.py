@@ -157,7 +157,7 @@ def on_rollouts(part: Part) -> str:
     replicate by replicate.
     """
     of_variant = distances(part)
-    close = closest(part)
+    close, span = closest(part)
     baseline, *_ = sorted(set(of_variant) & set(BASELINES), key=lambda name: of_variant[name].loc[-1])
     difference = part.of_replicates(of_variant[close[0]] - of_variant[baseline])
     nearest = f"{NAMES[baseline].removeprefix('baseline: ')} (W = {of_variant[baseline].loc[-1]:.3g})"
@@ -167,7 +167,6 @@ def on_rollouts(part: Part) -> str:
         verdict = f"farther than the nearest baseline, {nearest}"
     else:
         verdict = f"not separable from the nearest baseline, {nearest}"
-    span = span_of_closest(part)
     if len(close) == 1:
         return f"Of the rollouts, {NAMES[close[0]]} comes closest to this influence, {span}: {verdict}."
     if len(close) == len(set(of_variant) - set(BASELINES)):
@@ -178,23 +177,18 @@ def on_rollouts(part: Part) -> str:
     )
 
 
-def closest(part: Part) -> list[str]:
-    """The rollout of the least distance, and those that are not separably more than SAME farther, by distance."""
+def closest(part: Part) -> tuple[list[str], str]:
+    """The rollout of the least distance, and those that are not separably more than SAME farther, by distance.
+
+    Beside them W in words: of one rollout with its interval, of several from the least to the greatest.
+    """
     of_variant = {name: of for name, of in distances(part).items() if name not in BASELINES}
     first, *others = sorted(of_variant, key=lambda name: of_variant[name].loc[-1])
-    return [
-        first,
-        *(name for name in others if part.of_replicates(of_variant[name] - of_variant[first]).side(SAME) < 1),
-    ]
-
-
-def span_of_closest(part: Part) -> str:
-    """W of the closest rollout with its interval, or from the least to the greatest of those that are equally close."""
-    of_variant = distances(part)
-    first, *others = (of_variant[name] for name in closest(part))
-    if not others:
-        return f"W = {part.of_replicates(first)}"
-    return f"W = {first.loc[-1]:.3g} to {others[-1].loc[-1]:.3g}"
+    least = of_variant[first]
+    alike = [name for name in others if part.of_replicates(of_variant[name] - least).side(SAME) < 1]
+    if not alike:
+        return [first], f"W = {part.of_replicates(least)}"
+    return [first, *alike], f"W = {least.loc[-1]:.3g} to {of_variant[alike[-1]].loc[-1]:.3g}"
 
 
 def lambdas(part: Part) -> Array:
