@@ -75,7 +75,6 @@ class Contexts:
 
     words: TokenIds  # [V] that the contexts are drawn from
     drawn: TokenIds  # [C, n + CUE], with a cue of other words behind each
-    before: list[int]  # tokens that each begins with
 
     @property
     def n(self) -> int:
@@ -185,10 +184,10 @@ def _contexts(
 
     They have n words, or as many as leave room for what stands before them and for the cue.
     """
-    before, longest = subject.before, opening.longest(subject.config)
     if not count:
         return None, None
-    n = n if longest is None else min(n, longest - len(before) - CUE)
+    longest = opening.longest(subject.config)
+    n = n if longest is None else min(n, longest - len(subject.before) - CUE)
     if n < CUE + FEWEST_PLACES:
         return None, f"the model takes {longest} tokens, and a context of so few has too few places"
     try:
@@ -196,7 +195,7 @@ def _contexts(
     except InputError as error:
         return None, str(error)
     drawn = recall.random_contexts(words, n, count, CUE, seed(chosen_by, "card", "recall"))
-    return Contexts(words, drawn, before), None
+    return Contexts(words, drawn), None
 
 
 def described_target(target: str) -> str:
@@ -261,35 +260,29 @@ def carry_out(
         )
 
     lengths = {n: measured(f"n{n}", n) for n in plan.prompts}
+    longest = max(lengths)
     changes = Directions(WAYS, DRAWS, plan.options.seed)
-    changed = measured("directions", max(lengths), CHANGED, changes) if plan.options.directions else None
-    replaced = _replaced(plan, model)
-    of = plan.contexts
-    recalled = _recalled(plan, of, model, resumption("recalled", of.n, 1)) if of else None
+    changed = measured("directions", longest, CHANGED, changes) if plan.options.directions else None
+    replaced = _replaced(plan, model, longest) if plan.replaced else None
+    recalled = None
+    if of := plan.contexts:
+        found = recall.measure(
+            model,
+            of.drawn,
+            of.words,
+            CUE,
+            FORWARD * plan.at_once[longest],
+            before=plan.subject.before,
+            resumption=resumption("recalled", of.n, 1),
+            section="card",
+        )
+        recalled = Recalled(of.n, CUE, len(of.words), found)
     return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, replaced, changed, recalled)
 
 
-def _recalled(plan: Plan, of: Contexts, model: PreTrainedModel, resumption: Resumption | None) -> Recalled:
-    """Look for every passage of the contexts, with more tokens at once than a backward pass leaves room for."""
-    found = recall.measure(
-        model,
-        of.drawn,
-        of.words,
-        CUE,
-        FORWARD * plan.at_once[max(plan.prompts)],
-        before=of.before,
-        resumption=resumption,
-        section="card",
-    )
-    return Recalled(of.n, CUE, len(of.words), found)
-
-
-def _replaced(plan: Plan, model: PreTrainedModel) -> Replaced | None:
+def _replaced(plan: Plan, model: PreTrainedModel, n: int) -> Replaced:
     """Replace the first token, that of the text where another stands before it, some in the middle, and the last."""
-    n = max(plan.prompts)
     prompts = plan.prompts[n].tokens[: plan.replaced]
-    if not len(prompts):
-        return None
     positions = sorted({0, *replacement.chosen_positions(n, len(plan.subject.before))})
     drawn_by = seed(plan.options.seed, "card", "replaced", n)
     effects = replacement.replacement_profile(model, prompts, positions, plan.at_once[n], seed=drawn_by)

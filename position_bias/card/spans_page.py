@@ -25,6 +25,7 @@ TEMPLATE = resources.files(__package__).joinpath("spans.md")
 NAME = "spans"  # of the files, before .md, .csv and .json
 WORDS = 40  # characters of a span that a page shows
 ALIKE = 0.1  # of the variance, up to which place and span matter alike
+BY = {"gradient": "By gradients", "replacement": "By replacement"}
 AT = {"first": "at the first place", "middle": "in the middle", "last": "at the last place"}
 
 
@@ -49,14 +50,15 @@ class Spans:
     @property
     def statistics(self) -> dict[str, Any]:
         """Everything that was found, ready for JSON; a number that is none is None."""
-        measured = {
-            measure: {part: _or_none(share) for part, share in of.items()} for measure, of in self.explained.items()
+        explained = {
+            measure: {part: None if math.isnan(share) else share for part, share in of.items()}
+            for measure, of in self.explained.items()
         }
         return {
             "model": self.facts["name"],
             "prompt": self.facts["prompt"],
             "next": self.facts["next"],
-            "explained": measured,
+            "explained": explained,
             "by chance": self.by_chance,
             "spans": [self._span(number, text) for number, text in enumerate(self.texts, start=1)],
             "facts": {name: fact for name, fact in self.facts.items() if name not in ("name", "prompt", "next")},
@@ -143,7 +145,7 @@ class Spans:
 
     def _on_place(self, measure: str) -> str:
         """Whether place or span matters more, where spans weigh most, and whether the heaviest is so everywhere."""
-        name, found, chance = _by(measure), self.explained[measure], self.by_chance
+        name, found, chance = BY[measure], self.explained[measure], self.by_chance
         if math.isnan(found["place"]):
             return f"{name}, this cannot be said: some span weighs nothing at some place, or nothing varies."
         if found["place"] <= chance["place"] and found["span"] <= chance["span"]:
@@ -166,7 +168,7 @@ class Spans:
 
     def _shares(self) -> Iterator[tuple[str, ...]]:
         for name, found in (
-            *((_by(measure).lower(), of) for measure, of in self.explained.items()),
+            *((BY[measure].lower(), of) for measure, of in self.explained.items()),
             ("by chance", self.by_chance),
         ):
             yield name, *("" if math.isnan(share) else _percent(share) for share in found.values())
@@ -214,10 +216,6 @@ class Spans:
         yield "versions", ", ".join(f"{name} {facts['versions'][name]}" for name in ("python", "torch", "transformers"))
 
 
-def _by(measure: str) -> str:
-    return {"gradient": "By gradients", "replacement": "By replacement"}[measure]
-
-
 def _heaviest(values: pd.DataFrame) -> str:
     """Whether the same span weighs most at every place."""
     most = values.idxmax()
@@ -229,7 +227,3 @@ def _heaviest(values: pd.DataFrame) -> str:
 
 def _percent(share: float) -> str:
     return f"{PERCENT * share:.2g} %" if share < 0.995 else f"{PERCENT * share:.0f} %"
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
