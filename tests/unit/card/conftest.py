@@ -3,12 +3,14 @@
 import json
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from position_bias.language_models import corpus, recall, tokens
+from tests import ggufs
 
 VOCABULARY = 300
 
@@ -50,6 +52,24 @@ def folder(prose, own_tokenizer, tokenizer_of_words, tmp_path_factory):
     PreTrainedTokenizerFast(tokenizer_object=tokenizer_of_words).save_pretrained(root / "words")
     (root / "texts.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in prose))
     return root
+
+
+def numbered(before=None):
+    """A tokenizer of 64 words, of which w7 is token 7, and one may stand before each text."""
+    tokenizer = Tokenizer(models.WordLevel({f"w{place}": place for place in range(64)}, unk_token="w0"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    if before:
+        tokenizer.post_processor = processors.TemplateProcessing(f"{before} $A", special_tokens=[(before, 5)])
+    return tokenizer
+
+
+@pytest.fixture
+def small(here):
+    """A GGUF file beside a tokenizer and a text for it; the options that name all three."""
+    ggufs.write(here / "small.gguf", ggufs.small("qwen2"), "qwen2")
+    PreTrainedTokenizerFast(tokenizer_object=numbered("w5")).save_pretrained(here / "numbered")
+    (here / "words.txt").write_text(" ".join(f"w{place}" for place in np.random.default_rng(0).integers(0, 64, 120)))
+    return ["./small.gguf", "--tokenizer", "numbered", "--text", "words.txt", "--quiet"]
 
 
 @pytest.fixture

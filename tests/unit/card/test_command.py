@@ -6,15 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 from position_bias.card import command, measured, measuring
 from position_bias.drawing import style
-from tests import ggufs
 
 ROOT = Path(__file__).parents[3]
 TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0", "--recall", "0"]
@@ -102,17 +98,11 @@ def test_a_model_that_cannot_be_measured_fails_and_the_other_is_measured(here, c
     assert (here / "position-card/my-model/card.md").is_file()
 
 
-def test_the_card_of_a_gguf_file_names_how_its_weights_are_stored_and_what_stands_first(here):
-    ggufs.write(here / "small.gguf", ggufs.small("qwen2"), "qwen2")
-    words = Tokenizer(models.WordLevel({f"w{place}": place for place in range(64)}, unk_token="w0"))
-    words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(here / "numbered")
-    (here / "words.txt").write_text(" ".join(f"w{place}" for place in np.random.default_rng(0).integers(0, 64, 120)))
-    typed = ["--tokenizer", "numbered", "--text", "words.txt", "--lengths", "12", "--prompts", "8", "--quiet"]
-    assert command.main(["./small.gguf", *typed]) == 0
+def test_the_card_of_a_gguf_file_names_how_its_weights_are_stored_and_what_stands_first(here, small):
+    assert command.main([*small, "--lengths", "12", "--prompts", "8"]) == 0
     page = (here / "position-card/small/card.md").read_text()
     assert "| weights | F32 of a GGUF file, unpacked to float32 |" in page
-    assert "| special tokens | none: the tokenizer puts no token before a text |" in page
+    assert "| special tokens | each prompt begins with `w5`, as the tokenizer puts it |" in page
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import AutoModelForCausalLM
 
 from position_bias import card
 from position_bias.card import command, prompt
 from position_bias.running.runtime import InputError
-from tests import ggufs
-from tests.unit.card.conftest import llama
+from tests.unit.card.conftest import llama, numbered
 
 PIECES = ("A list is\n\n", "one of two.\n\n", "This is\n\n", "What is it")
 TYPED = ["--spans", "--text", "texts.jsonl", "--threads", "1"]
@@ -98,21 +97,9 @@ def test_where_the_last_token_alone_counts_no_span_weighs_anything(own_tokenizer
     assert found.statistics["explained"]["gradient"] == {"place": None, "span": None, "rest": None}
 
 
-def words(before=None):
-    tokenizer = Tokenizer(models.WordLevel({f"w{place}": place for place in range(64)}, unk_token="w0"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    if before:
-        tokenizer.post_processor = processors.TemplateProcessing(f"{before} $A", special_tokens=[(before, 5)])
-    return tokenizer
-
-
-def test_two_documents_in_a_gguf_file_behind_a_token_of_the_tokenizer(here):
-    ggufs.write(here / "small.gguf", ggufs.small("qwen2"), "qwen2")
-    PreTrainedTokenizerFast(tokenizer_object=words("w5")).save_pretrained(here / "numbered")
-    (here / "words.txt").write_text(" ".join(f"w{place}" for place in np.random.default_rng(0).integers(0, 64, 120)))
+def test_two_documents_in_a_gguf_file_behind_a_token_of_the_tokenizer(here, small):
     (here / "asked.txt").write_text("w1 w2 w3\n--\nw9 w8\n--\nw7 w7")
-    typed = ["--prompt", "asked.txt", "--separator", r"\n--\n", "--tokenizer", "numbered", "--text", "words.txt"]
-    assert command.main(["./small.gguf", "--spans", "--quiet", *typed]) == 0
+    assert command.main([*small, "--spans", "--prompt", "asked.txt", "--separator", r"\n--\n"]) == 0
     folder = here / "position-card/small/spans/asked"
     page = (folder / "spans.md").read_text()
     assert "the other 2 can change places" in page
@@ -134,7 +121,7 @@ def test_tokens_of_spans_are_those_of_the_prompt_and_a_token_over_a_border_belon
 
 
 def test_other_orders_that_the_tokenizer_would_cut_otherwise_are_counted(prose):
-    found = card.spans(blind(), words(), ["w1 w", "2 w3 ", "w4"], texts=" ".join(["w6 w7"] * 20))
+    found = card.spans(blind(), numbered(), ["w1 w", "2 w3 ", "w4"], texts=" ".join(["w6 w7"] * 20))
     assert found.facts["recut"] == 1
     assert found.facts["next"]["token"].startswith("token ")  # the model knows more than the 64 of the tokenizer
     assert "of 1 of the 1 other order the tokenizer would make other tokens where spans meet" in found.page

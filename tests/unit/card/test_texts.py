@@ -3,21 +3,19 @@
 import numpy as np
 import pandas as pd
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from position_bias.card import texts
 from position_bias.card.sources import source
 from position_bias.running.runtime import InputError
+from tests.unit.card.conftest import numbered
 
-WORDS = 40
+WORDS = 64
 
 
 @pytest.fixture
 def tokenizer():
     """A word w7 is token 7."""
-    found = Tokenizer(models.WordLevel({f"w{place}": place for place in range(WORDS)}, unk_token="w0"))
-    found.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return found
+    return numbered()
 
 
 def words(first, count):
