@@ -120,10 +120,7 @@ class Plan:
     def announce(self) -> None:
         """Say before the work what it takes."""
         lengths = " and ".join(f"{len(drawn.tokens)} prompts of {n} tokens" for n, drawn in self.prompts.items())
-        announce(
-            f"{self.subject.shown}; measuring {lengths} takes about {self.bytes / 1e9:.1f} GB of memory and "
-            f"{self.seconds() / 60:.0f} minutes"
-        )
+        self.subject.announce(lengths, self.bytes, self.seconds())
 
 
 def plan(subject: Subject, texts: Iterable[str], options: Options, text: str, origin: str) -> Plan:
@@ -136,7 +133,7 @@ def plan(subject: Subject, texts: Iterable[str], options: Options, text: str, or
     for n in sorted(set(options.lengths) - set(fitting)):
         announce(f"{name}: the model takes {max(fitting)} tokens, so prompts of {n} are cut to that")
     documents = list(of_texts.up_to(of_texts.CHARACTERS, texts))
-    target = target_of(options.target, fast)
+    target, described = target_of(options.target, fast)
     prompts = of_texts.prompts(documents, fast, subject.before, fitting, options.prompts, options.seed)
     recomputed = options.activation_checkpointing
     at_once = {
@@ -161,7 +158,7 @@ def plan(subject: Subject, texts: Iterable[str], options: Options, text: str, or
         "read": {"documents": len(documents), "sha256": of_texts.digest(documents)},
         "prompts": {str(n): drawn.noted() for n, drawn in prompts.items()},
         "predicted": PREDICTED,
-        "target": described_target(options.target),
+        "target": described,
         "before": [fast.id_to_token(token) for token in subject.before],
         "asked": list(options.lengths),
         "longest": opening.longest(config),
@@ -198,23 +195,18 @@ def _contexts(
     return Contexts(words, drawn), None
 
 
-def described_target(target: str) -> str:
-    """What influence is the gradient of, in words."""
-    return TARGETS.get(target, f"the probability that the next token is {target!r}")
+def target_of(target: str, tokenizer: Tokenizer) -> tuple[str | int, str]:
+    """What influence is the gradient of, a key of TARGETS or the id of a token, and the same in words.
 
-
-def target_of(target: str, tokenizer: Tokenizer) -> str | int:
-    """A key of TARGETS, or the id of a token that is named as the tokenizer has it, or as it stands in a text.
-
-    Raises InputError where it is no single token.
+    A token is named as the tokenizer has it, or as it stands in a text. Raises InputError where it is no single token.
     """
     if target in TARGETS:
-        return target
+        return target, TARGETS[target]
     found = tokenizer.token_to_id(target)
     ids = [found] if found is not None else encoded(tokenizer, target).ids
     if len(ids) != 1:
         raise InputError(f"target {target!r} is {len(ids)} tokens; name one, or {', '.join(TARGETS)}")
-    return int(ids[0])
+    return int(ids[0]), f"the probability that the next token is {target!r}"
 
 
 def open_and_carry_out(

@@ -21,7 +21,7 @@ from position_bias.card.subject import Subject
 from position_bias.language_models import opening, spans
 from position_bias.language_models.tokens import TokenIds, encoded
 from position_bias.running import provenance
-from position_bias.running.runtime import InputError, announce, seed
+from position_bias.running.runtime import InputError, seed
 
 TEXTS = 4  # other texts that replace each span, one after the other; replacement is their mean
 
@@ -44,11 +44,8 @@ class Plan:
         passes = 2 * len(measured) + TEXTS * sum(map(len, measured.values()))  # a backward pass counts as a forward one
         seconds = 2.0 * subject.size.parameters * n * passes
         seconds /= measuring.operations_per_second(subject.device, subject.precision)
-        memory = subject.size.memory(n, n, subject.precision, recomputed=False)
-        announce(
-            f"{subject.shown}; measuring {len(self.texts)} spans of {n} tokens in {len(measured)} orders takes about "
-            f"{memory / 1e9:.1f} GB of memory and {seconds / 60:.0f} minutes"
-        )
+        what = f"{len(self.texts)} spans of {n} tokens in {len(measured)} orders"
+        subject.announce(what, subject.size.memory(n, n, subject.precision, recomputed=False), seconds)
 
 
 def plan(
@@ -75,6 +72,7 @@ def plan(
     n, most = len(spans.joined(tokens, range(len(tokens)), before)), opening.longest(subject.config)
     if most is not None and n > most:
         raise InputError(f"the prompt has {n} tokens, but {subject.name} takes {most}; shorten it")
+    differentiated, described = measuring.target_of(target, fast)
     orders = spans.distinct(len(texts))
     recut = sum(
         encoded(fast, "".join(texts[span] for span in order)).ids != list(spans.joined(tokens, order))
@@ -96,12 +94,12 @@ def plan(
         "recut": recut,
         "texts": TEXTS,
         "read": {"documents": len(documents), "sha256": of_texts.digest(documents)},
-        "target": measuring.described_target(target),
+        "target": described,
         "seed": drawn_by,
         "versions": provenance.versions(),
     }
     replacing = drawn(documents, fast, max(map(len, tokens)), seed(drawn_by, "card", "spans"))
-    return Plan(subject, texts, tokens, replacing, measuring.target_of(target, fast), said)
+    return Plan(subject, texts, tokens, replacing, differentiated, said)
 
 
 def carry_out(plan: Plan, model: PreTrainedModel) -> Spans:

@@ -8,7 +8,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from position_bias.language_models import opening
 from position_bias.language_models.cost import Size, size
-from position_bias.running.runtime import seed
+from position_bias.running.runtime import announce, seed
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,12 @@ class Subject:
     untrained: int | None = None  # the number of an untrained copy
     quantisation: str | None = None  # how the weights of a GGUF file are stored
 
-    @property
-    def shown(self) -> str:
-        """Its name, how large it is and where it runs, in words."""
-        return f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {self.device}"
+    def announce(self, what: str, memory: float, seconds: float) -> None:
+        """Say before the work how many bytes and seconds it takes."""
+        announce(
+            f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {self.device}; measuring {what} "
+            f"takes about {memory / 1e9:.1f} GB of memory and {seconds / 60:.0f} minutes"
+        )
 
     def opened(self, place: Path, drawn_by: int, folder: Path, device: str) -> PreTrainedModel:
         """The model at a place, or its untrained copy, which is written into a folder meanwhile."""
