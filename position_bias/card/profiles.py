@@ -17,7 +17,7 @@ from position_bias.attention import Array
 from position_bias.card.measured import Recalled, Replaced
 from position_bias.rollout import comparison, directions
 from position_bias.rollout.measurement import Measurement
-from position_bias.rollout.middle import middle_half
+from position_bias.rollout.middle import inside, middle_half
 from position_bias.rollout.places import above_prior, ends_over_middle, is_able
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, variants
 from position_bias.statistics import percentile_interval
@@ -120,24 +120,23 @@ def compare_replaced(
 ) -> Part:
     """What replacing a token changes, by position; and how much its ends weigh, beside what gradients say of them.
 
-    The table is tidy (position, value, low, high): the mean over prompts of the total variation. The statistics are the
-    first and the last token over the mean of the positions in the middle half, and the same ratio of influence at the
-    same positions of the same prompts, divided by it (QUOTIENT). Where the tokenizer puts tokens `before` the text, its
-    first word is compared as well.
+    The table is tidy (position, value, low, high): the mean over prompts of the total variation. One statistic is that
+    of the first and the last token over the mean of the positions in the middle half. The other (QUOTIENT) is the same
+    ratio of influence at the same positions of the same prompts, divided by the first. Where the tokenizer puts tokens
+    `before` the text, its first word is compared as well.
     """
     assert measured.influence is not None
     prompts = len(replaced.effects)
     weights = comparison.prompt_weights(prompts, replicates, seed)
     table = pd.DataFrame({"position": replaced.positions, **bounds(_means(weights, replaced.effects), level)})
-    of_middle = middle_half(replaced.n)
-    inside = [of_middle.start <= position < of_middle.stop for position in replaced.positions]
+    of_middle = inside(replaced.positions, replaced.n)
     compared = dict(zip(ENDS, (0, -1), strict=True))
     if before:
         compared[FIRST_WORD] = replaced.positions.index(before)
 
     def over_middle(of_prompts: NDArray[Any], end: int) -> Array:
         means = [of @ of_prompts for of in weights.values()]  # apart: numpy adds rows of a matrix in another order
-        return np.concatenate([comparison.ratio(of[:, end], of[:, inside].mean(-1)) for of in means])
+        return np.concatenate([comparison.ratio(of[:, end], of[:, of_middle].mean(-1)) for of in means])
 
     influence = measured.influence[:prompts, list(replaced.positions)]
     rows = []
