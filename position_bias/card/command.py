@@ -345,7 +345,6 @@ def _least(least: int) -> Any:
 def _spoken(quiet: bool, verbose: bool) -> Iterator[None]:
     """Say on standard error what a job would write into its log: progress where there is no terminal for a bar."""
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(message)s"))
     handler.addFilter(lambda record: not hasattr(record, runtime.ANNOUNCED))
     says_all = verbose or not sys.stderr.isatty()
     before = log.level

@@ -159,3 +159,10 @@ def test_recall_that_is_too_near_to_chance_has_no_weights_and_several_models_hav
     alone, beside = figures.card({"mine": of}, TEXT), figures.card({"mine": of, "other": of}, TEXT)
     assert [len(figure.axes) for figure in (alone, beside)] == [4, 6]
     assert not next(axes for axes in alone.axes if axes.get_xlabel().startswith("place")).texts
+
+
+@pytest.mark.parametrize("n", [1, 2, 40])
+def test_uniform_attention_falls_with_distance_because_few_tokens_have_many_before_them(n):
+    attention = np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]
+    expected = [np.diagonal(attention, -distance).mean() for distance in range(n)]
+    np.testing.assert_allclose(uniform_attention(n), expected, rtol=1e-12)
