@@ -275,7 +275,7 @@ def carry_out(
 def _replaced(plan: Plan, model: PreTrainedModel, n: int) -> Replaced:
     """Replace the first token, that of the text where another stands before it, some in the middle, and the last."""
     prompts = plan.prompts[n].tokens[: plan.replaced]
-    positions = sorted({0, *replacement.chosen_positions(n, len(plan.subject.before))})
-    drawn_by = seed(plan.options.seed, "card", "replaced", n)
-    effects = replacement.replacement_profile(model, prompts, positions, plan.at_once[n], seed=drawn_by)
+    positions = replacement.chosen_positions(n, len(plan.subject.before))
+    others = replacement.donors(prompts, positions, seed(plan.options.seed, "card", "replaced", n))
+    effects = replacement.changes(model, prompts, positions, others, plan.at_once[n])
     return Replaced(n, tuple(positions), effects)

@@ -6,7 +6,7 @@ distance between the two distributions of the next token. The embedding may also
 token may be deleted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -22,24 +22,24 @@ from position_bias.running.runtime import InputError
 TokenIds = NDArray[np.int64]
 
 
-def chosen_positions(n: int, first: int = 0, middle: int = 8) -> list[int]:
+def chosen_positions(n: int, first: int = 0) -> list[int]:
     """Positions of a prompt of n tokens to replace: the first one, some spread over the middle half, and the last.
 
-    `first` is the number of start tokens before the text.
+    `first` is the number of start tokens before the text, of which the first is replaced, too.
     """
-    spread = np.linspace(n // 4, n - n // 4 - 1, middle).round().astype(int)
-    return [first, *map(int, spread), n - 1]
+    spread = np.linspace(n // 4, n - n // 4 - 1, 8).round().astype(int)
+    return sorted({0, first, *map(int, spread), n - 1})
 
 
-def donors(prompts: TokenIds, positions: Sequence[int], count: int, seed: int) -> TokenIds:
-    """Return `count` tokens to put at each position of each prompt: [N, P, count], drawn by `seed`.
+def donors(prompts: TokenIds, positions: Sequence[int], seed: int) -> TokenIds:
+    """Return a token to put at each position of each prompt: [N, P], drawn by `seed`.
 
     They are tokens that other prompts have at that position and that differ from the prompt's own. Where all prompts
     have the same token there, such as a start token, they are tokens that others have at the next position. Raises
     InputError where no prompt has another token.
     """
     generator = np.random.default_rng(seed)
-    drawn = np.empty((len(prompts), len(positions), count), np.int64)
+    drawn = np.empty((len(prompts), len(positions)), np.int64)
     for place, position in enumerate(positions):
         pool = prompts[:, position]
         if (pool == pool[0]).all():
@@ -51,26 +51,15 @@ def donors(prompts: TokenIds, positions: Sequence[int], count: int, seed: int) -
                 raise InputError(
                     f"no prompt has another token at position {position}; give more prompts, or other text"
                 )
-            drawn[row, place] = generator.choice(others, count, replace=len(others) < count)
+            drawn[row, place] = generator.choice(others, replace=False)
     return drawn
 
 
-def replacement_profile(
-    model: PreTrainedModel,
-    prompts: TokenIds,
-    positions: Sequence[int],
-    tokens_per_batch: int,
-    *,
-    seed: int,
-    count: int = 1,
-    step: float = 1.0,
-) -> Array:
-    """Return what replacing the token at each of some positions changes: [N, P], the mean over `count` donors.
-
-    `prompts` are [N, n], and positions count from 0; as many prompts as `tokens_per_batch` holds pass at once. `step`
-    is the part of the way that the embedding goes to the donor's: 1 replaces the token. Raises InputError as `donors`.
-    """
-    return changes(model, prompts, positions, donors(prompts, positions, count, seed), tokens_per_batch, step).mean(-1)
+def batches(prompts: TokenIds, tokens_per_batch: int) -> Iterator[slice]:
+    """Yield which of prompts [N, n] pass at once: as many as `tokens_per_batch` holds, and at least one."""
+    batch = max(1, tokens_per_batch // prompts.shape[1])
+    for start in range(0, len(prompts), batch):
+        yield slice(start, start + batch)
 
 
 def changes(
@@ -83,36 +72,32 @@ def changes(
 ) -> Array:
     """Return the total variation between the predictions of the next token with and without each replacement.
 
-    `prompts` are [N, n], and `others` [N, P, D] the tokens that replace those at `positions`; the result is float64
-    [N, P, D]. What the model has computed of the tokens before a position is used again, where that changes nothing.
+    `prompts` are [N, n], and `others` [N, P] the tokens that replace those at `positions`, which count from 0; the
+    result is float64 [N, P]. `step` is the part of the way that the embedding goes to that of the other token: 1
+    replaces the token. What the model has computed of the tokens before a position is used again, where that changes
+    nothing.
     """
-    n, device = prompts.shape[1], model.get_input_embeddings().weight.device
-    batch = max(1, tokens_per_batch // n)
     found = np.empty(others.shape)
-    kept = _reuses(model, _embedded(model, prompts[:1], device))
-    for start in range(0, len(prompts), batch):
-        here = slice(start, start + batch)
-        embeddings = _embedded(model, prompts[here], device)
+    kept = _reuses(model, _embedded(model, prompts[:1]))
+    for here in batches(prompts, tokens_per_batch):
+        embeddings = _embedded(model, prompts[here])
         expected, cache = _next_token(model, embeddings, None, kept)
         for place in np.argsort(positions)[::-1]:
             position = positions[place]
-            for donor in range(others.shape[2]):
-                other = _embedded(model, others[here, place, donor, None], device)
-                moved = embeddings[:, position : position + 1]
-                moved = moved + step * (other - moved)
-                ending = torch.cat([moved, embeddings[:, position + 1 :]], 1)
-                changed = _with_ending(model, embeddings[:, :position], ending, cache)
-                found[here, place, donor] = total_variation(expected, changed).cpu()
+            other = _embedded(model, others[here, place, None])
+            moved = embeddings[:, position : position + 1]
+            moved = moved + step * (other - moved)
+            ending = torch.cat([moved, embeddings[:, position + 1 :]], 1)
+            changed = _with_ending(model, embeddings[:, :position], ending, cache)
+            found[here, place] = total_variation(expected, changed).cpu()
     return found
 
 
 def deletion(model: PreTrainedModel, prompts: TokenIds, position: int, tokens_per_batch: int) -> Array:
     """Return the total variation between the predictions with and without the token at a position: float64 [N]."""
-    n, device = prompts.shape[1], model.get_input_embeddings().weight.device
-    batch = max(1, tokens_per_batch // n)
     found = []
-    for start in range(0, len(prompts), batch):
-        embeddings = _embedded(model, prompts[start : start + batch], device)
+    for here in batches(prompts, tokens_per_batch):
+        embeddings = _embedded(model, prompts[here])
         shorter = torch.cat([embeddings[:, :position], embeddings[:, position + 1 :]], 1)
         expected, changed = (_next_token(model, given, None, False)[0] for given in (embeddings, shorter))
         found.append(total_variation(expected, changed).cpu().numpy())
@@ -124,14 +109,10 @@ def total_variation(one: Tensor, other: Tensor) -> Tensor:
     return (one - other).abs().sum(-1) / 2
 
 
-def shares(effects: Array) -> Array:
-    """Return effects [N, P] such that those of each prompt sum to 1."""
-    return np.asarray(effects / effects.sum(-1, keepdims=True))
-
-
-def _embedded(model: PreTrainedModel, tokens: TokenIds, device: torch.device) -> Tensor:
-    with torch.no_grad():
-        embeddings: Tensor = model.get_input_embeddings()(torch.from_numpy(tokens).to(device))
+@torch.no_grad()
+def _embedded(model: PreTrainedModel, tokens: TokenIds) -> Tensor:
+    embed = model.get_input_embeddings()
+    embeddings: Tensor = embed(torch.from_numpy(tokens).to(embed.weight.device))
     return embeddings
 
 

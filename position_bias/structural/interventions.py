@@ -6,8 +6,6 @@ in the middle: does it belong to the place, or to the token? And it is measured 
 rollout has its share, too.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import torch
 from transformers import PreTrainedModel
@@ -16,31 +14,24 @@ from position_bias.attention import Array
 from position_bias.language_models.influence import influence_and_loss
 from position_bias.language_models.replacement import (
     TokenIds,
+    batches,
     changes,
     chosen_positions,
     deletion,
     donors,
-    replacement_profile,
 )
 from position_bias.running.artifacts import Tensors
 from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS, moved_to
 
 
-def positions_of(n: int, first: int) -> list[int]:
-    """The positions that are replaced: a start token, where a prompt begins with `first` of them, and those chosen."""
-    return sorted({0, *chosen_positions(n, first)})
-
-
 def replaced(model: PreTrainedModel, prompts: TokenIds, first: int, batch: int, seed: int) -> Tensors:
-    """Return what replacing single tokens of prompts [N, n] changes, float64 [N, P] at the `positions_of` them.
+    """Return what replacing single tokens of prompts [N, n] changes, float64 [N, P] at the `chosen_positions`.
 
     `batch` is how many tokens pass at once. Raises InputError where no prompt has another token at a position.
     """
-    positions = positions_of(prompts.shape[1], first)
-    return {
-        "positions": np.array(positions),
-        REPLACED: replacement_profile(model, prompts, positions, batch, seed=seed),
-    }
+    positions = chosen_positions(prompts.shape[1], first)
+    effects = changes(model, prompts, positions, donors(prompts, positions, seed), batch)
+    return {"positions": np.array(positions), REPLACED: effects}
 
 
 def interventions(model: PreTrainedModel, prompts: TokenIds, count: int, first: int, batch: int, seed: int) -> Tensors:
@@ -48,11 +39,11 @@ def interventions(model: PreTrainedModel, prompts: TokenIds, count: int, first: 
 
     Smaller steps are [count, P], a deletion is [count], influence [count, n], and by layer [count, L, n].
     """
-    positions = positions_of(prompts.shape[1], first)
-    others, prompts = donors(prompts, positions, 1, seed)[:count], prompts[:count]
-    steps = {name: changes(model, prompts, positions, others, batch, step).mean(-1) for name, step in STEPS.items()}
+    positions = chosen_positions(prompts.shape[1], first)
+    others, prompts = donors(prompts, positions, seed)[:count], prompts[:count]
+    steps = {name: changes(model, prompts, positions, others, batch, step) for name, step in STEPS.items()}
     with_another, moved = prompts.copy(), prompts.copy()
-    with_another[:, first] = others[:, positions.index(first), 0]
+    with_another[:, first] = others[:, positions.index(first)]
     middle = moved_to(prompts.shape[1])
     moved[:, first:middle], moved[:, middle] = prompts[:, first + 1 : middle + 1], prompts[:, first]
     return {
@@ -60,19 +51,14 @@ def interventions(model: PreTrainedModel, prompts: TokenIds, count: int, first: 
         DELETED: deletion(model, prompts, first, batch),
         OTHER_FIRST: _influence(model, with_another, batch),
         MOVED: _influence(model, moved, batch),
-        LAYERS: np.concatenate([_influence_by_layer(model, part) for part in _batches(prompts, batch)]),
+        LAYERS: np.concatenate([_influence_by_layer(model, prompts[here]) for here in batches(prompts, batch)]),
     }
-
-
-def _batches(prompts: TokenIds, batch: int) -> Sequence[TokenIds]:
-    at_once = max(1, batch // prompts.shape[1])
-    return [prompts[start : start + at_once] for start in range(0, len(prompts), at_once)]
 
 
 def _influence(model: PreTrainedModel, prompts: TokenIds, batch: int) -> Array:
     device = model.get_input_embeddings().weight.device
-    parts = (influence_and_loss(model, torch.from_numpy(part).to(device), 1)[0] for part in _batches(prompts, batch))
-    return np.concatenate([part.double().cpu().numpy() for part in parts])
+    tokens = (torch.from_numpy(prompts[here]).to(device) for here in batches(prompts, batch))
+    return np.concatenate([influence_and_loss(model, part, 1)[0].double().cpu().numpy() for part in tokens])
 
 
 def _influence_by_layer(model: PreTrainedModel, prompts: TokenIds) -> Array:

@@ -90,7 +90,9 @@ def test_a_model_with_drawn_weights_touches_no_generator_of_a_gpu(saved, tmp_pat
 def test_replaced_tokens_change_what_they_change_on_the_cpu(count, saved, tmp_path):
     def work(_folder, device):
         model = opened(saved / "llama", device, count)
-        replaced = replacement.replacement_profile(model, PROMPTS, [0, 5, N - 1], BATCH, seed=1)
+        positions = [0, 5, N - 1]
+        others = replacement.donors(PROMPTS, positions, 1)
+        replaced = replacement.changes(model, PROMPTS, positions, others, BATCH)
         return replaced, replacement.deletion(model, PROMPTS, 3, BATCH)
 
     assert_same(*on_both(work, tmp_path, count), WITHIN)

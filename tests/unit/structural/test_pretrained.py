@@ -57,7 +57,7 @@ def test_interventions_are_what_plain_passes_give(tiny, first):
     positions = list(found["positions"])
     assert positions[:2] == ([0, 10] if first == 0 else [0, 1])
     assert positions[-1] == n - 1
-    others = interventions.donors(rows, positions, 1, 0)[..., 0]
+    others = interventions.donors(rows, positions, 0)
     embed = tiny.get_input_embeddings().weight
     for prompt in range(count):
         own = embed[rows[prompt]]
@@ -99,7 +99,7 @@ def test_a_plain_reading_of_the_packaged_model_agrees():
         block.register_forward_pre_hook(lambda _, args, place=place: seen.update({("x", place): args[0][0]}))
         block.self_attn.register_forward_hook(lambda _, args, out, place=place: seen.update({("a", place): out[0][0]}))
     positions = list(replaced["positions"])
-    others = interventions.donors(rows, positions, 1, 0)[..., 0]
+    others = interventions.donors(rows, positions, 0)
     embed = model.get_input_embeddings().weight
     for prompt, row in enumerate(rows):
         expected = gradient(model, row)
@@ -124,7 +124,7 @@ def files(tiny, tmp_path_factory):
     sets |= {copy: [("one", N, 8)] for copy in ("copy0", "copy1", "usual0")}
     for checkpoint, of_weights in sets.items():
         for dataset, n, count in of_weights:
-            documents, positions = np.arange(count) // 2, interventions.positions_of(n, 0)
+            documents, positions = np.arange(count) // 2, interventions.chosen_positions(n, 0)
             found = measure(tiny, drawn(count, n), 4 * N, documents=documents, asked=Asked(apart=True))
             labels = {"model": "tiny", "checkpoint": checkpoint, "dataset": dataset, "before": 0}
             measured.append(folder / f"{checkpoint}-{dataset}-{n}.safetensors")
@@ -163,7 +163,7 @@ def test_everything_that_is_predicted_of_a_decoder_without_start_token_is_measur
 def test_values_are_those_of_the_formulas(tables, files):
     values = tables["values"].set_index(["dataset", "n", "statistic", "network", "unit"])["value"].sort_index()
     found, changed = measurement.read(files[0][0]), artifacts.read_tensors(files[1][0])
-    positions = interventions.positions_of(N, 0)
+    positions = interventions.chosen_positions(N, 0)
     middle = [position for position in positions if N // 4 <= position < N - N // 4]
     logs = np.log(found.influence)
     ratios = logs[:, -1] - logs[:, middle].mean(-1)
