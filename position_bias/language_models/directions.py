@@ -14,7 +14,7 @@ from torch import Generator, Tensor, nn
 from transformers import PreTrainedModel
 
 from position_bias.language_models.influence import differentiated, prediction
-from position_bias.language_models.layout import first_of
+from position_bias.language_models.layout import first_of, hooked
 from position_bias.running import runtime
 
 
@@ -74,12 +74,8 @@ def changed_influence(
     def listen(_module: nn.Module, _args: object, out: object) -> None:
         first_of(out).register_hook(lambda gradient: change(gradient))
 
-    handles = [block.register_forward_hook(listen) for block in blocks]
-    try:
+    with hooked(block.register_forward_hook(listen) for block in blocks):
         embeddings, logits = prediction(model, tokens, 1)
-    finally:
-        for handle in handles:
-            handle.remove()
     said = differentiated(logits[:, -1].float(), target).sum()
     found = {}
     for way in asked.ways:

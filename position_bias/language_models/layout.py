@@ -72,6 +72,17 @@ def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
     return Layout(layers, heads.pop(), all(block.products for block in proof.blocks))
 
 
+@contextmanager
+def hooked(handles: Iterable[Any]) -> Iterator[None]:
+    """Register hooks, of which these are the handles, and remove them where the context ends."""
+    registered = list(handles)
+    try:
+        yield
+    finally:
+        for handle in registered:
+            handle.remove()
+
+
 def weights_of(out: Any, n: int) -> Tensor | None:
     """Return the attention weights [B, H, n, n] among the outputs of a module; None where there are none."""
     parts = out[1:] if isinstance(out, tuple) else ()
@@ -100,7 +111,7 @@ def _attentions(model: PreTrainedModel, tokens: Tensor, embeddings: Tensor) -> l
         if weights_of(out, tokens.shape[1]) is not None and not any(inner in found for inner in module.modules()):
             found.append(module)
 
-    with _hooked(module.register_forward_hook(hook) for module in model.modules()):
+    with hooked(module.register_forward_hook(hook) for module in model.modules()):
         expected = model(tokens, use_cache=False, logits_to_keep=1).logits
     if not found:
         raise _refusal(model, "none of its modules returns weights of softmax attention")
@@ -170,7 +181,7 @@ class _Proof:
         """Look at every block while the context is open and the model runs once."""
         hears = all(map(capture.uses_interface, attentions))
         pairs = zip(blocks, attentions, strict=True)
-        hooks = _hooked(handle for block, attention in pairs for handle in self._hooks_of(block, attention))
+        hooks = hooked(handle for block, attention in pairs for handle in self._hooks_of(block, attention))
         heard = capture.heard(self.model, dict.fromkeys(attentions, self.hear)) if hears else nullcontext()
         with heard, hooks, rotation.noted(attentions, self.turn):
             yield
@@ -267,16 +278,6 @@ def _same(value: Tensor, expected: Tensor) -> bool:
 
 def _tolerance(dtype: torch.dtype) -> float:
     return max(EXACT, ROUNDINGS * torch.finfo(dtype).eps)
-
-
-@contextmanager
-def _hooked(handles: Iterable[Any]) -> Iterator[None]:
-    registered = list(handles)
-    try:
-        yield
-    finally:
-        for handle in registered:
-            handle.remove()
 
 
 def _refusal(model: PreTrainedModel, why: str) -> InputError:

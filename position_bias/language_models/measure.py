@@ -5,6 +5,7 @@ pass by, so that no layer's tensors outlive it. What an interval needs is kept f
 kept of what would be too large. A long measurement keeps what it has seen on disk, and goes on from there.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -17,10 +18,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from position_bias.attention import Array
 from position_bias.language_models import capture, content, families, gram, kernels, mixing, passes, squares, terms
 from position_bias.language_models.directions import Directions, changed_influence
 from position_bias.language_models.influence import influence_and_loss, loss
-from position_bias.language_models.layout import Layout, find_layout, first_of, stream_of, weights_of
+from position_bias.language_models.layout import Layout, find_layout, first_of, hooked, stream_of, weights_of
 from position_bias.language_models.opening import longest
 from position_bias.language_models.passes import Resumption, Tally
 from position_bias.recency import FIRST_ROW
@@ -156,12 +158,8 @@ class _Record:
         handles = [handle for place, _ in layers for handle in self._hooks(place)]
         handles.append(self.model.register_forward_hook(lambda *_: setattr(self, "hears", False)))
         listeners = {layer.attention: partial(self.read, place) for place, layer in layers}
-        try:
-            with capture.heard(self.model, listeners) if self.layout.products else nullcontext():
-                yield
-        finally:
-            for handle in handles:
-                handle.remove()
+        with hooked(handles), capture.heard(self.model, listeners) if self.layout.products else nullcontext():
+            yield
 
     def _hooks(self, place: int) -> Iterator[Any]:
         layer = self.layout.layers[place]
@@ -294,30 +292,20 @@ class _Record:
     def _kernels(self, prompts: int) -> dict[str, Floats]:
         if not self.layout.products:
             return {}
-        layers = self.layout.layers
 
-        def means(name: str) -> list[Tensor]:
-            return [self.tally.sums[f"{name}/{place}"].double().cpu() / prompts for place in range(len(layers))]
+        def mean(name: str, place: int) -> Tensor:
+            return self.tally.sums[f"{name}/{place}"].double().cpu() / prompts
 
-        of_logits = zip(layers, means("rows"), means("distances"), strict=True)
-        found = {
-            "toeplitz": [
-                kernels.fitted_kernel(rows.numpy(), distances.numpy(), layer.window)
-                for layer, rows, distances in of_logits
-            ]
-        }
-        if self.asked.apart:
-            of_first = zip(layers, means("rows"), means("distances"), means("first"), strict=True)
-            found[TOEPLITZ_APART] = [
-                kernels.fitted_without_first(rows.numpy(), distances.numpy(), first.numpy(), layer.window)
-                for layer, rows, distances, first in of_first
-            ]
-        if self.layout.rotary:
-            of_vectors = zip(layers, means("query"), means("key"), strict=True)
-            found["rotary"] = [
-                kernels.rotary_kernel(query, key, layer.scaling, self.n, layer.rotation)
-                for layer, query, key in of_vectors
-            ]
+        found: defaultdict[str, list[Array]] = defaultdict(list)
+        for place, layer in enumerate(self.layout.layers):
+            sums = mean("rows", place).numpy(), mean("distances", place).numpy()
+            found["toeplitz"].append(kernels.fitted_kernel(*sums, layer.window))
+            if self.asked.apart:
+                without_first = kernels.fitted_without_first(*sums, mean("first", place).numpy(), layer.window)
+                found[TOEPLITZ_APART].append(without_first)
+            if self.layout.rotary:
+                vectors = mean("query", place), mean("key", place)
+                found["rotary"].append(kernels.rotary_kernel(*vectors, layer.scaling, self.n, layer.rotation))
         return {name: np.stack(of_layers).astype(np.float32) for name, of_layers in found.items()}
 
 

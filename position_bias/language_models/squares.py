@@ -15,7 +15,7 @@ comes back through the query of token i besides. All of M_ij goes as 1 / rms(x_j
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,7 @@ from transformers import PreTrainedModel
 from position_bias.attention import Array
 from position_bias.language_models import capture, mixing
 from position_bias.language_models.directions import Directions, generator
-from position_bias.language_models.layout import EXACT, Layout, first_of, stream_of
+from position_bias.language_models.layout import EXACT, Layout, first_of, hooked, stream_of
 
 SQUARES, VALUES = "squares", "values alone"  # M, and what values alone bring back
 HEADS, KEYS = "heads permuted", "keys permuted"  # M with the weights of other heads, or of other keys but the first
@@ -126,15 +126,14 @@ class _Passed:
         """Send a vector through each block of the forward pass inside the context, and see what arrives."""
         self.draw = draw
         hears = {layer.attention: partial(self.hear, place) for place, layer in enumerate(self.layout.layers)}
-        with ExitStack() as handles, capture.heard(model, hears):
-            for place, layer in enumerate(self.layout.layers):
-                for handle in (
-                    layer.block.register_forward_pre_hook(partial(self.enter, place), with_kwargs=True),
-                    layer.update.module.register_forward_hook(partial(self.update, place)),
-                    layer.block.register_forward_hook(partial(self.leave, place)),
-                ):
-                    handles.callback(handle.remove)
+        with hooked(self._hooks()), capture.heard(model, hears):
             yield
+
+    def _hooks(self) -> Iterator[Any]:
+        for place, layer in enumerate(self.layout.layers):
+            yield layer.block.register_forward_pre_hook(partial(self.enter, place), with_kwargs=True)
+            yield layer.update.module.register_forward_hook(partial(self.update, place))
+            yield layer.block.register_forward_hook(partial(self.leave, place))
 
     def enter(self, place: int, _module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         stream = stream_of(args, named)
@@ -220,15 +219,16 @@ def _projections(model: PreTrainedModel, layout: Layout, prompt: Tensor) -> list
     def note(attention: nn.Module, module: nn.Module, args: tuple[Tensor, ...], out: Any) -> None:
         calls[attention], widths[attention] = (module, first_of(out)), args[0].shape[-1]
 
-    with ExitStack() as handles:
+    def hooks() -> Iterator[Any]:
         for layer in layout.layers:
             for module in layer.attention.modules():
                 if getattr(module, "weight", None) is not None and module.weight.ndim == 2:
-                    handles.callback(module.register_forward_hook(partial(note, layer.attention)).remove)
-            hook = layer.update.module.register_forward_hook(
+                    yield module.register_forward_hook(partial(note, layer.attention))
+            yield layer.update.module.register_forward_hook(
                 lambda _module, _args, out, layer=layer: updates.update({layer.attention: first_of(out)})
             )
-            handles.callback(hook.remove)
+
+    with hooked(hooks()):
         model(prompt, use_cache=False, logits_to_keep=1)
     found = []
     for layer in layout.layers:

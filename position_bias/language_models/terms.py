@@ -8,7 +8,6 @@ random directions of the same lengths tell what the Frobenius norm of the weight
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ from transformers import PreTrainedModel
 from position_bias.language_models import capture
 from position_bias.language_models.directions import CHANGES, Directions, generator
 from position_bias.language_models.influence import differentiated, prediction
-from position_bias.language_models.layout import Layout, first_of, stream_of
+from position_bias.language_models.layout import Layout, first_of, hooked, stream_of
 
 # How the gradient at the update is changed, and whether heads have signs of their own
 PASSES = {"values": (None, False), "queries": ("signs", False), "heads": ("signs", True), "random": ("unrelated", True)}
@@ -37,15 +36,11 @@ class _Layers:
         self.by_head = False  # whether that of each head has signs, too
         self.drawn = Generator()
 
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Have every gradient of the forward pass inside the context come by here."""
-        with ExitStack() as handles:
-            for place, layer in enumerate(self.layout.layers):
-                entering = layer.block.register_forward_pre_hook(partial(self.enter, place), with_kwargs=True)
-                handles.callback(entering.remove)
-                handles.callback(layer.update.module.register_forward_hook(partial(self.update, place)).remove)
-            yield
+    def hooks(self) -> Iterator[Any]:
+        """Have every gradient of a forward pass come by here."""
+        for place, layer in enumerate(self.layout.layers):
+            yield layer.block.register_forward_pre_hook(partial(self.enter, place), with_kwargs=True)
+            yield layer.update.module.register_forward_hook(partial(self.update, place))
 
     def enter(self, place: int, _module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         stream_of(args, named).register_hook(partial(self.at_entry, place))
@@ -91,10 +86,8 @@ def terms(
     def end(_module: nn.Module, _args: object, out: object) -> None:
         first_of(out).register_hook(ends.append)
 
-    last = layout.layers[-1].block.register_forward_hook(end)
-    with layers.listening():
+    with hooked([*layers.hooks(), layout.layers[-1].block.register_forward_hook(end)]):
         embeddings, logits = prediction(model, prompt, 1)
-    last.remove()
     _back(embeddings, logits, target, keep=False)
     found = {"attention": layers.squares()}
     past = [layers.past[place].float().view_as(ends[0])[0] for place in range(len(layout.layers))]
@@ -103,7 +96,7 @@ def terms(
     found["past"] = torch.stack([one.square().sum(-1).cpu() for one in past])
     found["across"] = torch.stack([2 * (a * b).sum(-1).cpu() for a, b in zip(past, through, strict=True)])
     found["mlp"] = torch.stack([(a - b.float()[0]).square().sum(-1).cpu() for a, b in zip(past, after, strict=True)])
-    with layers.listening(), capture.values_alone(layers.at_heads):
+    with hooked(layers.hooks()), capture.values_alone(layers.at_heads):
         embeddings, logits = prediction(model, prompt, 1)
     followed = any(layer.update.module not in set(layer.attention.modules()) for layer in layout.layers)
     for name, (way, by_head) in PASSES.items():
