@@ -41,11 +41,11 @@ def _of_experts(tokens: Tensor, weights: Tensor, *others: Any, **named: Any) -> 
 
 
 class Counting(TorchDispatchMode):
-    """Counts while it is open: bytes that are alive beside those of a model, their peak, operations, and calls."""
+    """Counts while it is open: bytes that are alive beside those of a model, their peak, and operations."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.alive = self.peak = self.operations = self.calls = 0
+        self.alive = self.peak = self.operations = 0
         self._held: dict[Any, int] = {}  # storages that are alive; those of the model count nothing
         for tensor in (*model.parameters(), *model.buffers()):
             self._held[self._reference(tensor)] = 0
@@ -61,7 +61,6 @@ class Counting(TorchDispatchMode):
         if function is torch.ops.aten._local_scalar_dense.default and args[0].is_meta:
             return 1  # a model asks whether a mask or positions are the usual ones
         out = (_of_experts if args and function is EXPERTS and args[0].is_meta else function)(*args, **named)
-        self.calls += 1
         if formula := flop_registry.get(function._overloadpacket):
             self.operations += formula(*args, **named, out_val=out)
         for tensor in tree_leaves(out):
@@ -78,32 +77,9 @@ class Pass:
 
     peak: int  # bytes beside the weights
     operations: int
-    calls: int  # of torch's functions
-
-
-@lru_cache(maxsize=64)
-def _counted(described: "_Described", n: int, precision: str, recomputed: bool) -> Pass:
-    config = described.config
-    with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, precision), attn_implementation="eager")
-    model = without_double_alibi(model).eval().requires_grad_(False)
-    layers = config.get_text_config().num_hidden_layers
-    lists = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == layers)
-    tokens = torch.zeros(1, n, dtype=torch.int64, device="meta")
-    counting = Counting(model)
-    with recomputing(list(next(lists, []))) if recomputed else nullcontext(), counting:
-        influence_and_loss(model, tokens, min(PREDICTED, n - 1))
-    return Pass(counting.peak, counting.operations, counting.calls)
 
 
 @dataclass(frozen=True, eq=False)
-class _Described:
-    """A configuration, which by itself cannot be a key."""
-
-    config: PretrainedConfig
-
-
-@dataclass(frozen=True)
 class Size:
     """A decoder's numbers: parameters, layers, heads, width of the residual stream, tokens it knows."""
 
@@ -112,7 +88,7 @@ class Size:
     heads: int
     width: int
     vocabulary: int
-    described: _Described = field(repr=False, compare=False)
+    config: PretrainedConfig = field(repr=False)
 
     @property
     def facts(self) -> dict[str, int]:
@@ -126,7 +102,7 @@ class Size:
 
     def of_prompt(self, n: int, precision: str, *, recomputed: bool) -> Pass:
         """What a forward and backward pass of one prompt of n tokens takes."""
-        return _counted(self.described, n, precision, recomputed)
+        return _counted(self, n, precision, recomputed)
 
     def batch(self, n: int, precision: str, device: str, *, recomputed: bool) -> int:
         """Tokens that pass through the model at once, where nothing else is asked for: at least one prompt."""
@@ -148,17 +124,25 @@ class Size:
         return PROCESS + self.parameters * BYTES[precision] + PLACED * batch + kept
 
 
+@lru_cache(maxsize=64)
+def _counted(of: Size, n: int, precision: str, recomputed: bool) -> Pass:
+    with torch.device("meta"):
+        dtype = getattr(torch, precision)
+        model = AutoModelForCausalLM.from_config(of.config, dtype=dtype, attn_implementation="eager")
+    model = without_double_alibi(model).eval().requires_grad_(False)
+    lists = (part for part in model.modules() if isinstance(part, nn.ModuleList) and len(part) == of.layers)
+    tokens = torch.zeros(1, n, dtype=torch.int64, device="meta")
+    counting = Counting(model)
+    with recomputing(list(next(lists, []))) if recomputed else nullcontext(), counting:
+        influence_and_loss(model, tokens, min(PREDICTED, n - 1))
+    return Pass(counting.peak, counting.operations)
+
+
 def size(parameters: int, config: PretrainedConfig) -> Size:
     """The size of a model with so many parameters and the configuration `config` of `transformers`."""
     text = config.get_text_config()
-    return Size(
-        parameters,
-        text.num_hidden_layers,
-        text.num_attention_heads,
-        text.hidden_size,
-        text.vocab_size,
-        _Described(config),
-    )
+    shape = text.num_hidden_layers, text.num_attention_heads, text.hidden_size, text.vocab_size
+    return Size(parameters, *shape, config)
 
 
 def available(device: str) -> float | None:

@@ -42,11 +42,6 @@ class Recipe:
 Losses = dict[str, dict[int, float]]  # split -> step -> loss
 
 
-def save_pretrained(model: "PreTrainedModel", directory: Path) -> None:
-    """Write a Hugging Face directory."""
-    model.save_pretrained(directory)
-
-
 def train(
     model: "PreTrainedModel",
     tokens: NDArray[np.integer],
@@ -57,7 +52,7 @@ def train(
     snapshots: Sequence[int],
     bf16: bool,
     held_out: NDArray[np.int64],
-    save: "Callable[[PreTrainedModel, Path], None]" = save_pretrained,
+    save: "Callable[[PreTrainedModel, Path], None]" = lambda model, folder: model.save_pretrained(folder),
 ) -> pd.DataFrame:
     """Train `model` in place on random windows of `tokens` [tokens] and return its losses, in nats a token.
 
