@@ -32,7 +32,7 @@ def checks(
     predictions: Mapping[str, list[Predicted]],
     scale: str,
 ) -> pd.DataFrame:
-    """Return verdicts on `content.similarity`, `kernels` and `shifts`, in the schema of `verdict.COLUMNS`.
+    """Return verdicts on `content.table5`, `kernels` and `shift`, in the schema of `verdict.COLUMNS`.
 
     Each way of Table 5 and each kernel has its own; `measured` is the value of all layers together, `n` their number.
     The share of heads that shift the diagonal the same way has an interval over prompts, and `n` is their number. The

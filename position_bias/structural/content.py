@@ -19,6 +19,7 @@ from position_bias.structural.monotonicity import Monotonicity, monotonicity, po
 from position_bias.structural.similarity import WAYS, similarities
 
 LABELS = ["model", "checkpoint", "dataset", "n", "prompts"]
+REGIONS = {"diagonal": "within diagonal", "below": "within off-diagonal", "between": "1 - JS"}  # in Table 5
 ALL = "all"  # the layer of a row that summarises every layer
 
 Labels = Mapping[str, Any]
@@ -26,32 +27,15 @@ Values = npt.NDArray[Any]
 
 
 def table5(measured: list[TensorFile]) -> pd.DataFrame:
-    """Table 5: `similarity` of the mean content logits in the files, one file in memory at a time."""
-    return similarity((file.labels, file.read("content")["content"]) for file in measured)
-
-
-def shift(measured: list[TensorFile], replicates: int, level: float, seed: int) -> pd.DataFrame:
-    """The `shifts` of content logits in the files."""
-    logits = ((file.labels, file.read("diagonal", "below")) for file in measured)
-    measurements = ((labels, tensors["diagonal"], tensors["below"]) for labels, tensors in logits)
-    return shifts(measurements, replicates, level, runtime.seed(seed, "shift"))
-
-
-def monotonicity_of_layers(measured: list[TensorFile]) -> pd.DataFrame:
-    """The `kernels` of the mean attention in the files, with the slopes of the same measurements."""
-    measurements = ((file.labels, file.read("attention", "slopes")) for file in measured)
-    return kernels((labels, arrays["attention"], arrays["slopes"]) for labels, arrays in measurements)
-
-
-def similarity(measurements: Iterable[tuple[Labels, Values]]) -> pd.DataFrame:
-    """Make Table 5 from labels and mean content logits `[L, H, n, n]` of each measurement.
+    """Make Table 5 from mean content logits `[L, H, n, n]` of each measurement, with one of them in memory at a time.
 
     `value` averages the heads of a layer, or all layers and heads; `outside` is the mean share of entries out of the
     histogram's range. Region `between` is 1 - Jensen-Shannon divergence of the two regions' histograms.
     """
     rows: list[dict[str, object]] = []
-    for labels, content in measurements:
-        rows += [{**_labels(labels), **row} for way in WAYS for row in _similarity_rows(content, way)]
+    for file in measured:
+        labels, content = _labels(file.labels), file.read("content")["content"]
+        rows += [{**labels, **row} for way in WAYS for row in _similarity_rows(content, way)]
         del content  # before the next one is read: each may take gigabytes
     return pd.DataFrame(rows)
 
@@ -78,23 +62,21 @@ def _similarity_rows(content: Values, way: str) -> Iterator[dict[str, object]]:
             }
 
 
-def shifts(
-    measurements: Iterable[tuple[Labels, Values, Values]], replicates: int, level: float, seed: int
-) -> pd.DataFrame:
-    """Section 6.1: is the shift of the diagonal one for all heads? From labels and content logits [N, L, H] of prompts.
+def shift(measured: list[TensorFile], replicates: int, level: float, seed: int) -> pd.DataFrame:
+    """Section 6.1: is the shift of the diagonal one for all heads? From mean logits on the diagonal and below it.
 
-    The two arrays hold the mean logit on the diagonal and below it. `share` of all layers and heads have a mean shift
-    of the sign that their mean has, with the percentile interval [low, high] over resampled prompts; `mean` and
-    `deviation` are those of the shift over layers and heads, as logits.
+    `share` of all layers and heads have a mean shift of the sign that their mean has, with the percentile interval
+    [low, high] over resampled prompts; `mean` and `deviation` are those of the shift over layers and heads, as logits.
     """
     rows = []
-    for labels, diagonal, below in measurements:
-        shift = (diagonal - below).reshape(len(diagonal), -1)
-        mean = shift.mean(axis=0)
-        drawn = bootstrap_weights(len(shift), replicates, seed) @ shift
+    for file in measured:
+        logits = file.read("diagonal", "below")
+        by_prompt = (logits["diagonal"] - logits["below"]).reshape(len(logits["below"]), -1)
+        mean = by_prompt.mean(axis=0)
+        drawn = bootstrap_weights(len(by_prompt), replicates, runtime.seed(seed, "shift")) @ by_prompt
         low, high = map(float, percentile_interval(_share_of_sign(drawn), level))
         interval = {"share": float(_share_of_sign(mean)), "low": low, "high": high}
-        rows.append({**_labels(labels), **interval, "mean": mean.mean(), "deviation": mean.std()})
+        rows.append({**_labels(file.labels), **interval, "mean": mean.mean(), "deviation": mean.std()})
     return pd.DataFrame(rows)
 
 
@@ -134,22 +116,12 @@ def _kernel_rows(layers: list[Monotonicity]) -> Iterator[dict[str, object]]:
 
 def readable_similarity(table: pd.DataFrame) -> pd.DataFrame:
     """Make a row a measurement and way, a column a region: mean over layers and heads, and the middle 90 % of them."""
-    shown = table[table["layer"] == ALL]
+    shown = table[table["layer"] == ALL].set_index([*LABELS, "way", "region"])
     spread = zip(shown["value"], shown["p05"], shown["p95"], strict=True)
-    cells = shown.assign(cell=[f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in spread])
-    rows = []
-    for key, regions in cells.groupby([*LABELS, "way"], sort=False):
-        by_region = regions.set_index("region")
-        rows.append(
-            {
-                **dict(zip([*LABELS, "way"], key, strict=True)),
-                "within diagonal": by_region["cell"]["diagonal"],
-                "within off-diagonal": by_region["cell"]["below"],
-                "1 - JS": by_region["cell"]["between"],
-                "diagonal out of range": f"{by_region['outside']['diagonal']:.1%}",
-            }
-        )
-    return pd.DataFrame(rows)
+    cells = pd.Series([f"{value:.2f} ({low:.2f} to {high:.2f})" for value, low, high in spread], shown.index)
+    outside = shown["outside"].xs("diagonal", level="region").map("{:.1%}".format)
+    regions = cells.unstack("region", sort=False)[[*REGIONS]].rename(columns=REGIONS)
+    return regions.assign(**{"diagonal out of range": outside}).reset_index()
 
 
 def readable_kernels(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """This module counts how often, and by how much, attention breaks Assumption 4.1: later tokens read later ones."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,7 @@ from position_bias.attention import Array, alibi_bias, causal_mask, masked_softm
 TOLERANCE = 1e-6  # prefix mass: means of float32 attention carry rounding of 1e-7
 
 
-@dataclass(frozen=True)
-class Monotonicity:
+class Monotonicity(NamedTuple):
     """Violations of stochastic monotonicity among `triples` of two tokens i < i' and a cutoff k <= i."""
 
     triples: int
@@ -56,12 +55,7 @@ def monotonicity(attention: npt.ArrayLike, tolerance: float = TOLERANCE) -> Mono
 
 def pooled(layers: Iterable[Monotonicity]) -> Monotonicity:
     """Pool all triples of several layers as one set."""
-    layers = list(layers)
-    return Monotonicity(
-        sum(layer.triples for layer in layers),
-        sum(layer.violated for layer in layers),
-        sum(layer.missing for layer in layers),
-    )
+    return Monotonicity(*map(sum, zip(*layers, strict=True)))
 
 
 def released_kernel(attention: npt.ArrayLike, slopes: npt.ArrayLike) -> Array:

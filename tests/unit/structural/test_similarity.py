@@ -1,5 +1,6 @@
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,11 @@ PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv
 NO_SHIFTS = pd.DataFrame()
 NO_ROWS = pd.DataFrame(columns=content.LABELS)
 LABELS = {"model": "m", "checkpoint": "seed0/step9", "dataset": "d", "n": 24, "prompts": 1000}
+
+
+def file(labels, **tensors):
+    """What reads as the file of a measurement with these tensors."""
+    return SimpleNamespace(labels=labels, read=lambda *names: {name: tensors[name] for name in names})
 
 
 def logits(layers=2, heads=3, n=24, seed=0):
@@ -154,7 +160,8 @@ def test_a_diagonal_out_of_range_is_clipped_by_us_and_empty_in_released():
 
 @pytest.fixture(scope="module")
 def table():
-    return content.similarity([(LABELS, logits()), (LABELS | {"model": "k"}, constant_plus_diagonal(1, 2))])
+    other = file(LABELS | {"model": "k"}, content=constant_plus_diagonal(1, 2))
+    return content.table5([file(LABELS, content=logits()), other])
 
 
 def test_the_table_has_each_layer_and_their_mean(table):
@@ -185,7 +192,7 @@ def test_verdicts_ask_every_layer_and_speak_of_the_claim_the_papers_way(table):
     assert (rows["claim"] == "structural-table-5").equals(rows["network"] == "causal")
     mixed = np.concatenate([logits(1), 1e-3 * logits(1)])  # one layer spreads, the other does not
     for row, values in zip(
-        judged(content.similarity([(LABELS, mixed)])).query("network == 'causal'").to_dict("records"),
+        judged(content.table5([file(LABELS, content=mixed)])).query("network == 'causal'").to_dict("records"),
         (similarities(mixed).diagonal, similarities(mixed).below),
         strict=True,
     ):
@@ -194,7 +201,7 @@ def test_verdicts_ask_every_layer_and_speak_of_the_claim_the_papers_way(table):
 
 
 def test_few_prompts_cannot_settle_table_5():
-    few = content.similarity([(LABELS | {"prompts": 999}, logits())])
+    few = content.table5([file(LABELS | {"prompts": 999}, content=logits())])
     assert set(judged(few)["verdict"]) == {"not testable here"}
 
 
@@ -202,21 +209,22 @@ def test_few_prompts_cannot_settle_table_5():
 
 
 def shifted(shift, prompts=40, noise=0.0, seed=0):
-    """Labels and logits on and below the diagonal [N, L, H] of heads with these shifts."""
+    """The file of logits on and below the diagonal [N, L, H] of heads with these shifts."""
     rng = np.random.default_rng(seed)
     below = rng.normal(size=(prompts, *shift.shape))
-    return LABELS | {"prompts": prompts}, below + shift + noise * rng.normal(size=below.shape), below
+    diagonal = below + shift + noise * rng.normal(size=below.shape)
+    return file(LABELS | {"prompts": prompts}, diagonal=diagonal, below=below)
 
 
 @pytest.mark.parametrize(("shift", "share"), [([[1, 2, 3]], 1), ([[5, -1, -1]], 1 / 3), ([[-4, -1, 2, 1]], 1 / 2)])
 def test_a_share_is_that_of_heads_whose_shift_has_the_sign_of_the_mean(shift, share):
-    found = content.shifts([shifted(np.array(shift, float))], 50, 0.95, 0).iloc[0]
+    found = content.shift([shifted(np.array(shift, float))], 50, 0.95, 0).iloc[0]
     assert found["share"] == found["low"] == found["high"] == pytest.approx(share)
     assert (found["mean"], found["deviation"]) == pytest.approx((np.mean(shift), np.std(shift)))
 
 
 def test_prompts_that_differ_make_a_share_uncertain():
-    found = content.shifts([shifted(np.full((2, 8), 0.1), noise=1)], 200, 0.95, 0).iloc[0]
+    found = content.shift([shifted(np.full((2, 8), 0.1), noise=1)], 200, 0.95, 0).iloc[0]
     assert found["low"] < found["share"] <= found["high"] <= 1
 
 
