@@ -110,9 +110,7 @@ class Size:
         most = BATCH if device == "cpu" else 8 * BATCH
         return n * max(1, min(int(fits), most // n))
 
-    def memory(
-        self, n: int, tokens: int, precision: str, *, recomputed: bool, matrices_up_to: int = MATRICES_UP_TO
-    ) -> float:
+    def memory(self, n: int, tokens: int, precision: str, *, recomputed: bool) -> float:
         """Bytes that a measurement of prompts of n tokens takes, about, with so many tokens at once.
 
         What the process needs besides its model, the weights, a batch, and what is kept: mean attention, and mean
@@ -120,7 +118,7 @@ class Size:
         """
         read = 8 * self.heads * n**2  # the attention of one layer in float32, and what is read from it
         batch = max(1, tokens // n) * (self.of_prompt(n, precision, recomputed=recomputed).peak + read)
-        kept = 4 * self.layers * n * (n if n <= matrices_up_to else 1) + 32 * self.layers * self.heads * n
+        kept = 4 * self.layers * n * (n if n <= MATRICES_UP_TO else 1) + 32 * self.layers * self.heads * n
         return PROCESS + self.parameters * BYTES[precision] + PLACED * batch + kept
 
 

@@ -66,10 +66,10 @@ def find_layout(model: PreTrainedModel, tokens: Tensor) -> Layout:
     proof = _Proof(model, tokens.shape[1])
     with proof.watching(_blocks(model, attentions), attentions):
         model(inputs_embeds=embeddings, use_cache=False, logits_to_keep=1)
-    if len(heads := {block.heads for block in proof.blocks}) > 1:
-        raise _refusal(model, f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
-    layers = tuple(block.layer() for block in proof.blocks)
-    return Layout(layers, heads.pop(), all(block.products for block in proof.blocks))
+    if len(proof.heads) > 1:
+        numbers = ", ".join(map(str, sorted(proof.heads)))
+        raise _refusal(model, f"its layers have different numbers of heads ({numbers})")
+    return Layout(tuple(proof.layers), proof.heads.pop(), proof.products)
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def _blocks(model: PreTrainedModel, attentions: list[nn.Module]) -> list[nn.Modu
 
 @dataclass
 class _Block:
-    """What is known of one block, while it runs and afterwards."""
+    """What is known of one block, while it runs."""
 
     block: nn.Module
     attention: nn.Module
@@ -150,15 +150,8 @@ class _Block:
     seen: capture.Seen | None = None
     rotation: Rotation | None = None
     turned: Turned | None = None
-    heads: int = 0
-    products: bool = False
     scaling: float = 1.0
     window: int | None = None
-    update: Update | None = None
-
-    def layer(self) -> Layer:
-        assert self.update is not None
-        return Layer(self.block, self.attention, self.update, self.window, self.scaling, self.rotation)
 
     def rows(self, value: Any) -> Tensor | None:
         """A tensor of the residual stream's size as float64 [n, width]; None for anything else."""
@@ -174,7 +167,9 @@ class _Proof:
 
     def __init__(self, model: PreTrainedModel, n: int) -> None:
         self.model, self.n = model, n
-        self.blocks: list[_Block] = []
+        self.layers: list[Layer] = []  # the blocks that ran
+        self.heads: set[int] = set()
+        self.products = True
 
     @contextmanager
     def watching(self, blocks: list[nn.Module], attentions: list[nn.Module]) -> Iterator[None]:
@@ -195,17 +190,17 @@ class _Proof:
 
     def enter(self, attention: nn.Module, block: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         stream = stream_of(args, named)
-        self.blocks.append(_Block(block, attention, stream.detach().double().flatten(0, -2)))
+        self.running = _Block(block, attention, stream.detach().double().flatten(0, -2))
 
     def turn(self, how: Rotation, before: Turned, after: Turned) -> None:
         if all(map(_same, how.undo(*after), before)):
-            self.blocks[-1].rotation, self.blocks[-1].turned = how, after
+            self.running.rotation, self.running.turned = how, after
 
     def hear(self, seen: capture.Seen) -> None:
-        self.blocks[-1].seen = seen
+        self.running.seen = seen
 
     def note(self, module: nn.Module, args: tuple[Any, ...], named: dict[str, Any], out: Any) -> None:
-        block = self.blocks[-1]
+        block = self.running
         if module is block.attention:
             self._judge(block, out)
         read = next((value for value in (*args, *named.values()) if isinstance(value, Tensor)), None)
@@ -217,15 +212,16 @@ class _Proof:
         """Find out which tokens attention reads, and whether the queries and keys that were seen explain weights."""
         weights = weights_of(out, self.n)
         assert weights is not None
-        block.heads = weights.shape[1]
+        self.heads.add(weights.shape[1])
         causal = torch.ones_like(weights[0, 0], dtype=torch.bool).tril()
         if (weights[..., ~causal] != 0).any():
             raise _refusal(self.model, "it is no causal decoder: its tokens read later ones")
         if block.seen is None:
+            self.products = False
             block.window = _window((weights[0] > 0).any(0))
             return
         expected = block.seen.logits(causal).softmax(-1)
-        block.products = bool((expected - weights.float()).abs().max() <= _tolerance(weights.dtype))
+        self.products &= bool((expected - weights.float()).abs().max() <= _tolerance(weights.dtype))
         block.scaling = block.seen.scaling
         reads = block.seen.reads(causal)
         block.window = _window(reads)
@@ -235,22 +231,19 @@ class _Proof:
             seen = (part[..., : block.rotation.width] for part in (block.seen.query, block.seen.key))
             if not all(map(_same, block.turned, seen)):
                 block.rotation = None  # something else happens to queries and keys afterwards
-        block.seen = block.turned = None
 
     def leave(self, _module: nn.Module, _args: Any, out: Any) -> None:
-        block, made = self.blocks[-1], first_of(out)
+        block, made, update = self.running, first_of(out), None
         rows = block.rows(made)
         if rows is not None:
-            block.update = residual.find_update(
-                block.stream, rows, block.calls, block.attention, _tolerance(made.dtype)
-            )
-        if block.update is None:
+            update = residual.find_update(block.stream, rows, block.calls, block.attention, _tolerance(made.dtype))
+        if update is None:
             raise _refusal(
                 self.model,
-                f"nothing that its block {len(self.blocks) - 1} ({type(block.block).__name__}) computes reproduces "
+                f"nothing that its block {len(self.layers)} ({type(block.block).__name__}) computes reproduces "
                 "what it adds to the residual stream",
             )
-        block.calls.clear()
+        self.layers.append(Layer(block.block, block.attention, update, block.window, block.scaling, block.rotation))
 
 
 def _not_finite(model: PreTrainedModel) -> str:

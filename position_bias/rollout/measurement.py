@@ -102,7 +102,7 @@ def read(path: str | Path, without: Sequence[str] = LARGEST) -> Measurement:
     return Measurement(windows=windows, **nested | tensors)
 
 
-def mixing(file: TensorFile, estimators: Sequence[str] = FORWARD) -> dict[str, Floats]:
-    """Read lambda [N, L] by these estimators, and nothing else of the file of a measurement."""
-    tensors = file.read(*(f"mixing/{estimator}" for estimator in estimators))
-    return {estimator: tensors[f"mixing/{estimator}"] for estimator in estimators}
+def mixing(file: TensorFile) -> dict[str, Floats]:
+    """Read lambda [N, L] by the estimators of the paper, and nothing else of the file of a measurement."""
+    tensors = file.read(*(f"mixing/{estimator}" for estimator in FORWARD))
+    return {estimator: tensors[f"mixing/{estimator}"] for estimator in FORWARD}
