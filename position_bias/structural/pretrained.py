@@ -29,6 +29,7 @@ from position_bias.verdicts.judge import ESTIMATE
 FIRST, LAST = "log first / middle", "log last / middle"
 ELSEWHERE, OF_MEANS = ", elsewhere", " of means"
 TRAINED = "hub"  # the checkpoint that is no copy
+COPIES = {"copy": "", "usual": " at .02"}  # how names of copies begin -> how predictions tell them from one another
 GRADIENT = "gradient"
 ROTARY = "mean-query-key"
 DRAWN = {"influence": GRADIENT, ROTARY: "rotary", "mean-attention": "measured"}
@@ -45,8 +46,6 @@ ROLLOUTS = {  # what predictions call rollouts and the profiles that know nothin
 KERNELS = ("logit by distance", "logit by distance without the first token")
 FROBENIUS = "frobenius"
 LAMBDAS = {"token": "token", FROBENIUS_APART: "without the first token", BACKWARD: BACKWARD}  # what predictions say
-PROFILES = ("model", "weights", "measure", "position", "value", "low", "high")  # columns of what is drawn by position
-SHARES = ("model", "share", "layer", "value", "low", "high")  # and by layer
 
 Values = Mapping[int, float]  # by unit
 
@@ -127,8 +126,8 @@ def tables(
     """The tables of one model: `values`, which are judged, with columns `checks_pretrained.COLUMNS`; what is drawn.
 
     `measured` are the measurements of the model and its copies, `replaced` what was changed in each of them, at the
-    `standard` length on the `primary` data set. `profiles` have the columns PROFILES, `shares` of the first token have
-    SHARES, and `kernels` are those of `content` on Assumption 4.1.
+    `standard` length on the `primary` data set. Drawn are `profiles` of the two measures and of rollouts by position,
+    and `shares` of the first token by layer. `kernels` are those of `content` on Assumption 4.1.
     """
     of_weights: dict[str, list[Measured]] = {}
     for file in measured:
@@ -136,19 +135,17 @@ def tables(
     changed = {file.labels["checkpoint"]: file.read() for file in replaced}
     (here,) = (each for each in of_weights[TRAINED] if not each.elsewhere)
     drawn_by = runtime.seed(seed, "documents", primary, standard)
-    copies = {  # what is added to the name of a measure -> copies: at the model's own deviation, and at the library's
-        "": [name for name in of_weights if name.startswith("copy")],
-        " at .02": [name for name in of_weights if name.startswith("usual")],
-    }
+    copies = {weights: [name for name in of_weights if name.startswith(weights)] for weights in COPIES}
+    of_copies = {weights: [of_weights[name][0] for name in names] for weights, names in copies.items()}
     pairs = {TRAINED: _pairs([here], [changed[TRAINED]])} | {
-        at: _pairs([of_weights[name][0] for name in names], [changed[name] for name in names])
-        for at, names in copies.items()
+        weights: _pairs(of_copies[weights], [changed[name] for name in names]) for weights, names in copies.items()
     }
+    gradients = {weights: _together([copy.gradient for copy in some]) for weights, some in of_copies.items()}
     rows = [
         *(row for each in of_weights[TRAINED] for row in _of_gradients(each)),
         *_of_interventions(here, changed[TRAINED]),
-        *(row for at, names in copies.items() for row in _of_copies(at, [of_weights[name][0] for name in names])),
-        *(row for at in copies for row in _ends(here.setting, f"untrained replacement{at}", pairs[at][1])),
+        *(row for weights in COPIES for row in _ends(here.setting, _named(GRADIENT, weights), gradients[weights])),
+        *(row for weights in COPIES for row in _ends(here.setting, _named(REPLACED, weights), pairs[weights][1])),
         *(row for name, pair in pairs.items() for row in _of_means(here, name, pair, replicates, drawn_by)),
         *_of_rollouts(here, replicates, drawn_by),
     ]
@@ -156,8 +153,7 @@ def tables(
     profiles = pd.concat(_profiles(here, pairs, replicates, level, drawn_by), ignore_index=True)
     shares = _shares(here, changed[TRAINED][LAYERS], replicates, level, drawn_by)
     kernels = content.kernels(_attention(of_weights[TRAINED], standard))
-    shown = {"profiles": profiles[list(PROFILES)], "shares": shares[list(SHARES)]}
-    return {"values": values, **shown, "kernels": kernels}
+    return {"values": values, "profiles": profiles, "shares": shares, "kernels": kernels}
 
 
 Row = tuple[object, ...]
@@ -229,9 +225,9 @@ def _pairs(measured: Sequence[Measured], changed: Sequence[Mapping[str, Array]])
     return gradient, gradient._replace(effects=np.concatenate([of_each[REPLACED] for of_each in changed]))
 
 
-def _of_copies(at: str, copies: Sequence[Measured]) -> Iterator[Row]:
-    every = _together([copy.gradient for copy in copies])
-    yield from _ends(copies[0].setting, f"untrained gradient{at}", every)
+def _named(measure: str, weights: str) -> str:
+    """What predictions call a measure of the model, or of its copies."""
+    return measure if weights == TRAINED else f"untrained {measure}{COPIES[weights]}"
 
 
 def _together(effects: Sequence[Effects]) -> Effects:
@@ -246,16 +242,11 @@ def _of_means(
     measured: Measured, weights: str, pair: tuple[Effects, Effects], replicates: int, seed: int
 ) -> Iterator[Row]:
     """Logarithms of mean effects at both ends over that of the middle, in each resample of documents."""
-    names = (
-        (GRADIENT, REPLACED)
-        if weights == TRAINED
-        else (f"untrained gradient{weights}", f"untrained replacement{weights}")
-    )
-    for network, effects in zip(names, pair, strict=True):
+    for measure, effects in zip((GRADIENT, REPLACED), pair, strict=True):
         logs = np.log(effects.over_middle(resampled_weights(effects.documents, replicates, seed)))
         for statistic, position in ((FIRST, effects.first), (LAST, effects.n - 1)):
             ends = logs[:, list(effects.positions).index(position)]
-            yield from _resampled(measured, statistic + OF_MEANS, network, ends, effects.documents)
+            yield from _resampled(measured, statistic + OF_MEANS, _named(measure, weights), ends, effects.documents)
 
 
 def _resampled(
@@ -306,12 +297,10 @@ def _profiles(
         drawn = measured.gradient.profile(replicates, seed, influence) if variant.name == GRADIENT else over
         yield _curve({**labels, "measure": variant.name}, everywhere, drawn, level)
     for weights, (gradient, replaced) in pairs.items():
-        named = {**labels, "weights": {TRAINED: TRAINED, "": "copy", " at .02": "usual"}[weights]}
         for measure, effects in ((GRADIENT, gradient), (REPLACED, replaced)):
             if weights != TRAINED or measure == REPLACED:
-                yield _curve(
-                    {**named, "measure": measure}, np.array(effects.positions), effects.profile(replicates, seed), level
-                )
+                named = {**labels, "weights": weights, "measure": measure}
+                yield _curve(named, np.array(effects.positions), effects.profile(replicates, seed), level)
 
 
 def _curve(labels: Mapping[str, Any], positions: NDArray[Any], drawn: Array, level: float) -> pd.DataFrame:
