@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
 from position_bias.drawing import rollouts
 from position_bias.drawing.looks import DIRECTIONS, legend
+from position_bias.drawing.panels import panels
 from position_bias.drawing.rollouts import SHARE
-from position_bias.drawing.style import PAGE
 from position_bias.rollout import measurement
 from position_bias.rollout.directions import NULL, distances, profiles
 from position_bias.running.artifacts import TensorFile
@@ -32,15 +31,13 @@ def directions(measured: list[TensorFile], evidence: list[pd.DataFrame], predict
     variation of a prompt that a change leaves.
     """
     title = finding(checks(evidence, predictions(predicted, "structural"), level))
-    models = list(dict.fromkeys(file.labels["model"] for file in measured))
-    size = (PAGE, 0.3 + 2.1 * len(models))
-    figure, grid = plt.subplots(
-        len(models), len(WEIGHTS), figsize=size, sharex=True, sharey=True, squeeze=False, label=title
-    )
+    models = {model: model for model in (file.labels["model"] for file in measured)}
+    x, y = "token position", f"{SHARE}, log scale"
+    figure, grid = panels(title, 0.3 + 2.1 * len(models), WEIGHTS, models, x=x, y=y, sharex=True, sharey=True)
     lowest = 1.0
     for file in measured:
         found, labels = measurement.read(file.path), file.labels
-        axes = grid[models.index(labels["model"])][list(WEIGHTS).index(labels["checkpoint"])]
+        axes = grid[labels["model"], labels["checkpoint"]]
         known, apart = profiles(found), distances(found)
         rollouts.uniform(axes, found.n)
         for place, (name, look) in enumerate(DIRECTIONS.items(), 1):
@@ -52,11 +49,7 @@ def directions(measured: list[TensorFile], evidence: list[pd.DataFrame], predict
             f"{word} {apart[name].mean():.2f}" for word, name in (("signs", "signs"), ("one", "same"), ("null", NULL))
         ]
         axes.set_title(f"{WEIGHTS[labels['checkpoint']]}, {found.prompts} prompts\n{', '.join(told)}")
-    rollouts.logarithmic(grid[0][0], lowest / 1.5)
-    for axes, model in zip(grid[:, 0], models, strict=True):
-        axes.set_ylabel(f"{model}\n{SHARE}, log scale")
-    for axes in grid[-1]:
-        axes.set_xlabel("token position")
+    rollouts.logarithmic(axes, lowest / 1.5)
     entries = [*(look.entry() for look in DIRECTIONS.values()), rollouts.uniform_entry()]
     settings = "above the panels: total variation of a prompt; null: the mean of other prompts"
     legend(figure, entries, settings=settings)
