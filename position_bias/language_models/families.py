@@ -2,7 +2,7 @@
 
 A family with ALiBi says where its queries and keys are, and which slope its attention logits really see
 (`effective_slopes`). Nothing else in the library knows one architecture from another: `layout` finds the rest. To add
-one, write a `Family` and list it in `FAMILIES`; to train one from scratch, add a builder.
+one, write a `Family` and list it in `FAMILIES`; to train one from scratch, add it to `BUILT`.
 """
 
 import math
@@ -14,18 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from transformers import (
-    BloomConfig,
-    BloomForCausalLM,
-    FalconConfig,
-    FalconForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MptConfig,
-    MptForCausalLM,
-    PretrainedConfig,
-    PreTrainedModel,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
 from position_bias.language_models.sources import TRAINED_CONTEXT
@@ -93,35 +82,18 @@ FAMILIES: dict[str, Family] = {  # by the model type that config.json names
     ),
 }
 
-BUILDERS: dict[str, tuple[Any, Any, tuple[str, str, str], Callable[[int, int], dict[str, Any]]]] = {
-    # model, configuration, what that calls hidden width, layers and heads, and what else it says for a training length
-    # and a hidden width
-    "bloom": (BloomForCausalLM, BloomConfig, ("hidden_size", "n_layer", "n_head"), lambda context, hidden: {}),
-    "mpt": (
-        MptForCausalLM,
-        MptConfig,
-        ("d_model", "n_layers", "n_heads"),
-        # the library refuses longer sequences, and ALiBi takes them
-        lambda context, hidden: {"max_seq_len": max(context, TRAINED_CONTEXT)},
-    ),
-    "falcon": (
-        FalconForCausalLM,
-        FalconConfig,
-        ("hidden_size", "num_hidden_layers", "num_attention_heads"),
-        lambda context, hidden: {"alibi": True, "bias": True, **dict.fromkeys(FALCON_OFF, False)},
-    ),
-    "llama": (
-        LlamaForCausalLM,
-        LlamaConfig,
-        ("hidden_size", "num_hidden_layers", "num_attention_heads"),
-        lambda context, hidden: {
-            "max_position_embeddings": max(context, TRAINED_CONTEXT),
-            "intermediate_size": 8
-            * hidden
-            // 3,  # three matrices of this width have as many weights as two of 4 x hidden
-            "tie_word_embeddings": True,  # as in the other families here
-        },
-    ),
+BUILT: dict[str, Callable[[int, int], dict[str, Any]]] = {
+    # by model type: what a configuration says beside its size, for a training length and a hidden width
+    "bloom": lambda context, hidden: {},
+    # the library refuses longer sequences, and ALiBi takes them
+    "mpt": lambda context, hidden: {"max_seq_len": max(context, TRAINED_CONTEXT)},
+    "falcon": lambda context, hidden: {"alibi": True, "bias": True, **dict.fromkeys(FALCON_OFF, False)},
+    "llama": lambda context, hidden: {
+        "max_position_embeddings": max(context, TRAINED_CONTEXT),
+        # three matrices of this width have as many weights as two of 4 x hidden
+        "intermediate_size": 8 * hidden // 3,
+        "tie_word_embeddings": True,  # as in the other families here
+    },
 }
 
 
@@ -130,17 +102,17 @@ def build(family: str, architecture: Mapping[str, Any], vocabulary: int, context
 
     `architecture` holds layers, heads, hidden and initializer_range; `context` is the training length.
     """
-    model, configuration, names, others = BUILDERS[family]
-    size = zip(names, ("hidden", "layers", "heads"), strict=True)
-    config = configuration(
+    config = AutoConfig.for_model(
+        family,
         vocab_size=vocabulary,
         initializer_range=architecture["initializer_range"],
-        attn_implementation="eager",
-        **{name: architecture[key] for name, key in size},
-        **others(context, architecture["hidden"]),
+        num_hidden_layers=architecture["layers"],
+        num_attention_heads=architecture["heads"],
+        hidden_size=architecture["hidden"],
+        **BUILT[family](context, architecture["hidden"]),
     )
     torch.manual_seed(seed)
-    return without_double_alibi(model(config))
+    return without_double_alibi(AutoModelForCausalLM.from_config(config, attn_implementation="eager"))
 
 
 def family_of(config: PretrainedConfig) -> Family | None:
@@ -206,7 +178,7 @@ def without_double_alibi(model: PreTrainedModel) -> PreTrainedModel:
     again; a test compares with the sdpa branch and fails once the library changes. None instead of zeros would
     select the rotary branch.
     """
-    if isinstance(model, FalconForCausalLM) and model.config.alibi:
+    if model.config.model_type == "falcon" and model.config.alibi:
         for block in model.transformer.h:
             block.self_attention.register_forward_pre_hook(_zero_alibi, with_kwargs=True)
     return model

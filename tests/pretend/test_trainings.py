@@ -109,7 +109,7 @@ def test_trials_of_postnorm(name, tmp_path):
 
 
 @pytest.mark.parametrize("bf16", [False, True])
-@pytest.mark.parametrize("family", families.BUILDERS)
+@pytest.mark.parametrize("family", families.BUILT)
 def test_language_models(family, bf16, tmp_path):
     tokens = np.array([pow(3, place, 31) for place in range(400)], dtype=np.int32)
     held_out = np.stack([tokens[place : place + 16] for place in (5, 50, 77)]).astype(np.int64)

@@ -16,7 +16,7 @@ def small(family, **changes):
     return families.build(family, ARCHITECTURE | changes, vocabulary=64, context=32, seed=0).eval()
 
 
-@pytest.mark.parametrize("family", families.BUILDERS)
+@pytest.mark.parametrize("family", families.BUILT)
 def test_a_model_is_of_the_real_class_and_size_and_its_seed_decides_it(family):
     model = small(family)
     assert families.sizes(model.config) == (2, 4, 4)

@@ -95,7 +95,7 @@ def test_random_weights_are_at_chance_at_every_place():
         assert np.abs(part.mean()) < 0.002
 
 
-@pytest.mark.parametrize("family", families.BUILDERS)
+@pytest.mark.parametrize("family", families.BUILT)
 def test_a_question_is_a_plain_forward_pass_of_the_context_and_its_cue(family):
     size = {"layers": 3, "heads": 4, "hidden": 32, "initializer_range": 0.3}
     model = families.build(family, size, VOCABULARY, N + CUE + 1, 0).eval()

@@ -64,7 +64,7 @@ def test_a_model_that_does_not_see_the_first_token_changes_nothing_where_it_is_r
     np.testing.assert_allclose(found, expected(model, tokens, positions, others), atol=1e-5)
 
 
-@pytest.mark.parametrize("family", [*families.BUILDERS, "mistral"])
+@pytest.mark.parametrize("family", [*families.BUILT, "mistral"])
 def test_a_replacement_is_a_plain_forward_pass_of_the_other_prompt(family):
     if family == "mistral":
         model = mistral()
