@@ -35,18 +35,11 @@ def statistics(curves: pd.DataFrame) -> Iterator[Statistic]:
     drawn = {str(name): by_token[name].to_numpy() for name in by_token}
     half = last_row(n, np.full(LAYERS, 0.5), 2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS))
     profiles = {**drawn, "half": half, "uniform": np.full(n, 1 / n), "last": np.eye(n)[-1]}
+    others = {network: profile for network, profile in profiles.items() if network != INFLUENCE}
     values = {name: {network: shape(profile) for network, profile in profiles.items()} for name, shape in SHAPE.items()}
-    values |= {
-        name: {
-            network: distance(profile, drawn[INFLUENCE])
-            for network, profile in profiles.items()
-            if network != INFLUENCE
-        }
-        for name, distance in DISTANCE.items()
-    }
-    values |= {
-        name: {network: np.log(ratio) for network, ratio in values[name].items()} for name in values if OVER in name
-    }
+    for name, distance in DISTANCE.items():
+        values[name] = {network: distance(profile, drawn[INFLUENCE]) for network, profile in others.items()}
     for name, by_network in values.items():
         without_interval = pd.DataFrame(by_network, index=GIVEN[:1], dtype=float).reindex(GIVEN)
-        yield Statistic(f"{STANDARD}: {name}", without_interval, {**SETTING, "n": n}, given(1), speaks=False)
+        shown = without_interval.map(np.log) if OVER in name else without_interval
+        yield Statistic(f"{STANDARD}: {name}", shown, {**SETTING, "n": n}, given(1), speaks=False)

@@ -47,16 +47,11 @@ def readable(distances: pd.DataFrame) -> pd.DataFrame:
 
 
 def _readable(chosen: pd.DataFrame) -> pd.DataFrame:
-    cells = chosen.assign(cell=list(_cells(chosen)))
-    shared = cells[cells["estimator"] == "none"].set_index(KEYS[:-1])
-    rows = []
-    for key, own in cells[cells["estimator"] != "none"].groupby(KEYS, sort=False):
-        by_variant = own.set_index("variant")["cell"].to_dict()
-        if key[:-1] in shared.index:
-            by_variant |= shared.loc[[key[:-1]]].set_index("variant")["cell"].to_dict()
-        named = {f"({variant})": by_variant.get(variant, "") for variant in VARIANTS}
-        rows.append({**dict(zip(KEYS, key, strict=True)), **named})
-    return pd.DataFrame(rows).rename(columns={"estimator": "lambda by"})
+    cells = chosen.assign(cell=list(_cells(chosen))).set_index([*KEYS, "variant"])["cell"].unstack(sort=False)
+    own = cells.drop("none", level="estimator")
+    shared = cells.xs("none", level="estimator").reindex(own.reset_index("estimator").index).set_axis(own.index)
+    named = own.fillna(shared).reindex(columns=[*VARIANTS]).fillna("").add_prefix("(").add_suffix(")")
+    return named.reset_index().rename(columns={"estimator": "lambda by"})
 
 
 def _cells(table: pd.DataFrame) -> Iterator[str]:
