@@ -155,7 +155,7 @@ def model_files(directory: str | Path) -> ModelFiles:
         )
     if not os.path.isfile(directory / CONFIGURATION):
         raise InputError(f"{place} lacks config.json; save the model there with save_pretrained, or copy it whole")
-    described = _read(directory, CONFIGURATION)
+    described = read(directory, CONFIGURATION)
     for fault in _faults(described):
         raise InputError(f"{place} has a {CONFIGURATION} {' '.join(fault.split())}")
     if described.get("quantization_config"):
@@ -175,7 +175,7 @@ def _shards(directory: Path) -> list[str]:
                 f"{place} has its weights pickled ({pickled[0]}), which can run code when it is read; {SAVE_AGAIN}"
             )
         raise InputError(f"{place} lacks {SINGLE}, and no other weights are read; {SAVE_AGAIN}")
-    named = _read(directory, INDEX).get("weight_map")
+    named = read(directory, INDEX).get("weight_map")
     if not isinstance(named, dict) or not named or not all(isinstance(name, str) for name in named.values()):
         raise InputError(f"{place} has a damaged {INDEX}, which names no files of weights; {AGAIN}")
     shards = sorted(set(named.values()))
@@ -189,7 +189,8 @@ def _shards(directory: Path) -> list[str]:
     return shards
 
 
-def _read(directory: Path, name: str) -> dict[str, Any]:
+def read(directory: Path, name: str) -> dict[str, Any]:
+    """What a file of JSON in a model's directory holds. Raises InputError where it is no mapping, or unreadable."""
     file = directory / name
     place = f"model directory {directory} has a {name}"
     if (size := file.stat().st_size) > LARGEST:

@@ -14,7 +14,7 @@ import huggingface_hub
 from huggingface_hub import constants, errors
 
 from position_bias.language_models import packages
-from position_bias.language_models.files import GGUF
+from position_bias.language_models.files import CONFIGURATION, GGUF, read
 from position_bias.language_models.sources import is_directory, is_package
 from position_bias.running.runtime import InputError, log, whole_file
 
@@ -68,7 +68,7 @@ def fetch_model(source: str, revision: str | None, model_type: str | None, recor
     files = sorted(path.as_posix() for path in paths if any(path.match(pattern) for pattern in WANTED))
     if not any(Path(name).match(WEIGHTS) for name in files):
         raise InputError(f"model {source} has no safetensors weights; name a revision or a copy of it that has")
-    found = _model_type(directory / "config.json")
+    found = read(directory, CONFIGURATION).get("model_type") if (directory / CONFIGURATION).is_file() else None
     if model_type is not None and found != model_type:
         raise InputError(f"model {source} is of type {found!r}, not {model_type!r}; correct hub_models.*.family")
     _write(record, source, revision, {name: (directory / name).stat().st_size for name in files})
@@ -143,16 +143,6 @@ def stamp(place: Path) -> list[tuple[str, int, int]]:
     files = [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.is_file())
     facts = ((path.relative_to(place).as_posix(), path.stat()) for path in files)
     return [(name, status.st_size, status.st_mtime_ns) for name, status in facts]
-
-
-def _model_type(configuration: Path) -> str | None:
-    try:
-        found: str | None = json.loads(configuration.read_text(encoding="utf-8")).get("model_type")
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise InputError(f"{configuration} cannot be read ({error}); copy or fetch the model again") from error
-    return found
 
 
 def _drop_what_was_cut_short(source: str, revision: str | None) -> None:

@@ -66,13 +66,6 @@ class Measurement:
         """How many layers the model has, L."""
         return len(self.windows)
 
-    @property
-    def offset(self) -> Array | None:
-        """Mean content logit on the diagonal less that below it, float64 [N, L, H], of families with ALiBi."""
-        if self.diagonal is None or self.below is None:
-            return None
-        return self.diagonal.astype(np.float64) - self.below
-
 
 def write(path: str | Path, measurement: Measurement, **labels: object) -> None:
     """Write a measurement, with labels that say what was measured; its windows and sizes are added to them."""

@@ -91,9 +91,10 @@ def _alibi(measurement: Measurement) -> Rollout | None:
 
 
 def _alibi_with_content(measurement: Measurement) -> Rollout | None:
-    slopes, offset, n = measurement.slopes, measurement.offset, measurement.n
-    if slopes is None or offset is None:
+    slopes, n = measurement.slopes, measurement.n
+    if slopes is None or measurement.diagonal is None or measurement.below is None:
         return None
+    offset = measurement.diagonal.astype(np.float64) - measurement.below  # of the diagonal, by prompt, layer and head
 
     def rollout(mixings: Array, weights: Array) -> Array:
         both = zip(mixings, np.tensordot(weights, offset, axes=1), strict=True)

@@ -232,7 +232,7 @@ def test_of_one_token_repeated_the_rotary_kernel_is_all_that_attention_knows(cas
 def test_models_with_alibi_have_slopes_and_offsets_and_others_kernels(case):
     with_alibi = case.name in ("bloom", "mpt", "falcon, ALiBi")
     assert (families.family_of(case.model.config) is not None) == with_alibi
-    assert (case.measured.slopes is not None) == (case.measured.offset is not None) == with_alibi
+    assert (case.measured.slopes is not None) == (case.measured.diagonal is not None) == with_alibi
     assert bool(case.measured.kernels) <= (not with_alibi)
 
 

@@ -224,7 +224,7 @@ def test_a_model_that_left_the_cache_says_how_to_fetch_it(answering, model, tmp_
         (None, r"is of type None, not 'bloom'; correct hub_models\.\*\.family"),
         ("{}", "is of type None, not 'bloom'"),
         ('{"model_type": "mpt"}', "is of type 'mpt', not 'bloom'"),
-        ('{"model_type": "bl', r"config\.json cannot be read \(.*\); copy or fetch the model again"),
+        ('{"model_type": "bl', r"has a config\.json that cannot be read \(.*\); build or copy the whole"),
     ],
 )
 def test_a_configuration_of_another_family_is_refused(model, tmp_path, configuration, message):

@@ -34,12 +34,12 @@ def every(measured):
 
 
 def test_every_variant_is_what_its_definition_says(measured, every):
-    mixing = measured.mixing["token"].mean(0)
+    mixing, offset = measured.mixing["token"].mean(0), measured.diagonal.astype(float) - measured.below
     expected = {
         ("none", "a"): dense_last_row(N, np.ones(LAYERS), measured.slopes),
         ("none", "half"): dense_last_row(N, np.full(LAYERS, 0.5), measured.slopes),
         ("token", "b"): dense_last_row(N, mixing, measured.slopes),
-        ("token", "c"): dense_last_row(N, mixing, measured.slopes, measured.offset.mean(0)),
+        ("token", "c"): dense_last_row(N, mixing, measured.slopes, offset.mean(0)),
         ("token", "measured"): rollout_matrix(map(transition, measured.attention, mixing))[-1],
         ("none", "d"): measured.influence.mean(0) / measured.influence.mean(0).sum(),
         ("none", "uniform"): np.full(N, 1 / N),
