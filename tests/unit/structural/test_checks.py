@@ -1,7 +1,5 @@
 """The checks of structural on worlds made by hand: one behaves as the paper says, the others contradict it."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +7,9 @@ import pytest
 from position_bias.rollout.comparison import DISTANCE, SHAPE
 from position_bias.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.structural import checks, checks_long_training
-from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import KEYS
+from tests.unit.structural.conftest import PREDICTED
 
-PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "structural")
 N, REPLICATES, LEVEL = 64, 60, 0.95
 LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": 40}
 ESTIMATORS = ("frobenius", "token")
@@ -93,7 +90,7 @@ def replicates(world, trend=-1.0):
 
 
 def judged(values, occasion=checks.STANDARD):
-    return checks.checks(values, PREDICTIONS, "test", LEVEL, occasion)
+    return checks.checks(values, PREDICTED, "test", LEVEL, occasion)
 
 
 def verdicts(values, occasion=checks.STANDARD):
@@ -144,7 +141,7 @@ def test_a_difference_is_taken_replicate_by_replicate_under_each_estimator():
 
 
 def test_evidence_keeps_what_is_asked_at_the_standard_length():
-    assert sorted(checks.KEPT) == sorted(checks.contrasts(PREDICTIONS, checks.STANDARD))
+    assert sorted(checks.KEPT) == sorted(checks.contrasts(PREDICTED, checks.STANDARD))
 
 
 def test_only_rows_of_the_papers_estimator_speak_of_claims_and_models_are_judged_apart():
@@ -227,7 +224,7 @@ def test_of_a_long_training_the_last_step_is_judged_as_replicates_are_and_others
     steps = {step: replicates(first).assign(checkpoint=f"seed0/step{step}") for step in (0, 90)}
     steps[1000] = replicates(last).assign(checkpoint="seed0/step1000")
     evidence = pd.concat(checks.compared(of_step, LEVEL) for of_step in steps.values()).assign(scale="longer")
-    found = pd.concat(checks_long_training.checks([evidence], PREDICTIONS))
+    found = pd.concat(checks_long_training.checks([evidence], PREDICTED))
     ended = found["setting"].str.contains("step1000")
     as_fresh = judged(steps[1000]).assign(scale="longer").sort_values([*KEYS], ignore_index=True)
     pd.testing.assert_frame_equal(found[ended].sort_values([*KEYS], ignore_index=True), as_fresh)
@@ -238,4 +235,4 @@ def test_of_a_long_training_the_last_step_is_judged_as_replicates_are_and_others
 
 
 def test_without_a_long_training_there_are_no_rows_of_one():
-    assert list(checks_long_training.checks([], PREDICTIONS)) == []
+    assert list(checks_long_training.checks([], PREDICTED)) == []

@@ -1,7 +1,6 @@
 """What is judged of how influence adds up, on tables that are made by hand."""
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,11 +9,9 @@ import pytest
 from position_bias.structural.checks_directions import COLUMNS, checks
 from position_bias.structural.checks_pretrained import SEEN
 from position_bias.verdicts.claim import registry
-from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.scorecard import scorecard
+from tests.unit.structural.conftest import PREDICTED, ROOT
 
-ROOT = Path(__file__).parents[3]
-PREDICTED = predictions(ROOT / "published/predictions.csv", "structural")
 CLAIMS = [claim for claim in registry(ROOT / "published/claims.csv") if claim.id.startswith("structural-directions-")]
 SQUARES = {"signs": 0.15, "same": 0.5, "half of other prompts": 0.2, "rotated": 0.3, "twice between draws": 0.1}
 SUMS = {"signs": 0.45, "same": 0.05, "half of other prompts": 0.2, "rotated": 0.05, "twice between draws": 0.1}

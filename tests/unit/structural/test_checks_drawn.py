@@ -1,17 +1,13 @@
 """What the authors' drawings of bloom-176b say, without an interval and without a say in any claim."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from position_bias.structural.checks_drawn import checks
-from position_bias.verdicts.predictions import predictions
+from tests.unit.structural.conftest import PREDICTED, ROOT
 
-ROOT = Path(__file__).parents[3]
 CURVES = pd.read_csv(ROOT / "published/structural_curves.csv")
-PREDICTED = predictions(ROOT / "published/predictions.csv", "structural")
 
 
 @pytest.fixture(scope="module")

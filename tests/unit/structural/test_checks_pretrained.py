@@ -1,17 +1,13 @@
 """What is judged of pretrained decoders, on tables of effects that are made by hand."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from position_bias.structural.checks_pretrained import COLUMNS, SEEN, checks
 from position_bias.verdicts.claim import registry
-from position_bias.verdicts.predictions import predictions
+from tests.unit.structural.conftest import PREDICTED, ROOT
 
-ROOT = Path(__file__).parents[3]
-PREDICTED = predictions(ROOT / "published/predictions.csv", "structural")
 OURS = {claim.id for claim in registry(ROOT / "published/claims.csv") if claim.id.startswith("structural-pretrained-")}
 FIRST, LAST = "log first / middle", "log last / middle"
 EFFECTS = {  # statistic -> network -> mean over documents, in a world that is as our claims say

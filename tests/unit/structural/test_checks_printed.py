@@ -1,15 +1,10 @@
 """What the paper says of its printed tables, against the tables, and against tables that say otherwise."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
 from position_bias.structural import checks_printed
-from position_bias.verdicts.predictions import predictions
-
-ROOT = Path(__file__).parents[3]
-PREDICTIONS = predictions(ROOT / "published/predictions.csv", "structural")
+from tests.unit.structural.conftest import PREDICTED, ROOT
 
 
 @pytest.fixture
@@ -18,7 +13,7 @@ def printed():
 
 
 def judged(printed):
-    return checks_printed.checks(printed, PREDICTIONS, "test")
+    return checks_printed.checks(printed, PREDICTED, "test")
 
 
 def test_the_printed_tables_are_counted_as_one_counts_them_by_hand(printed):

@@ -1,7 +1,5 @@
 """Profiles with directions changed, their distances, the table of evidence/ and the figure."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,8 +15,8 @@ from position_bias.structural.figures_directions import directions as draw
 from position_bias.structural.figures_directions import finding
 from tests.measurements import PROMPTS, made
 from tests.unit.drawing_checks import assert_legible
+from tests.unit.structural.conftest import ROOT
 
-ROOT = Path(__file__).parents[3]
 N, DRAWS = 40, 4
 WAYS = ("signs", "same", "rotated")
 

@@ -1,7 +1,5 @@
 """What is made of a pretrained decoder and its copies, from plain passes through a model to tables and the figure."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,11 +15,9 @@ from position_bias.running.runtime import InputError
 from position_bias.structural import checks_content, figures_pretrained, interventions, pretrained
 from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS
 from position_bias.structural.checks_pretrained import OURS, THEIRS, checks
-from position_bias.verdicts.predictions import predictions
 from tests.ggufs import small
+from tests.unit.structural.conftest import PREDICTED, ROOT
 
-ROOT = Path(__file__).parents[3]
-PREDICTED = predictions(ROOT / "published/predictions.csv", "structural")
 CURVES = pd.read_csv(ROOT / "published/structural_curves.csv")
 N, PROMPTS, REPLICATES = 40, 12, 60
 FIRST, LAST = "log first / middle", "log last / middle"

@@ -1,6 +1,5 @@
 from itertools import product
 from math import exp, prod
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,6 +27,7 @@ from position_bias.structural.propositions import (
     tail_bound,
 )
 from position_bias.verdicts.verdict import COLUMNS, KEYS
+from tests.unit.structural.conftest import ROOT
 
 ROUNDING = 1e-12
 MIXING = st.sampled_from([0.0, 1.0]) | st.floats(0, 1)
@@ -401,11 +401,9 @@ def test_hidden_states_of_any_layers_stay_below_the_bound_of_the_proof(seed, mix
 
 # Verdicts
 
-PREDICTED = Path(__file__).parents[3] / "published/predictions.csv"
-
 
 def test_every_prediction_of_theory_holds():
-    checks = claims.checks(PREDICTED, "laptop")
+    checks = claims.checks(ROOT / "published/predictions.csv", "laptop")
     assert list(checks.columns) == [*COLUMNS, *KEYS]
     assert set(checks["verdict"]) == {"holds"}
     assert not checks.duplicated(["claim", *KEYS]).any()

@@ -1,7 +1,5 @@
 """What kernels say of rotary decoders: made-up measurements whose answers are known, and the checks on their tables."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,11 +11,9 @@ from position_bias.rollout.kernels import kernel_attention, kernel_last_rows
 from position_bias.rollout.measurement import Measurement
 from position_bias.statistics import wasserstein
 from position_bias.structural import checks_rotary, rotary
-from position_bias.verdicts.predictions import predictions
+from tests.unit.structural.conftest import PREDICTED
 
 N, LAYERS, HEADS = 12, 3, 2
-ROOT = Path(__file__).parents[3]
-PREDICTIONS = predictions(ROOT / "published/predictions.csv", "structural")
 
 
 def decoder(predicted=1.0, mixing=0.3, influence=None, windows=(None, 5, None)):
@@ -103,7 +99,7 @@ def evidence(seeds=3, step=1000, **changed):
 
 
 def verdicts(tables):
-    found = checks_rotary.checks(tables, PREDICTIONS, 0.95)
+    found = checks_rotary.checks(tables, PREDICTED, 0.95)
     return found.groupby("claim")["verdict"].agg(lambda of_claim: set(of_claim)).to_dict()
 
 
@@ -142,7 +138,7 @@ def test_claims_hold_for_decoders_that_are_nearly_their_kernel_and_fail_for_othe
 def test_earlier_steps_speak_of_no_claim_and_a_seed_that_diverged_is_left_out():
     tables = pd.concat([evidence(step=300), evidence()])
     tables.loc[tables["seed"] == 1, "value"] = np.nan
-    found = checks_rotary.checks([tables], PREDICTIONS, 0.95)
+    found = checks_rotary.checks([tables], PREDICTED, 0.95)
     assert set(zip(found["n"], found["left_out"], strict=True)) == {(2, 1)}
     assert set(found["setting"]) == {"model = llama; step = 300", "model = llama; step = 1000"}
     assert ((found["claim"] != "") == found["quantity"].str.endswith("; llama after 1000 steps")).all()
@@ -150,7 +146,7 @@ def test_earlier_steps_speak_of_no_claim_and_a_seed_that_diverged_is_left_out():
 
 
 def test_without_evidence_no_claim_can_be_tested():
-    found = checks_rotary.checks([], PREDICTIONS, 0.95)
+    found = checks_rotary.checks([], PREDICTED, 0.95)
     assert set(found["verdict"]) == {"not testable here"}
     assert set(found["claim"]) == set(verdicts([evidence()]))
     assert found["quantity"].str.endswith("; no rotary decoder was trained").all()

@@ -1,5 +1,4 @@
 import tracemalloc
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,10 +20,9 @@ from position_bias.structural.similarity import (
     jensen_shannon,
     similarities,
 )
-from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import COLUMNS, KEYS
+from tests.unit.structural.conftest import PREDICTED
 
-PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "structural")
 NO_SHIFTS = pd.DataFrame()
 NO_ROWS = pd.DataFrame(columns=content.LABELS)
 LABELS = {"model": "m", "checkpoint": "seed0/step9", "dataset": "d", "n": 24, "prompts": 1000}
@@ -179,7 +177,7 @@ def test_the_table_has_each_layer_and_their_mean(table):
 
 
 def judged(table):
-    return checks_content.checks(table, NO_ROWS, NO_SHIFTS, PREDICTIONS, "test")
+    return checks_content.checks(table, NO_ROWS, NO_SHIFTS, PREDICTED, "test")
 
 
 def test_verdicts_ask_every_layer_and_speak_of_the_claim_the_papers_way(table):
@@ -230,7 +228,7 @@ def test_prompts_that_differ_make_a_share_uncertain():
 
 def test_a_share_of_heads_is_judged_with_its_interval_and_says_nothing_of_positions_within_a_matrix():
     table = pd.DataFrame([{**LABELS, "share": 0.5, "low": 0.25, "high": 0.95}])
-    (row,) = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTIONS, "test").to_dict("records")
+    (row,) = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTED, "test").to_dict("records")
     assert (row["measured"], row["low"], row["high"], row["n"]) == (0.5, 0.25, 0.95, 1000)
     assert row["setting"] == "model = m; checkpoint = seed0/step9; dataset = d; n = 24"
     assert (row["claim"], row["verdict"]) == ("structural-shift", "not testable here")
