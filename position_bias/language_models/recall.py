@@ -22,11 +22,9 @@ from transformers.cache_utils import Cache
 from position_bias.language_models import passes
 from position_bias.language_models.passes import Resumption
 from position_bias.language_models.prefix import reuses
-from position_bias.language_models.tokens import encoded
+from position_bias.language_models.tokens import TokenIds, encoded
 from position_bias.rollout.recall import Recall
 from position_bias.running.runtime import InputError
-
-TokenIds = NDArray[np.int64]
 
 WORD = re.compile(r"\b[a-z]{3,}\b")
 ALL_PLACES = 512  # a context of more words than this is asked for some of its places only

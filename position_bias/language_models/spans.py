@@ -13,15 +13,12 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from position_bias.language_models.influence import differentiated, prediction
-from position_bias.language_models.replacement import total_variation
+from position_bias.language_models.replacement import TokenIds, total_variation
 from position_bias.running.runtime import InputError, progress
-
-TokenIds = NDArray[np.int64]
 
 AS_GIVEN = "as given"
 PLACES = ("first", "middle", "last")

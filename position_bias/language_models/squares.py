@@ -212,12 +212,12 @@ def _projections(model: PreTrainedModel, layout: Layout, prompt: Tensor) -> list
 
     It is the last module of attention with a matrix, if that yields the update itself.
     """
-    calls: dict[nn.Module, tuple[nn.Module, Tensor]] = {}  # attention -> its last module with a matrix, what it yielded
-    widths: dict[nn.Module, int] = {}  # of what that module reads
+    # of each attention: its last module with a matrix, the width of what that reads, and what it yields
+    calls: dict[nn.Module, tuple[nn.Module, int, Tensor]] = {}
     updates: dict[nn.Module, Tensor] = {}
 
     def note(attention: nn.Module, module: nn.Module, args: tuple[Tensor, ...], out: Any) -> None:
-        calls[attention], widths[attention] = (module, first_of(out)), args[0].shape[-1]
+        calls[attention] = module, args[0].shape[-1], first_of(out)
 
     def hooks() -> Iterator[Any]:
         for layer in layout.layers:
@@ -232,11 +232,10 @@ def _projections(model: PreTrainedModel, layout: Layout, prompt: Tensor) -> list
         model(prompt, use_cache=False, logits_to_keep=1)
     found = []
     for layer in layout.layers:
-        module, out = calls[layer.attention]
-        update = updates[layer.attention]
+        (module, width, out), update = calls[layer.attention], updates[layer.attention]
         if out.shape != update.shape or not torch.allclose(out, update, rtol=EXACT):
             return []
-        every = torch.eye(widths[layer.attention]).to(out)
+        every = torch.eye(width).to(out)
         matrix = (module(every) - module(torch.zeros_like(every))).float()
         found.append(layer.update.scale * matrix.view(layout.heads, -1, out.shape[-1]))
     return found
