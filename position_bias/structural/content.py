@@ -41,13 +41,7 @@ def table5(measured: list[TensorFile]) -> pd.DataFrame:
 
 
 def _similarity_rows(content: Values, way: str) -> Iterator[dict[str, object]]:
-    alike = similarities(content, way)
-    nothing = np.full_like(alike.between, np.nan)  # both regions have their own share
-    for region, values, outside in (
-        ("diagonal", alike.diagonal, alike.diagonal_outside),
-        ("below", alike.below, alike.below_outside),
-        ("between", alike.between, nothing),
-    ):
+    for region, (values, outside) in similarities(content, way).items():
         layers: list[tuple[str, slice]] = [(str(t + 1), slice(t, t + 1)) for t in range(len(values))]
         for layer, chosen in [(ALL, slice(None)), *layers]:
             low, high = np.quantile(values[chosen], [0.05, 0.95])

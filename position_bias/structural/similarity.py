@@ -31,8 +31,8 @@ class Way:
 
 
 # The bins leave out 1 % of all entries, but these are the extreme ones, and a shifted diagonal is extreme as a whole:
-# dropped, such a head has no histogram. Clipped, it has one, which overrates how alike its entries are; `Similarity`
-# therefore says how many entries that concerns. The divergence in bits is 1 at most.
+# dropped, such a head has no histogram. Clipped, it has one, which overrates how alike its entries are; `similarities`
+# therefore say how many entries that concerns. The divergence in bits is 1 at most.
 #
 # The authors' repository (attention_stats.ipynb) drops them, and smoothing makes the empty histogram uniform: a head
 # whose diagonal lies out of range has similarity 0 there. Its divergence is in nats, at most log 2.
@@ -42,19 +42,12 @@ WAYS = {
 }
 
 
-@dataclass(frozen=True)
-class Similarity:
-    """Similarities of each layer and head, all `[L, H]`, and the share of each region's entries out of range."""
+def similarities(content: Values, way: str = "causal") -> dict[str, tuple[Array, Array]]:
+    """Table 5 for mean content logits `[L, H, n, n]`, n >= 2, in one of WAYS.
 
-    diagonal: Array
-    below: Array
-    between: Array  # of the two regions' histograms: 1 - Jensen-Shannon divergence (the paper's first version)
-    diagonal_outside: Array
-    below_outside: Array
-
-
-def similarities(content: Values, way: str = "causal") -> Similarity:
-    """Table 5 for mean content logits `[L, H, n, n]`, n >= 2, in one of WAYS."""
+    By region, its similarity in each layer and head, `[L, H]`, and the share of its entries out of range, likewise.
+    `between` is of the two regions' histograms: 1 - Jensen-Shannon divergence (the paper's first version).
+    """
     choice = WAYS[way]
     edges = bin_edges(content, choice.causal)
     below = np.tril_indices(content.shape[-1], -1)
@@ -66,7 +59,9 @@ def similarities(content: Values, way: str = "causal") -> Similarity:
         p, q = (_probabilities(counts, choice.smoothing) for counts, _ in counted)
         outside = [share for _, share in counted]
         layers.append([homogeneity(p), homogeneity(q), 1 - jensen_shannon(p, q) / choice.unit, *outside])
-    return Similarity(*np.array(layers).swapaxes(0, 1))
+    diagonal, lower, between, *out = np.array(layers).swapaxes(0, 1)
+    nothing = np.full_like(between, np.nan)  # both regions have their own share
+    return {"diagonal": (diagonal, out[0]), "below": (lower, out[1]), "between": (between, nothing)}
 
 
 def bin_edges(content: Values, causal: bool) -> Array:

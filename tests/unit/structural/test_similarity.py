@@ -124,8 +124,8 @@ def test_single_precision_is_enough_to_keep_and_no_more_than_a_copy_is_made(way)
     found = similarities(content, way)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    for name in ("diagonal", "below", "between", "diagonal_outside", "below_outside"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    for region, values in expected.items():
+        np.testing.assert_array_equal(found[region], values)
     assert peak < 1.2 * content.nbytes
 
 
@@ -133,24 +133,24 @@ def test_single_precision_is_enough_to_keep_and_no_more_than_a_copy_is_made(way)
 def test_similarities_follow_the_description(way):
     content = logits() + 2 * np.eye(24)
     found = similarities(content, way)
-    np.testing.assert_allclose([found.diagonal, found.below, found.between], by_hand(content, way), atol=1e-9)
+    np.testing.assert_allclose([values for values, _ in found.values()], by_hand(content, way), atol=1e-9)
 
 
 @pytest.mark.parametrize(("diagonal", "between"), [(0.5, 0), (-0.5, 0), (0.0, 1)])
 def test_constant_plus_diagonal_is_alike_within_and_unlike_between(diagonal, between):
     for base in (0.0, -3.0):
         found = similarities(constant_plus_diagonal(base, diagonal))
-        np.testing.assert_allclose([found.diagonal, found.below], 1)
-        np.testing.assert_allclose(found.between, between, atol=1e-12)
+        np.testing.assert_allclose([found["diagonal"][0], found["below"][0]], 1)
+        np.testing.assert_allclose(found["between"][0], between, atol=1e-12)
 
 
 def test_a_diagonal_out_of_range_is_clipped_by_us_and_empty_in_released():
     content = logits(1, 30, 24)
     content[0, 0] += 50 * np.eye(24)
-    ours, released = similarities(content), similarities(content, "released")
-    assert ours.diagonal_outside[0, 0] == released.diagonal_outside[0, 0] == 1
-    assert ours.diagonal[0, 0] == 1
-    assert released.diagonal[0, 0] == pytest.approx(0, abs=1e-12)
+    (ours, outside), (released, same) = (similarities(content, way)["diagonal"] for way in WAYS)
+    assert outside[0, 0] == same[0, 0] == 1
+    assert ours[0, 0] == 1
+    assert released[0, 0] == pytest.approx(0, abs=1e-12)
 
 
 # Tables and verdicts
@@ -167,11 +167,11 @@ def test_the_table_has_each_layer_and_their_mean(table):
     found = similarities(logits())
     rows = table[(table["model"] == "m") & (table["way"] == "causal")].set_index(["region", "layer"])
     for region in ("diagonal", "below", "between"):
-        values = getattr(found, region)
+        values, _ = found[region]
         assert rows.loc[(region, "all"), "value"] == pytest.approx(values.mean())
         assert rows.loc[(region, "2"), "value"] == pytest.approx(values[1].mean())
         assert rows.loc[(region, "all"), "p95"] == pytest.approx(np.quantile(values, 0.95))
-    assert rows.loc[("below", "1"), "outside"] == pytest.approx(found.below_outside[0].mean())
+    assert rows.loc[("below", "1"), "outside"] == pytest.approx(found["below"][1][0].mean())
     shown = content.readable_similarity(table).iloc[2]
     assert (shown["model"], shown["within diagonal"], shown["1 - JS"][:4]) == ("k", "1.00 (1.00 to 1.00)", "0.00")
 
@@ -189,9 +189,10 @@ def test_verdicts_ask_every_layer_and_speak_of_the_claim_the_papers_way(table):
     assert "m seed0/step9, d, 24 tokens, 1000 prompts, way causal" in ours.iloc[0]["quantity"]
     assert (rows["claim"] == "structural-table-5").equals(rows["network"] == "causal")
     mixed = np.concatenate([logits(1), 1e-3 * logits(1)])  # one layer spreads, the other does not
-    for row, values in zip(
+    alike = similarities(mixed)
+    for row, (values, _) in zip(
         judged(content.table5([file(LABELS, content=mixed)])).query("network == 'causal'").to_dict("records"),
-        (similarities(mixed).diagonal, similarities(mixed).below),
+        (alike["diagonal"], alike["below"]),
         strict=True,
     ):
         assert row["verdict"] == "undecided"
