@@ -1,7 +1,5 @@
 """Figure 5 of Herasimchyk et al. 2026."""
 
-from collections.abc import Mapping
-
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,30 +20,22 @@ Content = NDArray[np.float32]
 
 
 def fig5(measured: list[TensorFile]) -> Figure:
-    """Draw `content_logits` of the files, each one training of a model."""
-    models = {}
-    for file in measured:
-        seed = training(file.labels["checkpoint"]).replace("seed", "training seed ")
-        models[f"{file.labels['model']}, {seed}"] = file.read("content")["content"]
-    return content_logits(models)
-
-
-def content_logits(models: Mapping[str, Content]) -> Figure:
     """Figure 5: mean content logits of the first, middle and last layer (down) and head (across) of each model.
 
-    `models` maps a name to logits [L, H, n, n]. Each panel shows the deviation from its head's mean below the diagonal,
+    Each file is of one training of a model. Each panel shows the deviation from its head's mean below the diagonal,
     the background that cancels in the softmax (Prop. 4.5), and says in its corner how far the diagonal lies off it on
     average; grey is that mean. If content were constant plus diagonal, panels would be grey but for one line. Rows
     are queries.
     """
-    across = min(MODELS_ACROSS, len(models))
-    down = -(-len(models) // across)
+    across = min(MODELS_ACROSS, len(measured))
+    down = -(-len(measured) // across)
     panel = (PAGE / MODELS_ACROSS - 0.5) / 3
     width = COLUMN if across == 1 else PAGE
     label = "Mean content logits of the first, middle and last layer and head of each model"
     figure = plt.figure(figsize=(width, down * (3 * panel + 1.0)), label=label)
     parts = figure.subfigures(down, across, squeeze=False).flat
-    for part, (name, content) in zip(parts, models.items(), strict=False):
+    for part, file in zip(parts, measured, strict=False):
+        labels, content = file.labels, file.read("content")["content"]
         layers, heads = (sorted({0, (size - 1) // 2, size - 1}) for size in content.shape[:2])
         deviations = np.stack([[_deviation(content[layer, head]) for head in heads] for layer in layers])
         limit = float(np.nanquantile(np.abs(deviations), SHOWN)) or 1.0  # content may be constant
@@ -57,7 +47,7 @@ def content_logits(models: Mapping[str, Content]) -> Figure:
             row[0].set_ylabel(f"layer {layer + 1}\nquery", labelpad=1)
         for axes in rows[-1]:
             axes.set_xlabel("key", labelpad=-6)
-        part.suptitle(name)
+        part.suptitle(f"{labels['model']}, {training(labels['checkpoint']).replace('seed', 'training seed ')}")
         bar = part.colorbar(image, ax=rows, location="bottom", extend="both", fraction=0.06, aspect=25)
         bar.set_label("logits above background")
         bar.outline.set_linewidth(0.4)

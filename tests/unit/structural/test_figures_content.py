@@ -3,9 +3,10 @@ import pytest
 
 from position_bias.structural import figures_content
 from tests.unit.drawing_checks import assert_legible
+from tests.unit.structural.conftest import file
 
 pytestmark = pytest.mark.usefixtures("styled")
-N = 10
+N, LABELS = 10, {"model": "bloom", "checkpoint": "seed0/step9"}
 
 
 def content(layers=4, heads=5, diagonal=0.25, base=-3.0):
@@ -13,7 +14,7 @@ def content(layers=4, heads=5, diagonal=0.25, base=-3.0):
 
 
 def panels(logits):
-    (part,) = figures_content.content_logits({"bloom": logits}).subfigs
+    (part,) = figures_content.fig5([file(LABELS, content=logits)]).subfigs
     return [axes for axes in part.axes if axes.images]
 
 
@@ -39,4 +40,4 @@ def test_content_that_is_constant_plus_diagonal_leaves_one_line():
 
 
 def test_a_small_and_constant_model_is_drawn_too():
-    assert_legible(figures_content.content_logits({"tiny": content(1, 1, diagonal=0.0)}))
+    assert_legible(figures_content.fig5([file(LABELS, content=content(1, 1, diagonal=0.0))]))

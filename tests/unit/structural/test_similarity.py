@@ -1,5 +1,4 @@
 import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -21,16 +20,11 @@ from position_bias.structural.similarity import (
     similarities,
 )
 from position_bias.verdicts.verdict import COLUMNS, KEYS
-from tests.unit.structural.conftest import PREDICTED
+from tests.unit.structural.conftest import PREDICTED, file
 
 NO_SHIFTS = pd.DataFrame()
 NO_ROWS = pd.DataFrame(columns=content.LABELS)
 LABELS = {"model": "m", "checkpoint": "seed0/step9", "dataset": "d", "n": 24, "prompts": 1000}
-
-
-def file(labels, **tensors):
-    """What reads as the file of a measurement with these tensors."""
-    return SimpleNamespace(labels=labels, read=lambda *names: {name: tensors[name] for name in names})
 
 
 def logits(layers=2, heads=3, n=24, seed=0):
