@@ -60,13 +60,7 @@ class _Bytes:
 
 
 def gguf_files(file: Path) -> ModelFiles:
-    """Return the one file that a model is opened from. Raises InputError as `read` does."""
-    header = read(file)
-    return ModelFiles(file.parent, {"model_type": header.architecture}, (file,), header)
-
-
-def read(file: Path) -> GgufHeader:
-    """Return the header of a GGUF file.
+    """Return the one file that a model is opened from, with its header.
 
     Raises InputError where it is damaged or does not fit the file, and where `transformers` would misread the model:
     one part of several, a scaled rotation, or another number of blocks than the file counts.
@@ -78,7 +72,7 @@ def read(file: Path) -> GgufHeader:
         raise InputError(f"GGUF file {file} cannot be read: {' '.join(str(error).split())}; {AGAIN}") from error
     for fault in _misread(header):
         raise InputError(f"GGUF file {file} {' '.join(fault.split())}")
-    return header
+    return ModelFiles(file.parent, {"model_type": header.architecture}, (file,), header)
 
 
 def _read(stream: _Bytes) -> GgufHeader:

@@ -85,7 +85,7 @@ def opened(target, folder):
     started = time.monotonic()
     try:
         if target == "gguf":
-            gguf_header.read(folder / FILES[target])
+            gguf_header.gguf_files(folder / FILES[target])
         elif target == "generation":
             opening.open_decoder(folder / "small")
         elif FILES[target].startswith("small"):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from position_bias.language_models import gguf_header, opening
+from position_bias.language_models import opening
 from position_bias.language_models.measure import measure
 from tests.ggufs import CLASSES, small, tensors, write
 
@@ -29,10 +29,11 @@ def test_a_file_is_measured_as_the_safetensors_of_the_same_weights_without_a_wor
 
 def test_the_header_tells_shapes_and_types(tmp_path):
     model = small("llama")
-    header = gguf_header.read(write(tmp_path / "small.gguf", model, "llama"))
+    files = opening.files_of(write(tmp_path / "small.gguf", model, "llama"))
+    header = files.gguf
     assert header.shapes == {name: tensor.shape for name, tensor in tensors(model, "llama").items()}
     assert (header.architecture, header.quantisation) == ("llama", "F32")
-    assert opening.files_of(tmp_path / "small.gguf").parameters == sum(p.numel() for p in model.parameters())
+    assert files.parameters == sum(p.numel() for p in model.parameters())
 
 
 def test_an_untrained_copy_of_a_file_has_the_shape_of_its_model(tmp_path):
