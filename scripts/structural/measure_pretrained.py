@@ -2,7 +2,7 @@ from pathlib import Path
 
 import transformers
 
-from position_bias.language_models import hub, opening, replacement, tokens
+from position_bias.language_models import hub, opening, tokens
 from position_bias.language_models.measure import Asked, measure
 from position_bias.language_models.passes import Resumption
 from position_bias.rollout import measurement
@@ -39,7 +39,7 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
             resumption=Resumption(place.folder / f"{dataset}-n{n}.safetensors", run, place.checkpoint_every),
         )
         labels = {"dataset": dataset, "before": len(before), "initializer_range": params.initializer_range}
-        labels["positions"] = replacement.chosen_positions(n, len(before))
+        labels["positions"] = interventions.chosen_positions(n, len(before))
         measurement.write(target, found, **dict(wildcards.items()), **labels)
 
     dataset, n, count = params.replaced
