@@ -103,7 +103,7 @@ def test_the_weights_of_the_head_are_copied_for_no_prompt():
         return max(sizes.seen)
 
     assert largest(LlamaForCausalLM(config)) == 3 * 500 * 16
-    assert largest(families.with_rows_together(LlamaForCausalLM(config))) <= 500 * 16
+    assert largest(families.as_measured(LlamaForCausalLM(config))) <= 500 * 16
 
 
 class Sizes(TorchDispatchMode):
