@@ -80,6 +80,12 @@ def _share_of_sign(shift: Values) -> Values:
     return np.asarray((np.sign(shift) == overall).mean(axis=-1))
 
 
+def monotonicity_of_layers(measured: list[TensorFile]) -> pd.DataFrame:
+    """The `kernels` of the mean attention in the files, with the slopes of the same measurements."""
+    measurements = ((file.labels, file.read("attention", "slopes")) for file in measured)
+    return kernels((labels, arrays["attention"], arrays["slopes"]) for labels, arrays in measurements)
+
+
 def kernels(measurements: Iterable[tuple[Labels, Values, Values | None]]) -> pd.DataFrame:
     """Judge Assumption 4.1 by labels, mean attention `[L, n, n]` and ALiBi slopes `[H]` of each measurement.
 
