@@ -52,8 +52,6 @@ SMALL = {  # keys of the configuration whose values it has in place of those of 
 }
 NOT_SMALL = (  # claims on networks that the small graph does not train
     "emergence-figure-6-encodings",
-    "emergence-figure-8b-residual",
-    "emergence-figure-8c-residual",
     "emergence-figure-9",
     "emergence-figure-9-encodings",
     "emergence-figure-10",
