@@ -18,6 +18,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, Pre
 from transformers.utils import logging as transformers_logging
 
 from position_bias.language_models.sources import TRAINED_CONTEXT
+from position_bias.running.runtime import InputError
 
 transformers_logging.disable_progress_bar()  # one for each file that is written or read
 
@@ -101,7 +102,10 @@ def build(family: str, architecture: Mapping[str, Any], vocabulary: int, context
     """Build a fresh model of `family` in float32 with eager attention.
 
     `architecture` holds layers, heads, hidden and initializer_range; `context` is the training length.
+    Raises InputError for an unknown family.
     """
+    if family not in BUILT:
+        raise InputError(f"config: models.*.family = {family!r} cannot be built; use one of {', '.join(BUILT)}")
     config = AutoConfig.for_model(
         family,
         vocab_size=vocabulary,

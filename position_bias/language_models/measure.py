@@ -25,6 +25,7 @@ from position_bias.language_models.influence import influence_and_loss, loss
 from position_bias.language_models.layout import Layout, find_layout, first_of, hooked, stream_of, weights_of
 from position_bias.language_models.opening import longest
 from position_bias.language_models.passes import Resumption, Tally
+from position_bias.recency import FIRST_ROW
 from position_bias.rollout.measurement import (
     BACKWARD,
     ESTIMATORS,
@@ -80,14 +81,12 @@ def measure(
     interrupted measurement ends with the same bits as an uninterrupted one, on a CPU. `section` is where the
     configuration has what a message tells to change.
 
-    Raises InputError for more tokens than the model takes, where its layout is refused, where a GPU's memory
+    Raises InputError for too few tokens or more than the model takes, where its layout is refused, where a GPU's memory
     is too small, or where a measured value is not finite.
     """
     model.eval().requires_grad_(False)
     count, n = prompts.shape
-    most = longest(model.config)
-    if most is not None and n > most:
-        raise InputError(f"config: lengths.*.tokens = {n}, but this {model.config.model_type!r} model takes {most}")
+    _require_length(model, n, asked)
     device = model.get_input_embeddings().weight.device
     with passes.within_memory(f"while the layout of the model was found, with 1 x {n} tokens; {passes.MORE_GPUS}"):
         layout = find_layout(model, torch.from_numpy(prompts[:1]).to(device))
@@ -105,6 +104,15 @@ def measure(
             resumption=resumption,
         )
     return record.measurement(np.arange(count) if documents is None else documents)
+
+
+def _require_length(model: PreTrainedModel, n: int, asked: Asked) -> None:
+    """Raise InputError where prompts of n tokens are too short for what is asked, or too long for the model."""
+    most = longest(model.config)
+    if asked.gram and n <= FIRST_ROW:
+        raise InputError(f"config: lengths.*.tokens = {n}, but recency needs more than {FIRST_ROW}; give more tokens")
+    if most is not None and n > most:
+        raise InputError(f"config: lengths.*.tokens = {n}, but this {model.config.model_type!r} model takes {most}")
 
 
 class _Record:

@@ -61,8 +61,10 @@ def common_words(texts: Iterable[str], tokenizer: Tokenizer, n: int, cue: int) -
 def random_contexts(words: TokenIds, n: int, count: int, cue: int, seed: int) -> TokenIds:
     """Draw `count` contexts of `n` different `words` in random order, and for each `cue` others: [count, n + cue].
 
-    There must be at least n + cue words, as `common_words` sees to.
+    Raises ValueError where there are fewer than n + cue words.
     """
+    if len(words) < n + cue:
+        raise ValueError(f"{len(words)} words are too few for contexts of {n} and a cue of {cue} others")
     generator = np.random.default_rng(seed)
     return np.stack([generator.permutation(words)[: n + cue] for _ in range(count)])
 

@@ -93,8 +93,10 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
     """Train byte-level BPE with `vocabulary` tokens: end of text (id 0), the 256 bytes, merges learned from `texts`.
 
     Every string can be encoded and decodes to itself. The same texts give the same tokenizer. Raises InputError where
-    the texts are too few for that many.
+    `vocabulary` leaves no room for merges or the texts are too few for that many.
     """
+    if vocabulary <= 257:
+        raise InputError(f"tokenizer.vocabulary = {vocabulary} must exceed 257: the 256 bytes and the end of text")
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

@@ -45,9 +45,10 @@ def variants(
 
     `called` says how the chosen ones are called, by their names in BASELINES and ROLLOUTS, in the order that is wanted.
     Measured means are taken with each row of weights over the prompts; mean attention and kernels are those of all
-    prompts. Influence must have been measured.
+    prompts. Raises ValueError where influence was not measured.
     """
-    assert measurement.influence is not None
+    if measurement.influence is None:
+        raise ValueError("influence was not measured: there is nothing to compare rollouts with")
     yield Variant(SAME_FOR_EVERY_ESTIMATOR, called[INFLUENCE], partial(_mean_influence, measurement.influence))
     for name in called:
         if name in BASELINES and (row := BASELINES[name](measurement)) is not None:

@@ -57,7 +57,11 @@ def described(measured: Measurement) -> pd.DataFrame:
     over rows from the second on, by layer. `DISTANCE` is W1 / (n - 1) between the mean measured influence and a
     prediction. This is the last row of the rollout, through a kernel with a measured lambda (`mixing`) or through
     `measured` attention, or a profile that knows nothing of the model.
+
+    Raises ValueError where the measurement has no mean attention or lacks a kernel.
     """
+    if measured.attention is None or not {"toeplitz", "rotary"} <= set(measured.kernels):
+        raise ValueError("mean attention and the kernels toeplitz and rotary are needed; measure a rotary decoder")
     layers, heads, n = measured.kernels["rotary"].shape
     kernels: dict[str, Kernel] = {CONTENT_FREE: np.zeros((layers, heads, n)), **measured.kernels}
     rows = [*_agreements(kernels, measured.windows), *_rows_apart(kernels, measured), *_distances(measured)]

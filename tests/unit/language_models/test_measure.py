@@ -205,9 +205,11 @@ def test_bfloat16_weights_measure_the_same_to_their_precision(family, prompts, t
     assert np.abs(coarse.diagonal - exact.diagonal).max() > 0
 
 
-def test_prompts_beyond_the_context_are_refused_at_once():
+def test_prompts_beyond_the_context_or_too_short_for_recency_are_refused_at_once(prompts):
     with pytest.raises(InputError, match=r"lengths\.\*\.tokens = 2049, but this 'mpt' model takes 2048"):
         measure(small("mpt"), np.zeros((1, 2049), int), N)
+    with pytest.raises(InputError, match=r"lengths\.\*\.tokens = 8, but recency needs more than 8; give more tokens"):
+        measure(small("bloom"), prompts[:, :8], N, asked=EVERYTHING)
 
 
 def test_no_hook_stays_behind_after_an_error(prompts):

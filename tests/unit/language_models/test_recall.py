@@ -178,6 +178,8 @@ def test_contexts_have_different_words_and_a_cue_of_others():
     assert all(len(set(row)) == N + CUE for row in drawn)
     assert set(drawn.ravel()) == set(WORDS)
     np.testing.assert_array_equal(drawn, contexts(50))
+    with pytest.raises(ValueError, match="23 words are too few for contexts of 22 and a cue of 2 others"):
+        contexts(1, n=22)
 
 
 def test_every_place_of_a_short_context_is_asked_for_and_some_of_a_long_one():

@@ -186,6 +186,12 @@ def test_the_same_texts_give_the_same_tokenizer_in_another_process(tokenizer):
     assert shown.stdout == tokenizer.to_str()
 
 
+@pytest.mark.parametrize("vocabulary", [1, 257])
+def test_a_vocabulary_without_room_for_merges_is_refused(vocabulary):
+    with pytest.raises(InputError, match=rf"tokenizer\.vocabulary = {vocabulary} must exceed 257"):
+        tokens.train_tokenizer(["text"], vocabulary)
+
+
 def test_too_little_text_for_the_vocabulary_is_refused():
     with pytest.raises(InputError, match=r"tokenizer\.vocabulary = 300, but the text yields 2\d\d tokens"):
         tokens.train_tokenizer(["a few words"], 300)
