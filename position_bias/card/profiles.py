@@ -134,16 +134,17 @@ def compare_replaced(
     if before:
         compared[FIRST_WORD] = replaced.positions.index(before)
 
-    def over_middle(of_prompts: NDArray[Any], end: int) -> Array:
-        means = [of @ of_prompts for of in weights.values()]  # apart: numpy adds rows of a matrix in another order
+    def over_middle(means: list[Array], end: int) -> Array:
         return np.concatenate([comparison.ratio(of[:, end], of[:, of_middle].mean(-1)) for of in means])
 
     influence = measured.influence[:prompts, list(replaced.positions)]
+    # all prompts and replicates apart: numpy adds rows of a matrix in another order
+    effects, gradients = ([of @ values for of in weights.values()] for values in (replaced.effects, influence))
     rows = []
     for name, end in compared.items():
-        effect = over_middle(replaced.effects, end)
+        effect = over_middle(effects, end)
         rows.append(_rows(REPLACEMENT, {name: effect}))
-        rows.append(_rows(QUOTIENT, {name: comparison.ratio(over_middle(influence, end), effect)}))
+        rows.append(_rows(QUOTIENT, {name: comparison.ratio(over_middle(gradients, end), effect)}))
     values = pd.concat(rows, ignore_index=True)
     return Part(replaced.n, prompts, level, values, {REPLACEMENT: table})
 
