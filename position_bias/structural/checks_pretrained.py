@@ -31,9 +31,10 @@ def checks(
 
     A unit is a document. Where a quantity is of a mean over documents, units are resamples of them, and ESTIMATE is all
     documents as they are. A claim of ours that no row speaks of has rows which say that it cannot be tested.
+    Where several tables have the same quantity, `of_most_documents` says which is judged.
     """
     asked = {name: rows for name, rows in predictions.items() if name.startswith((THEIRS, OURS))}
-    rows = [row for values in evidence for row in judge(statistics(values, asked), asked, level)]
+    rows = [row for values in of_most_documents(evidence) for row in judge(statistics(values, asked), asked, level)]
     heard = {row["claim"] for row in rows}
     silent = {
         name: [row for row in of_name if row.claim and row.claim not in heard]
@@ -41,6 +42,20 @@ def checks(
         if name.startswith(OURS)
     }
     return table(paper, PRETRAINED, [*rows, *judge(unmeasured(silent), silent, level)])
+
+
+def of_most_documents(evidence: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """The tables, each with those statistics alone that no other has of more documents, all networks together.
+
+    Prompts of a short run are among those of a longer one, and together they would count documents twice. Of two tables
+    with as many documents the first keeps a statistic.
+    """
+    tables = list(evidence)
+    quantity = [*LABELS, "statistic"]
+    counts = [values.groupby(quantity)["documents"].sum() for values in tables]
+    most = pd.DataFrame(dict(enumerate(counts))).idxmax(axis=1)
+    for place, values in enumerate(tables):
+        yield values[most.loc[pd.MultiIndex.from_frame(values[quantity])].to_numpy() == place]
 
 
 def statistics(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:

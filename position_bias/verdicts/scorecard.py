@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from position_bias.running.runtime import InputError
 from position_bias.statistics import Array
@@ -116,14 +117,16 @@ def judged(claim: Claim, rows: pd.DataFrame, missing: list[str], level: float) -
     """What the rows of one scale say of a claim, without those of these quantities."""
     p = _p_values(claim, rows, level)
     speaks = _speaks(claim, rows)
-    own = np.where(speaks | (rows["verdict"] != UNTESTABLE), rule.words(p, level), UNTESTABLE)
+    confirming = _confirming(rows, p)
+    words = rule.words(p if claim.unit == MODEL else confirming, level)
+    own = np.where(speaks | (rows["verdict"] != UNTESTABLE), words, UNTESTABLE)
     together = _parts(claim, rows, p, len(missing))
     word = _word(claim, rows, p, level, len(missing)) if speaks.any() else UNTESTABLE
     place = rule.DECIDED.index(word) if word in rule.DECIDED else 0
     beyond = rule.needed(claim.form, len(together))
     rank = (beyond if place == 0 else len(together) - beyond + 1) - len(missing) * (word == UNDECIDED)
     candidates = np.flatnonzero(speaks) if speaks.any() else np.arange(len(rows))
-    ordered = candidates[np.argsort(p[candidates, place], kind="stable")]
+    ordered = candidates[np.argsort(confirming[candidates, place], kind="stable")]
     decisive = rows.iloc[ordered[min(max(rank, 1), len(ordered)) - 1]]
     named = "erratum" if claim.kind == ERRATA and word == FAILS else word
     return Judged(named, rows.assign(word=own), missing, len(together), decisive)
@@ -140,13 +143,19 @@ def _exact(claim: Claim, rows: pd.DataFrame) -> pd.Series:
 
 
 def _p_values(claim: Claim, rows: pd.DataFrame, level: float) -> Array:
-    """Those of `rule` for each row, `[rows, 3]`: 1 where it decides nothing, or was seen and so confirms nothing."""
+    """Those of `rule` for each row, `[rows, 3]`: 1 where it decides nothing."""
     numbers = [rows[name].to_numpy(float) for name in ("bound", "margin", "low", "high", "n")]
     p = rule.p_values(rows["relation"].to_numpy(str), numbers, level, _exact(claim, rows))
     few = (rows["n"] < rule.LEAST_SEEDS) & (claim.unit == SEED)
     p[~_speaks(claim, rows) | few] = 1
-    p[rows["seen_before"] > 0, 0] = 1
     return p
+
+
+def _confirming(rows: pd.DataFrame, p: Array) -> Array:
+    """The same p-values where a row that was seen before its prediction confirms nothing."""
+    confirming = p.copy()
+    confirming[rows["seen_before"] > 0, 0] = 1
+    return confirming
 
 
 def _parts(claim: Claim, rows: pd.DataFrame, p: Array, missing: int) -> Array:
@@ -155,7 +164,21 @@ def _parts(claim: Claim, rows: pd.DataFrame, p: Array, missing: int) -> Array:
 
 
 def _word(claim: Claim, rows: pd.DataFrame, p: Array, level: float, missing: int = 0) -> str:
-    return str(rule.words(rule.conjunction(_parts(claim, rows, p, missing), claim.form), level))
+    """The word of a claim by p-values of its rows.
+
+    What was seen confirms nothing. A claim on models therefore holds where as many as it needs of those that nobody had
+    seen are beyond their bounds, and as many of all; a claim on rows needs them all to be new.
+    """
+    together = rule.conjunction(_parts(claim, rows, p, missing), claim.form)
+    new = _of_unseen_models(rows) if claim.unit == MODEL else np.ones(len(rows), bool)
+    confirming = _parts(claim, rows[new], _confirming(rows, p)[new], missing)
+    together[0] = max(together[0], rule.conjunction(confirming, claim.form)[0]) if new.any() else 1
+    return str(rule.words(together, level))
+
+
+def _of_unseen_models(rows: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which rows are of models of which nobody had seen any."""
+    return (rows["seen_before"].groupby(rows["model"].fillna("")).transform("max") == 0).to_numpy()
 
 
 def _by_model(rows: pd.DataFrame, p: Array) -> Array:
@@ -202,7 +225,10 @@ def _decides(claim: Claim, judgement: Judged, count: Mapping[str, int]) -> Itera
         return
     things = "model" if claim.unit == MODEL else "row"
     beyond = rule.needed(claim.form, judgement.parts)
-    yield f"{beyond} of {judgement.parts} {things}{'s' if judgement.parts > 1 else ''} must hold"
+    unseen = judgement.rows[_of_unseen_models(judgement.rows)]["model"].fillna("").nunique()
+    new = f", and {rule.needed(claim.form, unseen)} of the {unseen} that nobody had seen" if unseen else ""
+    new = new if claim.unit == MODEL and unseen < judgement.parts else ""
+    yield f"{beyond} of {judgement.parts} {things}{'s' if judgement.parts > 1 else ''} must hold{new}"
     says = {HOLDS: "hold", FAILS: "contrary", NO_EFFECT: "without effect", UNDECIDED: "open", UNTESTABLE: "missing"}
     rows = ", ".join(f"{count[word]} {verb}" for word, verb in says.items() if count[word])
     if judgement.missing:
@@ -224,12 +250,16 @@ def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
         return f"rows that have {'an interval' if judgement.rows['measured'].notna().any() else 'a value'}"
     rows = judgement.rows[_speaks(claim, judgement.rows)]
     missing = len(judgement.missing) + int((judgement.rows["word"] == UNTESTABLE).sum())
-    if not missing and _word(claim, rows, _where_seen(rows, level), level) == UNDECIDED:
+    where_seen = _where_seen(rows, level)
+    if not missing and _word(claim, rows.assign(seen_before=0), where_seen, level) == UNDECIDED:
         return planning.CONTRADICTION
-    unseen = rows[rows["seen_before"] == 0]
-    open_rows, strict = unseen[unseen["word"] == UNDECIDED], level
+    by_new_models = claim.unit == MODEL and _of_unseen_models(rows).any()
+    if by_new_models and _word(claim, rows, where_seen, level) == UNDECIDED:
+        return "models that nobody has seen"
+    asked = rows if by_new_models else rows[rows["seen_before"] == 0]
+    open_rows, strict = asked[asked["word"] == UNDECIDED], level
     if open_rows.empty and not missing:
-        open_rows, strict = unseen[unseen["word"] != HOLDS], 1 - (1 - level) / judgement.parts
+        open_rows, strict = asked[asked["word"] != HOLDS], 1 - (1 - level) / judgement.parts
     if _exact(claim, open_rows).any():
         return planning.RANGE
     needs = [f"the {missing} missing rows" if missing > 1 else "the missing row"] if missing else []
@@ -238,7 +268,7 @@ def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
         needs.append(planning.range_needed(each, units, level, strict))
         if needs[-1].startswith(planning.NONE):
             return _enough(claim, judgement, dict(zip(open_rows.index, each, strict=True)), level) or needs[-1]
-    if len(unseen) < len(rows):
+    if len(asked) < len(rows):
         needs.append(f"{units} that nobody has seen")
     return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs)
 

@@ -53,6 +53,15 @@ def test_a_decoder_that_is_as_the_claims_say_lets_every_claim_hold():
     assert set(found["n"]) == {20}
 
 
+def test_of_two_tables_of_one_model_the_one_of_more_documents_is_judged():
+    few, many = measured("new", documents=10), measured("new", documents=20)
+    pd.testing.assert_frame_equal(judged(few, many), judged(many))
+    pd.testing.assert_frame_equal(judged(many, measured("new", {FIRST: EFFECTS[FIRST]}, documents=10)), judged(many))
+    other = many.assign(value=many["value"] + 1)
+    pd.testing.assert_frame_equal(judged(many, other), judged(many))
+    assert len(judged(few, measured("newer"))) == 2 * len(judged(many))
+
+
 @pytest.mark.parametrize(
     ("statistic", "network", "effect", "claims"),
     [

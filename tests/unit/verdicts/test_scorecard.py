@@ -82,11 +82,18 @@ def test_a_form_says_how_many_rows_must_lie_beyond_their_bounds(form, found, ver
     assert (said["verdict"], said["quantity"]) == (verdict, decides)
 
 
-TESTED = of_form("all", "model")
+TESTED, MOST = of_form("all", "model"), of_form("most", "model")
 EXACT = of_form("exact", "none")
 FEW, WIDE = check(0.2, 0.01, n=4), check(0.2, 0.195, n=1000)
 KNOWN = [{**row, "known": True} for row in (check(0.2, 0.18, n=1), WIDE)]
 SEEN_UP, SEEN_DOWN = ({**check(*value), "seen_before": 1} for value in (UP, DOWN))
+
+
+def models(**found):
+    """A row a model: the value and half of the interval of what was found. Names tell which were seen before."""
+    return [{**check(*value, n=100, model=name), "seen_before": int("seen" in name)} for name, value in found.items()]
+
+
 OF_A = [check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.05))]
 
 
@@ -115,6 +122,14 @@ OF_A = [check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.
         # what was seen before confirms nothing and can contradict
         ([SEEN_UP], CLAIM, "undecided", "seeds that nobody has seen"),
         ([SEEN_DOWN], CLAIM, "fails", ""),
+        # of models, those that nobody had seen have to hold, and those that were seen can contradict
+        (models(a=UP, b=UP, seen=UP), TESTED, "holds", ""),
+        (models(a=UP, b=UP, seen=DOWN), TESTED, "fails", ""),
+        (models(a=UP, b=UP, seen=DOWN), MOST, "holds", ""),
+        (models(a=UP, b=UP, seen=DOWN, also_seen=DOWN), MOST, "fails", ""),
+        (models(a=UP, b=DOWN, seen=UP, also_seen=UP), MOST, "undecided", "models that nobody has seen"),
+        (models(a=UP, b=UP, seen=(0.1, 0.2)), TESTED, "undecided", "833 to 1199 prompts"),
+        (models(seen=UP, also_seen=UP), MOST, "undecided", "prompts that nobody has seen"),
         # seeds of one model that contradict each other where they were seen, and that do not
         (OF_A[:2], TESTED, "undecided", planning.CONTRADICTION),
         (OF_A[::2], TESTED, "undecided", "265 to 381 prompts"),
