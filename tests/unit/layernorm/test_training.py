@@ -158,7 +158,7 @@ def test_networks_that_all_diverge_leave_an_empty_table_that_names_the_key(tmp_p
 def test_a_sweep_has_a_row_a_network_rate_and_seed_and_none_where_it_diverged(tmp_path):
     rates = [1e-2, 1e-3, math.inf]
     found = training.sweep(SETTING, rates, SEEDS, Place(tmp_path, 20, "cpu"))
-    by_run = found.set_index(["norm", "learning_rate", "seed"])["loss"]
+    by_run = found.set_index(["norm", "learning_rate", "seed"])["loss"].sort_index()
     assert set(by_run.index) == set(product(NETWORKS, rates, SEEDS))
     assert len(by_run) == 4 * 3 * 2
     assert by_run.xs(math.inf, level="learning_rate").isna().all()
