@@ -107,6 +107,7 @@ FIGURES |= {
             "curves": project("published/structural_curves.csv"),
             "checks": "results/tables/structural/checks.csv",
         },
+        AT_STANDARD,
     ),
     "structural/dichotomy": made.Made(
         "Theorem 5.5: what lies beyond the first token against depth, for summable and other schedules of lambda.",

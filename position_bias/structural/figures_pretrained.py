@@ -54,12 +54,15 @@ SAID: dict[str, str] = {  # of the first word's effect by gradients less that by
 CLAIM = (f"{OURS}log first / middle", "gradient", "replacement")
 
 
-def pretrained(profiles: pd.DataFrame, shares: pd.DataFrame, curves: pd.DataFrame, checks: pd.DataFrame) -> Figure:
+def pretrained(
+    profiles: pd.DataFrame, shares: pd.DataFrame, curves: pd.DataFrame, checks: pd.DataFrame, dataset: str, n: int
+) -> Figure:
     """Draw three panels of each model, and one of bloom-176b as its authors drew it; verdicts make the title.
 
     Of each model: what was measured of it, with rollouts; the same of copies with random weights; and the first token's
     share by layer. `profiles` and `shares` are those of `structural.pretrained`, `curves` the table of drawn profiles,
-    `checks` the verdicts. Bands and bars are bootstrap intervals over documents.
+    `checks` the verdicts. Those on `n` tokens of `dataset` are of what is drawn. Bands and bars are bootstrap intervals
+    over documents.
     """
     models = list(dict.fromkeys(profiles["model"]))
     rows = (3 * len(models) + 2) // 2
@@ -74,7 +77,8 @@ def pretrained(profiles: pd.DataFrame, shares: pd.DataFrame, curves: pd.DataFram
     _drawn(next(panels), curves)
     for empty in panels:
         empty.remove()
-    figure.set_label(finding(checks, models))
+    of_drawn = checks["setting"].astype(str).str.endswith(f"dataset = {dataset}; n = {n}")
+    figure.set_label(finding(checks[of_drawn], models))
     legend(figure)
     return figure
 

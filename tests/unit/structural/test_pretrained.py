@@ -195,9 +195,14 @@ def test_attention_of_every_text_at_the_standard_length_is_judged_by_assumption_
 def judged(**verdicts):
     """Rows on the first word of some models."""
     statistic, network, other = figures_pretrained.CLAIM
-    rows = [(statistic, network, other, model, verdict, 0.7, 0.1, 1.1) for model, verdict in verdicts.items()]
-    rows.append((statistic, "replacement", "", "tiny", "fails", 0.0, -0.1, 0.1))
-    return pd.DataFrame(rows, columns=["statistic", "network", "other", "model", "verdict", "measured", "low", "high"])
+    of_text = [f"model = {model}; dataset = one; n = {N}" for model in verdicts]
+    rows = [
+        (statistic, network, other, setting, model, verdict, 0.7, 0.1, 1.1)
+        for setting, (model, verdict) in zip(of_text, verdicts.items(), strict=True)
+    ]
+    rows.append((statistic, "replacement", "", of_text[0], "tiny", "fails", 0.0, -0.1, 0.1))
+    columns = ["statistic", "network", "other", "setting", "model", "verdict", "measured", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def test_the_title_says_what_the_verdicts_say():
@@ -214,7 +219,7 @@ def test_the_figure_shows_every_number_and_can_be_read(tables, tmp_path):
     drawn = (tables["profiles"], tables["shares"], CURVES, judged(tiny="holds"))
     two = [pd.concat([table, table.assign(model="other")]) for table in (tables["profiles"], tables["shares"])]
     with style.figure_style():
-        figure = figures_pretrained.pretrained(*drawn)
+        figure = figures_pretrained.pretrained(*drawn, "one", N)
         trained, copies, shares, bloom = figure.axes
         of_copies = tables["profiles"][tables["profiles"]["weights"] != "hub"]
         for axes, table in ((copies, of_copies), (shares, tables["shares"])):
@@ -223,5 +228,8 @@ def test_the_figure_shows_every_number_and_can_be_read(tables, tmp_path):
         assert max(np.max(line.get_ydata()) for line in bloom.lines) == pytest.approx(27.7, rel=0.01)
         assert len(trained.lines) >= 5
         style.save(figure, *(tmp_path / f"figure.{suffix}" for suffix in ("png", "pdf", "svg")))
-        figure = figures_pretrained.pretrained(*two, CURVES, judged(tiny="holds", other="fails"))
+        elsewhere = judged(tiny="fails").replace({"setting": {"dataset = one": "dataset = two"}}, regex=True)
+        verdicts = pd.concat([judged(tiny="holds", other="fails"), elsewhere])
+        figure = figures_pretrained.pretrained(*two, CURVES, verdicts, "one", N)
+        assert figure.get_label().startswith("In 1 of 2 models gradients give")
         assert len(figure.axes) == 7
