@@ -58,6 +58,11 @@ def of_most_documents(evidence: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame
         yield values[most.loc[pd.MultiIndex.from_frame(values[quantity])].to_numpy() == place]
 
 
+def on_text(judged: pd.DataFrame, dataset: str, n: int) -> pd.DataFrame:
+    """The verdicts on prompts of `n` tokens of a data set."""
+    return judged[judged["setting"].astype(str).str.endswith(f"dataset = {dataset}; n = {n}")]
+
+
 def statistics(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:
     """What is asked of each model on each text at each length: units down, networks across."""
     of_means = values["statistic"].isin(values["statistic"][values["unit"] == ESTIMATE])

@@ -13,6 +13,7 @@ from position_bias.rollout import measurement
 from position_bias.rollout.directions import NULL, distances, profiles
 from position_bias.running.artifacts import TensorFile
 from position_bias.structural.checks_directions import DECIDING, PREFIX, checks
+from position_bias.structural.checks_pretrained import on_text
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.rule import HOLDS, UNTESTABLE
 
@@ -61,13 +62,12 @@ def finding(judged: pd.DataFrame) -> str:
 
     A decoder that was seen before the claim was written counts as such.
     """
-    dataset, n = DECIDING
+    decides = on_text(judged, *DECIDING)
     pairs = [
-        (judged["statistic"] == statistic) & (judged["network"] == "signs") & (judged["other"] == other)
+        (decides["statistic"] == statistic) & (decides["network"] == "signs") & (decides["other"] == other)
         for statistic, other in JUDGED.items()
     ]
-    decides = judged["setting"].astype(str).str.endswith(f"dataset = {dataset}; n = {n}")
-    rows = judged[(pairs[0] | pairs[1]) & decides & (judged["verdict"] != UNTESTABLE)]
+    rows = decides[(pairs[0] | pairs[1]) & (decides["verdict"] != UNTESTABLE)]
     squares = rows["verdict"].eq(HOLDS).groupby(rows["model"]).all()
     if squares.empty:
         return "What random signs, and one direction for all gradients, leave of a token's influence"

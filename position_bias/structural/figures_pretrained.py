@@ -19,7 +19,7 @@ from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import BLACK, BLUE, BROWN, VARIANTS, Look, legend
 from position_bias.drawing.style import PAGE
 from position_bias.rollout.middle import middle_half
-from position_bias.structural.checks_pretrained import OURS
+from position_bias.structural.checks_pretrained import OURS, on_text
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED
 
 INFLUENCE = VARIANTS["d"].colour
@@ -77,8 +77,7 @@ def pretrained(
     _drawn(next(panels), curves)
     for empty in panels:
         empty.remove()
-    of_drawn = checks["setting"].astype(str).str.endswith(f"dataset = {dataset}; n = {n}")
-    figure.set_label(finding(checks[of_drawn], models))
+    figure.set_label(finding(on_text(checks, dataset, n), models))
     legend(figure)
     return figure
 

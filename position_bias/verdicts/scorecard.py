@@ -226,8 +226,8 @@ def _decides(claim: Claim, judgement: Judged, count: Mapping[str, int]) -> Itera
     things = "model" if claim.unit == MODEL else "row"
     beyond = rule.needed(claim.form, judgement.parts)
     unseen = judgement.rows[_of_unseen_models(judgement.rows)]["model"].fillna("").nunique()
-    new = f", and {rule.needed(claim.form, unseen)} of the {unseen} that nobody had seen" if unseen else ""
-    new = new if claim.unit == MODEL and unseen < judgement.parts else ""
+    counted = claim.unit == MODEL and 0 < unseen < judgement.parts  # apart from those that had been seen
+    new = f", and {rule.needed(claim.form, unseen)} of the {unseen} that nobody had seen" if counted else ""
     yield f"{beyond} of {judgement.parts} {things}{'s' if judgement.parts > 1 else ''} must hold{new}"
     says = {HOLDS: "hold", FAILS: "contrary", NO_EFFECT: "without effect", UNDECIDED: "open", UNTESTABLE: "missing"}
     rows = ", ".join(f"{count[word]} {verb}" for word, verb in says.items() if count[word])
