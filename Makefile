@@ -5,7 +5,7 @@ BIN := .venv/bin
 # pretended GPUs, since libraries keep in mind that they saw one
 TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install all test test-all check docs keep manifest archive wheel size benchmark site clean help
+.PHONY: install all test test-all test-gpu check docs keep manifest archive wheel size benchmark site clean help
 
 install: .venv/installed  ## everything that it needs, into .venv
 
@@ -18,6 +18,9 @@ test: check  ## style, types, spelling, unit tests, and a toy graph with every k
 
 test-all: test  ## the same, and every test that is left out there: half an hour
 	$(TESTS) -m all
+
+test-gpu: .venv/installed  ## where there is a GPU: trainings and measurements on it, against those of the CPU: a minute
+	TEST_GPU=1 OMP_NUM_THREADS=1 $(BIN)/pytest tests/pretend/test_trainings.py tests/pretend/test_measuring.py
 
 check: .venv/installed
 	$(BIN)/ruff check .

@@ -1,7 +1,8 @@
-"""What an iteration at the sizes of config/paper.yaml would ask of a GPU, counted on a pretended one: benchmarks/gpu.py
+"""What an iteration at the sizes of config/paper.yaml takes on a GPU: timed where there is one, else counted.
 
-Operations that make new numbers are launches; copies from the GPU, and numbers and truths of its tensors, are waits. An
-iteration is what twice as many take beyond once. Large trainings run with few seeds and sequences, and are scaled.
+Timed: milliseconds of an iteration, and the most memory that torch held; an iteration is what three times as many take
+beyond once. Counted, on a pretended GPU: operations that make new numbers are launches; copies from the GPU, and
+numbers and truths of its tensors, are waits. There, large trainings run with few seeds and sequences, and are scaled.
 """
 
 import sys
@@ -69,15 +70,15 @@ def emergence(name, depth, networks, at):
     training.train(task.for_vocabulary("gaussian", of["task"]), study, depth, range(5), setting, at)
 
 
-def decoders(batch, at):
-    numbers = CONFIG["layernorm"]["trained"] | {"iterations": at.checkpoint_every, "batch": batch, "held_out": 2}
-    layernorm.train("pre-layer", layernorm.Setting.of(numbers | {"warmup": 0}), 1e-4, [0], at)
+def decoders(numbers, seeds, at):
+    numbers = CONFIG["layernorm"]["trained"] | numbers | {"iterations": at.checkpoint_every, "held_out": 2, "warmup": 0}
+    layernorm.train("pre-layer", layernorm.Setting.of(numbers), 1e-4, seeds, at)
 
 
-def scheme(name, at):
+def scheme(name, seeds, at):
     trial = trials.experiments(CONFIG["postnorm"])[name][-1]
     recipe = trial.recipe | {"iterations": at.checkpoint_every, "warmup": 0}
-    postnorm.train(trial._replace(seeds=[0, 1], setting=trial.setting | {"sequences": 2}, recipe=recipe), at)
+    postnorm.train(trial._replace(seeds=seeds, setting=trial.setting | {"sequences": 2}, recipe=recipe), at)
 
 
 def language_model(measured, at):
@@ -107,15 +108,39 @@ def shown(number):
     return f"{float(f'{number:.3g}'):,g}"
 
 
+def timed(work, count):
+    """Milliseconds of an iteration on the GPU that there is, and the most GB that torch held."""
+
+    def seconds(iterations):
+        with tempfile.TemporaryDirectory() as folder:
+            started = time.perf_counter()
+            work(checkpoint.Place(Path(folder), iterations, "cuda"))
+            torch.cuda.synchronize()
+            return time.perf_counter() - started
+
+    torch.cuda.reset_peak_memory_stats()
+    seconds(count)  # kernels are loaded
+    once = seconds(count)
+    return 1e3 * (seconds(3 * count) - once) / (2 * count), torch.cuda.max_memory_allocated() / 1e9
+
+
+REAL = torch.cuda.is_available()
 torch.set_num_threads(1)
 products.fastest()
 rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth, ()), 2, 1) for name, depth in STUDIES}
 retrieved = [f"causal/{name}" for name in CONFIG["retrieval"]["networks"]["plain/depth2"]]
 rows["retrieval, plain, 2 layers"] = partial(emergence, "plain", 2, retrieved), 2, 1
-rows["layernorm, 8 layers of 512"] = partial(decoders, 4), 2, 20 * 16  # seeds, and what is left of the batch
-rows |= {f"postnorm, {name}": (partial(scheme, name), 16, 10) for name in TASKS}
+full = CONFIG["layernorm"]["trained"]
+few = ({}, range(full["seeds"]), 1) if REAL else ({"batch": 4}, [0], full["seeds"] * full["batch"] // 4)
+rows["layernorm, 8 layers of 512"] = partial(decoders, *few[:2]), 2, few[2]
+seeds = range(20 if REAL else 2)
+rows |= {f"postnorm, {name}": (partial(scheme, name, seeds), 16, 20 // len(seeds)) for name in TASKS}
 rows["language model"], rows["measuring pass"] = ((partial(language_model, measured), 2, 1) for measured in (0, 1))
 for name, (work, count, scale) in rows.items():
+    if REAL:
+        count = count if "layernorm" in name else 50
+        print(f"| {name} | {' | '.join(map(shown, timed(work, count)))} |", flush=True)
+        continue
     values = [(once(work, 2 * count, device) - once(work, count, device)) / count for device in ("cuda", "cpu")]
     (launches, waits, operations), (seconds,) = values
     seconds, operations = scale * seconds, scale * operations

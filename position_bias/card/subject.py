@@ -28,9 +28,10 @@ class Subject:
 
     def announce(self, what: str, memory: float, seconds: float) -> None:
         """Say before the work how many bytes and seconds it takes."""
+        duration = f"{seconds / 60:.0f} minutes" if seconds >= 90 else "a minute"
         announce(
             f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {self.device}; measuring {what} "
-            f"takes about {memory / 1e9:.1f} GB of memory and {seconds / 60:.0f} minutes"
+            f"takes about {memory / 1e9:.1f} GB of memory and {duration}"
         )
 
     def opened(self, place: Path, drawn_by: int, folder: Path, device: str) -> PreTrainedModel:

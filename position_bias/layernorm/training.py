@@ -26,6 +26,8 @@ from position_bias.small_networks.size import Size
 
 STATES = ("untrained", "trained")
 COLUMNS = ("norm", "seed", "state", "layer", "head", "quantity", "value")
+STACK = 32e9  # bytes that the networks of a stack may keep of a forward pass for the backward pass
+PART = 2**30  # elements of attention matrices of a layer at once, while networks are looked at
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class Setting:
         """Read the section of the configuration, but for learning rates and seeds."""
         others = {name: numbers[name] for name in ("batch", "iterations", "warmup", "weight_decay", "held_out")}
         return cls(Data(**numbers["data"]), Size(**numbers["size"]), **others)
+
+    def kept_bytes(self) -> int:
+        """What a network keeps of a forward pass, roughly: attention, ten vectors and hidden units, for each layer."""
+        a_token = self.size.heads * self.data.tokens + 10 * self.size.width + self.size.hidden
+        return 4 * self.batch * self.data.tokens * self.size.layers * a_token
 
 
 def sequences(data: Data, seeds: Sequence[int], purpose: object, count: int, device: str) -> Tensor:
@@ -69,7 +76,19 @@ def train(name: str, setting: Setting, learning_rate: float, seeds: Sequence[int
     is the whole network), head (from 1; 0 is the whole layer), quantity and value. Quantities: `loss` in nats a token;
     `gram`, recency of the mean Gram of the inputs of attention over its mean size off the diagonal; `score`, likewise
     of a head's logits; `position`, mean relative position of what a head attends to. Members that diverge have no rows.
+
+    Seeds train in stacks of about equal size, as many at once as `STACK` allows.
     """
+    count = -(-len(seeds) // max(1, int(STACK // setting.kept_bytes())))
+    stacks = (part.tolist() for part in np.array_split(list(seeds), count))
+    found = [
+        _train_stack(name, setting, learning_rate, part, place.apart(f"stack{index}"))
+        for index, part in enumerate(stacks)
+    ]
+    return pd.concat(found, ignore_index=True)
+
+
+def _train_stack(name: str, setting: Setting, learning_rate: float, seeds: Sequence[int], place: Place) -> pd.DataFrame:
     placement, norm, final = NETWORKS[name]
     data, size, V = setting.data, setting.size, setting.data.vocabulary
     recipe = Recipe(setting.iterations, learning_rate, setting.weight_decay, warmup=setting.warmup, decay=True)
@@ -135,14 +154,23 @@ def _losses(weights: Mapping[str, Tensor], architecture: Architecture, sequences
 
 def _preferences(weights: Mapping[str, Tensor], architecture: Architecture, sequences: Tensor) -> Tensor:
     """What each layer prefers, `[E, layers (1 + 2 heads)]`: the Gram, then the logits and the attention of heads."""
-    seen: list[Seen] = []
-    decoder.logits(weights, architecture, sequences[..., :-1], see=seen.append)
+    E, S, T = *sequences.shape[:2], sequences.shape[2] - 1
+    sums: list[Tensor] = []  # of a layer's Grams, logits and attention, [E, 1 + 2 heads, T, T]
+    for part in sequences.split(max(1, PART // (E * architecture.heads * T * T)), 1):
+        layers: list[Tensor] = []
+
+        def see(layer: Seen, into: list[Tensor] = layers) -> None:
+            gram = layer.inputs @ layer.inputs.transpose(-1, -2)
+            into.append(torch.cat([gram.sum(1)[:, None], layer.logits.sum(1), layer.weights.sum(1)], 1))
+
+        decoder.logits(weights, architecture, part[..., :-1], see=see)
+        sums = [before + now for before, now in zip(sums, layers, strict=True)] if sums else layers
     of_layers = []
-    for layer in seen:
-        gram = layer.inputs @ layer.inputs.transpose(-1, -2)
-        matrices = torch.cat([gram.mean(1)[:, None], layer.logits.mean(1)], 1).double().cpu().numpy()
-        position = recency.mean_relative_position(layer.weights.mean(1).double().cpu().numpy())
-        of_layers.append(np.concatenate([recency.relative_recency(matrices), position], axis=1))
+    for matrices in sums:
+        means = (matrices / S).double().cpu().numpy()
+        recent = recency.relative_recency(means[:, : -architecture.heads])
+        position = recency.mean_relative_position(means[:, -architecture.heads :])
+        of_layers.append(np.concatenate([recent, position], axis=1))
     return torch.from_numpy(np.concatenate(of_layers, axis=1))
 
 

@@ -116,10 +116,11 @@ class Batches:
 
     def _block(self, block: int) -> tuple[Sequences, Tensor]:
         task, seeds, device = self.networks.task, self.networks.seeds, self.networks.device
-        drawn = task.sequences(seeds, ("batches", block), self.in_block * self.batch, self.networks.setting.length)
+        count, length = self.in_block * self.batch, self.networks.setting.length
+        drawn = task.sequences(seeds, ("batches", block), count, length).on(device)
         generators = ensemble.generators(seeds, "targets", block)
         uniform = torch.stack([torch.rand(drawn.legal.shape[1:3], generator=generator) for generator in generators])
-        return drawn.on(device), tasks.draw_targets(drawn.legal, uniform).to(device)
+        return drawn, tasks.draw_targets(drawn.legal, uniform.to(device))
 
 
 @torch.no_grad()

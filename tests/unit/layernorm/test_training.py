@@ -167,3 +167,42 @@ def test_a_sweep_has_a_row_a_network_rate_and_seed_and_none_where_it_diverged(tm
         losses = table[(table["state"] == "trained") & (table["quantity"] == "loss")]["value"].tolist()
         assert by_run["post-layer", rate].tolist() == losses
     assert len(list(tmp_path.glob("*_*"))) == 12  # none goes on from the checkpoint of another
+
+
+def test_seeds_in_several_stacks_become_what_they_become_in_one(tmp_path, monkeypatch):
+    seeds = (0, 4, 7)
+    names = [*COLUMNS[:-1]]
+    together = train(tmp_path / "one", seeds=seeds).set_index(names).sort_index()
+    monkeypatch.setattr(training, "STACK", 2 * SETTING.kept_bytes())
+    apart = train(tmp_path / "two", seeds=seeds).set_index(names).sort_index()
+    assert sorted(path.name for path in (tmp_path / "two").iterdir()) == ["stack0", "stack1"]
+    pd.testing.assert_frame_equal(together, apart, rtol=1e-5, atol=1e-7)
+
+
+def test_sequences_seen_in_parts_have_the_means_of_all(monkeypatch):
+    architecture = Architecture(6, 6, SIZE.width, "pre", SIZE.layers, SIZE.heads, SIZE.hidden, "layer", True)
+    weights = decoder.initial(architecture, SEEDS, "cpu")
+    tests = training.sequences(DATA, SEEDS, "held out", 16, "cpu")
+    whole = training._preferences(weights, architecture, tests)
+    monkeypatch.setattr(training, "PART", 5 * len(SEEDS) * SIZE.heads * DATA.tokens**2)  # parts of 5, 5, 5 and 1
+    assert torch.allclose(training._preferences(weights, architecture, tests), whole, rtol=1e-4, atol=1e-6)
+
+
+def test_what_a_network_keeps_is_counted_about_right():
+    """Of the tensors that autograd saves for the backward pass, each storage counts once; weights do not count."""
+    architecture = Architecture(6, 6, 32, "pre", 4, 2, 64, "layer", True)
+    setting = replace(
+        SETTING, size=Size(layers=4, width=32, heads=2, hidden=64), data=replace(DATA, tokens=48), batch=8
+    )
+    weights = {name: value.requires_grad_() for name, value in decoder.initial(architecture, [0], "cpu").items()}
+    own, kept = {value.untyped_storage().data_ptr() for value in weights.values()}, {}
+
+    def note(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes(), tensor  # alive, so that no other takes its place
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        training._losses(weights, architecture, training.sequences(setting.data, [0], 1, setting.batch, "cpu"))
+    assert 0.6 < sum(size for size, _ in kept.values()) / setting.kept_bytes() < 1.5
