@@ -85,7 +85,7 @@ def train(name: str, setting: Setting, learning_rate: float, seeds: Sequence[int
         _train_stack(name, setting, learning_rate, part, place.apart(f"stack{index}"))
         for index, part in enumerate(stacks)
     ]
-    return pd.concat(found, ignore_index=True)
+    return pd.concat([rows for rows in found if not rows.empty] or found[:1], ignore_index=True)
 
 
 def _train_stack(name: str, setting: Setting, learning_rate: float, seeds: Sequence[int], place: Place) -> pd.DataFrame:
@@ -112,7 +112,7 @@ def _train_stack(name: str, setting: Setting, learning_rate: float, seeds: Seque
         checkpoint_every=place.checkpoint_every,
         folder=place.folder,
         settings=[name, list(seeds), setting.batch, setting.held_out, asdict(data), asdict(size)],
-        description=name,
+        description=f"{name}, seeds {', '.join(map(str, seeds))}",
     )
     finite = [(index, seed) for index, seed in enumerate(seeds) if index not in trained.diverged]
     rows = [
