@@ -69,9 +69,11 @@ def test_networks_on_retrieval(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_decoders_of_layernorm(name, tmp_path):
+@pytest.mark.parametrize("together", [2, 1])  # seeds in a stack
+def test_decoders_of_layernorm(name, together, tmp_path, monkeypatch):
     data, size = Data(vocabulary=6, tokens=12, skew=4.0), Size(layers=2, width=16, heads=2, hidden=8)
     setting = layernorm.Setting(data, size, batch=4, iterations=7, warmup=3, weight_decay=1e-2, held_out=8)
+    monkeypatch.setattr(layernorm, "STACK", together * setting.kept_bytes())
 
     def train(folder, device):
         return layernorm.train(name, setting, 1e-2, (0, 4), Place(folder, 3, device))
