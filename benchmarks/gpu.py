@@ -32,7 +32,6 @@ from position_bias.running import checkpoint, products
 from position_bias.small_networks import ensemble
 from tests.pretend.pretended import gpus, place_of
 
-CARD, LAUNCH = 1e15, 5e-6  # operations a second; seconds
 NO_KERNEL = {"_unsafe_view", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 WAITS = (Tensor.cpu, Tensor.item, Tensor.tolist, Tensor.__bool__, Tensor.__float__, Tensor.__int__, Tensor.nonzero)
 STUDIES, TASKS = (
@@ -146,7 +145,5 @@ for name, (work, count, scale) in rows.items():
         continue
     values = [(once(work, 2 * count, device) - once(work, count, device)) / count for device in ("cuda", "cpu")]
     (launches, waits, operations), (seconds,) = values
-    seconds, operations = scale * seconds, scale * operations
-    card = launches * LAUNCH + operations / CARD
-    numbers = operations / 1e9, 1e3 * seconds, 1e3 * card, seconds / card
-    print(f"| {name} | {launches:,.0f} | {waits:,.0f} | {' | '.join(map(shown, numbers))} |", flush=True)
+    numbers = shown(scale * operations / 1e9), shown(1e3 * scale * seconds)
+    print(f"| {name} | {launches:,.0f} | {waits:,.0f} | {' | '.join(numbers)} |", flush=True)
