@@ -205,4 +205,4 @@ def test_what_a_network_keeps_is_counted_about_right():
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
         training._losses(weights, architecture, training.sequences(setting.data, [0], 1, setting.batch, "cpu"))
-    assert 0.6 < sum(size for size, _ in kept.values()) / setting.kept_bytes() < 1.5
+    assert 0.9 < sum(size for size, _ in kept.values()) / setting.kept_bytes() < 1.2
