@@ -69,9 +69,9 @@ def emergence(name, depth, networks, at):
     training.train(task.for_vocabulary("gaussian", of["task"]), study, depth, range(5), setting, at)
 
 
-def decoders(numbers, seeds, at):
-    numbers = CONFIG["layernorm"]["trained"] | numbers | {"iterations": at.checkpoint_every, "held_out": 2, "warmup": 0}
-    layernorm.train("pre-layer", layernorm.Setting.of(numbers), 1e-4, seeds, at)
+def decoders(batch, seeds, at):
+    numbers = CONFIG["layernorm"]["trained"] | {"iterations": at.checkpoint_every, "batch": batch, "held_out": 2}
+    layernorm.train("pre-layer", layernorm.Setting.of(numbers | {"warmup": 0}), 1e-4, seeds, at)
 
 
 def scheme(name, seeds, at):
@@ -119,8 +119,8 @@ def timed(work, count):
 
     torch.cuda.reset_peak_memory_stats()
     seconds(count)  # kernels are loaded
-    once = seconds(count)
-    return 1e3 * (seconds(3 * count) - once) / (2 * count), torch.cuda.max_memory_allocated() / 1e9
+    fewer, more = seconds(count), seconds(3 * count)
+    return 1e3 * (more - fewer) / (2 * count), torch.cuda.max_memory_allocated() / 1e9
 
 
 REAL = torch.cuda.is_available()
@@ -130,8 +130,9 @@ rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth, (
 retrieved = [f"causal/{name}" for name in CONFIG["retrieval"]["networks"]["plain/depth2"]]
 rows["retrieval, plain, 2 layers"] = partial(emergence, "plain", 2, retrieved), 2, 1
 full = CONFIG["layernorm"]["trained"]
-few = ({}, range(full["seeds"]), 1) if REAL else ({"batch": 4}, [0], full["seeds"] * full["batch"] // 4)
-rows["layernorm, 8 layers of 512"] = partial(decoders, *few[:2]), 2, few[2]
+batch, seeds = (full["batch"], range(full["seeds"])) if REAL else (4, range(1))
+left = full["batch"] * full["seeds"] // (batch * len(seeds))
+rows["layernorm, 8 layers of 512"] = partial(decoders, batch, seeds), 2, left
 seeds = range(20 if REAL else 2)
 rows |= {f"postnorm, {name}": (partial(scheme, name, seeds), 16, 20 // len(seeds)) for name in TASKS}
 rows["language model"], rows["measuring pass"] = ((partial(language_model, measured), 2, 1) for measured in (0, 1))

@@ -52,7 +52,8 @@ def set_complement(vocabulary: int) -> Task:
 
     def sequences(seeds: Sequence[int], purpose: object, count: int, length: int) -> Sequences:
         order = _uniform(_generators(seeds, name, purpose), (count, vocabulary)).argsort(-1)
-        place = torch.empty_like(order).scatter_(-1, order, torch.arange(vocabulary).expand_as(order))  # of each token
+        # of each token in the order
+        place = torch.empty_like(order).scatter_(-1, order, torch.arange(vocabulary).expand_as(order))
         return Sequences(order[..., :length].contiguous(), None, place[..., None, :] > torch.arange(length)[:, None])
 
     return Task(name, vocabulary, sequences, longest=vocabulary - 1)
