@@ -107,7 +107,7 @@ def shown(number):
     return f"{float(f'{number:.3g}'):,g}"
 
 
-def timed(work, count):
+def timed(work, count, scale):
     """Milliseconds of an iteration on the GPU that there is, and the most GB that torch held."""
 
     def seconds(iterations):
@@ -120,7 +120,7 @@ def timed(work, count):
     torch.cuda.reset_peak_memory_stats()
     seconds(count)  # kernels are loaded
     fewer, more = seconds(count), seconds(3 * count)
-    return 1e3 * (more - fewer) / (2 * count), torch.cuda.max_memory_allocated() / 1e9
+    return scale * 1e3 * (more - fewer) / (2 * count), torch.cuda.max_memory_allocated() / 1e9
 
 
 REAL = torch.cuda.is_available()
@@ -130,7 +130,7 @@ rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth, (
 retrieved = [f"causal/{name}" for name in CONFIG["retrieval"]["networks"]["plain/depth2"]]
 rows["retrieval, plain, 2 layers"] = partial(emergence, "plain", 2, retrieved), 2, 1
 full = CONFIG["layernorm"]["trained"]
-batch, seeds = (full["batch"], range(full["seeds"])) if REAL else (4, range(1))
+batch, seeds = (full["batch"], range(5)) if REAL else (4, range(1))  # 5 seeds: one of the stacks that it trains in
 left = full["batch"] * full["seeds"] // (batch * len(seeds))
 rows["layernorm, 8 layers of 512"] = partial(decoders, batch, seeds), 2, left
 seeds = range(20 if REAL else 2)
@@ -140,7 +140,7 @@ for name, (work, count, scale) in rows.items():
     if REAL:
         count = count if "layernorm" in name else 50
         try:
-            print(f"| {name} | {' | '.join(map(shown, timed(work, count)))} |", flush=True)
+            print(f"| {name} | {' | '.join(map(shown, timed(work, count, scale)))} |", flush=True)
         except torch.OutOfMemoryError:
             print(f"| {name} | does not fit | |", flush=True)
         continue
