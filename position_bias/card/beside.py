@@ -21,6 +21,7 @@ from position_bias.drawing import style
 from position_bias.rollout import comparison
 from position_bias.rollout.measurement import Measurement
 from position_bias.running.runtime import seed
+from position_bias.statistics import resampled_weights
 
 TEMPLATE = resources.files(__package__).joinpath("beside.md")
 RATIOS = (*ENDS, *QUARTERS)
@@ -116,7 +117,7 @@ def _unpaired(found: pd.DataFrame, cards: Sequence[Card]) -> str:
 def _quantities(found: Measurement, replicates: int, drawn_by: int) -> dict[str, Array]:
     """Every quantity for all prompts, then for each bootstrap replicate, [1 + replicates]."""
     assert found.influence is not None
-    weights = np.concatenate(list(comparison.prompt_weights(found.prompts, replicates, drawn_by).values()))
+    weights = resampled_weights(np.arange(found.prompts), replicates, drawn_by)
     influence = np.asarray(weights @ found.influence, np.float64)
     ends = {end: comparison.SHAPE[end](influence) for end in ENDS}
     return {"loss": np.asarray(weights @ found.loss, np.float64), **ends, **quarters(influence)}

@@ -91,7 +91,7 @@ def compare(measured: Measurement, replicates: int, level: float, seed: int) -> 
     Prompts are resampled jointly; kernels and mean attention are those of all prompts. The loss is in nats a token.
     """
     assert measured.influence is not None
-    weights = comparison.prompt_weights(measured.prompts, replicates, seed)
+    weights = comparison.prompt_weights(np.arange(measured.prompts), replicates, seed)
     curves, values = comparison.tabulate(variants(measured, {name: name for name in SHOWN}), weights, level)
     of_quarters = quarters(_means(weights, measured.influence))
     of_loss = {"mean": _means(weights, measured.loss)}
@@ -127,7 +127,7 @@ def compare_replaced(
     """
     assert measured.influence is not None
     prompts = len(replaced.effects)
-    weights = comparison.prompt_weights(prompts, replicates, seed)
+    weights = comparison.prompt_weights(np.arange(prompts), replicates, seed)
     table = pd.DataFrame({"position": replaced.positions, **bounds(_means(weights, replaced.effects), level)})
     of_middle = inside(replaced.positions, replaced.n)
     compared = dict(zip(ENDS, (0, -1), strict=True))
@@ -156,7 +156,7 @@ def compare_changed(changed: Measurement, replicates: int, level: float, seed: i
     and how much of the way from sums to squares influence is: what one direction moves over what both changes move.
     """
     apart = directions.distances(changed)
-    weights = comparison.prompt_weights(changed.prompts, replicates, seed)
+    weights = comparison.prompt_weights(np.arange(changed.prompts), replicates, seed)
     moved = {name: _means(weights, apart[name]) for name in (SIGNS, SAME, directions.NULL)}
     rows = [_rows(name, {"total variation": values}) for name, values in moved.items()]
     rows.append(_rows(SQUARES, {"share": comparison.ratio(moved[SAME], moved[SIGNS] + moved[SAME])}))
@@ -171,7 +171,7 @@ def compare_recalled(recalled: Recalled, replicates: int, level: float, seed: in
     accuracy is too near to chance.
     """
     found = recalled.found
-    weights = comparison.prompt_weights(recalled.contexts, replicates, seed)
+    weights = comparison.prompt_weights(np.arange(recalled.contexts), replicates, seed)
     table = pd.DataFrame({"place": np.arange(found.correct.shape[1])})
     for name, of_context in (("probability", found.probability), (ACCURACY, found.correct)):
         table[[name, f"{name} low", f"{name} high"]] = pd.DataFrame(bounds(_means(weights, of_context), level))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from position_bias import statistics
 from position_bias.attention import Array
@@ -27,7 +28,8 @@ CALLED |= {"mean-attention": "measured"}
 def tables(measured: Path, replicates: int, level: float, seed: int) -> dict[str, pd.DataFrame]:
     """Compare the file of one measurement: the tables of `compare` and `summary`, with the labels of the measurement.
 
-    Prompts are resampled alike on one data set at one length. Raises InputError where the model has no ALiBi.
+    Documents are resampled alike on one data set at one length; `resampled` counts them. Raises InputError where the
+    model has no ALiBi.
     """
     labels = artifacts.read_labels(measured)
     result = measurement.read(measured)
@@ -40,6 +42,7 @@ def tables(measured: Path, replicates: int, level: float, seed: int) -> dict[str
     shown, values = compare(result, replicates, level, drawn_by)
     compared = {"profiles": shown, "statistics": summary(values, level), "replicates": values}
     named = {name: labels[name] for name in ("model", "checkpoint", "dataset", "n", "prompts")}
+    named["resampled"] = len(np.unique(result.documents))
     return {name: table.assign(**named) for name, table in compared.items()}
 
 
@@ -89,19 +92,20 @@ DISTANCE: dict[str, Callable[[Array, Array], Array]] = {
 def compare(measured: Measurement, replicates: int, level: float, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return profiles with intervals, and the statistics of each for all prompts and for every bootstrap replicate.
 
-    Prompts are resampled jointly: one resample gives lambda, content and influence together. Returns the two tables of
-    `tabulate`, the second with the trend of lambda over depth (Section 6.1) besides.
+    Documents are resampled, each with all of its prompts, since prompts of one document are alike. One resample gives
+    lambda, content and influence together. Returns the two tables of `tabulate`, the second with the trend of lambda
+    over depth (Section 6.1) besides.
     """
-    weights = prompt_weights(measured.prompts, replicates, seed)
+    weights = prompt_weights(measured.documents, replicates, seed)
     curves, values = tabulate(variants(measured, CALLED, FORWARD), weights, level)
     forward = {estimator: measured.mixing[estimator] for estimator in FORWARD}
     return curves, pd.concat([values, depth_trends(forward, weights)], ignore_index=True)
 
 
-def prompt_weights(prompts: int, replicates: int, seed: int) -> dict[int, Array]:
-    """Weigh prompts [R, N] by the number of the first replicate: -1 all prompts as they are, 0 the resampled."""
-    everything = np.full((1, prompts), 1 / prompts)
-    return {-1: everything, 0: statistics.bootstrap_weights(prompts, replicates, seed)}
+def prompt_weights(units: NDArray[np.int64], replicates: int, seed: int) -> dict[int, Array]:
+    """Weigh prompts of units [N] by the number of the first replicate: -1 as they are [1, N], 0 resamples [R, N]."""
+    weights = statistics.resampled_weights(units, replicates, seed)
+    return {-1: weights[:1], 0: weights[1:]}
 
 
 def tabulate(

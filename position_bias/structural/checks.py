@@ -1,7 +1,7 @@
 """These checks judge what Herasimchyk et al. 2026 claim of rollout and measured influence, by `comparison`.
 
 A network is a variant of a rollout here, or the measured influence (d). Intervals are percentiles over bootstrap
-replicates of prompts, taken of each difference by itself; so evidence/ keeps differences with their intervals, and
+replicates of documents, taken of each difference by itself; so evidence/ keeps differences with their intervals, and
 fresh replicates are made such a table before they are judged.
 """
 
@@ -19,9 +19,11 @@ from position_bias.verdicts.judge import GIVEN, Statistic, given, judge
 from position_bias.verdicts.predictions import Predicted
 from position_bias.verdicts.verdict import table
 
-# Columns: of the replicates of comparisons; and of the tables of differences
-REPLICATES = [*LABELS, "estimator", "variant", "statistic", "replicate", "value"]
-COMPARED = [*LABELS, "statistic", "variant", "minus", "estimator", *GIVEN]
+# Columns: what is compared, and how many documents were resampled (prompts, where a table of evidence/ is older); of
+# the replicates of comparisons; and of the tables of differences
+OF_COMPARISON = [*LABELS, "resampled"]
+REPLICATES = [*OF_COMPARISON, "estimator", "variant", "statistic", "replicate", "value"]
+COMPARED = [*OF_COMPARISON, "statistic", "variant", "minus", "estimator", *GIVEN]
 NOTHING = "none"  # which a statistic is taken from alone
 OVER = " / "  # in the name of a ratio, of which the logarithm is judged: percentiles are the same of both
 PAPERS_ESTIMATOR = "frobenius"  # of lambda, in the text of the paper: rows of the other one speak of no claim
@@ -79,9 +81,9 @@ def checks(
 ) -> pd.DataFrame:
     """Judge what is predicted on an occasion of every comparison in `values`, under each estimator of lambda.
 
-    `values` holds the replicates of `comparison.compare` under the columns LABELS; a prediction that does not involve
-    lambda has one row. Returns a table in the schema of `verdict.COLUMNS` and KEYS. Raises KeyError where a comparison
-    lacks a variant or statistic that is predicted of.
+    `values` holds the replicates of `comparison.compare` under the columns OF_COMPARISON; a prediction that does not
+    involve lambda has one row. Returns a table in the schema of `verdict.COLUMNS` and KEYS. Raises KeyError where a
+    comparison lacks a variant or statistic that is predicted of.
     """
     return judged(compared(values, level, contrasts(predictions, occasion)), predictions, scale, occasion)
 
@@ -104,7 +106,7 @@ def compared(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast] =
     """
     asked = values[values["statistic"].isin({statistic for statistic, _, _ in contrasts})]
     rows: list[tuple[Any, ...]] = []
-    for labels, of_comparison in asked.groupby(LABELS, sort=False):
+    for labels, of_comparison in asked.groupby(OF_COMPARISON, sort=False):
         wide = of_comparison.pivot(index="replicate", columns=["statistic", "variant", "estimator"], values="value")
         comparison: Comparison = dict(zip(wide, wide.to_numpy().T, strict=True))  # type: ignore[arg-type]
         differences = {
@@ -142,12 +144,13 @@ def judged(
 
 def statistics(compared: pd.DataFrame, occasion: str) -> Iterator[Statistic]:
     """Make statistics of a table with columns COMPARED, one for each estimator of lambda: (variant, minus) across."""
-    for key, rows in compared.groupby([*LABELS, "estimator", "statistic"], sort=False):
-        setting: dict[str, Any] = dict(zip([*LABELS, "estimator", "statistic"], key, strict=True))
-        prompts, statistic = setting.pop("prompts"), setting.pop("statistic")
+    for key, rows in compared.groupby([*OF_COMPARISON, "estimator", "statistic"], sort=False):
+        setting: dict[str, Any] = dict(zip([*OF_COMPARISON, "estimator", "statistic"], key, strict=True))
+        del setting["prompts"]
+        resampled, statistic = setting.pop("resampled"), setting.pop("statistic")
         pairs = list(zip(rows["variant"], rows["minus"].replace(NOTHING, ""), strict=True))
         of_pairs = rows[[*GIVEN]].T.set_axis(pd.Index(pairs, tupleize_cols=False), axis=1)
         if OVER in statistic:
             of_pairs = of_pairs.map(np.log)
-        estimate = given(int(prompts), known=statistic == TREND)
+        estimate = given(int(resampled), known=statistic == TREND)
         yield Statistic(f"{occasion}: {statistic}", of_pairs, setting, estimate, speaks=setting["estimator"] in SPEAK)

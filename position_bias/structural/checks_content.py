@@ -73,7 +73,7 @@ def _shift(shifts: pd.DataFrame) -> Iterator[Statistic]:
     for row in shifts.to_dict("records"):
         setting = {str(name): row[name] for name in LABELS if name != "prompts"}
         share = pd.DataFrame({"heads": [row["share"], row["low"], row["high"]]}, index=GIVEN)
-        yield Statistic("shift", share, setting, given(row["prompts"]), testable=False)
+        yield Statistic("shift", share, setting, given(row["resampled"]), testable=False)
 
 
 def _by_measurement(layers: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:

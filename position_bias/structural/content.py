@@ -14,7 +14,7 @@ import pandas as pd
 
 from position_bias.running import runtime
 from position_bias.running.artifacts import TensorFile
-from position_bias.statistics import bootstrap_weights, percentile_interval
+from position_bias.statistics import percentile_interval, resampled_weights
 from position_bias.structural.monotonicity import Monotonicity, monotonicity, pooled, released_kernel
 from position_bias.structural.similarity import WAYS, similarities
 
@@ -60,16 +60,18 @@ def shift(measured: list[TensorFile], replicates: int, level: float, seed: int) 
     """Section 6.1: is the shift of the diagonal one for all heads? From mean logits on the diagonal and below it.
 
     `share` of all layers and heads have a mean shift of the sign that their mean has, with the percentile interval
-    [low, high] over resampled prompts; `mean` and `deviation` are those of the shift over layers and heads, as logits.
+    [low, high] over `resampled` documents; `mean` and `deviation` are those of the shift over layers and heads, as
+    logits.
     """
     rows = []
     for file in measured:
-        logits = file.read("diagonal", "below")
+        logits = file.read("diagonal", "below", "documents")
         by_prompt = (logits["diagonal"] - logits["below"]).reshape(len(logits["below"]), -1)
         mean = by_prompt.mean(axis=0)
-        drawn = bootstrap_weights(len(by_prompt), replicates, runtime.seed(seed, "shift")) @ by_prompt
-        low, high = map(float, percentile_interval(_share_of_sign(drawn), level))
+        weights = resampled_weights(logits["documents"], replicates, runtime.seed(seed, "shift"))
+        low, high = map(float, percentile_interval(_share_of_sign(weights[1:] @ by_prompt), level))
         interval = {"share": float(_share_of_sign(mean)), "low": low, "high": high}
+        interval["resampled"] = len(np.unique(logits["documents"]))
         rows.append({**_labels(file.labels), **interval, "mean": mean.mean(), "deviation": mean.std()})
     return pd.DataFrame(rows)
 

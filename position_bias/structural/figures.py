@@ -33,7 +33,7 @@ def fig1(profiles: pd.DataFrame) -> Figure:
 
     `profiles` joins the tables of `comparison.compare`; lambda is that of Eq. 1 (Frobenius norms). All panels have one
     logarithmic scale, and repeat (d), dashed; the inset of each is linear, with limits of its own, as the paper draws
-    it. Every training seed has a line, and that of the first one is bold; bands are bootstrap intervals over prompts.
+    it. Every training seed has a line, and that of the first one is bold; bands are bootstrap intervals over documents.
     Every panel has the uniform profile as a dotted line.
     """
     shown = profiles[profiles["estimator"].isin(ESTIMATORS)]
@@ -181,7 +181,7 @@ def _setting(profiles: pd.DataFrame) -> str:
 
 def _numbers(profiles: pd.DataFrame) -> str:
     n = int(profiles["position"].max()) + 1
-    return f"{n} tokens, {from_to(profiles['prompts'])} prompts"
+    return f"{n} tokens, {from_to(profiles['prompts'])} prompts of {from_to(profiles['resampled'], 'document')}"
 
 
 def _training_seeds(profiles: pd.DataFrame) -> str:

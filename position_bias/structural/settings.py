@@ -81,5 +81,7 @@ class Structural:
 class Rollout:
     """Predictions from what was measured, and their intervals."""
 
-    bootstrap: Annotated[int, Bounds(20, 100_000), "resamples of the prompts behind every interval"]
+    bootstrap: Annotated[
+        int, Bounds(20, 100_000), "resamples behind every interval, of documents; of a card, of prompts"
+    ]
     level: Level

@@ -32,7 +32,7 @@ def distances(statistics: pd.DataFrame, published: pd.DataFrame, names: Sequence
     estimator `none`. `published` has columns table, dataset, n, model, variant, value; those of `table` are printed.
     """
     tidy = statistics[statistics["statistic"].isin(names) & statistics["variant"].isin(VARIANTS)]
-    columns = [*KEYS, "prompts", "variant", "statistic", "value", "low", "high"]
+    columns = [*KEYS, "prompts", "resampled", "variant", "statistic", "value", "low", "high"]
     printed = published[published["table"] == table]
     printed = printed.assign(checkpoint=PUBLISHED, estimator=PUBLISHED, statistic=names[0])
     if printed.empty:

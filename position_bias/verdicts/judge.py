@@ -43,7 +43,7 @@ def student(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
 
 
 def percentiles(n: int) -> Estimator:
-    """Percentiles over bootstrap replicates of `n` prompts or seeds; the unit ESTIMATE is the value itself."""
+    """Percentiles over bootstrap replicates of `n` documents or contexts; the unit ESTIMATE is the value itself."""
 
     def estimate(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
         low, high = map(float, percentile_interval(values[values.index != ESTIMATE], level))

@@ -1,4 +1,4 @@
-"""What would decide a claim that is undecided: how many seeds or prompts its open rows need, or why no number does."""
+"""What would decide an undecided claim: how many seeds or documents its open rows need, or why no number does."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -28,7 +28,8 @@ COMPARISON_COLUMNS = (
     "verdict",  # by its own interval
 )
 NAMED = 3  # missing rows that a sentence names
-UNITS = {SEED: "seeds", MODEL: "prompts"}  # what more of would decide
+UNITS = {SEED: "seeds", MODEL: "documents"}  # what more of would decide
+CONTEXTS = "contexts"  # in place of documents, where names are recalled
 
 
 @dataclass(frozen=True)
@@ -263,7 +264,7 @@ def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
     if _exact(claim, open_rows).any():
         return planning.RANGE
     needs = [f"the {missing} missing rows" if missing > 1 else "the missing row"] if missing else []
-    units = UNITS.get(claim.unit, "draws")
+    units = _units(claim)
     if each := list(open_rows[[*planning.ROW]].itertuples(index=False, name=None)):
         needs.append(planning.range_needed(each, units, level, strict))
         if needs[-1].startswith(planning.NONE):
@@ -271,6 +272,10 @@ def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
     if len(asked) < len(rows):
         needs.append(f"{units} that nobody has seen")
     return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs)
+
+
+def _units(claim: Claim) -> str:
+    return CONTEXTS if (claim.paper, claim.unit) == ("retrieval", MODEL) else UNITS.get(claim.unit, "draws")
 
 
 def _enough(claim: Claim, judgement: Judged, open_rows: Mapping[int, planning.Row], level: float) -> str:
@@ -283,7 +288,7 @@ def _enough(claim: Claim, judgement: Judged, open_rows: Mapping[int, planning.Ro
         word = _word(claim, rows, np.where(decided[:, None], seen, p), level, len(judgement.missing))
         if word != UNDECIDED:
             strict = 1 - (1 - level) / (judgement.parts - beyond + 1 if word == HOLDS else beyond)
-            units = UNITS.get(claim.unit, "draws")
+            units = _units(claim)
             told = planning.range_needed([open_rows[row] for row in order[:count]], units, level, strict)
             return "" if told.startswith(planning.NONE) else told
     return ""

@@ -22,7 +22,7 @@ COLUMNS = (
     "measured",
     "low",
     "high",
-    "n",  # observations behind the interval: prompts, seeds, layers or comparisons
+    "n",  # observations behind the interval: documents, seeds, layers or comparisons
     "scale",
     "verdict",
     "identity",  # true where networks of any weights have this value, so that the row supports no claim

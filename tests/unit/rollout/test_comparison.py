@@ -15,7 +15,14 @@ from position_bias.structural.tables import distances, readable
 from tests.measurements import LAYERS, PROMPTS, made
 
 N = 9
-LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": PROMPTS}
+LABELS = {
+    "model": "bloom",
+    "checkpoint": "seed0/step9",
+    "dataset": "text",
+    "n": N,
+    "prompts": PROMPTS,
+    "resampled": PROMPTS,
+}
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +84,7 @@ def test_tables_have_the_labels_of_the_measurement(tmp_path, measured, compared)
     tables = comparison.tables(tmp_path / "n9.safetensors", 5, 0.9, 0)
     assert list(tables) == ["profiles", "statistics", "replicates"]
     for table in tables.values():
-        assert list(table.columns)[-5:] == list(LABELS)
+        assert list(table.columns)[-6:] == list(LABELS)
         assert (table[list(LABELS)] == pd.Series(LABELS)).all().all()
 
 
@@ -120,6 +127,19 @@ def test_intervals_are_percentiles_of_the_replicates(compared):
     assert table["low"].item() == pytest.approx(np.quantile(again, 0.05))
     assert table["high"].item() == pytest.approx(np.quantile(again, 0.95))
     assert (curves["low"] <= curves["high"] + 1e-15).all()
+
+
+def test_more_prompts_of_the_same_documents_make_no_interval_narrower(tmp_path, measured, compared):
+    of_prompts = {"documents": measured.documents, "influence": measured.influence, "loss": measured.loss}
+    of_prompts |= {"diagonal": measured.diagonal, "below": measured.below, "recency": measured.recency}
+    twice = {name: np.repeat(values, 2, axis=0) for name, values in of_prompts.items()}
+    twice["mixing"] = {name: np.repeat(values, 2, axis=0) for name, values in measured.mixing.items()}
+    repeated = replace(measured, **twice)
+    for again, once in zip(compare(repeated, 40, 0.9, seed=1), compared, strict=True):
+        pd.testing.assert_frame_equal(again, once)
+    measurement.write(tmp_path / "n9.safetensors", repeated, model="bloom", checkpoint="seed0/step9", dataset="text")
+    for table in comparison.tables(tmp_path / "n9.safetensors", 5, 0.9, 0).values():
+        assert (set(table["prompts"]), set(table["resampled"])) == ({2 * PROMPTS}, {PROMPTS})
 
 
 def test_the_bootstrap_follows_its_seed(measured, compared):

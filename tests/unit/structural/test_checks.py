@@ -11,7 +11,7 @@ from position_bias.verdicts.verdict import KEYS
 from tests.unit.structural.conftest import PREDICTED
 
 N, REPLICATES, LEVEL = 64, 60, 0.95
-LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": 40}
+LABELS = {"model": "bloom", "checkpoint": "seed0/step9", "dataset": "text", "n": N, "prompts": 40, "resampled": 30}
 ESTIMATORS = ("frobenius", "token")
 OF_LAMBDA = ("b", "c", "measured", "lambda")  # variants that depend on the estimator
 POSITION = np.linspace(0, 1, N)
@@ -134,7 +134,7 @@ def test_a_difference_is_taken_replicate_by_replicate_under_each_estimator():
         ("asked: s", False),
         ("asked: s", True),
     ]
-    assert {**token.setting, "prompts": 40} == LABELS | {"estimator": "token"}
+    assert {**token.setting, "prompts": 40, "resampled": 30} == LABELS | {"estimator": "token"}
     assert frobenius.table["b", "a"].to_dict() == {"value": -5, "low": -7, "high": -6}
     assert token.table["b", "a"].to_dict() == {"value": -8, "low": -11, "high": -8.5}
     assert none.table["a", ""].to_dict() == {"value": 9, "low": 8.5, "high": 11}
@@ -147,7 +147,7 @@ def test_evidence_keeps_what_is_asked_at_the_standard_length():
 def test_only_rows_of_the_papers_estimator_speak_of_claims_and_models_are_judged_apart():
     found = judged(pd.concat([replicates(papers_world()), replicates(papers_world()).assign(model="mpt")]))
     assert found["quantity"].str.contains("; mpt seed0/step9, text, 64 tokens").sum() == len(found) / 2
-    assert set(found["n"]) == {LABELS["prompts"]}
+    assert set(found["n"]) == {LABELS["resampled"]}
     assert not found.duplicated(["setting", "statistic", "network", "other"]).any()
     estimator = found["setting"].str.rpartition(" = ")[2]
     without_lambda = found["network"].isin(["a", "d"]) & (found["other"] == "")

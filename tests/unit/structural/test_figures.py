@@ -10,7 +10,7 @@ from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved
 
 pytestmark = pytest.mark.usefixtures("styled")
 
-N, LAYERS, PROMPTS = 32, 5, 7
+N, LAYERS, PROMPTS, DOCUMENTS = 32, 5, 7, 4
 MODELS, SEEDS, DATASETS, STEPS = ("bloom", "small"), (0, 1), ("prose", "web"), (0, 3, 9)
 OF_LAMBDA = ("b", "c", "measured")
 ENDS = ["value", "low", "high"]
@@ -32,7 +32,7 @@ def profiles():
     variants += product(OF_LAMBDA, ("frobenius", "token"))
     for model, seed, step, dataset, (variant, estimator) in product(MODELS, SEEDS, STEPS, DATASETS, variants):
         labels = {"model": model, "checkpoint": f"seed{seed}/step{step}", "dataset": dataset, "prompts": PROMPTS}
-        labels |= {"estimator": estimator, "variant": variant}
+        labels |= {"resampled": DOCUMENTS, "estimator": estimator, "variant": variant}
         tables.append(pd.DataFrame({**labels, **curve(rng, variant)}))
     return pd.concat(tables)
 

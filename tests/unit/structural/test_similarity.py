@@ -201,12 +201,14 @@ def test_few_prompts_cannot_settle_table_5():
 # The shift of the diagonal
 
 
-def shifted(shift, prompts=40, noise=0.0, seed=0):
-    """The file of logits on and below the diagonal [N, L, H] of heads with these shifts."""
+def shifted(shift, prompts=40, noise=0.0, seed=0, of_each=1):
+    """The file of logits on and below the diagonal [N, L, H] of heads with these shifts, `of_each` document alike."""
     rng = np.random.default_rng(seed)
     below = rng.normal(size=(prompts, *shift.shape))
     diagonal = below + shift + noise * rng.normal(size=below.shape)
-    return file(LABELS | {"prompts": prompts}, diagonal=diagonal, below=below)
+    documents = np.repeat(np.arange(prompts), of_each)
+    arrays = {"diagonal": diagonal[documents], "below": below[documents], "documents": documents}
+    return file(LABELS | {"prompts": len(documents)}, **arrays)
 
 
 @pytest.mark.parametrize(("shift", "share"), [([[1, 2, 3]], 1), ([[5, -1, -1]], 1 / 3), ([[-4, -1, 2, 1]], 1 / 2)])
@@ -219,11 +221,15 @@ def test_a_share_is_that_of_heads_whose_shift_has_the_sign_of_the_mean(shift, sh
 def test_prompts_that_differ_make_a_share_uncertain():
     found = content.shift([shifted(np.full((2, 8), 0.1), noise=1)], 200, 0.95, 0).iloc[0]
     assert found["low"] < found["share"] <= found["high"] <= 1
+    repeated = content.shift([shifted(np.full((2, 8), 0.1), noise=1, of_each=5)], 200, 0.95, 0).iloc[0]
+    assert repeated["prompts"] == 5 * found["prompts"]
+    alike = ["share", "low", "high", "resampled"]  # more of the same documents say no more
+    pd.testing.assert_series_equal(repeated[alike], found[alike], check_names=False)
 
 
 def test_a_share_of_heads_is_judged_with_its_interval_and_says_nothing_of_positions_within_a_matrix():
-    table = pd.DataFrame([{**LABELS, "share": 0.5, "low": 0.25, "high": 0.95}])
+    table = pd.DataFrame([{**LABELS, "share": 0.5, "low": 0.25, "high": 0.95, "resampled": 700}])
     (row,) = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTED, "test").to_dict("records")
-    assert (row["measured"], row["low"], row["high"], row["n"]) == (0.5, 0.25, 0.95, 1000)
+    assert (row["measured"], row["low"], row["high"], row["n"]) == (0.5, 0.25, 0.95, 700)
     assert row["setting"] == "model = m; checkpoint = seed0/step9; dataset = d; n = 24"
     assert (row["claim"], row["verdict"]) == ("structural-shift", "not testable here")

@@ -75,7 +75,7 @@ def measurements(config, length, datasets, step=None):
             continue  # it comes trained
         checkpoint = "hub" if of_hub else f"seed0/step{config['training']['steps'] if step is None else step}"
         where = {"model": model, "checkpoint": checkpoint, "dataset": dataset}
-        yield {**where, "n": size["tokens"], "prompts": size["prompts"]}
+        yield {**where, "n": size["tokens"], "prompts": size["prompts"], "resampled": size["prompts"]}
 
 
 def structural_checks(config):

@@ -100,7 +100,7 @@ OF_A = [check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.
 @pytest.mark.parametrize(
     ("rows", "claim", "verdict", "would_decide"),
     [
-        # four seeds decide nothing, and so many prompts do
+        # four seeds decide nothing, and so many documents do
         ([FEW], CLAIM, "undecided", "5 seeds"),
         ([FEW], TESTED, "holds", ""),
         # how many seeds would decide, if not too many
@@ -118,7 +118,7 @@ OF_A = [check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.
         ([*KNOWN[:1], check(0.2, 0.05, n=1000, quantity="another gap")], TESTED, "holds", ""),
         (KNOWN[1:], TESTED, "undecided", planning.RANGE),
         (KNOWN[1:], EXACT, "undecided", planning.RANGE),
-        ([WIDE], TESTED, "undecided", NEAR.replace("seeds", "prompts")),
+        ([WIDE], TESTED, "undecided", NEAR.replace("seeds", "documents")),
         # what was seen before confirms nothing and can contradict
         ([SEEN_UP], CLAIM, "undecided", "seeds that nobody has seen"),
         ([SEEN_DOWN], CLAIM, "fails", ""),
@@ -128,11 +128,11 @@ OF_A = [check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.
         (models(a=UP, b=UP, seen=DOWN), MOST, "holds", ""),
         (models(a=UP, b=UP, seen=DOWN, also_seen=DOWN), MOST, "fails", ""),
         (models(a=UP, b=DOWN, seen=UP, also_seen=UP), MOST, "undecided", "models that nobody has seen"),
-        (models(a=UP, b=UP, seen=(0.1, 0.2)), TESTED, "undecided", "833 to 1199 prompts"),
-        (models(seen=UP, also_seen=UP), MOST, "undecided", "prompts that nobody has seen"),
+        (models(a=UP, b=UP, seen=(0.1, 0.2)), TESTED, "undecided", "833 to 1199 documents"),
+        (models(seen=UP, also_seen=UP), MOST, "undecided", "documents that nobody has seen"),
         # seeds of one model that contradict each other where they were seen, and that do not
         (OF_A[:2], TESTED, "undecided", planning.CONTRADICTION),
-        (OF_A[::2], TESTED, "undecided", "265 to 381 prompts"),
+        (OF_A[::2], TESTED, "undecided", "265 to 381 documents"),
     ],
 )  # fmt: skip
 def test_a_verdict_follows_from_what_rows_have_and_says_what_would_decide(rows, claim, verdict, would_decide):
