@@ -15,7 +15,7 @@ import pandas as pd
 from position_bias.attention import Array
 from position_bias.card import card, figures, page
 from position_bias.card.card import Card
-from position_bias.card.profiles import ENDS, QUARTERS, Interval, bounds, quarters
+from position_bias.card.profiles import ENDS, QUARTERS, Interval, bounds, quarters, units
 from position_bias.card.sentences import listed
 from position_bias.drawing import style
 from position_bias.rollout import comparison
@@ -117,7 +117,7 @@ def _unpaired(found: pd.DataFrame, cards: Sequence[Card]) -> str:
 def _quantities(found: Measurement, replicates: int, drawn_by: int) -> dict[str, Array]:
     """Every quantity for all prompts, then for each bootstrap replicate, [1 + replicates]."""
     assert found.influence is not None
-    weights = resampled_weights(np.arange(found.prompts), replicates, drawn_by)
+    weights = resampled_weights(units(found.documents), replicates, drawn_by)
     influence = np.asarray(weights @ found.influence, np.float64)
     ends = {end: comparison.SHAPE[end](influence) for end in ENDS}
     return {"loss": np.asarray(weights @ found.loss, np.float64), **ends, **quarters(influence)}

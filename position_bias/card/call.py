@@ -51,8 +51,8 @@ def measure(
     many prompts pass at once as `tokens_per_batch` holds (0: as memory allows), and `activation_checkpointing` takes
     less memory for a third more work. Influence is the gradient of the `target`: "p", the probability of the most
     likely next token, "log-p", "contrast" to the second, or a token. Torch computes with `threads`, or as many as it
-    has. Intervals of this `level` resample the prompts and contexts `replicates` times. `name` and `text` are what the
-    card calls the two.
+    has. Intervals of this `level` resample documents and contexts `replicates` times; where there are fewer than 8
+    documents, they resample prompts. `name` and `text` are what the card calls the two.
 
     Raises InputError for a model, a tokenizer or texts that cannot be measured, in one line with the remedy.
     """

@@ -24,7 +24,7 @@ FORMATS = ("pdf", "svg", "png")
 
 @dataclass(frozen=True)
 class Card:
-    """The position card of one model. Intervals of this level resample its prompts so many times, drawn by a seed."""
+    """The position card of one model. Intervals of this level are of so many resamples, drawn by a seed."""
 
     measured: Measured
     replicates: int = 1000

@@ -70,7 +70,7 @@ def card(models: Mapping[str, Tables], text: str) -> Figure:
     """Lambda by layer, influence by position beside rollouts and baselines, mean attention by distance, on a text.
 
     Each model has a row, by its name, of the longest prompts; panels of a column share the scale of their ordinates.
-    Bands are bootstrap intervals over prompts; rollouts are drawn with lambda of Eq. 1. What replacing tokens changes
+    Bands are bootstrap intervals of the tables; rollouts are drawn with lambda of Eq. 1. What replacing tokens changes
     has its mean in the middle half where influence has it. The weight that tokens give themselves, at distance 0, has
     no place on a logarithmic axis and is not drawn.
     """

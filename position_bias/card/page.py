@@ -12,7 +12,7 @@ import numpy as np
 
 from position_bias.card import sentences
 from position_bias.card.measured import Measured
-from position_bias.card.profiles import DIRECTIONS, ENDS, LOSS, RECALL, REPLACEMENT, Part
+from position_bias.card.profiles import DIRECTIONS, ENDS, LEAST, LOSS, RECALL, REPLACEMENT, Part
 from position_bias.rollout.kernels import agreement
 from position_bias.rollout.measurement import Measurement
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
@@ -138,7 +138,8 @@ def caption(level: float) -> str:
         "the first token. Uniform attention, which gives all "
         "earlier tokens the same weight, also falls with distance, because only late tokens have others far behind "
         "them. So a fall like that is no sign of recency. Where fewer lines are seen than the legend names, some lie "
-        f"on each other. Bands and bars are {PERCENT * level:g} % bootstrap intervals over prompts of this text."
+        f"on each other. Bands and bars are {PERCENT * level:g} % bootstrap intervals over documents of this text, and "
+        f"over prompts where these are of fewer than {LEAST} documents."
     )
 
 
@@ -220,8 +221,8 @@ def _made_of(measured: Measured) -> Iterator[tuple[str, str]]:
     yield (
         "prompts",
         "each is a window of one document; a document is cut into windows from its start, and what is left at its end "
-        "is not used. They are drawn at random from all windows of the text, none twice. Intervals take them as "
-        "independent, though several may be of one document",
+        "is not used. They are drawn at random from all windows of the text, none twice. Intervals resample documents, "
+        f"each with all of its prompts; of fewer than {LEAST} documents, they take prompts as independent",
     )
     if of := measured.recalled:
         yield "recall", f"{counted(of.contexts, 'context')} of {of.n} words, and cues of {of.cue}"

@@ -30,6 +30,7 @@ FIRST_WORD = "first word / middle"  # where the tokenizer puts another token fir
 SIGNS, SAME, SQUARES = "signs", "same", "squares"  # changes of directions, and how influence adds up
 DIRECTIONS = "directions"
 RECALL, ACCURACY, EIGHTHS = "recall", "accuracy", ("first eighth / middle", "last eighth / middle")
+LEAST = 8  # documents that intervals are over; where there are fewer, they are over prompts
 BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
 SHOWN = (INFLUENCE, *BASELINES, "a", "b", "content-free", "logit-by-distance", "mean-query-key", "mean-attention", "c")
 
@@ -85,13 +86,18 @@ class Part:
         return Interval(float(values.loc[-1]), float(low), float(high))
 
 
-def compare(measured: Measurement, replicates: int, level: float, seed: int) -> Part:
-    """Lambda by layer, profiles by position, and the statistics of every bootstrap replicate over prompts.
+def units(documents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What is resampled of prompts [N] of these documents: documents, or prompts where they are fewer than LEAST."""
+    return documents if len(np.unique(documents)) >= LEAST else np.arange(len(documents))
 
-    Prompts are resampled jointly; kernels and mean attention are those of all prompts. The loss is in nats a token.
+
+def compare(measured: Measurement, replicates: int, level: float, seed: int) -> Part:
+    """Lambda by layer, profiles by position, and the statistics of every bootstrap replicate over `units`.
+
+    All are resampled jointly; kernels and mean attention are those of all prompts. The loss is in nats a token.
     """
     assert measured.influence is not None
-    weights = comparison.prompt_weights(np.arange(measured.prompts), replicates, seed)
+    weights = comparison.prompt_weights(units(measured.documents), replicates, seed)
     curves, values = comparison.tabulate(variants(measured, {name: name for name in SHOWN}), weights, level)
     of_quarters = quarters(_means(weights, measured.influence))
     of_loss = {"mean": _means(weights, measured.loss)}
@@ -127,7 +133,7 @@ def compare_replaced(
     """
     assert measured.influence is not None
     prompts = len(replaced.effects)
-    weights = comparison.prompt_weights(np.arange(prompts), replicates, seed)
+    weights = comparison.prompt_weights(units(measured.documents[:prompts]), replicates, seed)
     table = pd.DataFrame({"position": replaced.positions, **bounds(_means(weights, replaced.effects), level)})
     of_middle = inside(replaced.positions, replaced.n)
     compared = dict(zip(ENDS, (0, -1), strict=True))
@@ -156,7 +162,7 @@ def compare_changed(changed: Measurement, replicates: int, level: float, seed: i
     and how much of the way from sums to squares influence is: what one direction moves over what both changes move.
     """
     apart = directions.distances(changed)
-    weights = comparison.prompt_weights(np.arange(changed.prompts), replicates, seed)
+    weights = comparison.prompt_weights(units(changed.documents), replicates, seed)
     moved = {name: _means(weights, apart[name]) for name in (SIGNS, SAME, directions.NULL)}
     rows = [_rows(name, {"total variation": values}) for name, values in moved.items()]
     rows.append(_rows(SQUARES, {"share": comparison.ratio(moved[SAME], moved[SIGNS] + moved[SAME])}))

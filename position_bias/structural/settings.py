@@ -81,7 +81,5 @@ class Structural:
 class Rollout:
     """Predictions from what was measured, and their intervals."""
 
-    bootstrap: Annotated[
-        int, Bounds(20, 100_000), "resamples behind every interval, of documents; of a card, of prompts"
-    ]
+    bootstrap: Annotated[int, Bounds(20, 100_000), "resamples of documents behind every interval"]
     level: Level

@@ -81,7 +81,8 @@ def test_the_caption_has_the_prompts_and_the_kind_of_interval(mine):
     assert "](card.png)" in mine[0]
     assert f"*From {PROMPTS} prompts of 12 tokens of 5 documents. Left: " in mine[0]
     assert "Uniform attention, which gives all earlier tokens the same weight, also falls with distance" in mine[0]
-    assert "Bands and bars are 90 % bootstrap intervals over prompts of this text.*" in mine[0]
+    of_intervals = "over documents of this text, and over prompts where these are of fewer than 8 documents.*"
+    assert f"Bands and bars are 90 % bootstrap intervals {of_intervals}" in mine[0]
 
 
 def test_every_length_has_a_row_with_the_numbers_of_the_sentences(mine):

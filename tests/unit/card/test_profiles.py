@@ -75,6 +75,27 @@ def test_quarters_leave_the_first_and_the_last_token_out(without):
         assert of["value"].to_numpy() == pytest.approx(expected[name])
 
 
+def test_intervals_are_over_documents_unless_these_are_few(without, monkeypatch):
+    """Every prompt comes twice, of the same document: this says no more than once, unless there are few documents."""
+    mixing = {name: np.repeat(values, 2, axis=0) for name, values in without.mixing.items()}
+    of_prompts = {name: np.repeat(getattr(without, name), 2, axis=0) for name in ("documents", "influence", "loss")}
+    twice = replace(without, mixing=mixing, **of_prompts)
+    replaced = [Replaced(N, (0, 9, N - 1), np.repeat(np.arange(1.0, 19).reshape(6, 3), k, axis=0)) for k in (1, 2)]
+
+    def same():
+        values = [profiles.compare(each, 40, 0.9, 0).values["value"] for each in (without, twice)]
+        tables = [
+            profiles.compare_replaced(found, each, 0, 40, 0.9, 0).tables["replacement"]
+            for found, each in zip(replaced, (without, twice), strict=True)
+        ]
+        return np.allclose(*values, equal_nan=True), np.allclose(*tables)
+
+    assert PROMPTS < profiles.LEAST
+    assert same() == (False, False)
+    monkeypatch.setattr(profiles, "LEAST", PROMPTS)
+    assert same() == (True, True)
+
+
 def test_replacement_is_compared_with_the_influence_of_the_same_prompts_at_the_same_positions(without):
     """In the first two prompts influence is twice the effect at the first token, and the same elsewhere."""
     positions = (0, 6, 9, 13, N - 1)
