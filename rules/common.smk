@@ -46,7 +46,7 @@ uses_gpu = cache(devices.uses_gpu)
 
 EVIDENCE = config["evidence"]
 
-# How intervals of what is measured over prompts are drawn
+# How intervals of what is measured on prompts are drawn
 INTERVALS = {
     "replicates": config["rollout"]["bootstrap"],
     "level": config["rollout"]["level"],

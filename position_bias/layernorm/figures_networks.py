@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from position_bias.attention import Array
-from position_bias.drawing.intervals import band, counted, marks_by, over_seeds
+from position_bias.drawing.intervals import band, counted, from_to, marks_by, over_seeds
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import (
     NORMS,
@@ -136,7 +136,7 @@ def recency_and_cosines(recency: pd.DataFrame, grams: Mapping[str, Array], level
     """Language models: recency of the cosines that attention reads by layer, and those of one model as heatmaps.
 
     `recency` is `pretrained.recency_of_models`, trained (solid) and untrained (dashed). Lines are seeds, bands
-    t-intervals over prompts. `grams` are mean cosines [layers, n, n] by model; the heatmaps are those of the first
+    t-intervals over documents. `grams` are mean cosines [layers, n, n] by model; the heatmaps are those of the first
     model: of an early layer and of the last, below the diagonal, less the mean of the row, in blocks.
     """
     looks = model_looks(recency["model"])
@@ -149,9 +149,9 @@ def recency_and_cosines(recency: pd.DataFrame, grams: Mapping[str, Array], level
     for axes, (model, look) in zip(lines, looks.items(), strict=True):
         of_model = recency[recency["model"] == model]
         for (state, _), of_prompts in of_model.groupby(["state", "seed"]):
-            over_prompts = of_prompts.drop(columns="seed").rename(columns={"prompt": "seed"})
+            of_documents = of_prompts.groupby(["document", "layer"])["value"].mean().reset_index()
             drawn = look._replace(line="--" if state == UNTRAINED else "-", width=1.0)
-            band(axes, over_prompts, "layer", level, drawn)
+            band(axes, of_documents.rename(columns={"document": "seed"}), "layer", level, drawn)
         axes.set_title(model)
         axes.axhline(0, color="black", linewidth=0.6, zorder=0)
         layer_axis(axes, of_model["layer"])
@@ -163,7 +163,8 @@ def recency_and_cosines(recency: pd.DataFrame, grams: Mapping[str, Array], level
     handles = [Line2D([], [], color=REFERENCE, label="trained")]
     if (recency["state"] == UNTRAINED).any():  # models of the hub have none
         handles.append(Line2D([], [], color=REFERENCE, linestyle="--", label="untrained"))
-    legend(figure, handles, settings=f"{len(of_shown[0])} tokens, {counted(recency, 'prompt')}, {seeds}")
+    numbers = (from_to(recency.groupby("model")[unit].nunique(), unit) for unit in ("prompt", "document"))
+    legend(figure, handles, settings=f"{len(of_shown[0])} tokens, {' of '.join(numbers)}, {seeds}")
     return figure
 
 

@@ -35,7 +35,7 @@ def checks(
     """Return verdicts on `content.table5`, `kernels` and `shift`, in the schema of `verdict.COLUMNS`.
 
     Each way of Table 5 and each kernel has its own; `measured` is the value of all layers together, `n` their number.
-    The share of heads that shift the diagonal the same way has an interval over prompts, and `n` is their number. The
+    The share of heads that shift the diagonal the same way has an interval over documents, and `n` is their number. The
     paper speaks of one shift over the positions of a matrix, which that share does not tell: it is not judged.
     """
     statistics = [*_similarity(similarity), *_monotonicity(kernels), *_shift(shifts)]

@@ -163,12 +163,14 @@ def test_language_models_have_a_panel_each_and_one_has_heatmaps():
     models = BIG
     keys = {"model": models, "seed": range(2), "state": (UNTRAINED, "trained (step 300)"), "prompt": range(4)}
     table = drawn_from(np.random.default_rng(1), **keys, layer=(1, 2, 3))
+    table = table.assign(document=table["prompt"].clip(lower=1))  # the first two prompts are of one
     grams = {model: np.random.default_rng(3).uniform(size=(3, 10, 10)) for model in models}
     figure = figures_networks.recency_and_cosines(table, grams, 0.95)
     panels = [axes for axes in figure.axes if axes.get_title()]
     for axes, model in zip(panels, models, strict=False):
         shown = [drawn for drawn in axes.lines if len(drawn.get_ydata()) == 3]
-        expected = of(table, model=model).groupby(["state", "seed", "layer"])["value"].mean().to_numpy().reshape(-1, 3)
+        by_document = of(table, model=model).groupby(["state", "seed", "layer", "document"])["value"].mean()
+        expected = by_document.groupby(level=[0, 1, 2]).mean().to_numpy().reshape(-1, 3)
         np.testing.assert_allclose([drawn.get_ydata() for drawn in shown], expected)
     image = np.ma.filled(panels[-1].images[0].get_array(), np.nan)
     for row in range(1, 10):
