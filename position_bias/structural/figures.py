@@ -72,7 +72,7 @@ def fig3(profiles: pd.DataFrame) -> Figure:
     measured = profiles[profiles["variant"] == "d"]
     datasets, looks = _by(measured, "dataset"), model_looks(measured["model"])
     label = "Measured influence of each token on the next prediction, for each data set"
-    titles = {dataset: f"{dataset}\n{_numbers(of_dataset)}" for dataset, of_dataset in datasets.items()}
+    titles = {dataset: f"{dataset}\n{_prompts(of_dataset)}" for dataset, of_dataset in datasets.items()}
     rows = {name: name for name in (WHOLE, BEGINNING)}
     figure, grid = panels(label, 2.9, titles, rows, x="token position", sharey="row")
     for dataset, of_dataset in datasets.items():
@@ -96,7 +96,8 @@ def fig3(profiles: pd.DataFrame) -> Figure:
     rollouts.logarithmic(log, measured["low"].min() / 1.5)
     rollouts.logarithmic(first, early.min() / 1.2, early.max() * 1.2)
     figure.supylabel(SHARE)
-    legend(figure, [*_entries(looks), rollouts.uniform_entry()], settings=_training_seeds(measured))
+    settings = f"{_tokens(measured)}, {_training_seeds(measured)}"
+    legend(figure, [*_entries(looks), rollouts.uniform_entry()], settings=settings)
     return figure
 
 
@@ -176,12 +177,16 @@ def _curves(axes: Axes, profiles: pd.DataFrame, look: Look, widths: tuple[float,
 
 def _setting(profiles: pd.DataFrame) -> str:
     """What a figure on one data set is of."""
-    return f"{', '.join(profiles['dataset'].unique())}, {_numbers(profiles)}, {_training_seeds(profiles)}"
+    datasets = ", ".join(profiles["dataset"].unique())
+    return f"{datasets}, {_tokens(profiles)}, {_prompts(profiles)}, {_training_seeds(profiles)}"
 
 
-def _numbers(profiles: pd.DataFrame) -> str:
-    n = int(profiles["position"].max()) + 1
-    return f"{n} tokens, {from_to(profiles['prompts'])} prompts of {from_to(profiles['resampled'], 'document')}"
+def _tokens(profiles: pd.DataFrame) -> str:
+    return f"{int(profiles['position'].max()) + 1} tokens"
+
+
+def _prompts(profiles: pd.DataFrame) -> str:
+    return f"{from_to(profiles['prompts'])} prompts of {from_to(profiles['resampled'], 'document')}"
 
 
 def _training_seeds(profiles: pd.DataFrame) -> str:

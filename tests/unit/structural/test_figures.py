@@ -10,8 +10,8 @@ from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved
 
 pytestmark = pytest.mark.usefixtures("styled")
 
-N, LAYERS, PROMPTS, DOCUMENTS = 32, 5, 7, 4
-MODELS, SEEDS, DATASETS, STEPS = ("bloom", "small"), (0, 1), ("prose", "web"), (0, 3, 9)
+N, LAYERS, PROMPTS, DOCUMENTS = 32, 5, 1000, 1000
+MODELS, SEEDS, DATASETS, STEPS = ("bloom", "small"), (0, 1), ("prose", "web", "scientific-packages"), (0, 3, 9)
 OF_LAMBDA = ("b", "c", "measured")
 ENDS = ["value", "low", "high"]
 
