@@ -72,9 +72,11 @@ def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
             axes.plot(table["gap"], _places(table, networks) + 1.75 * aside, "|", color=look.colour, markersize=3)
             axes.plot(means["gap"], at, look.marker, **mark)
         axes.axvline(0, color="black", linewidth=0.6, zorder=0)
+        for between in np.arange(1, len(networks)) - 0.5:
+            axes.axhline(between, color=REFERENCE, linewidth=0.2, zorder=0)
         axes.margins(x=0.08)
         axes.locator_params(axis="x", nbins=4)  # so that their numbers do not touch
-    row["first-middle"].set_yticks(range(len(networks)), [_named(network) for network in networks])
+    row["first-middle"].set_yticks(range(len(networks)), [_named(network) for network in networks], linespacing=0.9)
     row["first-middle"].set_ylim(len(networks) - 0.5, -0.5)
     row["first-last"].set_xlabel(f"{GAP}  (right: bias to earlier)")
     legend(figure, [look.entry(linestyle="") for look in SCALES.values()], settings=_seeds(by_seed))
