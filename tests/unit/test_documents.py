@@ -92,8 +92,8 @@ def test_what_is_open_says_what_would_decide_it_in_a_phrase(kept):
     wanted = kept["verdict"].isin(["undecided", "not testable here"])
     assert kept["would decide"].notna().tolist() == wanted.tolist()
     said = kept.loc[wanted, "would decide"]
-    number = r"\d+( to (more than )?[\d,]+)? (seeds|prompts)"
-    phrase = rf"(the missing row|the \d+ missing rows|{number}|(seeds|prompts) that nobody has seen)"
+    number = r"\d+( to (more than )?[\d,]+)? (seeds|documents|contexts)"
+    phrase = rf"(the missing row|the \d+ missing rows|{number}|(seeds|documents|contexts) that nobody has seen)"
     known = rf"{phrase}(, {phrase})*( and {phrase})?|none: .*|another claim, since .*|rows that have an? .*"
     assert said[~said.str.fullmatch(known)].tolist() == []
     assert not said.str.fullmatch(".+none: .*").any()
