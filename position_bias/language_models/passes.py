@@ -1,11 +1,12 @@
 """A pass over prompts that keeps what it sees: batches, sums and values of each prompt, and going on after a kill."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -119,6 +120,20 @@ def run(
         if resumption and (end == count or end // resumption.every > start // resumption.every):
             state = checkpoint.State(end, {}, tally.tensors())
             checkpoint.write(resumption.path, _run(resumption, prompts), state)
+
+
+def in_parts(
+    parts: Mapping[str, Callable[[], NDArray[Any]]], prompts: NDArray[np.int64], resumption: Resumption
+) -> dict[str, NDArray[Any]]:
+    """Make all parts of what is measured on prompts [N, n], and keep each: after a kill those that are kept stay."""
+    run = _run(resumption, prompts)
+    state = checkpoint.resumed(resumption.path, run, "measuring")
+    kept = state.tensors if state else {}
+    for name, make in parts.items():
+        if name not in kept:
+            kept[name] = torch.from_numpy(make())
+            checkpoint.write(resumption.path, run, checkpoint.State(len(kept), {}, kept))
+    return {name: kept[name].numpy() for name in parts}
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from transformers.cache_utils import Cache
 
 from position_bias.attention import Array
 from position_bias.language_models.prefix import reuses
-from position_bias.running.runtime import InputError
+from position_bias.running.runtime import InputError, progress
 
 TokenIds = NDArray[np.int64]
 
@@ -55,10 +55,14 @@ def donors(prompts: TokenIds, positions: Sequence[int], seed: int) -> TokenIds:
     return drawn
 
 
-def batches(prompts: TokenIds, tokens_per_batch: int) -> Iterator[slice]:
-    """Yield which of prompts [N, n] pass at once: as many as `tokens_per_batch` holds, and at least one."""
+def batches(prompts: TokenIds, tokens_per_batch: int, doing: str) -> Iterator[slice]:
+    """Yield which of prompts [N, n] pass at once: as many as `tokens_per_batch` holds, and at least one.
+
+    Progress says what it is `doing`, such as "deleting a token of", and how many prompts.
+    """
     batch = max(1, tokens_per_batch // prompts.shape[1])
-    for start in range(0, len(prompts), batch):
+    starts = range(0, len(prompts), batch)
+    for start in progress(starts, f"{doing} {len(prompts)} prompts of {prompts.shape[1]} tokens", len(starts)):
         yield slice(start, start + batch)
 
 
@@ -79,7 +83,7 @@ def changes(
     """
     found = np.empty(others.shape)
     kept = _reuses(model, _embedded(model, prompts[:1]))
-    for here in batches(prompts, tokens_per_batch):
+    for here in batches(prompts, tokens_per_batch, "replacing tokens of"):
         embeddings = _embedded(model, prompts[here])
         expected, cache = _next_token(model, embeddings, None, kept)
         for place in np.argsort(positions)[::-1]:
@@ -96,7 +100,7 @@ def changes(
 def deletion(model: PreTrainedModel, prompts: TokenIds, position: int, tokens_per_batch: int) -> Array:
     """Return the total variation between the predictions with and without the token at a position: float64 [N]."""
     found = []
-    for here in batches(prompts, tokens_per_batch):
+    for here in batches(prompts, tokens_per_batch, "deleting a token of"):
         embeddings = _embedded(model, prompts[here])
         shorter = torch.cat([embeddings[:, :position], embeddings[:, position + 1 :]], 1)
         expected, changed = (_next_token(model, given, None, False)[0] for given in (embeddings, shorter))

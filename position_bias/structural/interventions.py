@@ -6,6 +6,9 @@ in the middle: does it belong to the place, or to the token? And it is measured 
 rollout has its share, too.
 """
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
 import numpy as np
 import torch
 from transformers import PreTrainedModel
@@ -20,49 +23,52 @@ from position_bias.language_models.replacement import (
     deletion,
     donors,
 )
-from position_bias.running.artifacts import Tensors
 from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS, moved_to
 
 
-def replaced(model: PreTrainedModel, prompts: TokenIds, first: int, batch: int, seed: int) -> Tensors:
-    """Return what replacing single tokens of prompts [N, n] changes, float64 [N, P] at the `chosen_positions`.
+def parts(
+    model: PreTrainedModel, prompts: TokenIds, count: int, first: int, batch: int, seed: int
+) -> Mapping[str, Callable[[], Array]]:
+    """What makes each change to prompts [N, n], by its name: replacements [N, P] at the `chosen_positions`, float64.
 
-    `batch` is how many tokens pass at once. Raises InputError where no prompt has another token at a position.
+    All else is done to the first `count` of the prompts, with the same other tokens, unless that is 0: smaller steps
+    are [count, P], a deletion is [count], influence [count, n], and by layer [count, L, n]. `batch` is how many tokens
+    pass at once. Raises InputError where no prompt has another token at a position.
     """
     positions = chosen_positions(prompts.shape[1], first)
-    effects = changes(model, prompts, positions, donors(prompts, positions, seed), batch)
-    return {"positions": np.array(positions), REPLACED: effects}
-
-
-def interventions(model: PreTrainedModel, prompts: TokenIds, count: int, first: int, batch: int, seed: int) -> Tensors:
-    """Return what else is done to the first `count` of the prompts, by the same seed with the same other tokens.
-
-    Smaller steps are [count, P], a deletion is [count], influence [count, n], and by layer [count, L, n].
-    """
-    positions = chosen_positions(prompts.shape[1], first)
-    others, prompts = donors(prompts, positions, seed)[:count], prompts[:count]
-    steps = {name: changes(model, prompts, positions, others, batch, step) for name, step in STEPS.items()}
+    others = donors(prompts, positions, seed)
+    of_all = {REPLACED: partial(changes, model, prompts, positions, others, batch)}
+    if not count:
+        return of_all
+    others, prompts = others[:count], prompts[:count]
+    steps = {name: partial(changes, model, prompts, positions, others, batch, step) for name, step in STEPS.items()}
     with_another, moved = prompts.copy(), prompts.copy()
     with_another[:, first] = others[:, positions.index(first)]
     middle = moved_to(prompts.shape[1])
     moved[:, first:middle], moved[:, middle] = prompts[:, first + 1 : middle + 1], prompts[:, first]
     return {
+        **of_all,
         **steps,
-        DELETED: deletion(model, prompts, first, batch),
-        OTHER_FIRST: _influence(model, with_another, batch),
-        MOVED: _influence(model, moved, batch),
-        LAYERS: np.concatenate([_influence_by_layer(model, prompts[here]) for here in batches(prompts, batch)]),
+        DELETED: partial(deletion, model, prompts, first, batch),
+        OTHER_FIRST: partial(_influence, model, with_another, batch),
+        MOVED: partial(_influence, model, moved, batch),
+        LAYERS: partial(_influence_by_layer, model, prompts, batch),
     }
 
 
 def _influence(model: PreTrainedModel, prompts: TokenIds, batch: int) -> Array:
     device = model.get_input_embeddings().weight.device
-    tokens = (torch.from_numpy(prompts[here]).to(device) for here in batches(prompts, batch))
+    tokens = (torch.from_numpy(prompts[here]).to(device) for here in batches(prompts, batch, "measuring influence of"))
     return np.concatenate([influence_and_loss(model, part, 1)[0].double().cpu().numpy() for part in tokens])
 
 
-def _influence_by_layer(model: PreTrainedModel, prompts: TokenIds) -> Array:
-    """The norm of the gradient of the largest probability of the next token at the entry of each layer: [B, L, n]."""
+def _influence_by_layer(model: PreTrainedModel, prompts: TokenIds, batch: int) -> Array:
+    """The norm of the gradient of the largest probability of the next token at the entry of each layer: [N, L, n]."""
+    here = batches(prompts, batch, "measuring influence by layer of")
+    return np.concatenate([_entries_of_layers(model, prompts[part]) for part in here])
+
+
+def _entries_of_layers(model: PreTrainedModel, prompts: TokenIds) -> Array:
     embed = model.get_input_embeddings()
     embeddings = embed(torch.from_numpy(prompts).to(embed.weight.device)).detach().requires_grad_()
     out = model(inputs_embeds=embeddings.clone(), use_cache=False, logits_to_keep=1, output_hidden_states=True)

@@ -1,10 +1,11 @@
 from pathlib import Path
 
+import numpy as np
 import transformers
 
 from position_bias.language_models import hub, opening, tokens
 from position_bias.language_models.measure import Asked, measure
-from position_bias.language_models.passes import Resumption
+from position_bias.language_models.passes import Resumption, in_parts
 from position_bias.rollout import measurement
 from position_bias.running import artifacts, resumable, runtime
 from position_bias.structural import interventions
@@ -45,9 +46,11 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     dataset, n, count = params.replaced
     prompts, documents = sampled(dataset, n, count)
     asked = (len(before), params.tokens_per_batch, runtime.seed(params.seed, "donors", dataset, n))
-    effects = interventions.replaced(model, prompts, *asked)
-    if params.intervened:
-        effects |= interventions.interventions(model, prompts, params.intervened, *asked)
+    parts = interventions.parts(model, prompts, params.intervened, *asked)
+    run = [hub.stamp(source), drawn_by, params.initializer_range, params.positions, transformers.__version__]
+    run += [params.intervened, *asked]
+    effects = in_parts(parts, prompts, Resumption(place.folder / "replaced.safetensors", run, place.checkpoint_every))
+    effects = {"positions": np.array(interventions.chosen_positions(n, len(before))), **effects}
     artifacts.write_tensors(
         out.replaced, {**effects, "documents": documents}, **dict(wildcards.items()), **labels, n=n, prompts=count
     )

@@ -1,6 +1,7 @@
 """Measuring in less memory, and going on after an interruption: with the same bits as a pass in one go."""
 
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from position_bias.language_models import families
 from position_bias.language_models import measure as measuring
 from position_bias.language_models.layout import find_layout
 from position_bias.language_models.measure import Asked, measure
-from position_bias.language_models.passes import Resumption
+from position_bias.language_models.passes import Resumption, in_parts
 from position_bias.running.runtime import InputError
 from tests.unit.conftest import Interruption
 from tools import decoders
@@ -115,6 +116,30 @@ def test_what_another_run_kept_is_not_gone_on_from(order, run, prompts, passes, 
     assert passes["passes"] == 4
     assert "starts over, since" in caplog.text
     assert bits(found) == bits(measure(model, prompts, BATCH))
+
+
+def test_parts_that_were_kept_before_a_kill_are_not_made_again(tmp_path):
+    made, prompts = [], np.arange(12).reshape(3, 4)
+    whole = {"first": np.arange(3) / 7, "second": np.arange(6.0).reshape(3, 2)}
+
+    def making(name, killed=False):
+        if killed:
+            raise Interruption
+        made.append(name)
+        return whole[name]
+
+    resumption = Resumption(tmp_path / "parts.safetensors", ["a run"], every=1)
+    killed = {"first": partial(making, "first"), "second": partial(making, "second", killed=True)}
+    with pytest.raises(Interruption):
+        in_parts(killed, prompts, resumption)
+    parts = {name: partial(making, name) for name in whole}
+    found = in_parts(parts, prompts, resumption)
+    assert made == ["first", "second"]
+    for name, values in whole.items():
+        np.testing.assert_array_equal(found[name], values)
+        assert found[name].dtype == np.float64
+    in_parts(parts, prompts + 1, resumption)  # other prompts
+    assert made == ["first", "second"] * 2
 
 
 # Memory

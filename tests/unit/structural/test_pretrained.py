@@ -49,8 +49,8 @@ def gradient(model, row):
 def test_interventions_are_what_plain_passes_give(tiny, first):
     rows, (count, n) = drawn(4), (4, N)
     asked = (first, 2 * N, 0)
-    found = interventions.replaced(tiny, rows, *asked) | interventions.interventions(tiny, rows, count, *asked)
-    positions = list(found["positions"])
+    found = {name: make() for name, make in interventions.parts(tiny, rows, count, *asked).items()}
+    positions = interventions.chosen_positions(n, first)
     assert positions[:2] == ([0, 10] if first == 0 else [0, 1])
     assert positions[-1] == n - 1
     others = interventions.donors(rows, positions, 0)
@@ -89,12 +89,12 @@ def test_a_plain_reading_of_the_packaged_model_agrees():
     )
     rows = np.array([tokenizer.encode(text).ids[:16] for text in texts])
     measured = measure(model, rows, 16, asked=Asked(apart=True))
-    replaced = interventions.replaced(model, rows, 0, 16, 0)
+    replaced = interventions.parts(model, rows, 0, 0, 16, 0)[REPLACED]()
     seen = {}
     for place, block in enumerate(model.model.layers):
         block.register_forward_pre_hook(lambda _, args, place=place: seen.update({("x", place): args[0][0]}))
         block.self_attn.register_forward_hook(lambda _, args, out, place=place: seen.update({("a", place): out[0][0]}))
-    positions = list(replaced["positions"])
+    positions = interventions.chosen_positions(16)
     others = interventions.donors(rows, positions, 0)
     embed = model.get_input_embeddings().weight
     for prompt, row in enumerate(rows):
@@ -108,8 +108,8 @@ def test_a_plain_reading_of_the_packaged_model_agrees():
             changed = row.copy()
             changed[position] = others[prompt, place]
             apart = (probabilities(model, embed[row]) - probabilities(model, embed[changed])).abs().sum() / 2
-            assert replaced[REPLACED][prompt, place] == pytest.approx(float(apart), abs=1e-4)
-    assert replaced[REPLACED][:, -1].min() > 0.1
+            assert replaced[prompt, place] == pytest.approx(float(apart), abs=1e-4)
+    assert replaced[:, -1].min() > 0.1
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +125,8 @@ def files(tiny, tmp_path_factory):
             labels = {"model": "tiny", "checkpoint": checkpoint, "dataset": dataset, "before": 0}
             measured.append(folder / f"{checkpoint}-{dataset}-{n}.safetensors")
             measurement.write(measured[-1], found, **labels, positions=positions)
-        effects = interventions.replaced(tiny, drawn(6), 0, 4 * N, 0)
-        if checkpoint == "hub":
-            effects |= interventions.interventions(tiny, drawn(6), 4, 0, 4 * N, 0)
+        parts = interventions.parts(tiny, drawn(6), 4 if checkpoint == "hub" else 0, 0, 4 * N, 0)
+        effects = {"positions": np.array(interventions.chosen_positions(N)), **{key: parts[key]() for key in parts}}
         changed.append(folder / f"{checkpoint}.safetensors")
         artifacts.write_tensors(changed[-1], effects, **labels, n=N)
     return measured, changed
