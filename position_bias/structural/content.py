@@ -70,8 +70,8 @@ def shift(measured: list[TensorFile], replicates: int, level: float, seed: int) 
         mean = by_prompt.mean(axis=0)
         weights = resampled_weights(logits["documents"], replicates, runtime.seed(seed, "shift"))
         low, high = map(float, percentile_interval(_share_of_sign(weights[1:] @ by_prompt), level))
-        interval = {"share": float(_share_of_sign(mean)), "low": low, "high": high}
-        interval["resampled"] = len(np.unique(logits["documents"]))
+        resampled = len(np.unique(logits["documents"]))
+        interval = {"share": float(_share_of_sign(mean)), "low": low, "high": high, "resampled": resampled}
         rows.append({**_labels(file.labels), **interval, "mean": mean.mean(), "deviation": mean.std()})
     return pd.DataFrame(rows)
 

@@ -19,6 +19,7 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     model = opening.open_decoder_or_copy(
         source, params.initializer_range, drawn_by, place.folder, place.device, params.positions
     )
+    run = [hub.stamp(source), drawn_by, params.initializer_range, params.positions, transformers.__version__]
     folders = {Path(texts).parent.name: Path(texts).parent for texts in snakemake.input.texts}
 
     def sampled(dataset, n, count):
@@ -30,14 +31,13 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
 
     for (dataset, n, count), target in zip(params.measured, out.measured, strict=True):
         prompts, documents = sampled(dataset, n, count)
-        run = [hub.stamp(source), drawn_by, params.initializer_range, params.positions, count, transformers.__version__]
         found = measure(
             model,
             prompts,
             params.tokens_per_batch,
             documents=documents,
             asked=Asked(gram=True, apart=True, matrices_up_to=params.matrices_up_to),
-            resumption=Resumption(place.folder / f"{dataset}-n{n}.safetensors", run, place.checkpoint_every),
+            resumption=Resumption(place.folder / f"{dataset}-n{n}.safetensors", [*run, count], place.checkpoint_every),
         )
         labels = {"dataset": dataset, "before": len(before), "initializer_range": params.initializer_range}
         labels["positions"] = interventions.chosen_positions(n, len(before))
@@ -47,10 +47,10 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     prompts, documents = sampled(dataset, n, count)
     asked = (len(before), params.tokens_per_batch, runtime.seed(params.seed, "donors", dataset, n))
     parts = interventions.parts(model, prompts, params.intervened, *asked)
-    run = [hub.stamp(source), drawn_by, params.initializer_range, params.positions, transformers.__version__]
-    run += [params.intervened, *asked]
-    effects = in_parts(parts, prompts, Resumption(place.folder / "replaced.safetensors", run, place.checkpoint_every))
-    effects = {"positions": np.array(interventions.chosen_positions(n, len(before))), **effects}
-    artifacts.write_tensors(
-        out.replaced, {**effects, "documents": documents}, **dict(wildcards.items()), **labels, n=n, prompts=count
-    )
+    kept = Resumption(place.folder / "replaced.safetensors", [*run, params.intervened, *asked], place.checkpoint_every)
+    effects = {
+        "positions": np.array(interventions.chosen_positions(n, len(before))),
+        **in_parts(parts, prompts, kept),
+        "documents": documents,
+    }
+    artifacts.write_tensors(out.replaced, effects, **dict(wildcards.items()), **labels, n=n, prompts=count)
