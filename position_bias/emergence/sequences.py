@@ -56,27 +56,38 @@ class Batches:
 
     def __call__(self, iteration: int) -> tuple[Tensor, Tensor]:
         """The batch of an iteration, whichever were drawn before."""
+        return self.made_of(*self.draw(iteration))
+
+    def draw(self, iteration: int) -> tuple[Tensor, ...]:
+        """The random numbers of a batch: uniform ones and, for a Gaussian vocabulary, Gaussian ones."""
         task, device = self.task, str(self.table.device)
-        S, M, n, C = len(self.seeds), self.batch, task.items, task.classes_shown
+        S, M, n = len(self.seeds), self.batch, task.items
         generators = [_generator(device, seed, "batch", iteration) for seed in self.seeds]
-        uniform = torch.empty(S, M, C + n + 1, device=device)
-        for row, generator in zip(uniform, generators, strict=True):
-            row.uniform_(generator=generator)
+        drawn = [torch.empty(S, M, task.classes_shown + n + 1, device=device)]
+        if task.vocabulary == "gaussian":
+            drawn.append(torch.empty(S, M, n + 1, task.width, device=device))
+        for index, generator in enumerate(generators):
+            drawn[0][index].uniform_(generator=generator)
+            for noise in drawn[1:]:
+                noise[index].normal_(generator=generator)
+        return tuple(drawn)
+
+    def made_of(self, uniform: Tensor, *noise: Tensor) -> tuple[Tensor, Tensor]:
+        """The batch that these random numbers make."""
+        task = self.task
+        S, M, C = len(self.seeds), self.batch, task.classes_shown
         classes = _distinct(uniform[..., :C], task.classes)
         slots = _arrangement(task, uniform[..., C:-1])
         answer = (uniform[..., -1:] * len(self.answers)).long().clamp_(max=len(self.answers) - 1)
         slots = torch.cat([slots, slots.gather(-1, self.answers[answer])], -1)
         of_item = classes.gather(-1, slots)  # [S, M, n + 1], the query last
         labels = self.world.label_of.gather(-1, of_item.flatten(1)).view_as(of_item)
-        index = torch.empty(S, M, task.tokens, dtype=torch.int64, device=device)
+        index = torch.empty(S, M, task.tokens, dtype=torch.int64, device=uniform.device)
         index[..., 0::2] = of_item
         index[..., 1::2] = labels[..., :-1] + task.classes
         tokens = functional.embedding(index + self.rows, self.table)
-        if task.vocabulary == "gaussian":
-            noise = torch.empty(S, M, n + 1, task.width, device=device)
-            for row, generator in zip(noise, generators, strict=True):
-                row.normal_(generator=generator)
-            tokens[:, :, 0::2].add_(noise, alpha=_noise_scale(task))
+        for around in noise:
+            tokens[:, :, 0::2].add_(around, alpha=_noise_scale(task))
         return tokens, labels[..., -1]
 
 

@@ -20,7 +20,7 @@ from position_bias.running.runtime import InputError
 from position_bias.small_networks import ensemble
 from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
 
-PART = 125  # test sequences that pass through the networks at once, few enough for a cache
+PARTS = {"cpu": 125, "cuda": 2500}  # test sequences that pass through the networks at once: few enough for a cache
 MEASURES = ("accuracy", "in_context")  # share of right answers; share of answers that are a label of the context
 
 
@@ -133,7 +133,7 @@ def evaluate(
     pairs = sequences.test_sets(task)
     hits = torch.zeros(len(rows), len(task.omegas), len(pairs) + task.items, 2, device=rows.device)
     totals = torch.zeros(len(task.omegas), len(pairs) + task.items, 1, device=rows.device)
-    at_once = max(PART, task.items)  # so that the first part has every answer position
+    at_once = max(PARTS[rows.device.type], task.items)  # so that the first part has every answer position
     for part, (place, omega) in product(range(-(-count // at_once)), enumerate(task.omegas)):
         drawn = sequences.novel(task, world, seeds, min(at_once, count - part * at_once), (draw, part), omega)
         in_context = drawn.labels[rows]
@@ -165,11 +165,12 @@ def _train_stack(
     setting: Setting,
     place: Place,
 ) -> Outcome:
-    loss, observe = _loss_and_tests(task, study, depth, members, setting, place.device)
+    draw, loss, observe = _batches_and_tests(task, study, depth, members, setting, place.device)
     names = dict.fromkeys(f"{member.network.mask_name}/{member.network.encoding_name}" for member in members)
     seeds = {member.seed for member in members}
     trained = ensemble.train(
         networks.initial(task, depth, [member.seed for member in members], place.device, study.placement),
+        draw,
         loss,
         setting.recipe,
         observe,
@@ -187,10 +188,10 @@ def _train_stack(
     )
 
 
-def _loss_and_tests(
+def _batches_and_tests(
     task: Task, study: Study, depth: int, members: list[Member], setting: Setting, device: str
-) -> tuple[ensemble.Loss, ensemble.Observe]:
-    """The loss of the members on the batch of an iteration, and what `evaluate` finds after one."""
+) -> tuple[ensemble.Draw, ensemble.Loss, ensemble.Observe]:
+    """What an iteration draws, the loss of the members on the batch that this makes, and what `evaluate` finds."""
     seeds = sorted({member.seed for member in members})
     rows = torch.tensor([seeds.index(member.seed) for member in members], device=device)
     one_each = rows.tolist() == list(range(len(seeds)))
@@ -199,8 +200,8 @@ def _loss_and_tests(
     of_members = [member.network for member in members]
     stack = networks.stack(task, of_members, depth, study.residual, device, placement=study.placement)
 
-    def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
-        tokens, targets = batches(iteration)
+    def loss(weights: Mapping[str, Tensor], *drawn: Tensor) -> Tensor:
+        tokens, targets = batches.made_of(*drawn)
         if not one_each:
             tokens, targets = tokens.index_select(0, rows), targets.index_select(0, rows)
         return ensemble.mean_cross_entropy(folded.label_logits(weights, stack, tokens), targets)
@@ -212,7 +213,7 @@ def _loss_and_tests(
         count = setting.sequences if iteration == setting.recipe.iterations else setting.sequences_along
         return evaluate(answer, task, world, seeds, rows, count, draw=iteration)
 
-    return loss, observe
+    return batches.draw, loss, observe
 
 
 def _rows(task: Task, members: list[Member], trained: Trained) -> Iterator[dict[str, Any]]:

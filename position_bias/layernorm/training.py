@@ -96,8 +96,11 @@ def _train_stack(name: str, setting: Setting, learning_rate: float, seeds: Seque
     device = place.device
     tests = sequences(data, seeds, "held out", setting.held_out, device)
 
-    def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
-        return _losses(weights, architecture, sequences(data, seeds, iteration, setting.batch, device))
+    def draw(iteration: int) -> tuple[Tensor, ...]:
+        return (sequences(data, seeds, iteration, setting.batch, device),)
+
+    def loss(weights: Mapping[str, Tensor], drawn: Tensor) -> Tensor:
+        return _losses(weights, architecture, drawn)
 
     def observe(weights: Mapping[str, Tensor], _iteration: int) -> Tensor:
         losses = _losses(weights, architecture, tests)[:, None]
@@ -105,6 +108,7 @@ def _train_stack(name: str, setting: Setting, learning_rate: float, seeds: Seque
 
     trained = ensemble.train(
         decoder.initial(architecture, seeds, device),
+        draw,
         loss,
         recipe,
         observe,
@@ -113,6 +117,7 @@ def _train_stack(name: str, setting: Setting, learning_rate: float, seeds: Seque
         folder=place.folder,
         settings=[name, list(seeds), setting.batch, setting.held_out, asdict(data), asdict(size)],
         description=f"{name}, seeds {', '.join(map(str, seeds))}",
+        repeated=False,
     )
     finite = [(index, seed) for index, seed in enumerate(seeds) if index not in trained.diverged]
     rows = [

@@ -78,13 +78,17 @@ def train(trial: Trial, place: Place) -> Outcome:
     initial = decoder.initial(built.architecture, trial.seeds, place.device)
     batches, recipe = Batches(built), Recipe(**trial.recipe)
 
-    def loss(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
+    def draw(iteration: int) -> tuple[Tensor, ...]:
         sequences, targets = batches(iteration)
-        logits = decoder.logits(weights, built.architecture, sequences.tokens, sequences.values)
+        return sequences.tokens, targets, *([] if sequences.values is None else [sequences.values])
+
+    def loss(weights: Mapping[str, Tensor], tokens: Tensor, targets: Tensor, values: Tensor | None = None) -> Tensor:
+        logits = decoder.logits(weights, built.architecture, tokens, values)
         return ensemble.mean_cross_entropy(logits, targets)
 
     trained = ensemble.train(
         initial,
+        draw,
         loss,
         recipe,
         lambda weights, _iteration: weights["readout"].flatten(1).sum(1),  # no tests on the way; NaN where diverged

@@ -9,6 +9,7 @@ and, under `products.fastest`, on whether the whole stack's product is large eno
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,12 @@ from torch.optim.adamw import adamw
 
 from position_bias.running import checkpoint, runtime
 from position_bias.running.runtime import log, progress
-from position_bias.small_networks.averaging import share, update
+from position_bias.small_networks import averaging
+from position_bias.small_networks.repeated import Repeated
 
 Parameters = dict[str, Tensor]  # name -> [members, ...], float32
-Loss = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters at iteration 1, 2, ... -> [members]
+Draw = Callable[[int], tuple[Tensor, ...]]  # what iteration 1, 2, ... draws, always of the same shapes
+Loss = Callable[..., Tensor]  # of the parameters, and of what was drawn -> [members]
 Observe = Callable[[Mapping[str, Tensor], int], Tensor]  # of the parameters after an iteration -> [members, ...]
 
 
@@ -62,6 +65,7 @@ class Trained:
 
 def train(
     parameters: Parameters,
+    draw: Draw,
     loss: Loss,
     recipe: Recipe,
     observe: Observe,
@@ -72,12 +76,14 @@ def train(
     settings: object,
     description: str = "training",
     kappa: float | None = None,
+    repeated: bool = True,
 ) -> Trained:
     """Train the members from `parameters` on, for `recipe.iterations` updates.
 
-    `loss` must depend on the parameters and the iteration alone; a parameter that it leaves out only decays. `observe`
-    is called before the first update, after every `observe_every` and after the last. Nothing waits for the device
-    between two of these.
+    `draw` depends on the iteration alone, and `loss` on the parameters and what was drawn; a parameter that it leaves
+    out only decays. A GPU records it and its gradients (see `Repeated`), unless they are not to be `repeated`: a
+    recording keeps its memory, and large networks gain nothing. `observe` is called before the first update, after
+    every `observe_every` and after the last. Nothing waits for the device between two of these.
 
     All that a later call needs goes to `folder`/checkpoint.safetensors every `checkpoint_every` iterations: with the
     same arguments it resumes, on a CPU to the same bits. `settings` names, in what JSON can hold, all else that decides
@@ -100,12 +106,16 @@ def train(
     done, history, clock = _resume(folder / checkpoint.NAME, run, trained, average, kept, description)
     observed = list(history["observed"]) if done else [_observe(observe, trained, 0)]
     pending: list[Tensor] = []
+    found = partial(_gradients, loss, trained)
+    gradients = Repeated(found) if repeated else found
     diverged = _report_diverged({}, history, at, description) if done else {}
     left = [] if len(diverged) == len(members[0]) else range(done + 1, recipe.iterations + 1)
     for iteration in progress(left, description, recipe.iterations, done):
-        pending.append(_update(loss, trained, members, kept, recipe, iteration))
+        watched, *of_loss = gradients(*draw(iteration))
+        pending.append(watched.clone())
+        _update(members, of_loss, kept, recipe, iteration)
         if kappa is not None:
-            update(average, trained, share(iteration, kappa))
+            averaging.update(average, trained, averaging.share(iteration, kappa))
         last = iteration == recipe.iterations
         if last or iteration % observe_every == 0:
             observed.append(_observe(observe, trained, iteration))
@@ -163,36 +173,40 @@ def _observe(observe: Observe, parameters: Mapping[str, Tensor], iteration: int)
     return observed
 
 
-def _update(
-    loss: Loss, trained: Parameters, members: list[Tensor], kept: checkpoint.Moments, recipe: Recipe, iteration: int
-) -> Tensor:
-    """One update of every member by AdamW; losses, and gradient norms over all parameters, before it, `[2, members]`.
-
-    The update is that of `torch.optim.AdamW`, whose bookkeeping costs small models more than the update.
-    """
-    of_member = loss(trained, iteration)
-    gradients = [value.contiguous() for value in torch.autograd.grad(of_member.sum(), members, materialize_grads=True)]
+def _gradients(loss: Loss, trained: Parameters, *drawn: Tensor) -> list[Tensor]:
+    """Losses and gradient norms over all parameters, `[2, members]`, then the gradient of every parameter."""
+    of_member = loss(trained, *drawn)
+    leaves = [*trained.values()]
+    gradients = [value.contiguous() for value in torch.autograd.grad(of_member.sum(), leaves, materialize_grads=True)]
     norms = torch.stack([torch.linalg.vector_norm(value.flatten(1), dim=1) for value in gradients], 1)
-    watched = torch.stack([of_member.detach(), torch.linalg.vector_norm(norms, dim=1)])
+    return [torch.stack([of_member.detach(), torch.linalg.vector_norm(norms, dim=1)]), *gradients]
+
+
+@torch.no_grad()
+def _update(
+    members: list[Tensor], gradients: list[Tensor], kept: checkpoint.Moments, recipe: Recipe, iteration: int
+) -> None:
+    """Update every member by AdamW.
+
+    This is the update of `torch.optim.AdamW`, whose bookkeeping costs small models more than the update.
+    """
     steps, averages, squares = ([kept[value][name] for value in members] for name in checkpoint.MOMENTS)
-    with torch.no_grad():
-        adamw(
-            members,
-            gradients,
-            averages,
-            squares,
-            [],
-            steps,
-            fused=True,
-            amsgrad=False,
-            beta1=recipe.betas[0],
-            beta2=recipe.betas[1],
-            lr=recipe.rate(iteration),
-            weight_decay=recipe.weight_decay,
-            eps=1e-8,
-            maximize=False,
-        )
-    return watched
+    adamw(
+        members,
+        gradients,
+        averages,
+        squares,
+        [],
+        steps,
+        fused=True,
+        amsgrad=False,
+        beta1=recipe.betas[0],
+        beta2=recipe.betas[1],
+        lr=recipe.rate(iteration),
+        weight_decay=recipe.weight_decay,
+        eps=1e-8,
+        maximize=False,
+    )
 
 
 def _resume(

@@ -24,6 +24,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from position_bias.small_networks import repeated
+
 CPU = torch.device("cpu")
 INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}  # their indices may lie on the CPU
 WITH_NUMBER = {"fill_", "masked_fill", "masked_fill_", "_foreach_mul_", *INDEXING}  # a tensor without axes is one
@@ -177,6 +179,18 @@ class _Generator(torch.Generator):
     device = property(lambda self: self.said)
 
 
+def _recorded(compute, example):
+    """Compute anew what a GPU would repeat, where it would: in memory that holds the operands of every call in turn."""
+    given = [tensor.clone() for tensor in example]
+
+    def replay(*new):
+        for place, tensor in zip(given, new, strict=True):
+            place.copy_(tensor)
+        return compute(*given)
+
+    return replay
+
+
 def _autocasting(own):
     """Autocast of a GPU is that of the CPU, whose kernels compute; that of the CPU leaves a GPU's tensors alone."""
 
@@ -226,6 +240,7 @@ def gpus(count: int = 1, capability: tuple[int, int] = (9, 0)) -> Iterator[None]
             mock.patch.object(torch.autograd, "_engine_run_backward", seeing(engine)),
             mock.patch.object(hooks, "__init__", keep),
             mock.patch.object(torch, "Generator", _Generator),
+            mock.patch.object(repeated, "recorded", _recorded),
             mock.patch.object(torch.autocast, "__init__", _autocasting(torch.autocast.__init__)),
             mock.patch.object(torch, "is_autocast_enabled", _of_gpu(torch.is_autocast_enabled, False)),
             mock.patch.object(torch, "get_autocast_dtype", _of_gpu(torch.get_autocast_dtype, torch.bfloat16)),

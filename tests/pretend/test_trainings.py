@@ -1,5 +1,6 @@
 """Every training runs on a pretended GPU, is killed and goes on, and ends with the numbers of the CPU."""
 
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from position_bias.postnorm.schemes import SCHEMES
 from position_bias.postnorm.trials import Trial
 from position_bias.running import products
 from position_bias.running.checkpoint import Place
+from position_bias.small_networks import repeated
 from position_bias.small_networks.ensemble import Recipe
 from position_bias.small_networks.size import Size
 from tests.conftest import REAL_GPUS
@@ -35,6 +37,15 @@ STUDIES = {
     "post-norm": (TASK, Study((), True, MIXED[:1], "post")),
     "retrieval": (TASK, Study((), False, SLOPES)),
 }
+DECODERS = layernorm.Setting(
+    Data(vocabulary=6, tokens=12, skew=4.0),
+    Size(layers=2, width=16, heads=2, hidden=8),
+    batch=4,
+    iterations=7,
+    warmup=3,
+    weight_decay=1e-2,
+    held_out=8,
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -71,12 +82,10 @@ def test_networks_on_retrieval(name, tmp_path):
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("together", [2, 1])  # seeds in a stack
 def test_decoders_of_layernorm(name, together, tmp_path, monkeypatch):
-    data, size = Data(vocabulary=6, tokens=12, skew=4.0), Size(layers=2, width=16, heads=2, hidden=8)
-    setting = layernorm.Setting(data, size, batch=4, iterations=7, warmup=3, weight_decay=1e-2, held_out=8)
-    monkeypatch.setattr(layernorm, "STACK", together * setting.kept_bytes())
+    monkeypatch.setattr(layernorm, "STACK", together * DECODERS.kept_bytes())
 
     def train(folder, device):
-        return layernorm.train(name, setting, 1e-2, (0, 4), Place(folder, 3, device))
+        return layernorm.train(name, DECODERS, 1e-2, (0, 4), Place(folder, 3, device))
 
     assert_same(*on_both(killed_on_the_gpu(train, 3), tmp_path), real=OTHER_DRAWS)
 
@@ -109,6 +118,32 @@ def test_trials_of_postnorm(name, tmp_path):
         return experiments.run([trial], tables, Place(folder, 3, device))
 
     assert_same(*on_both(killed_on_the_gpu(train, 3), tmp_path), real=1e-3)
+
+
+KINDS = {
+    "emergence": lambda at: emergence.train(*STUDIES["emergence"], 2, (0, 1), SETTING, at),
+    "postnorm": lambda at: experiments.run([TRIALS["numbers"]], ["tests", "losses"], at),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_updates_that_a_gpu_repeats_are_those_that_it_launches_one_by_one(kind, tmp_path, monkeypatch):
+    """Both on a GPU, so that both draw the same; a real one repeats what it recorded, whatever Python would do."""
+    recordings = []
+
+    def train(name, recorded):
+        monkeypatch.setattr(repeated, "recorded", recorded)
+        return KINDS[kind](Place(tmp_path / name, 3, "cuda"))
+
+    def counted(compute, example):
+        recordings.append(compute)
+        return record(compute, example)
+
+    with nullcontext() if REAL_GPUS else gpus():
+        record = repeated.recorded
+        one_by_one = train("launched", lambda compute, example: compute)
+        assert_same(one_by_one, train("repeated", counted))
+    assert recordings
 
 
 @pytest.mark.parametrize("bf16", [False, True])

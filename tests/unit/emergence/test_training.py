@@ -11,7 +11,7 @@ import torch
 from position_bias.emergence import sequences, studies, training
 from position_bias.emergence.studies import Network, Study
 from position_bias.emergence.task import Task
-from position_bias.emergence.training import PART, Member, Setting
+from position_bias.emergence.training import PARTS, Member, Setting
 from position_bias.running import checkpoint
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
@@ -205,7 +205,7 @@ def test_what_becomes_of_a_member_does_not_depend_on_its_stack_the_other_network
 def tested(tmp_path_factory, task):
     """Networks whose last test has two parts."""
     study = replace(MIXED, networks=MIXED.networks[:3])
-    return train(tmp_path_factory.mktemp("tested"), study, (0, 4), task, replace(SETTING, sequences=PART + 30))
+    return train(tmp_path_factory.mktemp("tested"), study, (0, 4), task, replace(SETTING, sequences=PARTS["cpu"] + 30))
 
 
 def share(answers, labels, shown):
@@ -216,7 +216,7 @@ def share(answers, labels, shown):
 @pytest.mark.parametrize("iteration", [0, 23])
 def test_curves_are_those_of_each_direction_alone(tested, task, iteration):
     """Worked out from the sequences with that direction, set by set, for one network at a time."""
-    counts = {0: [32], 23: [PART, 30]}[iteration]
+    counts = {0: [32], 23: [PARTS["cpu"], 30]}[iteration]
     for place, member in enumerate(tested.members):
         weights = {name: value[[place]] for name, value in tested.weights.items()}
         if iteration == 0:
@@ -322,7 +322,7 @@ def test_an_interrupted_study_ends_as_an_uninterrupted_one_and_took_as_long(
     """Three stacks of 23 iterations, each of which takes a second; what was done again counts once."""
     stacks_of(4, monkeypatch)
     calls, stop = [], call
-    original = sequences.Batches.__call__
+    original = sequences.Batches.draw
 
     def taking_a_second(batches, iteration):
         calls.append(iteration)
@@ -331,7 +331,7 @@ def test_an_interrupted_study_ends_as_an_uninterrupted_one_and_took_as_long(
             raise Interruption
         return original(batches, iteration)
 
-    monkeypatch.setattr(sequences.Batches, "__call__", taking_a_second)
+    monkeypatch.setattr(sequences.Batches, "draw", taking_a_second)
     with pytest.raises(Interruption):
         train(tmp_path, task=task)
     whole, part = divmod(call - 1, 23)
