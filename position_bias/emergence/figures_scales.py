@@ -16,15 +16,17 @@ from matplotlib.figure import Figure
 from position_bias.drawing.intervals import from_to, marked
 from position_bias.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend, side_by_side
 from position_bias.drawing.panels import panels
-from position_bias.drawing.style import PAGE
+from position_bias.drawing.style import PAGE, TYPE
 from position_bias.emergence.evidence import of_run, read_long_runs
-from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, mask_look
+from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, WIRING, mask_look
 from position_bias.emergence.figures_sinks import ROUNDED, token_axis
 from position_bias.emergence.gaps import CONFIGURATION, summary
 from position_bias.emergence.studies import rounding_decides
 
+Network = tuple[object, ...]  # its values of NETWORK
 NETWORK = [name for name in CONFIGURATION if name != "omega"]  # which says how it is tested
-LINE = 0.3  # inches that a network takes
+PLAIN = f"{WIRING[False]} connections"  # of most networks
+LINE = 0.15  # inches that a network takes, or the heading of several
 AROUND = 0.65  # inches of axes and titles
 ABREAST = 3  # panels of sinks in a row
 PANEL = 1.5  # inches of one
@@ -57,27 +59,32 @@ def scales_sinks(curves: list[Path], sinks: list[Path], evidence: list[Path], th
 def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
     """Accuracy gap of each pair, a line for each network: mean, t-interval over seeds, and every seed, at both scales.
 
-    `by_seed` has columns NETWORK, scale, seed, pair and gap. Raises ValueError where it is empty.
+    Networks of like training and wiring stand together, below a heading. `by_seed` has columns NETWORK, scale, seed,
+    pair and gap. Raises ValueError where it is empty.
     """
-    networks = _networks(by_seed)
+    lines = _lines(_networks(by_seed))
+    of_network = {network: line for line, (_, network) in enumerate(lines) if network}
     label = "Accuracy gaps of the same networks after short training and after the paper's training"
     titles = {pair: look.name.replace("\n", " ") for pair, look in PAIRS.items()}
-    figure, row = panels(label, AROUND + LINE * len(networks), titles, sharey=True)
+    figure, row = panels(label, AROUND + LINE * len(lines), titles, sharey=True)
     for pair, axes in row.items():
         for look, aside, table in _scales(by_seed[by_seed["pair"] == pair], 0.34):
             means = summary(table, NETWORK, "gap", level)
-            at = _places(means, networks) + aside
-            mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.inside, "markersize": 4, "zorder": 4}
+            at = _places(means, of_network) + aside
+            mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.inside, "markersize": 3, "zorder": 4}
             axes.hlines(at, means["low"], means["high"], color=look.colour, linewidth=0.9, zorder=3)
-            axes.plot(table["gap"], _places(table, networks) + 1.75 * aside, "|", color=look.colour, markersize=3)
+            axes.plot(table["gap"], _places(table, of_network) + 1.75 * aside, "|", color=look.colour, markersize=3)
             axes.plot(means["gap"], at, look.marker, **mark)
         axes.axvline(0, color="black", linewidth=0.6, zorder=0)
-        for between in np.arange(1, len(networks)) - 0.5:
-            axes.axhline(between, color=REFERENCE, linewidth=0.2, zorder=0)
+        for line, (_, network) in enumerate(lines[1:], start=1):
+            axes.axhline(line - 0.5, color=REFERENCE, linewidth=0.2 if network else 0.8, zorder=0)
         axes.margins(x=0.08)
         axes.locator_params(axis="x", nbins=4)  # so that their numbers do not touch
-    row["first-middle"].set_yticks(range(len(networks)), [_named(network) for network in networks], linespacing=0.9)
-    row["first-middle"].set_ylim(len(networks) - 0.5, -0.5)
+    left = row["first-middle"]
+    left.set_yticks(range(len(lines)), [text for text, _ in lines])
+    left.set_ylim(len(lines) - 0.5, -0.5)
+    for text, (_, network) in zip(left.get_yticklabels(), lines, strict=True):
+        text.set_fontweight("normal" if network else "bold")
     row["first-last"].set_xlabel(f"{GAP}  (right: bias to earlier)")
     legend(figure, [look.entry(linestyle="") for look in SCALES.values()], settings=_seeds(by_seed))
     return figure
@@ -96,17 +103,16 @@ def sinks_at_both(by_seed: pd.DataFrame, level: float) -> Figure:
     figure, grid = plt.subplots(rows, columns, figsize=size, sharex=True, sharey=True, squeeze=False, label=label)
     for axes, network in zip(grid.flat, networks, strict=False):
         _sink_panel(axes, by_seed[(by_seed[NETWORK] == list(network)).all(axis=1)], level)
-        axes.set_title(_named(network))
+        axes.set_title(_title(network))
         if rounding_decides(str(network[NETWORK.index("mask")]), by_seed["tau"].iloc[0]):
-            axes.text(0.55, 0.04, ROUNDED, transform=axes.transAxes, ha="center", va="bottom")
+            axes.text(1, 1, ROUNDED, transform=axes.transAxes, ha="right", va="top")
     grid[0, 0].set_ylim(bottom=0)
     for axes in grid.flat[len(networks) :]:
         axes.remove()
     for axes in grid.flat[max(0, len(networks) - columns) : len(networks)]:  # below which there is none
         axes.tick_params(which="both", labelbottom=True)
         axes.set_xlabel("token read (key)")
-    for row in grid:
-        row[0].set_ylabel(f"attention sink, $\\tau = {by_seed['tau'].iloc[0]:g}$\n(share of queries)")
+    figure.supylabel(f"attention sink, $\\tau = {by_seed['tau'].iloc[0]:g}$ (share of queries)", fontsize=TYPE)
     entries = [look.entry() for look in (*SCALES.values(), UNIFORM)]
     legend(figure, entries, settings=_seeds(by_seed[by_seed["state"] == "trained"]))
     return figure
@@ -129,7 +135,7 @@ def _scales(table: pd.DataFrame, step: float) -> Iterator[tuple[Look, float, pd.
         yield look, aside, table[table["scale"] == scale]
 
 
-def _networks(table: pd.DataFrame) -> list[tuple[object, ...]]:
+def _networks(table: pd.DataFrame) -> list[Network]:
     """The networks of a table, each once, in its order. Raises ValueError where there is none."""
     found = list(table[NETWORK].drop_duplicates().itertuples(index=False, name=None))
     if not found:
@@ -137,23 +143,48 @@ def _networks(table: pd.DataFrame) -> list[tuple[object, ...]]:
     return found
 
 
-def _places(table: pd.DataFrame, networks: list[tuple[object, ...]]) -> np.ndarray:
-    return np.array([networks.index(row) for row in table[NETWORK].itertuples(index=False, name=None)], dtype=float)
+def _lines(networks: list[Network]) -> list[tuple[str, Network]]:
+    """What is written beside each line, and its network: headings, which have none, and below them their networks."""
+    headings = dict.fromkeys(_heading(network) for network in networks)
+    return [
+        line
+        for heading in headings
+        for line in ((heading, ()), *((_name(one), one) for one in networks if _heading(one) == heading))
+    ]
 
 
-def _named(network: tuple[object, ...]) -> str:
-    """What tells a network from the others: mask, encoding, depth, wiring, training data."""
+def _places(table: pd.DataFrame, lines: dict[Network, int]) -> np.ndarray:
+    return np.array([lines[row] for row in table[NETWORK].itertuples(index=False, name=None)], dtype=float)
+
+
+def _name(network: Network) -> str:
+    """What tells a network from others of like training and wiring: mask, encoding, depth, and vocabulary."""
+    return ", ".join([_layers(network), *_vocabulary(network)])
+
+
+def _title(network: Network) -> str:
+    """What tells a network from all others, in two lines where it is not like most."""
+    heading = _heading(network)
+    unlike = [heading] if heading != PLAIN else []
+    return ",\n".join(filter(None, (_layers(network), ", ".join([*unlike, *_vocabulary(network)]))))
+
+
+def _layers(network: Network) -> str:
     of = dict(zip(NETWORK, network, strict=True))
-    parts = [mask_look(str(of["mask"])).name, f"{of['depth']} layers"]
-    if of["encoding"] != "none":
-        parts.insert(1, ENCODINGS[str(of["encoding"])])
+    encoding = [ENCODINGS[str(of["encoding"])]] if of["encoding"] != "none" else []
+    return ", ".join([mask_look(str(of["mask"])).name, *encoding, f"{of['depth']} layers"])
+
+
+def _vocabulary(network: Network) -> list[str]:
+    vocabulary = str(network[NETWORK.index("vocabulary")])
+    return [VOCABULARIES[vocabulary]] if vocabulary != "gaussian" else []
+
+
+def _heading(network: Network) -> str:
+    of = dict(zip(NETWORK, network, strict=True))
     if of["bias"] != "none":
-        parts.append(f"\ntrained on {BIASES[str(of['bias'])]}")
-    elif of["residual"]:
-        parts.append("\nresidual connections")
-    if of["vocabulary"] != "gaussian":
-        parts.append(VOCABULARIES[str(of["vocabulary"])])
-    return ", ".join(parts).replace(", \n", ",\n")
+        return f"trained on {BIASES[str(of['bias'])]}"
+    return f"{WIRING[bool(of['residual'])]} connections"
 
 
 def _seeds(table: pd.DataFrame) -> str:
