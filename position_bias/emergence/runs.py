@@ -53,10 +53,10 @@ def with_mask_alone(emergence: Emergence, shown: tuple[str, str]) -> list[Run]:
     return [run for run in runs(emergence, shown) if run.shallow]
 
 
-def seeds(emergence: Emergence, study: str, depth: int) -> int:
-    """How many seeds a study is trained from at a depth."""
-    kind = "ends" if study == "ends" else "shallow" if depth <= SHALLOW else "deep"
-    return int(emergence["seeds"][kind])
+def seeds(emergence: Emergence, study: str, depth: int) -> list[int]:
+    """The seeds that a study is trained from at a depth."""
+    of, kind = emergence["seeds"], "ends" if study == "ends" else "shallow" if depth <= SHALLOW else "deep"
+    return list(range(of["first"], of["first"] + of[kind]))
 
 
 def training(emergence: Emergence, study: str) -> dict[str, Any]:

@@ -74,6 +74,7 @@ class ByVocabulary:
 class Seeds:
     """How many networks are trained alike."""
 
+    first: Annotated[Seed, "the first of them; those that follow it are the others"]
     shallow: Annotated[SomeSeeds, "seeds of networks of 2 layers"]
     deep: Annotated[SomeSeeds, "seeds of networks of more than 2 layers"]
     ends: Annotated[SomeSeeds, "seeds of networks trained on answers at both ends"]

@@ -5,7 +5,7 @@ judge takes that column, estimates it with an interval, and writes the row. Keys
 and are never read again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import pandas as pd
 from position_bias.running.runtime import InputError
 from position_bias.statistics import mean_and_interval, percentile_interval
 from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.rule import UNTESTABLE
+from position_bias.verdicts.rule import LEAST_SEEDS, UNTESTABLE
 
 GIVEN = ("value", "low", "high")  # what stands in place of units where an interval was taken before
 ESTIMATE = -1  # the unit, among replicates, that is no resample: all prompts as they are
@@ -128,17 +128,25 @@ def _values(table: pd.DataFrame, network: str, other: str) -> pd.Series | None:
     return table[network] - table[other] if other else table[network]
 
 
+def _confirming(values: pd.Series, units: Sequence[pd.Series]) -> tuple[pd.Series, int]:
+    """The values of units that nobody had seen, where these are enough; else of all, and how many had been seen."""
+    seen = np.logical_or.reduce([each.reindex(values.index, fill_value=False) for each in units]) & values.notna()
+    of_unit = values.index.get_level_values(-1)
+    known = of_unit.isin(of_unit[seen])
+    enough = of_unit[values.notna() & ~known].nunique() >= LEAST_SEEDS
+    return (values[~known], 0) if enough else (values, int(seen.sum()))
+
+
 def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: float) -> dict[str, object]:
     network, other = predicted.network, predicted.other
     units = [statistic.seen[name] for name in (network, other) if name in statistic.seen]
     for each in units:
         values = values[values.index.isin(each.index)]
+    values, before = _confirming(values, units)
     predicted = replace(predicted, **statistic.numbers)
     estimate = statistic.estimate(values.rename(f"{statistic.name}, {network}"), predicted, level)
     called = {"network": statistic.wording.get(network, network), "other": statistic.wording.get(other, other)}
     filled = {**statistic.wording, **statistic.setting, **called}
-    seen = [each.reindex(values.index, fill_value=False) for each in units]
-    before = min(int((values.notna() & np.logical_or.reduce(seen)).sum()), estimate.n) if seen else 0
     return {
         "claim": predicted.claim if statistic.speaks else "",
         "item": statistic.item or predicted.item,
@@ -154,7 +162,7 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
         "identity": statistic.identity,
         "known": estimate.known,
         "left_out": estimate.left_out,
-        "seen_before": estimate.n if predicted.seen else before,
+        "seen_before": estimate.n if predicted.seen else min(before, estimate.n),
         "source": predicted.source,
         "statistic": statistic.name,
         "network": network,

@@ -15,7 +15,7 @@ with resumable.job(snakemake, "emergence", params.checkpoints, stage=params.stag
         sequences_along=testing["sequences_along"],
         observe_every=testing["every"],
     )
-    outcome = training.train(task, study, int(wildcards.depth), range(params.seeds), setting, place)
+    outcome = training.train(task, study, int(wildcards.depth), params.seeds, setting, place)
     labels = {
         "vocabulary": params.vocabulary,
         "study": wildcards.study,
@@ -30,8 +30,8 @@ with resumable.job(snakemake, "emergence", params.checkpoints, stage=params.stag
     told = {
         **labels,
         "networks": " ".join(params.networks),
-        "seeds": params.seeds,
-        "diverged": len(study.networks) * params.seeds - len(outcome.members),
+        "seeds": len(params.seeds),
+        "diverged": len(study.networks) * len(params.seeds) - len(outcome.members),
         **{name: numbers[name] for name in ("iterations", "batch", "learning_rate", "weight_decay")},
         **{name: testing[name] for name in ("sequences", "sequences_along")},
         "coordinates": task.scale,

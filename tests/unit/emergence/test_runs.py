@@ -36,7 +36,9 @@ def test_figures_of_a_mask_alone_show_the_shallow_run_of_a_study_that_trains_it(
     [("ends", 2, 6, 2500), ("plain", 2, 5, 2000), ("plain", 4, 3, 2000), ("last", 2, 5, 1000)],
 )
 def test_seeds_and_iterations_are_those_of_the_kind_of_study(emergence, study, depth, seeds, iterations):
-    assert runs.seeds(emergence, study, depth) == seeds
+    assert runs.seeds(emergence, study, depth) == list(range(seeds))
+    emergence["seeds"]["first"] = 7
+    assert runs.seeds(emergence, study, depth) == list(range(7, 7 + seeds))
     assert runs.training(emergence, study) == {**emergence["training"], "iterations": iterations}
 
 

@@ -163,6 +163,28 @@ def test_units_that_were_seen_before_are_counted_where_they_have_a_value(tmp_pat
     assert [(row["n"], row["left_out"]) for row in found] == [(2, 0), (2, 1), (1, 1), (0, 3)]
 
 
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [(7, (6, 2, 4.0, 1)), (8, (5, 0, 5.8, 1)), (9, (6, 0, 19 / 3, 1))],  # n, seen before, mean, without a value
+)
+def test_seeds_that_were_seen_before_are_left_out_where_five_others_have_a_value(last, expected, tmp_path):
+    """Seeds 1 and 2 were seen, of one network each; seed 4 has no value."""
+    seeds = pd.Index(range(1, last + 1), name="seed")
+    table = pd.DataFrame({"a": seeds.where(seeds != 4), "b": 0.0}, index=seeds).astype(float)
+    seen = {"a": pd.Series(seeds == 1, seeds), "b": pd.Series(seeds == 2, seeds)}
+    (row,) = judged(tmp_path, Statistic("gap", table, seen=seen), rows=[predicted(other="b")])
+    assert [row[name] for name in ("n", "seen_before", "measured", "left_out")] == pytest.approx(expected)
+
+
+def test_a_seed_that_was_seen_is_left_out_of_all_its_values(tmp_path):
+    """Each seed has two values, of which one had been seen; that leaves five seeds."""
+    index = pd.MultiIndex.from_product([("first", "last"), range(7)], names=["pair", "seed"])
+    table = pd.DataFrame({"a": np.arange(14.0)}, index=index)
+    seen = {"a": pd.Series([seed < 2 and pair == "first" for pair, seed in index], index)}
+    (row,) = judged(tmp_path, Statistic("gap", table, seen=seen), rows=[predicted()])
+    assert (row["n"], row["seen_before"], row["measured"]) == (10, 0, 7.5)
+
+
 def test_a_statistic_that_nothing_is_predicted_of_is_named(tmp_path):
     with pytest.raises(InputError, match=r"^published/predictions\.csv predicts nothing of the statistic 'slope'$"):
         judged(tmp_path, Statistic("slope", TABLE), rows=[predicted()])
