@@ -1,8 +1,9 @@
 """What an iteration at the sizes of config/paper.yaml takes on a GPU: timed where there is one, else counted.
 
 Timed: milliseconds of an iteration, and the most memory that torch held; an iteration is what three times as many take
-beyond once. Counted, on a pretended GPU: operations that make new numbers are launches; copies from the GPU, and
-numbers and truths of its tensors, are waits. There, large trainings run with few seeds and sequences, and are scaled.
+beyond once. Counted, on a pretended GPU that records nothing: operations that make new numbers are launches; copies
+from the GPU, and numbers and truths of its tensors, are waits. There, large trainings run with few seeds and sequences,
+and are scaled.
 """
 
 import sys
@@ -10,6 +11,7 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -29,7 +31,7 @@ from position_bias.layernorm import training as layernorm
 from position_bias.postnorm import training as postnorm
 from position_bias.postnorm import trials
 from position_bias.running import checkpoint, products
-from position_bias.small_networks import ensemble
+from position_bias.small_networks import ensemble, repeated
 from tests.pretend.pretended import gpus, place_of
 
 NO_KERNEL = {"_unsafe_view", "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
@@ -97,7 +99,8 @@ def once(work, iterations, device):
         if device == "cpu":
             work(at)
             return np.array([time.process_time() - started])
-        with gpus(), Waits() as asked, Launches() as done:
+        one_by_one = mock.patch.object(repeated, "recorded", lambda compute, _: compute)
+        with gpus(), one_by_one, Waits() as asked, Launches() as done:
             work(at)
         return np.array([done.launches, asked.waits, done.operations])
 

@@ -59,8 +59,8 @@ def scales_sinks(curves: list[Path], sinks: list[Path], evidence: list[Path], th
 def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
     """Accuracy gap of each pair, a line for each network: mean, t-interval over seeds, and every seed, at both scales.
 
-    Networks of like training and wiring stand together, below a heading. `by_seed` has columns NETWORK, scale, seed,
-    pair and gap. Raises ValueError where it is empty.
+    Networks that are trained or wired alike stand together, below a heading. `by_seed` has columns NETWORK, scale,
+    seed, pair and gap. Raises ValueError where it is empty.
     """
     lines = _lines(_networks(by_seed))
     of_network = {network: line for line, (_, network) in enumerate(lines) if network}
@@ -158,12 +158,12 @@ def _places(table: pd.DataFrame, lines: dict[Network, int]) -> np.ndarray:
 
 
 def _name(network: Network) -> str:
-    """What tells a network from others of like training and wiring: mask, encoding, depth, and vocabulary."""
+    """What tells a network from others below its heading: mask, encoding, depth, and vocabulary."""
     return ", ".join([_layers(network), *_vocabulary(network)])
 
 
 def _title(network: Network) -> str:
-    """What tells a network from all others, in two lines where it is not like most."""
+    """What tells a network from all others; how it differs from most is on a second line."""
     heading = _heading(network)
     unlike = [heading] if heading != PLAIN else []
     return ",\n".join(filter(None, (_layers(network), ", ".join([*unlike, *_vocabulary(network)]))))

@@ -20,7 +20,7 @@ from position_bias.running.runtime import InputError
 from position_bias.small_networks import ensemble
 from position_bias.small_networks.ensemble import Parameters, Recipe, Trained
 
-PARTS = {"cpu": 125, "cuda": 2500}  # test sequences that pass through the networks at once: few enough for a cache
+PARTS = {"cpu": 125, "cuda": 2500}  # test sequences that are read at once: what fits a CPU's cache, or fills a GPU
 MEASURES = ("accuracy", "in_context")  # share of right answers; share of answers that are a label of the context
 
 
@@ -191,7 +191,7 @@ def _train_stack(
 def _batches_and_tests(
     task: Task, study: Study, depth: int, members: list[Member], setting: Setting, device: str
 ) -> tuple[ensemble.Draw, ensemble.Loss, ensemble.Observe]:
-    """What an iteration draws, the loss of the members on the batch that this makes, and what `evaluate` finds."""
+    """The draws of an iteration; the losses of the members on the batch made of them; what `evaluate` finds."""
     seeds = sorted({member.seed for member in members})
     rows = torch.tensor([seeds.index(member.seed) for member in members], device=device)
     one_each = rows.tolist() == list(range(len(seeds)))

@@ -76,14 +76,14 @@ def train(
     settings: object,
     description: str = "training",
     kappa: float | None = None,
-    repeated: bool = True,
+    record: bool = True,
 ) -> Trained:
     """Train the members from `parameters` on, for `recipe.iterations` updates.
 
     `draw` depends on the iteration alone, and `loss` on the parameters and what was drawn; a parameter that it leaves
-    out only decays. A GPU records it and its gradients (see `Repeated`), unless they are not to be `repeated`: a
-    recording keeps its memory, and large networks gain nothing. `observe` is called before the first update, after
-    every `observe_every` and after the last. Nothing waits for the device between two of these.
+    out only decays. With `record`, a GPU records the loss and its gradients, and repeats them (see `Repeated`); a
+    recording keeps its memory, which large networks need. `observe` is called before the first update, after every
+    `observe_every` and after the last. Once a GPU has recorded, nothing waits for it between two of these.
 
     All that a later call needs goes to `folder`/checkpoint.safetensors every `checkpoint_every` iterations: with the
     same arguments it resumes, on a CPU to the same bits. `settings` names, in what JSON can hold, all else that decides
@@ -107,7 +107,7 @@ def train(
     observed = list(history["observed"]) if done else [_observe(observe, trained, 0)]
     pending: list[Tensor] = []
     found = partial(_gradients, loss, trained)
-    gradients = Repeated(found) if repeated else found
+    gradients = Repeated(found) if record else found
     diverged = _report_diverged({}, history, at, description) if done else {}
     left = [] if len(diverged) == len(members[0]) else range(done + 1, recipe.iterations + 1)
     for iteration in progress(left, description, recipe.iterations, done):

@@ -1,4 +1,4 @@
-"""A GPU repeats a computation with one launch: small networks would wait for hundreds of launches an iteration."""
+"""A GPU repeats a computation with one launch: small networks otherwise wait for hundreds of launches an iteration."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,8 +11,8 @@ Compute = Callable[..., list[Tensor]]
 class Repeated:
     """`compute`, called again and again with tensors of the same shapes and dtypes; a GPU records it (a CUDA graph).
 
-    What was recorded runs again as it was. So `compute` depends on its arguments, and on tensors that stay where they
-    are in memory, alone; and it neither waits for the device nor copies anything to it.
+    What was recorded runs again as it was. So `compute` may read only its arguments, and tensors that stay where they
+    are in memory. It must not wait for the device, copy anything to it, or draw random numbers.
     """
 
     def __init__(self, compute: Compute) -> None:

@@ -127,7 +127,7 @@ def judged(claim: Claim, rows: pd.DataFrame, missing: list[str], level: float) -
     beyond = rule.needed(claim.form, len(together))
     rank = (beyond if place == 0 else len(together) - beyond + 1) - len(missing) * (word == UNDECIDED)
     candidates = np.flatnonzero(speaks) if speaks.any() else np.arange(len(rows))
-    ordered = candidates[np.argsort(confirming[candidates, place], kind="stable")]
+    ordered = candidates[np.lexsort((p[candidates, place], confirming[candidates, place]))]
     decisive = rows.iloc[ordered[min(max(rank, 1), len(ordered)) - 1]]
     named = "erratum" if claim.kind == ERRATA and word == FAILS else word
     return Judged(named, rows.assign(word=own), missing, len(together), decisive)
@@ -257,10 +257,10 @@ def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
     by_new_models = claim.unit == MODEL and _of_unseen_models(rows).any()
     if by_new_models and _word(claim, rows, where_seen, level) == UNDECIDED:
         return "models that nobody has seen"
-    asked = rows if by_new_models else rows[rows["seen_before"] == 0]
-    open_rows, strict = asked[asked["word"] == UNDECIDED], level
+    words = rule.words(_p_values(claim, rows, level), level)  # if nobody had seen any row
+    open_rows, strict = rows[words == UNDECIDED], level
     if open_rows.empty and not missing:
-        open_rows, strict = asked[asked["word"] != HOLDS], 1 - (1 - level) / judgement.parts
+        open_rows, strict = rows[words != HOLDS], 1 - (1 - level) / judgement.parts
     if _exact(claim, open_rows).any():
         return planning.RANGE
     needs = [f"the {missing} missing rows" if missing > 1 else "the missing row"] if missing else []
@@ -269,7 +269,7 @@ def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
         needs.append(planning.range_needed(each, units, level, strict))
         if needs[-1].startswith(planning.NONE):
             return _enough(claim, judgement, dict(zip(open_rows.index, each, strict=True)), level) or needs[-1]
-    if len(asked) < len(rows):
+    if not by_new_models and (rows["seen_before"] > 0).any():
         needs.append(f"{units} that nobody has seen")
     return " and ".join([", ".join(needs[:-1]), needs[-1]] if len(needs) > 1 else needs)
 

@@ -128,7 +128,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_updates_that_a_gpu_repeats_are_those_that_it_launches_one_by_one(kind, tmp_path, monkeypatch):
-    """Both on a GPU, so that both draw the same; a real one repeats what it recorded, whatever Python would do."""
+    """Both on a GPU, so that both draw the same; a real one runs no Python in an iteration that it repeats."""
     recordings = []
 
     def train(name, recorded):

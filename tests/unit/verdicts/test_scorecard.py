@@ -86,7 +86,7 @@ TESTED, MOST = of_form("all", "model"), of_form("most", "model")
 EXACT = of_form("exact", "none")
 FEW, WIDE = check(0.2, 0.01, n=4), check(0.2, 0.195, n=1000)
 KNOWN = [{**row, "known": True} for row in (check(0.2, 0.18, n=1), WIDE)]
-SEEN_UP, SEEN_DOWN = ({**check(*value), "seen_before": 1} for value in (UP, DOWN))
+SEEN_UP, SEEN_DOWN, SEEN_NEAR = ({**check(*value), "seen_before": 1} for value in (UP, DOWN, (0.0371, 0.0627)))
 
 
 def models(**found):
@@ -122,6 +122,7 @@ OF_A = [check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.
         # what was seen before confirms nothing and can contradict
         ([SEEN_UP], CLAIM, "undecided", "seeds that nobody has seen"),
         ([SEEN_DOWN], CLAIM, "fails", ""),
+        ([SEEN_NEAR], CLAIM, "undecided", "17 to 105 seeds and seeds that nobody has seen"),
         # of models, those that nobody had seen have to hold, and those that were seen can contradict
         (models(a=UP, b=UP, seen=UP), TESTED, "holds", ""),
         (models(a=UP, b=UP, seen=DOWN), TESTED, "fails", ""),
@@ -139,6 +140,11 @@ def test_a_verdict_follows_from_what_rows_have_and_says_what_would_decide(rows, 
     found = judged(*rows, claim=claim)
     assert (found["verdict"], found["would decide"]) == (verdict, would_decide)
     assert ("seen before" in found["decides"]) == any(row["seen_before"] for row in rows)
+
+
+def test_of_rows_that_were_all_seen_the_one_that_is_least_shown_decides():
+    found = judged(*({**row, "seen_before": 1} for row in rows(a=UP, b=OPEN, c=UP)))
+    assert (found["verdict"], found["quantity"]) == ("undecided", "b")
 
 
 def test_a_model_counts_once_and_all_of_its_measurements_must_agree():
