@@ -27,7 +27,7 @@ use rule emergence_train as retrieval_train with:
         networks=lambda wildcards: [
             f"causal/{name}" for name in RETRIEVAL["networks"][f"{wildcards.study}/depth{wildcards.depth}"]
         ],
-        seeds=RETRIEVAL["seeds"],
+        seeds=[*range(RETRIEVAL["seeds"])],
         training=EMERGENCE["training"] | {"iterations": RETRIEVAL["iterations"]},
         testing={"every": RETRIEVAL["iterations"]}
         | dict.fromkeys(["sequences_along", "sequences"], EMERGENCE["task"]["items"]),
