@@ -55,8 +55,6 @@ NOT_SMALL = (  # claims on networks that neither the small graph trains, nor evi
     "emergence-figure-9",
     "emergence-figure-10",
     "emergence-figure-11-encodings",
-    "emergence-figure-13b",
-    "emergence-figure-13c",
     "layernorm-retrieval",
     "postnorm-classification",
 )
