@@ -105,7 +105,7 @@ def sinks_at_both(by_seed: pd.DataFrame, level: float) -> Figure:
         _sink_panel(axes, by_seed[(by_seed[NETWORK] == list(network)).all(axis=1)], level)
         axes.set_title(_title(network))
         if rounding_decides(str(network[NETWORK.index("mask")]), by_seed["tau"].iloc[0]):
-            axes.text(1, 1, ROUNDED, transform=axes.transAxes, ha="right", va="top")
+            axes.text(1, 1, ROUNDED.replace("\n", " "), transform=axes.transAxes, ha="right", va="top")
     grid[0, 0].set_ylim(bottom=0)
     for axes in grid.flat[len(networks) :]:
         axes.remove()
