@@ -3,9 +3,9 @@
 Tables have a column `scale`, and hold every network at the two scales that it is shown at.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,11 +20,9 @@ from position_bias.drawing.style import PAGE, TYPE
 from position_bias.emergence.evidence import of_run, read_long_runs
 from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, WIRING, mask_look
 from position_bias.emergence.figures_sinks import ROUNDED, token_axis
-from position_bias.emergence.gaps import CONFIGURATION, summary
+from position_bias.emergence.gaps import summary
 from position_bias.emergence.studies import rounding_decides
 
-Network = tuple[object, ...]  # its values of NETWORK
-NETWORK = [name for name in CONFIGURATION if name != "omega"]  # which says how it is tested
 PLAIN = f"{WIRING[False]} connections"  # of most networks
 LINE = 0.15  # inches that a network takes, or the heading of several
 AROUND = 0.65  # inches of axes and titles
@@ -35,6 +33,21 @@ SCALES = {
     "long": Look("the paper's training", BLUE, "s"),
 }
 UNIFORM = Look("exactly uniform attention", REFERENCE, "", ":")
+
+
+class Shown(NamedTuple):
+    """A network, by what tells it from others in a table; how it is tested is none of that."""
+
+    vocabulary: str
+    study: str
+    bias: str
+    mask: str
+    encoding: str
+    residual: bool
+    depth: int
+
+
+NETWORK = [*Shown._fields]
 
 
 def at_both(short: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
@@ -63,17 +76,17 @@ def gaps(by_seed: pd.DataFrame, level: float) -> Figure:
     seed, pair and gap. Raises ValueError where it is empty.
     """
     lines = _lines(_networks(by_seed))
-    of_network = {network: line for line, (_, network) in enumerate(lines) if network}
+    line_of = {network: line for line, (_, network) in enumerate(lines) if network}
     label = "Accuracy gaps of the same networks after short training and after the paper's training"
     titles = {pair: look.name.replace("\n", " ") for pair, look in PAIRS.items()}
     figure, row = panels(label, AROUND + LINE * len(lines), titles, sharey=True)
     for pair, axes in row.items():
         for look, aside, table in _scales(by_seed[by_seed["pair"] == pair], 0.34):
             means = summary(table, NETWORK, "gap", level)
-            at = _places(means, of_network) + aside
+            at = _places(means, line_of) + aside
             mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.inside, "markersize": 3, "zorder": 4}
             axes.hlines(at, means["low"], means["high"], color=look.colour, linewidth=0.9, zorder=3)
-            axes.plot(table["gap"], _places(table, of_network) + 1.75 * aside, "|", color=look.colour, markersize=3)
+            axes.plot(table["gap"], _places(table, line_of) + 1.75 * aside, "|", color=look.colour, markersize=3)
             axes.plot(means["gap"], at, look.marker, **mark)
         axes.axvline(0, color="black", linewidth=0.6, zorder=0)
         for line, (_, network) in enumerate(lines[1:], start=1):
@@ -104,7 +117,7 @@ def sinks_at_both(by_seed: pd.DataFrame, level: float) -> Figure:
     for axes, network in zip(grid.flat, networks, strict=False):
         _sink_panel(axes, by_seed[(by_seed[NETWORK] == list(network)).all(axis=1)], level)
         axes.set_title(_title(network))
-        if rounding_decides(str(network[NETWORK.index("mask")]), by_seed["tau"].iloc[0]):
+        if rounding_decides(network.mask, by_seed["tau"].iloc[0]):
             axes.text(1, 1, ROUNDED.replace("\n", " "), transform=axes.transAxes, ha="right", va="top")
     grid[0, 0].set_ylim(bottom=0)
     for axes in grid.flat[len(networks) :]:
@@ -135,56 +148,54 @@ def _scales(table: pd.DataFrame, step: float) -> Iterator[tuple[Look, float, pd.
         yield look, aside, table[table["scale"] == scale]
 
 
-def _networks(table: pd.DataFrame) -> list[Network]:
+def _networks(table: pd.DataFrame) -> list[Shown]:
     """The networks of a table, each once, in its order. Raises ValueError where there is none."""
-    found = list(table[NETWORK].drop_duplicates().itertuples(index=False, name=None))
+    found = [*map(Shown._make, table[NETWORK].drop_duplicates().itertuples(index=False, name=None))]
     if not found:
         raise ValueError("no network is there at both scales; evidence/ must have one that this run trains, too")
     return found
 
 
-def _lines(networks: list[Network]) -> list[tuple[str, Network]]:
+def _lines(networks: list[Shown]) -> list[tuple[str, Shown | None]]:
     """What is written beside each line, and its network: headings, which have none, and below them their networks."""
-    headings = dict.fromkeys(_heading(network) for network in networks)
-    return [
-        line
-        for heading in headings
-        for line in ((heading, ()), *((_name(one), one) for one in networks if _heading(one) == heading))
-    ]
+    lines: list[tuple[str, Shown | None]] = []
+    for heading in dict.fromkeys(map(_heading, networks)):
+        lines.append((heading, None))
+        lines += [(_name(network), network) for network in networks if _heading(network) == heading]
+    return lines
 
 
-def _places(table: pd.DataFrame, lines: dict[Network, int]) -> np.ndarray:
-    return np.array([lines[row] for row in table[NETWORK].itertuples(index=False, name=None)], dtype=float)
+def _places(table: pd.DataFrame, line_of: Mapping[Shown, int]) -> np.ndarray:
+    return np.array(
+        [line_of[Shown._make(row)] for row in table[NETWORK].itertuples(index=False, name=None)], dtype=float
+    )
 
 
-def _name(network: Network) -> str:
+def _name(network: Shown) -> str:
     """What tells a network from others below its heading: mask, encoding, depth, and vocabulary."""
     return ", ".join([_layers(network), *_vocabulary(network)])
 
 
-def _title(network: Network) -> str:
+def _title(network: Shown) -> str:
     """What tells a network from all others; how it differs from most is on a second line."""
     heading = _heading(network)
     unlike = [heading] if heading != PLAIN else []
     return ",\n".join(filter(None, (_layers(network), ", ".join([*unlike, *_vocabulary(network)]))))
 
 
-def _layers(network: Network) -> str:
-    of = dict(zip(NETWORK, network, strict=True))
-    encoding = [ENCODINGS[str(of["encoding"])]] if of["encoding"] != "none" else []
-    return ", ".join([mask_look(str(of["mask"])).name, *encoding, f"{of['depth']} layers"])
+def _layers(network: Shown) -> str:
+    encoding = [ENCODINGS[network.encoding]] if network.encoding != "none" else []
+    return ", ".join([mask_look(network.mask).name, *encoding, f"{network.depth} layers"])
 
 
-def _vocabulary(network: Network) -> list[str]:
-    vocabulary = str(network[NETWORK.index("vocabulary")])
-    return [VOCABULARIES[vocabulary]] if vocabulary != "gaussian" else []
+def _vocabulary(network: Shown) -> list[str]:
+    return [VOCABULARIES[network.vocabulary]] if network.vocabulary != "gaussian" else []
 
 
-def _heading(network: Network) -> str:
-    of = dict(zip(NETWORK, network, strict=True))
-    if of["bias"] != "none":
-        return f"trained on {BIASES[str(of['bias'])]}"
-    return f"{WIRING[bool(of['residual'])]} connections"
+def _heading(network: Shown) -> str:
+    if network.bias != "none":
+        return f"trained on {BIASES[network.bias]}"
+    return f"{WIRING[network.residual]} connections"
 
 
 def _seeds(table: pd.DataFrame) -> str:

@@ -117,7 +117,7 @@ def _train_stack(name: str, setting: Setting, learning_rate: float, seeds: Seque
         folder=place.folder,
         settings=[name, list(seeds), setting.batch, setting.held_out, asdict(data), asdict(size)],
         description=f"{name}, seeds {', '.join(map(str, seeds))}",
-        record=False,
+        record=False,  # a recording would take the memory that STACK bounds a second time
     )
     finite = [(index, seed) for index, seed in enumerate(seeds) if index not in trained.diverged]
     rows = [

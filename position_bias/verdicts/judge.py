@@ -128,7 +128,7 @@ def _values(table: pd.DataFrame, network: str, other: str) -> pd.Series | None:
     return table[network] - table[other] if other else table[network]
 
 
-def _confirming(values: pd.Series, units: Sequence[pd.Series]) -> tuple[pd.Series, int]:
+def _unseen(values: pd.Series, units: Sequence[pd.Series]) -> tuple[pd.Series, int]:
     """The values of units that nobody had seen, where these are enough; else of all, and how many had been seen."""
     seen = np.logical_or.reduce([each.reindex(values.index, fill_value=False) for each in units]) & values.notna()
     of_unit = values.index.get_level_values(-1)
@@ -142,7 +142,7 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
     units = [statistic.seen[name] for name in (network, other) if name in statistic.seen]
     for each in units:
         values = values[values.index.isin(each.index)]
-    values, before = _confirming(values, units)
+    values, before = _unseen(values, units)
     predicted = replace(predicted, **statistic.numbers)
     estimate = statistic.estimate(values.rename(f"{statistic.name}, {network}"), predicted, level)
     called = {"network": statistic.wording.get(network, network), "other": statistic.wording.get(other, other)}
