@@ -42,6 +42,7 @@ STUDIES, TASKS = (
 )
 CONFIG = yaml.safe_load(Path("config.yaml").read_text())
 update_config(CONFIG, yaml.safe_load(Path("config/paper.yaml").read_text()))
+LAYERNORM = CONFIG["layernorm"]["trained"]
 
 
 class Launches(TorchDispatchMode):
@@ -72,8 +73,8 @@ def emergence(name, depth, networks, at):
 
 
 def decoders(batch, seeds, at):
-    numbers = CONFIG["layernorm"]["trained"] | {"iterations": at.checkpoint_every, "batch": batch, "held_out": 2}
-    layernorm.train("pre-layer", layernorm.Setting.of(numbers | {"warmup": 0}), 1e-4, seeds, at)
+    numbers = LAYERNORM | {"iterations": at.checkpoint_every, "batch": batch, "held_out": 2, "warmup": 0}
+    layernorm.train("pre-layer", layernorm.Setting.of(numbers), 1e-4, seeds, at)
 
 
 def scheme(name, seeds, at):
@@ -132,9 +133,9 @@ products.fastest()
 rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth, ()), 2, 1) for name, depth in STUDIES}
 retrieved = [f"causal/{name}" for name in CONFIG["retrieval"]["networks"]["plain/depth2"]]
 rows["retrieval, plain, 2 layers"] = partial(emergence, "plain", 2, retrieved), 2, 1
-full = CONFIG["layernorm"]["trained"]
-batch, seeds = (full["batch"], range(5)) if REAL else (4, range(1))  # 5 seeds: one of the stacks that it trains in
-left = full["batch"] * full["seeds"] // (batch * len(seeds))
+stack = layernorm.stacks(layernorm.Setting.of(LAYERNORM), range(LAYERNORM["seeds"]))[0]
+batch, seeds = (LAYERNORM["batch"], stack) if REAL else (4, [0])
+left = LAYERNORM["batch"] * LAYERNORM["seeds"] // (batch * len(seeds))
 rows["layernorm, 8 layers of 512"] = partial(decoders, batch, seeds), 2, left
 seeds = range(20 if REAL else 2)
 rows |= {f"postnorm, {name}": (partial(scheme, name, seeds), 16, 20 // len(seeds)) for name in TASKS}

@@ -69,6 +69,12 @@ def sequences(data: Data, seeds: Sequence[int], purpose: object, count: int, dev
     return torch.stack(drawn)
 
 
+def stacks(setting: Setting, seeds: Sequence[int]) -> list[list[int]]:
+    """Part seeds into stacks of about equal size, each of which keeps no more than `STACK` bytes."""
+    count = -(-len(seeds) // max(1, int(STACK // setting.kept_bytes())))
+    return [part.tolist() for part in np.array_split(list(seeds), count)]
+
+
 def train(name: str, setting: Setting, learning_rate: float, seeds: Sequence[int], place: Place) -> pd.DataFrame:
     """Train the network `name` of `NETWORKS` from every seed; seeds see the same data whatever the network.
 
@@ -77,13 +83,11 @@ def train(name: str, setting: Setting, learning_rate: float, seeds: Sequence[int
     `gram`, recency of the mean Gram of the inputs of attention over its mean size off the diagonal; `score`, likewise
     of a head's logits; `position`, mean relative position of what a head attends to. Members that diverge have no rows.
 
-    Seeds train in stacks of about equal size, as many at once as `STACK` allows.
+    Seeds train in `stacks`.
     """
-    count = -(-len(seeds) // max(1, int(STACK // setting.kept_bytes())))
-    stacks = (part.tolist() for part in np.array_split(list(seeds), count))
     found = [
         _train_stack(name, setting, learning_rate, part, place.apart(f"stack{index}"))
-        for index, part in enumerate(stacks)
+        for index, part in enumerate(stacks(setting, seeds))
     ]
     return pd.concat([rows for rows in found if not rows.empty] or found[:1], ignore_index=True)
 

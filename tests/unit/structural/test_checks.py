@@ -204,8 +204,8 @@ def test_where_a_replicate_has_no_value_its_contrasts_cannot_be_tested_and_the_o
     [(checks.EVERY_DATASET, 8), (checks.LONG, 2 + 4), (checks.EVERY_LENGTH, 2), (checks.DURING_TRAINING, 3)],
 )
 def test_what_is_asked_on_other_occasions_holds_in_the_papers_world_and_fails_in_another(occasion, rows):
-    falling = papers_world() | {"d": jittered(1.2 - POSITION, seed=9), "b": hump(0.97, 0.02, seed=5)}
-    rising = papers_world() | {"d": jittered(0.2 + POSITION, seed=9), "c": np.eye(N)[:1] + 0 * POSITION}
+    falling = papers_world() | {"d": jittered(1.2 - POSITION, seed=9), "b": hump(0.97, 0.04, seed=5)}
+    rising = papers_world() | {"d": jittered(0.2 + POSITION, seed=9), "c": first_raised(papers_world()["c"], 0.999)}
     found = judged(replicates(swapped("b", "c") if occasion == checks.LONG else papers_world()), occasion)
     assert found["verdict"].to_list() == ["holds"] * rows  # of what has two estimators of lambda, twice
     assert (set(found["claim"]) == {""}) == (occasion == checks.DURING_TRAINING)
