@@ -27,7 +27,7 @@ OPEN = (rule.UNDECIDED, UNTESTABLE)  # verdicts that something else would decide
 INTRODUCTION = f"""# Scorecard
 
 Each entry has the title of a claim, its verdict, and the scale of the rows that give it. Below stand what is claimed,
-the effect on which the verdict hangs, with its interval and its prediction, what decides, and what would.
+the effect on which the verdict depends, with its interval and its prediction, what decides, and what would.
 [The page on verdicts](verdicts.md) has the rule. Its words are: {"; ".join(f"*{w}*, {m}" for w, m in MEANING.items())}.
 
 Scales are never mixed. Behind a verdict stands the scale of the rows that give it, and whether it is the one that the
@@ -146,7 +146,7 @@ def changes(table: pd.DataFrame) -> str:
         elif row["kind"] == "theory" and row["form"] == "exact" and row["verdict"] == rule.HOLDS:
             told = "a counterexample"
         else:
-            told = f"other numbers in the row on which it hangs ({deciding_row})"
+            told = f"other numbers in the row on which it depends ({deciding_row})"
         lines.append((f"[{row['title']}](#{row['claim']})", row["verdict"], str(told)))
     return _markdown(("claim", "verdict", "what would change it"), lines)
 
