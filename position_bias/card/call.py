@@ -56,6 +56,8 @@ def measure(
 
     Raises InputError for a model, a tokenizer or texts that cannot be measured, in one line with the remedy.
     """
+    if not 0 < level < 1:
+        raise InputError(f"level is {level!r}; give a number between 0 and 1, such as 0.95")
     batch = (tokens_per_batch, activation_checkpointing)
     options = Options(tuple(lengths), prompts, replaced, *batch, target, seed, directions, recalled)
     with _lent(model, tokenizer, threads, name) as (decoder, subject):

@@ -1,17 +1,19 @@
 """The command position-card: it measures models and writes a card of each into a folder of its own."""
 
 import argparse
+import hashlib
 import json
 import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from position_bias.card import sources
 from position_bias.card.sources import Source
@@ -22,11 +24,13 @@ if TYPE_CHECKING:
     from position_bias.card.card import Card
     from position_bias.card.subject import Subject
 
+T = TypeVar("T")
 Text = tuple[list[str], str, str]  # documents, what it is called, and where it comes from
 
 REFUSED, FAILED, INTERRUPTED = 2, 1, 130  # exit statuses
 SHORTEST = 9  # tokens of a prompt
 FEWEST = 8  # prompts
+MOST_THREADS = 1024
 BELONG_TO_CARDS = (
     "lengths",
     "prompts",
@@ -36,7 +40,7 @@ BELONG_TO_CARDS = (
     "tokens_per_batch",
     "activation_checkpointing",
 )
-SETTINGS = "settings.json"  # in a folder: how its card was measured
+SETTINGS = "settings"  # among the facts of what was measured: what decides them
 
 DESCRIPTION = """\
 Measure the position bias of language models: how much each layer's attention adds to the residual stream (lambda), how
@@ -108,12 +112,12 @@ def parser() -> argparse.ArgumentParser:
     add("--precision", choices=("float32", "bfloat16"), default="auto", help=precision)
     add("--tokens-per-batch", type=_least(0), default=0, metavar="N", help="tokens at once (default: what fits)")
     add("--activation-checkpointing", action="store_true", help="less memory, a third more time")
-    add("--threads", type=_least(1), metavar="N", help="threads (default: those of torch)")
+    add("--threads", type=_least(1, MOST_THREADS), metavar="N", help="threads (default: those of torch)")
     add("--seed", type=_least(0), default=0, metavar="N", help="draws prompts and weights (default: 0)")
     add(
         "--out", type=Path, default=Path("position-card"), metavar="DIR", help="where cards go (default: position-card)"
     )
-    add("--force", action="store_true", help="replace a card that has other settings")
+    add("--force", action="store_true", help="measure anew, and replace the card that is there")
     add("--tokenizer", type=Path, metavar="DIR", help="use the tokenizer of this directory or GGUF file")
     add("--revision", metavar="R", help="the commit, branch or tag of a model of the hub")
     add("--offline", action="store_true", help="use no network, but the cache of the hub")
@@ -155,6 +159,9 @@ def _run(typed: argparse.Namespace) -> int:
     models = [sources.source(model) for model in typed.models]
     for fault in sources.faults(models, typed.untrained):
         raise InputError(fault)
+    for model in models:
+        if model.kind == "path" and (typed.out / model.name).resolve() == model.path.resolve():
+            raise InputError(f"the card of {model.given} would be put among its files; give another folder (--out)")
     text = cache(partial(_text, typed.text))
     prompt = _prompt(typed)
     cards: dict[str, Card] = {}  # by the name of their folder
@@ -264,14 +271,20 @@ def _spans(
     plan.announce()
     if typed.dry_run:
         return []
-    names = ("sha256", "parted", "target", "seed", "precision", "read", "untrained")
-    _settled(folder, place, {name: plan.facts[name] for name in names}, force=typed.force)
+    names = ("sha256", "parted", "target", "seed", "read", "untrained")
+    settings = _settings(place, subject, {name: plan.facts[name] for name in names})
     made = folder / "spans.json"
-    if not made.exists():
+
+    def kept() -> tuple[dict[str, Any], Mapping[str, Any]]:
+        found = json.loads(made.read_text(encoding="utf-8"))
+        return found, found["facts"]
+
+    if typed.force or not made.exists():
         with borrowed(subject.opened(place, typed.seed, folder, subject.device)) as lent:
-            of_prompt.carry_out(plan, lent).save(folder)
+            of_prompt.carry_out(replace(plan, facts={**plan.facts, SETTINGS: settings}), lent).save(folder)
+    found = _required(made, kept, settings)
     runtime.announce(f"read {folder}/spans.md")
-    return [json.loads(made.read_text(encoding="utf-8"))]
+    return [found]
 
 
 def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -> "dict[str, Card]":
@@ -289,40 +302,49 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     plan.announce()
     if typed.dry_run:
         return {}
-    decided = {**vars(options), "precision": subject.precision, "text": plan.facts["read"]}
-    settings = _settled(folder, place, decided, force=typed.force)
-    if not (folder / "measured").exists():
-        unfinished = folder / ".unfinished"
-        found = measuring.open_and_carry_out(plan, place, unfinished, measuring.EVERY, settings)
-        found.write(folder / "measured")
+    decided = {**vars(options), "text": plan.facts["read"]}
+    settings = _settings(place, subject, decided)
+    made = folder / "measured"
+
+    def kept() -> tuple[measured.Measured, Mapping[str, Any]]:
+        found = measured.read(made)
+        return found, found.facts
+
+    if typed.force or not made.exists():
+        unfinished, plan = folder / ".unfinished", replace(plan, facts={**plan.facts, SETTINGS: settings})
+        measuring.open_and_carry_out(plan, place, unfinished, measuring.EVERY, settings).write(made)
         shutil.rmtree(unfinished, ignore_errors=True)
-    card = Card(measured.read(folder / "measured"), seed=typed.seed)
+    card = Card(_required(made, kept, settings), seed=typed.seed)
     card.save(folder)
     runtime.announce(f"read {folder}/card.md")
     return {model.name: card}
 
 
-def _settled(folder: Path, place: Path, decided: dict[str, Any], *, force: bool) -> dict[str, Any]:
-    """Keep in a folder what decides how a model is measured, with the stamp of its files, and return it.
-
-    Raises RefusedError where the folder holds a card that was measured otherwise, unless it may be replaced.
-    """
+def _settings(place: Path, subject: "Subject", decided: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides what is measured: options and text, and tokenizer, precision and the stamp of the model's files."""
+    tokenizer = hashlib.sha256(f"{subject.tokenizer.to_str()}{subject.before}".encode()).hexdigest()
     files = sources.stamp(sources.files_of_model(Source(str(place), "path")))
-    settings: dict[str, Any] = json.loads(json.dumps({**decided, "files": files}))
-    file = folder / SETTINGS
-    before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else settings
-    if before != settings and not force:
+    said = {**decided, "precision": subject.precision, "tokenizer": tokenizer, "files": files}
+    return dict(json.loads(json.dumps(said)))
+
+
+def _required(made: Path, read: Callable[[], tuple[T, Mapping[str, Any]]], settings: Mapping[str, Any]) -> T:
+    """Read what was measured, which names its settings among its facts.
+
+    Raises RefusedError where it was measured otherwise, or cannot be read.
+    """
+    try:
+        found, facts = read()
+        before = facts.get(SETTINGS, {})
+    except (InputError, ValueError, LookupError, TypeError, OSError) as error:
+        raise RefusedError(f"{made} is damaged; type --force to measure anew") from error
+    if before != settings:
         names = [name for name in settings if name not in before or before[name] != settings[name]]
         raise RefusedError(
-            f"{folder} has a card that was measured otherwise ({', '.join(names)}); give another folder (--out), or "
-            "--force to replace it"
+            f"{made.parent} has a card that was measured otherwise ({', '.join(names)}); give another folder (--out), "
+            "or --force to replace it"
         )
-    if before != settings:
-        shutil.rmtree(folder / "measured", ignore_errors=True)
-        (folder / "spans.json").unlink(missing_ok=True)
-    with runtime.whole_file(file) as partial:
-        partial.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-    return settings
+    return found
 
 
 def _statistics(card: "Card") -> dict[str, Any]:
@@ -330,12 +352,14 @@ def _statistics(card: "Card") -> dict[str, Any]:
     return {"model": card.name, "text": card.text, "statistics": table}
 
 
-def _least(least: int) -> Any:
-    """A type of whole numbers that are not less than this."""
+def _least(least: int, most: int = sys.maxsize) -> Any:
+    """A type of whole numbers that are not less than the one, nor more than the other."""
 
     def number(typed: str) -> int:
         if (found := int(typed)) < least:
             raise argparse.ArgumentTypeError(f"{found} is less than {least}")
+        if found > most:
+            raise argparse.ArgumentTypeError(f"{found} is more than {most}")
         return found
 
     return number

@@ -12,7 +12,7 @@ from position_bias.rollout import measurement
 from position_bias.rollout.measurement import Measurement
 from position_bias.rollout.recall import Recall
 from position_bias.running import artifacts
-from position_bias.running.runtime import whole_directory
+from position_bias.running.runtime import InputError, whole_directory
 
 DIRECTIONS = "directions.safetensors"  # the file of what was measured with directions of gradients changed
 RECALLED = "recalled.safetensors"  # and of what was recalled
@@ -68,10 +68,15 @@ class Measured:
 
 
 def read(directory: Path) -> Measured:
-    """Read what `Measured.write` wrote, from the shortest length on. Raises InputError as `measurement.read`."""
+    """Read what `Measured.write` wrote, from the shortest length on.
+
+    Raises InputError as `measurement.read`, and where a length lacks.
+    """
     files = sorted(directory.glob("n*.safetensors"), key=lambda file: int(file.stem.removeprefix("n")))
     lengths = {found.n: found for found in map(measurement.read, files)}
-    facts = artifacts.read_labels(files[-1])["facts"]
+    facts = artifacts.read_labels(files[-1])["facts"] if files else {}
+    if not files or set(facts["prompts"]) != set(map(str, lengths)):
+        raise InputError(f"{directory} lacks the measurement of a length; measure it anew")
     file, replaced = directory / "replaced.safetensors", None
     if file.exists():
         labels = artifacts.read_labels(file)

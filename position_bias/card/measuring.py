@@ -29,6 +29,7 @@ from position_bias.rollout.measurement import Measurement
 from position_bias.running import provenance
 from position_bias.running.runtime import InputError, announce, seed
 
+SHORTEST = 9  # tokens of a prompt
 EVERY = 8  # prompts, after which a measurement is kept
 TARGETS = {
     "p": "the probability of the most likely next token",
@@ -56,6 +57,14 @@ class Options:
     seed: int = 0  # of the prompts and the tokens that replace others
     directions: bool = False  # whether influence is measured again with directions of gradients changed
     recalled: int | None = None  # contexts in which repeated passages are looked for; None: RECALLED up to LARGE
+
+    def __post_init__(self) -> None:
+        """Raise InputError for numbers that no card can be measured with."""
+        whole = [("lengths", n, SHORTEST) for n in self.lengths] + [("prompts", self.prompts, of_texts.LEAST)]
+        whole += [(name, getattr(self, name) or 0, 0) for name in ("replaced", "recalled", "tokens_per_batch", "seed")]
+        for name, value, least in whole:
+            if not isinstance(value, int) or value < least:
+                raise InputError(f"{name} is {value!r}; give a whole number of at least {least}")
 
 
 def operations_per_second(device: str, precision: str) -> float:

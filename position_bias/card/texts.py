@@ -30,7 +30,7 @@ def read(source: Source) -> tuple[Iterator[str], str]:
     Raises InputError, sometimes only while the documents are read, for what cannot be read.
     """
     if source.given == "-":
-        return iter([sys.stdin.read()]), "standard input"
+        return iter([_standard_input()]), "standard input"
     if source.given in corpus.TEST_SHARE:
         _, held_out = corpus.split(corpus.documents(source.given), corpus.TEST_SHARE[source.given])
         return (document.text for document in held_out), source.given
@@ -77,13 +77,25 @@ def documents(source: Source) -> Iterator[str]:
 def prompt(given: str) -> str:
     """The text of a prompt in a file, or - for standard input. Raises InputError for what cannot be read."""
     if given == "-":
-        return sys.stdin.read(CHARACTERS)
+        return _standard_input(CHARACTERS)
     try:
         with Path(given).expanduser().open(encoding="utf-8-sig") as lines:
             return lines.read(CHARACTERS)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else f"it is not encoded in UTF-8 ({error.reason})"
         raise InputError(f"prompt {given} cannot be read: {reason}, seen from {Path.cwd()}") from error
+
+
+def _standard_input(most: int = -1) -> str:
+    """So many characters of standard input, or all. Raises InputError where it is closed or not encoded in UTF-8."""
+    try:
+        text = sys.stdin.read(most) if sys.stdin else ""
+        text.encode()  # which refuses what a terminal in another encoding lets pass
+    except UnicodeError as error:
+        raise InputError("standard input is not encoded in UTF-8; convert it, or give a file") from error
+    if not sys.stdin:
+        raise InputError("standard input is closed; give a file")
+    return text
 
 
 def write(texts: Iterable[str], path: str | Path) -> None:

@@ -136,10 +136,15 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def _beside(target: Path) -> Iterator[Path]:
-    """A path of its own beside `target`, which is gone in the end. InputError where there is no room to write."""
+    """A path of its own beside `target`, which is gone in the end. InputError where it cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = _own_path(target)
+        if not os.access(target.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error.strerror}; make room or name another place") from error
+    try:
         try:
             yield partial
         finally:

@@ -220,7 +220,7 @@ def test_without_room_jobs_end_in_one_line_and_leave_the_older_file(tmp_path):
     assert sorted(path.name for path in out.iterdir()) == sorted(WRITERS)
 
 
-def test_other_failures_to_write_keep_their_own_words(tmp_path):
+def test_a_file_in_place_of_a_folder_is_one_line(tmp_path):
     (tmp_path / "folder").write_text("no folder")
-    with pytest.raises(FileExistsError):
+    with pytest.raises(runtime.InputError, match="cannot be written: File exists; make room or name"):
         artifacts.write_table(tmp_path / "folder" / "table.csv", TABLE)

@@ -55,6 +55,21 @@ def test_a_tokenizer_of_transformers_is_taken_and_left_as_it_is(here, prose):
         card.measure(llama(), object(), prose)
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"level": 1.5}, "level is 1.5; give a number between 0 and 1"),
+        ({"lengths": (12, 8)}, "lengths is 8; give a whole number of at least 9"),
+        ({"prompts": 7}, "prompts is 7; give a whole number of at least 8"),
+        ({"recalled": -1}, "recalled is -1; give a whole number of at least 0"),
+        ({"replaced": 2.5}, "replaced is 2.5; give a whole number of at least 0"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused_before_anything_is_measured(asked, said, own_tokenizer):
+    with pytest.raises(InputError, match=said):
+        card.measure(llama(), own_tokenizer, "text", **asked)
+
+
 def test_how_influence_adds_up_is_said_where_it_is_asked_for(own_tokenizer, prose, tmp_path):
     options = {"lengths": [9, 12], "prompts": 20, "replaced": 0, "replicates": 5}
     plain, found = (card.measure(llama(), own_tokenizer, prose, directions=on, **options) for on in (False, True))

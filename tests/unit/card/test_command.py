@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from position_bias.card import command, measured, measuring
 from position_bias.drawing import style
+from position_bias.running.runtime import InputError
 
 ROOT = Path(__file__).parents[3]
 TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0", "--recall", "0"]
@@ -82,6 +85,44 @@ def test_another_card_in_a_folder_is_kept_unless_it_is_forced(here, capsys):
     assert (here / "position-card/my-model/tables/layers.csv").read_bytes() != before
 
 
+def test_the_card_of_another_tokenizer_is_another_card(here, capsys):
+    assert run("./my-model", "--quiet") == 0
+    assert run("./my-model", "--tokenizer", "words") == 2
+    assert "my-model has a card that was measured otherwise (tokenizer)" in capsys.readouterr().err
+
+
+def test_what_another_run_has_put_there_meanwhile_is_not_taken_for_what_is_asked(here, capsys):
+    assert run("./my-model", "--quiet") == 0
+    assert command.main(["./my-model", *TEXT, "--seed", "1", "--out", "other", "--quiet"]) == 0
+    shutil.rmtree(here / "position-card/my-model/measured")
+    shutil.copytree(here / "other/my-model/measured", here / "position-card/my-model/measured")
+    assert run("./my-model") == 2
+    assert "measured otherwise (seed)" in capsys.readouterr().err
+
+
+def test_what_was_measured_stays_where_a_forced_measurement_fails(here, monkeypatch):
+    assert run("./my-model", "--quiet") == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(measuring.opening, "require_known_tokens", _refuses)
+        assert run("./my-model", "--seed", "1", "--force", "--quiet") == 1
+    monkeypatch.setattr(measuring, "open_and_carry_out", None)
+    assert run("./my-model", "--quiet") == 0
+
+
+def _refuses(*_):
+    raise InputError("it cannot be measured")
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(file.read_bytes()[:99])])
+def test_a_damaged_measurement_is_named_and_force_replaces_it(here, capsys, damage):
+    assert run("./my-model", "--quiet") == 0
+    damage(here / "position-card/my-model/measured/n12.safetensors")
+    assert run("./my-model") == 2
+    assert "position-card/my-model/measured is damaged; type --force to measure anew" in capsys.readouterr().err
+    assert run("./my-model", "--force", "--quiet") == 0
+    assert run("./my-model", "--quiet") == 0
+
+
 def test_a_dry_run_says_what_it_takes_and_measures_nothing(here, capsys):
     assert run("./my-model", "--dry-run") == 0
     said = (
@@ -113,6 +154,7 @@ def test_the_card_of_a_gguf_file_names_how_its_weights_are_stored_and_what_stand
         (["./my-model", "./my-model"], "would share the name my-model"),
         (["./my-model", "--untrained", "4"], "a page has room for 4 models"),
         (["./my-model", "--text", "./nothing.txt"], "nothing.txt"),
+        (["./my-model", "--out", "."], "the card of ./my-model would be put among its files; give another folder"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_one_line(here, capsys, typed, said):
@@ -122,12 +164,20 @@ def test_what_cannot_be_meant_is_refused_in_one_line(here, capsys, typed, said):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("typed", [[], ["m", "--lengths", "8"], ["m", "--prompts", "7"], ["m", "--device", "tpu"]])
+@pytest.mark.parametrize("typed", ["", "m --lengths 8", "m --prompts 7", "m --device tpu", "m --threads 9999"])
 def test_options_that_cannot_be_meant_end_with_the_usage(typed, capsys):
     with pytest.raises(SystemExit) as ended:
-        command.main(typed)
+        command.main(typed.split())
     assert ended.value.code == 2
     assert "usage: position-card" in capsys.readouterr().err
+
+
+def test_a_place_that_cannot_be_written_is_named_in_one_line(here, capsys):
+    (here / "taken").write_text("")
+    assert command.main(["./my-model", *TEXT, "--out", "taken", "--quiet"]) == 1
+    err = capsys.readouterr().err
+    assert re.search(r"error: taken/my-model.* cannot be written: .*; make room or name another place", err)
+    assert err.count("\n") == 1
 
 
 def test_without_a_network_a_hub_id_ends_within_ten_seconds(tmp_path):

@@ -1,7 +1,5 @@
 """Recall on the card: what is asked, what is said of it, and what happens where it cannot be measured."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -150,4 +148,4 @@ def test_a_killed_command_asks_about_no_context_twice(here, monkeypatch):
     assert len(asked) == 10 + 2 + 3
     found, expected = ((here / out / "my-model/tables/recall.csv").read_bytes() for out in ("position-card", "whole"))
     assert found == expected
-    assert json.loads((here / "position-card/my-model/settings.json").read_text())["recalled"] == 6
+    assert measured.read(here / "position-card/my-model/measured").facts["settings"]["recalled"] == 6

@@ -1,5 +1,7 @@
 """Texts of every kind, and the prompts that are cut from them."""
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -49,6 +51,16 @@ def test_another_encoding_is_one_line(tmp_path):
     (tmp_path / "a.txt").write_bytes("Käse".encode("latin-1"))
     with pytest.raises(InputError, match=r"a\.txt is not encoded in UTF-8 \([^\n]*\); convert it$"):
         list(texts.documents(source(str(tmp_path / "a.txt"))))
+
+
+@pytest.mark.parametrize(
+    ("stdin", "said"), [(None, "standard input is closed"), ("\udcff", "standard input is not encoded in UTF-8")]
+)
+@pytest.mark.parametrize("reading", [texts.prompt, lambda given: texts.read(source(given))], ids=["prompt", "text"])
+def test_standard_input_that_cannot_be_read_is_one_line(reading, stdin, said, monkeypatch):
+    monkeypatch.setattr("sys.stdin", stdin and io.StringIO(stdin))
+    with pytest.raises(InputError, match=said):
+        reading("-")
 
 
 def test_reading_ends_with_the_last_character_that_is_wanted():
