@@ -121,7 +121,11 @@ FIGURES |= {
 
 # The runs of this configuration, a short one, that evidence/ has the paper's training of.
 LONG_RUNS = evidence_tables("emergence/*/runs.csv") if config["scale"] != "paper" else []
-if both := emergence_runs(*runs_of_emergence.at_both_scales(EMERGENCE, LONG_RUNS)):
+try:
+    AT_BOTH_SCALES = runs_of_emergence.at_both_scales(EMERGENCE, LONG_RUNS)
+except runtime.InputError as error:
+    sys.exit(f"error: {error}")
+if both := emergence_runs(*AT_BOTH_SCALES):
     BOTH_SCALES = {
         "curves": collect(CURVES, run=both),
         "sinks": collect(SINKS, run=[run for run in both if run.shallow and run.shown in ALL_SINKS.values()]),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from position_bias.emergence.studies import network
+from position_bias.running.runtime import InputError
 
 Emergence = Mapping[str, Any]  # the section of the configuration
 
@@ -66,13 +67,26 @@ def training(emergence: Emergence, study: str) -> dict[str, Any]:
 
 
 def at_both_scales(emergence: Emergence, kept: Iterable[str]) -> list[tuple[str, str]]:
-    """Vocabulary and study of the runs that evidence/ has the paper's training of, by its tables runs.csv."""
+    """Vocabulary and study of the runs that evidence/ has the paper's training of, by its tables runs.csv.
+
+    Raises InputError where one of these is no such table.
+    """
     found: dict[tuple[str, str], None] = {}
-    for path in kept:
-        with Path(path).open(encoding="utf-8", newline="") as table:
-            for row in csv.DictReader(table):
-                shown = row["vocabulary"], row["study"]
-                alike = set(row["networks"].split()) & set(emergence["networks"].get(row["study"], []))
-                if row["scale"] == "paper" and alike and Run(*shown, int(row["depth"])) in runs(emergence, shown):
-                    found[shown] = None
+    for run, networks, scale in (row for path in kept for row in _kept_runs(path)):
+        alike = networks & set(emergence["networks"].get(run.study, [])) and run.vocabulary in emergence["depths"]
+        if scale == "paper" and alike and run in runs(emergence, run.shown):
+            found[run.shown] = None
     return list(found)
+
+
+def _kept_runs(path: str | Path) -> list[tuple[Run, set[str], str]]:
+    """Every run of a table runs.csv, with its networks and its scale."""
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as table:
+            header, *lines = csv.reader(table)
+        columns = [header.index(name) for name in ("vocabulary", "study", "depth", "networks", "scale")]
+        rows = ([line[column] for column in columns] for line in lines if line)
+        return [(Run(of, study, int(depth)), set(names.split()), scale) for of, study, depth, names, scale in rows]
+    except (OSError, ValueError, IndexError, csv.Error) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} is not a table of runs ({reason}); restore it from git, or remove it") from error

@@ -212,6 +212,16 @@ def test_what_cannot_be_run_ends_in_one_line_before_any_job(fresh, typed, said):
     assert ended.stdout.splitlines()[-1].startswith(f"error: {said}")
 
 
+def test_a_damaged_table_of_evidence_ends_in_one_line(fresh, tmp_path):
+    project = fresh.copy(tmp_path / "position-bias")
+    (project.root / "evidence/emergence/ends-rope/runs.csv").write_bytes(b"\xff")
+    ended = project.dry_run("all -n --cores 1")
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stdout
+    said = "error: evidence/emergence/ends-rope/runs.csv is not a table of runs ('utf-8' codec can't decode byte 0xff"
+    assert ended.stdout.splitlines()[-1].startswith(said)
+
+
 def test_the_scorecard_ends_with_its_counts_and_a_picture_of_it_does_not(mine):
     counts = (mine.root / "results/tables/scorecard.txt").read_text()
     (mine.root / "results/tables/scorecard.csv").unlink()

@@ -6,6 +6,7 @@ import yaml
 
 from position_bias.emergence import runs
 from position_bias.emergence.runs import Run
+from position_bias.running.runtime import InputError
 
 EMERGENCE = yaml.safe_load((Path(__file__).parents[3] / "config.yaml").read_text())["emergence"]
 PLAIN, PREFIX, ENDS = ("gaussian", "plain"), ("fixed", "prefix"), ("gaussian", "ends")
@@ -49,6 +50,32 @@ def test_a_run_is_at_both_scales_where_a_network_of_it_was_trained_as_the_paper_
         "fixed,prefix,2,prefix9/none,paper",
         "gaussian,first,2,causal/none,longer",
         "gaussian,gone,2,causal/none,paper",
+        "gone,ends,2,causal/none,paper",
+        "",
     ]
     (tmp_path / "runs.csv").write_text("\n".join(rows))
     assert runs.at_both_scales(emergence, [str(tmp_path / "runs.csv")]) == [ENDS]
+
+
+TABLE = "vocabulary,study,depth,networks,scale\ngaussian,ends,2,causal/none,paper\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (b"", "not enough values"),
+        (bytes(80), "'vocabulary' is not in list"),
+        (TABLE.replace("study", "studies").encode(), "'study' is not in list"),
+        (TABLE.replace("2", "two").encode(), "'two'"),
+        (TABLE.replace("2", "\0").encode(), r"'\\x00'"),
+        (TABLE.replace(",causal/none,paper", "").encode(), "out of range"),
+        (TABLE.encode() + b"\xff", "can't decode byte 0xff"),
+        (TABLE.encode() + b'"' + 200_000 * b"x", "field limit"),
+        (None, "Is a directory"),
+    ],
+)
+def test_what_is_no_table_of_runs_ends_in_one_line_that_names_it(emergence, tmp_path, written, said):
+    path = tmp_path / "runs.csv"
+    path.mkdir() if written is None else path.write_bytes(written)
+    with pytest.raises(InputError, match=rf"^{path} is not a table of runs \([^\n]*{said}[^\n]*remove it$"):
+        runs.at_both_scales(emergence, [str(path)])
