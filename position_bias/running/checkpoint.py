@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from collections.abc import Iterable, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -93,9 +94,13 @@ def resumed(path: Path, run: str, description: str) -> State | None:
 def cpu_minutes(folder: Path) -> float:
     """Count CPU minutes that the trainings whose checkpoints lie below `folder` took, over all kills and resumptions.
 
-    What a killed process did after its last checkpoint was done again and counts once.
+    What a killed process did after its last checkpoint was done again and counts once. A checkpoint of no use is none.
     """
-    return sum(sealed.read_labels(path)["cpu_seconds"] for path in folder.rglob(NAME)) / 60
+    seconds = 0.0
+    for path in folder.rglob(NAME):
+        with suppress(UnusableError):
+            seconds += sealed.read_labels(path)["cpu_seconds"]
+    return seconds / 60
 
 
 class Clock:

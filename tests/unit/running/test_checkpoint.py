@@ -103,3 +103,12 @@ def test_cpu_minutes_are_summed_over_all_checkpoints_below_a_folder(tmp_path):
     assert checkpoint.cpu_minutes(tmp_path / "a") == pytest.approx(600.75 / 60)
     assert checkpoint.cpu_minutes(tmp_path / "stack1") == 2
     assert checkpoint.cpu_minutes(tmp_path / "step5") == checkpoint.cpu_minutes(tmp_path / "none") == 0
+
+
+def test_a_damaged_checkpoint_beside_those_in_use_does_not_keep_their_cpu_minutes_from_being_counted(written):
+    before = checkpoint.cpu_minutes(written.parent)
+    left = written.parent / "left" / checkpoint.NAME
+    left.parent.mkdir()
+    for content in (b"", b"damaged", written.read_bytes()[:100]):
+        left.write_bytes(content)
+        assert checkpoint.cpu_minutes(written.parent) == before > 0
