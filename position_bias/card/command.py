@@ -145,7 +145,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             return REFUSED
-        except MemoryError:
+        except (MemoryError, RuntimeError) as error:
+            if not runtime.out_of_memory(error):
+                raise
             print("error: out of memory; give it a shorter text or a machine that has more", file=sys.stderr)
             return FAILED
         except KeyboardInterrupt:

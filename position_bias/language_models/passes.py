@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as computed_twice
 
 from position_bias.running import checkpoint
-from position_bias.running.runtime import InputError, log, progress
+from position_bias.running.runtime import InputError, log, out_of_memory, progress
 
 MORE_GPUS = "give the model more GPUs (gpus)"
 
@@ -144,7 +144,7 @@ def within_memory(remedy: str) -> Iterator[None]:
     except torch.OutOfMemoryError as error:
         raise InputError(f"out of GPU memory {remedy}") from error
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "DefaultCPUAllocator" not in str(error):
+        if not out_of_memory(error):
             raise
         raise InputError(f"out of memory {remedy}") from error
 

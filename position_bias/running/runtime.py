@@ -41,6 +41,12 @@ def _no_room(error: BaseException | None) -> str:
     return ""
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory was too small. Torch says so by a RuntimeError, and is not imported here."""
+    of_torch = type(error).__name__ == "OutOfMemoryError" or "DefaultCPUAllocator" in str(error)
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and of_torch)
+
+
 class _Log(logging.FileHandler):
     """A log file. On a full disk it stays short: that is reported by what the job writes, where it matters."""
 
@@ -74,11 +80,10 @@ def job(log_file: str | Path) -> Iterator[None]:
     except InputError as error:
         log.error("error: %s", error)
         sys.exit(f"error: {error}")
-    except MemoryError:
+    except Exception as error:
         log.exception("the job failed")
-        sys.exit("error: out of memory; run fewer jobs at once (--cores), or on a machine that has more")
-    except Exception:
-        log.exception("the job failed")
+        if out_of_memory(error):
+            sys.exit("error: out of memory; run fewer jobs at once (--cores), or on a machine that has more")
         raise
     finally:
         for logger in watched:

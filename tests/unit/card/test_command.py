@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pandas as pd
 import pytest
+import torch
 
 from position_bias.card import command, measured, measuring
 from position_bias.drawing import style
@@ -162,6 +164,24 @@ def test_what_cannot_be_meant_is_refused_in_one_line(here, capsys, typed, said):
     err = capsys.readouterr().err
     assert said in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4000000000000000 bytes"),
+        torch.OutOfMemoryError("CUDA out of memory"),
+    ],
+    ids=repr,
+)
+def test_memory_that_is_too_small_ends_the_command_in_one_line(capsys, monkeypatch, error):
+    monkeypatch.setattr(command, "_run", Mock(side_effect=error))
+    assert run("./my-model") == 1
+    assert capsys.readouterr().err.startswith("error: out of memory; ")
+    monkeypatch.setattr(command, "_run", Mock(side_effect=RuntimeError("another")))
+    with pytest.raises(RuntimeError, match="another"):
+        run("./my-model")
 
 
 @pytest.mark.parametrize("typed", ["", "m --lengths 8", "m --prompts 7", "m --device tpu", "m --threads 9999"])

@@ -28,11 +28,19 @@ def test_an_input_error_ends_a_job_with_its_one_line_on_stderr_and_in_the_log(tm
     assert (tmp_path / "log").read_text().endswith("error: config: steps = 0 is too small; give at least 1\n")
 
 
-def test_memory_that_is_too_small_ends_a_job_in_one_line(tmp_path):
-    ended = job_that("bytearray(10**16)", tmp_path / "log")
+@pytest.mark.parametrize(
+    ("does", "logged"),
+    [
+        ("bytearray(10**16)", "MemoryError"),
+        ("import torch; torch.empty(10**15)", "RuntimeError"),
+        ("import torch; raise torch.OutOfMemoryError('CUDA out of memory')", "OutOfMemoryError"),
+    ],
+)
+def test_memory_that_is_too_small_ends_a_job_in_one_line(tmp_path, does, logged):
+    ended = job_that(does, tmp_path / "log")
     assert ended.returncode == 1
     assert ended.stderr == "error: out of memory; run fewer jobs at once (--cores), or on a machine that has more\n"
-    assert "MemoryError" in (tmp_path / "log").read_text()
+    assert logged in (tmp_path / "log").read_text()
 
 
 def test_any_other_error_leaves_its_traceback_in_the_log(tmp_path):
