@@ -35,7 +35,7 @@ rule card_fetch:
     params:
         source=lambda wildcards: CARDS[wildcards.card].source,
         revision=lambda wildcards: CARDS[wildcards.card].revision,
-        text=CARD_TEXT.place,
+        text=lambda _: CARD_TEXT.place,
         files=lambda wildcards: CARDS[wildcards.card].files,
     script:
         "../scripts/card/fetch.py"
@@ -65,7 +65,7 @@ rule card_measure:
         gpus=config["card"]["gpus"],
         untrained=lambda wildcards: CARDS[wildcards.card].model.untrained,
         name=lambda wildcards: CARDS[wildcards.card].model.shown,
-        text=CARD_TEXT.shown,
+        text=lambda _: CARD_TEXT.shown,
         files=lambda wildcards: CARDS[wildcards.card].files,
     script:
         "../scripts/card/measure.py"

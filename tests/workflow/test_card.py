@@ -196,8 +196,11 @@ def test_untrained_copies_are_measured_beside_their_model_on_the_same_prompts(fr
     assert not list((project.root / "checkpoints").rglob("*.safetensors"))
 
 
-def test_a_text_without_a_model_and_a_model_of_the_configuration_are_planned(fresh):
-    assert fresh.planned("card --config model=bloom") == {
+@pytest.mark.parametrize("text", ["", "./t {y}.jsonl"])
+def test_a_model_of_the_configuration_is_planned_whatever_the_text_is_called(fresh, tmp_path, text):
+    (tmp_path / (text or "none")).write_text('{"text": "some"}\n')
+    of_text = f"text='{text}'" if text else ""
+    assert fresh.planned(f"card --directory {tmp_path} --config model=bloom {of_text}") == {
         "corpus": 2,
         "tokenizer": 1,
         "train": 1,
