@@ -16,6 +16,7 @@ Config = Mapping[str, Any]
 Fault = Mapping[str, Any]  # pydantic_core.ErrorDetails
 Key = tuple[str | int, ...]
 
+LONGEST = 200  # characters of a value that a line shows
 UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden", "invalid_key")
 TYPES = {"int_type": "a whole number", "string_type": "text", "bool_type": "true or false", "list_type": "a list"}
 TYPES |= dict.fromkeys(("float_type", "finite_number"), "a finite number")
@@ -72,8 +73,8 @@ def below(outer: Part, key: str | int) -> Part:
     if get_origin(outer.kind) is list:
         item = part(get_args(outer.kind)[0])
         return item._replace(meaning=item.meaning or outer.meaning)
-    keys = outer.keys
-    return part(get_args(outer.kind)[1] if keys is None else keys[str(key)])
+    keys = outer.keys or {}
+    return part(keys[str(key)] if str(key) in keys else get_args(outer.kind)[1])
 
 
 def check(
@@ -108,7 +109,7 @@ def faults_of_sections(config: dict[str, Any], described: type) -> list[str]:
         _at(config, error["loc"][:-1])[error["loc"][-1]] = _meant(error["input"], error["type"])
     if texts:
         errors = _errors(config, described)
-    errors = sorted(errors, key=lambda error: error["type"] not in UNKNOWN)
+    errors = sorted(errors, key=lambda error: error["type"] not in UNKNOWN and error["loc"][-1:] != ("[key]",))
     return [_line(error, part(described), config) for error in errors]
 
 
@@ -166,6 +167,8 @@ def _meant(text: str, fault: str) -> int | float | bool | str:
 
 def _line(error: Fault, root: Part, config: Config) -> str:
     """What is said of an error that pydantic found."""
+    if error["type"] == "string_unicode":  # of a key of a section, its place is that of the section
+        return f"{_join(*error['loc']) or 'a key'} has {_shown(error['input'])}, which is no UTF-8; give text that is"
     *around, last = error["loc"]
     if error["type"] == "missing":
         return f"{_join(*around, last)} is missing; add it (config.yaml shows how)"
@@ -177,12 +180,14 @@ def _line(error: Fault, root: Part, config: Config) -> str:
         if outer.keys is not None:
             return _unknown_key(outer, tuple(around), name, _at(config, tuple(around)))
         key = part(get_args(outer.kind)[0])
-        return f"{_join(*around) or 'the configuration'} has the name {error['input']!r}, which {_fault(error, key)}"
+        return (
+            f"{_join(*around) or 'the configuration'} has the name {_shown(error['input'])}, which {_fault(error, key)}"
+        )
     found = _find(root, error["loc"])
     if error["type"] == "value_error" and is_dataclass(found.kind):
         return f"{_join(*error['loc'])}.{error['ctx']['error']}"
     about = f" ({found.meaning})" if found.meaning else ""
-    return f"{_join(*error['loc'])} = {error['input']!r} {_fault(error, found)}{about}"
+    return f"{_join(*error['loc'])} = {_shown(error['input'])} {_fault(error, found)}{about}"
 
 
 def _fault(error: Fault, found: Part) -> str:
@@ -214,15 +219,20 @@ def _find(root: Part, key: Iterable[str | int]) -> Part:
 
 def _unknown_key(outer: Part, around: Key, name: str | int, section: Mapping[Any, Any]) -> str:
     known = outer.keys or {}
-    name = next(key for key in section if str(key) == str(name))
+    name = next(key for key in section if name in (key, str(key)))  # pydantic writes True as 1, and 7.0 as '7.0'
     near = get_close_matches(str(name), known, n=1)
     homes = [key for key, inner in known.items() if part(inner).is_mapping and name in (part(inner).keys or {})]
     if homes:
-        remedy = f"it stands below {' and '.join(homes)}: {homes[0]}='{{{name}: {section[name]}}}'"
+        remedy = f"it stands below {' and '.join(homes)}: {homes[0]}='{{{name}: {_shown(section[name])}}}'"
     else:
         remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(known)}"
-    return f"{_join(*around, name)} = {section[name]!r} is not a key of the configuration; {remedy}"
+    return f"{_join(*around, name)} = {_shown(section[name])} is not a key of the configuration; {remedy}"
 
 
 def _join(*names: object) -> str:
-    return ".".join(map(str, names))
+    return ".".join(name if len(name) <= LONGEST and name.isprintable() else _shown(name) for name in map(str, names))
+
+
+def _shown(value: object) -> str:
+    written = repr(value)
+    return written if len(written) <= LONGEST else f"{written[:LONGEST]}..."

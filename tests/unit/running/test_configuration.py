@@ -148,6 +148,33 @@ def test_a_fault_is_one_line_with_key_value_and_remedy(key, value, said):
     assert "\n" not in line
 
 
+HOSTILE = [  # key, value, and what the line begins with
+    ("rollout", {**EVERYTHING["rollout"], True: 1}, "rollout.True = 1 is not a key of the configuration; use one of"),
+    ("devices", {False: "cpu"}, "devices.False = 'cpu' is not a key of the configuration; use one of"),
+    ("devices", {"a\nb": "cpu"}, "devices.'a\\nb' = 'cpu' is not a key of the configuration; use one of"),
+    ("postnorm.languages.learning_rate.a", {"b": 1}, "postnorm.languages.learning_rate.a = {'b': 1} is not a key of"),
+    ("model", "\udcff", "model has '\\udcff', which is no UTF-8; give text that is"),
+    ("scale", "\udcff", "scale has '\\udcff', which is no UTF-8; give text that is"),
+    ("hub_models", {"\udcff": 1}, "hub_models."),
+    ("\udcff", 1, "a key has '\\udcff', which is no UTF-8; give text that is"),
+    ("seed", "x" * 10_000, f"seed = '{'x' * 199}... is of the wrong type; give a whole number"),
+    ("prompts", "x" * 10_000, f"prompts = '{'x' * 199}... is not a key of the configuration; it stands below card"),
+    ("x" * 10_000, 1, f"'{'x' * 199}... = 1 is not a key of the configuration; use one of scale"),
+    ("hub_models", {"x_" * 5_000: MODEL}, f"hub_models has the name '{'x_' * 99}x..., which is not a name; use"),
+]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "begins"), HOSTILE, ids=[f"{key:.20} {value!r:.20}" for key, value, _ in HOSTILE]
+)
+def test_what_nobody_means_is_one_short_line_that_can_be_printed(key, value, begins):
+    line = refusals(changed({key: value}))[0]
+    assert line.startswith(begins), line
+    assert line.encode()
+    assert line.isprintable()
+    assert len(line) < 1000
+
+
 NO_TASKS = {
     "languages": "maximum-1 maximum-100001 maximum-010 tomita-05 tomita-8 dyck-2-03 dyck-2-0 dyck-0-2 copy-3 dyck-2",
     "set_complement": "set-complement-1 set-complement-100001 set-complement-032 maximum-10 set-complement-",
