@@ -1,6 +1,7 @@
 """Open a decoder of any architecture, and its tokenizer; refuse what would be measured wrongly before work starts."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
@@ -21,6 +22,8 @@ from transformers import (
     PreTrainedModel,
     modeling_gguf_pytorch_utils,
 )
+from transformers.conversion_mapping import get_model_conversion_mapping
+from transformers.core_model_loading import WeightConverter, WeightRenaming, dot_natural_key, rename_source_key
 from transformers.modeling_gguf_pytorch_utils import (
     GGUF_TO_TRANSFORMERS_MAPPING,
     TENSOR_PROCESSORS,
@@ -243,8 +246,8 @@ def _load(
 def _require_described(source: files.ModelFiles, config: PretrainedConfig) -> None:
     """Compare the shapes of the weights with those of the model that `config` describes, before memory is taken.
 
-    Raises InputError where a tensor has another shape, and where less than half of the numbers are there. Tensors that
-    are missing or stored by other names show when the model is opened.
+    Raises InputError where a tensor has another shape or is there twice, and where less than half of the numbers are
+    there. Tensors that are missing or stored by other names show when the model is opened.
     """
     shapes, layers = source.shapes(), config.get_text_config().num_hidden_layers
     if layers > len(shapes):
@@ -253,6 +256,8 @@ def _require_described(source: files.ModelFiles, config: PretrainedConfig) -> No
         model = AutoModelForCausalLM.from_config(config)
     if source.gguf:
         shapes = _renamed(source, model)
+    else:
+        _require_single(source, model)
     for name, parameter in model.named_parameters():
         if (shape := shapes.get(name, parameter.shape)) != parameter.shape:
             raise InputError(
@@ -265,6 +270,25 @@ def _require_described(source: files.ModelFiles, config: PretrainedConfig) -> No
             f"{source.place} holds {held:,} numbers, where config.json describes a model of {needed:,}; copy the two "
             "from the same model"
         )
+
+
+def _require_single(source: files.ModelFiles, model: PreTrainedModel) -> None:
+    """Raise InputError where `transformers` makes one parameter of two tensors, one of which would win in silence.
+
+    It adds and removes the prefix of the base model, and renames. Parts of a parameter, such as experts, are one each.
+    """
+    prefix, parameters = model.base_model_prefix, model.state_dict()
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    with _opening(source):
+        rules = get_model_conversion_mapping(model)
+        renamings, converters = ([r for r in rules if isinstance(r, of)] for of in (WeightRenaming, WeightConverter))
+        for name in sorted(source.shapes(), key=dot_natural_key):
+            target, rule = rename_source_key(name, renamings, converters, prefix, parameters)
+            part = name.removeprefix(f"{prefix}.") if rule else ""
+            if part in found[target] or (found[target] and "" in {part, *found[target]}):
+                other = next(iter(found[target].values()))
+                raise InputError(f"{source.place} has {target} twice, as {other} and as {name}; remove one")
+            found[target][part] = name
 
 
 # What a GGUF file says of a model that its tensors say, too, or that changes nothing where there is no scaled rotation.

@@ -124,6 +124,14 @@ CASES = {
         tensors(lambda held: held.update({"model.norm.weight": torch.ones(8)})),
         r"holds model\.norm\.weight with the shape \(8,\), where config\.json describes \(16,\)",
     ),
+    "a tensor with the prefix and without": (
+        tensors(lambda held: held.update({"layers.0.mlp.up_proj.weight": torch.ones(24, 16)})),
+        r"has model\.layers\.0\.mlp\.up_proj\.weight twice, as layers\.0\S* and as model\.layers\.0\S*; remove one",
+    ),
+    "a tensor with the prefix twice": (
+        tensors(lambda held: held.update({"model.model.norm.weight": torch.ones(16)})),
+        r"has model\.norm\.weight twice, as model\.model\.norm\.weight and as model\.norm\.weight; remove one",
+    ),
     # files of weights that are none
     "a pointer of Git LFS": (
         written(WEIGHTS, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
