@@ -32,7 +32,10 @@ class HubDataset:
 
     source: Source
     revision: Revision
-    subset: Annotated[Given | None, "name of the part of the data set that is read, or null where it has but one"]
+    subset: Annotated[
+        Given | None,
+        "name of the part of the data set that is read, of a directory its folder, or null where it has but one",
+    ]
     split: Annotated[Given, "split that is read"]
     column: Annotated[Given, "column that holds the text"]
     documents: Annotated[Count, "documents that are fetched; each long enough one gives a prompt, its first n tokens"]

@@ -24,6 +24,15 @@ END_OF_TEXT = "<|endoftext|>"
 # What windows are taken from a document: every whole one, side by side; or the first, the paper's rule for web text.
 Taken = Literal["every", "first"]
 
+# What a data set may be stored as: readers of `datasets` that take no pickle, and how their files end.
+READERS = {
+    "arrow": [".arrow"],
+    "csv": [".csv", ".tsv"],
+    "json": [".json", ".jsonl", ".ndjson"],
+    "parquet": [".parquet"],
+    "text": [".txt"],
+}
+
 
 class Prompts(NamedTuple):
     """Prompts of n tokens, and which document of a text each is of."""
@@ -32,21 +41,15 @@ class Prompts(NamedTuple):
     documents: NDArray[np.int64]  # [N], counted from 0
 
 
-def _reading_fails() -> tuple[type[Exception], ...]:
-    """What `datasets` raises where a text cannot be read."""
-    from datasets.exceptions import DatasetsError  # here, since most of what imports this module reads no data set
-
-    return OSError, ValueError, RuntimeError, DatasetsError
-
-
 def texts(
     source: str | Path, split: str, subset: str | None = None, revision: str | None = None, column: str = "text"
 ) -> Generator[str]:
     """Stream the documents of one split of a local data set directory, or else of a hub data set at a commit.
 
-    A `Path`, or a string that means a directory (`sources.is_directory`), is local: nothing is asked of the network.
-    `subset` is the name of a part of a data set, such as 20231101.en. Raises InputError, at once, where there is no
-    such text, and later where reading on fails. Close it if it is not read to its end.
+    A `Path`, or a string that means a directory (`sources.is_directory`), is local: nothing is asked of the network,
+    and nothing beside the files of READERS decides what is read. `subset` is the name of a part of a data set, such as
+    20231101.en, and of a directory the folder of that name. Raises InputError, at once, where there is no such text,
+    and later where reading on fails. Close it if it is not read to its end.
     """
     import datasets
 
@@ -57,18 +60,43 @@ def texts(
         hub.settle_offline()
     place = f"data set {source}, split {split!r}" if local else f"hub data set {source!r}, split {split!r}"
     try:
-        loaded = datasets.load_dataset(str(source), subset, split=split, revision=revision, streaming=True)
-        rows = iter(loaded)
+        found = _stored(Path(source, subset or "")) if local else {"path": source, "name": subset, "revision": revision}
+        builder = datasets.load_dataset_builder(**found)
+        if builder.name not in READERS:  # of archives, for example, some members would be unpickled
+            raise InputError(
+                f"{place}, is stored as {builder.name}, but only {', '.join(READERS)} are read; convert it"
+            )
+        loaded = builder.as_streaming_dataset(split=split)
+        rows = iter(loaded.decode(False) if loaded.features else loaded)  # images and the like would be fetched
         first = next(rows, None)
     except StopIteration:  # of the library itself, where a file of lines has no whole one
         first = None
-    except _reading_fails() as error:
+    except InputError:
+        raise
+    except Exception as error:  # files of strangers make the libraries raise whatever there is
         raise _unreadable(place, error) from error
     if first is None:
         raise InputError(f"{place}, holds no documents; build or download it again, or name another")
     if column not in first:
         raise InputError(f"{place}, has no column {column!r}; it has {', '.join(first)}")
     return _column(chain([first], rows), column, place)
+
+
+def _stored(directory: Path) -> dict[str, Any]:
+    """What `load_dataset_builder` is told of a directory: its files by split, as their names say, and their reader.
+
+    A README.md could name files elsewhere, which `datasets` would read or fetch, so it is told none.
+    """
+    from datasets.data_files import DataFilesDict, get_data_patterns
+    from datasets.load import infer_module_for_data_files
+
+    base = directory.resolve().as_posix()
+    ends = list(chain.from_iterable(READERS.values()))
+    files = DataFilesDict.from_patterns(get_data_patterns(base), base_path=base, allowed_extensions=ends)
+    if not any(files.values()):
+        raise ValueError(f"none of its files ends in {', '.join(ends)}")
+    reader, options = infer_module_for_data_files(files)
+    return {"path": reader, "data_files": files.filter(extensions=READERS.get(reader, ends)), **options}
 
 
 def _column(rows: Iterable[Mapping[str, Any]], column: str, place: str) -> Generator[str]:
@@ -80,12 +108,12 @@ def _column(rows: Iterable[Mapping[str, Any]], column: str, place: str) -> Gener
             yield text
     except InputError:
         raise
-    except _reading_fails() as error:
+    except Exception as error:
         raise _unreadable(place, error) from error
 
 
 def _unreadable(place: str, error: Exception) -> InputError:
-    reason = " ".join(str(error).split())
+    reason = " ".join(str(error).split()) or type(error).__name__
     return InputError(f"{place}, cannot be read: {reason}; build or download it again, or name another")
 
 

@@ -1,8 +1,11 @@
 """Texts that somebody else wrote: each ends in one line that names the file, or is read as it was meant."""
 
 import os
+import tarfile
 
+import datasets
 import pytest
+import torch
 
 from position_bias.card import sources, texts
 from position_bias.card.sources import faults, source
@@ -48,6 +51,39 @@ def test_a_program_beside_a_data_set_is_not_run(tmp_path):
     with pytest.raises(InputError, match=rf"^text {folder} [^\n]*$"):
         list(texts.documents(source(str(folder))))
     assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("name", ["train.tar", "train.tar.csv.tar"])
+def test_an_archive_with_a_pickle_is_not_opened(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("a pickle was read"))
+    with tarfile.open(tmp_path / name, "w") as archive:
+        for member in ("0.pth", "0.text"):
+            (tmp_path / "member").write_bytes(b"text")
+            archive.add(tmp_path / "member", member)
+    (tmp_path / "member").unlink()
+    with pytest.raises(InputError, match=rf"^text {tmp_path} [^\n]*(ends in \.arrow|is stored as webdataset)[^\n]*$"):
+        list(texts.documents(source(str(tmp_path))))
+
+
+@pytest.mark.parametrize(
+    "elsewhere", ["../secret.csv", "{}/secret.csv", "file://{}/secret.csv", "http://localhost:1/a"]
+)
+@pytest.mark.parametrize("readme", ["---\n{}---\n", "{}"])
+def test_notes_beside_a_text_do_not_decide_what_is_read(readme, elsewhere, tmp_path):
+    folder = tmp_path / "text"
+    folder.mkdir()
+    (folder / "train.csv").write_text("text\nread\n")
+    (tmp_path / "secret.csv").write_text("text\nsecret\n")
+    paths = f"configs:\n- config_name: a\n  data_files: {elsewhere.format(tmp_path)}\n"
+    (folder / ("README.md" if "---" in readme else ".huggingface.yaml")).write_text(readme.format(paths))
+    assert list(texts.documents(source(str(folder)))) == ["read"]
+
+
+def test_a_picture_beside_a_text_is_not_opened(tmp_path):
+    kind = datasets.Features({"text": datasets.Value("string"), "picture": datasets.Image()})
+    rows = {"text": ["one"], "picture": [{"path": None, "bytes": b"no picture"}]}
+    datasets.Dataset.from_dict(rows, features=kind).to_parquet(tmp_path / "train.parquet")
+    assert list(texts.documents(source(str(tmp_path)))) == ["one"]
 
 
 PLACES = {

@@ -4,6 +4,7 @@ import string
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import datasets
 import numpy as np
@@ -48,6 +49,19 @@ def data_set(tmp_path):
     return folder
 
 
+def hub_data_set(monkeypatch, rows, stored="parquet"):
+    """Let the hub hold one data set, of the rows that a function returns."""
+
+    class Stream:
+        features = None
+
+        def __iter__(self):
+            return iter(rows())
+
+    builder = SimpleNamespace(name=stored, as_streaming_dataset=lambda split: Stream())
+    monkeypatch.setattr(datasets, "load_dataset_builder", lambda **_: builder)
+
+
 # Texts
 
 
@@ -80,11 +94,11 @@ def test_a_truncated_data_set_is_refused(data_set, no_network, kept):
 
 
 def test_an_unreachable_hub_data_set_is_refused(monkeypatch):
-    def unreachable(name, subset, *, split, revision, streaming):
-        assert (name, subset, split, revision, streaming) == ("owner/name", "20231101.en", "train", "a" * 40, True)
+    def unreachable(path, name, revision):
+        assert (path, name, revision) == ("owner/name", "20231101.en", "a" * 40)
         raise ConnectionError("Couldn't reach 'owner/name'\non the Hub")
 
-    monkeypatch.setattr(datasets, "load_dataset", unreachable)
+    monkeypatch.setattr(datasets, "load_dataset_builder", unreachable)
     with pytest.raises(InputError, match="hub data set 'owner/name', split 'train', cannot be read: Couldn't reach"):
         tokens.texts("owner/name", "train", "20231101.en", "a" * 40)
 
@@ -97,7 +111,7 @@ def test_a_hub_data_set_is_streamed_no_further_than_it_is_read(monkeypatch):
             read.append(i)
             yield {"text": f"document {i}"}
 
-    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: rows())
+    hub_data_set(monkeypatch, rows)
     found = tokens.texts("owner/name", "train")
     assert [next(found), next(found)] == ["document 0", "document 1"]
     assert read == [0, 1]
@@ -114,7 +128,7 @@ def test_a_stream_that_is_closed_closes_what_it_reads(monkeypatch):
         finally:
             closed.append(True)
 
-    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: rows())
+    hub_data_set(monkeypatch, rows)
     found = tokens.texts("owner/name", "train")
     assert [next(found), next(found)] == ["document", "document"]
     assert not closed
@@ -137,9 +151,26 @@ def test_what_fails_amid_the_documents_is_one_line_too(monkeypatch, rows, messag
                 raise row
             yield row
 
-    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: reading())
+    hub_data_set(monkeypatch, reading)
     with pytest.raises(InputError, match=rf"^hub data set 'owner/name', split {message}[^\n]*$"):
         list(tokens.texts("owner/name", "train"))
+
+
+@pytest.mark.parametrize("splits", [False, True])
+def test_a_data_set_that_was_saved_to_disk_is_read(splits, tmp_path, no_network):
+    saved = datasets.Dataset.from_dict({"text": ["one", "two"]})
+    (datasets.DatasetDict(train=saved, test=saved) if splits else saved).save_to_disk(tmp_path / "saved")
+    assert list(tokens.texts(tmp_path / "saved", "train")) == ["one", "two"]
+
+
+def test_a_part_of_a_directory_is_the_folder_of_its_name(data_set, no_network):
+    assert list(tokens.texts(data_set.parent, "test", data_set.name)) == ["three"]
+
+
+def test_a_hub_data_set_in_archives_is_refused_unread(monkeypatch):
+    hub_data_set(monkeypatch, list, "webdataset")
+    with pytest.raises(InputError, match=r"'train', is stored as webdataset, but only arrow, csv, [^\n]*; convert it$"):
+        tokens.texts("owner/name", "train")
 
 
 @pytest.mark.parametrize("cut", [False, True])
