@@ -23,8 +23,18 @@ log = logging.getLogger("position_bias")
 T = TypeVar("T")
 
 
+LONGEST_LINE = 1000  # characters of the message of an InputError
+
+
 class InputError(ValueError):
-    """The user gave something that cannot be used. The message is one line: what, its value, the remedy."""
+    """The user gave something that cannot be used. The message is one line: what, its value, the remedy.
+
+    What no terminal should be told is escaped, and the middle of a long message left out: files of strangers name much.
+    """
+
+    def __init__(self, message: str) -> None:
+        line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message)
+        super().__init__(line if len(line) <= LONGEST_LINE else f"{line[:600]} ... {line[-395:]}")
 
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, an exhausted quota, a limit on the size of files

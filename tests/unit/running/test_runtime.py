@@ -28,6 +28,15 @@ def test_an_input_error_ends_a_job_with_its_one_line_on_stderr_and_in_the_log(tm
     assert (tmp_path / "log").read_text().endswith("error: config: steps = 0 is too small; give at least 1\n")
 
 
+def test_the_message_of_an_input_error_is_one_line_whatever_it_names():
+    hostile = runtime.InputError("tensor a\nerror: all is well\x1b[2J \u2028 is unknown; fetch ü again")
+    assert str(hostile) == r"tensor a\nerror: all is well\x1b[2J \u2028 is unknown; fetch ü again"
+    long = str(runtime.InputError(f"key {'x' * 5000} is unknown; remove it"))
+    assert len(long) == 1000
+    assert long.startswith("key xxx")
+    assert long.endswith("xxx is unknown; remove it")
+
+
 @pytest.mark.parametrize(
     ("does", "logged"),
     [
