@@ -26,6 +26,7 @@ INDEX = f"{SINGLE}.index.json"
 GGUF = ".gguf"
 ADAPTER = "adapter_config.json"  # of LoRA and its like, whose model lies elsewhere
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")  # weights that can run code when they are read
+TYPES = ("BF16", "F16", "F32", "F64")  # of weights; others are quantised, and no numbers without their scales
 LARGEST = 64_000_000  # bytes of a JSON file; the indices of the largest models have some 100,000
 AGAIN = "build or copy the whole directory again"
 SAVE_AGAIN = "save it again with save_pretrained, which writes safetensors"
@@ -101,7 +102,7 @@ class ModelFiles:
     def shapes(self) -> Shapes:
         """Return the shape of every tensor, by the name that its file has for it, from the headers of the shards.
 
-        Raises InputError where a shard is damaged, or where two hold the same tensor.
+        Raises InputError where a shard is damaged, where two hold the same tensor, and for numbers of other TYPES.
         """
         if self.gguf:
             return self.gguf.shapes
@@ -109,9 +110,15 @@ class ModelFiles:
         for shard in self.shards:
             try:
                 with safe_open(shard, framework="np") as tensors:
-                    held = {name: tuple(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
+                    slices = {name: tensors.get_slice(name) for name in tensors.keys()}  # noqa: SIM118
+                    held = {name: tuple(part.get_shape()) for name, part in slices.items()}
+                    others = [
+                        f"{name} as {kind}" for name, part in slices.items() if (kind := part.get_dtype()) not in TYPES
+                    ]
             except (OSError, SafetensorError) as error:
                 raise InputError(f"{self.place} {_damaged(shard, error)}") from error
+            if others:
+                raise InputError(f"{self.place} has {others[0]}, not as {', '.join(TYPES)}; use a copy in one of them")
             if twice := sorted(set(held) & set(shapes)):
                 raise InputError(f"{self.place} has the tensor {twice[0]} in two of its files; {AGAIN}")
             shapes |= held

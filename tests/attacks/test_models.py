@@ -132,6 +132,14 @@ CASES = {
         tensors(lambda held: held.update({"model.model.norm.weight": torch.ones(16)})),
         r"has model\.norm\.weight twice, as model\.model\.norm\.weight and as model\.norm\.weight; remove one",
     ),
+    "weights in integers": (
+        tensors(lambda held: held.update({"model.norm.weight": torch.ones(16, dtype=torch.int8)})),
+        "has model.norm.weight as I8, not as BF16, F16, F32, F64; use a copy in one of them",
+    ),
+    "weights in eight bits": (
+        tensors(lambda held: held.update({"model.norm.weight": torch.ones(16).to(torch.float8_e4m3fn)})),
+        "has model.norm.weight as F8_E4M3, not as",
+    ),
     # files of weights that are none
     "a pointer of Git LFS": (
         written(WEIGHTS, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
