@@ -1,5 +1,6 @@
 """Open a decoder of any architecture, and its tokenizer; refuse what would be measured wrongly before work starts."""
 
+import logging
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,6 +40,8 @@ from position_bias.running import products
 from position_bias.running.runtime import InputError, log
 
 modeling_gguf_pytorch_utils.tqdm = partial(modeling_gguf_pytorch_utils.tqdm, disable=True)  # progress is told by us
+for reports in ("modeling_utils", "distributed.tensor_parallel"):  # so are faults of weights, and in one line
+    logging.getLogger(f"transformers.{reports}").setLevel(logging.ERROR)
 
 SHORTEST = 9  # tokens of a prompt: fewer have no middle to compare the ends with
 
@@ -147,6 +150,9 @@ def require_decoder(directory: str | Path) -> PretrainedConfig:
         raise InputError(
             f"{place} with slow_but_exact, which hides what attention adds; set slow_but_exact to false in config.json"
         )
+    if getattr(config, "quantization_config", None) == {}:
+        del config.quantization_config  # it says nothing, but `transformers` would look for a method in it
+    config.return_dict = True  # whatever config.json says: results are read by name
     _require_described(source, config)
     return config
 

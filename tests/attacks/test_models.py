@@ -1,6 +1,7 @@
 """Models that somebody else made: each fault ends in one line that names the directory, before anything is measured."""
 
 import json
+import logging
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ from transformers import LlamaForCausalLM
 
 from position_bias.language_models import hub, opening, tokens
 from position_bias.language_models.files import model_files
+from position_bias.language_models.measure import measure
 from position_bias.running.runtime import InputError
 from tests.ggufs import small
 
@@ -204,6 +206,24 @@ def test_a_model_that_is_not_what_it_says_ends_in_one_line(case, directory):
     assert "\n" not in line
     assert len(line) < 700 + len(str(directory))
     assert re.search(said, line), line
+
+
+def test_what_is_missing_is_said_once(directory, caplog):
+    """The library's own report has many lines."""
+    tensors(lambda held: held.pop("model.norm.weight"))(directory)
+    library = logging.getLogger("transformers")
+    library.addHandler(caplog.handler)
+    with pytest.raises(InputError, match="lacks weights"):
+        opening.open_decoder(directory)
+    library.removeHandler(caplog.handler)
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("changes", [{"return_dict": False}, {"quantization_config": {}}])
+def test_settings_that_mean_nothing_here_change_nothing(changes, whole, directory):
+    described(**changes)(directory)
+    found, expected = (measure(opening.open_decoder(place), np.ones((2, 9), int), 18) for place in (directory, whole))
+    np.testing.assert_array_equal(found.influence, expected.influence)
 
 
 def tokenizer(**changes):
