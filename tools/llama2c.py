@@ -7,6 +7,7 @@ second has a number, then for each token a score, a length and its bytes. llama2
 queries and keys by one angle; transformers rotates entries of the two halves of a head, whose order rows are given.
 """
 
+import math
 import struct
 import sys
 from collections.abc import Iterator
@@ -26,9 +27,12 @@ def decoder(path: Path) -> LlamaForCausalLM:
     """The model in a file of weights, whose embeddings are those of its read-out too.
 
     Raises:
-        ValueError: the file does not have as many bytes as its header says.
+        ValueError: its header holds no sizes, or the file does not have as many bytes as they say.
     """
-    width, hidden, layers, heads, key_heads, vocabulary, context = np.fromfile(path, np.int32, 7).tolist()
+    sizes = np.fromfile(path, np.int32, 7).tolist()
+    if len(sizes) < 7 or min(sizes) < 1 or sizes[0] % (2 * sizes[3]) or sizes[3] % sizes[4]:
+        raise ValueError(f"{path}: its header {sizes} is not that of a model with shared embeddings")
+    width, hidden, layers, heads, key_heads, vocabulary, context = sizes
     size, keys = width // heads, key_heads * (width // heads)
     shapes = {  # in the order of the file; with an entry a layer, but for the first and the last
         "embed_tokens": (vocabulary, width),
@@ -44,7 +48,7 @@ def decoder(path: Path) -> LlamaForCausalLM:
         "norm": (width,),
         "angles": (2, context, size // 2),  # which follow from the rest
     }
-    counts = [int(np.prod(shape)) for shape in shapes.values()]
+    counts = [math.prod(shape) for shape in shapes.values()]
     values = np.fromfile(path, np.float32, offset=28)
     if len(values) != sum(counts):
         raise ValueError(f"{path}: its header asks for {sum(counts)} numbers, and it holds {len(values)}")
@@ -78,9 +82,12 @@ def tokenizer(path: Path) -> PreTrainedTokenizerFast:
     """The tokenizer in a file of tokens: pairs are merged in the order of scores, and prompts begin with `<s>`.
 
     Raises:
-        ValueError: two tokens have the same bytes.
+        ValueError: two tokens have the same bytes, or one has other bytes than its length says.
     """
-    pieces = list(_pieces(path.read_bytes()))
+    try:
+        pieces = list(_pieces(path.read_bytes()))
+    except (struct.error, IndexError) as error:
+        raise ValueError(f"{path}: it ends within a token, or one has a length below 0") from error
     scores = dict(pieces[len(SPECIAL) + 256 :])
     names = [*SPECIAL, *(f"<0x{byte:02X}>" for byte in range(256)), *scores]
     if len(names) != len(pieces):
@@ -109,10 +116,16 @@ def _pieces(data: bytes) -> Iterator[tuple[str, float]]:
     while place < len(data):
         score, length = struct.unpack_from("fi", data, place)
         place += 8 + length
+        if length < 0 or place > len(data):
+            raise IndexError(length)
         yield data[place - length : place].decode(errors="replace").replace(" ", SPACE), score
 
 
 if __name__ == "__main__":
     weights, tokens, directory = map(Path, sys.argv[1:])
-    decoder(weights).save_pretrained(directory)
-    tokenizer(tokens).save_pretrained(directory)
+    try:
+        model, pieces = decoder(weights), tokenizer(tokens)
+    except (OSError, ValueError) as error:
+        sys.exit(f"error: {error}")
+    model.save_pretrained(directory)
+    pieces.save_pretrained(directory)

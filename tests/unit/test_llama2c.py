@@ -27,6 +27,23 @@ def test_a_file_of_another_length_than_its_header_says_is_refused(tmp_path):
         llama2c.decoder(path)
 
 
+@pytest.mark.parametrize(
+    "header", [(8, 8, 1), (8, 8, 1, 0, 1, 4, 4), (8, 8, 1, 2, 2, -4, 4), (8, 8, 1, 3, 1, 4, 4), (0,) * 7]
+)
+def test_a_header_without_sizes_is_refused(header, tmp_path):
+    (tmp_path / "model.bin").write_bytes(struct.pack(f"{len(header)}i", *header) + bytes(1600))
+    (tmp_path / "model.bin").write_bytes((tmp_path / "model.bin").read_bytes()[: 12 if len(header) < 7 else None])
+    with pytest.raises(ValueError, match=r"its header \[.*\] is not that of a model"):
+        llama2c.decoder(tmp_path / "model.bin")
+
+
+@pytest.mark.parametrize("token", [struct.pack("fi", 0, -8) + b"x" * 8, struct.pack("fi", 0, 3) + b"x", b"x" * 5])
+def test_a_token_of_another_length_than_is_said_is_refused(token, tmp_path):
+    (tmp_path / "tokenizer.bin").write_bytes(struct.pack("i", 5) + token)
+    with pytest.raises(ValueError, match="it ends within a token, or one has a length below 0"):
+        llama2c.tokenizer(tmp_path / "tokenizer.bin")
+
+
 def of_tokens(path: Path, pieces: list[tuple[bytes, float]]) -> Path:
     special = [(b"<unk>", 0.0), (b"\n<s>\n", 0.0), (b"\n</s>\n", 0.0), *((bytes([value]), 0.0) for value in range(256))]
     entries = (struct.pack("fi", score, len(piece)) + piece for piece, score in [*special, *pieces])
