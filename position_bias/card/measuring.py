@@ -29,7 +29,6 @@ from position_bias.rollout.measurement import Measurement
 from position_bias.running import provenance
 from position_bias.running.runtime import InputError, announce, seed
 
-SHORTEST = 9  # tokens of a prompt
 EVERY = 8  # prompts, after which a measurement is kept
 TARGETS = {
     "p": "the probability of the most likely next token",
@@ -60,7 +59,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise InputError for numbers that no card can be measured with."""
-        whole = [("lengths", n, SHORTEST) for n in self.lengths] + [("prompts", self.prompts, of_texts.LEAST)]
+        whole = [("lengths", n, opening.SHORTEST) for n in self.lengths] + [("prompts", self.prompts, of_texts.LEAST)]
         whole += [(name, getattr(self, name) or 0, 0) for name in ("replaced", "recalled", "tokens_per_batch", "seed")]
         for name, value, least in whole:
             if not isinstance(value, int) or value < least:
