@@ -10,6 +10,7 @@ from position_bias.card.measured import Measured, Replaced
 from position_bias.rollout import measurement
 from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile
+from position_bias.running.runtime import InputError
 from tests.measurements import made
 
 
@@ -47,7 +48,8 @@ def test_the_largest_matrices_are_read_only_where_they_are_asked_for(tmp_path):
 def test_a_card_keeps_a_file_for_each_length_and_facts(tmp_path):
     lengths = {n: made(np.random.default_rng(n), n=n, alibi=False) for n in (24, 9)}
     replaced = Replaced(24, (0, 8, 23), np.random.default_rng(0).uniform(size=(2, 3)))
-    for written in (Measured(lengths, {"before": ["<s>"], "bytes": 1.5}, replaced), Measured(lengths, {})):
+    facts = {"prompts": {"24": "8 prompts", "9": "8 prompts"}}
+    for written in (Measured(lengths, {**facts, "before": ["<s>"]}, replaced), Measured(lengths, facts)):
         written.write(tmp_path / "measured")
         found = measured.read(tmp_path / "measured")
         assert found.facts == written.facts
@@ -58,6 +60,9 @@ def test_a_card_keeps_a_file_for_each_length_and_facts(tmp_path):
         if found.replaced:
             assert (found.replaced.n, found.replaced.positions) == (24, (0, 8, 23))
             np.testing.assert_array_equal(found.replaced.effects, replaced.effects)
+    (tmp_path / "measured/n9.safetensors").unlink()
+    with pytest.raises(InputError, match="lacks the measurement of a length"):
+        measured.read(tmp_path / "measured")
 
 
 def test_the_table_of_attention_counts_layers_from_one_and_distances_from_zero():
