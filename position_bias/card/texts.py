@@ -88,13 +88,13 @@ def prompt(given: str) -> str:
 
 def _standard_input(most: int = -1) -> str:
     """So many characters of standard input, or all. Raises InputError where it is closed or not encoded in UTF-8."""
+    if sys.stdin is None:
+        raise InputError("standard input is closed; give a file")
     try:
-        text = sys.stdin.read(most) if sys.stdin else ""
+        text = sys.stdin.read(most)
         text.encode()  # which refuses what a terminal in another encoding lets pass
     except UnicodeError as error:
         raise InputError("standard input is not encoded in UTF-8; convert it, or give a file") from error
-    if not sys.stdin:
-        raise InputError("standard input is closed; give a file")
     return text
 
 

@@ -263,7 +263,7 @@ def _require_described(source: files.ModelFiles, config: PretrainedConfig) -> No
     if source.gguf:
         shapes = _renamed(source, model)
     else:
-        _require_single(source, model)
+        _require_single(source, shapes, model)
     for name, parameter in model.named_parameters():
         if (shape := shapes.get(name, parameter.shape)) != parameter.shape:
             raise InputError(
@@ -278,8 +278,8 @@ def _require_described(source: files.ModelFiles, config: PretrainedConfig) -> No
         )
 
 
-def _require_single(source: files.ModelFiles, model: PreTrainedModel) -> None:
-    """Raise InputError where `transformers` makes one parameter of two tensors, one of which would win in silence.
+def _require_single(source: files.ModelFiles, stored: Iterable[str], model: PreTrainedModel) -> None:
+    """Raise InputError where `transformers` makes one parameter of two `stored` tensors; one would win in silence.
 
     It adds and removes the prefix of the base model, and renames. Parts of a parameter, such as experts, are one each.
     """
@@ -288,7 +288,7 @@ def _require_single(source: files.ModelFiles, model: PreTrainedModel) -> None:
     with _opening(source):
         rules = get_model_conversion_mapping(model)
         renamings, converters = ([r for r in rules if isinstance(r, of)] for of in (WeightRenaming, WeightConverter))
-        for name in sorted(source.shapes(), key=dot_natural_key):
+        for name in sorted(stored, key=dot_natural_key):
             target, rule = rename_source_key(name, renamings, converters, prefix, parameters)
             part = name.removeprefix(f"{prefix}.") if rule else ""
             if part in found[target] or (found[target] and "" in {part, *found[target]}):

@@ -160,14 +160,13 @@ def _beside(target: Path) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror}; make room or name another place") from error
     try:
-        try:
-            yield partial
-        finally:
-            _remove(partial)
+        yield partial
     except Exception as error:
         if isinstance(error, InputError) or not (why := _no_room(error)):
             raise
         raise InputError(f"{target} cannot be written: {why}; make room and run again; what is done is kept") from error
+    finally:
+        _remove(partial)
 
 
 def _own_path(target: Path) -> Path:
