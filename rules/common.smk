@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 
@@ -22,11 +23,19 @@ imports.from_here(ROOT)  # jobs inherit the environment
 if set("{}") & set(str(ROOT)):
     sys.exit(f"error: the project lies in {ROOT}, and Snakemake reads braces as wildcards; move it to another folder")
 
-try:
+
+@contextmanager
+def in_one_line():
+    """Ends the run with the one line of an InputError."""
+    try:
+        yield
+    except runtime.InputError as error:
+        sys.exit(f"error: {error}")
+
+
+with in_one_line():
     settings.check(config)
     CLAIMS = of_claims.registry(ROOT / "published/claims.csv")
-except runtime.InputError as error:
-    sys.exit(f"error: {error}")
 
 
 PRIMARY = config["primary_dataset"]

@@ -121,10 +121,8 @@ FIGURES |= {
 
 # The runs of this configuration, a short one, that evidence/ has the paper's training of.
 LONG_RUNS = evidence_tables("emergence/*/runs.csv") if config["scale"] != "paper" else []
-try:
+with in_one_line():
     AT_BOTH_SCALES = runs_of_emergence.at_both_scales(EMERGENCE, LONG_RUNS)
-except runtime.InputError as error:
-    sys.exit(f"error: {error}")
 if both := emergence_runs(*AT_BOTH_SCALES):
     BOTH_SCALES = {
         "curves": collect(CURVES, run=both),
