@@ -28,19 +28,21 @@ TRIED: list[tuple[Callable[..., Tensor], list[tuple[int, ...]]]] = [  # products
 def fastest() -> str:
     """Have torch multiply float32 by oneDNN where that is as exact as its default; the name of what is in use then.
 
-    It counts for the whole process, and for CPUs alone. The same processor and torch always give the same answer. Where
-    torch cannot try it, everything stays as it was. Do not call `torch.set_float32_matmul_precision` beside this, since
+    It counts for the whole process, and for CPUs alone. The same processor and torch always give the same answer, under
+    autocast too, which would round what the errors are compared with. Where torch cannot try it, everything stays as it
+    was. Do not call `torch.set_float32_matmul_precision` beside this, since
     torch refuses to mix the two; and set the number of threads first, since waking many takes longer than the trial.
     """
     setting = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     kept = setting.fp32_precision
     try:
         if torch.backends.mkldnn.is_available():
-            trial = _trial()
-            setting.fp32_precision = "none"  # torch's default
-            allowed = TIMES_WORSE * _largest_error(trial)
-            setting.fp32_precision = "bf16"
-            kept = "bf16" if _largest_error(trial) <= allowed else "none"  # an error that is no number is refused
+            with torch.autocast("cpu", enabled=False):
+                trial = _trial()
+                setting.fp32_precision = "none"  # torch's default
+                allowed = TIMES_WORSE * _largest_error(trial)
+                setting.fp32_precision = "bf16"
+                kept = "bf16" if _largest_error(trial) <= allowed else "none"  # an error that is no number is refused
     except RuntimeError:  # what torch raises for a setting or a product that it cannot do
         pass
     finally:

@@ -75,6 +75,24 @@ def test_a_processor_that_rounds_a_single_kind_of_product_is_refused(monkeypatch
     assert SETTING.fp32_precision == "none"
 
 
+def tiles(product):
+    """The product on a processor that rounds where torch lets it: as autocast has it, or the setting of products."""
+
+    def on_such_a_processor(*operands):
+        rounds = SETTING.fp32_precision == "bf16" and operands[0].dtype == torch.float32
+        return BFLOAT16(product, operands) if rounds else product(*operands)
+
+    return on_such_a_processor
+
+
+def test_a_processor_that_rounds_is_refused_under_autocast(monkeypatch):
+    """Autocast rounds as that processor does, so that what is compared would look alike."""
+    monkeypatch.setattr(products, "TRIED", [(tiles(product), shapes) for product, shapes in products.TRIED])
+    SETTING.fp32_precision = "none"
+    with torch.autocast("cpu", torch.bfloat16):
+        assert products.fastest() == "default"
+
+
 def test_a_processor_that_is_exact_is_made_use_of(monkeypatch):
     pretend(monkeypatch, factors_rounded(torch.double), ALL)
     assert products.fastest() == "oneDNN"
