@@ -22,7 +22,7 @@ from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
 from position_bias.small_networks import norms
 from position_bias.small_networks.ensemble import Parameters, generators, uniform
-from position_bias.small_networks.placements import Placement
+from position_bias.small_networks.settings import Placement
 
 MLP = 3  # hidden layers of the classifier
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from position_bias.emergence.task import Position
-from position_bias.small_networks.placements import Placement
+from position_bias.small_networks.settings import Placement
 
 Encoding = Literal["none", "sin", "rope", "decay"]
 

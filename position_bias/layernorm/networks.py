@@ -6,7 +6,7 @@ They stand apart from the settings, so that another bound there trains nothing a
 from typing import Annotated
 
 from position_bias.running.section import Bounds, section
-from position_bias.small_networks.placements import Norm, Placement
+from position_bias.small_networks.settings import Norm, Placement
 
 NETWORKS: dict[str, tuple[Placement, Norm, bool]] = {  # placement, norm, whether one stands before the read-out
     "none": ("none", "layer", False),

@@ -19,7 +19,7 @@ from position_bias.running.section import (
     Small,
     section,
 )
-from position_bias.small_networks.size import Size
+from position_bias.small_networks.settings import Size
 
 Anisotropy = Annotated[float, Bounds(0, below=1), "expected cosine of two embeddings, in [0, 1)"]
 

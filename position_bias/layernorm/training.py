@@ -22,7 +22,7 @@ from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder, ensemble
 from position_bias.small_networks.decoder import Architecture, Seen
 from position_bias.small_networks.ensemble import Recipe
-from position_bias.small_networks.size import Size
+from position_bias.small_networks.settings import Size
 
 STATES = ("untrained", "trained")
 COLUMNS = ("norm", "seed", "state", "layer", "head", "quantity", "value")

@@ -3,7 +3,7 @@
 It stands apart from the settings, so that another bound there trains nothing again.
 """
 
-from position_bias.small_networks.placements import Placement
+from position_bias.small_networks.settings import Placement
 
 SCHEMES: dict[str, tuple[Placement, bool]] = {  # placement of RMSNorm, and whether one stands before the read-out
     "none": ("none", False),

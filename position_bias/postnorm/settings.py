@@ -21,7 +21,7 @@ from position_bias.running.section import (
     Words,
     section,
 )
-from position_bias.small_networks.size import Size
+from position_bias.small_networks.settings import Size
 
 Scheme = Annotated[Literal["none", "pre", "pre-final", "post", "peri", "peri-init"], "placement of norms"]
 Schemes = Annotated[list[Scheme], Items(1), "placements of norms"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
-from position_bias.small_networks.sweeps import seeds_of_sweep
+from position_bias.small_networks.settings import seeds_of_sweep
 
 PostNorm = Mapping[str, Any]  # the section of the configuration
 Numbers = dict[str, Any]
@@ -21,7 +21,7 @@ class Trial(NamedTuple):
 
     task: str  # a name that `tasks.task` knows
     scheme: str
-    size: Numbers  # of `size.Size`
+    size: Numbers  # of `small_networks.settings.Size`
     setting: Numbers  # of `training.Setting`
     recipe: Numbers  # of `ensemble.Recipe`
     seeds: list[int]

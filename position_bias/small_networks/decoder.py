@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from position_bias.small_networks import norms
 from position_bias.small_networks.ensemble import Parameters, generators, normal
-from position_bias.small_networks.placements import Norm, Placement
+from position_bias.small_networks.settings import Norm, Placement
 
 Weights = Mapping[str, Tensor]
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from position_bias.small_networks.placements import Norm, Placement
+from position_bias.small_networks.settings import Norm, Placement
 
 Apply = Callable[[Tensor], Tensor]
 

@@ -21,7 +21,7 @@ from position_bias.running import products
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks import repeated
 from position_bias.small_networks.ensemble import Recipe
-from position_bias.small_networks.size import Size
+from position_bias.small_networks.settings import Size
 from tests.conftest import REAL_GPUS
 from tests.pretend.both import OTHER_DRAWS, assert_same, on_both, resumed
 from tests.pretend.pretended import gpus

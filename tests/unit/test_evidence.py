@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from position_bias.postnorm import schemes
-from position_bias.small_networks.sweeps import SWEPT_FROM
+from position_bias.small_networks.settings import SWEPT_FROM
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())

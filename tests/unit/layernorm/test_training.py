@@ -15,7 +15,7 @@ from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
-from position_bias.small_networks.size import Size
+from position_bias.small_networks.settings import Size
 
 DATA = Data(vocabulary=6, tokens=12, skew=4.0)
 SIZE = Size(layers=2, width=16, heads=2, hidden=8)

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
-from position_bias.small_networks.placements import Norm, Placement
+from position_bias.small_networks.settings import Norm, Placement
 
 NORMS, PLACEMENTS = get_args(Norm), get_args(Placement)
 MEMBERS, SEQUENCES, TOKENS = 2, 3, 5

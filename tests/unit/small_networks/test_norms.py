@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from position_bias.small_networks import norms
-from position_bias.small_networks.placements import Norm
+from position_bias.small_networks.settings import Norm
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 

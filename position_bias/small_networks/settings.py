@@ -1,9 +1,14 @@
-"""The size of a small decoder; free of torch, since settings read it."""
+"""What configurations say of small networks: their size, their norms, the seeds of sweeps. It imports no torch."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from position_bias.attention import uneven_heads
 from position_bias.running.section import Small, section
+
+Norm = Literal["rms", "layer"]
+Placement = Literal["none", "pre", "post", "peri", "peri-init"]  # of the norms of a block
+
+SWEPT_FROM = 1000  # first seed of the sweeps that choose settings; those of figures and tables are smaller
 
 
 @section
@@ -18,3 +23,8 @@ class Size:
     def __post_init__(self) -> None:
         if fault := uneven_heads("width", self.width, self.heads):
             raise ValueError(fault)
+
+
+def seeds_of_sweep(count: int) -> range:
+    """Return the seeds of a sweep."""
+    return range(SWEPT_FROM, SWEPT_FROM + count)
