@@ -5,7 +5,7 @@ BIN := .venv/bin
 # pretended GPUs, since libraries keep in mind that they saw one
 TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install all test test-all test-gpu check docs keep manifest archive wheel size benchmark site clean help
+.PHONY: install all test test-all test-gpu check docs keep manifest wheel size benchmark site clean help
 
 install: .venv/installed  ## everything that it needs, into .venv
 
@@ -16,7 +16,7 @@ test: check  ## style, types, spelling, unit tests, and a toy graph with every k
 	$(TESTS) --ignore tests/pretend
 	OMP_NUM_THREADS=1 $(BIN)/pytest tests/pretend
 
-test-all: test  ## the same, and every test that is left out there: half an hour
+test-all: test site  ## the same, and every test that is left out there: half an hour
 	$(TESTS) -m all
 
 test-gpu: .venv/installed  ## where there is a GPU: trainings and measurements on it, against those of the CPU: a minute
@@ -28,7 +28,6 @@ check: .venv/installed
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/mypy
 	$(BIN)/typos
-	PYTHONPATH=. $(BIN)/python tools/plain.py
 
 docs: .venv/installed  ## pages that are written from the workflow, the configuration and the scorecard that is kept
 	PYTHONPATH=. $(BIN)/python tools/reference.py > docs/configuration.partial && mv docs/configuration.partial docs/configuration.md
@@ -41,12 +40,9 @@ keep: .venv/installed  ## scorecard, gallery and images of a finished default ru
 	cp $(or $(RESULTS),.)/figures/scorecard.png docs/images/
 	PYTHONPATH=. $(BIN)/python tools/gallery.py $(RESULTS)
 
-manifest: .venv/installed  ## sha256 of every figure and table; of another run: make manifest RESULTS=its-directory
-	@PYTHONPATH=. $(BIN)/python tools/manifest.py $(RESULTS)
-
-VERSION := $(shell sed -n 's/^version: \([0-9.]*\).*/\1/p' CITATION.cff)
-archive: .venv/installed  ## figures, tables and report of a finished run as one file in dist/; of another: make archive RESULTS=its-directory
-	PYTHONPATH=. $(BIN)/python tools/archive.py dist/position-bias-$(VERSION)-results.tar.xz $(RESULTS)
+manifest:  ## sha256 of every figure and table; of another run: make manifest RESULTS=its-directory
+	@cd $(or $(RESULTS),.) && find figures results/tables -type f ! -name README.md | LC_ALL=C sort | while read -r file; do \
+	case $$file in */checks.*|*/comparisons.*) LC_ALL=C sort $$file ;; *) cat $$file ;; esac | sha256sum | sed "s|-$$|$$file|"; done # some rows have no order
 
 wheel: .venv/installed  ## the library and the command position-card as a wheel in dist/
 	$(BIN)/hatchling build --target wheel
@@ -67,7 +63,9 @@ benchmark: .venv/installed  ## speed and memory against references, as ratios
 	$(BIN)/python benchmarks/norms.py
 	$(BIN)/python benchmarks/workflow.py
 
-site: .venv/installed  ## README and docs/ as a site with search that needs no network: open site/index.html
+site: .venv/installed  ## all pages as a site with search: python -m http.server --directory site
+	rm -rf .pages site && mkdir .pages && git ls-files | xargs cp --parents --target-directory .pages
+	find .pages -name '*.md' -exec sed --in-place --regexp-extended '/^```/,/^```/! s/^ +/&&/' {} + # MkDocs indents lists by four blanks
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:  ## remove what was built, but not the environment

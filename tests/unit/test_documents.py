@@ -1,4 +1,4 @@
-"""What pages say of the workflow, of claims and of their verdicts is so; where links lead, test_website.py asks."""
+"""What pages say of the workflow, of claims and of their verdicts is so; where links lead, make site asks."""
 
 import os
 import re
@@ -169,6 +169,12 @@ def in_words(row):
     networks = " - ".join(name for name in (row.network, row.other) if isinstance(name, str))
     margin = f", margin {row.margin:g}" if row.margin else ""
     return f"{row.statistic} of {networks} {row.relation} {row.bound:g}{margin}"
+
+
+def test_the_index_of_the_pages_links_to_every_page():
+    pages = {path for of in ("*.md", "[!.]*/README.md", "docs/**/*.md") for path in ROOT.glob(of)}
+    linked = {(ROOT / "docs" / path).resolve() for _, path in LINK.findall((ROOT / "docs/README.md").read_text())}
+    assert pages - linked == {ROOT / "docs/README.md"}
 
 
 def test_every_caption_is_used_and_every_caption_used_is_there():

@@ -15,7 +15,6 @@ from position_bias.emergence import gaps
 from position_bias.verdicts.findings import FINDINGS
 from tests import browser
 from tests.graphs import FIGURES, LENGTHS, WHOLE_JOBS, only
-from tools import manifest
 
 pytestmark = pytest.mark.all("the whole toy graph takes four minutes, and what is made from it two more")
 ROOT = Path(__file__).parents[2]
@@ -130,14 +129,19 @@ TWICE = {
 }
 
 
+def manifest(root):
+    command = ["make", "--silent", "manifest", f"RESULTS={root}"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
 def test_another_build_in_another_folder_has_the_same_bytes(fresh, whole_graph, tmp_path):
     wanted = [name for names in TWICE.values() for name in names]
     files = [f"{name}.{'pdf' if name.startswith('figures') else 'csv'}" for name in wanted]
     fresh.snakemake(f"{' '.join(files)} --cores 2 --directory {tmp_path}")
-    again = manifest.lines(tmp_path)
+    again = manifest(tmp_path)
     assert {line.split("  ")[1].rpartition(".")[0] for line in again} == set(wanted)
     assert len(again) == 3 * 3 + 2
-    assert set(again) <= set(manifest.lines(whole_graph.root))
+    assert set(again) <= set(manifest(whole_graph.root))
 
 
 def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
