@@ -60,8 +60,6 @@ benchmark: .venv/installed  ## speed and memory against references, as ratios
 	$(BIN)/python benchmarks/rollout.py
 	$(BIN)/python benchmarks/measure.py
 	$(BIN)/python benchmarks/emergence.py
-	$(BIN)/python benchmarks/norms.py
-	$(BIN)/python benchmarks/workflow.py
 
 site: .venv/installed  ## all pages as a site with search: python -m http.server --directory site
 	rm -rf .pages site && mkdir .pages && git ls-files | xargs cp --parents --target-directory .pages
