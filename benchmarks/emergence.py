@@ -23,7 +23,7 @@ from position_bias.attention import rotary_angles
 from position_bias.emergence import folded, network, sequences, training
 from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
-from position_bias.running import products, runtime
+from position_bias.running import runtime
 
 BATCH, ROUNDS = 128, 3
 STACKED = (1, 2, 5, 10)  # members
@@ -155,9 +155,8 @@ def line(*cells):
 def main():
     torch.set_num_threads(1)
     runtime.keep_freed_memory()
-    used = products.fastest()  # the peak, too, is that of the products that train
     peak, task, missed = matmul_peak(), Task(), False
-    print(f"products: {used}; matmul peak: {peak / 1e9:.0f} GFLOP/s")
+    print(f"matmul peak: {peak / 1e9:.0f} GFLOP/s")
     print(f"ms a member and iteration of {BATCH} sequences, by stack\n")
     line("layers", "encoding", "residual", "module", *STACKED, "module over best", "bound", "peak", "")
     for rotary in (False, True):

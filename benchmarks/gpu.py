@@ -30,7 +30,7 @@ from position_bias.language_models import families, measure, train
 from position_bias.layernorm import training as layernorm
 from position_bias.postnorm import training as postnorm
 from position_bias.postnorm import trials
-from position_bias.running import checkpoint, products
+from position_bias.running import checkpoint
 from position_bias.small_networks import ensemble, repeated
 from tests.pretend.pretended import gpus, place_of
 
@@ -129,7 +129,6 @@ def timed(work, count, scale):
 
 REAL = torch.cuda.is_available()
 torch.set_num_threads(1)
-products.fastest()
 rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth, ()), 2, 1) for name, depth in STUDIES}
 retrieved = [f"causal/{name}" for name in CONFIG["retrieval"]["networks"]["plain/depth2"]]
 rows["retrieval, plain, 2 layers"] = partial(emergence, "plain", 2, retrieved), 2, 1

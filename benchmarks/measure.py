@@ -20,7 +20,7 @@ import torch
 from position_bias.language_models import families
 from position_bias.language_models.influence import influence_and_loss
 from position_bias.language_models.measure import PREDICTED, Asked, measure
-from position_bias.running import products, runtime
+from position_bias.running import runtime
 
 ARCHITECTURE = {"layers": 12, "heads": 8, "hidden": 64, "initializer_range": 0.1}
 TOKENS, BATCH_TOKENS, ROUNDS, BOUND = 4096, 1024, 7, 1.15
@@ -59,9 +59,8 @@ def ratios(model, prompts):
 def main():
     torch.set_num_threads(1)
     runtime.keep_freed_memory()  # as in every job that runs a model
-    used = products.fastest()
     print(f"one measuring pass over a bare forward+backward, {TOKENS} tokens, {BATCH_TOKENS} a batch, one thread")
-    print(f"products: {used}\n")
+    print()
     print(f"{'family':8} {'n':>5} {'bare CPU s':>11} {'ratio':>7} {'separate / one':>15}   bound {BOUND}")
     missed = False
     for family in families.BUILT:

@@ -14,7 +14,6 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 from transformers import PretrainedConfig, PreTrainedModel
 
 from position_bias.language_models import families
-from position_bias.running import products
 from position_bias.running.runtime import InputError
 
 EAGER = "eager"
@@ -33,8 +32,8 @@ LIBRARY = "the card reads decoders of transformers as AutoModelForCausalLM opens
 def borrowed(model: nn.Module, threads: int | None = None) -> Iterator[PreTrainedModel]:
     """Yield the decoder within `model`, which can be measured until the context ends; then all is as it was.
 
-    Attention is eager meanwhile, gradients are on, autocast is off, torch has its `threads` and multiplies as in a job.
-    Raises InputError for a model that cannot be measured.
+    Attention is eager meanwhile, gradients are on, autocast is off, torch has its `threads` and rounds no product of
+    float32. Raises InputError for a model that cannot be measured.
     """
     decoder = unwrapped(model)
     require_measurable(decoder)
@@ -42,7 +41,6 @@ def borrowed(model: nn.Module, threads: int | None = None) -> Iterator[PreTraine
     with _put_back(decoder), _computing_back(), torch.inference_mode(False), torch.enable_grad():
         if threads:
             torch.set_num_threads(threads)
-        products.fastest()
         for module in decoder.modules():
             if "_compiled_call_impl" in vars(module):
                 module._compiled_call_impl = None

@@ -36,7 +36,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from position_bias.language_models import families, files, gguf_header
 from position_bias.language_models.tokens import TokenIds, failed
-from position_bias.running import products
+from position_bias.running import devices
 from position_bias.running.runtime import InputError, log
 
 modeling_gguf_pytorch_utils.tqdm = partial(modeling_gguf_pytorch_utils.tqdm, disable=True)  # progress is told by us
@@ -67,7 +67,7 @@ def open_decoder(
     """
     config = config or require_decoder(place)
     model = families.as_measured(_load(files_of(place), config, device, precision)).eval()
-    if precision == "bfloat16" and not products.native_bf16(model.device.type):
+    if precision == "bfloat16" and not devices.native_bf16(model.device.type):
         log.warning("%s: the hardware here only emulates bfloat16, which takes longer than float32", place)
     if positions == "none":
         rotations = [module for name, module in model.named_modules() if name.endswith("rotary_emb")]

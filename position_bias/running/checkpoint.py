@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from position_bias.running import products, sealed
+from position_bias.running import sealed
 from position_bias.running.runtime import log
 from position_bias.running.sealed import UnusableError
 
@@ -55,7 +55,7 @@ class State:
 def fingerprint(settings: object, arrays: Mapping[str, NDArray[Any]]) -> str:
     """Take a checksum of all that decides the outcome of a training, to tell one run's checkpoint from another's."""
     digest = hashlib.blake2b(digest_size=16)
-    digest.update(json.dumps([settings, torch.__version__, products.in_use()], default=str).encode())
+    digest.update(json.dumps([settings, torch.__version__], default=str).encode())
     for name, array in arrays.items():
         digest.update(f"{name}{array.dtype}{array.shape}".encode() + array.tobytes())
     return digest.hexdigest()

@@ -61,6 +61,16 @@ def uses_gpu(requested: Request) -> bool:
     return requested == "cuda" or (requested == "auto" and bool(visible_gpus()))
 
 
+def native_bf16(device: str) -> bool:
+    """Whether the hardware computes in bfloat16 itself; elsewhere it is emulated, slower than float32."""
+    import torch
+
+    if device.startswith("cuda"):
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last is ARM's
+
+
 @contextmanager
 def device(requested: Request, gpus: int = 1, granted: int = 0, poll_seconds: float = 0.5) -> Iterator[str]:
     """Yield `"cpu"`, or `"cuda"` with `gpus` GPUs held for this process alone. Enter before CUDA starts.

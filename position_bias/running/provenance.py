@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from position_bias.running import artifacts, checkpoint, devices, products
+from position_bias.running import artifacts, checkpoint, devices
 
 PROJECT = Path(__file__).parents[2]
 
@@ -54,7 +54,6 @@ def write_training(path: str | Path, told: Mapping[str, Any], place: checkpoint.
     made = {
         **made_by(),
         "device": place.device,
-        "products": products.in_use(),
         "cpu_minutes": round(checkpoint.cpu_minutes(place.folder), 2),
         "date": datetime.now(UTC).date().isoformat(),
     }

@@ -3,8 +3,7 @@
 Members never mix: the loss of each depends on its own row alone, so each gets the gradients that it would get by
 itself, and AdamW works element by element. A member ends with the same bits whoever shares its stack, under two
 conditions. Its share of every tensor in training fills whole vector registers (16 floats), and its share of every
-product takes more than 4,096 multiplications. Otherwise the last bits may depend on where the member lies in memory,
-and, under `products.fastest`, on whether the whole stack's product is large enough for torch to hand it to oneDNN.
+product takes more than 4,096 multiplications. Otherwise the last bits may depend on where the member lies in memory.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -4,7 +4,7 @@ from pathlib import Path
 import torch
 
 from position_bias.language_models import families, tokens, train
-from position_bias.running import artifacts, products, provenance, resumable, runtime
+from position_bias.running import artifacts, devices, provenance, resumable, runtime
 
 RECIPE = ("steps", "batch", "context", "learning_rate", "warmup", "weight_decay", "clip")
 
@@ -32,7 +32,7 @@ with resumable.job(snakemake, *path) as place:
         trained.save_pretrained(directory)
         tokens.add_tokenizer(tokenizer, directory)
 
-    bf16 = products.native_bf16(place.device)
+    bf16 = devices.native_bf16(place.device)
     loss = train.train(
         families.build(params.family, params.architecture, tokenizer.get_vocab_size(), numbers["context"], seed),
         tokens.stream(texts(snakemake.input.train, "train"), tokenizer),

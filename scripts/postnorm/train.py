@@ -3,7 +3,7 @@ from position_bias.postnorm.trials import Trial
 from position_bias.running import artifacts, provenance, resumable
 
 params, output = snakemake.params, dict(snakemake.output.items())
-with resumable.job(snakemake, "postnorm", params.experiment, narrow=True) as place:
+with resumable.job(snakemake, "postnorm", params.experiment) as place:
     run = output.pop("run", None)
     tables = experiments.run([Trial(*trial) for trial in params.trials], list(output), place)
     for name, table in tables.items():

@@ -17,7 +17,7 @@ from position_bias.layernorm.networks import NETWORKS, Data
 from position_bias.postnorm import experiments
 from position_bias.postnorm.schemes import SCHEMES
 from position_bias.postnorm.trials import Trial
-from position_bias.running import products
+from position_bias.running import devices
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks import repeated
 from position_bias.small_networks.ensemble import Recipe
@@ -174,4 +174,4 @@ def test_language_models(family, bf16, tmp_path):
 @pytest.mark.parametrize(("capability", "native"), [((8, 0), True), ((7, 5), False)])
 def test_bfloat16_is_asked_of_the_gpu_that_computes(capability, native):
     with gpus(capability=capability):
-        assert products.native_bf16("cuda") == native
+        assert devices.native_bf16("cuda") == native

@@ -9,7 +9,7 @@ import yaml
 from snakemake.utils import update_config
 
 from position_bias.drawing import style
-from position_bias.running import checkpoint, products
+from position_bias.running import checkpoint
 from position_bias.small_networks import decoder
 
 ROOT = Path(__file__).parents[2]
@@ -106,22 +106,3 @@ def one_thread():
 
 class Interruption(BaseException):
     """Like a kill: no handler catches it."""
-
-
-@pytest.fixture
-def products_restored():
-    """One thread, and products of float32 by torch's default; what a job sets for its whole process is put back."""
-    setting = torch.backends.mkldnn.matmul
-    threads, earlier = torch.get_num_threads(), setting.fp32_precision
-    torch.set_num_threads(1)
-    setting.fp32_precision = "none"
-    yield
-    setting.fp32_precision = earlier
-    torch.set_num_threads(threads)
-
-
-@pytest.fixture(params=["default", "fastest"])
-def products_of(request, products_restored):
-    """Products of float32 as torch has them, and as jobs have them."""
-    if request.param == "fastest":
-        products.fastest()

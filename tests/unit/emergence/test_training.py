@@ -178,7 +178,7 @@ SLOPES = studies.study("residual", ["causal/decay-0.4", "causal/none", "causal/r
 
 
 # a member's share of every tensor is a multiple of 16 numbers, that of every product takes over 4,096
-@pytest.mark.usefixtures("products_of")
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("study", [MIXED, replace(SLOPES, residual=False)], ids=["residual", "plain"])
 def test_what_becomes_of_a_member_does_not_depend_on_its_stack_the_other_networks_and_the_order(
     tmp_path, monkeypatch, study

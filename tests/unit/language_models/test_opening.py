@@ -170,7 +170,7 @@ def test_ids_beyond_the_embeddings_are_refused(tmp_path):
 
 def test_hardware_that_only_emulates_bfloat16_is_told(tmp_path, monkeypatch, caplog):
     written(tmp_path)
-    monkeypatch.setattr(opening.products, "native_bf16", lambda device: device != "cpu")
+    monkeypatch.setattr(opening.devices, "native_bf16", lambda device: device != "cpu")
     assert opening.open_decoder(tmp_path, precision="bfloat16").dtype == torch.bfloat16
     assert [record.getMessage() for record in caplog.records] == [
         f"{tmp_path}: the hardware here only emulates bfloat16, which takes longer than float32"

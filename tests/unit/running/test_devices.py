@@ -126,3 +126,18 @@ def test_gpus_are_called_what_nvidia_smi_calls_them(monkeypatch, tmp_path, visib
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert devices.gpu_names() == names
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "native"),
+    [
+        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, False),
+        ({"avx512_bf16": True}, True),
+        ({"amx_bf16": True}, True),
+        ({"architecture": "aarch64", "bf16": True}, True),
+        ({"architecture": "aarch64"}, False),
+    ],
+)
+def test_native_bf16_of_a_cpu(monkeypatch, capabilities, native):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert devices.native_bf16("cpu") is native

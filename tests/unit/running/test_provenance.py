@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from position_bias.running import checkpoint, products, provenance
+from position_bias.running import checkpoint, provenance
 
 ROOT = Path(__file__).parents[3]
 
@@ -109,7 +109,6 @@ def test_run_csv_is_one_row_of_what_is_told_of_a_training_and_what_made_it(check
         "task": "some",
         **provenance.made_by(),
         "device": "cpu",
-        "products": products.in_use(),
         "cpu_minutes": "2.01",  # to two digits
     }
 

@@ -5,18 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from position_bias.running import checkpoint, products, resumable, runtime
+from position_bias.running import checkpoint, resumable, runtime
 
 CONFIG = {"device": "cpu", "devices": {}, "checkpoint_every": {"training": 50, "postnorm": 7}}
 
 
 @pytest.fixture(autouse=True)
-def trials(tmp_path, monkeypatch):
-    """No job changes how this process multiplies; checkpoints/ is looked for in the folder of the run."""
+def folder_of_the_run(tmp_path, monkeypatch):
+    """checkpoints/ is looked for here."""
     monkeypatch.chdir(tmp_path)
-    made = []
-    monkeypatch.setattr(products, "fastest", lambda: made.append("a trial") or "its winner")
-    return made
 
 
 def opened(*path, config=CONFIG, gpu=0, **computing):
@@ -24,15 +21,13 @@ def opened(*path, config=CONFIG, gpu=0, **computing):
     return resumable.job(of_rule, *path, **computing)
 
 
-def test_a_job_has_the_folder_of_its_path_and_the_interval_and_products_of_its_kind(trials):
-    with opened("postnorm", "set-complement-16", narrow=True) as place:
+def test_a_job_has_the_folder_of_its_path_and_the_interval_of_its_kind():
+    with opened("postnorm", "set-complement-16") as place:
         assert place == checkpoint.Place(Path("checkpoints/postnorm/set-complement-16"), 7, "cpu")
         runtime.log.info("at work")
     assert "at work" in Path("job.log").read_text()
-    assert trials == []  # narrow models multiply as torch does by default
     with opened("training", "bloom", "seed0") as place:
         assert place == checkpoint.Place(Path("checkpoints/training/bloom/seed0"), 50, "cpu")
-        assert trials == ["a trial"]
     assert not Path("checkpoints").exists()  # nothing was kept, and nothing had to be removed
 
 

@@ -345,7 +345,7 @@ def train_networks(folder, members, residual, depth, spoil=lambda parameters: pa
     return run(folder, parameters=parameters, loss=loss, observe=observe, recipe=replace(RECIPE, iterations=8))
 
 
-@pytest.mark.usefixtures("products_of")
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(("kind", "residual", "depth"), [("plain", True, 3), ("plain", False, 1), ("rope", False, 3)])
 def test_members_end_with_the_bits_that_they_get_alone(tmp_path, kind, residual, depth):
     members = MEMBERS[kind]
