@@ -1,11 +1,15 @@
 """Artifacts on disk are tensors in safetensors and tables in CSV or parquet; written whole, checked when read.
 
-Tensors and their labels carry checksums (`sealed`), pages of parquet too. Tables in CSV are for people to read and
-edit: another number in the place of a number, or whole lines gone, no reader can tell.
+Tensors are sealed: a file has a checksum of each and of its labels, so that no bit of it changes unnoticed. Pages of
+parquet have checksums, too. Tables in CSV are for people to read and edit: another number in the place of a number, or
+whole lines gone, no reader can tell.
 """
 
+import hashlib
 import io
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,19 +17,86 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pyarrow import parquet
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
-from position_bias.running import sealed
 from position_bias.running.runtime import InputError, whole_file
-from position_bias.running.sealed import UnusableError
 
-Tensors = sealed.Arrays
-read_labels = sealed.read_labels  # what `write_tensors` was given besides
+Tensors = dict[str, np.ndarray]
+Labels = dict[str, Any]
+KEY = "artifact"  # of the metadata of safetensors; one key, since several would be written in any order
 
 STATISTIC = "statistic"  # the column that names what a value is; some statistics are undefined
 # Columns that hold finite numbers in every table that has them; those of `low`, `high` and `measured` may be missing.
 NUMBERS = frozenset(
     {"value", "low", "high", "measured", "position", "n", "head", "seed", "step", "iteration", "lambda"}
 )
+
+
+class UnusableError(InputError):
+    """Nobody should use a file of results; the reason follows "it"."""
+
+    def __init__(self, path: str | Path, reason: str) -> None:
+        self.reason = " ".join(reason.split())
+        remedy = f"rebuild it with: snakemake --cores 1 --force {path}"
+        super().__init__(f"artifact {path} is not usable: it {self.reason}; {remedy}")
+
+
+def seal(path: str | Path, arrays: Mapping[str, np.ndarray], labels: Mapping[str, Any]) -> None:
+    """Write arrays and labels that JSON can hold, whole or not at all; the same content gives the same bytes."""
+    ordered = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    described: Labels = {"labels": labels, "sums": {name: _checksum(array) for name, array in ordered.items()}}
+    described["sum"] = _sum_of(described)
+    with whole_file(path) as partial:
+        save_file(ordered, partial, {KEY: json.dumps(described)})
+
+
+def unseal(path: str | Path, *names: str, without: Sequence[str] = ()) -> tuple[Labels, Tensors]:
+    """Return the labels and the arrays `names`, or all but those `without` where none is named.
+
+    Raises UnusableError where the file is missing, cut short or not as it was written, or lacks an array.
+    """
+    with _opened(path) as (file, described):
+        wanted = names or sorted({*described["sums"], *file.keys()} - set(without))
+        if missing := set(wanted) - set(file.keys()):
+            raise UnusableError(path, f"lacks {', '.join(sorted(missing))}")
+        arrays = {name: file.get_tensor(name) for name in wanted}
+    for name, array in arrays.items():
+        if _checksum(array) != described["sums"].get(name):
+            raise UnusableError(path, f"holds {name}, which has changed since it was written")
+    return described["labels"], arrays
+
+
+def read_labels(path: str | Path) -> Labels:
+    """Return the labels alone. Raises as `unseal` does."""
+    with _opened(path) as (_, described):
+        labels: Labels = described["labels"]
+        return labels
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[tuple[Any, Labels]]:
+    """The open file, and what `seal` wrote beside the arrays: labels, and the checksum of each array."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            described: Labels = json.loads(file.metadata()[KEY])
+            if described.pop("sum") != _sum_of(described):
+                raise UnusableError(path, "has labels that have changed since they were written")
+            yield file, described
+    except (OSError, SafetensorError) as error:
+        raise UnusableError(path, f"cannot be read ({error})") from error
+    except (AttributeError, KeyError, TypeError, json.JSONDecodeError) as error:
+        raise UnusableError(path, "has no labels that this workflow wrote") from error
+
+
+def _checksum(array: np.ndarray) -> str:
+    digest = hashlib.blake2b(f"{array.dtype}{array.shape}".encode(), digest_size=16)
+    digest.update(array.data)
+    return digest.hexdigest()
+
+
+def _sum_of(described: Mapping[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(described).encode(), digest_size=16).hexdigest()
 
 
 def write_tensors(path: str | Path, tensors: Mapping[str, np.ndarray], **labels: object) -> None:
@@ -35,7 +106,7 @@ def write_tensors(path: str | Path, tensors: Mapping[str, np.ndarray], **labels:
     """
     if fault := _not_finite(tensors):
         raise InputError(f"{path} is not written, since it {fault}; check what it was computed from")
-    sealed.write(path, tensors, labels)
+    seal(path, tensors, labels)
 
 
 def read_tensors(path: str | Path, *names: str, without: Sequence[str] = ()) -> Tensors:
@@ -44,7 +115,7 @@ def read_tensors(path: str | Path, *names: str, without: Sequence[str] = ()) -> 
     Raises InputError if the file is missing, cut short or not as it was written, lacks an array or holds one that is
     not finite.
     """
-    _, tensors = sealed.read(path, *names, without=without)
+    _, tensors = unseal(path, *names, without=without)
     if fault := _not_finite(tensors):
         raise UnusableError(path, fault)
     return tensors

@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from position_bias.running import sealed
+from position_bias.running import artifacts
+from position_bias.running.artifacts import UnusableError
 from position_bias.running.runtime import log
-from position_bias.running.sealed import UnusableError
 
 Named = Iterable[tuple[str, Tensor]]  # parameters by name
 Moments = MutableMapping[Tensor, dict[str, Tensor]]  # of each parameter, as the state of a torch optimizer
@@ -65,7 +65,7 @@ def write(path: Path, run: str, state: State) -> None:
     """Write `state` of the run with fingerprint `run`, whole or not at all."""
     arrays = {name: tensor.detach().cpu().numpy() for name, tensor in state.tensors.items()}
     labels = {"run": run, "step": state.step, "facts": state.facts, "cpu_seconds": state.cpu_seconds}
-    sealed.write(path, arrays, labels)
+    artifacts.seal(path, arrays, labels)
 
 
 def read(path: Path, run: str) -> State:
@@ -73,7 +73,7 @@ def read(path: Path, run: str) -> State:
 
     Raises UnusableError where there is none, and where it is cut short, changed or of another run.
     """
-    labels, arrays = sealed.read(path)
+    labels, arrays = artifacts.unseal(path)
     if labels.get("run") != run:
         raise UnusableError(path, "was written with other settings, data or versions")
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
@@ -99,7 +99,7 @@ def cpu_minutes(folder: Path) -> float:
     seconds = 0.0
     for path in folder.rglob(NAME):
         with suppress(UnusableError):
-            seconds += sealed.read_labels(path)["cpu_seconds"]
+            seconds += artifacts.read_labels(path)["cpu_seconds"]
     return seconds / 60
 
 

@@ -20,8 +20,8 @@ from tokenizers import Tokenizer, models
 
 from position_bias.drawing import style
 from position_bias.running import artifacts, checkpoint, runtime
+from position_bias.running.artifacts import UnusableError
 from position_bias.running.checkpoint import State
-from position_bias.running.sealed import UnusableError
 
 COLUMNS = ["model", "position", "value"]
 TABLE = pd.DataFrame({"model": ["bloom", "mpt"] * 20, "position": range(40), "value": np.arange(40) / 7})

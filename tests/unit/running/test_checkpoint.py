@@ -3,7 +3,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from position_bias.running import checkpoint, sealed
+from position_bias.running import artifacts, checkpoint
 from position_bias.running.checkpoint import State
 
 TENSORS = {
@@ -43,7 +43,7 @@ def test_what_was_written_is_read_bit_for_bit(written):
         (lambda path: checkpoint.write(path, "yours", State(5, FACTS, TENSORS)), "was written with other settings, da"),
         (lambda path: path.write_bytes(path.read_bytes()[:-1]), "cannot be read ("),
         (lambda path: save_file(TENSORS, path, {"training": "of before"}), "has no labels that this workflow"),
-        (lambda path: sealed.write(path, {}, {"model": "bloom"}), "was written with other settings"),
+        (lambda path: artifacts.seal(path, {}, {"model": "bloom"}), "was written with other settings"),
     ],
     ids=["another run", "cut", "earlier version", "no checkpoint"],
 )
