@@ -282,7 +282,7 @@ def stand_in(directory):
     from tests.ggufs import small
 
     small("llama", vocab_size=1000).save_pretrained(directory)
-    page = (ROOT / "docs/architecture.md").read_text()
+    page = (ROOT / "docs/recipes.md").read_text()
     tokens.add_tokenizer(tokens.train_tokenizer([page], 1000), directory)
 
 

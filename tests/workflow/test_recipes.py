@@ -1,4 +1,4 @@
-"""The recipes of docs/architecture.md for a figure, a table and a paper, followed word by word.
+"""The recipes of docs/recipes.md for a figure, a table and a paper, followed word by word.
 
 Those for a model, a data set and a claim are followed in test_whole.py.
 """
@@ -14,13 +14,13 @@ from position_bias.verdicts.claim import registry
 
 pytestmark = pytest.mark.all("the recipes are followed after a change of pages, and once a day")
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/architecture.md").read_text()
+PAGE = (ROOT / "docs/recipes.md").read_text()
 
 
 def follow(root):
     """Write the new files of the recipe for a paper and add its lines; every line must have its place."""
-    _, recipe = PAGE.split("### Add a paper (a wing)\n")
-    recipe = recipe.split("\n### ")[0]
+    _, recipe = PAGE.split("## Add a paper (a wing)\n")
+    recipe = recipe.split("\n## ")[0]
     blocks = re.findall(r"```\w+\n# (\S+)\n(.*?)```", recipe, re.DOTALL)
     for name, text in blocks:
         path = root / name
@@ -72,7 +72,7 @@ def test_what_the_recipe_writes_keeps_to_the_style_of_the_project(project):
 
 
 def recipe(heading):
-    return PAGE.split(f"### {heading}\n")[1].split("\n### ")[0]
+    return PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
 
 
 def test_a_figure_is_added_in_under_ten_lines(project):
