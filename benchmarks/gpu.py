@@ -28,8 +28,8 @@ from torch.utils.flop_counter import flop_registry
 from position_bias.emergence import studies, task, training
 from position_bias.language_models import families, measure, train
 from position_bias.layernorm import training as layernorm
+from position_bias.postnorm import runs as postnorm_runs
 from position_bias.postnorm import training as postnorm
-from position_bias.postnorm import trials
 from position_bias.running import checkpoint
 from position_bias.small_networks import ensemble, repeated
 from tests.pretend.pretended import gpus, place_of
@@ -78,7 +78,7 @@ def decoders(batch, seeds, at):
 
 
 def scheme(name, seeds, at):
-    trial = trials.experiments(CONFIG["postnorm"])[name][-1]
+    trial = postnorm_runs.experiments(CONFIG["postnorm"])[name][-1]
     recipe = trial.recipe | {"iterations": at.checkpoint_every, "warmup": 0}
     postnorm.train(trial._replace(seeds=seeds, setting=trial.setting | {"sequences": 2}, recipe=recipe), at)
 

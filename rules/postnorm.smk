@@ -2,10 +2,10 @@
 # tests of the trained networks by length, a task a folder, and the experiments that vary width, averaged weights and
 # learning rate. A killed training resumes from checkpoints/postnorm/.
 
-from position_bias.postnorm import trials as trials_of_postnorm
+from position_bias.postnorm import runs as runs_of_postnorm
 
 POSTNORM = config["postnorm"]
-TRIALS = trials_of_postnorm.experiments(POSTNORM)
+TRIALS = runs_of_postnorm.experiments(POSTNORM)
 COMPLEMENTS, LANGUAGES = POSTNORM["set_complement"]["lengths"], POSTNORM["languages"]["lengths"]
 TESTS = "results/postnorm/{task}/tests.parquet"
 # The params of a rule that trains all of one experiment.
@@ -32,7 +32,7 @@ rule postnorm_train:
         experiment="{task}",
         trials=lambda wildcards: TRIALS[wildcards.task],
         labels={},
-        told=lambda wildcards: trials_of_postnorm.told(POSTNORM, wildcards.task),
+        told=lambda wildcards: runs_of_postnorm.record(POSTNORM, wildcards.task),
     script:
         "../scripts/postnorm/train.py"
 
@@ -65,7 +65,7 @@ use rule postnorm_train as postnorm_train_averages with:
     log:
         "logs/postnorm/averaging.log",
     params:
-        **of_experiment("averaging", told=trials_of_postnorm.told(POSTNORM, "averaging")),
+        **of_experiment("averaging", told=runs_of_postnorm.record(POSTNORM, "averaging")),
 
 
 use rule postnorm_train as postnorm_train_stability with:
@@ -123,19 +123,19 @@ FIGURES |= {
     ),
     "postnorm/bema": made.Made(
         "Averages, Section 4.5: last weights, EMA and BEMA.",
-        "postnorm.figures_training:bema",
+        "postnorm.figures:bema",
         {"table": "results/postnorm/averaging/tests.parquet"},
         POSTNORM_LEVEL,
     ),
     "postnorm/formal_languages": made.Made(
         "Maximum retrieval, Dyck and Tomita languages: distance and ROC AUC by length.",
-        "postnorm.figures_training:formal_languages",
+        "postnorm.figures:formal_languages",
         {"tests": collect(TESTS, task=LANGUAGES)},
         POSTNORM_LEVEL,
     ),
     "postnorm/stability": made.Made(
         "Stability (our addition): losses and gradients of every scheme without warmup.",
-        "postnorm.figures_training:stability",
+        "postnorm.figures:stability",
         {"table": "results/postnorm/stability.parquet"},
     ),
 }
@@ -174,7 +174,7 @@ FILES |= {
     ),
     "postnorm_evidence": made.Made(
         "Tests by length of the networks of long trainings.",
-        "postnorm.tables:evidence",
+        "postnorm.checks:evidence",
         {
             "tests": collect(TESTS, task=EVIDENCE["postnorm"]),
             "runs": collect("results/postnorm/{task}/run.csv", task=EVIDENCE["postnorm"]),

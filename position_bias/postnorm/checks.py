@@ -22,8 +22,7 @@ from scipy.special import betaincinv
 
 from position_bias.attention import Array
 from position_bias.postnorm import theory
-from position_bias.postnorm.schemes import MINIMAL, SCHEMES, part_of
-from position_bias.postnorm.trials import vocabulary
+from position_bias.postnorm.runs import MINIMAL, SCHEMES, part_of, vocabulary
 from position_bias.verdicts.judge import Estimate, Statistic, judge, student, worst
 from position_bias.verdicts.predictions import Predicted, predictions
 from position_bias.verdicts.verdict import table
@@ -49,9 +48,9 @@ def checks(
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
 
     `tests` joins those of all tasks: columns task, scheme, seed, length, quantity, value, trained (L). `dimension` has
-    width beside them, `averaging` has decay, weights and eta (`trials.by_width`, `by_average`). `construction` is
-    the table of `construction.distances`, `depth` that of `experiments.by_depth`, `stability` that of
-    `experiments.stretches`, one an iteration. `predicted` is the registry of predictions; raises InputError where it
+    width beside them, `averaging` has decay, weights and eta (`runs.by_width`, `by_average`). `construction` is
+    the table of `construction.distances`, `depth` that of `training.by_depth`, `stability` that of
+    `training.stretches`, one an iteration. `predicted` is the registry of predictions; raises InputError where it
     lacks a statistic.
     """
     measured = statistics(tests, construction, dimension, depth, averaging, stability)
@@ -348,3 +347,9 @@ def _trouble(losses: pd.DataFrame, norms: pd.DataFrame) -> tuple[pd.Series, pd.S
     above = losses - losses.cummin()
     spikes = (above > SPIKE) & (above.index > START)[:, None]
     return np.log10(norms.where(norms > 0).max()), (spikes | losses.isna() | norms.isna()).any().astype(float)
+
+
+def evidence(tests: pd.DataFrame, runs: pd.DataFrame, scale: str) -> dict[str, pd.DataFrame]:
+    """Tests by length of the networks of long trainings, and what made them, for evidence/."""
+    kept = tests.drop(columns=["device", "torch"]).round({"value": 6})
+    return {"tests": kept.assign(scale=scale), "runs": runs.round({"value": 6}).assign(scale=scale)}

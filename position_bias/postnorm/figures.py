@@ -1,7 +1,7 @@
-"""Figures of Zsamboki et al. 2025 on the Set Complement Task: laws of the logit gap, with and without norms.
+"""Figures of Zsamboki et al. 2025: laws of the logit gap, widths, averaged weights, languages and stability.
 
-Tables of tests have one row per number: scheme, seed, length (s, the tokens present), quantity, value and trained (the
-length of training sequences); tasks are named set-complement-V.
+Tables of tests have one row per number: task, scheme, seed, length, quantity, value and trained (the length of training
+sequences). The length of a sequence of the Set Complement Task, set-complement-V, is s, the tokens present.
 """
 
 from typing import Any
@@ -12,25 +12,34 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from position_bias.attention import Array
-from position_bias.drawing.intervals import band, by_seed, counted, dots, marks
-from position_bias.drawing.looks import NORMS, REFERENCE, legend, present, side_by_side
+from position_bias.drawing.intervals import band, by_seed, counted, dots, marked, marks, marks_by
+from position_bias.drawing.logarithmic import log_ticks
+from position_bias.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
 from position_bias.drawing.panels import curves, panels
-from position_bias.drawing.style import COLUMN
+from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.postnorm import theory
-from position_bias.postnorm.schemes import SCHEMES
-from position_bias.postnorm.trials import vocabulary
+from position_bias.postnorm.runs import BINS, LANGUAGE, MINIMAL, SCHEMES, bin_of, part_of, vocabulary
 
 TVD = "total variation distance"
 PRESENT = "tokens present $s$"
-MARKS = 6  # of a line, about, along the lengths
+MARKS = 6  # of a line, about
 LOOKS = {scheme: NORMS[scheme] for scheme in SCHEMES}
 LAWS: dict[str, tuple[str, str, Any]] = {  # of the gap: the scheme that it is fitted to, its name and line
     theory.DISPERSED: ("none", r"$g = C/s$", "--"),
     theory.NORMALISED: ("peri", r"$g = C/\sqrt{s(v-s)}$", "-."),
 }
+RATES = {  # of learning, under one scheme, whose colour both have: whether it decays
+    False: NORMS["peri"]._replace(name="constant rate", marker="o"),
+    True: NORMS["peri"]._replace(name="decaying rate", marker="s", filled=False),
+}
+BIN_TICKS = (r"$\leq\! L$", "$2L$", "$4L$", r"$>\! 4L$")  # upper ends of BINS
+TASK_NAMES = {"complement": "$v = {}$", "maximum": "maximum of {}", "dyck": "Dyck({}, {})", "tomita": "Tomita {}"}
+COLUMNS = 5  # of panels of formal languages
+CHANCE = 0.5  # ROC AUC of a guess
 
 
 def set_complement(tests: pd.DataFrame, level: float) -> Figure:
@@ -126,6 +135,116 @@ def dimension(table: pd.DataFrame, level: float) -> Figure:
     return figure
 
 
+def bema(table: pd.DataFrame, level: float) -> Figure:
+    """What averages of the weights do at the trained length, by task: distance among the legal outputs.
+
+    Where one output is legal, that is nothing, and the distance is among all. `table` is of
+    `training.averages`. Marks are means over seeds with t-intervals, dots are seeds.
+    """
+    shown_of = table["task"].map(part_of).map({MINIMAL: "legal_tvd", LANGUAGE: "tvd"})
+    at_trained = table[(table["quantity"] == shown_of) & (table["length"] == table["trained"])]
+    etas = sorted(table.loc[table["weights"] == "bema", "eta"].unique())
+    kinds = {("raw", 0.0): "raw", ("ema", 0.0): "EMA"}
+    kinds |= {("bema", eta): f"BEMA\n$\\eta\\!=\\!{eta:g}$" for eta in etas}
+    places = [list(kinds).index(kind) for kind in zip(at_trained["weights"], at_trained["eta"], strict=True)]
+    at_trained = at_trained.assign(place=places)
+    tasks = sorted(table["task"].unique(), key=lambda task: (part_of(task) != MINIMAL, int(task.rpartition("-")[2])))
+    trained = at_trained.groupby("task")["trained"].first()
+    among = {MINIMAL: "legal tokens alone", LANGUAGE: "all tokens"}
+    titles = {task: f"{_task_name(task)}, $L = {trained[task]}$\n{among[part_of(task)]}" for task in tasks}
+    label = "Total variation distance of raw and averaged weights, by learning-rate schedule"
+    y = f"{TVD}\nat the trained length $L$"
+    figure, row = panels(label, 2.2, titles, x="weights", y=y, sharey=True)
+    for task, axes in row.items():
+        for _, of_kind in at_trained[at_trained["task"] == task].groupby("place"):
+            for decay, look, shown in curves(of_kind, "decay", RATES):
+                aside = 0.36 * decay - 0.26
+                marks(axes, shown, "place", level, look, aside)
+                dots(axes, shown, "place", look.colour, aside + 0.14)
+        axes.set_xticks(range(len(kinds)), list(kinds.values()))
+        axes.set_xlim(-0.6, len(kinds) - 0.4)
+    axes.set_ylim(bottom=0)
+    legend(figure, [look.entry(linestyle="") for look in RATES.values()], settings=f"peri; {counted(at_trained)}")
+    return figure
+
+
+def formal_languages(tests: pd.DataFrame, level: float) -> Figure:
+    """Maximum Retrieval and formal languages by bins of length, L the trained one, with a column for each task.
+
+    Above, the distance to the target; below, the ROC AUC of words against near misses, which retrieval has not. Means
+    over the lengths of a bin, then over seeds, with t-intervals.
+    """
+    tasks = [str(task) for task in tests["task"].unique()]
+    schemes = present(tests["scheme"], LOOKS)
+    binned = tests[tests["quantity"].isin(["tvd", "auc"])]
+    binned = binned.assign(place=pd.Categorical(bin_of(binned["length"], binned["trained"]), BINS).codes)
+    blocks = [tasks[start : start + COLUMNS] for start in range(0, len(tasks), COLUMNS)]
+    columns = max(map(len, blocks))
+    label = "Distance to the target and ROC AUC on formal languages, by length and placement of norms"
+    size = (PAGE, 0.2 + 2.4 * len(blocks))
+    figure, grid = plt.subplots(2 * len(blocks), columns, figsize=size, squeeze=False, label=label)
+    classified = []
+    for block, rows in zip(blocks, grid.reshape(len(blocks), 2, columns), strict=True):
+        rows[0, 0].set_ylabel("total variation\ndistance")
+        for task, (above, below) in zip(block, rows.T, strict=False):
+            distance, auc = (binned[(binned["task"] == task) & (binned["quantity"] == name)] for name in ("tvd", "auc"))
+            _bins(above, distance, level, schemes)
+            above.axhline(0, color="black", linewidth=0.6, zorder=0)
+            above.yaxis.set_major_locator(MaxNLocator(3))
+            above.set_title(_task_name(task))
+            (above if auc.empty else below).set_xlabel("length")
+            if len(auc):
+                _bins(below, auc, level, schemes)
+                below.axhline(CHANCE, color=REFERENCE, linewidth=0.7, linestyle=":", zorder=0)
+                below.set_ylabel("" if any(axes.get_ylabel() for axes in rows[1]) else "ROC AUC")
+                classified.append(below)
+    for axes in grid.flat:
+        axes.set_visible(axes.has_data())
+    ends = [end for axes in classified for end in axes.get_ylim()]
+    for axes in classified:
+        axes.set_ylim(min(ends), max(ends))  # whole intervals, though no ROC AUC is above 1
+    figure.align_ylabels()
+    told = f"{counted(binned)}; distances have a scale of their own in every panel"
+    legend(figure, [look.entry(linewidth=0.6) for look in schemes.values()], settings=told)
+    return figure
+
+
+def stability(table: pd.DataFrame) -> Figure:
+    """Training without warmup by scheme and depth: gradient norm and loss along it, and the highest gradient.
+
+    `table` is of `training.stretches`, one an iteration. Lines are medians over seeds in the range of seeds, at the
+    middle learning rate. On the right is a mark for each learning rate, crossed at the top where some seed had a loss
+    or gradient that is not finite.
+    """
+    depths, rates = sorted(table["layers"].unique()), sorted(table["learning_rate"].unique())
+    middle = rates[len(rates) // 2]
+    schemes = present(table["scheme"], LOOKS)
+    titles = {"gradient_norm": f"learning rate {middle:g}", "loss": f"learning rate {middle:g}", "highest": "whole run"}
+    x = {"gradient_norm": "iteration, log scale", "loss": "iteration, log scale", "highest": "learning rate"}
+    y = {"gradient_norm": "gradient norm", "loss": "loss (nats)", "highest": "highest gradient norm"}
+    rows = {layers: f"{layers} layer{'s' if layers > 1 else ''}" for layers in depths}
+    label = "Gradient norm and loss in training without warmup, by placement of norms and depth"
+    figure, grid = panels(label, 0.4 + 1.6 * len(depths), titles, rows, x=x, y=y, sharex="col")
+    for (layers, quantity), axes in grid.items():
+        of_depth = table[table["layers"] == layers]
+        if quantity == "highest":
+            _highest_gradients(axes, of_depth, rates, schemes)
+            continue
+        for _, look, runs in curves(of_depth[of_depth["learning_rate"] == middle], "scheme", schemes):
+            _median_and_range(axes, runs, quantity, look)
+        _suited_scale(axes)
+    for quantity in ("gradient_norm", "loss"):
+        axes = grid[depths[-1], quantity]
+        axes.set_xscale("log")
+        axes.set_xlim(1, table["iteration"].max())
+        axes.xaxis.set_major_formatter("{x:g}")
+    figure.align_ylabels()
+    ranges = Patch(color=REFERENCE, alpha=0.3, linewidth=0, label="range of seeds")
+    broken = Line2D([], [], label="not finite in some seed", **_broken(Look("", REFERENCE)))
+    legend(figure, [*(look.entry(linewidth=0.9) for look in schemes.values()), ranges, broken], settings=counted(table))
+    return figure
+
+
 def _law_of(tests: pd.DataFrame, scheme: str, law: str, v: int) -> tuple[Array, Array]:
     """Tokens present, and the distance that a law gives, whose constant is fitted to a scheme at trained lengths.
 
@@ -150,3 +269,70 @@ def _by_length(axes: Axes, table: pd.DataFrame, v: int, level: float) -> None:
     axes.axvspan(1, table["trained"].iloc[0], color="0.92", linewidth=0, zorder=-1)
     axes.set_xlim(1, v - 1)
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+
+
+def _bins(axes: Axes, table: pd.DataFrame, level: float, schemes: dict[str, Look]) -> None:
+    """A quantity by bins of length."""
+    marks_by(axes, table, "place", level, "scheme", schemes, 0.2, linewidth=0.5, markersize=3)
+    axes.set_xticks(range(len(BINS)), BIN_TICKS)
+    axes.set_xlim(-0.5, len(BINS) - 0.5)
+
+
+def _median_and_range(axes: Axes, table: pd.DataFrame, quantity: str, look: Look) -> None:
+    """Median over seeds against iterations, in the range of seeds, as far as all of them are finite."""
+    values = table.pivot(index="iteration", columns="seed", values=quantity).replace([np.inf, -np.inf], np.nan)
+    finite = values.dropna()
+    if finite.empty:
+        axes.plot(values.index.min(), 0.96, transform=axes.get_xaxis_transform(), **_broken(look))
+        return
+    axes.fill_between(finite.index, finite.min(axis=1), finite.max(axis=1), color=look.colour, alpha=0.15, linewidth=0)
+    places = np.unique(np.searchsorted(finite.index, np.geomspace(1, max(finite.index, default=1), MARKS)))
+    shown = [place for place in places if place < len(finite)]
+    axes.plot(finite.index, finite.median(axis=1), **marked(look._replace(width=0.9), shown))
+
+
+def _highest_gradients(axes: Axes, table: pd.DataFrame, rates: list[float], schemes: dict[str, Look]) -> None:
+    """Highest gradient norm of a run against the learning rate: median over seeds that stayed finite, and their range.
+
+    A cross stands where a seed did not.
+    """
+    for scheme, look, decades in side_by_side(schemes, 0.09):
+        of_scheme = table[table["scheme"] == scheme]
+        for rate in rates:
+            runs, at = of_scheme[of_scheme["learning_rate"] == rate], rate * 10**decades
+            both = np.isfinite(runs["loss"]) & np.isfinite(runs["gradient_norm"])
+            finite = both.groupby(runs["seed"]).all()
+            highest = runs.groupby("seed")["gradient_norm"].max()[finite]
+            if len(highest):
+                axes.plot([at] * 2, [highest.min(), highest.max()], color=look.colour, linewidth=0.9)
+                axes.plot(at, highest.median(), look.marker, color=look.colour, markersize=3.5)
+            if not finite.all():
+                axes.plot(at, 0.96, transform=axes.get_xaxis_transform(), **_broken(look))
+    axes.set_xscale("log")
+    _suited_scale(axes)
+    axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.margins(x=0.12, y=0.2)
+
+
+def _broken(look: Look) -> dict[str, Any]:
+    """The mark at the top of a panel of what is not finite."""
+    return {"linestyle": "", "marker": "x", "markersize": 4, "color": look.colour}
+
+
+def _suited_scale(axes: Axes) -> None:
+    """A linear axis for values within a decade, else a logarithmic one with ticks enough."""
+    low, high = axes.dataLim.intervaly
+    if not 0 < 10 * low < high:
+        return
+    axes.set_yscale("log")
+    if high < 100 * low:
+        log_ticks(axes.yaxis)
+    else:
+        axes.yaxis.set_major_locator(LogLocator(numticks=6))
+
+
+def _task_name(task: str) -> str:
+    """What a task such as `dyck-2-3` is called."""
+    family, *parameters = task.removeprefix("set-").split("-")
+    return TASK_NAMES[family].format(*parameters)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Annotated, Any, Literal
 
-from position_bias.postnorm import languages, trials
-from position_bias.postnorm.schemes import LANGUAGE, MINIMAL
+from position_bias.postnorm import languages, runs
+from position_bias.postnorm.runs import LANGUAGE, MINIMAL
 from position_bias.running.section import (
     Bounds,
     Count,
@@ -207,7 +207,7 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
     complements, tasks = postnorm[MINIMAL]["lengths"], postnorm[LANGUAGE]["lengths"]
     rates, dimension = postnorm[MINIMAL]["learning_rate"], postnorm["dimension"]
     for name, length in complements.items():
-        if length >= (v := trials.vocabulary(name)):
+        if length >= (v := runs.vocabulary(name)):
             yield f"postnorm.{MINIMAL}.lengths.{name} = {length} leaves no token absent; give at most {v - 1}"
         if name not in rates:
             yield f"postnorm.{MINIMAL}.learning_rate.{name} is missing; add the learning rate of each scheme"
@@ -219,7 +219,7 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
     for part, share in product((MINIMAL, LANGUAGE), postnorm["sweep"]["iterations"]):
         if round(share * (iterations := postnorm[part]["iterations"])) < 1:
             yield f"postnorm.sweep.iterations = {share} of postnorm.{part}.iterations = {iterations} is none; give more"
-    widths_of = f"{trials.COMPLEMENT}{dimension['vocabulary']}"
+    widths_of = f"{runs.COMPLEMENT}{dimension['vocabulary']}"
     for key, names, where, known in (  # names that some key has, and those that there are
         (f"postnorm.{MINIMAL}.learning_rate", rates, f"in postnorm.{MINIMAL}.lengths", complements),
         ("postnorm.sweep.languages", postnorm["sweep"]["languages"], f"in postnorm.{LANGUAGE}.lengths", tasks),
@@ -234,7 +234,7 @@ def faults(config: Mapping[str, Any]) -> Iterator[str]:
             "postnorm.dimension.vocabulary",
             [dimension["vocabulary"]],
             f"of a task in postnorm.{MINIMAL}.lengths",
-            [trials.vocabulary(name) for name in complements],
+            [runs.vocabulary(name) for name in complements],
         ),
         (
             "postnorm.dimension.schemes",

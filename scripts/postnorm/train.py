@@ -1,11 +1,11 @@
-from position_bias.postnorm import experiments
-from position_bias.postnorm.trials import Trial
+from position_bias.postnorm import training
+from position_bias.postnorm.runs import Trial
 from position_bias.running import artifacts, provenance, resumable
 
 params, output = snakemake.params, dict(snakemake.output.items())
 with resumable.job(snakemake, "postnorm", params.experiment) as place:
     run = output.pop("run", None)
-    tables = experiments.run([Trial(*trial) for trial in params.trials], list(output), place)
+    tables = training.run([Trial(*trial) for trial in params.trials], list(output), place)
     for name, table in tables.items():
         artifacts.write_table(output[name], table.assign(**params.labels, **place.made_with))
     if run:

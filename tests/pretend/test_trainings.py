@@ -14,9 +14,8 @@ from position_bias.language_models import families
 from position_bias.language_models import train as languages
 from position_bias.layernorm import training as layernorm
 from position_bias.layernorm.networks import NETWORKS, Data
-from position_bias.postnorm import experiments
-from position_bias.postnorm.schemes import SCHEMES
-from position_bias.postnorm.trials import Trial
+from position_bias.postnorm import training as postnorm
+from position_bias.postnorm.runs import SCHEMES, Trial
 from position_bias.running import devices
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks import repeated
@@ -115,14 +114,14 @@ def test_trials_of_postnorm(name, tmp_path):
     tables = [table for table in ("depths", "averages") if table == name] + ["tests", "losses"]
 
     def train(folder, device):
-        return experiments.run([trial], tables, Place(folder, 3, device))
+        return postnorm.run([trial], tables, Place(folder, 3, device))
 
     assert_same(*on_both(killed_on_the_gpu(train, 3), tmp_path), real=1e-3)
 
 
 KINDS = {
     "emergence": lambda at: emergence.train(*STUDIES["emergence"], 2, (0, 1), SETTING, at),
-    "postnorm": lambda at: experiments.run([TRIALS["numbers"]], ["tests", "losses"], at),
+    "postnorm": lambda at: postnorm.run([TRIALS["numbers"]], ["tests", "losses"], at),
 }
 
 

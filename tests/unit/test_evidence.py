@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from position_bias.postnorm import schemes
+from position_bias.postnorm import runs
 from position_bias.small_networks.settings import SWEPT_FROM
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +100,7 @@ def test_what_a_long_run_keeps_is_trained_longer_in_it(long_run):
         assert emergence["training"]["iterations"] == of_paper
         assert emergence["seeds"]["shallow"] >= 3
     for name in kept["postnorm"]:
-        part = "averaging" if name == "averaging" else schemes.part_of(name)
+        part = "averaging" if name == "averaging" else runs.part_of(name)
         assert config["postnorm"][part]["iterations"] > CONFIG["postnorm"][part]["iterations"]
     if kept["retrieval"]:
         assert config["retrieval"]["iterations"] > CONFIG["retrieval"]["iterations"]

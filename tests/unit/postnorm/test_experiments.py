@@ -1,24 +1,22 @@
+"""What experiments ask of the networks of their trials; how these train and are tested, is tested beside this file."""
+
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
 import torch
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_bias.postnorm import experiments, tasks, training, trials
+from position_bias.postnorm import runs, tasks, training
+from position_bias.postnorm.runs import Trial
 from position_bias.postnorm.training import Outcome
-from position_bias.postnorm.trials import Trial
-from position_bias.running import configuration
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
-from position_bias.running.section import Bounds, Seeds
 from position_bias.small_networks import decoder
-from position_bias.small_networks.ensemble import Recipe, Trained
+from position_bias.small_networks.ensemble import Trained
 
 SEEDS = [0, 4]
 TESTS = ["seed", "length", "quantity", "value"]
@@ -26,7 +24,7 @@ HISTORY = ["seed", "iteration", "loss", "gradient_norm", "highest_loss", "highes
 TRIAL = Trial(
     task="set-complement-6",
     scheme="peri",
-    size=trials.minimal(6),
+    size=runs.minimal(6),
     setting={"length": 3, "batch": 8, "longest": 5, "sequences": 30},
     recipe={"iterations": 15, "learning_rate": 1e-2, "weight_decay": 1e-2, "warmup": 2, "decay": True},
     seeds=SEEDS,
@@ -40,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 @pytest.fixture
 def place(tmp_path):
-    return Place(tmp_path / "experiments", 100, "cpu")
+    return Place(tmp_path / "trials", 100, "cpu")
 
 
 def trial(rate=1e-2, **changed):
@@ -60,7 +58,7 @@ def same_rows(found, expected):
 
 def test_the_tables_of_trials_have_their_labels_and_are_those_of_each_by_itself(place, tmp_path):
     asked = [trial(scheme="none"), trial(3e-2), trial(3e-2, size={**TRIAL.size, "width": 3}, labels={"width": 3})]
-    tables = experiments.run(asked, ["tests", "history"], place)
+    tables = training.run(asked, ["tests", "history"], place)
     assert list(tables["tests"].columns) == [*TESTS, "scheme", "rate", "width"]
     assert list(tables["history"].columns) == [*HISTORY, "scheme", "rate", "width"]
     assert len(tables["history"]) == 3 * 2 * 15  # fewer iterations than points of a curve
@@ -76,26 +74,26 @@ def test_the_tables_of_trials_have_their_labels_and_are_those_of_each_by_itself(
 
 
 def test_curves_have_at_most_so_many_points(place, monkeypatch):
-    monkeypatch.setattr(experiments, "POINTS", 4)
-    history = experiments.run([TRIAL], ["history"], place)["history"]
+    monkeypatch.setattr(training, "POINTS", 4)
+    history = training.run([TRIAL], ["history"], place)["history"]
     assert len(history) == 4 * len(SEEDS)
     assert history["iteration"].max() == 15
 
 
 def test_networks_that_all_diverge_are_named_with_the_key_of_their_rate(place):
     with pytest.raises(InputError, match=r"^every network diverged at postnorm\.some\.rate = inf; lower it$"):
-        experiments.run([trial(math.inf)], ["tests"], place)
+        training.run([trial(math.inf)], ["tests"], place)
 
 
 def test_a_killed_experiment_goes_on_with_what_it_had(place, monkeypatch):
     """The second call trains nothing that the first had finished."""
     asked = [trial(scheme="none"), trial(scheme="pre")]
-    expected = experiments.run(asked, ["distances"], place)["distances"]
+    expected = training.run(asked, ["distances"], place)["distances"]
     calls, original = [], training.Batches.__call__
     monkeypatch.setattr(
         training.Batches, "__call__", lambda self, iteration: calls.append(iteration) or original(self, iteration)
     )
-    pd.testing.assert_frame_equal(experiments.run(asked, ["distances"], place)["distances"], expected)
+    pd.testing.assert_frame_equal(training.run(asked, ["distances"], place)["distances"], expected)
     assert calls == []
 
 
@@ -134,7 +132,7 @@ def test_averages_are_tested_as_if_made_by_hand_from_all_weights(scheme, place, 
     for decay in (False, True):
         recipe = TRIAL.recipe | {"learning_rate": 3e-2, "decay": decay}
         asked = TRIAL._replace(scheme=scheme, recipe=recipe, kappa=0.7, etas=etas)
-        found = experiments.run([asked], ["averages"], place.apart(str(decay)))["averages"]
+        found = training.run([asked], ["averages"], place.apart(str(decay)))["averages"]
         assert list(found.columns) == [*TESTS, "decay", "weights", "kappa", "eta", "scheme", "task"]
         assert found[["decay", "kappa"]].drop_duplicates().to_numpy().tolist() == [[decay, 0.7]]
         assert set(zip(found["weights"], found["eta"], strict=True)) == {
@@ -157,7 +155,7 @@ def test_averages_are_tested_as_if_made_by_hand_from_all_weights(scheme, place, 
 
 def test_averages_of_members_that_diverged_are_left_out(place, spoil):
     spoil("q0", 1)
-    found = experiments.run([trial(kappa=0.7, etas=(0.5,))], ["averages"], place)["averages"]
+    found = training.run([trial(kappa=0.7, etas=(0.5,))], ["averages"], place)["averages"]
     assert found["seed"].unique().tolist() == [0]
     assert np.isfinite(found["value"]).all()
     assert len(found) == 3 * 5 * len(training.QUANTITIES)
@@ -175,7 +173,7 @@ BRACKETS = tasks.nested(NESTED.task)
 
 def test_networks_that_did_not_diverge_are_judged_at_deeper_positions_and_on_deeper_words_apart(place, tmp_path, spoil):
     spoil("q0", 1)
-    found = experiments.run([NESTED], ["depths"], place)["depths"]
+    found = training.run([NESTED], ["depths"], place)["depths"]
     assert list(found.columns) == ["seed", "deeper", "quantity", "value", "scheme", "rate"]
     assert found["seed"].unique().tolist() == [0]
     found = found.set_index(["deeper", "quantity"])["value"]
@@ -185,7 +183,7 @@ def test_networks_that_did_not_diverge_are_judged_at_deeper_positions_and_on_dee
     p = decoder.logits(weights, network, prefixes.tokens)[0].softmax(-1)
     target = (prefixes.legal / prefixes.legal.sum(-1, keepdim=True))[0]
     depths = BRACKETS.depths(prefixes.tokens)[0]
-    kinds = tasks.words(BRACKETS.unbounded, SEEDS, "depths", experiments.WORDS * 30, 6)
+    kinds = tasks.words(BRACKETS.unbounded, SEEDS, "depths", training.WORDS * 30, 6)
     scores = [training.least_probability(weights, network, tokens)[0].detach() for tokens in kinds]
     for deeper in (False, True):
         distances = [
@@ -215,7 +213,7 @@ def test_a_network_that_knows_the_top_of_the_stack_only_at_trained_depth_fails_d
 
     monkeypatch.setattr(training, "judge", judged)
     monkeypatch.setattr(decoder, "logits", knows)
-    found = experiments.by_depth(outcome).groupby(["deeper", "quantity"])["value"]
+    found = training.by_depth(outcome).groupby(["deeper", "quantity"])["value"]
     assert found.max()[False, "tvd"] < 1e-6
     assert found.min()[True, "tvd"] == pytest.approx(0.4)  # 5 outputs, of which 3 are legal
     assert found.min()[False, "auc"] > 0.9
@@ -235,7 +233,7 @@ def outcome_with(losses, norms, seeds=(7, 8, 9)):
 @given(iterations=st.integers(1, 60), points=st.integers(1, 80), seed=st.integers(0, 99))
 def test_stretches_cover_all_iterations_once_and_are_averaged(iterations, points, seed):
     losses, norms = np.random.default_rng(seed).random((2, iterations, 3)).astype(np.float32)
-    table = experiments.stretches(outcome_with(losses, norms), points)
+    table = training.stretches(outcome_with(losses, norms), points)
     assert list(table.columns) == HISTORY
     for member, (name, rows) in enumerate(table.groupby("seed")):
         assert name == 7 + member
@@ -254,7 +252,7 @@ def test_stretches_cover_all_iterations_once_and_are_averaged(iterations, points
 def test_stretches_keep_what_is_not_finite():
     losses, norms = np.ones((6, 2), np.float32), np.ones((6, 2), np.float32)
     losses[3:, 1], norms[2, 1] = np.nan, np.inf
-    table = experiments.stretches(outcome_with(losses, norms, (0, 1)), 3).set_index(["seed", "iteration"])
+    table = training.stretches(outcome_with(losses, norms, (0, 1)), 3).set_index(["seed", "iteration"])
     assert np.isfinite(table.loc[0]).all(axis=None)
     assert table.loc[1, "loss"].isna().tolist() == [False, True, True]
     assert np.isinf(table.loc[1, "gradient_norm"]).tolist() == [False, True, False]
@@ -269,7 +267,7 @@ def test_every_iteration_is_kept_also_of_what_diverges_whenever_checkpoints_are_
     asked = [
         trial(rate, scheme=scheme, rate_key="", to_the_end=True) for scheme in ("none", "post") for rate in (1e-2, 1e30)
     ]
-    found = experiments.run(asked, ["losses"], Place(tmp_path / "kept", every, "cpu"))["losses"]
+    found = training.run(asked, ["losses"], Place(tmp_path / "kept", every, "cpu"))["losses"]
     assert list(found.columns) == [*HISTORY, "scheme", "rate"]
     for (scheme, rate, _), rows in found.groupby(["scheme", "rate", "seed"]):
         assert rows["iteration"].tolist() == list(range(1, 16))
@@ -288,7 +286,7 @@ def test_every_iteration_is_kept_also_of_what_diverges_whenever_checkpoints_are_
 
 def test_settled_losses_are_those_of_the_last_iterations_and_missing_where_one_is_not_finite(place, tmp_path):
     asked = [trial(rate_key="", to_the_end=True), trial(1e30, scheme="none", rate_key="", to_the_end=True)]
-    found = experiments.run(asked, ["settled"], place)["settled"]
+    found = training.run(asked, ["settled"], place)["settled"]
     assert list(found.columns) == ["task", "scheme", "rate", "seed", "loss"]
     expected = directly(tmp_path / "again", asked[0]).trained.losses[13:].mean(0)  # 2 of 15
     np.testing.assert_allclose(found["loss"][:2], expected, rtol=1e-6)
@@ -299,48 +297,8 @@ def test_a_sweep_has_the_mean_distance_at_trained_lengths_and_none_where_a_membe
     tests = directly(tmp_path / "again", TRIAL).tests
     near = tests[(tests["quantity"] == "tvd") & tests["length"].isin([1, 2, 3]) & (tests["seed"] == 4)]
     spoil("v0", 0)
-    found = experiments.run([TRIAL], ["distances"], place)["distances"]
+    found = training.run([TRIAL], ["distances"], place)["distances"]
     assert list(found.columns) == ["scheme", "task", "seed", "tvd"]
     assert found["seed"].tolist() == SEEDS
     assert np.isnan(found["tvd"][0])
     assert found["tvd"][1] == pytest.approx(near["value"].mean(), rel=1e-9)
-
-
-# Trials
-
-
-ROOT = Path(__file__).parents[3]
-POSTNORM = yaml.safe_load((ROOT / "config.yaml").read_text())["postnorm"]
-EXPERIMENTS = trials.experiments(POSTNORM)
-
-
-@pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_every_trial_can_be_trained_and_no_two_of_an_experiment_are_alike(experiment):
-    for one in EXPERIMENTS[experiment]:
-        networks = training.networks(one, "cpu")
-        Recipe(**one.recipe)
-        limit = networks.task.longest or math.inf
-        assert 1 <= networks.setting.length <= limit
-        assert 1 <= networks.setting.longest <= limit
-    told = [(*one.labels.items(), one.recipe["decay"]) for one in EXPERIMENTS[experiment]]
-    assert len(told) == len(set(told))
-
-
-def test_a_schedule_rises_over_a_share_of_the_iterations_and_falls_to_0():
-    recipe = Recipe(**trials.recipe({"warmup": 0.05, "weight_decay": 0.3}, 200, 1.0))
-    assert recipe == Recipe(200, 1.0, 0.3, warmup=10, decay=True)
-    assert (recipe.rate(10), recipe.rate(201)) == (1, 0)
-
-
-def test_stability_has_no_warmup_and_sweeps_have_seeds_that_no_figure_can_have():
-    assert {one.recipe["warmup"] for one in EXPERIMENTS["stability"]} == {0}
-    most = configuration.part(Seeds).rules[Bounds].most
-    for name in ("sweep", "sweep_stability"):
-        assert min(min(one.seeds) for one in EXPERIMENTS[name]) >= most
-
-
-def test_a_run_tells_its_schemes_with_their_rates():
-    told = trials.told(POSTNORM, "dyck-2-3")
-    assert told["schemes"].split() == list(POSTNORM["languages"]["learning_rate"])
-    assert [*map(float, told["learning_rates"].split())] == list(POSTNORM["languages"]["learning_rate"].values())
-    assert trials.told(POSTNORM, "averaging")["vocabularies"] == "8 32 96"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
-from position_bias.postnorm import figures, figures_training, theory
+from position_bias.postnorm import figures, theory
 from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved, curves, interval
 
 pytestmark = [pytest.mark.filterwarnings("error::UserWarning"), pytest.mark.usefixtures("styled")]
@@ -122,7 +122,7 @@ def test_every_width_has_its_seeds_and_the_best_of_them():
 
 def test_averaged_weights_beside_raw_ones_at_each_rate():
     table = averaging(("maximum-10", "set-complement-32", "set-complement-8"))
-    figure = figures_training.bema(table, 0.95)
+    figure = figures.bema(table, 0.95)
     for axes, task, quantity in zip(
         figure.axes,
         ("set-complement-8", "set-complement-32", "maximum-10"),
@@ -132,7 +132,7 @@ def test_averaged_weights_beside_raw_ones_at_each_rate():
         chosen = (table["task"] == task) & (table["length"] == 2) & (table["quantity"] == quantity)
         chosen = table[chosen].assign(kind=table["weights"].map("rawemabema".find) + table["eta"])
         assert_drawn(axes, *(drawn for _, rows in chosen.groupby("decay") for drawn in of_seeds(rows, "kind")))
-        for decay, look in figures_training.RATES.items():
+        for decay, look in figures.RATES.items():
             marks = [line for line in axes.lines if line.get_marker() == look.marker and line.get_markersize() > 2]
             means = of_seeds(chosen[chosen["decay"] == decay], "kind")[0]
             np.testing.assert_allclose(np.ravel([line.get_ydata() for line in marks]), means)
@@ -141,7 +141,7 @@ def test_averaged_weights_beside_raw_ones_at_each_rate():
 
 def test_languages_by_bins_of_length():
     table = languages()
-    figure = figures_training.formal_languages(table, 0.95)
+    figure = figures.formal_languages(table, 0.95)
     table = table.assign(bin=pd.cut(table["length"], (0, 4, 8, 16, 20)))
     blocks = np.reshape(figure.axes, (2, 2, 5))
     for index, task in enumerate(LANGUAGES):
@@ -160,7 +160,7 @@ def test_stability_has_medians_along_training_and_marks_what_breaks():
     broken = (table["scheme"] == "none") & (table["layers"] == 8) & (table["learning_rate"] == 0.3)
     table.loc[broken & (table["seed"] == 1) & (table["iteration"] > 4), ["loss", "gradient_norm"]] = np.nan
     table.loc[broken & (table["seed"] == 2) & (table["iteration"] == 5), "gradient_norm"] = np.inf
-    figure = figures_training.stability(table)
+    figure = figures.stability(table)
     rows = np.reshape(figure.axes, (2, 3))
     for row, layers in zip(rows, (1, 8), strict=True):
         of_depth = table[table["layers"] == layers]
@@ -189,10 +189,8 @@ BELOW.loc[BELOW["quantity"] == "gap", "value"] *= -1
     "draw",
     [
         lambda: figures.set_complement(BELOW, 0.95),
-        lambda: figures_training.formal_languages(languages(LANGUAGES[:1], 1, ("peri", "pre"), longest=8), 0.95),
-        lambda: figures_training.stability(
-            stability(1, ("peri",), (8,), (0.3,)).assign(loss=np.nan, gradient_norm=np.inf)
-        ),
+        lambda: figures.formal_languages(languages(LANGUAGES[:1], 1, ("peri", "pre"), longest=8), 0.95),
+        lambda: figures.stability(stability(1, ("peri",), (8,), (0.3,)).assign(loss=np.nan, gradient_norm=np.inf)),
     ],
     ids=["gaps below 0", "one language", "nothing finite"],
 )

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from position_bias.postnorm import languages, tasks
-from tests.unit.postnorm.test_languages import is_word, state_after
+from tests.unit.postnorm.words import is_word, state_after
 
 NAMES = ["set-complement-2", "set-complement-16", "maximum-10", "dyck-2-3", *(f"tomita-{n}" for n in range(1, 8))]
 LANGUAGES = NAMES[3:]

@@ -9,9 +9,7 @@ import scipy.stats
 import torch
 
 from position_bias.postnorm import languages, tasks, training
-from position_bias.postnorm.lengths import BINS, bin_of
-from position_bias.postnorm.training import SCHEMES
-from position_bias.postnorm.trials import Trial
+from position_bias.postnorm.runs import BINS, SCHEMES, Trial, bin_of
 from position_bias.running.checkpoint import Place
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture

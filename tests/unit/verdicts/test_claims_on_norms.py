@@ -10,7 +10,7 @@ from position_bias.layernorm import checks_theory, estimates
 from position_bias.verdicts import scorecard
 from position_bias.verdicts.claim import OURS, registry
 from tests.unit.layernorm import test_checks as of_layernorm
-from tests.unit.postnorm import test_checks as of_postnorm
+from tests.unit.postnorm import world as postnorm
 
 ROOT = Path(__file__).parents[3]
 LAYERNORM, POSTNORM = "layernorm/checks", "postnorm/checks"
@@ -25,12 +25,12 @@ def checks():
     """Tables of checks as the scorecard reads them: theory at toy scale, networks in worlds of our predictions."""
     of_theory = estimates.statistics(checks_theory.table(of_layernorm.LEVEL, **TINY))
     statistics = chain(of_theory, of_layernorm.checks.statistics(*of_layernorm.tables()))
-    return {LAYERNORM: of_layernorm.rows_of(statistics), POSTNORM: of_postnorm.judged()}
+    return {LAYERNORM: of_layernorm.rows_of(statistics), POSTNORM: postnorm.judged()}
 
 
 def verdicts(checks):
     printed = dict(zip(VALUES["id"], VALUES["value"], strict=True))
-    cards = scorecard.scorecard(CLAIMS.values(), checks, printed, of_postnorm.LEVEL)
+    cards = scorecard.scorecard(CLAIMS.values(), checks, printed, postnorm.LEVEL)
     return cards.set_index("claim")
 
 
@@ -72,10 +72,10 @@ def test_claims_hold_in_worlds_that_behave_as_predicted_but_those_that_contradic
 
 
 def test_claims_on_schemes_fail_where_schemes_swap_their_roles():
-    sets, words = (of_postnorm.swapped("pre", "post", of_postnorm.WORLD[name]) for name in ("sets", "languages"))
-    swapped = of_postnorm.judged(**of_postnorm.WORLD | {"built": of_postnorm.BUILT, "sets": sets, "languages": words})
+    sets, words = (postnorm.swapped("pre", "post", postnorm.WORLD[name]) for name in ("sets", "languages"))
+    swapped = postnorm.judged(**postnorm.WORLD | {"built": postnorm.BUILT, "sets": sets, "languages": words})
     chosen = [claim for claim in CLAIMS.values() if claim.table == POSTNORM]
-    cards = scorecard.scorecard(chosen, {POSTNORM: swapped}, {}, of_postnorm.LEVEL).set_index("claim")["verdict"]
+    cards = scorecard.scorecard(chosen, {POSTNORM: swapped}, {}, postnorm.LEVEL).set_index("claim")["verdict"]
     failing = {"generalises", "best", "languages", "classification", "dispersed-law", "resharpened-law", "final-norm"}
     failing.add("legal-after")
     failed = {name.removeprefix("postnorm-") for name in cards[cards == "fails"].index}

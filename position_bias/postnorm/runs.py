@@ -7,13 +7,27 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
-from position_bias.small_networks.settings import seeds_of_sweep
+import numpy as np
+import numpy.typing as npt
+
+from position_bias.small_networks.settings import Placement, seeds_of_sweep
 
 PostNorm = Mapping[str, Any]  # the section of the configuration
 Numbers = dict[str, Any]
 
+SCHEMES: dict[str, tuple[Placement, bool]] = {  # placement of RMSNorm, and whether one stands before the read-out
+    "none": ("none", False),
+    "pre": ("pre", False),
+    "pre-final": ("pre", True),
+    "post": ("post", False),
+    "peri": ("peri", False),
+    "peri-init": ("peri-init", False),
+}
+MINIMAL, LANGUAGE = "set_complement", "languages"  # the parts of the configuration that name tasks
 COMPLEMENT = "set-complement-"  # before the vocabulary, in names of tasks
-AVERAGED = ("trained_share", "scheme", "seeds", "iterations", "batch", "learning_rate", "kappa")  # told of averages
+BINS = ("up to L", "L to 2L", "2L to 4L", "beyond 4L")  # of lengths, where L is the trained one
+_EDGES = (1, 2, 4)  # trained lengths at which a bin ends
+OF_AVERAGES = ("trained_share", "scheme", "seeds", "iterations", "batch", "learning_rate", "kappa")  # in their record
 
 
 class Trial(NamedTuple):
@@ -47,9 +61,19 @@ def experiments(postnorm: PostNorm) -> dict[str, list[Trial]]:
     }
 
 
+def part_of(task: str) -> str:
+    """Return the part of the configuration that a task stands in."""
+    return MINIMAL if task.startswith(COMPLEMENT) else LANGUAGE
+
+
 def vocabulary(task: str) -> int:
     """The tokens of a Set Complement Task, by its name."""
     return int(task.removeprefix(COMPLEMENT))
+
+
+def bin_of(length: npt.ArrayLike, trained: npt.ArrayLike) -> npt.NDArray[np.str_]:
+    """Return the bin of every length, where `trained` is L: of BINS, whose upper ends belong to them."""
+    return np.array(BINS)[np.searchsorted(_EDGES, np.asarray(length) / np.asarray(trained), side="left")]
 
 
 def minimal(inputs: int) -> Numbers:
@@ -191,12 +215,12 @@ def sweep(postnorm: PostNorm) -> list[Trial]:
     ]
 
 
-def told(postnorm: PostNorm, experiment: str) -> Numbers:
-    """What run.csv tells of the training of a task, or of averages."""
+def record(postnorm: PostNorm, experiment: str) -> Numbers:
+    """Return what run.csv says of the training of a task, or of averages."""
     if experiment == "averaging":
         numbers = postnorm["averaging"]
         listed = {name: " ".join(map(str, numbers[name])) for name in ("vocabularies", "deterministic")}
-        return {"task": experiment} | listed | {name: numbers[name] for name in AVERAGED}
+        return {"task": experiment} | listed | {name: numbers[name] for name in OF_AVERAGES}
     trials = by_scheme(postnorm, experiment)
     return {
         "task": experiment,
