@@ -91,7 +91,6 @@ class Evidence:
     postnorm: Annotated[Names, "tasks, or averaging"]
     structural: Annotated[Names, "models trained here"]
     rotary: Annotated[Names, "models trained here whose positions are rotary"]
-    directions: Annotated[Names, "models whose influence is measured with directions changed, of hub_models or models"]
     pretrained: Annotated[Names, "models of structural.pretrained: both ends by two measures, and what they recall"]
     retrieval: Annotated[list[retrieval.Study], Items(), "keys of retrieval.networks, whose profiles are kept"]
 

@@ -22,7 +22,7 @@ TABLES["scorecard"] = made.Made(
     group="scorecard",
 )
 FILES["findings"] = made.Made(
-    "What the report opens with: five questions, and what this run answers.",
+    "What the report opens with: four questions, and what this run answers.",
     "verdicts.findings:page",
     {"table": "results/tables/scorecard.csv"},
     outputs={"rst": "results/findings.rst"},
@@ -97,7 +97,6 @@ KEPT = [  # files of long trainings, of the wings that the configuration names s
         "postnorm_evidence": EVIDENCE["postnorm"],
         "structural_evidence": EVIDENCE["structural"],
         "structural_evidence_rotary": EVIDENCE["rotary"],
-        "structural_evidence_directions": EVIDENCE["directions"],
         "structural_evidence_pretrained": EVIDENCE["pretrained"],
         "retrieval_evidence_recall": EVIDENCE["pretrained"],
         "retrieval_evidence": EVIDENCE["retrieval"],
@@ -121,7 +120,7 @@ PUBLISHED = rules.all_published.input if config["released"]["source"] else []
 
 
 rule report:
-    """Five findings, then figures, tables and captions of everything, grouped by paper, and how each was made.
+    """Four findings, then figures, tables and captions of everything, grouped by paper, and how each was made.
 
     The figures of the released numbers are among them where they are built.
     """

@@ -41,16 +41,6 @@ REPLACED = "results/replaced/{model}/{checkpoint}.safetensors"
 measured_of = lambda asked, checkpoint: [
     f"results/measure/{{model}}/{checkpoint}/{dataset}/n{n}.safetensors" for dataset, n, _ in asked
 ]
-CHANGED = config["structural"]["directions"]  # gradients whose directions are changed
-CHANGED_ELSEWHERE = [
-    *((dataset, STANDARD) for dataset in CHANGED["datasets"] if dataset != PRIMARY),
-    *((PRIMARY, n) for n in CHANGED["lengths"] if n != STANDARD),
-]
-COPIES_CHANGED = ["copy0", "usual0"]  # with random weights: of the deviation of the model itself, and of the library
-DIRECTIONS = "results/directions/{run}/{dataset}/n{n}.safetensors"
-TERMS = DIRECTIONS.replace("directions", "terms")  # what comes back through attention, layer by layer
-SQUARED = DIRECTIONS.replace("directions", "rollouts")  # what forward passes alone predict of influence
-WITH_COPIES = lambda models: [f"{model}/{checkpoint}" for model in models for checkpoint in ("hub", *COPIES_CHANGED)]
 RUNGS = {"run": checkpoints(EVIDENCE["structural"], STEPS)} | AT_STANDARD  # what is kept of longer trainings
 
 
@@ -115,18 +105,6 @@ FIGURES |= {
         {"table": "results/theory/dichotomy.csv"},
     ),
 }
-
-if PRETRAINED["models"]:
-    FIGURES["structural/directions"] = made.Made(
-        "How influence adds up: directions of gradients changed, in a pretrained decoder and its copies (our addition).",
-        "structural.figures_directions:directions",
-        {
-            "measured": collect(DIRECTIONS, run=WITH_COPIES(PRETRAINED["models"]), **AT_STANDARD),
-            "evidence": evidence_tables("structural/*/directions.csv"),
-            "predicted": project("published/predictions.csv"),
-        },
-        {"level": config["rollout"]["level"]},
-    )
 
 OF_DISTANCES = (
     "Tables 2, 3, 4: distance of every rollout variant to the measured influence, with null profiles; Spearman's too."
@@ -215,7 +193,6 @@ TABLES["structural/checks"] = made.Made(
         "published": project("published/structural_distances.csv"),
         "curves": project("published/structural_curves.csv"),
         "rotary": evidence_tables("structural/*/rotary.csv"),
-        "directions": evidence_tables("structural/*/directions.csv"),
         "pretrained": [
             *collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="values"),
             *evidence_tables("structural/*/pretrained.csv"),
@@ -298,45 +275,6 @@ FILES |= {
         },
         outputs={"csv": "results/rotary/{model}/{checkpoint}/kernels.csv"},
     ),
-    "structural_evidence_directions": made.Made(
-        "What is left of influence where directions of gradients are changed, by document, of models and their copies.",
-        "structural.evidence_directions:evidence",
-        {
-            "measured": collect(
-                DIRECTIONS,
-                run=[
-                    *WITH_COPIES(model for model in EVIDENCE["directions"] if model in config["hub_models"]),
-                    *checkpoints([model for model in EVIDENCE["directions"] if model in config["models"]], STEPS),
-                ],
-                **AT_STANDARD,
-            )
-            + [
-                DIRECTIONS.format(run=f"{model}/hub", dataset=dataset, n=n)
-                for model in EVIDENCE["directions"]
-                if model in config["hub_models"]
-                for dataset, n in CHANGED_ELSEWHERE
-            ],
-            "rollouts": collect(
-                SQUARED,
-                run=WITH_COPIES(
-                    model for model in EVIDENCE["directions"] if model in PRETRAINED["models"] and CHANGED["rollouts"]
-                ),
-                **AT_STANDARD,
-            ),
-            "terms": collect(
-                TERMS,
-                run=[
-                    f"{model}/hub"
-                    for model in EVIDENCE["directions"]
-                    if model in PRETRAINED["models"] and CHANGED["terms"]
-                ],
-                **AT_STANDARD,
-            ),
-        },
-        {"scale": config["scale"], "steps": STEPS},
-        outputs={"directions": "results/evidence/structural/{group}/directions.csv"},
-        log="logs/evidence/structural/{group}_directions.log",
-    ),
     "structural_evidence_pretrained": made.Made(
         "Both ends of pretrained decoders and of their copies, by gradients and by replacement, and their rollouts.",
         "structural.evidence_decoders:evidence",
@@ -416,64 +354,6 @@ use rule measure_pretrained as measure_copy with:
         initializer_range=lambda wildcards: (
             USUAL if wildcards.checkpoint.startswith("usual") else PRETRAINED["models"][wildcards.model]
         ),
-
-
-rule measure_directions:
-    """Measure influence with the directions of gradients changed on their way back, from few prompts."""
-    input:
-        model=lambda wildcards: (
-            f"results/models/{wildcards.model}/{wildcards.checkpoint}"
-            if wildcards.model in config["models"]
-            else f"results/hub/{wildcards.model}.json"
-        ),
-        texts="results/corpus/{dataset}/test.parquet",
-    output:
-        DIRECTIONS.replace("{run}", "{model}/{checkpoint}"),
-    log:
-        "logs/directions/{model}/{checkpoint}/{dataset}_n{n}.log",
-    wildcard_constraints:
-        n=any_of(map(str, (STANDARD, *CHANGED["lengths"]))),
-    conda:
-        "../envs/language-models.yaml"
-    resources:
-        mem_mb=memory(4000),
-        runtime=config["minutes"]["measure"],
-        gpu=gpus("measure"),
-    params:
-        prompts=lambda wildcards: CHANGED["copies" if wildcards.checkpoint in COPIES_CHANGED else "prompts"],
-        draws=CHANGED["draws"],
-        ways=CHANGED["ways"],
-        terms=False,
-        rollouts=0,
-        initializer_range=lambda wildcards: {"copy0": PRETRAINED["models"].get(wildcards.model), "usual0": USUAL}.get(
-            wildcards.checkpoint
-        ),
-        positions=positions,
-        seed=config["seed"],
-    script:
-        "../scripts/structural/measure_directions.py"
-
-
-use rule measure_directions as measure_terms with:
-    output:
-        TERMS.replace("{run}", "{model}/{checkpoint}"),
-    log:
-        "logs/terms/{model}/{checkpoint}/{dataset}_n{n}.log",
-    params:
-        prompts=CHANGED["terms"],
-        draws=CHANGED["draws"],
-        ways=[],  # terms are measured in place of changes
-        terms=True,
-
-
-use rule measure_directions as measure_rollouts with:
-    output:
-        SQUARED.replace("{run}", "{model}/{checkpoint}"),
-    log:
-        "logs/rollouts/{model}/{checkpoint}/{dataset}_n{n}.log",
-    params:
-        ways=[],
-        rollouts=CHANGED["rollouts"],
 
 
 rule structural:

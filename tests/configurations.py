@@ -27,7 +27,6 @@ def everything():
     config["measure"]["models"].append("large")
     config["structural"]["pretrained"]["models"] = {"rotary": 0.02}
     config["measure"]["datasets"] = ["standard-library", "web"]
-    config["structural"]["directions"] |= {"datasets": ["web"], "lengths": [512]}
     config["layernorm"]["pretrained"][-1] = "rotary"
     config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}
     config |= {"model": "bloom", "text": "someone/texts"}
@@ -40,7 +39,6 @@ def everything():
         "postnorm": ["set-complement-16", "averaging"],
         "structural": ["bloom", "mpt"],
         "rotary": ["llama"],
-        "directions": ["bloom"],
         "pretrained": ["rotary"],
         "retrieval": ["plain/depth2", "last/depth2"],
     }

@@ -60,7 +60,7 @@ NOT_SMALL = (  # claims on networks that neither the small graph trains, nor evi
 )
 
 FIGURES = {  # of the whole graph
-    "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training long_training pretrained directions",
+    "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training long_training pretrained",
     "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig8a_residual fig8b_residual "
     "fig8c_residual fig9 fig10 fig11a fig11b fig11c fig11d fig12 fig13a fig13b fig13c learning_curves long_training "
     "scales scales_sinks theorems",
@@ -108,7 +108,6 @@ def counted(small):
         "measure_snapshot": models,
         **only("hub_model", "measure_pretrained", "structural_pretrained"),
         "measure_copy": COPIES,
-        "measure_directions": 3,  # of SmolLM2 and two copies with random weights
         "rollout": models * (2 * datasets + 1),  # standard and long on every data set, and before training
         **only(*(f"structural_{name}" for name in ("propositions", "shift", "monotonicity", "licences", "checks"))),
         **only(*(f"structural_table{number}" for number in range(1, 6)), "structural_spearman"),

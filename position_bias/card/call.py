@@ -30,7 +30,6 @@ def measure(
     lengths: Sequence[int] = (64, 256),
     prompts: int = 64,
     replaced: int | None = None,
-    directions: bool = False,
     recalled: int | None = None,
     tokens_per_batch: int = 0,
     activation_checkpointing: bool = False,
@@ -46,20 +45,20 @@ def measure(
 
     `texts` are documents, or one. Prompts of so many tokens (`lengths`) are cut from them, `prompts` of each length;
     `replaced` says in how many of the longest tokens are replaced by others (None: 16 of a model of up to a billion
-    parameters; 0: in none), and `directions` whether the card says how influence adds up, too. `recalled` is the number
-    of contexts of random words in which repeated passages are looked for (None: 16, as for `replaced`; 0: none). As
-    many prompts pass at once as `tokens_per_batch` holds (0: as memory allows), and `activation_checkpointing` takes
-    less memory for a third more work. Influence is the gradient of the `target`: "p", the probability of the most
-    likely next token, "log-p", "contrast" to the second, or a token. Torch computes with `threads`, or as many as it
-    has. Intervals of this `level` resample documents and contexts `replicates` times; where there are fewer than 8
-    documents, they resample prompts. `name` and `text` are what the card calls the two.
+    parameters; 0: in none). `recalled` is the number of contexts of random words in which repeated passages are looked
+    for (None: 16, as for `replaced`; 0: none). As many prompts pass at once as `tokens_per_batch` holds (0: as memory
+    allows), and `activation_checkpointing` takes less memory for a third more work. Influence is the gradient of the
+    `target`: "p", the probability of the most likely next token, "log-p", "contrast" to the second, or a token. Torch
+    computes with `threads`, or as many as it has. Intervals of this `level` resample documents and contexts
+    `replicates` times; where there are fewer than 8 documents, they resample prompts. `name` and `text` are what the
+    card calls the two.
 
     Raises InputError for a model, a tokenizer or texts that cannot be measured, in one line with the remedy.
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; give a number between 0 and 1, such as 0.95")
     batch = (tokens_per_batch, activation_checkpointing)
-    options = Options(tuple(lengths), prompts, replaced, *batch, target, seed, directions, recalled)
+    options = Options(tuple(lengths), prompts, replaced, *batch, target, seed, recalled)
     with _lent(model, tokenizer, threads, name) as (decoder, subject):
         planned = plan(subject, [texts] if isinstance(texts, str) else texts, options, text, "in memory")
         return Card(carry_out(planned, decoder), replicates, level, seed)

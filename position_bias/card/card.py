@@ -58,8 +58,6 @@ class Card:
             before = len(measured.facts["before"])
             found = profiles.compare_replaced(replaced, measured.lengths[replaced.n], before, *drawn)
             others[profiles.REPLACEMENT] = found
-        if measured.changed:
-            others[profiles.DIRECTIONS] = profiles.compare_changed(measured.changed, *drawn)
         if measured.recalled:
             others[profiles.RECALL] = profiles.compare_recalled(measured.recalled, *drawn)
         return others

@@ -35,7 +35,6 @@ BELONG_TO_CARDS = (
     "lengths",
     "prompts",
     "replace",
-    "directions",
     "recall",
     "tokens_per_batch",
     "activation_checkpointing",
@@ -96,7 +95,6 @@ def parser() -> argparse.ArgumentParser:
     add("--lengths", nargs="+", type=_least(SHORTEST), default=[64, 256], metavar="N", help=lengths)
     add("--prompts", type=_least(FEWEST), default=64, metavar="N", help="prompts of each length (default: 64)")
     add("--replace", type=_least(0), metavar="N", help=replace)
-    add("--directions", action="store_true", help="also say whether influence adds up in squares or in sums")
     add("--recall", type=_least(0), metavar="N", help=recall)
     add("--untrained", type=_least(0), default=0, metavar="N", help="untrained copies to measure, too, at most 3")
     add("--target", default="p", metavar="p|log-p|contrast|TOKEN", help=target)
@@ -298,8 +296,8 @@ def _cards(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
     from position_bias.card.card import Card
 
     batch = (typed.tokens_per_batch, typed.activation_checkpointing)
-    prompts, parts = (tuple(typed.lengths), typed.prompts, typed.replace), (typed.directions, typed.recall)
-    options = measuring.Options(*prompts, *batch, typed.target, typed.seed, *parts)
+    prompts = (tuple(typed.lengths), typed.prompts, typed.replace)
+    options = measuring.Options(*prompts, *batch, typed.target, typed.seed, typed.recall)
     plan = measuring.plan(subject, documents, options, called, origin)
     plan.announce()
     if typed.dry_run:
@@ -341,7 +339,8 @@ def _required(made: Path, read: Callable[[], tuple[T, Mapping[str, Any]]], setti
     except (InputError, ValueError, LookupError, TypeError, OSError) as error:
         raise RefusedError(f"{made} is damaged; type --force to measure anew") from error
     if before != settings:
-        names = [name for name in settings if name not in before or before[name] != settings[name]]
+        absent = object()  # what another version knew, or did not know yet, differs too
+        names = [name for name in {**before, **settings} if before.get(name, absent) != settings.get(name, absent)]
         raise RefusedError(
             f"{made.parent} has a card that was measured otherwise ({', '.join(names)}); give another folder (--out), "
             "or --force to replace it"

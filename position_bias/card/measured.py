@@ -14,8 +14,7 @@ from position_bias.rollout.recall import Recall
 from position_bias.running import artifacts
 from position_bias.running.runtime import InputError, whole_directory
 
-DIRECTIONS = "directions.safetensors"  # the file of what was measured with directions of gradients changed
-RECALLED = "recalled.safetensors"  # and of what was recalled
+RECALLED = "recalled.safetensors"  # the file of what was recalled
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,6 @@ class Measured:
     lengths: Mapping[int, Measurement]
     facts: Mapping[str, Any]
     replaced: Replaced | None = None
-    changed: Measurement | None = None  # of some prompts of the longest, with directions of gradients changed
     recalled: Recalled | None = None
 
     def write(self, directory: str | Path) -> None:
@@ -60,8 +58,6 @@ class Measured:
             if self.replaced:
                 labels = {"n": self.replaced.n, "positions": self.replaced.positions}
                 artifacts.write_tensors(partial / "replaced.safetensors", {"effects": self.replaced.effects}, **labels)
-            if self.changed:
-                measurement.write(partial / DIRECTIONS, self.changed)
             if of := self.recalled:
                 labels = {"n": of.n, "cue": of.cue, "words": of.words}
                 artifacts.write_tensors(partial / RECALLED, of.found._asdict(), **labels)
@@ -82,8 +78,7 @@ def read(directory: Path) -> Measured:
         labels = artifacts.read_labels(file)
         effects = artifacts.read_tensors(file)["effects"]
         replaced = Replaced(labels["n"], tuple(labels["positions"]), effects)
-    changed = measurement.read(file) if (file := directory / DIRECTIONS).exists() else None
     recalled = None
     if (file := directory / RECALLED).exists():
         recalled = Recalled(**artifacts.read_labels(file), found=Recall(**artifacts.read_tensors(file)))
-    return Measured(lengths, facts, replaced, changed, recalled)
+    return Measured(lengths, facts, replaced, recalled)

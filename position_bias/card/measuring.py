@@ -21,11 +21,9 @@ from position_bias.card.subject import Subject
 from position_bias.language_models import measure as of_models
 from position_bias.language_models import opening, recall, replacement
 from position_bias.language_models.cost import LARGE, require_room
-from position_bias.language_models.directions import Directions
 from position_bias.language_models.measure import PREDICTED
 from position_bias.language_models.passes import Resumption
 from position_bias.language_models.tokens import TokenIds, encoded
-from position_bias.rollout.measurement import Measurement
 from position_bias.running import provenance
 from position_bias.running.runtime import InputError, announce, seed
 
@@ -35,7 +33,6 @@ TARGETS = {
     "log-p": "the logarithm of the probability of the most likely next token",
     "contrast": "the logit of the most likely next token less that of the second",
 }
-CHANGED, WAYS, DRAWS = 16, ("signs", "same"), 4  # prompts of the longest whose gradients are changed, how, how often
 REPLACED = RECALLED = 16  # prompts whose tokens are replaced, contexts of recall, where nothing else is asked for
 WORDS, CUE = 128, 3  # of a context; that are repeated
 LONG = 256  # tokens: where longer prompts are asked for, contexts are as long as the longest of them
@@ -54,7 +51,6 @@ class Options:
     activation_checkpointing: bool = False
     target: str = "p"  # what influence is the gradient of: a key of TARGETS, or a token
     seed: int = 0  # of the prompts and the tokens that replace others
-    directions: bool = False  # whether influence is measured again with directions of gradients changed
     recalled: int | None = None  # contexts in which repeated passages are looked for; None: RECALLED up to LARGE
 
     def __post_init__(self) -> None:
@@ -119,8 +115,6 @@ class Plan:
         n = max(self.prompts)
         forward = counted[n].operations / n / (3 if recomputed else 2)  # operations a token, about
         again = self.replaced * sum(n - position for position in replacement.chosen_positions(n))
-        if self.options.directions:
-            again += CHANGED * n * (2 + len(WAYS) * DRAWS)
         if of := self.contexts:
             again += len(of.drawn) * (of.n + CUE * (1 + len(recall.places(of.n, CUE))))
         return (passes + forward * again) / operations_per_second(self.subject.device, precision)
@@ -246,23 +240,20 @@ def carry_out(
     def resumption(name: str, n: int, every: int) -> Resumption | None:
         return Resumption(folder / f"{name}.safetensors", [*settings, n], every) if folder else None
 
-    def measured(name: str, n: int, most: int | None = None, directions: Directions | None = None) -> Measurement:
-        drawn = plan.prompts[n]
-        return of_models.measure(
+    lengths = {
+        n: of_models.measure(
             model,
-            drawn.tokens[:most],
+            drawn.tokens,
             plan.at_once[n],
-            documents=drawn.documents[:most],
-            asked=of_models.Asked(target=plan.target, directions=directions),
+            documents=drawn.documents,
+            asked=of_models.Asked(target=plan.target),
             activation_checkpointing=plan.options.activation_checkpointing,
-            resumption=resumption(name, n, every),
+            resumption=resumption(f"n{n}", n, every),
             section="card",
         )
-
-    lengths = {n: measured(f"n{n}", n) for n in plan.prompts}
+        for n, drawn in plan.prompts.items()
+    }
     longest = max(lengths)
-    changes = Directions(WAYS, DRAWS, plan.options.seed)
-    changed = measured("directions", longest, CHANGED, changes) if plan.options.directions else None
     replaced = _replaced(plan, model, longest) if plan.replaced else None
     recalled = None
     if of := plan.contexts:
@@ -277,7 +268,7 @@ def carry_out(
             section="card",
         )
         recalled = Recalled(of.n, CUE, len(of.words), found)
-    return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, replaced, changed, recalled)
+    return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, replaced, recalled)
 
 
 def _replaced(plan: Plan, model: PreTrainedModel, n: int) -> Replaced:

@@ -12,7 +12,7 @@ import numpy as np
 
 from position_bias.card import sentences
 from position_bias.card.measured import Measured
-from position_bias.card.profiles import DIRECTIONS, ENDS, LEAST, LOSS, RECALL, REPLACEMENT, Part
+from position_bias.card.profiles import ENDS, LEAST, LOSS, RECALL, REPLACEMENT, Part
 from position_bias.rollout.kernels import agreement
 from position_bias.rollout.measurement import Measurement
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
@@ -85,7 +85,7 @@ def page(measured: Measured, lengths: Mapping[int, Part], others: Mapping[str, P
     facts = measured.facts
     longest = measured.lengths[max(measured.lengths)]
     part = lengths[longest.n]
-    replaced, changed, recalled = (others.get(name) for name in (REPLACEMENT, DIRECTIONS, RECALL))
+    replaced, recalled = others.get(REPLACEMENT), others.get(RECALL)
     before = facts["before"]
     first = f"{code(before[0])}, which the tokenizer adds" if before else "the first of a window of the text"
     on_recall = of_recall = ""
@@ -103,7 +103,6 @@ def page(measured: Measured, lengths: Mapping[int, Part], others: Mapping[str, P
         on_replacement=f"{sentences.on_replacement(replaced)}\n\n" if replaced else "",
         on_recall=on_recall,
         on_rollouts=sentences.on_rollouts(part),
-        on_directions=f"\n\n{sentences.on_directions(changed)}" if changed else "",
         by_length=_by_length(lengths, facts),
         trend_from=sentences.TREND_FROM,
         of_gradients=OF_GRADIENTS if backward else "",

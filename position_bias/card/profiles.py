@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from position_bias.attention import Array
 from position_bias.card.measured import Recalled, Replaced
-from position_bias.rollout import comparison, directions
+from position_bias.rollout import comparison
 from position_bias.rollout.measurement import Measurement
 from position_bias.rollout.middle import inside, middle_half
 from position_bias.rollout.places import above_prior, ends_over_middle, is_able
@@ -27,8 +27,6 @@ QUARTERS = ("first quarter / middle", "last quarter / middle")  # without the fi
 REPLACEMENT, QUOTIENT = "replacement", "influence / replacement"  # variants of which the ends are told
 ENDS = ("first / middle", "last / middle")
 FIRST_WORD = "first word / middle"  # where the tokenizer puts another token first
-SIGNS, SAME, SQUARES = "signs", "same", "squares"  # changes of directions, and how influence adds up
-DIRECTIONS = "directions"
 RECALL, ACCURACY, EIGHTHS = "recall", "accuracy", ("first eighth / middle", "last eighth / middle")
 LEAST = 8  # documents that intervals are over; where there are fewer, they are over prompts
 BASELINES = ("uniform", "last", "half")  # know nothing of the model, but for its slopes or windows
@@ -153,20 +151,6 @@ def compare_replaced(
         rows.append(_rows(QUOTIENT, {name: comparison.ratio(over_middle(gradients, end), effect)}))
     values = pd.concat(rows, ignore_index=True)
     return Part(replaced.n, prompts, level, values, {REPLACEMENT: table})
-
-
-def compare_changed(changed: Measurement, replicates: int, level: float, seed: int) -> Part:
-    """How far a prompt's influence moves where directions of gradients are changed.
-
-    Its total variation with random SIGNS, with the SAME direction for all tokens, and to the mean of the other prompts;
-    and how much of the way from sums to squares influence is: what one direction moves over what both changes move.
-    """
-    apart = directions.distances(changed)
-    weights = comparison.prompt_weights(units(changed.documents), replicates, seed)
-    moved = {name: _means(weights, apart[name]) for name in (SIGNS, SAME, directions.NULL)}
-    rows = [_rows(name, {"total variation": values}) for name, values in moved.items()]
-    rows.append(_rows(SQUARES, {"share": comparison.ratio(moved[SAME], moved[SIGNS] + moved[SAME])}))
-    return Part(changed.n, changed.prompts, level, pd.concat(rows, ignore_index=True), {})
 
 
 def compare_recalled(recalled: Recalled, replicates: int, level: float, seed: int) -> Part:

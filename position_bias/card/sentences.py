@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from position_bias.attention import Array
-from position_bias.card import profiles
 from position_bias.card.profiles import (
     ACCURACY,
     BASELINES,
@@ -20,11 +19,8 @@ from position_bias.card.profiles import (
     QUOTIENT,
     RECALL,
     REPLACEMENT,
-    SIGNS,
-    SQUARES,
     Part,
 )
-from position_bias.rollout.directions import NULL
 from position_bias.rollout.places import is_able
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 
@@ -123,29 +119,6 @@ def on_recall(part: Part, words: int) -> str:
     return (
         f"{said} It finds a passage in the first eighth {first} times as often as in the middle half, and one in the "
         f"last eighth {last} times, by probability: {shape}."
-    )
-
-
-def on_directions(part: Part) -> str:
-    """How influence adds up.
-
-    In squares or in sums where the interval of the share lies on that side of a half, and what keeps to it moves
-    influence separably less than the mean of the other prompts does; otherwise in neither.
-    """
-    of = part.values.set_index(["variant", "replicate"])["value"]
-    moved = {name: part.of_replicates(of[name]) for name in (SIGNS, profiles.SAME, NULL)}
-    share = part.of_replicates(of[SQUARES])
-    less = {name: part.of_replicates(of[name] - of[NULL]).side(0) < 0 for name in (SIGNS, profiles.SAME)}
-    how = "neither in squares nor in sums"
-    if share.side(0.5) > 0 and less[SIGNS]:
-        how = "in squares"
-    elif share.side(0.5) < 0 and less[profiles.SAME]:
-        how = "in sums"
-    return (
-        f"Influence adds up {how}: {share} of the way from sums (0) to squares (1). A random sign for the gradient of "
-        f"each token at each layer moves the influence of a prompt by {moved[SIGNS]}, and one direction for all tokens "
-        f"by {moved[profiles.SAME]}; from the mean of the other prompts it is {moved[NULL]} away (total variation, "
-        f"{part.prompts} prompts of {part.n} tokens)."
     )
 
 

@@ -75,11 +75,6 @@ OTHER_MODELS = tuple(  # of models that a configuration adds
     for line in ("-", "--", ":")
     for colour, marker in ((WINE, "D"), (TEAL, "v"), (BROWN, "P"), (SKY, "X"))
 )
-DIRECTIONS = {  # what becomes of measured influence where directions of gradients are changed
-    "measured": Look("as measured", VERMILION, "o", width=2.0),
-    "signs": Look("a random sign for each token", BLUE, "s"),
-    "same": Look("one direction for all tokens", BLACK, "^", "--"),
-}
 NORMS = {  # where a network normalises, in both papers on norms; RMSNorm, unless a name says otherwise
     "none": Look("no norm", BLACK, "o", width=2.0),  # wide, since it shows below others
     "pre": Look("pre", ORANGE, "s"),

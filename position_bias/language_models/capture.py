@@ -28,7 +28,6 @@ class Seen:
 
     query: Tensor  # [B, H, n, d], as the softmax sees it
     key: Tensor  # [B, H or fewer, n, d], likewise
-    value: Tensor  # [B, H or fewer, n, d]
     mask: Tensor | None  # [B or 1, H or 1, n, n], added to the logits; None: causal attention
     scaling: float  # of the products of queries and keys
 
@@ -48,7 +47,6 @@ class Seen:
 Hear = Callable[[Seen], None]
 
 _listeners: dict[nn.Module, Hear] = {}
-_at_heads: list[Callable[[Tensor], Tensor | None]] = []
 
 
 def uses_interface(attention: nn.Module) -> bool:
@@ -63,28 +61,15 @@ def heard(model: PreTrainedModel, listeners: Mapping[nn.Module, Hear]) -> Iterat
 
     All modules must use the interface. The attention of `model` is eager meanwhile, and what it was before afterwards.
     """
-    before, heard_before = model.config._attn_implementation, dict(_listeners)
+    before = model.config._attn_implementation
     try:
         _listeners.update(listeners)
         model.set_attn_implementation(WATCHED)
         yield
     finally:
         model.set_attn_implementation(before)
-        _listeners.clear()
-        _listeners.update(heard_before)
-
-
-@contextmanager
-def values_alone(at_heads: Callable[[Tensor], Tensor | None]) -> Iterator[None]:
-    """Have gradients pass watched attention through values alone, queries and keys being constants, while it is open.
-
-    `at_heads` is a hook on the gradient of what heads yield, [B, n, H, d].
-    """
-    _at_heads.append(at_heads)
-    try:
-        yield
-    finally:
-        _at_heads.pop()
+        for attention in listeners:
+            del _listeners[attention]
 
 
 def _watched(
@@ -92,13 +77,9 @@ def _watched(
 ) -> tuple[Tensor, Tensor]:
     if hear := _listeners.get(module):
         scaling = named.get("scaling")
-        hear(Seen(query, key, value, mask, query.shape[-1] ** -0.5 if scaling is None else float(scaling)))
+        hear(Seen(query, key, mask, query.shape[-1] ** -0.5 if scaling is None else float(scaling)))
     own: Callable[..., tuple[Tensor, Tensor]] = vars(sys.modules[type(module).__module__])[OWN]
-    if not _at_heads:
-        return own(module, query, key, value, mask, *args, **named)
-    out, weights = own(module, query.detach(), key.detach(), value, mask, *args, **named)
-    out.register_hook(_at_heads[-1])
-    return out, weights
+    return own(module, query, key, value, mask, *args, **named)
 
 
 ALL_ATTENTION_FUNCTIONS.register(WATCHED, _watched)

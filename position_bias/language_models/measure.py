@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from position_bias.attention import Array
-from position_bias.language_models import capture, content, families, gram, kernels, mixing, passes, squares, terms
-from position_bias.language_models.directions import Directions, changed_influence
+from position_bias.language_models import capture, content, families, gram, kernels, mixing, passes
 from position_bias.language_models.influence import influence_and_loss, loss
 from position_bias.language_models.layout import Layout, find_layout, first_of, hooked, stream_of, weights_of
 from position_bias.language_models.opening import longest
@@ -58,7 +57,6 @@ class Asked:
     content: bool = False  # mean content logits of every pair of tokens, of families with ALiBi
     gram: bool = False  # cosines between the inputs of attention, and their recency
     apart: bool = False  # lambda and the fitted kernel without the first token, too, which may be a sink
-    directions: Directions | None = None  # changes of gradients under which influence is measured again
     matrices_up_to: int = MATRICES_UP_TO  # tokens of a prompt; of longer ones, no matrix [n, n] is kept
 
 
@@ -137,18 +135,6 @@ class _Record:
         else:
             lost = loss(self.model, tokens, latest)
         self.tally.keep("loss", lost)
-        if changes := self.asked.directions:
-            blocks = [layer.block for layer in self.layout.layers]
-            changed = changed_influence(self.model, blocks, tokens, changes, self.asked.target)
-            for way, influence in changed.items():
-                self.tally.keep(f"directions/{way}", influence)
-            for prompt in tokens.split(1):
-                if changes.terms and self.backward and self.layout.products:
-                    for name, part in terms.terms(self.model, self.layout, prompt, changes, self.asked.target).items():
-                        self.tally.keep(f"terms/{name}", part[None])
-                if changes.rollouts:
-                    for name, profile in squares.squared_rollouts(self.model, self.layout, prompt, changes).items():
-                        self.tally.keep(f"rollouts/{name}", profile[None])
         self.tally.put_away()
 
     @contextmanager
@@ -251,9 +237,7 @@ class _Record:
     def measurement(self, documents: NDArray[np.int64]) -> Measurement:
         """Return what was seen. Raises InputError where a value of a prompt is not finite."""
         known = {name: self.tally.of_prompts(name) for name in OF_PROMPTS if name in self.tally.prompts}
-        directions, parts, rollouts = map(self._of_kind, ("directions/", "terms/", "rollouts/"))
-        by_name = {OF_PROMPTS[name]: values for name, values in known.items()}
-        passes.require_finite(by_name | directions | parts | rollouts)
+        passes.require_finite({OF_PROMPTS[name]: values for name, values in known.items()})
         mixings = {estimator: known.pop(estimator) for estimator in MIXINGS if estimator in known}
         attention, by_distance = self._attention(len(documents))
         return Measurement(
@@ -266,16 +250,8 @@ class _Record:
             slopes=families.effective_slopes(self.model.config),
             content=self._mean("content", len(documents)),
             gram=self._mean("gram", len(documents)),
-            directions=directions,
-            terms=parts,
-            rollouts=rollouts,
             **known,
         )
-
-    def _of_kind(self, kind: str) -> dict[str, Floats]:
-        """What was kept of each prompt, by the names that follow `kind`."""
-        named = [name for name in self.tally.prompts if name.startswith(kind)]
-        return {name.removeprefix(kind): self.tally.of_prompts(name) for name in named}
 
     def _mean(self, name: str, count: int) -> Floats | None:
         return self.tally.means(name, len(self.layout.layers), count)

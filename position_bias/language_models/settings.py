@@ -204,24 +204,12 @@ def _unknown_names(config: Config) -> Iterator[str]:
         ("tokenizer.datasets", config["tokenizer"]["datasets"], offline, "datasets"),
         ("training.datasets", config["training"]["datasets"], offline, "datasets"),
         ("measure.datasets", measure["datasets"], texts, "datasets or hub_datasets"),
-        (
-            "structural.directions.datasets",
-            config["structural"]["directions"]["datasets"],
-            texts,
-            "datasets or hub_datasets",
-        ),
         ("primary_dataset", [config["primary_dataset"]], measure["datasets"], "measure.datasets"),
         ("measure.models", measure["models"], models, "models or hub_models"),
         ("structural.fig1", config["structural"]["fig1"], models, "models or hub_models"),
         ("layernorm.pretrained", config["layernorm"]["pretrained"], models, "models or hub_models"),
         ("evidence.structural", config["evidence"]["structural"], list(config["models"]), "models"),
         ("evidence.rotary", config["evidence"]["rotary"], list(config["models"]), "models"),
-        (
-            "evidence.directions",
-            config["evidence"]["directions"],
-            [*config["models"], *config["structural"]["pretrained"]["models"]],
-            "models or structural.pretrained.models",
-        ),
     ):
         for name in names:
             if name not in known:

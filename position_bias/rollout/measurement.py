@@ -4,7 +4,7 @@ One pass over the prompts yields it (`language_models.measure`). Rollouts, table
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +47,6 @@ class Measurement:
     content: Floats | None = None  # mean content logits [L, H, n, n], likewise, where they were asked for
     recency: Floats | None = None  # of the cosines between the inputs of attention [N, L], where they were asked for
     gram: Floats | None = None  # mean cosines between the inputs of attention [L, n, n], likewise
-    directions: Mapping[str, Floats] = field(default_factory=dict)  # way -> influence of every draw [N, draws, n]
-    terms: Mapping[str, Floats] = field(default_factory=dict)  # squared gradients [N, L, n] (`language_models.terms`)
-    rollouts: Mapping[str, Floats] = field(default_factory=dict)  # profiles of each prompt [N, n] (`.squares`)
 
     @property
     def prompts(self) -> int:
@@ -88,7 +85,6 @@ def read(path: str | Path, without: Sequence[str] = LARGEST) -> Measurement:
         for kind, names in (
             ("mixing", (*ESTIMATORS, FROBENIUS_APART)),
             ("kernels", (*KERNELS, TOEPLITZ_APART)),
-            *((kind, [name.partition("/")[2] for name in tensors]) for kind in ("directions", "terms", "rollouts")),
         )
     }
     windows = tuple(artifacts.read_labels(path)["windows"])

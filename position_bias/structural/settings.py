@@ -1,11 +1,10 @@
 """What a configuration can ask of `structural`."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from position_bias.running.section import Bounds, Count, Items, Level, Name, Names, section
+from position_bias.running.section import Bounds, Count, Level, Name, Names, section
 
 Prompts = Annotated[int, Bounds(2, 1_000_000)]
-Way = Literal["signs", "same", "unrelated", "rotated"]
 
 
 @section
@@ -44,37 +43,11 @@ class Pretrained:
 
 
 @section
-class Directions:
-    """How influence adds up: gradients whose directions are changed on their way back."""
-
-    prompts: Annotated[Prompts, "prompts for each model of structural.pretrained"]
-    copies: Annotated[Prompts, "prompts for each of two copies with random weights"]
-    draws: Annotated[int, Bounds(2, 1000), "draws of each change, a backward pass each"]
-    ways: Annotated[
-        list[Way],
-        Items(2),
-        "signs: a random sign for each token; same: one direction for all tokens; unrelated: one for each; rotated: "
-        "all turned together",
-    ]
-    rollouts: Annotated[int, Bounds(0, 1000), "draws of the rollout in squares, a forward pass each; 0: there is none"]
-    terms: Annotated[int, Bounds(0, 1_000_000), "prompts with which what comes back is taken apart, layer by layer"]
-    datasets: Annotated[list[Name], Items(), "further data sets of evidence/, at lengths.standard"]
-    lengths: Annotated[
-        list[Annotated[int, Bounds(8, 1_000_000)]], Items(), "further lengths of evidence/, on primary_dataset"
-    ]
-
-    def __post_init__(self) -> None:
-        if not {"signs", "same"} <= set(self.ways):
-            raise ValueError(f"ways = {self.ways} lacks signs or same, which are compared; add both")
-
-
-@section
 class Structural:
     """Herasimchyk et al. 2026: content, mixing and positional bias of language models."""
 
     fig1: Annotated[Names, "the models of Figure 1, if they are measured; Figure 2 shows the others"]
     pretrained: Pretrained
-    directions: Directions
 
 
 @section

@@ -7,7 +7,6 @@ import pandas as pd
 from position_bias.structural import (
     checks,
     checks_content,
-    checks_directions,
     checks_drawn,
     checks_long_training,
     checks_pretrained,
@@ -28,7 +27,6 @@ def verdicts(
     curves: pd.DataFrame,
     rotary: list[pd.DataFrame],
     pretrained: list[pd.DataFrame],
-    directions: list[pd.DataFrame],
     pretrained_kernels: list[pd.DataFrame],
     long_training: list[pd.DataFrame],
     similarity: pd.DataFrame,
@@ -41,8 +39,8 @@ def verdicts(
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
 
     The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
-    length, the long one and all others. `primary` is the data set of figures that show one. `rotary`, `pretrained`,
-    `directions` and `long_training` are tables of evidence/ or like those; `pretrained_kernels` are those of `content`
+    length, the long one and all others. `primary` is the data set of figures that show one. `rotary`, `pretrained`
+    and `long_training` are tables of evidence/ or like those; `pretrained_kernels` are those of `content`
     on pretrained decoders. `published` are printed distances and `curves` drawn profiles of the paper. The others are
     tables of the same names.
     """
@@ -63,7 +61,6 @@ def verdicts(
         checks_drawn.checks(curves, registered),
         checks_rotary.checks(rotary, registered, level),
         checks_pretrained.checks(pretrained, registered, level),
-        checks_directions.checks(directions, registered, level),
         *(checks_content.of_pretrained(kernels, registered) for kernels in pretrained_kernels),
         *checks_long_training.checks(long_training, registered),
     ]

@@ -1,4 +1,4 @@
-"""What the report of a run opens with: five questions, and what this run answers, each with a figure."""
+"""What the report of a run opens with: four questions, and what this run answers, each with a figure."""
 
 import pandas as pd
 
@@ -8,8 +8,6 @@ FINDINGS = {  # question -> figure and claims
     "Do gradients, replacement and recall agree on the first word?": "structural/pretrained "
     "structural-pretrained-first retrieval-recall-first",
     "Does attention rollout predict influence?": "structural/fig1 structural-table-2 structural-figure-1-d",
-    "Does influence add up in sums or in squares?": "structural/directions "
-    "structural-directions-squares structural-directions-same structural-directions-sums",
     "Does a causal mask make the first token a sink?": "emergence/scales_sinks emergence-figure-8a",
     "Do printed constants and steps of proofs hold?": "emergence/theorems "
     "emergence-appendix-a-e emergence-appendix-f-i",

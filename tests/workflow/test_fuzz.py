@@ -8,12 +8,10 @@ import pytest
 from snakemake.settings.types import ConfigSettings
 
 from position_bias import settings
-from tests.configurations import EVERYTHING as WITHOUT_TERMS
-from tests.configurations import ROOT, SOURCES, at, part, put, refusals
+from tests.configurations import EVERYTHING, ROOT, SOURCES, at, part, put, refusals
 from tools.workflow import opened, planned
 
 pytestmark = pytest.mark.all("plans for every key of the configuration take a minute")
-EVERYTHING = put(WITHOUT_TERMS, ("evidence", "directions"), ["bloom", "rotary"])  # of a pretrained decoder, too
 TARGETS = {"all", "sweeps", "evidence", "all_published", "card"}
 
 
@@ -30,7 +28,6 @@ OTHERS = {  # of keys whose values are names, or have to fit another key
     "device": ["cpu"],
     **{f"devices.{stage}": ["cpu"] for stage in settings.DEVICES},
     "primary_dataset": ["web"],
-    "structural.directions.ways": [["signs", "same", "rotated"]],
     "emergence.sinks.threshold": [0.25],
     "postnorm.dimension.vocabulary": [32],
     "released.source": [SOURCES[1]],

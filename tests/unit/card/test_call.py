@@ -9,15 +9,14 @@ import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from position_bias import card
-from position_bias.card import command, measured
-from position_bias.card.card import Card
+from position_bias.card import command
 from position_bias.running.runtime import InputError
 from tests.unit.card.conftest import llama
 
 ROOT = Path(__file__).parents[3]
-TYPED = "./my-model --text texts.jsonl --lengths 12 24 --prompts 10 --threads 1 --quiet --directions --recall 3"
+TYPED = "./my-model --text texts.jsonl --lengths 12 24 --prompts 10 --threads 1 --quiet --recall 3"
 TYPED = [*TYPED.split(), "--tokenizer", "words"]
-OPTIONS = {"lengths": (12, 24), "prompts": 10, "threads": 1, "directions": True, "recalled": 3}
+OPTIONS = {"lengths": (12, 24), "prompts": 10, "threads": 1, "recalled": 3}
 OPTIONS |= {"name": "my-model", "text": "texts.jsonl"}
 
 
@@ -68,21 +67,6 @@ def test_a_tokenizer_of_transformers_is_taken_and_left_as_it_is(here, prose):
 def test_numbers_that_mean_nothing_are_refused_before_anything_is_measured(asked, said, own_tokenizer):
     with pytest.raises(InputError, match=said):
         card.measure(llama(), own_tokenizer, "text", **asked)
-
-
-def test_how_influence_adds_up_is_said_where_it_is_asked_for(own_tokenizer, prose, tmp_path):
-    options = {"lengths": [9, 12], "prompts": 20, "replaced": 0, "replicates": 5}
-    plain, found = (card.measure(llama(), own_tokenizer, prose, directions=on, **options) for on in (False, True))
-    assert "Influence adds up" not in plain.page
-    assert "total variation, 16 prompts of 12 tokens)." in found.page
-    assert found.page.count("Influence adds up ") == 1
-    rows = found.tables["statistics"].merge(plain.tables["statistics"], how="left", indicator=True)
-    added = rows[rows["_merge"] == "left_only"]
-    assert list(added["variant"]) == ["signs", "same", "other prompts", "squares"]
-    assert set(added["prompts"]) == {16}
-    found.measured.write(tmp_path / "kept")
-    kept = Card(measured.read(tmp_path / "kept"), 5)
-    assert kept.page == found.page
 
 
 @pytest.mark.parametrize("target", ["log-p", "contrast", "e"])

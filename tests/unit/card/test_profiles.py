@@ -8,7 +8,6 @@ import pytest
 
 from position_bias.card import profiles
 from position_bias.card.measured import Recalled, Replaced
-from position_bias.rollout.directions import distances
 from position_bias.rollout.measurement import ESTIMATORS, Measurement
 from position_bias.rollout.recall import Recall
 from tests.measurements import LAYERS, PROMPTS, causal, made
@@ -118,19 +117,6 @@ def test_replacement_is_compared_with_the_influence_of_the_same_prompts_at_the_s
     assert len(at) == 6 * 41
     alone = profiles.compare_replaced(found, without, 0, 40, 0.9, 0).values
     assert profiles.FIRST_WORD not in set(alone["statistic"])
-
-
-def test_changed_directions_are_compared_with_each_other_and_with_other_prompts(without):
-    rng = np.random.default_rng(1)
-    changed = {way: rng.uniform(0.1, 1, (PROMPTS, 2, N)) for way in ("signs", "same")}
-    found = replace(without, directions=changed)
-    at = profiles.compare_changed(found, 40, 0.9, 0).values.set_index(["variant", "replicate"])["value"]
-    apart = distances(found)
-    for name in ("signs", "same", "other prompts"):
-        assert at[name, -1] == pytest.approx(apart[name].mean())
-    assert at["squares", -1] == pytest.approx(apart["same"].sum() / (apart["same"] + apart["signs"]).sum())
-    np.testing.assert_allclose(at["squares"], at["same"] / (at["same"] + at["signs"]))
-    assert len(at) == 4 * 41
 
 
 def recalled(accuracy):

@@ -161,30 +161,6 @@ def test_both_measures_are_asked_and_what_they_say_differently_is_told(quotients
 
 
 @pytest.mark.parametrize(
-    ("signs", "same", "how"),
-    [
-        (0.1, 0.4, "in squares: 0.800 "),
-        (0.4, 0.1, "in sums: 0.200 "),
-        (0.35, 0.4, "neither in squares nor in sums: 0.533 "),  # signs move it farther than another prompt is
-        (0.2, 0.2, "neither in squares nor in sums: 0.500 "),
-    ],
-)
-def test_influence_adds_up_in_what_moves_it_less(signs, same, how):
-    spread = 1 + 0.01 * np.linspace(-1, 1, 21)
-    moved = {"signs": signs * spread, "same": same * spread[::-1], "other prompts": np.full(21, 0.3)}
-    moved["squares"] = moved["same"] / (moved["signs"] + moved["same"])
-    rows = [
-        pd.DataFrame({"variant": name, "replicate": range(-1, 20), "value": [values[10], *np.delete(values, 10)]})
-        for name, values in moved.items()
-    ]
-    sentence = sentences.on_directions(part(pd.concat(rows)))
-    assert sentence.startswith(f"Influence adds up {how}[")
-    assert f"of a prompt by {signs:.3f} [" in sentence
-    assert f"for all tokens by {same:.3f} [" in sentence
-    assert sentence.endswith("it is 0.300 [0.300, 0.300] away (total variation, 16 prompts of 256 tokens).")
-
-
-@pytest.mark.parametrize(
     ("accuracy", "ends", "said"),
     [
         (0.3, (2.5, 1.1), "one in the last eighth 1.10 [0.65, 1.55] times, by probability: the first eighth outweighs"),

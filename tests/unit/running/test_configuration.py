@@ -213,13 +213,6 @@ ACROSS = [  # key, a value that another excludes, and what follows the key in th
     ("structural.pretrained.prompts.replaced", 200, " = 200 is more than standard = 128, of which these are the"),
     ("evidence.structural", ["large"], " = 'large' is not in models; use one of bloom, mpt, falcon, llama"),
     ("evidence.rotary", ["bloom"], " = 'bloom' is of family bloom, which has ALiBi and no rotary positions; name"),
-    (
-        "evidence.directions",
-        ["large"],
-        " = 'large' is not in models or structural.pretrained.models; use one of bloom,",
-    ),
-    ("structural.directions.ways", ["signs", "rotated"], " = ['signs', 'rotated'] lacks signs or same, which are"),
-    ("structural.directions.datasets", ["wiki"], " = 'wiki' is not in datasets or hub_datasets; use one of standard-"),
     ("evidence.rotary", ["rotary"], " = 'rotary' is not in models; use one of bloom, mpt, falcon, llama"),
     ("lengths.heatmap.tokens", 300, " = 300 is more than measure.matrices_up_to = 256, so that no matrices of"),
     ("lengths.standard.tokens", 300, " = 300 is more than measure.matrices_up_to = 256, so that no matrices of"),

@@ -15,7 +15,6 @@ from position_bias.emergence.studies import study
 from position_bias.structural import checks as structural
 from position_bias.structural import (
     checks_content,
-    checks_directions,
     checks_long_training,
     checks_pretrained,
     checks_printed,
@@ -34,7 +33,7 @@ PREDICTED = ROOT / "published/predictions.csv"
 CLAIMS = tuple(claim for claim in registry(ROOT / "published/claims.csv") if claim.paper in ("structural", "emergence"))
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
-PRETRAINED = [claim.id for claim in CLAIMS if claim.id.startswith(("structural-pretrained-", "structural-directions-"))]
+PRETRAINED = [claim.id for claim in CLAIMS if claim.id.startswith("structural-pretrained-")]
 UNTESTABLE = {  # at every scale, or at that of tests alone
     "structural-table-5": ("default", "test"),  # fewer prompts than the paper's
     **dict.fromkeys(PRETRAINED, SCALES),  # no decoder was measured
@@ -106,7 +105,6 @@ def structural_checks(config):
         checks_printed.checks(pd.read_csv(ROOT / "published/structural_distances.csv"), predicted, scale),
         checks_rotary.checks([pd.read_csv(ROOT / "evidence/structural/rotary/rotary.csv")], predicted, LEVEL),
         checks_pretrained.checks([], predicted, LEVEL),
-        checks_directions.checks([], predicted, LEVEL),
     ]
     kept = pd.read_csv(ROOT / "evidence/structural/language-model/compared.csv")
     long_training = pd.concat(checks_long_training.checks([kept], predicted))

@@ -18,7 +18,7 @@ def test_findings_are_claims_and_figures_of_the_workflow():
     drawn = {f"{paper}/{name}" for paper, names in FIGURES.items() for name in names.split()}
     assert {figure for _, figure, *_ in FINDINGS} <= drawn
     assert {claim for _, _, *claims in FINDINGS for claim in claims} <= {claim.id for claim in CLAIMS}
-    assert len(FINDINGS) == 5
+    assert len(FINDINGS) == 4
 
 
 def test_the_page_has_verdicts_numbers_and_figures_in_its_html(tmp_path, monkeypatch):
