@@ -22,13 +22,15 @@ test-all: test site  ## the same, and every test that is left out there: half an
 test-gpu: .venv/installed  ## where there is a GPU: trainings and measurements on it, against those of the CPU: a minute
 	TEST_GPU=1 OMP_NUM_THREADS=1 $(BIN)/pytest tests/pretend/test_trainings.py tests/pretend/test_measuring.py
 
-check: .venv/installed
+check: .venv/installed docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile rules
 	$(BIN)/mypy
 	$(BIN)/typos
+	git diff --exit-code --stat $(WRITTEN) # pages are as the tools write them; git add what has changed
 
+WRITTEN := docs/configuration.md docs/decoders.md docs/map.md docs/mutants.md
 docs: .venv/installed  ## pages that are written from the workflow, the configuration and the scorecard that is kept
 	PYTHONPATH=. $(BIN)/python tools/reference.py > docs/configuration.partial && mv docs/configuration.partial docs/configuration.md
 	PYTHONPATH=. $(BIN)/python tools/decoders.py > docs/decoders.partial && mv docs/decoders.partial docs/decoders.md

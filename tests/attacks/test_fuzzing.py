@@ -38,15 +38,3 @@ def test_bytes_that_reach_other_lines_are_opened_or_refused(target, tmp_path):
     search = {"PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, cwd=tmp_path, env=search, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr[-3000:]
-
-
-def test_an_opener_that_raises_anything_else_is_noticed(tmp_path, monkeypatch):
-    def broken(*_):
-        raise KeyError("weight_map")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("position_bias.language_models.files.model_files", broken)
-    with pytest.raises(KeyError):
-        fuzzing.fuzz("index", 5)
-    (crash,) = (tmp_path / "crashes").iterdir()
-    assert crash.name == "index-0-0"

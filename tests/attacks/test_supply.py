@@ -5,7 +5,6 @@ import re
 import sys
 from pathlib import Path
 
-import pytest
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
@@ -48,28 +47,8 @@ def site():
     return next(path for path in sys.path if path.endswith("site-packages"))
 
 
-CONTAINERS = {  # what is changed in the Containerfile, and what is then wrong
-    "no other user": ("USER reader\n", "", "does things as root"),
-    "another user later": ("CMD", "USER root\nCMD", "does things as root"),
-    "copied before": ("USER reader\n", "COPY . .\nUSER reader\n", "does things as root"),
-    "another installation": ("RUN make .venv/installed", "RUN pip install .", "installs something else"),
-    "nothing on the digest": ("@sha256:", "", "does not say how its base is pinned"),
-}
-
-
-def faults(containerfile):
-    before, _, after = containerfile.partition("USER reader\n")
-    if not after or re.search("^(COPY|ADD|CMD|ENTRYPOINT)", before, re.MULTILINE) or "\nUSER" in after:
-        yield "does things as root"
-    if re.findall("^RUN .*", after, re.MULTILINE) != ["RUN make .venv/installed"] * bool(after):
-        yield "installs something else"
-    if "@sha256:" not in containerfile:
-        yield "does not say how its base is pinned"
-
-
-@pytest.mark.parametrize("case", CONTAINERS)
-def test_a_container_does_nothing_of_the_project_as_root(case):
-    text = (ROOT / "Containerfile").read_text()
-    before, after, said = CONTAINERS[case]
-    assert list(faults(text)) == []
-    assert list(faults(text.replace(before, after))) == [said]
+def test_a_container_does_nothing_of_the_project_as_root():
+    before, _, after = (ROOT / "Containerfile").read_text().partition("USER reader\n")
+    assert not re.search("^(COPY|ADD|CMD|ENTRYPOINT)", before, re.MULTILINE)
+    assert "USER" not in after
+    assert re.findall("^RUN .*", after, re.MULTILINE) == ["RUN make .venv/installed"]

@@ -60,14 +60,6 @@ def test_sweeps_have_seeds_of_their_own(table):
     assert table["seed"].min() >= SWEPT_FROM
 
 
-def test_twice_the_iterations_fit_better_so_that_the_longer_training_was_kept():
-    means = POSTNORM.groupby(["task", "scheme", "iterations", "learning_rate"])["tvd"].mean()
-    best = means.groupby(["task", "scheme", "iterations"]).min()
-    for _, of_network in best.groupby(["task", "scheme"]):
-        shorter, longer = of_network.sort_index()
-        assert longer < shorter
-
-
 def test_the_page_names_the_groups_that_have_been_run():
     (sentence,) = re.findall(r"^Of the groups below, these have been run: (.*?)\. ", PAGE, re.MULTILINE | re.DOTALL)
     groups = {path.parent.name for path in (ROOT / "evidence").glob("*/*/*.csv")}

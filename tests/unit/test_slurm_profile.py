@@ -1,9 +1,8 @@
-"""The profile for SLURM speaks of the rules that there are, and says why for each of its lines."""
+"""The profile for SLURM speaks of the rules that there are."""
 
 import re
 from pathlib import Path
 
-import pytest
 import yaml
 
 from tools.workflow import rules
@@ -60,17 +59,3 @@ def test_the_groups_of_papers_hold_the_rules_of_their_paper():
         wing = Path(rule.file).stem
         assert rule.group in (None, wing, {"prompts": "prompts", "rollout": "rollouts"}.get(name, "scorecard")), name
         assert rule.group != "scorecard" or wing == "overview"
-
-
-def test_figures_and_tables_are_alike_in_what_they_ask_for():
-    """Jobs of a group run one after another: the largest decides what all of them hold."""
-    others = [name for name, rule in JOBS.items() if shown(rule) and {"mem_mb", "runtime"} & set(rule.resources)]
-    assert others == ["structural_table5"]  # whose input may take gigabytes
-
-
-@pytest.mark.parametrize("profile", ["default", "slurm"])
-def test_every_line_of_a_profile_is_explained(profile):
-    """By a comment within the entry, or above the lines that it stands among."""
-    for block in (ROOT / f"profiles/{profile}/config.yaml").read_text().split("\n\n"):
-        entries = re.findall(r"^[\w-].*(?:\n .*)*", block, re.MULTILINE)
-        assert block.startswith("#") or all("#" in entry for entry in entries), block
