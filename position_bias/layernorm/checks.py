@@ -6,26 +6,35 @@ A seed that diverged is left out of what it would be compared in; where a table 
 claims cannot be tested. A position is the mean relative position of what a head attends to: 0 is the first earlier
 token, 1 the last, 1/2 uniform attention. Recency is as in `position_bias.recency`.
 
+Statements on theory are estimated where they are simulated (`checks_theory`), and judged here, so that an edited
+prediction simulates nothing again. A formula has a number for each setting, which is computed and has no width; a claim
+about a mean over sequences has Student's interval for each setting. What speaks most against a prediction is judged.
+
 Predictions and margins were fixed before the runs that they judge; those of claims that we add, after trial runs.
 """
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from position_bias.emergence import gaps
-from position_bias.layernorm import estimates
-from position_bias.layernorm.networks import NETWORKS
-from position_bias.layernorm.pretrained import OF_HUB, UNTRAINED, recency_of_models
+from position_bias.layernorm.settings import NETWORKS
 from position_bias.running.artifacts import TensorFile
 from position_bias.verdicts.claim import PRETRAINED
-from position_bias.verdicts.judge import Statistic, judge
-from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.judge import Estimate, Statistic, judge, worst
+from position_bias.verdicts.predictions import Predicted, predictions
 from position_bias.verdicts.verdict import table
 
+UNTRAINED, OF_HUB = "untrained (step 0)", "of the hub"  # states of training of a language model
+NUMBERS = ["measured", "low", "high", "n"]  # of an estimate
+BOUND = ["bound", "margin"]  # of a prediction, where they depend on how much was simulated
+COLUMNS = ["statistic", "setting", "network", "other", *NUMBERS, *BOUND]
 NORMS = {"residual": "none", "pre-norm": "pre", "post-norm": "post"}  # study of retrieval networks -> norm
 
 
@@ -48,7 +57,7 @@ def verdicts(
     curves = gaps.curves(tests[tests["encoding"] == "none"])
     registered, models = predictions(predicted, "layernorm"), recency_of_models(grams)
     pretrained = models["model"].isin(decoders)
-    measured = chain(estimates.statistics(theory), statistics(random, trained, models[~pretrained], curves))
+    measured = chain(read_estimates(theory), statistics(random, trained, models[~pretrained], curves))
     here = table("layernorm", scale, judge(measured, registered, level))
     of_decoders = table("layernorm", PRETRAINED, judge(_language_models(models[pretrained]), registered, level))
     return pd.concat([here, of_decoders], ignore_index=True)
@@ -59,7 +68,7 @@ def statistics(
 ) -> Iterator[Statistic]:
     """Yield what is measured of networks with weights: seeds down, norms across; of language models, documents down.
 
-    `models` is the table of `pretrained.recency_of_models`; `curves` are those of `emergence.gaps`, of causal retrieval
+    `models` is the table of `recency_of_models`; `curves` are those of `emergence.gaps`, of causal retrieval
     networks without positional encoding.
     """
     yield from _random_weights(random)
@@ -145,3 +154,85 @@ def _retrieval(curves: pd.DataFrame) -> Iterator[Statistic]:
     for (vocabulary, depth, pair), gap in by_norm.groupby(level=alike):
         if gap[["pre", "post"]].notna().any(axis=None):
             yield Statistic(f"{pair} gap", gap.droplevel([0, 1, 2]), {"vocabulary": vocabulary, "depth": depth})
+
+
+# Language models, as a table
+
+
+def recency_of_models(grams: Iterable[TensorFile]) -> pd.DataFrame:
+    """Return recency of every measured Gram, one row per number.
+
+    Columns model, seed, state (of training), document, prompt, layer (from 1), value.
+    """
+    tables = []
+    for gram in grams:
+        seed, state = _seed_and_state(gram.labels["checkpoint"])
+        found = gram.read("recency", "documents")
+        prompts, layers = found["recency"].shape
+        columns = {
+            "model": gram.labels["model"],
+            "seed": seed,
+            "state": state,
+            "document": np.repeat(found["documents"], layers),
+            "prompt": np.repeat(np.arange(prompts), layers),
+            "layer": np.tile(np.arange(1, layers + 1), prompts),
+            "value": found["recency"].ravel().astype(float),
+        }
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _seed_and_state(checkpoint: str) -> tuple[str, str]:
+    if checkpoint == "hub":
+        return checkpoint, OF_HUB
+    seed, step = re.findall(r"\d+", checkpoint)
+    return seed, f"trained (step {step})" if int(step) else UNTRAINED
+
+
+# Estimates of statements on theory, and their table
+
+
+def over_settings(
+    name: str, setting: Mapping[str, object], networks: Mapping[Any, Sequence[Estimate]], **numbers: float
+) -> Statistic:
+    """Estimates of networks, or of one less another (network, other), one for each of some settings.
+
+    `numbers` are a bound and margin of this sampling.
+    """
+    columns = {network: pd.DataFrame(estimates)[NUMBERS].stack() for network, estimates in networks.items()}
+    return Statistic(name, pd.DataFrame(columns), setting, least_favourable, numbers=numbers)
+
+
+def least_favourable(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+    """The estimate that speaks most against the prediction; the units of `values` are settings, each with NUMBERS.
+
+    Raises ValueError where one is not finite: as a row without verdict it would not be missed among others.
+    """
+    measured = worst(values.xs("measured", level=1), predicted, level).measured
+    estimates = values.unstack()
+    chosen = estimates[estimates["measured"] == measured].iloc[0]
+    return Estimate(measured, float(chosen["low"]), float(chosen["high"]), int(chosen["n"]))
+
+
+def tabulate(statistics: Iterable[Statistic]) -> pd.DataFrame:
+    """Return a row for each estimate of each network, in COLUMNS."""
+    frames = []
+    for found in statistics:
+        for network, values in found.table.items():
+            one, other = network if isinstance(network, tuple) else (network, "")
+            told = {"statistic": found.name, "setting": json.dumps(found.setting), "network": one, "other": other}
+            numbers = {name: found.numbers.get(name, float("nan")) for name in BOUND}
+            frames.append(values.unstack()[NUMBERS].assign(**told, **numbers))
+    return pd.concat(frames, ignore_index=True)[COLUMNS]
+
+
+def read_estimates(table: pd.DataFrame) -> Iterator[Statistic]:
+    """Yield the statistics of which `tabulate` made this table, in its order."""
+    for _, rows in table.groupby(["statistic", "setting", *BOUND], sort=False, dropna=False):
+        first = rows.iloc[0]
+        networks = {
+            network: [Estimate(*numbers) for numbers in of_network[NUMBERS].itertuples(index=False)]
+            for network, of_network in rows.groupby(["network", "other"], sort=False)
+        }
+        numbers = {name: first[name] for name in BOUND if pd.notna(first[name])}
+        yield over_settings(first["statistic"], json.loads(first["setting"]), networks, **numbers)

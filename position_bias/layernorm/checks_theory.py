@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from position_bias.attention import Array
-from position_bias.layernorm import estimates, theory
-from position_bias.layernorm.simulation import MaskName, Norm, Simulated
-from position_bias.layernorm.tables import MASKS, PROFILES, RESIDUALS, Sampling
+from position_bias.layernorm import theory
+from position_bias.layernorm.checks import over_settings, tabulate
+from position_bias.layernorm.simulation import MASKS, PROFILES, RESIDUALS, MaskName, Norm, Sampling, Simulated
 from position_bias.recency import FIRST_ROW, mean_size, recency, relative_recency
 from position_bias.statistics import mean_and_interval
 from position_bias.verdicts.judge import Estimate, Statistic
@@ -42,13 +42,13 @@ GRID = tuple(product((0.0, 0.1, 0.3, 0.5, 0.7, 0.9), (0.0, 0.5, 1.0, 2.0), (0.0,
 
 
 def table(level: float, *, tokens: int, width: int, sequences: int, limit_tokens: int, seed: int) -> pd.DataFrame:
-    """Return the estimates of every statement (`statements`) as `estimates.table` has them.
+    """Return the estimates of every statement (`statements`) as `checks.tabulate` has them.
 
     Simulated are `sequences` sequences of `tokens` tokens, all settings on the same draws; limits of many tokens are
     taken at `limit_tokens`, at least 1000.
     """
     sampling = Sampling(tokens, width, 1.0, sequences, seed, level)
-    return estimates.table(chain.from_iterable(statements(sampling, limit_tokens)))
+    return tabulate(chain.from_iterable(statements(sampling, limit_tokens)))
 
 
 def statements(sampling: Sampling, limit_tokens: int) -> tuple[Iterator[Statistic], ...]:
@@ -110,7 +110,7 @@ def _worked_out(
     """Numbers that are computed, one for each of some settings, by network."""
     values = {network: np.ravel(of_settings) for network, of_settings in networks.items()}
     found = {network: [Estimate(v, v, v, len(settings)) for v in settings] for network, settings in values.items()}
-    return estimates.statistic(name, setting, found, **numbers)
+    return over_settings(name, setting, found, **numbers)
 
 
 def _means(
@@ -121,7 +121,7 @@ def _means(
         network: [_mean(values, runs.sampling.level) for values in of_settings]
         for network, of_settings in networks.items()
     }
-    return estimates.statistic(name, setting, found, **numbers)
+    return over_settings(name, setting, found, **numbers)
 
 
 def _mean(values: Array, level: float) -> Estimate:
@@ -194,7 +194,7 @@ def _three_tokens(runs: Runs) -> Iterator[Statistic]:
         half, pair = runs.sampling.half_width * error, f"({i}, {j})"
         measured = Estimate(score, score - half, score + half, runs.sampling.sequences)
         numbers = {"bound": round(expected[pair], 4), "margin": 1 / runs.sampling.width}
-        yield estimates.statistic("score of three tokens, simulated", {}, {pair: [measured]}, **numbers)
+        yield over_settings("score of three tokens, simulated", {}, {pair: [measured]}, **numbers)
 
 
 # Layers that only average: s = 0, rho = 0

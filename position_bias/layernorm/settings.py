@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from position_bias.attention import uneven_heads
-from position_bias.layernorm.networks import NETWORKS, Data
 from position_bias.running.section import (
     Bounds,
     Count,
@@ -19,8 +18,14 @@ from position_bias.running.section import (
     Small,
     section,
 )
-from position_bias.small_networks.settings import Size
+from position_bias.small_networks.settings import Norm, Placement, Size
 
+NETWORKS: dict[str, tuple[Placement, Norm, bool]] = {  # placement, norm, whether one stands before the read-out
+    "none": ("none", "layer", False),
+    "pre-layer": ("pre", "layer", True),
+    "pre-rms": ("pre", "rms", True),
+    "post-layer": ("post", "layer", False),
+}
 Anisotropy = Annotated[float, Bounds(0, below=1), "expected cosine of two embeddings, in [0, 1)"]
 
 
@@ -67,6 +72,15 @@ class RandomWeights:
     def __post_init__(self) -> None:
         if fault := uneven_heads("width", self.width, self.heads):
             raise ValueError(fault)
+
+
+@section
+class Data:
+    """Exchangeable sequences."""
+
+    vocabulary: Annotated[int, Bounds(2, 1_000_000), "different tokens"]
+    tokens: Annotated[int, Bounds(9, 4096), "tokens that a network reads; recency needs 9"]
+    skew: Annotated[float, Bounds(0, 100), "power of the uniform numbers that token frequencies are made of"]
 
 
 @section

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from position_bias import recency
-from position_bias.layernorm.networks import NETWORKS, Data
+from position_bias.layernorm.settings import NETWORKS, Data
 from position_bias.running import runtime
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError

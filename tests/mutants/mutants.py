@@ -18,8 +18,7 @@ import numpy as np
 
 from position_bias.emergence import checks_theory as emergence_checks
 from position_bias.layernorm import checks_theory as layernorm_checks
-from position_bias.layernorm import tables as layernorm_tables
-from position_bias.layernorm.simulation import simulate
+from position_bias.layernorm import simulation as layernorm_simulation
 from position_bias.structural import checks_theory as structural_checks
 from position_bias.verdicts.claim import registry
 from position_bias.verdicts.judge import Statistic, judge
@@ -37,14 +36,18 @@ STATEMENTS: dict[str, Callable[[], tuple[Iterator[Statistic], ...]]] = {
     "emergence": lambda: emergence_checks.statements(tokens=16, layers=120, draws=4, seed=3, peak_tokens=400),
     "structural": structural_checks.statements,
     "layernorm": lambda: layernorm_checks.statements(
-        layernorm_tables.Sampling(tokens=24, width=64, strength=1.0, sequences=600, seed=0, level=LEVEL), 1000
+        layernorm_simulation.Sampling(tokens=24, width=64, strength=1.0, sequences=600, seed=0, level=LEVEL), 1000
     ),
 }
 SMALL: tuple[tuple[Any, str, Any], ...] = (  # in place of the sizes of the default run
     (structural_checks, "LENGTHS", (2, 7)),
     (structural_checks, "CONTENT", (2.0, -8.0)),
     (structural_checks, "DEEPEST", 1000),
-    (layernorm_tables, "simulate", cache(simulate)),  # mutants do not change what is simulated, so once is enough
+    (
+        layernorm_simulation,
+        "simulate",
+        cache(layernorm_simulation.simulate),
+    ),  # mutants do not change what is simulated, so once is enough
 )
 INTRODUCTION = """# Mutants
 

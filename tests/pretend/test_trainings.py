@@ -13,7 +13,7 @@ from position_bias.emergence.task import Task
 from position_bias.language_models import families
 from position_bias.language_models import train as languages
 from position_bias.layernorm import training as layernorm
-from position_bias.layernorm.networks import NETWORKS, Data
+from position_bias.layernorm.settings import NETWORKS, Data
 from position_bias.postnorm import training as postnorm
 from position_bias.postnorm.runs import SCHEMES, Trial
 from position_bias.running import devices

@@ -21,7 +21,7 @@ DEPTH = {part: depth for depth, layer in enumerate(LAYERS) for part in layer}
 EXCEPTIONS = {  # a module of a wing, and the module of another wing that it may import, with the reason
     ("layernorm/checks.py", "emergence/gaps.py"): "the claim on retrieval networks is judged by their position gaps",
     **{
-        ("layernorm/figures_networks.py", f"emergence/{module}.py"): "a figure shows the gaps of networks with norms"
+        ("layernorm/figures.py", f"emergence/{module}.py"): "a figure shows the gaps of networks with norms"
         for module in ("gaps", "figures")
     },
     **{

@@ -1,128 +1,30 @@
 """What is measured of norms, on tables by hand and on a world by seed whose numbers are known."""
 
 from itertools import product
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.emergence import gaps
 from position_bias.layernorm import checks, checks_theory
-from position_bias.layernorm.networks import NETWORKS
-from position_bias.verdicts.judge import judge
-from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import KEYS, PREDICTION, table
-
-ROOT = Path(__file__).parents[3]
-PREDICTIONS = predictions(ROOT / "published/predictions.csv", "layernorm")
-LEVEL = 0.9
-SEEDS, HEADS, LAYERS = range(5), (1, 2, 3, 4), (1, 2, 3)
-NORMED = ("pre-layer", "pre-rms", "post-layer")
-PAIRS = ("first-middle", "first-last", "middle-last")
-STUDIES = ("residual", "pre-norm", "post-norm")
-
-
-# A world made by hand. Seeds share a large part of each number, so that it matters which are compared.
-
-
-def frame(world, *names):
-    """(key, ...) -> value as a table in no particular order."""
-    rows = [{**dict(zip(names, key, strict=True)), "value": value} for key, value in world.items()]
-    return pd.DataFrame(rows, columns=[*names, "value"]).sample(frac=1, random_state=7, ignore_index=True)
-
-
-def random_weights(rng):
-    """(norm, residual, seed, layer, head, quantity) -> value; half the heads of most seeds score one way."""
-    world = {}
-    for norm, residual, seed, layer in product(("none", "rms", "layer"), (0.0, 1.0), SEEDS, LAYERS):
-        key = (norm, residual, seed, layer)
-        gram = 0.0 if layer == 1 else -0.05 * (layer - 2) if norm == "none" else 0.2
-        world[*key, 0, "gram"] = gram + 0.001 * rng.normal()
-        for head in HEADS:
-            odd_one = (layer, seed, head) in ((3, 0, 1), (3, 1, 3))
-            sign = (-1) ** ((head > 2) + odd_one)
-            world[*key, head, "score"] = 0.15 * sign + 0.01 * rng.normal()
-            world[*key, head, "position"] = 0.5 + 0.04 * (-1) ** head + 0.001 * rng.normal()
-    return world
-
-
-def trained(rng):
-    """(norm, seed, state, layer, head, quantity) -> value: what was claimed would settle it, settles it."""
-    world = {}
-    for norm, seed, state in product(("none", *NORMED), SEEDS, ("untrained", "trained")):
-        world[norm, seed, state, 0, 0, "loss"] = 3.5 - (state == "trained") - 0.1 * seed
-        for layer in LAYERS:
-            recent = state == "trained" and layer > 1 and norm != "none"
-            key = (norm, seed, state, layer)
-            world[*key, 0, "gram"] = 0.2 * recent + 0.02 * seed + 0.001 * rng.normal()
-            for head in HEADS:
-                shared = 0.002 * (seed - 2)
-                world[*key, head, "position"] = (
-                    0.5 + 0.08 * recent + shared + 0.03 * (-1) ** head + 0.0005 * rng.normal()
-                )
-                world[*key, head, "score"] = 9.0
-    return world
-
-
-STATES = TRAINED, UNTRAINED = "trained (step 300)", "untrained (step 0)"
-
-
-def models(rng):
-    """(model, seed, state, document, layer) -> recency of the Gram."""
-    return {
-        (model, seed, state, document, layer): (0.2 if state == TRAINED else 0.1)
-        + 0.01 * document
-        + 0.1 * seed
-        + 0.01 * rng.normal()
-        if layer > 1
-        else -5.0
-        for model, seed, state, document, layer in product(("bloom", "mpt"), (0, 1), STATES, range(6), LAYERS)
-    }
-
-
-def retrieval(rng):
-    """(study, depth, seed, iteration, quantity) -> value; studies of norms have 2 layers alone."""
-    centre = {"residual": 0.2, "pre-norm": -0.1, "post-norm": -0.05}
-    world = {}
-    for study, depth, seed, iteration, pair in product(STUDIES, (2, 4), SEEDS, (0, 500), (*PAIRS, "accuracy")):
-        if depth == 2 or study == "residual":
-            value = (centre[study] if iteration else 7.0) + 0.01 * seed + 0.001 * rng.normal()
-            world[study, depth, seed, iteration, pair] = value
-    return world
-
-
-WORLD = {
-    name: make(np.random.default_rng(seed))
-    for seed, (name, make) in enumerate(
-        {"random": random_weights, "trained": trained, "models": models, "curves": retrieval}.items()
-    )
-}
-
-
-def curves_of(world):
-    found = frame(world, "study", "depth", "seed", "iteration", "quantity")
-    fixed = {"vocabulary": "gaussian", "bias": "none", "mask": "causal", "encoding": "none", "residual": True}
-    return found.assign(**fixed, omega="none")[[*gaps.CONFIGURATION, "seed", "iteration", "quantity", "value"]]
-
-
-def tables(**changed):
-    """The four tables of the worlds that are given and of nothing else; of all where none is."""
-    of = changed or WORLD
-    return (
-        frame(of.get("random", {}), "norm", "residual", "seed", "layer", "head", "quantity"),
-        frame(of.get("trained", WORLD["trained"]), "norm", "seed", "state", "layer", "head", "quantity"),
-        frame(of.get("models", {}), "model", "seed", "state", "document", "layer"),
-        curves_of(of.get("curves", {})),
-    )
-
-
-def rows_of(statistics):
-    return table("layernorm", "test", judge(statistics, PREDICTIONS, LEVEL))
-
-
-def judged(**changed):
-    return rows_of(checks.statistics(*tables(**changed)))
+from position_bias.layernorm.settings import NETWORKS
+from position_bias.verdicts.verdict import KEYS, PREDICTION
+from tests.unit.layernorm.world import (
+    HEADS,
+    LAYERS,
+    LEVEL,
+    PAIRS,
+    PREDICTIONS,
+    SEEDS,
+    STATES,
+    STUDIES,
+    TRAINED,
+    UNTRAINED,
+    WORLD,
+    judged,
+    tables,
+)
 
 
 def measured(**changed):
@@ -306,3 +208,46 @@ def test_a_seed_without_a_last_test_has_no_gap_and_networks_without_norms_alone_
     assert gap[["none", "post"]].notna().all(axis=None)
     alone = measured(curves={key: of for key, of in curves.items() if key[0] == "residual"})
     assert not [name for name, *_ in alone if name.endswith("gap")]
+
+
+# Language models, as a table
+
+
+NOTHING = np.zeros((1, 1), np.float32), np.zeros(1, np.int64)
+
+
+def gram(labels, recency, documents):
+    """A file of a measured Gram, as far as it is read."""
+    kept = {"recency": recency, "documents": documents}
+    return SimpleNamespace(labels=labels, read=lambda *names: {name: kept[name] for name in names})
+
+
+def test_a_table_has_a_row_a_prompt_and_layer():
+    recency = np.array([[0.5, -0.25, 1.0], [2.0, 0.0, -3.5]], np.float32)
+    labels = {"model": "bloom", "checkpoint": "seed1/step300", "dataset": "any", "n": 64}
+    table = checks.recency_of_models([gram(labels, recency, np.array([4, 9]))])
+    expected = pd.DataFrame(
+        [
+            ("bloom", "1", "trained (step 300)", 4, 0, 1, 0.5),
+            ("bloom", "1", "trained (step 300)", 4, 0, 2, -0.25),
+            ("bloom", "1", "trained (step 300)", 4, 0, 3, 1.0),
+            ("bloom", "1", "trained (step 300)", 9, 1, 1, 2.0),
+            ("bloom", "1", "trained (step 300)", 9, 1, 2, 0.0),
+            ("bloom", "1", "trained (step 300)", 9, 1, 3, -3.5),
+        ],
+        columns=["model", "seed", "state", "document", "prompt", "layer", "value"],
+    )
+    pd.testing.assert_frame_equal(table, expected)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "seed", "state"),
+    [
+        ("seed0/step0", "0", "untrained (step 0)"),
+        ("seed12/step1000", "12", "trained (step 1000)"),
+        ("hub", "hub", "of the hub"),
+    ],
+)
+def test_seed_and_state_are_those_of_the_checkpoint_whatever_digits_a_model_has(checkpoint, seed, state):
+    table = checks.recency_of_models([gram({"model": "falcon-7b-v2", "checkpoint": checkpoint}, *NOTHING)])
+    assert table[["model", "seed", "state"]].to_numpy().tolist() == [["falcon-7b-v2", seed, state]]

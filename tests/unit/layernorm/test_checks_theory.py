@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from position_bias.layernorm import checks_theory, estimates, theory
+from position_bias.layernorm import checks_theory, theory
+from position_bias.layernorm.checks import read_estimates, tabulate
 from position_bias.running import artifacts
 from position_bias.verdicts.judge import judge
 from position_bias.verdicts.predictions import predictions
@@ -27,7 +28,7 @@ def simulated():
 
 @pytest.fixture(scope="module")
 def table(simulated):
-    return rows(estimates.statistics(simulated))
+    return rows(read_estimates(simulated))
 
 
 def runs(tokens=12, width=64, sequences=300):
@@ -128,9 +129,9 @@ def test_a_number_that_is_computed_has_no_width_and_must_be_one():
 
 def test_what_is_read_is_judged_as_what_was_simulated(simulated, tmp_path):
     artifacts.write_table(tmp_path / "theory.parquet", simulated)
-    again = estimates.table(estimates.statistics(artifacts.read_table(tmp_path / "theory.parquet")))
+    again = tabulate(read_estimates(artifacts.read_table(tmp_path / "theory.parquet")))
     pd.testing.assert_frame_equal(again, simulated, check_exact=True)
     few = checks_theory.Sampling(24, 16, 1.0, 50, 0, 0.95)
     direct = rows(chain.from_iterable(checks_theory.statements(few, 1000)))
-    kept = estimates.table(chain.from_iterable(checks_theory.statements(few, 1000)))
-    pd.testing.assert_frame_equal(rows(estimates.statistics(kept)), direct, check_exact=True)
+    kept = tabulate(chain.from_iterable(checks_theory.statements(few, 1000)))
+    pd.testing.assert_frame_equal(rows(read_estimates(kept)), direct, check_exact=True)

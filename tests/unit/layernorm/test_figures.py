@@ -6,13 +6,13 @@ import pytest
 
 from position_bias.drawing import looks
 from position_bias.drawing.intervals import over_seeds
-from position_bias.layernorm import figures, figures_networks, tables
-from position_bias.layernorm.pretrained import UNTRAINED
+from position_bias.layernorm import figures, simulation
+from position_bias.layernorm.checks import UNTRAINED
 from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved, curves
 
 pytestmark = [pytest.mark.filterwarnings("error::UserWarning"), pytest.mark.usefixtures("styled")]
 
-SAMPLING = tables.Sampling(tokens=14, width=16, strength=1.0, sequences=12, seed=0, level=0.95)
+SAMPLING = simulation.Sampling(tokens=14, width=16, strength=1.0, sequences=12, seed=0, level=0.95)
 NORMS = ("none", "pre-layer", "pre-rms", "post-layer")
 
 
@@ -74,7 +74,7 @@ def test_maps_show_which_keys_of_a_row_score_higher(tmp_path):
 
 
 def test_the_closed_form_is_a_line_over_points_of_every_norm_and_residual():
-    table = tables.closed_form_rows(SAMPLING, (0.0, 0.4))
+    table = simulation.closed_form_rows(SAMPLING, (0.0, 0.4))
     figure = figures.closed_form(table)
     for axes, (norm, residual) in zip(figure.axes, product(("none", "rms"), (0, 1)), strict=True):
         shown = of(table, norm=norm, residual=residual)
@@ -85,7 +85,7 @@ def test_the_closed_form_is_a_line_over_points_of_every_norm_and_residual():
 
 
 def test_anisotropy_has_a_curve_its_limit_and_points_for_every_residual():
-    table = tables.anisotropy_curves(SAMPLING, (0, 0.2, 0.5, 0.9), (0.2, 0.5))
+    table = simulation.anisotropy_curves(SAMPLING, (0, 0.2, 0.5, 0.9), (0.2, 0.5))
     figure = figures.anisotropy(table)
     assert_drawn(figure, table[["predicted", "limit", "measured", "low", "high"]])
     for residual, colour in looks.shades(table["residual"]).items():
@@ -95,10 +95,15 @@ def test_anisotropy_has_a_curve_its_limit_and_points_for_every_residual():
 
 def test_depth_and_moments_have_the_recursion_over_points():
     for draw, table, across, hue in (
-        (figures.depth, tables.depth_curves(SAMPLING, 0.2, layers=3), ("residual", (0, 1)), ("norm", figures.DEPTH)),
+        (
+            figures.depth,
+            simulation.depth_curves(SAMPLING, 0.2, layers=3),
+            ("residual", (0, 1)),
+            ("norm", figures.DEPTH),
+        ),
         (
             figures.moments,
-            tables.moments_curves(SAMPLING, layers=3),
+            simulation.moments_curves(SAMPLING, layers=3),
             ("mask", ("causal", "full")),
             ("profile", figures.PROFILES),
         ),
@@ -121,13 +126,13 @@ def means(table, by):
 
 def test_random_weights_have_means_of_seeds_and_every_head():
     table = random_weights(3, residual=(0.0, 1.0))
-    figure = figures_networks.random_weights(table, 0.95)
+    figure = figures.random_weights(table, 0.95)
     for row, residual in zip(np.reshape(figure.axes, (2, 3)), (0, 1), strict=True):
         gram, score, position = (of(table, residual=residual, quantity=name) for name in ("gram", "score", "position"))
         assert_drawn(row[0], *means(gram, "layer"))
         assert_drawn(row[1], score["value"])
         assert_drawn(row[2], *means(position, "layer"))
-        for norm, look in figures_networks.RANDOM.items():
+        for norm, look in figures.RANDOM.items():
             np.testing.assert_allclose(
                 line(row[0], look.colour), over_seeds(of(gram, norm=norm), "layer", 0.95)["mean"]
             )
@@ -137,7 +142,7 @@ def test_random_weights_have_means_of_seeds_and_every_head():
 
 def test_trained_decoders_before_and_after():
     table, norms = trained(), NORMS
-    figure = figures_networks.trained(table, 0.95)
+    figure = figures.trained(table, 0.95)
     before, after, losses, gram_before, gram_after = figure.axes
     for axes, quantity, state in (
         (before, "position", "untrained"),
@@ -149,7 +154,7 @@ def test_trained_decoders_before_and_after():
         assert_drawn(axes, *means(shown, "layer"), shown.groupby(["norm", "layer", "seed"])["value"].mean())
         for norm in norms:
             expected = over_seeds(of(shown, norm=norm), "layer", 0.95)["mean"]
-            np.testing.assert_allclose(line(axes, figures_networks.TRAINED[norm].colour), expected)
+            np.testing.assert_allclose(line(axes, figures.TRAINED[norm].colour), expected)
     reached = of(table, state="trained", quantity="loss")
     assert_drawn(losses, *means(reached, "layer"), reached["value"], along=0)
     assert before.get_ylim() == after.get_ylim()
@@ -165,7 +170,7 @@ def test_language_models_have_a_panel_each_and_one_has_heatmaps():
     table = drawn_from(np.random.default_rng(1), **keys, layer=(1, 2, 3))
     table = table.assign(document=table["prompt"].clip(lower=1))  # the first two prompts are of one
     grams = {model: np.random.default_rng(3).uniform(size=(3, 10, 10)) for model in models}
-    figure = figures_networks.recency_and_cosines(table, grams, 0.95)
+    figure = figures.recency_and_cosines(table, grams, 0.95)
     panels = [axes for axes in figure.axes if axes.get_title()]
     for axes, model in zip(panels, models, strict=False):
         shown = [drawn for drawn in axes.lines if len(drawn.get_ydata()) == 3]
@@ -184,8 +189,8 @@ def test_heatmaps_show_means_of_blocks_of_what_the_mask_lets_through():
     values = np.arange(25.0).reshape(5, 5)
     values[np.triu_indices(5)] = np.nan
     expected = [[5, np.nan, np.nan], [(10 + 11 + 15 + 16) / 4, 17, np.nan], [20.5, 22.5, np.nan]]
-    np.testing.assert_allclose(figures_networks.blocks(values, 2), expected)
-    np.testing.assert_array_equal(figures_networks.blocks(values, 1), values)
+    np.testing.assert_allclose(figures.blocks(values, 2), expected)
+    np.testing.assert_array_equal(figures.blocks(values, 1), values)
 
 
 def test_gaps_at_the_end_and_one_along_training(monkeypatch):
@@ -193,13 +198,13 @@ def test_gaps_at_the_end_and_one_along_training(monkeypatch):
     keys = {"study": ("residual", "pre-norm", "post-norm"), "seed": range(3), "iteration": (0, 50, 100)}
     table = drawn_from(np.random.default_rng(2), **keys, quantity=("loss", *pairs))
     table = table.assign(norm=table["study"], vocabulary="gaussian", encoding="none", depth=2)
-    monkeypatch.setattr(figures_networks.gaps, "curves", lambda tests: tests)
-    figure = figures_networks.emergence(table, 0.95)
+    monkeypatch.setattr(figures.gaps, "curves", lambda tests: tests)
+    figure = figures.emergence(table, 0.95)
     ends, along = figure.axes
     last = table[(table["iteration"] == 100) & table["quantity"].isin(pairs)]
     assert_drawn(ends, *means(last.assign(place=last["quantity"].map(pairs.index)), "place"), last["value"])
     assert_drawn(along, *means(of(table, quantity="first-last"), "iteration"))
-    for study, look in figures_networks.RETRIEVAL.items():
+    for study, look in figures.RETRIEVAL.items():
         first_last = of(table, study=study, quantity="first-last").groupby("iteration")["value"].mean()
         np.testing.assert_allclose(line(along, look.colour), first_last)
     assert_legible(figure)

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from position_bias.layernorm import simulation, tables, theory
-from position_bias.layernorm.simulation import Decoder, embeddings, random_weights, simulate
-from position_bias.layernorm.tables import Sampling
+from position_bias.layernorm import simulation, theory
+from position_bias.layernorm.simulation import Decoder, Sampling, embeddings, random_weights, simulate
 from position_bias.recency import mean_relative_position, recency, relative_recency
 from position_bias.running import runtime
 
@@ -57,7 +56,9 @@ def test_a_simulation_is_the_mean_of_textbook_decoders(norm, placement, common, 
 
 def test_a_simulation_has_the_mask_and_the_moments_that_are_asked_for():
     decoder = replace(SMALL, norm="rms", mask="full")
-    alphas, lengths = (tables.moments(f"{what} falls", 10)[part] for part, what in enumerate(("anisotropy", "length")))
+    alphas, lengths = (
+        simulation.moments(f"{what} falls", 10)[part] for part, what in enumerate(("anisotropy", "length"))
+    )
     found = simulate(decoder, alphas, 11, seed=9, lengths=lengths)
     x = embeddings(11, 10, 8, alphas, torch.Generator().manual_seed(9), lengths=lengths).double().numpy()
     assert np.linalg.norm(x, axis=-1) == pytest.approx(np.tile(lengths, (11, 1)), rel=1e-5)
@@ -84,7 +85,7 @@ def test_embeddings_have_the_anisotropy_of_their_position(common):
     ],
 )
 def test_profiles_go_from_one_end_to_the_other(profile, first, last):
-    alphas, lengths = (np.broadcast_to(values, 9) for values in tables.moments(profile, 9))
+    alphas, lengths = (np.broadcast_to(values, 9) for values in simulation.moments(profile, 9))
     assert (alphas[0], lengths[0]) == pytest.approx(first)
     assert (alphas[-1], lengths[-1]) == pytest.approx(last)
     assert np.ptp(np.diff(alphas)) == pytest.approx(0, abs=1e-12)
@@ -129,7 +130,7 @@ def test_random_weights_are_a_textbook_multi_head_decoder(norm, random_table):
 
 
 def test_score_maps_are_named_after_norm_and_anisotropy():
-    maps = tables.score_maps(10, 8, 2, 1.0, (0.0, 0.25), 20, 3)
+    maps = simulation.score_maps(10, 8, 2, 1.0, (0.0, 0.25), 20, 3)
     assert list(maps) == ["none/0", "none/0.25", "rms/0", "rms/0.25", "layer/0", "layer/0.25"]
     expected = simulate(Decoder(10, 8, 2, 1.0, 1.0, "layer"), 0.25, 20, 3).scores
     assert (maps["layer/0.25"] == expected).all()
@@ -145,11 +146,11 @@ def test_score_maps_are_named_after_norm_and_anisotropy():
     ],
 )
 def test_numbers_stand_evenly_and_are_those_that_their_decimals_name(step, last, expected):
-    assert tables.evenly(step, last) == expected
+    assert simulation.evenly(step, last) == expected
 
 
 def test_closed_form_rows_hold_theory_and_measurement_of_the_last_token():
-    table = tables.closed_form_rows(SAMPLING, (0.0, 0.4))
+    table = simulation.closed_form_rows(SAMPLING, (0.0, 0.4))
     assert len(table) == 2 * 2 * 2 * 23
     one = table.query("norm == 'rms' and residual == 1 and anisotropy == 0.4")
     assert one["position"].tolist() == list(range(1, 24))
@@ -161,7 +162,7 @@ def test_closed_form_rows_hold_theory_and_measurement_of_the_last_token():
 
 
 def test_anisotropy_curves_are_measured_where_they_are_asked_to_be():
-    table = tables.anisotropy_curves(replace(SAMPLING, sequences=200), (0.0, 0.1, 0.2), (0.2, 0.6))
+    table = simulation.anisotropy_curves(replace(SAMPLING, sequences=200), (0.0, 0.1, 0.2), (0.2, 0.6))
     assert sorted(set(table["residual"])) == [0, 0.5, 1, 2]
     assert table.query("residual == 1")["anisotropy"].tolist() == [0.0, 0.1, 0.2, 0.6]
     measured = table["anisotropy"].isin([0.2, 0.6])
@@ -173,7 +174,7 @@ def test_anisotropy_curves_are_measured_where_they_are_asked_to_be():
 
 
 def test_depth_curves_hold_recursion_and_measurement():
-    table = tables.depth_curves(replace(SAMPLING, sequences=300), 0.2, 4)
+    table = simulation.depth_curves(replace(SAMPLING, sequences=300), 0.2, 4)
     assert len(table) == 3 * 2 * 4
     assert set(table["norm"]) == {"none", "pre", "post"}
     assert (table["measured"] - table["predicted"]).abs().max() < 0.04
@@ -184,7 +185,7 @@ def test_depth_curves_hold_recursion_and_measurement():
 
 
 def test_curves_of_moments_hold_recursion_and_measurement():
-    table = tables.moments_curves(replace(SAMPLING, sequences=300), 3)
+    table = simulation.moments_curves(replace(SAMPLING, sequences=300), 3)
     assert len(table) == 2 * 5 * 3
     assert (table["measured"] - table["predicted"]).abs().max() < 0.04
     curves = table.set_index(["mask", "profile", "layer"]).sort_index()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from position_bias.layernorm import training
-from position_bias.layernorm.networks import NETWORKS, Data
+from position_bias.layernorm.settings import NETWORKS, Data
 from position_bias.layernorm.training import COLUMNS, Setting
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError

@@ -6,10 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from position_bias.layernorm import checks_theory, estimates
+from position_bias.layernorm import checks as layernorm_checks
+from position_bias.layernorm import checks_theory
 from position_bias.verdicts import scorecard
 from position_bias.verdicts.claim import OURS, registry
-from tests.unit.layernorm import test_checks as of_layernorm
+from tests.unit.layernorm import world as layernorm
 from tests.unit.postnorm import world as postnorm
 
 ROOT = Path(__file__).parents[3]
@@ -23,9 +24,9 @@ TINY = {"tokens": 16, "width": 16, "sequences": 64, "limit_tokens": 1000, "seed"
 @pytest.fixture(scope="module")
 def checks():
     """Tables of checks as the scorecard reads them: theory at toy scale, networks in worlds of our predictions."""
-    of_theory = estimates.statistics(checks_theory.table(of_layernorm.LEVEL, **TINY))
-    statistics = chain(of_theory, of_layernorm.checks.statistics(*of_layernorm.tables()))
-    return {LAYERNORM: of_layernorm.rows_of(statistics), POSTNORM: postnorm.judged()}
+    of_theory = layernorm_checks.read_estimates(checks_theory.table(layernorm.LEVEL, **TINY))
+    statistics = chain(of_theory, layernorm_checks.statistics(*layernorm.tables()))
+    return {LAYERNORM: layernorm.rows_of(statistics), POSTNORM: postnorm.judged()}
 
 
 def verdicts(checks):
