@@ -65,7 +65,7 @@ FIGURES = {  # of the whole graph
     "fig8c_residual fig9 fig10 fig11a fig11b fig11c fig11d fig12 fig13a fig13b fig13c learning_curves long_training "
     "scales scales_sinks theorems",
     "layernorm": "scores closed_form anisotropy depth moments random_weights trained pretrained emergence",
-    "postnorm": "set_complement resharpening dimension bema formal_languages stability",
+    "postnorm": "set_complement resharpening construction dimension bema formal_languages stability",
     "retrieval": "prior decoders",
 }
 ABSENT = {  # of those, what the small one does not draw

@@ -16,7 +16,6 @@ sides, below 1/2.
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import chain, product
 from math import pi, sqrt
 from pathlib import Path
@@ -300,7 +299,6 @@ def _quarter_turn(tokens: int, layers: int) -> Iterator[Statistic]:
     yield _between("Lemma 4.6: weight over its bound", setting, theory.path_ratio(rows[:1], rows[:1], *first))
     yield _between("Theorem 4.7: weight over its bound", setting, theory.path_ratio(rows, rows, *bounds))
     yield _numbers("Theorem 4.7: upper bound", setting, value=np.exp(bounds[1]).max(axis=(1, 2)))
-    yield replace(_numbers("Theorem 4.7: some constants", setting, value=rows), identity=True)
     asked = turn.coefficients()
     depths = {"depths": ", ".join(map(str, DEPTHS))}
     yield _numbers("Theorem 4.7: one c", {**depths, **setting}, value=asked[list(DEPTHS)] / asked[0])

@@ -1,6 +1,6 @@
 """These statistics measure what Zsamboki et al. 2025 claim of norms after attention, and what we add to it.
 
-They are of networks that were trained, and of networks built by hand; published/predictions.csv has what is predicted.
+published/predictions.csv has what is predicted of them.
 
 L is the trained length; TVD is the total variation distance to the uniform distribution over legal outputs. Networks of
 one seed share data and, at one size, initial weights, so they are compared by seed: a table has seeds down and schemes
@@ -23,7 +23,7 @@ from scipy.special import betaincinv
 from position_bias.attention import Array
 from position_bias.postnorm import theory
 from position_bias.postnorm.runs import MINIMAL, SCHEMES, part_of, vocabulary
-from position_bias.verdicts.judge import Estimate, Statistic, judge, student, worst
+from position_bias.verdicts.judge import Estimate, Statistic, judge, student
 from position_bias.verdicts.predictions import Predicted, predictions
 from position_bias.verdicts.verdict import table
 
@@ -36,7 +36,6 @@ SPIKE = 1.0  # nats above the lowest loss before
 
 def checks(
     tests: pd.DataFrame,
-    construction: pd.DataFrame,
     dimension: pd.DataFrame,
     depth: pd.DataFrame,
     averaging: pd.DataFrame,
@@ -48,18 +47,16 @@ def checks(
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
 
     `tests` joins those of all tasks: columns task, scheme, seed, length, quantity, value, trained (L). `dimension` has
-    width beside them, `averaging` has decay, weights and eta (`runs.by_width`, `by_average`). `construction` is
-    the table of `construction.distances`, `depth` that of `training.by_depth`, `stability` that of
-    `training.stretches`, one an iteration. `predicted` is the registry of predictions; raises InputError where it
-    lacks a statistic.
+    width beside them, `averaging` has decay, weights and eta (`runs.by_width`, `by_average`). `depth` is the table of
+    `training.by_depth`, `stability` that of `training.stretches`, one an iteration. `predicted` is the registry of
+    predictions; raises InputError where it lacks a statistic.
     """
-    measured = statistics(tests, construction, dimension, depth, averaging, stability)
+    measured = statistics(tests, dimension, depth, averaging, stability)
     return table("postnorm", scale, judge(measured, predictions(predicted, "postnorm"), level))
 
 
 def statistics(
     tests: pd.DataFrame,
-    construction: pd.DataFrame,
     dimension: pd.DataFrame,
     depth: pd.DataFrame,
     averaging: pd.DataFrame,
@@ -71,8 +68,6 @@ def statistics(
     yield from _legal(tests[minimal])
     yield from _dispersion(tests[minimal])
     yield from _gap_laws(tests[minimal])
-    yield from _construction(construction)
-    yield from _rank(construction)
     yield from _dimension(dimension)
     yield from _averaging(averaging[averaged])
     yield from _deterministic(averaging[~averaged])
@@ -167,27 +162,6 @@ def _asymmetry(curves: pd.DataFrame, v: int) -> pd.DataFrame:
     lower = [s for s in range(1, v) if 2 * s < v and {s, v - s} <= set(logs)]
     means = pd.DataFrame({s: logs[v - s] - logs[s] for s in lower}, index=logs.index, dtype=float).mean(axis=1)
     return means.unstack("scheme").reindex(columns=list(SCHEMES))
-
-
-# Built by hand
-
-
-def _construction(construction: pd.DataFrame) -> Iterator[Statistic]:
-    """How far the worst sequence of the network built by hand is from its prediction: lengths down, schemes across."""
-    above, below = construction["high"] - construction["predicted"], construction["predicted"] - construction["low"]
-    away = construction.assign(away=np.maximum(above, below))
-    for v, of_task in away.groupby("v"):
-        by_length = of_task.pivot(index="length", columns="scheme", values="away")
-        yield Statistic("distance from the law", by_length, {"v": v}, worst)
-
-
-def _rank(construction: pd.DataFrame) -> Iterator[Statistic]:
-    """How many dimensions the task of `construction` needs: what the best matrix of a lower rank loses, squared."""
-    for v in sorted(set(construction["v"])):
-        squares = np.linalg.svd(theory.centring(v), compute_uv=False) ** 2
-        for name, d in (("distance of rank v - 1", v - 1), ("distance of rank v - 2", v - 2)):
-            lost = pd.DataFrame({"I - J/v": [squares[d:].sum()]})
-            yield Statistic(name, lost, {"v": v, "d": d}, worst)
 
 
 # Width

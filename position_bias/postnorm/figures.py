@@ -111,6 +111,24 @@ def resharpening(tests: pd.DataFrame, level: float) -> Figure:
     return figure
 
 
+def construction(table: pd.DataFrame) -> Figure:
+    """Distance of the networks that are built by hand against the tokens present: laws as lines, networks as marks.
+
+    `table` is that of `construction.distances`, whose sequences differ by less than a mark.
+    """
+    label = "Networks that are built by hand follow both laws of the gap"
+    figure, axes = plt.subplots(figsize=(COLUMN, 2.3), label=label)
+    for scheme, look, rows in curves(table, "scheme", LOOKS):
+        _, law, style = next(of for of in LAWS.values() if of[0] == scheme)
+        axes.plot(rows["length"], rows["predicted"], style, color=look.colour, label=f"{law}, predicted")
+        drawn: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.inside, "markersize": 3, "linestyle": ""}
+        axes.plot(rows["length"], rows["measured"], marker=look.marker, label=f"{look.name}, built", **drawn)
+    (v,) = table["v"].unique()
+    axes.set(xlabel=PRESENT, ylabel=TVD, xlim=(0, v), ylim=(0, None))
+    legend(figure, axes.get_lines(), settings=f"{v} different tokens")
+    return figure
+
+
 def dimension(table: pd.DataFrame, level: float) -> Figure:
     """Distance beyond trained lengths against the width d: every seed a dot, the best of them a line.
 

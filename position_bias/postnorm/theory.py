@@ -56,11 +56,3 @@ def simplex_constant(law: str, v: int) -> float:
     """
     constants = {DISPERSED: v / (v - 1), NORMALISED: v / np.sqrt(v - 1)}
     return float(constants[law])
-
-
-def centring(v: int) -> Array:
-    """Return I - J/v, `[v, v]`: what a network has to make of the counts of tokens, up to a factor (section 4.2).
-
-    Logits of all sets of present tokens need its v - 1 directions, hence d >= v - 1.
-    """
-    return np.eye(v) - 1 / v

@@ -230,6 +230,7 @@ def of(network, depth=2, pair="first-last"):
 
 
 CAUSAL, NONE = (f"gaussian/ends/{mask}/none" for mask in ("causal", "none"))
+BY_MASK = tuple(network.replace("gaussian", "fixed") for network in (CAUSAL, NONE))
 DEEP, FIXED = "gaussian/residual/causal/rope", "fixed/residual/causal/rope"
 PLAIN = [f"gaussian/plain/causal/{encoding}" for encoding in ENCODINGS]
 WINDOWS = [of(f"fixed/window/{mask}/none") for mask in ("window13", "window9", "window5")]
@@ -239,7 +240,7 @@ JUDGED = [  # statistic, network, other network, setting, and the gaps of which 
     ("first-last gap", PLAIN[1], PLAIN[2], {"depth": 2}, [of(PLAIN[1]), of(PLAIN[2])]),
     ("first-last gap by depth", FIXED, "", {"deeper": 4, "than": 2}, [of(FIXED, 4), of(FIXED)]),
     ("first-last gap by depth", PLAIN[2], "", {"deeper": 4, "than": 2}, [of(PLAIN[2], 4), of(PLAIN[2])]),
-    ("first-last gap after both ends", CAUSAL, NONE, {}, [of(CAUSAL), of(NONE)]),
+    ("first-last gap after both ends", *BY_MASK, {}, [of(network) for network in BY_MASK]),
     ("middle-last gap after both ends", CAUSAL, "", {}, [of(CAUSAL, 2, "middle-last")]),
     ("gap of deep RoPE", "middle-last", "", {"vocabulary": "gaussian"}, [of(DEEP, 6, "middle-last")]),
     ("first-last gap by window", "wider", "narrower", BY_WINDOW[0], WINDOWS[:2]),
@@ -290,7 +291,7 @@ def test_the_size_of_the_mean_gap_at_the_end_is_compared_whatever_its_sign(vocab
 def test_a_mask_that_was_not_trained_leaves_nothing_to_compare(missing):
     world = {key: of for key, of in papers_world().items() if key[1] == "ends" and key[2:4] != (missing, "none")}
     found = judged(gaps=world)
-    rows = [find(found, "first-last gap after both ends", CAUSAL, NONE)]
+    rows = [find(found, "first-last gap after both ends", *BY_MASK)]
     rows += [find(found, "middle-last gap after both ends", CAUSAL)] if missing == "causal" else []
     assert all((row["n"], row["left_out"], row["verdict"]) == (0, 0, "not testable here") for row in rows)
     assert rows_of(found, "first-last gap", f"gaussian/ends/{missing}/none").empty

@@ -7,13 +7,11 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from position_bias.postnorm import checks, construction
+from position_bias.postnorm import checks
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.verdict import KEYS
 from tests.unit.postnorm.world import (
     AVERAGING,
-    BUILT,
-    CONSTRUCTION,
     DEPTH,
     DIMENSION,
     LEVEL,
@@ -75,7 +73,7 @@ def test_what_is_measured_is_what_something_is_predicted_of(papers):
 
 
 def test_nothing_is_said_of_what_was_not_trained():
-    assert judged(built=BUILT[:0]).empty
+    assert judged(widths=WORLD["widths"][:0]).empty
     assert set(judged(sets=WORLD["sets"])["item"]) == {"Set complement", "Legal tokens", "Dispersion", "Gap laws"}
 
 
@@ -184,30 +182,6 @@ def test_symmetry_compares_s_with_its_mirror_image_beyond_the_trained_length_whe
     assert_columns(asymmetry, post=[np.log(4 * 2) / 2, np.log(4), NAN])
     [all_in_the_second_half] = measure("asymmetry of the gap", sets=gaps({("post", 0): curve}, trained=6))
     assert_columns(all_in_the_second_half, post=[NAN])
-
-
-# Built by hand
-
-
-def test_the_construction_is_judged_by_its_worst_sequence_on_either_side():
-    rows = [
-        ("none", 4, 1, 0.3, 0.3, 0.3 - 2e-3, 0.3 + 1e-3),
-        ("none", 4, 2, 0.5, 0.5, 0.5, 0.5 + 4e-3),
-        ("peri", 4, 1, 0.3, 0.3, 0.3 - 7e-4, 0.3),
-        ("peri", 4, 2, 0.5, 0.5, 0.5, 0.5),
-        ("none", 3, 1, 0.5, 0.5, 0.5, 0.5),
-    ]
-    three, four = measure("distance from the law", built=pd.DataFrame(rows, columns=CONSTRUCTION))
-    np.testing.assert_allclose(three["none"], [0], atol=1e-12)
-    np.testing.assert_allclose(four[["none", "peri"]], [[2e-3, 7e-4], [4e-3, 0]], atol=1e-12)
-
-
-@pytest.mark.parametrize("v", [2, 5])
-def test_a_dimension_fewer_than_a_vocabulary_less_one_loses_one_direction(v):
-    """I - J/v is a projection: all of its v - 1 singular values are 1."""
-    found = judged(built=construction.distances(v, 8.0, 4, 0))
-    assert find(found, f"v = {v}, d = {v - 1}")["measured"] == pytest.approx(0, abs=1e-12)
-    assert find(found, f"v = {v}, d = {v - 2}")["measured"] == pytest.approx(1)
 
 
 # Width

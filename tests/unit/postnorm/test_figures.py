@@ -6,6 +6,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from position_bias.postnorm import figures, theory
+from position_bias.postnorm.construction import distances
 from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved, curves, interval
 
 pytestmark = [pytest.mark.filterwarnings("error::UserWarning"), pytest.mark.usefixtures("styled")]
@@ -105,6 +106,19 @@ def test_scaled_gaps_are_flat_where_their_law_holds():
             assert flat[0] == pytest.approx(C[scheme], rel=0.1)
             assert np.ptp(other) > 1
             np.testing.assert_allclose(weight, 1.3)
+    assert_legible(figure)
+
+
+def test_networks_built_by_hand_stand_on_the_law_of_their_gap():
+    table = distances(8, 8.0, 3, 0)
+    table["measured"] += np.where(table["scheme"] == "peri", 0.1, 0.2)
+    figure = figures.construction(table)
+    (axes,) = figure.axes
+    for scheme, style in (("none", "--"), ("peri", "-.")):
+        of_scheme, colour = table[table["scheme"] == scheme], figures.LOOKS[scheme].colour
+        (law,), (built,) = (curves(axes, colour, line) for line in (style, "None"))
+        np.testing.assert_array_equal(law, of_scheme["predicted"])
+        np.testing.assert_array_equal(built, of_scheme["measured"])
     assert_legible(figure)
 
 

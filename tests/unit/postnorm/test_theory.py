@@ -71,14 +71,3 @@ def test_the_construction_follows_its_law(v, law):
     s = np.arange(1, v)
     np.testing.assert_allclose(gaps, theory.law_gap(law, s, v, theory.simplex_constant(law, v)), rtol=1e-11)
     assert spread < 1e-12  # one logit for the present and one for the absent, so that the distance is theirs
-
-
-@pytest.mark.parametrize("v", VOCABULARIES)
-def test_counts_need_v_minus_1_directions(v):
-    matrix = theory.centring(v)
-    assert np.linalg.matrix_rank(matrix) == v - 1
-    np.testing.assert_allclose(matrix @ np.arange(v), np.arange(v) - (v - 1) / 2, atol=1e-12)
-    left, values, right = np.linalg.svd(matrix)
-    for d in range(1, v + 2):
-        nearest = (left[:, :d] * values[:d]) @ right[:d]
-        assert ((matrix - nearest) ** 2).sum() == pytest.approx(max(0, v - 1 - d), abs=1e-12)

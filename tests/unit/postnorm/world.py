@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from position_bias.postnorm import checks, construction
+from position_bias.postnorm import checks
 
 ROOT = Path(__file__).parents[3]
 PREDICTED = ROOT / "published/predictions.csv"
@@ -15,7 +15,6 @@ DIMENSION = [*TESTS, "width"]
 AVERAGING = [*TESTS, "decay", "weights", "eta"]
 DEPTH = ["scheme", "seed", "deeper", "quantity", "value"]
 STABILITY = ["scheme", "layers", "learning_rate", "seed", "iteration", "loss", "gradient_norm"]
-CONSTRUCTION = ["scheme", "v", "length", "predicted", "measured", "low", "high"]
 LEVEL = 0.9
 SEEDS = range(5)
 SCHEMES = ("none", "pre", "pre-final", "post", "peri", "peri-init")
@@ -119,7 +118,6 @@ MAKERS = {
     "trainings": trainings,
 }
 WORLD = {name: make(np.random.default_rng(seed)) for seed, (name, make) in enumerate(MAKERS.items())}
-BUILT = construction.distances(32, 8.0, 4, 0)
 
 
 def swapped(one, other, of):
@@ -129,7 +127,6 @@ def swapped(one, other, of):
 def inputs(**given):
     """The tables that `checks` takes, empty where none is given; `sets` and `languages` are tests."""
     others = {
-        "built": CONSTRUCTION,
         "widths": DIMENSION,
         "brackets": DEPTH,
         "averages": AVERAGING,
@@ -144,4 +141,4 @@ def inputs(**given):
 
 def judged(**given):
     """Rows on the tables that are given and on nothing else; on the whole world where none is."""
-    return checks.checks(*inputs(**given or WORLD | {"built": BUILT}), PREDICTED, "test", LEVEL)
+    return checks.checks(*inputs(**given or WORLD), PREDICTED, "test", LEVEL)
