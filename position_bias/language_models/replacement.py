@@ -16,7 +16,7 @@ from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 
 from position_bias.attention import Array
-from position_bias.language_models.prefix import reuses
+from position_bias.language_models.passes import reuses
 from position_bias.running.runtime import InputError, progress
 
 TokenIds = NDArray[np.int64]

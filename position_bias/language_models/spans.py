@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from position_bias.language_models.influence import differentiated, prediction
+from position_bias.language_models.quantities import differentiated, prediction
 from position_bias.language_models.replacement import TokenIds, total_variation
 from position_bias.running.runtime import InputError, progress
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from position_bias.language_models import hub
-from position_bias.language_models.sources import is_directory
+from position_bias.language_models.settings import is_directory
 from position_bias.running.runtime import InputError, whole_directory
 
 TokenIds = NDArray[np.int64]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from position_bias.attention import Array
 from position_bias.emergence.network import Stack, Weights, encoded, project, represented
-from position_bias.language_models.mixing import frobenius, squared_norms
+from position_bias.language_models.quantities import frobenius_mixing, squared_norms
 
 SMALLEST = torch.finfo(torch.float32).tiny  # of attention: a logarithm of less would be infinite
 
@@ -45,7 +45,7 @@ def _mixing(weights: Weights, stack: Stack, tokens: Tensor, maps: Tensor) -> Ten
     x, found = encoded(stack, tokens), []
     for layer in range(stack.depth):
         read = maps[:, layer] @ project(x, weights[f"v{layer}"])
-        whole = frobenius(squared_norms(x), squared_norms(read)).double()
+        whole = frobenius_mixing(squared_norms(x), squared_norms(read)).double()
         found.append(whole if stack.residual else torch.ones_like(whole))
         x = x + read if stack.residual else read
     return torch.stack(found, 1)

@@ -14,7 +14,7 @@ import torch
 from transformers import PreTrainedModel
 
 from position_bias.attention import Array
-from position_bias.language_models.influence import influence_and_loss
+from position_bias.language_models.quantities import influence_and_loss
 from position_bias.language_models.replacement import (
     TokenIds,
     batches,

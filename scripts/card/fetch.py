@@ -4,7 +4,7 @@ from pathlib import Path
 
 from position_bias.card import sources, texts
 from position_bias.language_models import hub, opening, tokens
-from position_bias.language_models.sources import is_directory
+from position_bias.language_models.settings import is_directory
 from position_bias.running import runtime
 
 with runtime.job(snakemake.log[0]):

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, BloomConfig, LlamaConfig, Mixtral
 
 from position_bias.language_models import cost
 from position_bias.language_models.files import model_files
-from position_bias.language_models.influence import influence_and_loss
+from position_bias.language_models.quantities import influence_and_loss
 from position_bias.running.runtime import InputError
 from tools import decoders
 

@@ -7,7 +7,7 @@ from transformers import AutoModelForCausalLM, BloomConfig, FalconConfig, LlamaC
 
 from position_bias import statistics
 from position_bias.language_models import families, opening
-from position_bias.language_models.sources import WITH_ALIBI
+from position_bias.language_models.settings import WITH_ALIBI
 
 ARCHITECTURE = {"layers": 2, "heads": 4, "hidden": 16, "initializer_range": 0.3}
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from position_bias.language_models import families, opening
-from position_bias.language_models.influence import influence_and_loss, loss
 from position_bias.language_models.measure import Asked, measure
-from position_bias.language_models.sources import WITH_ALIBI
+from position_bias.language_models.quantities import influence_and_loss, loss
+from position_bias.language_models.settings import WITH_ALIBI
 from position_bias.recency import recency
 from position_bias.running.runtime import InputError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from position_bias.language_models import hub, packages
+from position_bias.language_models import hub
 from position_bias.running.runtime import InputError
 
 ROOT = Path(__file__).parents[3]
@@ -36,7 +36,7 @@ def installed(tmp_path, monkeypatch):
 
 def test_the_file_of_a_package_is_found_without_importing_it(installed, tmp_path):
     folder = installed("small.gguf")
-    assert packages.gguf_file("package:small-model", SHA256) == folder / "small.gguf"
+    assert hub.package_file("package:small-model", SHA256) == folder / "small.gguf"
     assert "small_model" not in sys.modules
     record = tmp_path / "record.json"
     hub.fetch_model("package:small-model", SHA256, "llama", record)
@@ -65,7 +65,7 @@ def test_a_package_that_is_not_there_or_holds_another_model_ends_in_one_line(ins
     if files is not None:
         installed(*files)
     with pytest.raises(InputError, match=f"^model package:small-model {message}[^\n]*$"):
-        packages.gguf_file("package:small-model", sha256)
+        hub.package_file("package:small-model", sha256)
 
 
 def test_every_package_of_the_configuration_is_pinned_and_installed_by_make():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from position_bias.language_models import families, replacement
-from position_bias.language_models.influence import influence_and_loss
+from position_bias.language_models.quantities import influence_and_loss
 from position_bias.language_models.replacement import changes, chosen_positions, donors
 from position_bias.rollout.middle import logarithms_over_middle
 from position_bias.running.runtime import InputError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from position_bias.language_models.sources import is_directory
+from position_bias.language_models.settings import is_directory
 from tests.configurations import EVERYTHING, refusals
 
 

