@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import errors
 
 from position_bias.language_models import hub, opening, tokens
-from position_bias.running.runtime import InputError
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -26,12 +26,12 @@ def unreachable(monkeypatch):
 
 
 def test_a_hub_data_set_without_network_is_one_line_at_once(unreachable):
-    with pytest.raises(InputError, match=r"^hub data set 'someone/some-data', split 'train', cannot be read: [^\n]+$"):
+    with refused("'someone/some-data'", "'train'"):
         tokens.texts("someone/some-data", "train")
 
 
 def test_a_hub_model_is_not_asked_for(unreachable):
-    with pytest.raises(InputError, match=r"^model directory someone/some-model lacks config\.json; [^\n]+$"):
+    with refused("someone/some-model", "config.json"):
         opening.open_decoder("someone/some-model")
 
 
@@ -72,27 +72,23 @@ def raising(error):
 
 
 @pytest.mark.parametrize(
-    ("error", "message"),
+    ("error", "named"),
     [
-        (errors.GatedRepoError("403", response=answer(403)), "is gated: accept its licence .*: hf auth login"),
-        (
-            errors.RepositoryNotFoundError("404", response=answer(404)),
-            r"does not exist; correct hub_models\.\*\.source",
-        ),
-        (errors.RevisionNotFoundError("404", response=answer(404)), r"does not exist; correct .* and \.revision"),
-        (errors.LocalEntryNotFoundError("no"), "is not in the cache .*, and the hub does not answer; fetch it on"),
-        (errors.IncompleteSnapshotError("no", "/cache"), "is not in the cache .*, and the hub does not answer"),
-        (errors.OfflineModeIsEnabled("no"), "is not in the cache .*, and the hub does not answer; fetch it on"),
-        (errors.HfHubHTTPError("500 Server\n Error", response=answer(500)), "cannot be fetched: 500 Server Error"),
-        (errors.HFValidationError("Repo id must\nbe so"), "cannot be fetched: Repo id must be so"),
-        (OSError(28, "No space left on device"), r"cannot be fetched: .*No space left on device"),
+        (errors.GatedRepoError("403", response=answer(403)), "hf auth login"),
+        (errors.RepositoryNotFoundError("404", response=answer(404)), "hub_models.*.source"),
+        (errors.RevisionNotFoundError("404", response=answer(404)), ".revision"),
+        (errors.LocalEntryNotFoundError("no"), "cache"),
+        (errors.IncompleteSnapshotError("no", "/cache"), "cache"),
+        (errors.OfflineModeIsEnabled("no"), "cache"),
+        (errors.HfHubHTTPError("500 Server\n Error", response=answer(500)), "500 Server Error"),
+        (errors.HFValidationError("Repo id must\nbe so"), "Repo id must be so"),
+        (OSError(28, "No space left on device"), "No space left on device"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
-def test_every_answer_of_the_hub_is_one_line_that_names_model_and_commit(answering, tmp_path, error, message):
+def test_every_answer_of_the_hub_is_one_line_that_names_model_and_commit(answering, tmp_path, error, named):
     answering(raising(error))
-    expected = rf"^hub model 'someone/some-model' at {REVISION} {message}[^\n]*$"
-    with pytest.raises(InputError, match=expected):
+    with refused("'someone/some-model'", REVISION, named):
         hub.fetch_model("someone/some-model", REVISION, "bloom", tmp_path / "record.json")
     assert not (tmp_path / "record.json").exists()
 
@@ -110,24 +106,23 @@ def test_without_a_commit_the_one_that_the_hub_has_now_is_recorded(answering, mo
 
 def test_a_model_that_does_not_exist_is_told_what_a_directory_looks_like(answering, tmp_path):
     answering(raising(errors.RepositoryNotFoundError("404", response=answer(404))))
-    said = r"^hub model 'models/mine' does not exist; correct its id; a directory starts with / or a dot$"
-    with pytest.raises(InputError, match=said):
+    with refused("'models/mine'", "a directory starts with"):
         hub.fetch_model("models/mine", None, None, tmp_path / "record.json")
 
 
 @pytest.mark.parametrize(
-    ("error", "message"),
+    ("error", "named"),
     [
-        (errors.GatedRepoError("403", response=answer(403)), "is gated: accept its terms .*: hf auth login"),
-        (errors.RepositoryNotFoundError("404", response=answer(404)), "does not exist; .* starts with / or a dot"),
-        (errors.HfHubHTTPError("500 Server\n Error", response=answer(500)), "cannot be asked for: 500 Server Error"),
+        (errors.GatedRepoError("403", response=answer(403)), "hf auth login"),
+        (errors.RepositoryNotFoundError("404", response=answer(404)), "does not exist"),
+        (errors.HfHubHTTPError("500 Server\n Error", response=answer(500)), "500 Server Error"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
-def test_every_answer_on_a_data_set_is_one_line(answering, monkeypatch, error, message):
+def test_every_answer_on_a_data_set_is_one_line(answering, monkeypatch, error, named):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(huggingface_hub, "dataset_info", raising(error))
-    with pytest.raises(InputError, match=rf"^hub data set 'someone/texts' {message}[^\n]*$"):
+    with refused("'someone/texts'", named):
         hub.newest_text("someone/texts")
 
 
@@ -188,22 +183,21 @@ def test_weights_and_configuration_alone_are_asked_of_the_hub_at_the_commit(answ
 
 
 @pytest.mark.parametrize(
-    ("file", "kept", "message"),
+    ("file", "kept", "named"),
     [
-        ("model-2.safetensors", 1, r"model-2\.safetensors has 1 of 2 bytes"),
-        ("model-1.safetensors", None, r"model-1\.safetensors has 0 of 1 bytes"),
-        ("config.json", 5, r"config\.json has 5 of 23 bytes"),
+        ("model-2.safetensors", 1, "1 of 2 bytes"),
+        ("model-1.safetensors", None, "0 of 1 bytes"),
+        ("config.json", 5, "5 of 23 bytes"),
     ],
 )
-def test_a_file_that_is_gone_or_cut_short_is_named(model, tmp_path, file, kept, message):
+def test_a_file_that_is_gone_or_cut_short_is_named(model, tmp_path, file, kept, named):
     record = tmp_path / "record.json"
     hub.fetch_model(str(model), None, "bloom", record)
     whole = (model / file).read_bytes()
     (model / file).unlink()
     if kept is not None:
         (model / file).write_bytes(whole[:kept])
-    remedy = f"fetch it again: add --force {record} to your command, on a machine with a network"
-    with pytest.raises(InputError, match=rf"is not whole: {message}; {remedy}$"):
+    with refused(f"{file} has {named}", f"--force {record}"):
         hub.model_place(record)
 
 
@@ -212,26 +206,24 @@ def test_a_model_that_left_the_cache_says_how_to_fetch_it(answering, model, tmp_
     record = tmp_path / "record.json"
     hub.fetch_model("someone/some-model", REVISION, "bloom", record)
     answering(raising(errors.LocalEntryNotFoundError("no")))
-    with pytest.raises(
-        InputError, match=rf"is not in the cache[^\n]*; fetch it again: add --force {record} to your command"
-    ):
+    with refused("'someone/some-model'", REVISION, f"--force {record}"):
         hub.model_place(record)
 
 
 @pytest.mark.parametrize(
-    ("configuration", "message"),
+    ("configuration", "named"),
     [
-        (None, r"is of type None, not 'bloom'; correct hub_models\.\*\.family"),
-        ("{}", "is of type None, not 'bloom'"),
-        ('{"model_type": "mpt"}', "is of type 'mpt', not 'bloom'"),
-        ('{"model_type": "bl', r"has a config\.json that cannot be read \(.*\); build or copy the whole"),
+        (None, "None, not 'bloom'"),
+        ("{}", "None, not 'bloom'"),
+        ('{"model_type": "mpt"}', "'mpt', not 'bloom'"),
+        ('{"model_type": "bl', "config.json"),
     ],
 )
-def test_a_configuration_of_another_family_is_refused(model, tmp_path, configuration, message):
+def test_a_configuration_of_another_family_is_refused(model, tmp_path, configuration, named):
     (model / "config.json").unlink()
     if configuration is not None:
         (model / "config.json").write_text(configuration)
-    with pytest.raises(InputError, match=message):
+    with refused(model, named):
         hub.fetch_model(str(model), None, "bloom", tmp_path / "record.json")
     assert not (tmp_path / "record.json").exists()
 
@@ -239,12 +231,12 @@ def test_a_configuration_of_another_family_is_refused(model, tmp_path, configura
 def test_pickled_weights_alone_are_refused(model, tmp_path):
     for weights in model.glob("*.safetensors"):
         weights.unlink()
-    with pytest.raises(InputError, match="has no safetensors weights; name a revision or a copy of it that has"):
+    with refused(model, "safetensors"):
         hub.fetch_model(str(model), None, "bloom", tmp_path / "record.json")
 
 
 def test_a_directory_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"^model \./nowhere is not a directory; correct hub_models\.\*\.source$"):
+    with refused("./nowhere", "hub_models.*.source"):
         hub.fetch_model("./nowhere", None, None, tmp_path / "record.json")
 
 
@@ -262,7 +254,7 @@ def test_what_was_cut_short_in_the_cache_is_removed_so_that_it_is_fetched_again(
         (snapshot / name).symlink_to(repository / "blobs" / f"of-{name}")
     files = {name: {"size": size, "blob_id": name} for name, size in sizes.items()}
     (repository / "trees" / f"{REVISION}.json").write_text(json.dumps({"format_version": 1, "files": files}))
-    with pytest.raises(InputError, match=r"is not in the cache .*, and the hub does not answer"):
+    with refused("'someone/some-model'", REVISION, "cache"):
         hub.fetch_model("someone/some-model", REVISION, "bloom", tmp_path / "record.json")
     assert [path.name for path in (repository / "blobs").iterdir()] == ["of-config.json"]
 
@@ -282,7 +274,5 @@ def test_the_stamp_changes_with_every_file(model):
 def test_a_record_that_was_cut_short_names_itself_and_the_remedy(tmp_path, text):
     record = tmp_path / "model.json"
     record.write_text(text)
-    with pytest.raises(
-        InputError, match=rf"^record {record} cannot be read: .*; fetch it again: add --force {record} to"
-    ):
+    with refused(f"record {record} ", f"--force {record}"):
         hub.model_place(record)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from position_bias.language_models import corpus, tokens
-from position_bias.running.runtime import InputError
+from tests.refusals import refused
 
 VOCABULARY = 400
 
@@ -71,17 +71,17 @@ def test_a_local_data_set_is_read_without_the_network(data_set, no_network):
 
 
 def test_a_data_set_that_is_not_there_is_refused(tmp_path, no_network):
-    with pytest.raises(InputError, match="absent is not a directory"):
+    with refused(tmp_path / "absent"):
         tokens.texts(tmp_path / "absent", "train")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"empty, split 'train', cannot be read: .*doesn't contain any data files"):
+    with refused(tmp_path / "empty", "'train'"):
         tokens.texts(tmp_path / "empty", "train")
 
 
 def test_a_missing_split_or_column_is_refused(data_set, no_network):
-    with pytest.raises(InputError, match="'valid', cannot be read: Bad split: valid"):
+    with refused(data_set, "'valid'"):
         tokens.texts(data_set, "valid")
-    with pytest.raises(InputError, match="has no column 'content'; it has id, text"):
+    with refused(data_set, "'content'", "id, text"):
         tokens.texts(data_set, "train", column="content")
 
 
@@ -89,7 +89,7 @@ def test_a_missing_split_or_column_is_refused(data_set, no_network):
 def test_a_truncated_data_set_is_refused(data_set, no_network, kept):
     file = data_set / "train.parquet"
     file.write_bytes(file.read_bytes()[:kept])
-    with pytest.raises(InputError, match="split 'train', cannot be read"):
+    with refused(data_set, "'train'"):
         tokens.texts(data_set, "train")
 
 
@@ -99,7 +99,7 @@ def test_an_unreachable_hub_data_set_is_refused(monkeypatch):
         raise ConnectionError("Couldn't reach 'owner/name'\non the Hub")
 
     monkeypatch.setattr(datasets, "load_dataset_builder", unreachable)
-    with pytest.raises(InputError, match="hub data set 'owner/name', split 'train', cannot be read: Couldn't reach"):
+    with refused("'owner/name'", "'train'", "Couldn't reach"):
         tokens.texts("owner/name", "train", "20231101.en", "a" * 40)
 
 
@@ -137,14 +137,14 @@ def test_a_stream_that_is_closed_closes_what_it_reads(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("rows", "named"),
     [
-        ([{"text": "one"}, ConnectionError("gone\naway")], r"'train', cannot be read: gone away; build or download"),
-        ([{"text": "one"}, {"text": None}], "'train', holds None in column 'text', which is no text; name another"),
-        ([{"text": 7}], "'train', holds 7 in column 'text', which is no text; name another"),
+        ([{"text": "one"}, ConnectionError("gone\naway")], "gone away"),
+        ([{"text": "one"}, {"text": None}], "None in column 'text'"),
+        ([{"text": 7}], "7 in column 'text'"),
     ],
 )
-def test_what_fails_amid_the_documents_is_one_line_too(monkeypatch, rows, message):
+def test_what_fails_amid_the_documents_is_one_line_too(monkeypatch, rows, named):
     def reading():
         for row in rows:
             if isinstance(row, Exception):
@@ -152,7 +152,7 @@ def test_what_fails_amid_the_documents_is_one_line_too(monkeypatch, rows, messag
             yield row
 
     hub_data_set(monkeypatch, reading)
-    with pytest.raises(InputError, match=rf"^hub data set 'owner/name', split {message}[^\n]*$"):
+    with refused("'owner/name'", "'train'", named):
         list(tokens.texts("owner/name", "train"))
 
 
@@ -169,7 +169,7 @@ def test_a_part_of_a_directory_is_the_folder_of_its_name(data_set, no_network):
 
 def test_a_hub_data_set_in_archives_is_refused_unread(monkeypatch):
     hub_data_set(monkeypatch, list, "webdataset")
-    with pytest.raises(InputError, match=r"'train', is stored as webdataset, but only arrow, csv, [^\n]*; convert it$"):
+    with refused("'owner/name'", "'train'", "webdataset"):
         tokens.texts("owner/name", "train")
 
 
@@ -182,7 +182,7 @@ def test_compressed_lines_of_json_are_read_like_those_of_a_crawl(tmp_path, no_ne
     file.parent.mkdir(parents=True)
     file.write_bytes(content[: len(content) // 2] if cut else content)
     if cut:
-        with pytest.raises(InputError, match=r"split 'train', holds no documents; build or download it again"):
+        with refused(tmp_path, "'train'"):
             list(tokens.texts(tmp_path, "train"))
     else:
         found = list(tokens.texts(tmp_path, "train"))
@@ -219,12 +219,12 @@ def test_the_same_texts_give_the_same_tokenizer_in_another_process(tokenizer):
 
 @pytest.mark.parametrize("vocabulary", [1, 257])
 def test_a_vocabulary_without_room_for_merges_is_refused(vocabulary):
-    with pytest.raises(InputError, match=rf"tokenizer\.vocabulary = {vocabulary} must exceed 257"):
+    with refused(f"tokenizer.vocabulary = {vocabulary} ", 257):
         tokens.train_tokenizer(["text"], vocabulary)
 
 
 def test_too_little_text_for_the_vocabulary_is_refused():
-    with pytest.raises(InputError, match=r"tokenizer\.vocabulary = 300, but the text yields 2\d\d tokens"):
+    with refused("tokenizer.vocabulary = 300"):
         tokens.train_tokenizer(["a few words"], 300)
 
 
@@ -250,10 +250,10 @@ def test_transformers_opens_a_saved_tokenizer(tokenizer, tmp_path):
 
 
 def test_a_missing_or_broken_tokenizer_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"absent/tokenizer\.json does not exist"):
+    with refused(tmp_path / "absent/tokenizer.json"):
         tokens.open_tokenizer(tmp_path / "absent")
     (tmp_path / "tokenizer.json").write_text('{"version": "1.0"')
-    with pytest.raises(InputError, match="cannot be read"):
+    with refused(tmp_path / "tokenizer.json"):
         tokens.open_tokenizer(tmp_path)
 
 
@@ -344,10 +344,7 @@ def test_too_few_windows_are_refused_with_their_number_and_the_keys_to_change(to
     text = "a b c d " * 8
     there = len(tokenizer.encode(text).ids) // 5 if taken == "every" else 1
     assert there < 20
-    with pytest.raises(
-        InputError,
-        match=rf"20 windows of 5 tokens are asked for, but the text has {there}; .*lengths\.\*\.prompts",
-    ):
+    with refused(20, 5, f"has {there}", "lengths.*.prompts"):
         tokens.sample_prompts([text], tokenizer, 5, 20, taken, 0)
-    with pytest.raises(InputError, match=r"has \d+; lower training\.held_out$"):
+    with refused("lower training.held_out"):
         tokens.sample_prompts([text], tokenizer, 5, 20, taken, 0, remedy="lower training.held_out")
