@@ -11,7 +11,7 @@ from position_bias.running.runtime import InputError
 def refused(*named, by=InputError):
     """What is done within ends in an error of one line that names the key or the file, and the value."""
     with pytest.raises(by) as raised:
-        yield
+        yield raised
     line = str(raised.value)
     assert "\n" not in line
     assert [name for name in map(str, named) if name not in line] == [], line

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from position_bias.language_models import opening
-from position_bias.running.runtime import InputError
 from tests.ggufs import small, tensors, write
+from tests.refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -49,69 +49,58 @@ DAMAGES = {
 def test_a_damaged_file_is_refused(damage, whole, tmp_path):
     file = tmp_path / "small.gguf"
     file.write_bytes(DAMAGES[damage](whole.read_bytes()))
-    with pytest.raises(InputError, match=rf"^GGUF file {file} cannot be read: [^\n]*; fetch the file again"):
+    with refused(f"GGUF file {file} "):
         opening.require_decoder(file)
 
 
 MISREAD = {
-    "a scaled rotation": (
-        {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0},
-        "has a scaled rotation",
-    ),
-    "a rotation scaled without a type": ({"llama.rope.scaling.factor": 4.0}, "has a scaled rotation"),
-    "more blocks than there are": ({"block_count": 3}, r"holds 2 blocks, but counts 3 \(block_count\)"),
-    "fewer blocks than there are": ({"block_count": 1}, "holds 2 blocks, but counts 1"),
-    "four million blocks": ({"block_count": 4_000_000}, "holds 2 blocks, but counts 4000000"),
-    "one of several parts": ({"split.count": 3}, "is one of 3 parts; join them"),
-    "another scale of attention": ({"llama.attention.scale": 0.5}, "says attention.scale = 0.5, which would be left"),
-    "another scale of logits": ({"llama.logit_scale": 2.0}, "says logit_scale = 2.0, which would be left out"),
+    "a scaled rotation": ({"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0}, "scaled rotation"),
+    "a rotation scaled without a type": ({"llama.rope.scaling.factor": 4.0}, "scaled rotation"),
+    "more blocks than there are": ({"block_count": 3}, "counts 3 (block_count)"),
+    "fewer blocks than there are": ({"block_count": 1}, "counts 1 (block_count)"),
+    "four million blocks": ({"block_count": 4_000_000}, "counts 4000000 (block_count)"),
+    "one of several parts": ({"split.count": 3}, "3 parts"),
+    "another scale of attention": ({"llama.attention.scale": 0.5}, "attention.scale = 0.5"),
+    "another scale of logits": ({"llama.logit_scale": 2.0}, "logit_scale = 2.0"),
 }
 
 
 @pytest.mark.parametrize("case", MISREAD)
 def test_what_would_be_left_out_is_refused(case, model, tmp_path):
-    values, said = MISREAD[case]
+    values, named = MISREAD[case]
     file = write(tmp_path / "small.gguf", model, "llama", **values)
-    with pytest.raises(InputError, match=rf"^GGUF file {file} {said}[^\n]*$"):
+    with refused(f"GGUF file {file} ", named):
         opening.require_decoder(file)
 
 
 TENSORS = {
-    "factors of a rotation": ({"rope_freqs.weight": np.ones(4)}, [], "has a scaled rotation"),
-    "a bias that the model has not": (
-        {"blk.0.attn_q.bias": np.ones(32)},
-        [],
-        r"its model does not: blk\.0\.attn_q\.bias",
-    ),
-    "sinks": ({"blk.1.attn_sinks.weight": np.ones(4)}, [], r"its model does not: blk\.1\.attn_sinks\.weight"),
-    "a matrix missing": ({}, ["blk.1.ffn_up.weight"], r"lacks weights: model\.layers\.1\.mlp\.up_proj\.weight"),
-    "the last norm missing": ({}, ["output_norm.weight"], r"lacks weights: model\.norm\.weight"),
-    "a matrix of another shape": (
-        {"blk.0.ffn_up.weight": np.ones((32, 32))},
-        [],
-        r"holds model\.layers\.0\.mlp\.up_proj\.weight with the shape \(32, 32\)",
-    ),
+    "factors of a rotation": ({"rope_freqs.weight": np.ones(4)}, [], "scaled rotation"),
+    "a bias that the model has not": ({"blk.0.attn_q.bias": np.ones(32)}, [], "blk.0.attn_q.bias"),
+    "sinks": ({"blk.1.attn_sinks.weight": np.ones(4)}, [], "blk.1.attn_sinks.weight"),
+    "a matrix missing": ({}, ["blk.1.ffn_up.weight"], "model.layers.1.mlp.up_proj.weight"),
+    "the last norm missing": ({}, ["output_norm.weight"], "model.norm.weight"),
+    "a matrix of another shape": ({"blk.0.ffn_up.weight": np.ones((32, 32))}, [], "(32, 32)"),
 }
 
 
 @pytest.mark.parametrize("case", TENSORS)
 def test_tensors_that_are_not_those_of_the_model_are_refused(case, model, tmp_path):
-    others, without, said = TENSORS[case]
+    others, without, named = TENSORS[case]
     held = {name: tensor for name, tensor in tensors(model, "llama").items() if name not in without} | others
     file = write(tmp_path / "small.gguf", model, "llama", held)
-    with pytest.raises(InputError, match=rf"^GGUF file {file} [^\n]*{said}[^\n]*$"):
+    with refused(f"GGUF file {file} ", named):
         opening.require_decoder(file)
 
 
 def test_heads_whose_scale_is_not_in_the_file_are_refused(tmp_path):
     gemma = small("gemma3", head_dim=16, query_pre_attn_scalar=16)
     file = write(tmp_path / "small.gguf", gemma, "gemma3")
-    with pytest.raises(InputError, match="does not say by what its attention is scaled, and heads of 16"):
+    with refused(file, "heads of 16"):
         opening.require_decoder(file)
 
 
 def test_a_name_that_is_no_file_is_refused(whole, tmp_path):
     shutil.copytree(whole.parent, tmp_path / "folder.gguf")
     for place in (tmp_path / "folder.gguf", tmp_path / "nowhere.gguf"):
-        with pytest.raises(InputError, match=rf"^model directory {place} lacks config\.json"):
+        with refused(place, "config.json"):
             opening.require_decoder(place)

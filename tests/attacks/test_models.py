@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import re
 import shutil
 import struct
 from pathlib import Path
@@ -18,8 +17,8 @@ from transformers import LlamaForCausalLM
 from position_bias.language_models import hub, opening, tokens
 from position_bias.language_models.files import model_files
 from position_bias.language_models.measure import measure
-from position_bias.running.runtime import InputError
 from tests.ggufs import small
+from tests.refusals import refused
 
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
 
@@ -101,111 +100,107 @@ def both(*spoils):
     return spoil
 
 
-# What it is, how a whole directory is spoiled, and what the one line says.
+# What it is, how a whole directory is spoiled, and what the one line names beside the directory.
 CASES = {
     # weights that are no safetensors of this directory
-    "index to a pickle": (indexed("pytorch_model.bin"), r"names 'pytorch_model\.bin', which is no \*\.safetensors"),
-    "index to a pickle, with a decoy": (indexed("weights.bin", decoy=True), "which is no"),
-    "index out of the directory": (indexed("../outside.safetensors"), "names '../outside.safetensors', which is no"),
+    "index to a pickle": (indexed("pytorch_model.bin"), "'pytorch_model.bin', which is no *.safetensors"),
+    "index to a pickle, with a decoy": (indexed("weights.bin", decoy=True), "'weights.bin', which is no"),
+    "index out of the directory": (indexed("../outside.safetensors"), "'../outside.safetensors', which is no"),
     "index to an absolute path": (
         both(indexed("x.bin"), written(INDEX, '{"weight_map": {"a": "/model.safetensors"}}')),
-        "names '/model.safetensors', which is no",
+        "'/model.safetensors', which is no",
     ),
-    "index into a folder": (indexed("inner/model.safetensors"), "names 'inner/model.safetensors', which is no"),
-    "a pickle called safetensors": (indexed("model-00001.safetensors"), r"a damaged model-00001\.safetensors"),
-    "other weights named": (described(transformers_weights=INDEX), r"names other weights \(transformers_weights\)"),
-    "other weights named, nested": (described(text_config={"transformers_weights": "x"}), "names other weights"),
-    "an adapter beside the model": (written("adapter_config.json", "{}"), "holds an adapter"),
+    "index into a folder": (indexed("inner/model.safetensors"), "'inner/model.safetensors', which is no"),
+    "a pickle called safetensors": (indexed("model-00001.safetensors"), "damaged model-00001.safetensors"),
+    "other weights named": (described(transformers_weights=INDEX), "transformers_weights"),
+    "other weights named, nested": (described(text_config={"transformers_weights": "x"}), "transformers_weights"),
+    "an adapter beside the model": (written("adapter_config.json", "{}"), "adapter"),
     # models that the files do not describe
-    "biases that the configuration denies": (described(attention_bias=False), "has weights that its model does not"),
-    "fewer layers than the file": (described(num_hidden_layers=1), "has weights that its model does not"),
-    "more layers than the file": (described(num_hidden_layers=3), "lacks weights"),
-    "a tensor more": (tensors(lambda held: held.update(extra=torch.ones(2))), "has weights that its model does not"),
-    "a tensor less": (tensors(lambda held: held.pop("model.norm.weight")), r"lacks weights: model\.norm\.weight"),
+    "biases that the configuration denies": (described(attention_bias=False), "self_attn.k_proj.bias"),
+    "fewer layers than the file": (described(num_hidden_layers=1), "model.layers.1."),
+    "more layers than the file": (described(num_hidden_layers=3), "model.layers.2."),
+    "a tensor more": (tensors(lambda held: held.update(extra=torch.ones(2))), "extra"),
+    "a tensor less": (tensors(lambda held: held.pop("model.norm.weight")), "model.norm.weight"),
     "a tensor of another shape": (
         tensors(lambda held: held.update({"model.norm.weight": torch.ones(8)})),
-        r"holds model\.norm\.weight with the shape \(8,\), where config\.json describes \(16,\)",
+        "model.norm.weight with the shape (8,), where config.json describes (16,)",
     ),
     "a tensor with the prefix and without": (
         tensors(lambda held: held.update({"layers.0.mlp.up_proj.weight": torch.ones(24, 16)})),
-        r"has model\.layers\.0\.mlp\.up_proj\.weight twice, as layers\.0\S* and as model\.layers\.0\S*; remove one",
+        "model.layers.0.mlp.up_proj.weight twice",
     ),
     "a tensor with the prefix twice": (
         tensors(lambda held: held.update({"model.model.norm.weight": torch.ones(16)})),
-        r"has model\.norm\.weight twice, as model\.model\.norm\.weight and as model\.norm\.weight; remove one",
+        "model.norm.weight twice",
     ),
     "weights in integers": (
         tensors(lambda held: held.update({"model.norm.weight": torch.ones(16, dtype=torch.int8)})),
-        "has model.norm.weight as I8, not as BF16, F16, F32, F64; use a copy in one of them",
+        "model.norm.weight as I8",
     ),
     "weights in eight bits": (
         tensors(lambda held: held.update({"model.norm.weight": torch.ones(16).to(torch.float8_e4m3fn)})),
-        "has model.norm.weight as F8_E4M3, not as",
+        "model.norm.weight as F8_E4M3",
     ),
     # files of weights that are none
     "a pointer of Git LFS": (
         written(WEIGHTS, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
-        r"a Git LFS pointer in place of model\.safetensors; fetch the file itself \(git lfs pull\)",
+        "Git LFS",
     ),
-    "empty weights": (written(WEIGHTS, b""), r"a damaged model\.safetensors"),
-    "a header longer than the file": (header({}, 10**15), r"a damaged model\.safetensors"),
-    "a header nested deeply": (header(b'{"a":' * 5000 + b"1" + b"}" * 5000), r"a damaged model\.safetensors"),
+    "empty weights": (written(WEIGHTS, b""), WEIGHTS),
+    "a header longer than the file": (header({}, 10**15), WEIGHTS),
+    "a header nested deeply": (header(b'{"a":' * 5000 + b"1" + b"}" * 5000), WEIGHTS),
     "weights cut short": (
         lambda directory: (directory / WEIGHTS).write_bytes((directory / WEIGHTS).read_bytes()[:-9]),
-        r"a damaged model\.safetensors",
+        WEIGHTS,
     ),
     # sizes that no machine has
-    "a billion layers": (described(num_hidden_layers=10**9), "has 1000000000 layers by config.json, but"),
-    "a width of a million": (described(hidden_size=10**6, head_dim=4), "with the shape"),
+    "a billion layers": (described(num_hidden_layers=10**9), 10**9),
+    "a width of a million": (described(hidden_size=10**6, head_dim=4), 10**6),
     "seven billion parameters over a small file": (
         described(hidden_size=4096, intermediate_size=11008, head_dim=1024),
-        "with the shape",
+        4096,
     ),
-    "a vocabulary of a billion": (described(vocab_size=10**9), "with the shape"),
+    "a vocabulary of a billion": (described(vocab_size=10**9), 10**9),
     # configurations that are none
-    "a list": (written(CONFIG, "[]"), "holds no keys and values"),
-    "nothing": (written(CONFIG, "null"), "holds no keys and values"),
-    "nested deeply": (written(CONFIG, '{"a":' * 100_000 + "1" + "}" * 100_000), "cannot be read"),
-    "no UTF-8": (written(CONFIG, b'{"model_type": "\xff"}'), "cannot be read"),
-    "a type that is a number": (described(model_type=3), "with model_type = 3, which is not of the kind str"),
-    "heads of a word": (described(num_attention_heads="four"), "with num_attention_heads = four"),
-    "no heads": (described(num_attention_heads=0), "with num_attention_heads = 0, which is no positive"),
+    "a list": (written(CONFIG, "[]"), CONFIG),
+    "nothing": (written(CONFIG, "null"), CONFIG),
+    "nested deeply": (written(CONFIG, '{"a":' * 100_000 + "1" + "}" * 100_000), CONFIG),
+    "no UTF-8": (written(CONFIG, b'{"model_type": "\xff"}'), CONFIG),
+    "a type that is a number": (described(model_type=3), "model_type = 3"),
+    "heads of a word": (described(num_attention_heads="four"), "num_attention_heads = four"),
+    "no heads": (described(num_attention_heads=0), "num_attention_heads = 0"),
     "heads that do not divide the width": (described(num_attention_heads=3, head_dim=...), ""),
-    "an activation that does not exist": (described(hidden_act="swoosh"), "cannot be opened"),
-    "an activation that is a number": (described(hidden_act=1), "with hidden_act = 1"),
+    "an activation that does not exist": (described(hidden_act="swoosh"), "swoosh"),
+    "an activation that is a number": (described(hidden_act=1), "hidden_act = 1"),
     "a rotation that does not exist": (described(rope_parameters={"rope_type": "no"}, rope_scaling=...), ""),
-    "a precision that does not exist": (described(dtype="float7"), "cannot be opened"),
+    "a precision that does not exist": (described(dtype="float7"), "float7"),
     "kernels of the hub": (described(_attn_implementation="evil/kernel"), "asks for code of the hub"),
     "kernels of the hub, nested": (described(text_config={"attn_implementation": "a/b"}), "asks for code of the hub"),
-    "quantised by a word": (described(quantization_config="4 bits"), "with quantization_config = 4 bits"),
-    "an index that is a list": (both(indexed("x.bin"), written(INDEX, "[]")), "holds no keys and values"),
-    "an index without files": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {}}')), "names no files"),
-    "an index of numbers": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {"a": 1}}')), "names no files"),
+    "quantised by a word": (described(quantization_config="4 bits"), "quantization_config = 4 bits"),
+    "an index that is a list": (both(indexed("x.bin"), written(INDEX, "[]")), INDEX),
+    "an index without files": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {}}')), INDEX),
+    "an index of numbers": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {"a": 1}}')), INDEX),
     "an index of a name that no file can have": (
         both(indexed("x.bin"), written(INDEX, json.dumps({"weight_map": {"a": "x" * 300 + ".safetensors"}}))),
-        "lacks x{300}",
+        "x" * 300,
     ),
     "an index of a name in two lines": (
         both(indexed("x.bin"), written(INDEX, json.dumps({"weight_map": {"a": "x\ny.safetensors"}}))),
-        r"names 'x\\ny\.safetensors', which is no",
+        r"'x\ny.safetensors'",
     ),
-    "a number in two lines": (described(num_attention_heads="four\nfive"), "with num_attention_heads = four five"),
-    "a word in two lines": (written(CONFIG, '"a\\nb"'), r"holds no keys and values, but 'a\\nb'"),
-    "generation settings that are a list": (written("generation_config.json", "[1]"), "cannot be opened"),
+    "a number in two lines": (described(num_attention_heads="four\nfive"), "num_attention_heads = four five"),
+    "a word in two lines": (written(CONFIG, '"a\\nb"'), CONFIG),
+    "generation settings that are a list": (written("generation_config.json", "[1]"), ""),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_model_that_is_not_what_it_says_ends_in_one_line(case, directory):
-    spoil, said = CASES[case]
+    spoil, named = CASES[case]
     spoil(directory)
-    with pytest.raises(InputError) as raised:
+    with refused(f"model directory {directory} ", named) as raised:
         opening.open_decoder(directory)
-    line = str(raised.value)
-    assert line.startswith(f"model directory {directory} ")
-    assert "\n" not in line
-    assert len(line) < 700 + len(str(directory))
-    assert re.search(said, line), line
+    assert len(str(raised.value)) < 700 + len(str(directory))
 
 
 def test_what_is_missing_is_said_once(directory, caplog):
@@ -213,7 +208,7 @@ def test_what_is_missing_is_said_once(directory, caplog):
     tensors(lambda held: held.pop("model.norm.weight"))(directory)
     library = logging.getLogger("transformers")
     library.addHandler(caplog.handler)
-    with pytest.raises(InputError, match="lacks weights"):
+    with refused("model.norm.weight"):
         opening.open_decoder(directory)
     library.removeHandler(caplog.handler)
     assert caplog.text == ""
@@ -243,8 +238,8 @@ def template(*single):
 
 BEGIN = {"SpecialToken": {"id": "<s>", "type_id": 0}}
 TOKENIZERS = {
-    "a template that names a token that is none": (tokenizer(post_processor=template(BEGIN)), "cannot be opened"),
-    "a template that drops the text": (tokenizer(post_processor=template()), "drops or changes a text"),
+    "a template that names a token that is none": (tokenizer(post_processor=template(BEGIN)), ""),
+    "a template that drops the text": (tokenizer(post_processor=template()), "a text"),
     "words without one for what is unknown": (
         tokenizer(model={"type": "WordLevel", "vocab": {"b": 0}, "unk_token": "[UNK]"}),
         "Missing",
@@ -258,16 +253,16 @@ TOKENIZERS = {
 
 @pytest.mark.parametrize("case", TOKENIZERS)
 def test_a_tokenizer_that_is_none_ends_in_one_line(case, directory):
-    spoil, said = TOKENIZERS[case]
+    spoil, named = TOKENIZERS[case]
     spoil(directory)
-    with pytest.raises(InputError, match=rf"^model directory {directory} has a tokenizer that [^\n]*{said}[^\n]*$"):
+    with refused(f"model directory {directory} has a tokenizer that ", named):
         opening.open_tokenizer(directory)
 
 
 def test_a_text_that_a_tokenizer_cannot_take_apart_ends_in_one_line(directory):
     tokenizer(model={"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "[UNK]"})(directory)
     opened, _ = opening.open_tokenizer(directory)
-    with pytest.raises(InputError, match=r"^the tokenizer fails on 'b\\n' \([^\n]*\); use that of the model$"):
+    with refused(r"'b\n'"):
         list(tokens.windows(["a", "b\n"], opened, 1, "every"))
 
 
@@ -311,7 +306,7 @@ def test_a_changed_shard_makes_another_model(shard, whole, tmp_path):
 @pytest.mark.parametrize("most", [1, 4, 8])
 def test_a_model_that_takes_too_few_tokens_is_refused(most, directory):
     described(max_position_embeddings=most)(directory)
-    with pytest.raises(InputError, match=f"takes {most} tokens, but a measurement needs prompts of at least 9"):
+    with refused(f"takes {most} tokens", "at least 9"):
         opening.lengths(opening.require_decoder(directory), [64])
 
 
@@ -319,7 +314,7 @@ def test_a_pipe_in_place_of_a_file_is_refused_unread(whole, directory):
     for name in (CONFIG, WEIGHTS):
         (directory / name).unlink()
         os.mkfifo(directory / name)
-        with pytest.raises(InputError, match=f"lacks {name}"):
+        with refused(name):
             model_files(directory)
         (directory / name).unlink()
         shutil.copy(whole / name, directory / name)
@@ -338,5 +333,5 @@ NO_MODELS = {
 
 @pytest.mark.parametrize("case", NO_MODELS)
 def test_what_is_no_directory_of_a_model_ends_in_one_line(case):
-    with pytest.raises(InputError, match=r"^model [^\n]*$"):
+    with refused("model "):
         opening.open_decoder(NO_MODELS[case])
