@@ -65,10 +65,10 @@ class Waits(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-def emergence(name, depth, networks, at):
+def emergence(name, depth, at):
     of, every = CONFIG["emergence"], at.checkpoint_every
     setting = training.Setting(ensemble.Recipe(every, 1e-3, 0), of["training"]["batch"], 8, 8, every)
-    study = studies.study(name, networks or of["networks"][name], of["decay"])
+    study = studies.study(name, of["networks"][name], of["decay"])
     training.train(task.for_vocabulary("gaussian", of["task"]), study, depth, range(5), setting, at)
 
 
@@ -129,9 +129,7 @@ def timed(work, count, scale):
 
 REAL = torch.cuda.is_available()
 torch.set_num_threads(1)
-rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth, ()), 2, 1) for name, depth in STUDIES}
-retrieved = [f"causal/{name}" for name in CONFIG["retrieval"]["networks"]["plain/depth2"]]
-rows["retrieval, plain, 2 layers"] = partial(emergence, "plain", 2, retrieved), 2, 1
+rows = {f"emergence, {name}, {depth} layers": (partial(emergence, name, depth), 2, 1) for name, depth in STUDIES}
 stack = layernorm.stacks(layernorm.Setting.of(LAYERNORM), range(LAYERNORM["seeds"]))[0]
 batch, seeds = (LAYERNORM["batch"], stack) if REAL else (4, [0])
 left = LAYERNORM["batch"] * LAYERNORM["seeds"] // (batch * len(seeds))

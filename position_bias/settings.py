@@ -14,7 +14,6 @@ from position_bias.language_models import settings as language_models
 from position_bias.layernorm import settings as layernorm
 from position_bias.postnorm import settings as postnorm
 from position_bias.released import settings as released
-from position_bias.retrieval import settings as retrieval
 from position_bias.running import configuration
 from position_bias.running.section import Bounds, Count, Items, Keys, Name, Seed, Small, Words, section
 from position_bias.structural.settings import Rollout, Structural
@@ -31,7 +30,6 @@ DEVICES = {
     "emergence": "training the networks of emergence",
     "layernorm": "training the decoders of layernorm",
     "postnorm": "training the networks of postnorm",
-    "retrieval": "training the networks of retrieval",
     "card": "measuring the models of a card",
 }
 
@@ -92,7 +90,6 @@ class Evidence:
     structural: Annotated[Names, "models trained here"]
     rotary: Annotated[Names, "models trained here whose positions are rotary"]
     pretrained: Annotated[Names, "models of structural.pretrained: both ends by two measures, and what they recall"]
-    retrieval: Annotated[list[retrieval.Study], Items(), "keys of retrieval.networks, whose profiles are kept"]
 
 
 @section
@@ -132,14 +129,12 @@ class Settings:
     emergence: emergence.Emergence
     layernorm: layernorm.LayerNorm
     postnorm: postnorm.PostNorm
-    retrieval: retrieval.Retrieval
 
 
 FAULTS = (  # what single sections do not show
     language_models.faults,
     emergence.faults,
     postnorm.faults,
-    retrieval.faults,
     card.faults,
 )
 

@@ -112,11 +112,11 @@ def required(given, files, fault):
     return input_files
 
 
-def training(stage, minutes=None):
-    """What jobs of a stage ask for that train many small networks; `minutes` names the key where it is another."""
+def training(stage):
+    """What jobs of a stage ask for that train many small networks."""
     return {
         "mem_mb": memory(2000),
-        "runtime": config["minutes"][minutes or stage],
+        "runtime": config["minutes"][stage],
         "gpu": gpus(stage),
     }
 
@@ -167,7 +167,6 @@ CATEGORIES = {
     "emergence": "3 Wu et al. 2025",
     "layernorm": "4 Kim et al. 2026",
     "postnorm": "5 Zsamboki et al. 2025",
-    "retrieval": "6 Retrieval, our addition",
 }
 
 

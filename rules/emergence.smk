@@ -32,9 +32,6 @@ rule emergence_train:
         runtime=config["minutes"]["emergence"],
         gpu=gpus("emergence"),
     params:
-        stage="emergence",
-        checkpoints="{vocabulary}/{study}/depth{depth}",
-        vocabulary="{vocabulary}",
         task=config["emergence"]["task"],
         decay=config["emergence"]["decay"],
         networks=lookup(dpath="emergence/networks/{study}", within=config),

@@ -59,7 +59,6 @@ RESULTS = [
     rules.emergence.input,
     rules.layernorm.input,
     rules.postnorm.input,
-    rules.retrieval.input,
     rules.scorecard.input,
 ]
 
@@ -98,8 +97,7 @@ KEPT = [  # files of long trainings, of the wings that the configuration names s
         "structural_evidence": EVIDENCE["structural"],
         "structural_evidence_rotary": EVIDENCE["rotary"],
         "structural_evidence_pretrained": EVIDENCE["pretrained"],
-        "retrieval_evidence_recall": EVIDENCE["pretrained"],
-        "retrieval_evidence": EVIDENCE["retrieval"],
+        "structural_evidence_recall": EVIDENCE["pretrained"],
     }.items()
     if named
     for path in FILES[row].outputs.values()

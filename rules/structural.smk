@@ -5,7 +5,8 @@
 # Pretrained decoders and copies of them with random weights are measured by a rule of their own, on as many prompts as
 # structural.pretrained says. Out: the same files in results/measure/, where {checkpoint} is hub, copy{seed}, or usual{seed} where the
 # weights have the deviation of the library; results/replaced/{model}/{checkpoint}.safetensors, what replacing single tokens
-# changes; results/pretrained/{model}/, tables of what is judged and drawn.
+# changes; results/recall/{model}/n{words}.safetensors, what the decoder recalls of each place in a context of so many words;
+# results/pretrained/{model}/ and results/recall/, tables of what is judged and drawn.
 
 OF_FIGURES = {  # Figures 1 and 2 of the paper -> the measured models that each shows
     "fig1": [model for model in config["structural"]["fig1"] if model in MODELS],
@@ -38,6 +39,12 @@ COPIES = [*(f"copy{seed}" for seed in range(PRETRAINED["copies"])), "usual0"]
 USUAL = 0.02  # initializer_range, where a configuration does not say another
 PRETRAINED_TABLE = "results/pretrained/{model}/{table}.csv"
 REPLACED = "results/replaced/{model}/{checkpoint}.safetensors"
+RECALL = config["structural"]["recall"]
+RECALLED = "results/recall/{model}/n{words}.safetensors"
+recalled_by = lambda models: {
+    "recalled": collect(RECALLED, model=models, words=RECALL["words"]),
+    "profiles": collect(PRETRAINED_TABLE, model=models, table="profiles"),
+}
 measured_of = lambda asked, checkpoint: [
     f"results/measure/{{model}}/{checkpoint}/{dataset}/n{n}.safetensors" for dataset, n, _ in asked
 ]
@@ -98,6 +105,11 @@ FIGURES |= {
             "checks": "results/tables/structural/checks.csv",
         },
         AT_STANDARD,
+    ),
+    "structural/recall": made.Made(
+        "Recall and influence by place in pretrained decoders: three measures (our addition).",
+        "structural.figures_pretrained:recall",
+        {"profiles": "results/recall/profiles.csv"},
     ),
     "structural/dichotomy": made.Made(
         "Theorem 5.5: what lies beyond the first token against depth, for summable and other schedules of lambda.",
@@ -196,6 +208,8 @@ TABLES["structural/checks"] = made.Made(
         "pretrained": [
             *collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="values"),
             *evidence_tables("structural/*/pretrained.csv"),
+            "results/recall/values.csv",
+            *evidence_tables("structural/*/recall.csv"),
         ],
         "pretrained_kernels": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="kernels"),
         "long_training": evidence_tables("structural/*/compared.csv"),
@@ -243,6 +257,14 @@ FILES |= {
         wildcards={"model": any_of(PRETRAINED["models"])},
         needs={"mem_mb": memory(2000), "runtime": 20},
     ),
+    "structural_recall": made.Made(
+        "What pretrained decoders recall of each place, as tables: what is judged, and what is drawn.",
+        "structural.recall:tables",
+        recalled_by(PRETRAINED["models"]),
+        INTERVALS,
+        outputs={name: f"results/recall/{name}.csv" for name in ("values", "profiles")},
+        needs={"mem_mb": memory(1000), "runtime": 10},
+    ),
     "structural_evidence": made.Made(
         "What is measured and predicted of language models at every kept step of long trainings, and their losses.",
         "structural.evidence:evidence",
@@ -288,6 +310,14 @@ FILES |= {
         },
         environment="language-models",
         log="logs/evidence/structural/{group}_pretrained.log",
+    ),
+    "structural_evidence_recall": made.Made(
+        "What pretrained decoders recall of each place.",
+        "structural.recall:tables",
+        recalled_by(EVIDENCE["pretrained"]),
+        INTERVALS,
+        outputs={"values": "results/evidence/structural/{group}/recall.csv"},
+        log="logs/evidence/structural/{group}_recall.log",
     ),
     "structural_evidence_rotary": made.Made(
         "What kernels predict of decoders with rotary positions, at every kept step of their trainings.",
@@ -354,6 +384,31 @@ use rule measure_pretrained as measure_copy with:
         initializer_range=lambda wildcards: (
             USUAL if wildcards.checkpoint.startswith("usual") else PRETRAINED["models"][wildcards.model]
         ),
+
+
+rule measure_recall:
+    """Ask a pretrained decoder what followed a repeated passage, at every place of it."""
+    input:
+        model="results/hub/{model}.json",
+        texts=f"results/corpus/{PRIMARY}/test.parquet",
+    output:
+        RECALLED,
+    wildcard_constraints:
+        model=any_of(PRETRAINED["models"]),
+        words=any_of(map(str, RECALL["words"])),
+    conda:
+        "../envs/language-models.yaml"
+    resources:
+        **OF_HUB_MODEL,
+    params:
+        contexts=RECALL["contexts"],
+        cue=RECALL["cue"],
+        positions=positions,
+        tokens_per_batch=config["measure"]["tokens_per_batch"],
+        gpus=lambda wildcards: hub_model(wildcards)["gpus"],
+        seed=config["seed"],
+    script:
+        "../scripts/structural/measure_recall.py"
 
 
 rule structural:

@@ -40,7 +40,6 @@ def everything():
         "structural": ["bloom", "mpt"],
         "rotary": ["llama"],
         "pretrained": ["rotary"],
-        "retrieval": ["plain/depth2", "last/depth2"],
     }
     config["models"]["llama"] = {**deepcopy(config["models"]["bloom"]), "family": "llama"}
     return config

@@ -44,11 +44,6 @@ SMALL = {  # keys of the configuration whose values it has in place of those of 
     },
     "postnorm.languages.lengths": {"maximum-10": 10},
     "postnorm.sweep.languages": ["maximum-10"],
-    "retrieval.networks": {
-        "plain/depth2": ["none", "sin", "decay-0.4"],
-        "residual/depth2": ["none", "sin", "decay-0.4"],
-        "last/depth2": ["none"],
-    },
 }
 NOT_SMALL = (  # claims on networks that neither the small graph trains, nor evidence has
     "emergence-figure-6-encodings",
@@ -60,13 +55,12 @@ NOT_SMALL = (  # claims on networks that neither the small graph trains, nor evi
 )
 
 FIGURES = {  # of the whole graph
-    "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training long_training pretrained",
+    "structural": "fig1 fig2 fig3 fig4 fig5 forces dichotomy training long_training pretrained recall",
     "emergence": "fig1 fig2 fig3 fig4 fig5 fig6a fig6b fig6c fig7 fig8a fig8b fig8c fig8a_residual fig8b_residual "
     "fig8c_residual fig9 fig10 fig11a fig11b fig11c fig11d fig12 fig13a fig13b fig13c learning_curves long_training "
     "scales scales_sinks theorems",
     "layernorm": "scores closed_form anisotropy depth moments random_weights trained pretrained emergence",
     "postnorm": "set_complement resharpening construction dimension bema formal_languages stability",
-    "retrieval": "prior decoders",
 }
 ABSENT = {  # of those, what the small one does not draw
     "structural": "fig2",
@@ -106,7 +100,7 @@ def counted(small):
         "train": models,
         "measure": models * datasets,
         "measure_snapshot": models,
-        **only("hub_model", "measure_pretrained", "structural_pretrained"),
+        **only("hub_model", "measure_pretrained", "structural_pretrained", "measure_recall", "structural_recall"),
         "measure_copy": COPIES,
         "rollout": models * (2 * datasets + 1),  # standard and long on every data set, and before training
         **only(*(f"structural_{name}" for name in ("propositions", "shift", "monotonicity", "licences", "checks"))),
@@ -119,9 +113,6 @@ def counted(small):
         "postnorm_train": 2 if small else 2 + 9,
         **only(*(f"postnorm_train_{kind}" for kind in ("widths", "depth", "averages", "stability"))),
         **only("postnorm_construct", "postnorm_checks"),
-        "retrieval_train": 3 if small else 5,
-        **only("retrieval_profiles", "retrieval_predictors", "retrieval_decoders", "retrieval_checks"),
-        "retrieval_recall": 2,  # of the pretrained decoder and of a copy
         **figures,
     }
 

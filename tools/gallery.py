@@ -35,7 +35,6 @@ PAPERS = {
     "emergence": "Wu et al. 2025: masks, encodings, training data",
     "layernorm": "Kim et al. 2026: LayerNorm and recency",
     "postnorm": "Zsamboki et al. 2025: norms after attention",
-    "retrieval": "our addition: does rollout tell what is copied?",
 }
 REPORT = ROOT / "docs/replication.md"
 COUNTED = (ROOT / "docs/running.md", REPORT)  # pages that say how many claims hold and fail

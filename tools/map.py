@@ -26,7 +26,6 @@ SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
     "`emergence`: Wu et al. 2025": "emergence/.*",
     "`layernorm`: Kim et al. 2026": "layernorm/.*",
     "`postnorm`: Zsamboki et al. 2025": "postnorm/.*",
-    "`retrieval`: our addition": "retrieval/.*",
 }
 SHOWN = re.compile(r"(figures/.*)\.pdf|(results/tables/.*)\.md")
 DATA = ("results/", "evidence/", "published/")

@@ -30,26 +30,20 @@ class Network:
         """What tables and figures call the mask: causal, window5, prefix2."""
         return f"{self.mask}{self.reach}" if self.reach else self.mask
 
-    @property
-    def encoding_name(self) -> str:
-        """The encoding with its slope: none, rope, decay-0.1."""
-        return f"{self.encoding}-{self.slope:g}" if self.slope else self.encoding
-
 
 NAME = re.compile(r"(?:(none|causal)|(window|prefix)([1-9][0-9]*))/(none|sin|rope|decay)")
-WITH_SLOPE = re.compile(rf"{NAME.pattern}(?:(?<=decay)-([0-9]*\.?[0-9]+))?")
 
 
 def network(name: str, decay: float) -> Network:
-    """A network by its name, MASK/ENCODING: causal/rope, window5/none, causal/decay, causal/decay-0.1.
+    """A network by its name, MASK/ENCODING: causal/rope, window5/none, causal/decay.
 
-    `decay` is the slope of a decay mask whose name says none. Raises ValueError where the name is none.
+    `decay` is the slope of a decay mask. Raises ValueError where the name is none.
     """
-    named = WITH_SLOPE.fullmatch(name)
+    named = NAME.fullmatch(name)
     if named is None:
         raise ValueError(f"{name!r} is not a network; write MASK/ENCODING, as in causal/rope or window5/none")
-    mask, with_reach, reach, encoding, slope = cast(tuple[Any, Any, str | None, Any, str | None], named.groups())
-    return Network(mask or with_reach, encoding, int(reach or 0), float(slope or decay) if encoding == "decay" else 0.0)
+    mask, with_reach, reach, encoding = cast(tuple[Any, Any, str | None, Any], named.groups())
+    return Network(mask or with_reach, encoding, int(reach or 0), decay if encoding == "decay" else 0.0)
 
 
 def rounding_decides(mask: str, tau: float) -> bool:
@@ -131,7 +125,7 @@ def printed(*figures: Shown) -> dict[tuple[str, str], str]:
 
 
 def study(name: str, networks: Sequence[str], decay: float) -> Study:
-    """A study with the `networks` of these names; `decay` is the slope of a decay mask whose name says none.
+    """A study with the `networks` of these names; `decay` is the slope of a decay mask.
 
     Raises KeyError for another study, ValueError for another name.
     """

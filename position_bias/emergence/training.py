@@ -166,7 +166,7 @@ def _train_stack(
     place: Place,
 ) -> Outcome:
     draw, loss, observe = _batches_and_tests(task, study, depth, members, setting, place.device)
-    names = dict.fromkeys(f"{member.network.mask_name}/{member.network.encoding_name}" for member in members)
+    names = dict.fromkeys(f"{member.network.mask_name}/{member.network.encoding}" for member in members)
     seeds = {member.seed for member in members}
     trained = ensemble.train(
         networks.initial(task, depth, [member.seed for member in members], place.device, study.placement),

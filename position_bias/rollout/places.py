@@ -1,4 +1,4 @@
-"""What is said of recall by place: `retrieval` compares it with influence, and `card` shows it of one model.
+"""What is said of recall by place: `structural` compares it with influence, and `card` shows it of one model.
 
 From the probability of a word is taken away what the word would be given anyway, after a cue that its context does not
 have.

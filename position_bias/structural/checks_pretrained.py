@@ -24,14 +24,12 @@ COLUMNS = (*LABELS, "statistic", "network", "unit", "documents", "value", "scale
 Predictions = Mapping[str, list[Predicted]]
 
 
-def checks(
-    evidence: Iterable[pd.DataFrame], predictions: Predictions, level: float, paper: str = "structural"
-) -> pd.DataFrame:
-    """Verdicts in the schema of `verdict.COLUMNS` on tables with `COLUMNS`, of the claims of a paper.
+def checks(evidence: Iterable[pd.DataFrame], predictions: Predictions, level: float) -> pd.DataFrame:
+    """Verdicts in the schema of `verdict.COLUMNS` on tables with `COLUMNS`.
 
-    A unit is a document. Where a quantity is of a mean over documents, units are resamples of them, and ESTIMATE is all
-    documents as they are. A claim of ours that no row speaks of has rows which say that it cannot be tested.
-    Where several tables have the same quantity, `of_most_documents` says which is judged.
+    A unit is a document, or of recall a context. Where a quantity is of a mean over documents, units are resamples of
+    them, and ESTIMATE is all documents as they are. A claim of ours that no row speaks of has rows which say that it
+    cannot be tested. Where several tables have the same quantity, `of_most_documents` says which is judged.
     """
     asked = {name: rows for name, rows in predictions.items() if name.startswith((THEIRS, OURS))}
     rows = [row for values in of_most_documents(evidence) for row in judge(statistics(values, asked), asked, level)]
@@ -41,7 +39,7 @@ def checks(
         for name, of_name in asked.items()
         if name.startswith(OURS)
     }
-    return table(paper, PRETRAINED, [*rows, *judge(unmeasured(silent), silent, level)])
+    return table("structural", PRETRAINED, [*rows, *judge(unmeasured(silent), silent, level)])
 
 
 def of_most_documents(evidence: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:

@@ -1,4 +1,4 @@
-"""Pretrained decoders: influence by gradients and by replacement, beside rollouts, copies, and what the authors drew.
+"""Pretrained decoders: influence by gradients and replacement, beside rollouts, copies, drawn profiles, and recall.
 
 Our addition to Herasimchyk et al. 2026. Effects are over their mean in the middle half of the prompt: a position like
 those stands at 1. Positions count from 0, layers from 1.
@@ -14,10 +14,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from position_bias.drawing import rollouts
+from position_bias.drawing.intervals import error_bars
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.logarithmic import log_ticks
-from position_bias.drawing.looks import BLACK, BLUE, BROWN, VARIANTS, Look, legend
-from position_bias.drawing.style import PAGE
+from position_bias.drawing.looks import BLACK, BLUE, BROWN, GREEN, ORANGE, REFERENCE, VARIANTS, Look, legend
+from position_bias.drawing.panels import panels
+from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.rollout.middle import middle_half
 from position_bias.structural.checks_pretrained import OURS, on_text
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED
@@ -45,6 +47,12 @@ DRAWN = {  # by the authors, but (a): all of it is on the first token
     "c": VARIANTS["c"]._replace(marker="^", line=":"),
     "d": VARIANTS["d"],
 }
+MEASURES = {
+    "gradient": Look("influence by gradients", ORANGE),
+    "replacement": Look("influence by replacement", BLACK, "o", ""),
+    "recall": Look("recall", GREEN),
+}
+ALL_PLACES = 20  # from so many places on, a measure is a line with a band, and else marks with bars
 SAID: dict[str, str] = {  # of the first word's effect by gradients less that by replacement, in logarithms
     HOLDS: "gradients give the first word more than replacement does",
     FAILS: "gradients give the first word less than replacement does",
@@ -67,15 +75,15 @@ def pretrained(
     models = list(dict.fromkeys(profiles["model"]))
     rows = (3 * len(models) + 2) // 2
     figure, grid = plt.subplots(rows, 2, figsize=(PAGE, 0.2 + 2.4 * rows), squeeze=False)
-    panels = iter(grid.flat)
+    free = iter(grid.flat)
     for model in models:
         of_model = profiles[profiles["model"] == model]
-        _effects(next(panels), of_model[of_model["weights"] == "hub"].set_index("measure"), TRAINED, model)
+        _effects(next(free), of_model[of_model["weights"] == "hub"].set_index("measure"), TRAINED, model)
         copies = of_model.set_index(["weights", "measure"]).sort_index()
-        _effects(next(panels), copies, COPIES, f"{model}, random weights")
-        _shares(next(panels), shares[shares["model"] == model], f"{model}, first token")
-    _drawn(next(panels), curves)
-    for empty in panels:
+        _effects(next(free), copies, COPIES, f"{model}, random weights")
+        _shares(next(free), shares[shares["model"] == model], f"{model}, first token")
+    _drawn(next(free), curves)
+    for empty in free:
         empty.remove()
     figure.set_label(finding(on_text(checks, dataset, n), models))
     legend(figure)
@@ -151,3 +159,38 @@ def _drawn(axes: Axes, curves: pd.DataFrame) -> None:
     log_ticks(axes.yaxis)
     axes.set(title="bloom-176b, as its authors drew it", xlabel="token position")
     axes.legend(handles=[look.entry() for look in DRAWN.values()])
+
+
+def recall(profiles: pd.DataFrame) -> Figure:
+    """Draw a row for each measure and a column for each decoder; every value is over its mean in the middle half.
+
+    `profiles` have the columns `recall.PROFILES`. Bands and bars are bootstrap intervals, of influence over documents
+    and of recall over contexts.
+    """
+    models = {model: model for model in profiles["model"]}
+    rows = {name: f"{look.name.replace(' by ', chr(10) + 'by ')},\nover the middle" for name, look in MEASURES.items()}
+    label = "Influence and recall at each place of the prompt, in pretrained decoders"
+    size, width = 0.5 + 1.5 * len(MEASURES), COLUMN if len(models) == 1 else PAGE
+    figure, grid = panels(label, size, models, rows, x="place in the prompt", width=width, sharex=True)
+    for (measure, model), axes in grid.items():
+        curves = profiles[(profiles["measure"] == measure) & (profiles["model"] == model)]
+        _curves(axes, [curve for _, curve in curves.groupby("n")], MEASURES[measure])
+        axes.set(xticks=[0, 0.5, 1], xticklabels=["first", "middle", "last"])
+    legend(figure)
+    return figure
+
+
+def _curves(axes: Axes, curves: Iterable[pd.DataFrame], look: Look) -> None:
+    """The profile of a measure at each length of the prompt, the longest drawn thickest."""
+    axes.axhline(1, color=REFERENCE, linestyle=":", linewidth=0.7)
+    for place, curve in enumerate(curves):
+        known = curve[curve["value"] > 0]
+        if len(curve) >= ALL_PLACES:
+            axes.plot(known["place"], known["value"], color=look.colour, linewidth=0.7 + 0.5 * place)
+            low = known["low"].clip(lower=known["value"].min() / 2)
+            axes.fill_between(known["place"], low, known["high"], color=look.colour, alpha=0.2, linewidth=0)
+        else:
+            rows = known.rename(columns={"value": "measured"})
+            error_bars(axes, rows["place"], rows, look.colour, fmt=look.marker or "o", markersize=3.5)
+    axes.set_yscale("log")
+    log_ticks(axes.yaxis)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from position_bias.running.section import Bounds, Count, Level, Name, Names, section
+from position_bias.running.section import Bounds, Count, Items, Level, Name, Names, section
 
 Prompts = Annotated[int, Bounds(2, 1_000_000)]
 
@@ -43,11 +43,21 @@ class Pretrained:
 
 
 @section
+class Recall:
+    """Where a passage must stand in a context so that a pretrained decoder goes on with it when it is repeated."""
+
+    words: Annotated[list[Annotated[int, Bounds(8, 100_000)]], Items(1), "different words of a context, each length"]
+    cue: Annotated[int, Bounds(1, 4), "words of the passage that are repeated"]
+    contexts: Annotated[int, Bounds(2, 100_000), "of each length"]
+
+
+@section
 class Structural:
     """Herasimchyk et al. 2026: content, mixing and positional bias of language models."""
 
     fig1: Annotated[Names, "the models of Figure 1, if they are measured; Figure 2 shows the others"]
     pretrained: Pretrained
+    recall: Recall
 
 
 @section

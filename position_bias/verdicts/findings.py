@@ -6,7 +6,7 @@ from position_bias.verdicts.pages import effect, predicted, scales
 
 FINDINGS = {  # question -> figure and claims
     "Do gradients, replacement and recall agree on the first word?": "structural/pretrained "
-    "structural-pretrained-first retrieval-recall-first",
+    "structural-pretrained-first structural-recall-first",
     "Does attention rollout predict influence?": "structural/fig1 structural-table-2 structural-figure-1-d",
     "Does a causal mask make the first token a sink?": "emergence/scales_sinks emergence-figure-8a",
     "Do printed constants and steps of proofs hold?": "emergence/theorems "

@@ -275,7 +275,7 @@ def _would_decide(claim: Claim, judgement: Judged, level: float) -> str:
 
 
 def _units(claim: Claim) -> str:
-    return CONTEXTS if (claim.paper, claim.unit) == ("retrieval", MODEL) else UNITS.get(claim.unit, "draws")
+    return CONTEXTS if (claim.item, claim.unit) == ("recall", MODEL) else UNITS.get(claim.unit, "draws")
 
 
 def _enough(claim: Claim, judgement: Judged, open_rows: Mapping[int, planning.Row], level: float) -> str:

@@ -4,8 +4,9 @@ from position_bias.running import artifacts, provenance, resumable
 from position_bias.small_networks.ensemble import Recipe
 
 params, wildcards = snakemake.params, snakemake.wildcards
-with resumable.job(snakemake, "emergence", params.checkpoints, stage=params.stage) as place:
-    task = for_vocabulary(params.vocabulary, params.task)
+run = wildcards.vocabulary, wildcards.study, f"depth{wildcards.depth}"
+with resumable.job(snakemake, "emergence", *run) as place:
+    task = for_vocabulary(wildcards.vocabulary, params.task)
     study = studies.study(wildcards.study, params.networks, params.decay)
     numbers, testing = params.training, params.testing
     setting = training.Setting(
@@ -17,7 +18,7 @@ with resumable.job(snakemake, "emergence", params.checkpoints, stage=params.stag
     )
     outcome = training.train(task, study, int(wildcards.depth), params.seeds, setting, place)
     labels = {
-        "vocabulary": params.vocabulary,
+        "vocabulary": wildcards.vocabulary,
         "study": wildcards.study,
         "bias": wildcards.study if study.bias else "none",
         "residual": study.residual,
@@ -25,8 +26,7 @@ with resumable.job(snakemake, "emergence", params.checkpoints, stage=params.stag
     }
     weights = {name: value.numpy() for name, value in outcome.weights.items()}
     artifacts.write_tensors(snakemake.output.weights, weights, **labels, members=training.labelled(outcome.members))
-    if curves := snakemake.output.get("curves"):
-        artifacts.write_table(curves, outcome.curves.assign(**labels, **place.made_with))
+    artifacts.write_table(snakemake.output.curves, outcome.curves.assign(**labels, **place.made_with))
     told = {
         **labels,
         "networks": " ".join(params.networks),

@@ -28,13 +28,13 @@ from tests.pretend.pretended import gpus
 TASK = Task(items=4, burstiness=2, classes=16, labels=16, width=16)
 SETTING = emergence.Setting(Recipe(6, 1e-2, 1e-6), batch=8, sequences=4, sequences_along=4, observe_every=3)
 MIXED = (Network("causal", "none"), Network("none", "sin"), Network("causal", "rope"))
-SLOPES = (Network("causal", "none"), Network("causal", "decay", slope=0.1), Network("causal", "decay", slope=0.4))
+DECAYING = (Network("causal", "none"), Network("causal", "decay", slope=0.4))
 STUDIES = {
     "emergence": (TASK, Study(("first",), True, MIXED)),
     "fixed vocabulary, no residual connections": (replace(TASK, vocabulary="fixed"), Study((), False, MIXED)),
     "pre-norm": (TASK, Study((), True, MIXED[:1], "pre")),
     "post-norm": (TASK, Study((), True, MIXED[:1], "post")),
-    "retrieval": (TASK, Study((), False, SLOPES)),
+    "decay mask": (TASK, Study((), False, DECAYING)),
 }
 DECODERS = layernorm.Setting(
     Data(vocabulary=6, tokens=12, skew=4.0),
@@ -65,7 +65,7 @@ def killed_on_the_gpu(train, at):
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_networks_on_retrieval(name, tmp_path):
+def test_networks_of_emergence(name, tmp_path):
     task, study = STUDIES[name]
 
     def train(folder, device):

@@ -9,7 +9,7 @@ from tools.workflow import rules
 ROOT = Path(__file__).parents[2]
 LAYERS = (  # of folders and modules, from the top; what stands in one layer does not import one another
     {"settings"},  # the whole configuration
-    {"structural", "released", "emergence", "layernorm", "postnorm", "retrieval", "card"},  # the wings
+    {"structural", "released", "emergence", "layernorm", "postnorm", "card"},  # the wings
     {"drawing"},
     {"verdicts", "language_models", "small_networks"},
     {"rollout"},
@@ -23,19 +23,6 @@ EXCEPTIONS = {  # a module of a wing, and the module of another wing that it may
     **{
         ("layernorm/figures.py", f"emergence/{module}.py"): "a figure shows the gaps of networks with norms"
         for module in ("gaps", "figures")
-    },
-    **{
-        (f"retrieval/{module}.py", "structural/checks_pretrained.py"): "its decoders are judged as those are"
-        for module in ("checks", "decoders")
-    },
-    **{
-        (f"retrieval/{module}.py", f"emergence/{other}.py"): "it asks about the networks of this task, trained alike"
-        for module, others in {
-            "observations": ("network", "sequences", "task"),
-            "inside": ("network",),
-            "profiles": ("folded", "network", "sequences", "studies", "task", "training"),
-        }.items()
-        for other in others
     },
 }
 
@@ -104,7 +91,7 @@ def test_what_a_job_depends_on_says_which_edits_run_it_again():
     training = {name for name, rule in jobs.items() if "resumable.job(" in (ROOT / rule.script).read_text()}
     assert len(drawing) > 50
     assert len(training) > 10
-    for name in drawing | {"layernorm_checks", "retrieval_checks"}:
+    for name in drawing | {"layernorm_checks"}:
         assert not reached[name] & MODELS, name
     for name in training:
         assert "settings.py" not in reached[name], name

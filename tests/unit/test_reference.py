@@ -17,7 +17,7 @@ def test_every_value_of_the_default_has_a_row():
         for name, inner in node.items():
             yield from keys(inner, f"{path}.{name}" if path else name)
 
-    named = r"datasets|models|hub_models|retrieval\.networks|structural\.pretrained\.models|"
+    named = r"datasets|models|hub_models|structural\.pretrained\.models|"
     named += r"postnorm\.(set_complement|languages)\.lengths|postnorm\.set_complement\.learning_rate"
 
     def shown(key):

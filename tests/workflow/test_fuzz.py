@@ -32,7 +32,6 @@ OTHERS = {  # of keys whose values are names, or have to fit another key
     "postnorm.dimension.vocabulary": [32],
     "released.source": [SOURCES[1]],
     "released.sha256": ["1" * 64],
-    **{f"retrieval.networks.{study}": [["decay-0.3"]] for study in EVERYTHING["retrieval"]["networks"]},
     "model": ["mpt"],
     "text": ["standard-library"],
 }

@@ -64,7 +64,6 @@ def test_verdicts_are_in_the_common_schema(graph, table):
     others = {
         "structural/checks": {"longer", "pretrained", "paper"},
         "emergence/checks": {"paper"},
-        "retrieval/checks": {"pretrained"},
         "layernorm/checks": set() if graph.small else {"pretrained"},
     }  # of evidence/, of pretrained decoders and of the authors' drawings
     assert set(verdicts["scale"]) == {"test"} | others.get(table, set())

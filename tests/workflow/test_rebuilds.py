@@ -17,11 +17,10 @@ OF_PROFILES = ("structural_draw_fig1", "structural_draw_fig3", "structural_draw_
 OF_THEORY = ("structural_propositions", "structural_draw_forces", "structural_draw_dichotomy")
 OF_STATISTICS = ("structural_table2", "structural_table3", "structural_table4", "structural_spearman")
 OF_DECODERS = ("structural_pretrained", "structural_draw_pretrained")
-OF_RECALL = ("retrieval_decoders", "retrieval_draw_decoders", "retrieval_checks")
+OF_RECALL = ("structural_recall", "structural_draw_recall")
 AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_DECODERS, *OF_RECALL)
 CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
-WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure|_recall$", rule)]
-RETRIEVAL = only(*(f"retrieval_{name}" for name in ("train", "profiles", "predictors", "checks", "draw_prior")))
+WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure", rule)]
 ROLLED_OUT = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structural_shift")}
 EVERY_FIGURE = only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
 
@@ -112,8 +111,10 @@ def test_an_edit_of_the_library_makes_again_what_it_makes_and_nothing_else(mine,
     [
         ({"rollout": {"bootstrap": 60}}, ROLLED_OUT),
         ({"rollout": {"bootstrap": 60}, "checkpoint_every": dict.fromkeys(CHECKPOINTED, 5)}, ROLLED_OUT),
-        ({"retrieval": {"networks": {"residual/depth2": ["decay-0.1", "decay-0.2"]}}}, RETRIEVAL),
-        ({"retrieval": {"sequences": 3}}, {name: 1 for name in RETRIEVAL if name != "retrieval_train"}),
+        (
+            {"structural": {"recall": {"contexts": 5}}},
+            only("measure_recall", *OF_RECALL, "structural_checks", "structural_draw_pretrained"),
+        ),
         (
             {"emergence": {"networks": {"ends": ["none/sin", "none/rope", "causal/sin", "causal/rope"]}}},
             {"emergence_train": 2}  # gaussian and fixed

@@ -76,7 +76,7 @@ def report(whole_graph, tmp_path_factory):
 def test_the_report_holds_every_figure_and_table_with_its_caption(report):
     page = report.read_text()
     drawn = [f"{paper}_draw_{name}" for paper, names in FIGURES.items() for name in names.split()]
-    tables = ("structural_table2", "structural_propositions", "retrieval_predictors")
+    tables = ("structural_table2", "structural_propositions")
     checks = [f"{paper}_checks" for paper in FIGURES]
     assert [rule for rule in (*drawn, *tables, *checks, "draw_scorecard") if rule not in page] == []
     for name in (*PAPERS, "Figures", "Tables", "Figure 01", "Figure 10", "Figure 11a", "Table 02", "Learning curves"):
@@ -110,7 +110,6 @@ PAPERS = (
     "3 Wu et al. 2025",
     "4 Kim et al. 2026",
     "5 Zsamboki et al. 2025",
-    "6 Retrieval, our addition",
 )
 
 
@@ -146,10 +145,9 @@ def test_another_build_in_another_folder_has_the_same_bytes(fresh, whole_graph, 
 
 def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     kept = "emergence: [gaussian/plain/depth2, fixed/ends/depth2], postnorm: [set-complement-16], structural: [bloom]"
-    kept = f"--config evidence='{{group: toy, {kept}, retrieval: [last/depth2]}}'"
+    kept = f"--config evidence='{{group: toy, {kept}}}'"
     sinks = {"emergence_evidence_sinks": 1}
     evidence = dict.fromkeys(("emergence_evidence", "postnorm_evidence", "structural_evidence", "evidence"), 1)
-    evidence["retrieval_evidence"] = 1
     assert mine.planned(f"evidence {kept}") == evidence | sinks
     mine.snakemake(f"evidence {kept} --cores 2")
     folder = mine.root / "results/evidence"
@@ -157,13 +155,12 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     assert sorted(tables) == [
         *(f"emergence/toy/{name}.csv" for name in ("accuracy", "curves", "runs", "sinks")),
         *(f"postnorm/toy/{name}.csv" for name in ("runs", "tests")),
-        *(f"retrieval/toy/{name}.csv" for name in ("profiles", "runs")),
         *(f"structural/toy/{name}.csv" for name in ("compared", "content", "lambda", "losses", "profiles")),
         *(f"structural/toy/{name}.csv" for name in ("runs", "statistics")),
     ]
     for name, table in tables.items():
         assert set(table["scale"]) == {"test"}, name
-    for paper in ("emergence", "postnorm", "retrieval", "structural"):
+    for paper in ("emergence", "postnorm", "structural"):
         runs = tables[f"{paper}/toy/runs.csv"]
         assert (runs["cpu_minutes"] >= 0).all()
         assert {"commit", "torch", "device", "date", "processor"} <= set(runs)

@@ -218,9 +218,6 @@ ACROSS = [  # key, and a value that another excludes
     ("postnorm.depth.length", 9),
     ("postnorm.depth.trained", 5),
     ("postnorm.dimension.vocabulary", 24),
-    ("emergence.task.labels", 7),
-    ("retrieval.networks.plain/depth2", ["none", "decay-0"]),
-    ("evidence.retrieval", ["plain/depth2", "last/depth3"]),
 ]
 TOGETHER = [  # changes, and the beginning of every line
     ({"models.bloom.architecture.heads": 5}, "models.bloom.architecture.hidden = 64 "),
@@ -279,10 +276,6 @@ TOGETHER = [  # changes, and the beginning of every line
     ({f"{COMPLEMENT}.learning_rate.set-complement-61": RATES}, f"{COMPLEMENT}.learning_rate = 'set-complement-61' "),
     ({f"{COMPLEMENT}.learning_rate.set-complement-16.peri": ...}, "postnorm.dimension.schemes = 'peri' "),
     ({"postnorm.averaging.trained_share": 0.01}, "postnorm.averaging.trained_share = 0.01 "),
-    (
-        {"retrieval.networks.plain/depth2": ["decay-0.1", "decay-0.10"]},
-        "retrieval.networks.plain/depth2 has the slope 0.1 twice",
-    ),
     ({"postnorm.depth.length": 40}, "postnorm.depth.kinds = 2 with postnorm.depth.length = 40 "),
     (
         {"postnorm.sweep.iterations": [1e-5, 1.0]},

@@ -8,7 +8,11 @@ from position_bias.structural.checks_pretrained import COLUMNS, SEEN, checks
 from position_bias.verdicts.claim import registry
 from tests.unit.structural.conftest import PREDICTED, ROOT
 
-OURS = {claim.id for claim in registry(ROOT / "published/claims.csv") if claim.id.startswith("structural-pretrained-")}
+OURS = {
+    claim.id
+    for claim in registry(ROOT / "published/claims.csv")
+    if claim.id.startswith(("structural-pretrained-", "structural-recall-"))
+}
 FIRST, LAST = "log first / middle", "log last / middle"
 EFFECTS = {  # statistic -> network -> mean over documents, in a world that is as our claims say
     FIRST: {"gradient": 1.2, "replacement": 0.0, "step of 2 %": 1.2, "step of 20 %": 0.8, "step of 100 %": 0.0}
@@ -23,8 +27,11 @@ EFFECTS = {  # statistic -> network -> mean over documents, in a world that is a
     "W to influence": {"rotary": 0.05, "content-free": 0.1, "measured": 0.2, "half": 0.5, "uniform": 0.15},
     "log share of the first token": {"measured": -0.5, "influence": -1.5},
     f"{FIRST} of means": {"gradient": 1.3, "replacement": 0.1},
+    "log first eighth / middle": {"recall": 0.6},
+    "log last eighth / middle": {"recall": 0.3},
+    "rank correlation of places": {"gradient": 0.2, "replacement": 0.1, "rotary": 0.9, "measured": 0.0},
 }
-OF_MEANS = ("W to influence", "log share of the first token", f"{FIRST} of means")
+OF_MEANS = ("W to influence", "log share of the first token", f"{FIRST} of means", *list(EFFECTS)[-3:])
 
 
 def measured(model, effects=EFFECTS, documents=20):
@@ -65,21 +72,24 @@ def test_of_two_tables_of_one_model_the_one_of_more_documents_is_judged():
 @pytest.mark.parametrize(
     ("statistic", "network", "effect", "claims"),
     [
-        (FIRST, "replacement", 1.2, {"first", "no-primacy"}),
-        (LAST, "replacement", 2.0, {"last"}),
-        (FIRST, "untrained replacement at .02", 0.5, {"untrained"}),
-        (FIRST, "step of 20 %", 1.4, {"step"}),
-        ("log start token / middle", "gradient", -0.3, {"bos"}),
-        ("log change at the first word", "deletion", -3.0, {"delete"}),
-        ("W to influence", "uniform", 0.02, {"kernel"}),
-        ("log share of the first token", "influence", 0.1, {"sinks"}),
+        (FIRST, "replacement", 1.2, {"pretrained-first", "pretrained-no-primacy"}),
+        (LAST, "replacement", 2.0, {"pretrained-last"}),
+        (FIRST, "untrained replacement at .02", 0.5, {"pretrained-untrained"}),
+        (FIRST, "step of 20 %", 1.4, {"pretrained-step"}),
+        ("log start token / middle", "gradient", -0.3, {"pretrained-bos"}),
+        ("log change at the first word", "deletion", -3.0, {"pretrained-delete"}),
+        ("W to influence", "uniform", 0.02, {"pretrained-kernel"}),
+        ("log share of the first token", "influence", 0.1, {"pretrained-sinks"}),
+        ("log first eighth / middle", "recall", 0.0, {"recall-first"}),
+        ("log last eighth / middle", "recall", -0.3, {"recall-last"}),
+        ("rank correlation of places", "replacement", 0.7, {"recall-ranking"}),
     ],
 )
 def test_a_decoder_that_is_not_contradicts_the_claim(statistic, network, effect, claims):
     other = {**EFFECTS, statistic: {**EFFECTS[statistic], network: effect}}
     found = judged(measured("new", other))
     contradicted = found[(found["verdict"] != "holds") & found["claim"].isin(OURS)]
-    assert set(contradicted["claim"]) == {f"structural-pretrained-{claim}" for claim in claims}
+    assert set(contradicted["claim"]) == {f"structural-{claim}" for claim in claims}
 
 
 def test_intervals_of_documents_are_students_and_those_of_means_percentiles():

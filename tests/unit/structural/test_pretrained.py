@@ -144,7 +144,7 @@ def test_everything_that_is_predicted_of_a_decoder_without_start_token_is_measur
         (name, row.network, row.other)
         for name, of_name in PREDICTED.items()
         for row in of_name
-        if name.startswith((THEIRS, OURS)) and "start token" not in name
+        if name.startswith((THEIRS, OURS)) and "start token" not in name and row.item != "recall by place"
     }
     measured = rows[rows["n"] > 0]
     assert set(measured[["statistic", "network", "other"]].itertuples(index=False, name=None)) == asked

@@ -33,7 +33,7 @@ PREDICTED = ROOT / "published/predictions.csv"
 CLAIMS = tuple(claim for claim in registry(ROOT / "published/claims.csv") if claim.paper in ("structural", "emergence"))
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
-PRETRAINED = [claim.id for claim in CLAIMS if claim.id.startswith("structural-pretrained-")]
+PRETRAINED = [claim.id for claim in CLAIMS if claim.id.startswith(("structural-pretrained-", "structural-recall-"))]
 UNTESTABLE = {  # at every scale, or at that of tests alone
     "structural-table-5": ("default", "test"),  # fewer prompts than the paper's
     **dict.fromkeys(PRETRAINED, SCALES),  # no decoder was measured

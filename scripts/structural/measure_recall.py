@@ -7,25 +7,15 @@ from position_bias.language_models.passes import Resumption
 from position_bias.running import artifacts, resumable, runtime
 
 wildcards, params = snakemake.wildcards, snakemake.params
-n, path = int(wildcards.words), ("measure", "recall", wildcards.model, wildcards.checkpoint, wildcards.words)
+n, path = int(wildcards.words), ("measure", "recall", wildcards.model, wildcards.words)
 with resumable.job(snakemake, *path, gpus=params.gpus) as place:
     source = hub.model_place(snakemake.input.model)
     tokenizer, before = opening.open_tokenizer(source)
-    drawn_by = runtime.seed(params.seed, "pretrained", wildcards.checkpoint)
-    model = opening.open_decoder_or_copy(
-        source, params.initializer_range, drawn_by, place.folder, place.device, params.positions
-    )
+    model = opening.open_decoder(source, place.device, positions=params.positions)
     texts = tokens.texts(Path(snakemake.input.texts).parent, "test")
     words = recall.common_words(texts, tokenizer, n, params.cue)
     contexts = recall.random_contexts(words, n, params.contexts, params.cue, runtime.seed(params.seed, "contexts", n))
-    run = [
-        hub.stamp(source),
-        drawn_by,
-        params.initializer_range,
-        params.positions,
-        params.cue,
-        transformers.__version__,
-    ]
+    run = [hub.stamp(source), params.positions, params.cue, transformers.__version__]
     found = recall.measure(
         model,
         contexts,
@@ -35,5 +25,5 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
         before=before,
         resumption=Resumption(place.folder / "contexts.safetensors", run, 1),
     )
-    labels = {"model": wildcards.model, "checkpoint": wildcards.checkpoint, "n": n, "cue": params.cue}
-    artifacts.write_tensors(snakemake.output[0], found._asdict(), **labels, words=len(words))
+    labels = {"model": wildcards.model, "n": n, "cue": params.cue, "words": len(words)}
+    artifacts.write_tensors(snakemake.output[0], found._asdict(), **labels)

@@ -18,10 +18,10 @@ from position_bias.rollout.recall import Recall
 from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import percentile_interval, resampled_weights, spearman
 from position_bias.structural.checks_pretrained import COLUMNS
+from position_bias.structural.pretrained import TRAINED
 from position_bias.verdicts.claim import PRETRAINED
 from position_bias.verdicts.judge import ESTIMATE
 
-TRAINED, UNTRAINED = "hub", "untrained"  # the checkpoint that is no copy; what predictions call a copy
 WORDS = "words"  # what stands in place of a data set
 NEAR = 1 / 16  # of a prompt: places that are averaged where recall is compared with influence
 SPLITS = 20  # random halves of the contexts, which tell how far noise hides the order of places
@@ -35,8 +35,8 @@ def tables(
 ) -> dict[str, pd.DataFrame]:
     """The tables of all decoders: `values`, which are judged (`checks_pretrained.COLUMNS`), and `profiles` (PROFILES).
 
-    `recalled` are files with the fields of `Recall`, labelled with model, checkpoint, n, cue and words; `profiles` are
-    those of `structural.pretrained`, a table for each decoder. A place is a share of the prompt, from 0 to 1. What is
+    `recalled` are files with the fields of `Recall`, labelled with model, n, cue and words; `profiles` are those of
+    `structural.pretrained`, a table for each decoder. A place is a share of the prompt, from 0 to 1. What is
     drawn is over its mean in the middle half, of recall the probability.
     """
     influence = _influence(pd.concat(profiles))
@@ -45,11 +45,7 @@ def tables(
         labels, found = file.labels, Recall(**file.read())
         weights = resampled_weights(np.arange(len(found.correct)), replicates, seed)
         above = above_prior(found)  # [contexts, P]
-        accuracy = weights @ found.correct.mean(-1)
-        able = is_able(accuracy[0], labels["words"])
-        if labels["checkpoint"] != TRAINED:
-            rows += _rows(labels, "accuracy less chance", UNTRAINED, accuracy - 1 / labels["words"], len(found.correct))
-            continue
+        able = is_able(float(found.correct.mean()), labels["words"])
         of_model = influence[influence["model"] == labels["model"]]
         for statistic, network, values in _of_places(above, weights, of_model, halves(len(above), seed)):
             rows += _rows(labels, statistic, network, values if able else np.nan * values, len(found.correct))

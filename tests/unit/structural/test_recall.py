@@ -4,41 +4,43 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.retrieval import decoders, figures_decoders
 from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import resampled_weights, spearman
-from position_bias.structural.checks_pretrained import COLUMNS
+from position_bias.structural import figures_pretrained, recall
+from position_bias.structural.checks_pretrained import COLUMNS, checks
 from position_bias.verdicts.judge import ESTIMATE
 from tests.unit.drawing_checks import assert_legible, numbers
+from tests.unit.structural.conftest import PREDICTED
 
 C, P, CHANCE = 12, 32, 1 / 100
 
 
-def written(path, recalled, checkpoint="hub", accuracy=0.5):
+def written(path, recalled, accuracy=0.5):
     """A file of contexts that recall so much above a prior of .01, with noise that is a context's own."""
     noise = np.exp(np.random.default_rng(0).normal(0, 0.1, (C, 1)))
     correct = np.zeros((C, P))
     correct[:, : round(accuracy * P)] = 1
     tensors = {"probability": recalled * noise + 0.01, "correct": correct, "prior": np.full((C, P), 0.01)}
-    labels = {"model": "some", "checkpoint": checkpoint, "n": P + 3, "cue": 3, "words": round(1 / CHANCE)}
+    labels = {"model": "some", "n": P + 3, "cue": 3, "words": round(1 / CHANCE)}
     artifacts.write_tensors(path, tensors, **labels)
     return TensorFile(str(path))
 
 
 @pytest.fixture(scope="module")
 def influence():
-    """Gradients rise towards the end at every position; replacement is known at three positions, and falls."""
+    """Gradients and mean attention rise at every position; replacement, known at three, and the other rollout fall."""
     rows = [("hub", "gradient", position, 1.0 + position) for position in range(64)]
     rows += [("hub", "replacement", position, 10.0 - position / 10) for position in (0, 32, 63)]
     rows += [("hub", "rotary", position, 5.0 - position) for position in range(64)]
+    rows += [("hub", "measured", position, 2.0 + position) for position in range(64)]
     rows += [("copy", "gradient", 0, 5.0), ("hub", "usual", 0, 5.0)]
     table = pd.DataFrame(rows, columns=["weights", "measure", "position", "value"])
     return table.assign(model="some", low=np.nan, high=np.nan)
 
 
 def made(files, influence):
-    found = decoders.tables(files, [influence], 200, 0.95, 0)
+    found = recall.tables(files, [influence], 200, 0.95, 0)
     values = found["values"]
     return values.set_index(["statistic", "network", "unit"])["value"], found
 
@@ -62,19 +64,21 @@ def test_places_are_ranked_as_influence_ranks_them(tmp_path, influence):
     np.testing.assert_allclose(ranks["gradient"], 1, atol=0.02)  # ties where two positions have the same places near
     np.testing.assert_allclose(ranks["replacement"], -1)
     np.testing.assert_allclose(ranks["rotary"], -1, atol=0.02)
-    assert set(ranks.index.get_level_values("network")) == {"gradient", "replacement", "rotary"}
+    assert set(ranks.index.get_level_values("network")) == {"gradient", "replacement", "rotary", "measured"}
+
+
+def test_everything_that_is_predicted_of_recall_is_measured(tmp_path, influence):
+    _, found = made([written(tmp_path / "a.safetensors", np.linspace(0.1, 0.9, P))], influence)
+    judged = checks([found["values"]], PREDICTED, 0.95)
+    asked = {(name, row.network) for name, rows in PREDICTED.items() for row in rows if row.item == "recall by place"}
+    measured = judged[judged["n"] > 0]
+    assert set(measured[["statistic", "network"]].itertuples(index=False, name=None)) == asked
+    assert set(measured["n"]) == {C}
 
 
 def test_a_decoder_below_three_times_chance_says_nothing_of_places(tmp_path, influence):
     values, _ = made([written(tmp_path / "a.safetensors", np.full(P, 0.1), accuracy=0.0)], influence)
     assert values.isna().all()
-
-
-def test_of_a_copy_with_random_weights_there_is_accuracy_alone(tmp_path, influence):
-    files = [written(tmp_path / "a.safetensors", np.full(P, 0.1), "copy0", accuracy=0.25)]
-    values, found = made(files, influence)
-    assert set(found["values"]["statistic"]) == {"accuracy less chance"}
-    assert values["accuracy less chance", "untrained", ESTIMATE] == pytest.approx(0.25 - CHANCE)
 
 
 def test_what_is_drawn_is_over_its_mean_in_the_middle_and_places_are_shares_of_the_prompt(tmp_path, influence):
@@ -91,9 +95,9 @@ def test_what_is_drawn_is_over_its_mean_in_the_middle_and_places_are_shares_of_t
 
 def test_every_measure_of_every_decoder_is_drawn(tmp_path, influence, styled):
     _, found = made([written(tmp_path / "a.safetensors", np.linspace(0.1, 0.3, P))], influence)
-    figure = figures_decoders.measures(found["profiles"])
+    figure = figures_pretrained.recall(found["profiles"])
     assert_legible(figure)
-    for axes, measure in zip(figure.axes, figures_decoders.LOOKS, strict=True):
+    for axes, measure in zip(figure.axes, figures_pretrained.MEASURES, strict=True):
         rows = found["profiles"][found["profiles"]["measure"] == measure]
         drawn = numbers(axes)
         assert set(np.round(rows["value"], 9)) <= set(np.round(drawn, 9))
@@ -102,16 +106,16 @@ def test_every_measure_of_every_decoder_is_drawn(tmp_path, influence, styled):
 def test_noise_of_few_contexts_does_not_hide_that_places_rank_alike():
     places = np.linspace(0, 1, 100)
     curve = 1 + 3 * np.exp(-12 * places) + places
-    near = np.abs(places[:, None] - places) <= decoders.NEAR
+    near = np.abs(places[:, None] - places) <= recall.NEAR
     rng, ranks, unfreed = np.random.default_rng(0), [], []
     for seed in range(20):
         around = (curve * (1 + 1.5 * rng.normal(size=(24, 100)))) @ (near / near.sum(-1, keepdims=True)).T
         weights = resampled_weights(np.arange(24), 100, seed)
-        ranks.append(decoders.ranked_alike(around, curve, weights, decoders.halves(24, seed)))
+        ranks.append(recall.ranked_alike(around, curve, weights, recall.halves(24, seed)))
         unfreed.append(spearman(weights @ around, curve))
     assert np.mean([of[0] for of in unfreed]) < 0.86
     assert np.mean([of[0] for of in ranks]) > 0.93
     assert np.median([of[1:] for of in unfreed]) < 0.8  # resamples are noisier still
     assert np.median([of[1:] for of in ranks]) > 0.93
-    unlike = decoders.ranked_alike(around, rng.permutation(curve), weights, decoders.halves(24, 0))
+    unlike = recall.ranked_alike(around, rng.permutation(curve), weights, recall.halves(24, 0))
     assert abs(unlike[0]) < 0.5
