@@ -20,8 +20,8 @@ import torch
 from torch.nn import functional
 
 from position_bias.attention import rotary_angles
-from position_bias.emergence import folded, network, sequences, training
-from position_bias.emergence.studies import Network
+from position_bias.emergence import network, sequences, training
+from position_bias.emergence.runs import Network
 from position_bias.emergence.task import Task
 from position_bias.running import runtime
 
@@ -107,7 +107,7 @@ def milliseconds(task, encoding, members, depth, residual=False):
     _, batches, layers, weights = stack(task, encoding, members, depth, residual)
 
     def loss(tokens, targets):
-        logits = folded.label_logits(weights, layers, tokens)
+        logits = network.label_logits(weights, layers, tokens)
         return functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").div(BATCH)
 
     return iteration_milliseconds([value.requires_grad_() for value in weights.values()], batches, loss) / members
@@ -143,7 +143,7 @@ def test_seconds(task):
 
     def test():
         with torch.no_grad():
-            training.evaluate(lambda x: folded.label_logits(weights, layers, x), task, world, [0], rows, 10000, draw=0)
+            training.evaluate(lambda x: network.label_logits(weights, layers, x), task, world, [0], rows, 10000, draw=0)
 
     return best(test, seconds=0.1)
 

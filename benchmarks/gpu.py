@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-from position_bias.emergence import studies, task, training
+from position_bias.emergence import runs, task, training
 from position_bias.language_models import families, measure, train
 from position_bias.layernorm import training as layernorm
 from position_bias.postnorm import runs as postnorm_runs
@@ -68,7 +68,7 @@ class Waits(TorchFunctionMode):
 def emergence(name, depth, at):
     of, every = CONFIG["emergence"], at.checkpoint_every
     setting = training.Setting(ensemble.Recipe(every, 1e-3, 0), of["training"]["batch"], 8, 8, every)
-    study = studies.study(name, of["networks"][name], of["decay"])
+    study = runs.study(name, of["networks"][name], of["decay"])
     training.train(task.for_vocabulary("gaussian", of["task"]), study, depth, range(5), setting, at)
 
 

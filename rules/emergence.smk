@@ -1,9 +1,9 @@
 # Wu et al. 2025: attention-only networks on a synthetic task. Out: results/emergence/{vocabulary}/{study}/depth{depth}/
 # with the weights, learning curves and attention of all networks and seeds of a study at one depth. A study is what one
-# figure shows (position_bias/emergence/studies.py). A killed training resumes from checkpoints/emergence/.
+# figure shows (position_bias/emergence/runs.py). A killed training resumes from checkpoints/emergence/.
 
 from position_bias.emergence import runs as runs_of_emergence
-from position_bias.emergence.studies import ALL_SINKS, BY_BIAS, BY_DEPTH, IN_TABLES, OF_MAPS
+from position_bias.emergence.runs import ALL_SINKS, BY_BIAS, BY_DEPTH, IN_TABLES, OF_MAPS
 
 EMERGENCE = config["emergence"]
 emergence_runs = partial(runs_of_emergence.runs, EMERGENCE)
@@ -97,7 +97,7 @@ FIGURES |= {
 FIGURES |= {
     f"emergence/{figure}": made.Made(
         "Figures 7, 12: attention of a network under the causal mask alone.",
-        "emergence.figures_sinks:maps",
+        "emergence.figures_attention:maps",
         {"maps": f"results/emergence/{run}/attention.safetensors"},
         caption="emergence/draw_maps",
     )
@@ -107,7 +107,7 @@ FIGURES |= {
 FIGURES |= {
     f"emergence/{figure}": made.Made(
         "Figures 8, 13: attention sinks, beside untrained networks and uniform attention.",
-        "emergence.figures_sinks:sinks_of_networks",
+        "emergence.figures_attention:sinks_of_networks",
         {"sinks": collect(SINKS, run=run)},
         EMERGENCE_LEVEL | SINK_THRESHOLD,
         caption="emergence/draw_sinks",
@@ -142,7 +142,7 @@ if both := emergence_runs(*AT_BOTH_SCALES):
     }
 FIGURES["emergence/fig1"] = made.Made(
     "Figure 1: masks as matrices and as graphs, with their centre nodes.",
-    "emergence.figures_sinks:masks_and_graphs",
+    "emergence.figures_attention:masks_and_graphs",
 )
 if without_bias := emergence_runs(("gaussian", "plain"), ("gaussian", "residual")):
     FIGURES["emergence/fig2"] = made.Made(
@@ -171,7 +171,7 @@ if "causal/none" in EMERGENCE["networks"]["plain"]:
     )
 FIGURES["emergence/theorems"] = made.Made(
     "Theorems 4.1-4.3, 4.5 and 4.7: where multi-layer attention goes without learning.",
-    "emergence.figures_theory:theorems",
+    "emergence.figures_attention:theorems",
     {name: f"results/theory/emergence/{name}.csv" for name in EMERGENCE_THEORY},
 )
 TABLES |= {
@@ -186,7 +186,7 @@ TABLES |= {
     ),
     "emergence/checks": made.Made(
         "Verdicts on what Wu et al. claim of several networks together, and of attention sinks.",
-        "emergence.evidence:verdicts",
+        "emergence.checks:verdicts",
         {
             "curves": ALL_CURVES,
             "sinks": collect(SINKS, run=[run for run in emergence_runs(*ALL_SINKS.values()) if run.shallow]),

@@ -4,7 +4,7 @@ A gap is above 0 where the earlier of two equal items is preferred. What is pred
 published/predictions.csv; predictions and margins were fixed before the run.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from position_bias.emergence import gaps as accuracy_gaps
 from position_bias.emergence.gaps import (
     CONFIGURATION,
     PAIR_NAMES,
@@ -24,19 +25,20 @@ from position_bias.emergence.gaps import (
     settled,
     summary,
 )
-from position_bias.emergence.runs import SHALLOW
-from position_bias.emergence.studies import (
+from position_bias.emergence.runs import (
     BY_BIAS,
     BY_DEPTH,
     OF_RESIDUAL_SINKS,
     OF_SINKS,
+    SHALLOW,
     STUDIES,
     printed,
     rounding_decides,
 )
+from position_bias.running import artifacts
 from position_bias.verdicts.judge import Estimate, Statistic, judge, student
 from position_bias.verdicts.predictions import Predicted, predictions
-from position_bias.verdicts.verdict import PREDICTION, table
+from position_bias.verdicts.verdict import PREDICTION, table, tested
 
 NO_CLAIM = "no claim"
 
@@ -44,6 +46,13 @@ SINK_FIGURES = printed(OF_SINKS, OF_RESIDUAL_SINKS)
 FIGURES = SINK_FIGURES | printed(BY_DEPTH, BY_BIAS) | {("isotropic", "plain"): "Appendix L"}
 DEEP = 4  # layers of the deep regime of footnote 2, at least
 VALUES = ("gap", "accuracy", "value")  # the columns of the tables below that are measured
+OF_NETWORK = ["scale", "seed", *CONFIGURATION]
+EVIDENCE = {  # tables of a group in evidence/emergence/, and their columns
+    "curves": [*OF_NETWORK, "iteration", "quantity", "value"],
+    "accuracy": [*OF_NETWORK, "answer", "accuracy"],
+    "sinks": [*OF_NETWORK, "state", "tau", "token", "value"],
+}
+DRAWN_AS_PRINTED = {"paper"}  # tokens as the text of the paper draws them; other groups are compared, not judged
 FIRST_MIDDLE, FIRST_LAST, MIDDLE_LAST = PAIR_NAMES
 
 
@@ -96,6 +105,24 @@ def _with_diverged(table: pd.DataFrame, started: pd.DataFrame) -> pd.DataFrame:
     found = pd.MultiIndex.from_frame(table[[*keys, "seed"]])
     lost = all_seeds[~pd.MultiIndex.from_frame(all_seeds[[*keys, "seed"]]).isin(found)]
     return pd.concat([table, lost], ignore_index=True) if len(lost) else table
+
+
+def verdicts(
+    curves: list[Path],
+    sinks: list[Path],
+    evidence: list[Path],
+    seen: pd.DataFrame,
+    predicted: Path,
+    threshold: float,
+    scale: str,
+    level: float,
+) -> pd.DataFrame:
+    """The `checks` of the networks of this run, and those of the long runs whose tables in evidence/ are named."""
+    registered = predictions(predicted, "emergence")
+    of_this_run = checks(read_run(curves, sinks, threshold), registered, scale, level)
+    long_runs = read_long_runs(evidence, threshold)
+    others = (tested(checks(networks, registered, name, level, seen)) for name, networks in long_runs.items())
+    return pd.concat([of_this_run, *others], ignore_index=True)
 
 
 def checks(
@@ -380,3 +407,42 @@ def _sinks(sinks: pd.DataFrame, seen: pd.DataFrame) -> Iterator[Statistic]:
 def _reach(mask: str) -> int:
     """How many tokens a window or prefix has, by the name of its mask; 0 of another mask."""
     return int("0" + mask.lstrip(ascii_lowercase))
+
+
+# Networks of this run, and of evidence/ after long training
+
+
+def read_long_runs(evidence: Iterable[Path], threshold: float) -> dict[str, NetworkTables]:
+    """Return the networks of the groups that these tables belong to, at each scale; sinks at one threshold.
+
+    A group is a folder of evidence/emergence/; those whose tokens are not drawn as the paper's text says are left out.
+    Raises InputError where a table cannot be used.
+    """
+    drawn = {group: artifacts.read_table(group / "runs.csv", ["coordinates"]) for group in {t.parent for t in evidence}}
+    folders = sorted(group for group, runs in drawn.items() if set(runs["coordinates"]) == DRAWN_AS_PRINTED)
+    tables = {name: _joined(folders, name) for name in EVIDENCE}
+    tables["sinks"] = tables["sinks"][tables["sinks"]["tau"] == threshold]
+    found = {}
+    for scale in dict.fromkeys(tables["curves"]["scale"]):
+        of_scale = (table[table["scale"] == scale].drop(columns="scale") for table in tables.values())
+        found[str(scale)] = NetworkTables.of(*of_scale)
+    return found
+
+
+def read_run(curves: Sequence[str | Path], sinks: Sequence[str | Path], threshold: float) -> NetworkTables:
+    """Return the networks that this run trained, from their tables at these paths; sinks at one threshold.
+
+    Raises InputError where a table cannot be used.
+    """
+    tests = artifacts.read_tables(curves, accuracy_gaps.COLUMNS)
+    found = artifacts.read_tables(sinks, accuracy_gaps.SINKS)
+    of_threshold = found[found["tau"] == threshold]
+    return NetworkTables.of(accuracy_gaps.curves(tests), accuracy_gaps.by_position(tests), of_threshold)
+
+
+def _joined(folders: Iterable[Path], name: str) -> pd.DataFrame:
+    """The tables of this name in all the folders that have one; no group has networks of another."""
+    paths = [folder / f"{name}.csv" for folder in folders if (folder / f"{name}.csv").is_file()]
+    empty = pd.DataFrame(columns=EVIDENCE[name])
+    found = [artifacts.read_table(path, EVIDENCE[name]) for path in paths]
+    return pd.concat(found, ignore_index=True)[EVIDENCE[name]] if found else empty

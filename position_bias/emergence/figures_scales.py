@@ -17,11 +17,11 @@ from position_bias.drawing.intervals import from_to, marked
 from position_bias.drawing.looks import BLUE, ENCODINGS, PAIRS, REFERENCE, VERMILION, Look, legend, side_by_side
 from position_bias.drawing.panels import panels
 from position_bias.drawing.style import PAGE, TYPE
-from position_bias.emergence.evidence import of_run, read_long_runs
+from position_bias.emergence.checks import read_long_runs, read_run
 from position_bias.emergence.figures import BIASES, GAP, VOCABULARIES, WIRING, mask_look
-from position_bias.emergence.figures_sinks import ROUNDED, token_axis
+from position_bias.emergence.figures_attention import ROUNDED, token_axis
 from position_bias.emergence.gaps import summary
-from position_bias.emergence.studies import rounding_decides
+from position_bias.emergence.runs import rounding_decides
 
 PLAIN = f"{WIRING[False]} connections"  # of most networks
 LINE = 0.15  # inches that a network takes, or the heading of several
@@ -59,13 +59,13 @@ def at_both(short: pd.DataFrame, long: pd.DataFrame) -> pd.DataFrame:
 
 def scales(curves: list[Path], sinks: list[Path], evidence: list[Path], threshold: float, level: float) -> Figure:
     """Draw `gaps` of the networks that this run and evidence/ both have."""
-    short, long = of_run(curves, sinks, threshold), read_long_runs(evidence, threshold)["paper"]
+    short, long = read_run(curves, sinks, threshold), read_long_runs(evidence, threshold)["paper"]
     return gaps(at_both(short.gaps, long.gaps), level)
 
 
 def scales_sinks(curves: list[Path], sinks: list[Path], evidence: list[Path], threshold: float, level: float) -> Figure:
     """Draw `sinks_at_both` of the networks that this run and evidence/ both have."""
-    short, long = of_run(curves, sinks, threshold), read_long_runs(evidence, threshold)["paper"]
+    short, long = read_run(curves, sinks, threshold), read_long_runs(evidence, threshold)["paper"]
     return sinks_at_both(at_both(short.sinks, long.sinks), level)
 
 

@@ -1,19 +1,146 @@
-"""Which networks of `emergence` train together: a run is a study at one vocabulary and depth, every seed of it.
+"""Which networks of `emergence` train on which data, and which of them train together.
 
-It imports no torch, since every call of the workflow reads it.
+A study is what one figure shows, at one vocabulary; a run is a study at one vocabulary and depth, every seed of it. Two
+studies are our addition: a causal mask alone, with residual connections, where layers normalise as in `layernorm`. The
+configuration says which networks of a study are trained. This module imports no torch, since every call of the workflow
+reads it.
 """
 
 import csv
-from collections.abc import Iterable, Mapping
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
-from position_bias.emergence.studies import network
+from position_bias.emergence.task import Position
 from position_bias.running.runtime import InputError
+from position_bias.small_networks.settings import Placement
 
 Emergence = Mapping[str, Any]  # the section of the configuration
+Encoding = Literal["none", "sin", "rope", "decay"]
 
 SHALLOW = 2  # layers of every study but those of depth
+
+
+@dataclass(frozen=True)
+class Network:
+    """What distinguishes networks of one depth: a mask with its reach, and a positional encoding with its slope."""
+
+    mask: Literal["none", "causal", "window", "prefix"]
+    encoding: Encoding
+    reach: int = 0  # tokens of a window or prefix
+    slope: float = 0.0  # m of the decay mask, in logits a token
+
+    @property
+    def mask_name(self) -> str:
+        """What tables and figures call the mask: causal, window5, prefix2."""
+        return f"{self.mask}{self.reach}" if self.reach else self.mask
+
+
+NAME = re.compile(r"(?:(none|causal)|(window|prefix)([1-9][0-9]*))/(none|sin|rope|decay)")
+
+
+def network(name: str, decay: float) -> Network:
+    """A network by its name, MASK/ENCODING: causal/rope, window5/none, causal/decay.
+
+    `decay` is the slope of a decay mask. Raises ValueError where the name is none.
+    """
+    named = NAME.fullmatch(name)
+    if named is None:
+        raise ValueError(f"{name!r} is not a network; write MASK/ENCODING, as in causal/rope or window5/none")
+    mask, with_reach, reach, encoding = cast(tuple[Any, Any, str | None, Any], named.groups())
+    return Network(mask or with_reach, encoding, int(reach or 0), decay if encoding == "decay" else 0.0)
+
+
+def rounding_decides(mask: str, tau: float) -> bool:
+    """Whether a token that is read uniformly, by a mask such as window5, has a weight that is `tau` but for rounding.
+
+    Whether it counts as a sink, and how much more than uniform attention another network has, says nothing then.
+    """
+    size = mask.removeprefix("window")
+    return size != mask and math.isclose(int(size) * tau, 1)
+
+
+@dataclass(frozen=True)
+class Study:
+    """The training data's bias (positions that the answer is drawn from; none is any), the wiring and the networks."""
+
+    bias: tuple[Position, ...]
+    residual: bool
+    networks: tuple[Network, ...] = ()
+    placement: Placement = "none"  # of LayerNorm
+    masks: tuple[str, ...] = ("none", "causal", "window", "prefix")  # that its networks may have
+    says: str = ""  # what its networks are, for whoever configures them
+
+
+STUDIES = {
+    "plain": Study((), False, masks=("causal",), says="causal, without residual connections"),
+    "residual": Study((), True, masks=("causal",), says="causal, with residual connections"),
+    "ends": Study(("first", "last"), True, masks=("none", "causal"), says="trained on answers at both ends"),
+    "first": Study(("first",), True, masks=("none", "causal"), says="trained on answers at the first item"),
+    "middle": Study(("middle",), True, masks=("none", "causal"), says="trained on answers at the middle item"),
+    "last": Study(("last",), True, masks=("none", "causal"), says="trained on answers at the last item"),
+    "window": Study((), False, masks=("window",), says="with sliding windows, without residual connections"),
+    "prefix": Study((), False, masks=("prefix",), says="with prefixes, without residual connections"),
+    "residual-window": Study((), True, masks=("window",), says="with sliding windows and residual connections"),
+    "residual-prefix": Study((), True, masks=("prefix",), says="with prefixes and residual connections"),
+    "pre-norm": Study((), True, placement="pre", masks=("causal",), says="with LayerNorm before each layer"),
+    "post-norm": Study((), True, placement="post", masks=("causal",), says="with LayerNorm after each layer"),
+}
+
+# Which vocabulary and study a figure shows, under the name of its file
+Shown = dict[str, tuple[str, str]]
+BY_DEPTH: Shown = {
+    "fig4": ("gaussian", "plain"),
+    "fig5": ("gaussian", "residual"),
+    "fig9": ("fixed", "plain"),
+    "fig10": ("fixed", "residual"),
+}
+BY_BIAS: Shown = {
+    "fig3": ("gaussian", "ends"),
+    "fig6a": ("gaussian", "first"),
+    "fig6b": ("gaussian", "middle"),
+    "fig6c": ("gaussian", "last"),
+    "fig11a": ("fixed", "ends"),
+    "fig11b": ("fixed", "first"),
+    "fig11c": ("fixed", "middle"),
+    "fig11d": ("fixed", "last"),
+}
+OF_MAPS: Shown = {"fig7": ("gaussian", "plain"), "fig12": ("fixed", "plain")}
+OF_SINKS: Shown = {
+    "fig8a": ("gaussian", "plain"),
+    "fig8b": ("gaussian", "window"),
+    "fig8c": ("gaussian", "prefix"),
+    "fig13a": ("fixed", "plain"),
+    "fig13b": ("fixed", "window"),
+    "fig13c": ("fixed", "prefix"),
+}
+OF_RESIDUAL_SINKS: Shown = {  # our addition: the paper does not say which networks Figure 8 shows
+    "fig8a": ("gaussian", "residual"),
+    "fig8b": ("gaussian", "residual-window"),
+    "fig8c": ("gaussian", "residual-prefix"),
+}
+ALL_SINKS = OF_SINKS | {f"{figure}_residual": shown for figure, shown in OF_RESIDUAL_SINKS.items()}
+# What tables are of: all that a figure shows, and the fixed vocabulary with lambda = 0.
+IN_TABLES = tuple(dict.fromkeys([*BY_DEPTH.values(), *BY_BIAS.values(), *ALL_SINKS.values(), ("isotropic", "plain")]))
+
+
+def printed(*figures: Shown) -> dict[tuple[str, str], str]:
+    """The vocabulary and study of each of the figures -> its name in the paper, as in Figure 4."""
+    return {shown: name.replace("fig", "Figure ") for of_kind in figures for name, shown in of_kind.items()}
+
+
+def study(name: str, networks: Sequence[str], decay: float) -> Study:
+    """A study with the `networks` of these names; `decay` is the slope of a decay mask.
+
+    Raises KeyError for another study, ValueError for another name.
+    """
+    return replace(STUDIES[name], networks=tuple(network(one, decay) for one in networks))
+
+
+# Runs
 
 
 class Run(NamedTuple):

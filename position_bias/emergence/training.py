@@ -11,9 +11,9 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from position_bias.emergence import folded, sequences, studies
 from position_bias.emergence import network as networks
-from position_bias.emergence.studies import Network, Study
+from position_bias.emergence import runs, sequences
+from position_bias.emergence.runs import Network, Study
 from position_bias.emergence.task import Task
 from position_bias.running.checkpoint import Place
 from position_bias.running.runtime import InputError
@@ -44,8 +44,7 @@ def labelled(members: Sequence[Member]) -> list[dict[str, Any]]:
 def named(labels: Sequence[Mapping[str, Any]]) -> list[Member]:
     """Return the members of which `labelled` says this."""
     return [
-        Member(studies.network(f"{label['mask']}/{label['encoding']}", label["slope"]), label["seed"])
-        for label in labels
+        Member(runs.network(f"{label['mask']}/{label['encoding']}", label["slope"]), label["seed"]) for label in labels
     ]
 
 
@@ -204,11 +203,11 @@ def _batches_and_tests(
         tokens, targets = batches.made_of(*drawn)
         if not one_each:
             tokens, targets = tokens.index_select(0, rows), targets.index_select(0, rows)
-        return ensemble.mean_cross_entropy(folded.label_logits(weights, stack, tokens), targets)
+        return ensemble.mean_cross_entropy(networks.label_logits(weights, stack, tokens), targets)
 
     def observe(weights: Mapping[str, Tensor], iteration: int) -> Tensor:
         def answer(tokens: Tensor) -> Tensor:
-            return folded.label_logits(weights, stack, tokens.index_select(0, rows))
+            return networks.label_logits(weights, stack, tokens.index_select(0, rows))
 
         count = setting.sequences if iteration == setting.recipe.iterations else setting.sequences_along
         return evaluate(answer, task, world, seeds, rows, count, draw=iteration)

@@ -1,4 +1,4 @@
-from position_bias.emergence import studies, training
+from position_bias.emergence import runs, training
 from position_bias.emergence.task import for_vocabulary
 from position_bias.running import artifacts, provenance, resumable
 from position_bias.small_networks.ensemble import Recipe
@@ -7,7 +7,7 @@ params, wildcards = snakemake.params, snakemake.wildcards
 run = wildcards.vocabulary, wildcards.study, f"depth{wildcards.depth}"
 with resumable.job(snakemake, "emergence", *run) as place:
     task = for_vocabulary(wildcards.vocabulary, params.task)
-    study = studies.study(wildcards.study, params.networks, params.decay)
+    study = runs.study(wildcards.study, params.networks, params.decay)
     numbers, testing = params.training, params.testing
     setting = training.Setting(
         recipe=Recipe(numbers["iterations"], numbers["learning_rate"], numbers["weight_decay"]),

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from position_bias.emergence import training as emergence
-from position_bias.emergence.studies import Network, Study
+from position_bias.emergence.runs import Network, Study
 from position_bias.emergence.task import Task
 from position_bias.language_models import families
 from position_bias.language_models import train as languages

@@ -71,7 +71,7 @@ def test_every_exception_is_needed():
 
 MODELS = {"language_models/measure.py", "language_models/families.py", "rollout/last_row.py"}
 MODELS |= {f"small_networks/{name}.py" for name in ("ensemble", "decoder")}
-MODELS |= {f"emergence/{name}.py" for name in ("network", "folded", "training")}
+MODELS |= {f"emergence/{name}.py" for name in ("network", "training")}
 MODELS |= {f"layernorm/{name}.py" for name in ("simulation", "training")}
 TYPES = {"rollout/__init__.py", "rollout/measurement.py", "rollout/recall.py"}  # of measurements
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from position_bias.emergence.studies import ALL_SINKS, OF_MAPS
+from position_bias.emergence.runs import ALL_SINKS, OF_MAPS
 from tests.graphs import LENGTHS, SMALL_JOBS, WHOLE_JOBS, drawn, draws, only
 
 MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32.safetensors"

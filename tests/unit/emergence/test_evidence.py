@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.emergence import checks, evidence
+from position_bias.emergence import checks
 from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
 from position_bias.running import artifacts
 from position_bias.running.runtime import InputError
@@ -53,7 +53,7 @@ def keep(folder, name, coordinates="paper", sinks=True, **how):
 
 
 def read(*groups):
-    return evidence.read_long_runs([table for group in groups for table in group.iterdir()], 0.2)
+    return checks.read_long_runs([table for group in groups for table in group.iterdir()], 0.2)
 
 
 def test_groups_are_joined_at_each_scale(tmp_path):
@@ -90,7 +90,7 @@ def test_a_damaged_table_is_named(tmp_path):
     with pytest.raises(InputError, match=r"damaged/accuracy\.csv is not usable"):
         read(group)
     with pytest.raises(InputError, match=r"damaged/curves\.csv is not usable: it lacks column answer, twin"):
-        evidence.of_run([group / "curves.csv"], [], 0.2)
+        checks.read_run([group / "curves.csv"], [], 0.2)
 
 
 def test_seeds_that_diverged_are_counted_in_every_row_that_they_are_missing_from(tmp_path):

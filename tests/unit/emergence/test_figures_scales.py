@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from position_bias.emergence import figures_scales
+from position_bias.emergence.figures_attention import ROUNDED
 from position_bias.emergence.figures_scales import NETWORK
-from position_bias.emergence.figures_sinks import ROUNDED
 from position_bias.statistics import mean_and_interval
 from tests.unit.drawing_checks import assert_drawn, assert_legible
 

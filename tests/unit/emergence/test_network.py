@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from position_bias.emergence import folded
 from position_bias.emergence import network as networks
-from position_bias.emergence.studies import Network
+from position_bias.emergence.runs import Network
 from position_bias.emergence.task import Task
 from tests.unit.emergence.textbook import may_read, textbook
 
@@ -56,7 +55,7 @@ def assert_textbook(weights, stack, of, depth, residual, placement="none", rtol=
     weights = {name: value.requires_grad_() for name, value in weights.items()}
     tokens = normal(len(of), 2, T, D)
     targets = torch.arange(2 * len(of)).view(len(of), 2) % TASK.labels
-    logits = folded.label_logits(weights, stack, tokens)
+    logits = networks.label_logits(weights, stack, tokens)
     functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum").backward()
     _, maps = networks.represented(weights, stack, tokens)
     assert maps.shape == (len(of), depth, 2, T, T)

@@ -8,8 +8,8 @@ import torch
 from position_bias.attention import sliding_window_mask
 from position_bias.emergence import network as networks
 from position_bias.emergence import sequences, sinks
+from position_bias.emergence.runs import Network
 from position_bias.emergence.sinks import sink_metric, uniform_attention
-from position_bias.emergence.studies import Network
 from position_bias.emergence.task import Task
 from position_bias.emergence.training import Member
 from tests.unit.emergence.textbook import may_read, textbook

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import torch
 
-from position_bias.emergence import sequences, studies, training
-from position_bias.emergence.studies import Network, Study
+from position_bias.emergence import runs, sequences, training
+from position_bias.emergence.runs import Network, Study
 from position_bias.emergence.task import Task
 from position_bias.emergence.training import PARTS, Member, Setting
 from position_bias.running import checkpoint
@@ -149,7 +149,7 @@ def test_every_study_trains_on_its_own_data(tmp_path, monkeypatch):
     monkeypatch.setattr(sequences, "Batches", recorded)
     short = replace(SETTING, recipe=replace(SETTING.recipe, iterations=2))
     for name, bias in (("window", []), ("ends", [1, 4]), ("middle", [2])):
-        study = studies.study(name, ["window2/none"], 0.3)
+        study = runs.study(name, ["window2/none"], 0.3)
         assert train(tmp_path / name, study, (3,), setting=short, depth=1).members == [Member(study.networks[0], 3)]
         assert biases.pop() == bias
 
@@ -174,7 +174,7 @@ def test_networks_of_a_seed_see_the_same_data_and_start_alike(tmp_path):
     assert not torch.equal(first[0]["q0"], second[0]["q0"])
 
 
-OTHERS = studies.study("residual", ["causal/decay", "causal/none", "causal/rope", "window3/decay"], 0.2)
+OTHERS = runs.study("residual", ["causal/decay", "causal/none", "causal/rope", "window3/decay"], 0.2)
 
 
 # a member's share of every tensor is a multiple of 16 numbers, that of every product takes over 4,096
@@ -235,7 +235,7 @@ def test_curves_are_those_of_each_direction_alone(tested, task, iteration):
             for answer, twin in SETS:
                 sets = [sequences.pair_set(of, answer, twin) if twin else sequences.plain_set(of) for of in drawn]
                 asked = torch.cat([torch.arange(count) % 4 == answer - 1 for count in counts]) if twin == 0 else ...
-                logits = torch.cat([training.folded.label_logits(weights, stack, tokens)[0] for tokens, _ in sets])
+                logits = torch.cat([training.networks.label_logits(weights, stack, tokens)[0] for tokens, _ in sets])
                 labels = torch.cat([labels[0] for _, labels in sets])
                 expected = share(logits.argmax(-1)[asked], labels[asked], shown[asked])
                 assert found.loc[answer, twin, ["accuracy", "in_context"]].tolist() == pytest.approx(expected, rel=1e-6)
@@ -246,7 +246,7 @@ def test_curves_are_those_of_each_direction_alone(tested, task, iteration):
 
 def spoil(monkeypatch, member, members, at):
     """Have one member of the stack of so many lose its loss from an iteration on."""
-    original = training.folded.label_logits
+    original = training.networks.label_logits
     factors = torch.where(torch.arange(members) == member, math.nan, 1.0)[:, None, None]
     calls = []
 
@@ -257,7 +257,7 @@ def spoil(monkeypatch, member, members, at):
             logits = logits if len(calls) < at else logits * factors
         return logits
 
-    monkeypatch.setattr(training.folded, "label_logits", spoilt)
+    monkeypatch.setattr(training.networks, "label_logits", spoilt)
 
 
 @pytest.mark.parametrize(("at", "left"), [(5, [0]), (23, [0, 10, 20])])
@@ -349,7 +349,7 @@ def test_an_interrupted_study_ends_as_an_uninterrupted_one_and_took_as_long(
 
 
 def test_a_study_with_norms_learns_gains_beside_the_weights_of_one_without(tmp_path):
-    study = studies.study("post-norm", ["causal/none"], 0.3)
+    study = runs.study("post-norm", ["causal/none"], 0.3)
     outcome, without = train(tmp_path / "norm", study), train(tmp_path / "plain", replace(study, placement="none"))
     assert outcome.weights.keys() - without.weights.keys() == {"sum_gain0", "sum_gain1"}
     assert (outcome.weights["sum_gain1"] != 1).all()  # from where they start

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from position_bias.emergence import folded, sequences
 from position_bias.emergence import network as networks
-from position_bias.emergence.studies import Network
+from position_bias.emergence import sequences
+from position_bias.emergence.runs import Network
 from position_bias.emergence.task import Task
 from position_bias.running import checkpoint
 from position_bias.small_networks import ensemble
@@ -336,10 +336,10 @@ def train_networks(folder, members, residual, depth, spoil=lambda parameters: pa
 
     def loss(weights, iteration):
         tokens, targets = batches(iteration)
-        return ensemble.mean_cross_entropy(folded.label_logits(weights, stack, tokens), targets)
+        return ensemble.mean_cross_entropy(networks.label_logits(weights, stack, tokens), targets)
 
     def observe(weights, iteration):
-        return folded.label_logits(weights, stack, batches(0)[0])
+        return networks.label_logits(weights, stack, batches(0)[0])
 
     parameters = spoil(networks.initial(TASK, depth, seeds, "cpu"))
     return run(folder, parameters=parameters, loss=loss, observe=observe, recipe=replace(RECIPE, iterations=8))

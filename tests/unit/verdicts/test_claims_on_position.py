@@ -11,7 +11,7 @@ import pytest
 
 from position_bias.emergence import checks as emergence
 from position_bias.emergence import checks_theory as theorems
-from position_bias.emergence.studies import study
+from position_bias.emergence.runs import study
 from position_bias.structural import checks as structural
 from position_bias.structural import (
     checks_content,
@@ -25,7 +25,7 @@ from position_bias.verdicts.claim import OURS, registry, tables
 from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.scorecard import scorecard
 from tests.unit.conftest import overlaid
-from tests.unit.emergence import test_checks as of_emergence
+from tests.unit.emergence import world as of_emergence
 from tests.unit.structural import test_checks as of_structural
 
 ROOT = Path(__file__).parents[3]

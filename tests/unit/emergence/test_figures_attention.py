@@ -6,7 +6,7 @@ import pytest
 from matplotlib.patches import FancyArrowPatch
 
 from position_bias.attention import causal_mask, prefix_mask, sliding_window_mask
-from position_bias.emergence import figures_sinks
+from position_bias.emergence import figures_attention, theory
 from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import mean_and_interval
@@ -19,7 +19,7 @@ WINDOWS = ("window5", "window9", "window13")
 
 
 def test_fig1_has_each_mask_below_its_graph(tmp_path):
-    figure = figures_sinks.masks_and_graphs()
+    figure = figures_attention.masks_and_graphs()
     masks = [causal_mask(5), sliding_window_mask(5, 2), prefix_mask(5, 2)]
     centres = [[0], [0], [0, 1]]
     for graph, matrix, mask, centre in zip(*np.reshape(figure.axes, (2, 3)), masks, centres, strict=True):
@@ -31,7 +31,7 @@ def test_fig1_has_each_mask_below_its_graph(tmp_path):
             (read, _), (reader, _) = arrow._posA_posB
             edges[reader, read] = True
         np.testing.assert_array_equal(edges, mask)
-        yellow = [line.get_xdata()[0] for line in graph.lines if line.get_color() == figures_sinks.CENTRE]
+        yellow = [line.get_xdata()[0] for line in graph.lines if line.get_color() == figures_attention.CENTRE]
         assert yellow == centre
     assert_saved(figure, tmp_path)
 
@@ -42,7 +42,7 @@ def test_maps_of_the_network_without_encoding_have_a_row_a_kind_and_a_column_a_l
     weights /= weights.sum(-1, keepdims=True)
     labels = {"vocabulary": "fixed", "residual": False, "members": members}
     artifacts.write_tensors(tmp_path / "maps.safetensors", {"mean": weights[0], "example": weights[1]}, **labels)
-    figure, kinds = figures_sinks.maps(TensorFile(str(tmp_path / "maps.safetensors"))), weights[:, 1]
+    figure, kinds = figures_attention.maps(TensorFile(str(tmp_path / "maps.safetensors"))), weights[:, 1]
     panels = np.reshape([axes for axes in figure.axes if axes.images], (2, layers))
     for axes, weights in zip(panels.flat, itertools.chain(*kinds), strict=True):
         shown = axes.images[0].get_array()
@@ -75,7 +75,7 @@ def table(masks, taus=TAUS, seeds=3):
 @pytest.mark.parametrize(("masks", "taus", "seeds"), [(("causal",), (0.2,), 1), (WINDOWS, TAUS, 3)])
 def test_sinks_have_a_column_a_mask_and_a_row_a_threshold_the_main_one_first(masks, taus, seeds):
     sinks = table(masks, taus, seeds)
-    figure = figures_sinks.sinks_of_networks(sinks, 0.95, 0.2)
+    figure = figures_attention.sinks_of_networks(sinks, 0.95, 0.2)
     sinks = sinks[(sinks["encoding"] == "none") & (sinks["omega"] == "training")]
     order = [0.2, *(tau for tau in taus if tau != 0.2)]
     for axes, (tau, mask) in zip(figure.axes, itertools.product(order, masks), strict=True):
@@ -95,8 +95,34 @@ def test_sinks_have_a_column_a_mask_and_a_row_a_threshold_the_main_one_first(mas
 
 
 def test_a_panel_that_rounding_decides_says_so_and_is_pale():
-    figure = figures_sinks.sinks_of_networks(table(("window5", "window9"), (0.2, 0.3)), 0.95, 0.2)
+    figure = figures_attention.sinks_of_networks(table(("window5", "window9"), (0.2, 0.3)), 0.95, 0.2)
     panels = np.reshape(figure.axes, (2, 2))
-    told = [[figures_sinks.ROUNDED in [text.get_text() for text in axes.texts] for axes in row] for row in panels]
+    told = [[figures_attention.ROUNDED in [text.get_text() for text in axes.texts] for axes in row] for row in panels]
     assert told == [[True, False], [False, False]]
     assert panels[0, 0].patches[0].get_alpha() < panels[0, 1].patches[0].get_alpha()
+
+
+# Theorems
+
+
+def tables(tokens, layers, draws, far):
+    """Convergence, profiles of either encoding, and peaks."""
+    convergence = theory.convergence(tokens, layers, draws, 0)
+    return convergence, theory.decay_profiles(far), theory.rope_profiles(far), theory.decay_peaks(far)
+
+
+def test_the_theorems_are_drawn_as_their_tables_have_them(tmp_path):
+    convergence, decay, rope, peaks = given = tables(16, 80, 3, 300)
+    figure = figures_attention.theorems(*given)
+    masks, *profiles, dots = figure.axes
+    shown = convergence[convergence["mask"].isin(figures_attention.SHOWN)]
+    shown = shown[shown["layers"] <= figures_attention.LAYERS_SHOWN]
+    assert_drawn(masks, shown[["value", "bound", "low", "high"]])
+    for axes, table, critical in zip(profiles, (decay, rope), (["critical"], ["critical", "printed"]), strict=True):
+        near = table[table["distance"] <= 2 * table["peak"].max()]
+        assert_drawn(axes, near["value"])  # on which the critical points stand
+        ends = near.groupby("depth")[critical].first()
+        places = ends[ends.round().le(near["distance"].max())]
+        assert_drawn(axes, near["distance"], places, along=0)
+    assert_drawn(dots, peaks[["critical", "peak"]])
+    assert_saved(figure, tmp_path)
