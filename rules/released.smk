@@ -13,6 +13,7 @@ RELEASED_FIG2 = [model for model in released.MODELS if model not in RELEASED_FIG
 RELEASED_MIXING = "results/published/schedules/{model}/{dataset}/lambda.csv"
 RELEASED_CONTENT = "results/published/schedules/{model}/{dataset}/content.csv"
 RELEASED_SLOPES = "results/published/schedules/{model}/slopes.csv"
+RELEASED_READ = "results/published/schedules/source.csv"
 RELEASED_PROFILE = "results/published/rollout/{model}/{dataset}/n{n}/{variant.name}.csv"
 EVERY_MODEL = {"model": released.MODELS, "dataset": released.DATASETS}
 ON_PRIMARY = {"model": released.MODELS, "dataset": released.PRIMARY}
@@ -30,6 +31,7 @@ rule released_schedules:
         mixing=collect(RELEASED_MIXING, **EVERY_MODEL),
         content=collect(RELEASED_CONTENT, **EVERY_MODEL),
         slopes=collect(RELEASED_SLOPES, model=released.MODELS),
+        source=RELEASED_READ,
     log:
         "logs/published/schedules.log",
     group:
@@ -115,6 +117,25 @@ RELEASED_TABLES = {
         **RELEASED,
     ),
 }
+RELEASED_EVIDENCE = {
+    name: f"results/evidence/structural/released/{name}.csv"
+    for name in ("statistics", "profiles", "distances", "drawn", "source")
+}
+FILES["released_evidence"] = made.Made(
+    "What evidence/ keeps of the released numbers: profiles, what is said of them, and where they came from.",
+    "released.kept:tables",
+    {
+        "profiles": collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_STANDARD, variant=released.VARIANTS),
+        "mixing": collect(RELEASED_MIXING, **EVERY_MODEL),
+        "content": collect(RELEASED_CONTENT, **EVERY_MODEL),
+        "variants": "results/tables/structural/published_variants.csv",
+        "drawn": "results/tables/structural/published_drawn.csv",
+        "source": RELEASED_READ,
+    },
+    outputs=RELEASED_EVIDENCE,
+    log="logs/published/evidence.log",
+    **RELEASED,
+)
 RELEASED_FIGURES = {
     f"structural/published_{figure}": made.Made(
         "Figures 1, 2 of the big models: rollout variants (a), (b), (c), and where (d) may lie.",
@@ -153,7 +174,8 @@ FIGURES |= RELEASED_FIGURES
 
 
 rule all_published:
-    """Every profile, figure and table of the released numbers."""
+    """Every profile, figure and table of the released numbers, and what evidence/ keeps of them."""
     input:
+        *RELEASED_EVIDENCE.values(),
         collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_LENGTHS, variant=released.VARIANTS),
         files_of(RELEASED_FIGURES, RELEASED_TABLES),

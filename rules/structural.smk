@@ -204,6 +204,7 @@ TABLES["structural/checks"] = made.Made(
         "shift": "results/tables/structural/shift.csv",
         "published": project("published/structural_distances.csv"),
         "curves": project("published/structural_curves.csv"),
+        "released": evidence_tables("structural/released/statistics.csv"),
         "rotary": evidence_tables("structural/*/rotary.csv"),
         "pretrained": [
             *collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="values"),

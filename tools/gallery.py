@@ -23,7 +23,7 @@ from PIL import Image
 
 from position_bias.running.runtime import InputError, whole_file
 from position_bias.verdicts import pages
-from position_bias.verdicts.claim import PRETRAINED, shows
+from position_bias.verdicts.claim import MODEL, PRETRAINED, shows
 from position_bias.verdicts.rule import ERRATUM, UNTESTABLE
 from tools import workflow
 from tools.workflow import Job, Rule
@@ -57,6 +57,7 @@ ELSEWHERE = {  # scale -> what is said of numbers that a figure of the default r
     PRETRAINED: ", of a pretrained model",
     **dict.fromkeys(("longer", "paper"), ", after longer training than this figure shows"),
 }
+OF_MODELS = ELSEWHERE | {"paper": ", of the paper's own models, which this figure does not show"}
 OUTCOMES = {  # verdict -> the words that begin the sentence on the claims with this verdict
     "holds": "This holds",
     "fails": "This fails",
@@ -160,7 +161,9 @@ def _claims(scores: pd.DataFrame, long: bool) -> Iterator[str]:
         printed = f" The paper prints {row['published']}." if isinstance(row["published"], str) else ""
         smaller = "" if row["settled"] or row["verdict"] == UNTESTABLE else ", at a smaller scale"
         number = f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
-        longer = "" if long else ELSEWHERE.get(row["scale"], "")
+        shown = long and (row["unit"], row["scale"]) != (MODEL, "paper")
+        elsewhere = OF_MODELS if row["unit"] == MODEL else ELSEWHERE
+        longer = "" if shown else elsewhere.get(row["scale"], "")
         found = f" ({row['quantity']}: {number}{longer})" if row["verdict"] != UNTESTABLE else ""
         link = f"[why](../replication.md#{row['claim']})"
         yield f"{said}{printed} Here: **{row['verdict']}**{smaller}{found}, {link}."

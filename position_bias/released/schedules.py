@@ -38,7 +38,11 @@ def read(source: str | None, sha256: str | None = None) -> Schedules:
     Raises InputError where the source cannot be had (`source.read`), lacks a column, key or model, has another number
     of layers or heads than the model, or holds what is no finite number.
     """
-    contents = sources.read(source, sha256)
+    return of_contents(source, sources.read(source, sha256))
+
+
+def of_contents(source: str | None, contents: sources.Contents) -> Schedules:
+    """The schedules in what was read of a source. Raises InputError as `read` does."""
     try:
         return _from_tables(contents) if sources.is_tidy(contents) else _from_configurations(contents)
     except (ValueError, yaml.YAMLError, OSError, EOFError) as error:  # a cut .gz file is an EOFError

@@ -1,7 +1,9 @@
 """These checks put bloom-176b beside the claims of Herasimchyk et al. 2026, by curves that its authors drew.
 
 One drawn curve of each rollout and of the measured influence is all that is known, and no prompt behind it: what is
-read from them has no interval, so it is shown, and speaks of no claim. The authors' configurations gave (a), (b) and
+read from them has no interval, so it is shown, and speaks of no claim. Table 2 is the exception: by the triangle
+inequality (b) and (c) stay closer than (a) unless the influence lies .28 of the length from what was drawn, so that the
+drawn distances are taken as known. The authors' configurations gave (a), (b) and
 (c) the slopes 2^(-8 h / heads), content without the factor 1/sqrt(head_dim), and lambda by the estimator of their first
 version.
 """
@@ -14,7 +16,7 @@ import pandas as pd
 from position_bias.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
 from position_bias.rollout.last_row import last_row
 from position_bias.structural.checks import OVER, STANDARD
-from position_bias.verdicts.judge import GIVEN, Statistic, given, judge
+from position_bias.verdicts.judge import GIVEN, Statistic, given, judge, published
 from position_bias.verdicts.predictions import Predicted
 from position_bias.verdicts.verdict import table
 
@@ -23,7 +25,7 @@ SETTING = {"model": "bloom-176b", "checkpoint": "as drawn", "dataset": "fineweb-
 
 
 def checks(curves: pd.DataFrame, predictions: Mapping[str, list[Predicted]]) -> pd.DataFrame:
-    """Rows without verdict in the schema of `verdict.COLUMNS`; `curves` has the columns variant, token and share."""
+    """Rows of `verdict.COLUMNS`, without verdict but for Table 2; `curves` has the columns variant, token and share."""
     asked = (statistic for statistic in statistics(curves) if statistic.name in predictions)
     return table("structural", "paper", judge(asked, predictions))
 
@@ -39,6 +41,10 @@ def statistics(curves: pd.DataFrame) -> Iterator[Statistic]:
     values = {name: {network: shape(profile) for network, profile in profiles.items()} for name, shape in SHAPE.items()}
     for name, distance in DISTANCE.items():
         values[name] = {network: distance(profile, drawn[INFLUENCE]) for network, profile in others.items()}
+    far = values["wasserstein"].pop("a")
+    closer = {("a", variant): [float(far - values["wasserstein"][variant])] for variant in "bc"}
+    pairs = pd.DataFrame([*closer.values()], index=pd.Index(closer, tupleize_cols=False)).T
+    yield Statistic(f"{STANDARD}: wasserstein", pairs, {**SETTING, "n": n}, published)
     for name, by_network in values.items():
         without_interval = pd.DataFrame(by_network, index=GIVEN[:1], dtype=float).reindex(GIVEN)
         shown = without_interval.map(np.log) if OVER in name else without_interval

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from position_bias.structural import (
+    big_models,
     checks,
     checks_content,
     checks_drawn,
@@ -25,6 +26,7 @@ def verdicts(
     shift: pd.DataFrame,
     published: pd.DataFrame,
     curves: pd.DataFrame,
+    released: list[pd.DataFrame],
     rotary: list[pd.DataFrame],
     pretrained: list[pd.DataFrame],
     pretrained_kernels: list[pd.DataFrame],
@@ -41,7 +43,8 @@ def verdicts(
     The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
     length, the long one and all others. `primary` is the data set of figures that show one. `rotary`, `pretrained`
     and `long_training` are tables of evidence/ or like those; `pretrained_kernels` are those of `content`
-    on pretrained decoders. `published` are printed distances and `curves` drawn profiles of the paper. The others are
+    on pretrained decoders. `published` are printed distances and `curves` drawn profiles of the paper, `released` the
+    statistics of the schedules that its authors released. The others are
     tables of the same names.
     """
     registered = predictions(predicted, "structural")
@@ -59,6 +62,7 @@ def verdicts(
         checks_content.checks(similarity, monotonicity, shift, registered, scale),
         checks_printed.checks(published, registered, scale),
         checks_drawn.checks(curves, registered),
+        big_models.checks(released, registered),
         checks_rotary.checks(rotary, registered, level),
         checks_pretrained.checks(pretrained, registered, level),
         *(checks_content.of_pretrained(kernels, registered) for kernels in pretrained_kernels),

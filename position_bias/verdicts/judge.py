@@ -29,7 +29,7 @@ class Estimate(NamedTuple):
     high: float
     n: int  # units behind the interval
     left_out: int = 0  # units without a value
-    known: bool = False  # low and high are numbers that are known, such as the least and the largest of all layers
+    known: bool = False  # low and high are known numbers, such as the least and largest of all layers, or one number
 
 
 Estimator = Callable[[pd.Series, Predicted, float], Estimate]  # of the units' values; the float is the level
@@ -60,6 +60,12 @@ def given(n: int, *, known: bool = False) -> Estimator:
         return Estimate(measured, low, high, n, known=known)
 
     return estimate
+
+
+def published(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+    """A number that was published, or follows from published ones without sampling: it is known, and has no width."""
+    (value,) = map(float, values)
+    return Estimate(value, value, value, 1, known=True)
 
 
 def worst(values: pd.Series, predicted: Predicted, level: float) -> Estimate:

@@ -1,12 +1,13 @@
 import numpy as np
 import pandas as pd
 
-from position_bias.released import schedules, slopes
+from position_bias.released import schedules, slopes, source
 from position_bias.released.models import MODELS
 from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
-    released = schedules.read(snakemake.params.source, snakemake.params.sha256).values()
+    contents = source.read(snakemake.params.source, snakemake.params.sha256)
+    released = schedules.of_contents(snakemake.params.source, contents).values()
     tables = zip(snakemake.output.mixing, snakemake.output.content, released, strict=True)
     for mixing, content, schedule in tables:
         layer, head = np.indices(schedule.base.shape)
@@ -16,3 +17,5 @@ with runtime.job(snakemake.log[0]):
         artifacts.write_table(content, pd.DataFrame({name: values.ravel() for name, values in columns.items()}))
     for path, model in zip(snakemake.output.slopes, MODELS.values(), strict=True):
         artifacts.write_table(path, pd.DataFrame({"head": range(model.heads), **slopes.slopes_of(model)}))
+    read = {"files": " ".join(sorted(contents)), "sha256": source.fingerprint(contents)}
+    artifacts.write_table(snakemake.output.source, pd.DataFrame([read]))

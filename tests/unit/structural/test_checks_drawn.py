@@ -1,4 +1,4 @@
-"""What the authors' drawings of bloom-176b say, without an interval and without a say in any claim."""
+"""What the authors' drawings of bloom-176b say, without an interval, and without a say in any claim but Table 2."""
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,21 @@ def rows():
     return checks(CURVES, PREDICTED)
 
 
-def test_no_row_has_an_interval_a_verdict_or_a_claim(rows):
-    assert set(rows["claim"]) == {""}
-    assert set(rows["verdict"]) == {"not testable here"}
+def of_table_2(rows):
+    return (rows["statistic"] == "standard: wasserstein") & (rows["network"] == "a")
+
+
+def test_no_row_has_an_interval_a_verdict_or_a_claim_but_those_of_table_2(rows):
+    table, others = rows[of_table_2(rows)], rows[~of_table_2(rows)]
+    assert set(others["claim"]) == {""}
+    assert set(others["verdict"]) == {"not testable here"}
+    assert others[["low", "high"]].isna().all(axis=None)
+    assert not others["known"].any()
+    assert table[["claim", "other", "verdict"]].values.tolist() == [["structural-table-2", of, "holds"] for of in "bc"]
+    assert table["known"].all()
     assert set(rows["scale"]) == {"paper"}
-    assert rows[["low", "high"]].isna().all(axis=None)
     assert rows["measured"].notna().all()
+    assert not rows.duplicated(["statistic", "network", "other"]).any()
     asked = {name for name in PREDICTED if name.startswith("standard: ")} - {"standard: spearman with depth"}
     assert set(rows["statistic"]) == asked  # lambda was not drawn
 
@@ -52,3 +61,11 @@ def test_another_curve_has_other_numbers(rows):
     both = rows.set_index(keys)["measured"], flat.set_index(keys)["measured"]
     assert both[1].loc[("standard: first / middle", "d", "")] == pytest.approx(0, abs=1e-6)  # a logarithm
     assert both[0].loc[("standard: last / middle", "b", "")] == both[1].loc[("standard: last / middle", "b", "")]
+
+
+def test_the_rows_of_table_2_turn_with_no_influence_that_is_nearer_than_the_page_says(rows):
+    """A difference of two distances to (d) moves by at most twice the distance that (d) moves."""
+    assert rows[of_table_2(rows)]["measured"].min() / 2 > 0.28
+    elsewhere = CURVES[CURVES["variant"] == "a"].assign(variant="d")
+    turned = checks(pd.concat([CURVES[CURVES["variant"] != "d"], elsewhere]), PREDICTED)
+    assert set(turned[of_table_2(turned)]["verdict"]) == {"fails"}

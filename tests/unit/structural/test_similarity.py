@@ -227,9 +227,11 @@ def test_prompts_that_differ_make_a_share_uncertain():
     pd.testing.assert_series_equal(repeated[alike], found[alike], check_names=False)
 
 
-def test_a_share_of_heads_is_judged_with_its_interval_and_says_nothing_of_positions_within_a_matrix():
+def test_a_share_of_heads_is_judged_with_its_interval():
     table = pd.DataFrame([{**LABELS, "share": 0.5, "low": 0.25, "high": 0.95, "resampled": 700}])
     (row,) = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTED, "test").to_dict("records")
     assert (row["measured"], row["low"], row["high"], row["n"]) == (0.5, 0.25, 0.95, 700)
     assert row["setting"] == "model = m; checkpoint = seed0/step9; dataset = d; n = 24"
-    assert (row["claim"], row["verdict"]) == ("structural-shift", "not testable here")
+    assert (row["claim"], row["verdict"]) == ("structural-shift", "undecided")
+    few = checks_content.checks(NO_ROWS, NO_ROWS, table.assign(high=0.8), PREDICTED, "test")
+    assert few["verdict"].tolist() == ["fails"]

@@ -37,7 +37,6 @@ PRETRAINED = [claim.id for claim in CLAIMS if claim.id.startswith(("structural-p
 UNTESTABLE = {  # at every scale, or at that of tests alone
     "structural-table-5": ("default", "test"),  # fewer prompts than the paper's
     **dict.fromkeys(PRETRAINED, SCALES),  # no decoder was measured
-    "structural-shift": SCALES,  # another statistic is measured
     "emergence-footnote-2": ("test",),  # no network is deep enough
     "emergence-figure-9": ("test",),  # one depth only
     "emergence-figure-10": ("test",),  # one depth only

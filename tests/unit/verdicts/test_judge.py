@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 
 from position_bias.running.runtime import InputError
 from position_bias.verdicts import verdict
-from position_bias.verdicts.judge import ESTIMATE, Statistic, judge, percentiles, student, worst, worst_among
+from position_bias.verdicts.judge import (
+    ESTIMATE,
+    Statistic,
+    judge,
+    percentiles,
+    published,
+    student,
+    worst,
+    worst_among,
+)
 from position_bias.verdicts.predictions import COLUMNS, OR, RELATIONS, Predicted, predictions, registry
 from position_bias.verdicts.verdict import KEYS
 
@@ -255,3 +264,16 @@ def test_a_file_that_is_no_registry_ends_in_one_line(tmp_path, content, said):
 def test_numbers_that_were_seen_before_their_prediction_are_all_counted(tmp_path):
     (row,) = judged(tmp_path, Statistic("gap", TABLE, {"model": "bloom"}), rows=[predicted(seen="a first run")])
     assert (row["n"], row["seen_before"], row["model"]) == (3, 3, "bloom")
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(0.2, "holds"), (0.05, "no effect"), (-0.2, "fails")])
+def test_a_published_number_is_judged_by_itself(tmp_path, value, verdict):
+    statistic = Statistic("gap", pd.DataFrame({"a": [value]}), estimate=published)
+    (row,) = judged(tmp_path, statistic, rows=[predicted()])
+    assert (row["measured"], row["low"], row["high"], row["n"]) == (value, value, value, 1)
+    assert (row["known"], row["verdict"]) == (True, verdict)
+
+
+def test_several_published_numbers_are_no_number():
+    with pytest.raises(ValueError, match="too many values"):
+        published(pd.Series([1.0, 2.0]), ABOVE, 0.9)

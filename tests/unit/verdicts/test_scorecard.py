@@ -119,6 +119,11 @@ OF_A = [check(*value, n=100, model="a") for value in (UP, (0.0, 0.05), (0.05, 0.
         (KNOWN[1:], TESTED, "undecided", planning.RANGE),
         (KNOWN[1:], EXACT, "undecided", planning.RANGE),
         ([WIDE], TESTED, "undecided", NEAR.replace("seeds", "documents")),
+        # a number that is known decides alone, whether beyond its bound, contrary to it or within the margin
+        ([{**check(0.2, 0, n=1), "known": True}], TESTED, "holds", ""),
+        ([{**check(-0.2, 0, n=1), "known": True}], TESTED, "fails", ""),
+        ([{**check(0.0, 0, n=1), "known": True}], TESTED, "no effect", ""),
+        ([check(0.2, 0, n=1)], TESTED, "not testable here", "rows that have an interval"),
         # what was seen before confirms nothing and can contradict
         ([SEEN_UP], CLAIM, "undecided", "seeds that nobody has seen"),
         ([SEEN_DOWN], CLAIM, "fails", ""),

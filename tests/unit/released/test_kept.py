@@ -1,0 +1,88 @@
+"""What evidence/ keeps of the released numbers, made again from a small model's files."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from position_bias.released import kept
+from position_bias.running import artifacts
+
+ROOT = Path(__file__).parents[3]
+KEPT = ROOT / "evidence/structural/released"
+PROFILES = {"a.released.none": (0.9, 0.05, 0.03, 0.02), "c.released.released": (0.4, 0.1, 0.1, 0.4)}
+PROFILES |= {"c.released.faithful": (0.3, 0.3, 0.2, 0.2), "c.doubled.released": (0.25,) * 4}
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Four profiles of mpt-7b, lambda of three layers, and content of two heads in each."""
+    folder = tmp_path / "mpt-7b/fineweb-edu"
+    for name, shares in PROFILES.items():
+        table = pd.DataFrame({"position": range(4), "value": shares})
+        artifacts.write_table(folder / f"n4/{name}.csv", table.sample(frac=1, random_state=0))
+    artifacts.write_table(folder / "lambda.csv", pd.DataFrame({"layer": range(3), "lambda": [0.5, 0.2, 0.3]}))
+    layer, head = np.indices((3, 2))
+    heads = {"layer": layer.ravel(), "head": head.ravel(), "base": 0.0, "diagonal": [5.0, -1, -1, -1, 2, -1]}
+    artifacts.write_table(folder / "content.csv", pd.DataFrame(heads))
+    artifacts.write_table(tmp_path / "source.csv", pd.DataFrame([{"files": "lambda.csv", "sha256": "f" * 64}]))
+    return kept.tables(
+        profiles=sorted(folder.glob("n4/*.csv")),
+        mixing=[folder / "lambda.csv"],
+        content=[folder / "content.csv"],
+        variants=pd.DataFrame({"W(a, b)": [1 / 3]}),
+        drawn=pd.DataFrame({"variant": ["d"]}),
+        source=pd.read_csv(tmp_path / "source.csv"),
+    )
+
+
+def values(made, statistic):
+    found = made["statistics"].query("statistic == @statistic")
+    return {tuple(key): value for *key, value in found[["network", "slopes", "content", "value"]].values.tolist()}
+
+
+def test_a_profile_is_described_under_every_rule_that_its_model_is_judged_by(made):
+    assert values(made, "first") == {("a", "released", "none"): 0.9} | {
+        ("c", "released", content): share for content, share in (("released", 0.4), ("faithful", 0.3))
+    }
+    assert values(made, "first / middle")["c", "released", "released"] == pytest.approx(4)
+
+
+def test_of_schedules_the_trend_of_lambda_and_the_signs_of_heads_are_kept(made):
+    assert values(made, "spearman with depth") == {("lambda", "none", "none"): -0.5}
+    assert values(made, "shift") == {("heads", "none", "none"): 0.3333333}  # the mean is positive, and two of six are
+    assert values(made, "positive shift") == values(made, "shift")
+
+
+def test_profiles_are_those_of_the_authors_configurations_in_the_order_of_tokens(made):
+    shown = made["profiles"]
+    assert shown["variant"].tolist() == ["a"] * 4 + ["c"] * 4
+    assert {tuple(group["value"]) for _, group in shown.sort_values("position").groupby("variant")} == {
+        PROFILES["a.released.none"],
+        PROFILES["c.released.released"],
+    }
+
+
+def test_every_table_has_the_scale_of_the_paper_and_few_digits(made):
+    assert all(set(table["scale"]) == {"paper"} for table in made.values())
+    assert made["distances"]["W(a, b)"].tolist() == [0.3333333]
+
+
+def test_the_released_files_themselves_are_not_kept():
+    assert {path.stem for path in KEPT.glob("*")} == {"statistics", "profiles", "distances", "drawn", "source"}
+    columns = {column for path in KEPT.glob("*.csv") for column in pd.read_csv(path, nrows=0)}
+    assert not columns & {"layer", "head", "lambda", "base", "diagonal"}
+
+
+def test_profiles_that_are_kept_have_the_statistics_that_are_kept():
+    profiles, of_all = (pd.read_csv(KEPT / f"{name}.csv") for name in ("profiles", "statistics"))
+    asked = (
+        "slopes == 'released' and content != 'faithful' and dataset == 'fineweb-edu' and statistic == 'mean position'"
+    )
+    means = of_all.query(asked).set_index(["model", "network"])["value"]
+    assert len(means) == 15
+    for (model, variant), profile in profiles.groupby(["model", "variant"]):
+        assert profile["value"].sum() == pytest.approx(1, abs=1e-5)
+        mean = (profile["value"] * profile["position"]).sum() / 255
+        assert mean == pytest.approx(means[model, variant], abs=1e-5)
