@@ -36,8 +36,7 @@ from position_bias.drawing.looks import (
     shades,
 )
 from position_bias.drawing.style import PAGE
-from position_bias.rollout.middle import middle_half
-from position_bias.rollout.places import ends_over_middle, is_able
+from position_bias.rollout.parts import ends_over_middle, is_able, middle_half
 
 LAMBDAS = {  # told apart by marks, and by colours that no rollout has
     "frobenius": Look(r"$\lambda$, whole prompt", INDIGO, "o", width=1.0),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from position_bias.rollout import measurement
 from position_bias.rollout.measurement import Measurement
-from position_bias.rollout.recall import Recall
+from position_bias.rollout.parts import Recall
 from position_bias.running import artifacts
 from position_bias.running.runtime import InputError, whole_directory
 

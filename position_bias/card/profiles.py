@@ -17,8 +17,7 @@ from position_bias.attention import Array
 from position_bias.card.measured import Recalled, Replaced
 from position_bias.rollout import comparison
 from position_bias.rollout.measurement import Measurement
-from position_bias.rollout.middle import inside, middle_half
-from position_bias.rollout.places import above_prior, ends_over_middle, is_able
+from position_bias.rollout.parts import above_prior, ends_over_middle, inside, is_able, middle_half, ratio
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR, variants
 from position_bias.statistics import percentile_interval
 
@@ -139,7 +138,7 @@ def compare_replaced(
         compared[FIRST_WORD] = replaced.positions.index(before)
 
     def over_middle(means: list[Array], end: int) -> Array:
-        return np.concatenate([comparison.ratio(of[:, end], of[:, of_middle].mean(-1)) for of in means])
+        return np.concatenate([ratio(of[:, end], of[:, of_middle].mean(-1)) for of in means])
 
     influence = measured.influence[:prompts, list(replaced.positions)]
     # all prompts and replicates apart: numpy adds rows of a matrix in another order
@@ -148,7 +147,7 @@ def compare_replaced(
     for name, end in compared.items():
         effect = over_middle(effects, end)
         rows.append(_rows(REPLACEMENT, {name: effect}))
-        rows.append(_rows(QUOTIENT, {name: comparison.ratio(over_middle(gradients, end), effect)}))
+        rows.append(_rows(QUOTIENT, {name: ratio(over_middle(gradients, end), effect)}))
     values = pd.concat(rows, ignore_index=True)
     return Part(replaced.n, prompts, level, values, {REPLACEMENT: table})
 
@@ -189,7 +188,7 @@ def quarters(influence: Array) -> dict[str, Array]:
     between = middle_half(influence.shape[-1])
     tokens = zip(QUARTERS, (slice(1, between.start), slice(between.stop, -1)), strict=True)
     of_middle = comparison.middle(influence)
-    return {name: comparison.ratio(influence[..., of].mean(-1), of_middle) for name, of in tokens}
+    return {name: ratio(influence[..., of].mean(-1), of_middle) for name, of in tokens}
 
 
 def bounds(found: Array, level: float) -> dict[str, Array]:

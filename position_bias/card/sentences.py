@@ -21,7 +21,7 @@ from position_bias.card.profiles import (
     REPLACEMENT,
     Part,
 )
-from position_bias.rollout.places import is_able
+from position_bias.rollout.parts import is_able
 from position_bias.rollout.variants import INFLUENCE, SAME_FOR_EVERY_ESTIMATOR
 
 ESTIMATOR = "frobenius"  # Eq. 1 of the paper; sentences are about it

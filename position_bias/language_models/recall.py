@@ -22,7 +22,7 @@ from transformers.cache_utils import Cache
 from position_bias.language_models import passes
 from position_bias.language_models.passes import Resumption, reuses
 from position_bias.language_models.tokens import TokenIds, encoded
-from position_bias.rollout.recall import Recall
+from position_bias.rollout.parts import Recall
 from position_bias.running.runtime import InputError
 
 WORD = re.compile(r"\b[a-z]{3,}\b")

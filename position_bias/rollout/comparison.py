@@ -15,7 +15,7 @@ from position_bias import statistics
 from position_bias.attention import Array
 from position_bias.rollout import measurement
 from position_bias.rollout.measurement import FORWARD, Floats, Measurement
-from position_bias.rollout.middle import middle_half
+from position_bias.rollout.parts import middle_half, ratio
 from position_bias.rollout.variants import Variant, variants
 from position_bias.running import artifacts, runtime
 from position_bias.running.runtime import InputError
@@ -54,11 +54,6 @@ def middle(profile: Array) -> Array:
 def argmin_position(profile: Array) -> Array:
     """Return where the profile is lowest, as a share of n - 1."""
     return np.asarray(profile.argmin(-1) / (profile.shape[-1] - 1))
-
-
-def ratio(part: Array, whole: Array) -> Array:
-    """Return part / whole, NaN where the whole is 0 (the null profile `last` has no middle)."""
-    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole > 0)
 
 
 def first_over_predicted_minimum(profile: Array, influence: Array) -> Array:

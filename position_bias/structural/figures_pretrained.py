@@ -20,7 +20,7 @@ from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import BLACK, BLUE, BROWN, GREEN, ORANGE, REFERENCE, VARIANTS, Look, legend
 from position_bias.drawing.panels import panels
 from position_bias.drawing.style import COLUMN, PAGE
-from position_bias.rollout.middle import middle_half
+from position_bias.rollout.parts import middle_half
 from position_bias.structural.checks_pretrained import OURS, on_text
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED
 

@@ -15,7 +15,7 @@ from position_bias.attention import Array
 from position_bias.rollout import measurement
 from position_bias.rollout.last_row import attended_last_rows
 from position_bias.rollout.measurement import BACKWARD, FROBENIUS_APART, Floats, Measurement
-from position_bias.rollout.middle import inside, logarithms_over_middle, middle_half
+from position_bias.rollout.parts import inside, logarithms_over_middle, middle_half
 from position_bias.rollout.variants import variants
 from position_bias.running import runtime
 from position_bias.running.artifacts import TensorFile

@@ -12,9 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from position_bias.attention import Array
-from position_bias.rollout.middle import middle_half
-from position_bias.rollout.places import above_prior, ends_over_middle, is_able
-from position_bias.rollout.recall import Recall
+from position_bias.rollout.parts import Recall, above_prior, ends_over_middle, is_able, middle_half
 from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import percentile_interval, resampled_weights, spearman
 from position_bias.structural.checks_pretrained import COLUMNS

@@ -73,7 +73,7 @@ MODELS = {"language_models/measure.py", "language_models/families.py", "rollout/
 MODELS |= {f"small_networks/{name}.py" for name in ("ensemble", "decoder")}
 MODELS |= {f"emergence/{name}.py" for name in ("network", "training")}
 MODELS |= {f"layernorm/{name}.py" for name in ("simulation", "training")}
-TYPES = {"rollout/__init__.py", "rollout/measurement.py", "rollout/recall.py"}  # of measurements
+TYPES = {"rollout/__init__.py", "rollout/measurement.py", "rollout/parts.py"}  # of measurements
 
 
 def test_what_a_job_depends_on_says_which_edits_run_it_again():

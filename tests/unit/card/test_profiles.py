@@ -9,7 +9,7 @@ import pytest
 from position_bias.card import profiles
 from position_bias.card.measured import Recalled, Replaced
 from position_bias.rollout.measurement import ESTIMATORS, Measurement
-from position_bias.rollout.recall import Recall
+from position_bias.rollout.parts import Recall
 from tests.measurements import LAYERS, PROMPTS, causal, made
 
 N = 20

@@ -8,7 +8,7 @@ from transformers import GPTNeoConfig, GPTNeoForCausalLM
 
 from position_bias.language_models import families, recall
 from position_bias.language_models.passes import Resumption
-from position_bias.rollout.places import by_part
+from position_bias.rollout.parts import by_part
 from position_bias.running.runtime import InputError
 from tests.unit.language_models.conftest import llama
 

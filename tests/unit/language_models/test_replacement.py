@@ -7,7 +7,7 @@ import torch
 from position_bias.language_models import families, replacement
 from position_bias.language_models.quantities import influence_and_loss
 from position_bias.language_models.replacement import changes, chosen_positions, donors
-from position_bias.rollout.middle import logarithms_over_middle
+from position_bias.rollout.parts import logarithms_over_middle
 from position_bias.running.runtime import InputError
 from tests.unit.language_models.conftest import VOCABULARY, llama, mistral
 
