@@ -28,28 +28,17 @@ FILES["findings"] = made.Made(
     outputs={"rst": "results/findings.rst"},
 )
 FIGURES["scorecard"] = made.Made(
-    "Every claim of the papers with its verdict, all of them on one page.",
-    "drawing.scorecard:overview",
+    "How many claims of each paper have which verdict.",
+    "drawing.scorecard:counts",
     {"table": "results/tables/scorecard.csv"},
     name="draw_scorecard",
     caption="overview/draw_scorecard",
     group="scorecard",
 )
-FIGURES |= {
-    f"scorecard/{paper}": made.Made(
-        "Every claim of one paper with its verdict, in full.",
-        "drawing.scorecard:of_paper",
-        {"table": "results/tables/scorecard.csv"},
-        {"paper": paper},
-        caption="overview/draw_scorecard_of_paper",
-        group="scorecard",
-    )
-    for paper in of_claims.papers(CLAIMS)
-}
 
 
 rule scorecard:
-    """The verdict on every claim, and its pictures; ends with how many claims of each kind have which verdict."""
+    """The verdict on every claim, and a figure that counts verdicts; ends with how many claims of each kind have which verdict."""
     input:
         of_wing("scorecard"),
 

@@ -207,9 +207,9 @@ def tallied(text: str, tally: str, mark: str = FROM) -> str:
 
 
 def scorecard(scores: pd.DataFrame) -> str:
-    """The scorecard for people, with its picture."""
+    """The scorecard for people, with its figure."""
     title, _, page = pages.page(scores).partition("\n")
-    return f"{title}\n\n![Every claim of the papers with its verdict](images/scorecard.png)\n{page}"
+    return f"{title}\n\n![How many claims of each paper have which verdict](images/scorecard.png)\n{page}"
 
 
 def tables(comparisons: pd.DataFrame) -> None:

@@ -21,7 +21,7 @@ from tools.workflow import Rule
 
 ROOT = Path(__file__).parents[1]
 SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
-    "All papers": r"(scorecard/)?\w+\.\w+",
+    "All papers": r"\w+\.\w+",
     "`structural`: Herasimchyk et al. 2026": "structural/.*",
     "`emergence`: Wu et al. 2025": "emergence/.*",
     "`layernorm`: Kim et al. 2026": "layernorm/.*",

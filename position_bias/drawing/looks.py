@@ -97,14 +97,6 @@ MASKS = {  # families of masks of the same paper
 }
 ENCODINGS = {"none": "no encoding", "sin": "sinusoidal", "rope": "RoPE", "decay": "decay mask"}  # panels, in order
 CENTRE = YELLOW  # nodes of a graph of a mask that every token reads, as in the paper
-VERDICTS = {
-    "holds": Look("holds", BLUE, "o"),
-    "fails": Look("fails", VERMILION, "X"),
-    "erratum": Look("erratum", ORANGE, "^"),
-    "no effect": Look("no effect", BLACK, "v"),
-    "undecided": Look("undecided", GREY, "s"),
-    "not testable here": Look("not testable here", "0.75", "D", filled=False),
-}
 
 
 def present(names: Iterable[str], looks: Mapping[str, Look]) -> dict[str, Look]:

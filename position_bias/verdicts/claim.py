@@ -75,11 +75,6 @@ def registry(path: str | Path) -> tuple[Claim, ...]:
     return tuple(claims.values())
 
 
-def papers(claims: Iterable[Claim]) -> list[str]:
-    """The papers that the claims are of, each once."""
-    return list(dict.fromkeys(claim.paper for claim in claims))
-
-
 def shows(shown: str, target: str) -> bool:
     """Whether a figure or table is one of those that `Claim.shown` names."""
     return target in shown.split(AND)

@@ -101,7 +101,7 @@ def short(table: pd.DataFrame) -> str:
         count = table["verdict"][of_group].value_counts()
         cells = (f"{count.get(word, 0) or '':>{len(words)}}" for word, words in COUNTED.items())
         lines.append(f"{name:{width}}  {'  '.join(cells)}".rstrip())
-    lines.append("Each claim: results/tables/scorecard.md; all of them on one page: figures/scorecard.png")
+    lines.append("Each claim: results/tables/scorecard.md; these numbers by paper: figures/scorecard.png")
     return "\n".join(lines) + "\n"
 
 

@@ -223,7 +223,7 @@ def test_a_damaged_table_of_evidence_ends_in_one_line(fresh, tmp_path):
     assert ended.stdout.splitlines()[-1].startswith(said)
 
 
-def test_the_scorecard_ends_with_its_counts_and_a_picture_of_it_does_not(mine):
+def test_the_scorecard_ends_with_its_counts_and_its_figure_does_not(mine):
     counts = (mine.root / "results/tables/scorecard.txt").read_text()
     (mine.root / "results/tables/scorecard.csv").unlink()
     (mine.root / "figures/scorecard.pdf").unlink()

@@ -21,7 +21,6 @@ SHARING = {  # tables of looks that share panels
     "other models": dict(enumerate(looks.OTHER_MODELS)),
     "norms": looks.NORMS,
     "pairs": looks.PAIRS,
-    "verdicts": looks.VERDICTS,
 }
 
 
@@ -32,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("styled")
 def test_what_shares_a_panel_differs_by_mark_or_line_and_by_colour(table):
     marks = [(look.marker, look.line, look.filled) for look in SHARING[table].values()]
     assert len(set(marks)) == len(marks)
-    if table in ("norms", "pairs", "verdicts"):
+    if table in ("norms", "pairs"):
         for one, other in combinations([to_rgb(look.colour) for look in SHARING[table].values()], 2):
             assert max(abs(a - b) for a, b in zip(one, other, strict=True)) > 0.15
 

@@ -1,149 +1,85 @@
+from itertools import pairwise
+
+import matplotlib as mpl
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
 from position_bias.drawing import scorecard
 from position_bias.verdicts.claim import KINDS, OURS, WHOSE
-from position_bias.verdicts.rule import UNTESTABLE, WORDS
-from tests.unit.drawing_checks import assert_legible
+from position_bias.verdicts.rule import UNTESTABLE
+from tests.unit.drawing_checks import assert_legible, assert_saved
 
-LONGEST = "with a norm after attention the distance beyond trained lengths does not grow."
-NUMBERS = {"form": "all", "relation": ">", "bound": 0.0, "margin": 0.01, "measured": 0.123, "needs": "iterations"}
-NUMBERS |= {"low": -0.1, "high": 0.34, "unit": "seed", "n": 6, "seen_before": 0}
+VERDICTS = list(scorecard.COLOURS)
 
 pytestmark = pytest.mark.usefixtures("styled")
 
 
-def table(*papers):
-    verdicts = list(scorecard.LOOKS)
-    return pd.DataFrame(
-        [
-            {
-                "paper": paper,
-                "item": f"Figure {i}",
-                "title": f"{paper} claims {i}",
-                "statement": f"{paper} says {i}",
-                "whose": WHOSE[3 * i // claims],
-                "kind": KINDS[i % 2],
-                "scale": "laptop",
-                "doubted": False,
-                "verdict": verdicts[i % len(verdicts)],
-                "settled": i % 2 == 0,
-                **{f"rows: {word}": place for place, word in enumerate(WORDS)},
-                **NUMBERS,
-            }
-            for paper, claims in papers
-            for i in range(claims)
-        ]
+def claims_of(paper, kind, verdict, number, whose="paper", doubted=False):
+    return [{"paper": paper, "kind": kind, "verdict": verdict, "whose": whose, "doubted": doubted}] * number
+
+
+def table(*groups):
+    """Claims in groups, of which every other one is judged at its own scale, if it is at all."""
+    rows = pd.DataFrame([claim for group in groups for claim in claims_of(*group)])
+    return rows.assign(settled=(rows.index % 2 == 0) & (rows["verdict"] != UNTESTABLE))
+
+
+def bars(figure):
+    """Name of a line -> the colours and lengths of its parts, from the left; a heading has none."""
+    (axes,) = figure.axes
+    found = {}
+    for place, name in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True):
+        parts = [part for part in axes.patches if part.get_y() + part.get_height() / 2 == pytest.approx(place)]
+        written = [text.get_text() for text in axes.texts if text.get_position()[1] == pytest.approx(place)]
+        assert [f"{part.get_width():.0f}" for part in parts] == written
+        ends = np.cumsum([0, *(part.get_width() for part in parts)])
+        assert [part.get_x() for part in parts] == list(ends[:-1])
+        found[name.get_text()] = [(to_rgb(part.get_facecolor()), part.get_width()) for part in parts]
+        assert (name.get_fontweight() == "bold") == (not parts)
+    return found
+
+
+def parts(**counts):
+    return [(to_rgb(scorecard.COLOURS[word.replace("_", " ")]), number) for word, number in counts.items()]
+
+
+def test_each_kind_of_claim_of_each_paper_has_a_bar_whose_parts_count_verdicts():
+    figure = scorecard.counts(
+        table(
+            ("structural", "network", "undecided", 12),
+            ("structural", "theory", "holds", 3),
+            ("structural", "network", "fails", 2),
+            ("structural", "network", "holds", 1),
+            ("mine", "errata", "erratum", 2, WHOSE[1]),
+            ("mine", "errata", "no effect", 1, WHOSE[1]),
+            ("structural", "theory", "fails", 7, OURS),
+            ("structural", "theory", "fails", 5, "paper", True),
+            ("layernorm", "theory", "holds", 5, OURS),
+        )
     )
-
-
-def lines(figure):
-    """What stands in each line, from the left, and the colour of its mark; column by column, from the top."""
-    for axes in figure.axes:
-        marks = {mark.get_ydata()[0]: to_rgb(mark.get_markerfacecolor()) for mark in axes.lines}
-        assert axes.yaxis_inverted()
-        for at in sorted({text.get_position()[1] for text in axes.texts}):
-            beside = [text for text in axes.texts if text.get_position()[1] == at]
-            yield (
-                [
-                    text.get_text().replace("\N{THIN SPACE}", " ")
-                    for text in sorted(beside, key=lambda text: text.get_position()[0])
-                ],
-                marks.get(at),
-            )
-
-
-@pytest.mark.parametrize("papers", [[("a", 3)], [("a", 2), ("b", 9), ("c", 1), ("d", 3)]])
-def test_the_overview_has_a_line_for_each_claim_of_a_paper_with_its_verdict_scale_and_effect(papers):
-    claims = table(*papers)
-    found, below = {}, {}
-    for told, mark in lines(scorecard.overview(claims)):
-        if told[0]:
-            found[title := told[0]] = (told[1:], mark)
-        else:
-            below[title] = told[1]
-    theirs = claims[claims["whose"] != OURS]
-    headings = [told for told, (beside, _) in found.items() if not (beside or told.endswith("continued"))]
-    assert len(found) - sum(told.endswith("continued") for told in found) == len(theirs) + len(headings)
-    assert len(headings) == len(theirs.groupby(["paper", "kind", "whose"]))
-    for claim in theirs.to_dict("records"):
-        beside, mark = found[claim["title"]]
-        untestable = claim["verdict"] == UNTESTABLE
-        if claim["verdict"] == "undecided":
-            assert (beside, below.pop(claim["title"])) == (
-                ["undecided", "default"],
-                "4 of 10 rows missing: .12 [-.1, .34] > .01",
-            )
-        else:
-            assert beside == ["not testable", ""] if untestable else [claim["verdict"], "default", ".12 > .01"]
-        assert mark == to_rgb(scorecard.LOOKS[claim["verdict"]].inside if claim["settled"] else "white")
-
-
-@pytest.mark.parametrize(
-    ("numbers", "told"),
-    [
-        ({}, ".12 [-.1, .34] > .01"),
-        ({"n": 4}, "4 seeds: .12 [-.1, .34] > .01"),
-        ({"n": 4, "unit": "model"}, ".12 [-.1, .34] > .01"),
-        ({"rows: not testable here": 2, "seen_before": 1}, "2 of 10 rows missing, seen before: .12 [-.1, .34] > .01"),
-        ({"low": 0.1}, "3 of 8 rows open: .12 [.1, .34] > .01"),
-        ({"low": 0.1, "rows: undecided": 0}, "only 1 of 5 rows hold: .12 [.1, .34] > .01"),
-        ({"form": "exact", "unit": "none", "relation": "="}, ".12 [-.1, .34] = \u00b1.01"),
-    ],
-)
-def test_what_is_undecided_says_why(numbers, told):
-    rows = {f"rows: {word}": count for word, count in zip(WORDS, (1, 2, 2, 3, 0), strict=True)}
-    (claim,) = table(("a", 1)).assign(verdict="undecided").to_dict("records")
-    assert scorecard.left_open(claim | rows | numbers).replace("\N{THIN SPACE}", " ") == told
-
-
-def test_the_picture_counts_verdicts_by_kind_without_those_that_do_not_count():
-    verdicts = ["holds", "holds", "fails", "undecided", "holds"]
-    claims = table(("a", 5)).assign(verdict=verdicts, whose="paper", kind=["theory"] * 3 + ["network"] * 2)
-    claims["doubted"] = [False] * 4 + [True]
-    told = scorecard.overview(claims).get_label()
-    assert told.endswith("transformers claim. Verdicts on theory: 2 hold, 1 fail; networks: 1 undecided.")
-
-
-def test_claims_of_one_kind_stand_together_by_verdict():
-    figure = scorecard.overview(table(("a", 36)).assign(kind="theory", whose="paper"))
-    places = {"holds": 0, "fails": 1, "erratum": 1, "no effect": 2, "undecided": 3, "not testable": 4}
-    found = [places[told[1]] for told, _ in lines(figure) if told[0] and told[1:]]
-    assert found == sorted(found)
-    assert set(found) == set(places.values())
-
-
-@pytest.mark.parametrize(
-    ("numbers", "effect"),
-    [
-        ({}, ".12 > .01"),
-        ({"relation": "<", "measured": -0.5}, "-.5 < -.01"),
-        ({"relation": "=", "bound": 1.0, "measured": 1.04}, "1 = 1\u00b1.01"),
-        ({"relation": "!=", "measured": 0.00004}, "4e-5 \u2260 \u00b1.01"),
-        ({"form": "exact", "rows: holds": 3}, "3 of 13 rows"),
-        ({"verdict": UNTESTABLE}, ""),
-    ],
-)
-def test_an_effect_stands_beside_what_it_has_to_exceed(numbers, effect):
-    (claim,) = table(("a", 1)).to_dict("records")
-    assert scorecard.effect(claim | numbers).replace("\N{THIN SPACE}", " ") == effect
-
-
-def test_long_statements_are_wrapped_and_the_pages_can_be_read():
-    claims = table(("a", 20)).assign(statement=f"{LONGEST} {LONGEST}", item="Theorems 4.1-4.7")
-    figure = scorecard.of_paper(claims, "a")
-    told = " ".join(words[0].strip() for words, _ in lines(figure))
-    assert told.count(f"Theorems 4.1-4.7: {LONGEST} {LONGEST}") == 20
+    assert bars(figure) == {
+        "Herasimchyk et al. 2026": [],
+        "theory: 3": parts(holds=3),
+        "networks: 15": parts(holds=1, fails=2, undecided=12),
+        "mine, from secondary sources": [],
+        "printed proofs: 3": parts(erratum=2, no_effect=1),
+    }
+    assert figure.get_label() == "Of 21 claims of 2 papers 4 hold, 2 fail and 12 are undecided"
     assert_legible(figure)
-    claims = table(("structural", 32), ("emergence", 55), ("layernorm", 18), ("postnorm", 20))
-    assert_legible(scorecard.overview(claims))
 
 
-def test_no_column_ends_with_a_heading():
-    claims = table(("a", 3), ("b", 3)).assign(whose="paper", kind="theory")
-    first, second = (
-        [text.get_text() for text in axes.texts if text.get_fontweight() == "bold"]
-        for axes in scorecard.overview(claims.iloc[[0, 1, 3, 4, 5]]).axes
-    )
-    assert (first, second) == (["a: theory"], ["b: theory"])
+def test_what_cannot_be_tested_has_no_scale(tmp_path):
+    claims = table(*(("emergence", kind, verdict, 4) for kind in KINDS for verdict in VERDICTS))
+    figure = scorecard.counts(claims)
+    settled, judged = claims["settled"].sum(), (claims["verdict"] != UNTESTABLE).sum()
+    told = " ".join(figure.legends[1].get_title().get_text().split())
+    assert f"n = {len(claims)} claims. {settled} of {judged} verdicts are at the scale of the claim" in told
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(scorecard.COUNTED.values())
+    assert_saved(figure, tmp_path)
+
+
+def test_verdicts_differ_in_print_without_colours():
+    lightness = [np.dot(mpl.colors.to_rgb(colour), (0.299, 0.587, 0.114)) for colour in scorecard.COLOURS.values()]
+    assert all(lighter - darker > 0.1 for darker, lighter in pairwise(lightness))
