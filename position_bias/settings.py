@@ -88,7 +88,6 @@ class Evidence:
     ]
     postnorm: Annotated[Names, "tasks, or averaging"]
     structural: Annotated[Names, "models trained here"]
-    rotary: Annotated[Names, "models trained here whose positions are rotary"]
     pretrained: Annotated[Names, "models of structural.pretrained: both ends by two measures, and what they recall"]
 
 

@@ -84,7 +84,6 @@ KEPT = [  # files of long trainings, of the wings that the configuration names s
         "emergence_evidence_sinks": EVIDENCE_SINKS,
         "postnorm_evidence": EVIDENCE["postnorm"],
         "structural_evidence": EVIDENCE["structural"],
-        "structural_evidence_rotary": EVIDENCE["rotary"],
         "structural_evidence_pretrained": EVIDENCE["pretrained"],
         "structural_evidence_recall": EVIDENCE["pretrained"],
     }.items()

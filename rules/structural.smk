@@ -205,7 +205,6 @@ TABLES["structural/checks"] = made.Made(
         "published": project("published/structural_distances.csv"),
         "curves": project("published/structural_curves.csv"),
         "released": evidence_tables("structural/released/statistics.csv"),
-        "rotary": evidence_tables("structural/*/rotary.csv"),
         "pretrained": [
             *collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="values"),
             *evidence_tables("structural/*/pretrained.csv"),
@@ -288,16 +287,6 @@ FILES |= {
         },
         log="logs/evidence/structural/{group}.log",
     ),
-    "structural_rotary": made.Made(
-        "What kernels of a decoder with rotary positions predict of its attention and its influence (our addition).",
-        "structural.rotary:of_checkpoint",
-        {"measured": f"results/measure/{{model}}/{{checkpoint}}/{PRIMARY}/n{STANDARD}.safetensors"},
-        {
-            "model": lambda wildcards: wildcards.model,
-            "checkpoint": lambda wildcards: wildcards.checkpoint,
-        },
-        outputs={"csv": "results/rotary/{model}/{checkpoint}/kernels.csv"},
-    ),
     "structural_evidence_pretrained": made.Made(
         "Both ends of pretrained decoders and of their copies, by gradients and by replacement, and their rollouts.",
         "structural.evidence_decoders:evidence",
@@ -319,22 +308,6 @@ FILES |= {
         INTERVALS,
         outputs={"values": "results/evidence/structural/{group}/recall.csv"},
         log="logs/evidence/structural/{group}_recall.log",
-    ),
-    "structural_evidence_rotary": made.Made(
-        "What kernels predict of decoders with rotary positions, at every kept step of their trainings.",
-        "structural.rotary:evidence",
-        {
-            "rotary": collect("results/rotary/{run}/kernels.csv", run=checkpoints(EVIDENCE["rotary"], STEPS)),
-            "losses": collect(LOSSES, training=trainings(EVIDENCE["rotary"])),
-            "runs": collect(TRAINING_RUNS, training=trainings(EVIDENCE["rotary"])),
-        },
-        {"scale": config["scale"]},
-        outputs={
-            "rotary": "results/evidence/structural/{group}/rotary.csv",
-            "losses": "results/evidence/structural/{group}/rotary_losses.csv",
-            "runs": "results/evidence/structural/{group}/rotary_runs.csv",
-        },
-        log="logs/evidence/structural/{group}_rotary.log",
     ),
 }
 

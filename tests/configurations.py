@@ -27,7 +27,7 @@ def everything():
     config["measure"]["models"].append("large")
     config["structural"]["pretrained"]["models"] = {"rotary": 0.02}
     config["measure"]["datasets"] = ["standard-library", "web"]
-    config["layernorm"]["pretrained"][-1] = "rotary"
+    config["layernorm"]["pretrained"][-2:] = ["llama", "rotary"]
     config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}
     config |= {"model": "bloom", "text": "someone/texts"}
     config["figures"]["width"] = 6.4
@@ -38,7 +38,6 @@ def everything():
         "emergence": ["gaussian/plain/depth2", "fixed/ends/depth3"],
         "postnorm": ["set-complement-16", "averaging"],
         "structural": ["bloom", "mpt"],
-        "rotary": ["llama"],
         "pretrained": ["rotary"],
     }
     config["models"]["llama"] = {**deepcopy(config["models"]["bloom"]), "family": "llama"}

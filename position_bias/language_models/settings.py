@@ -225,7 +225,6 @@ def _unknown_names(config: Config) -> Iterator[str]:
         ("structural.fig1", config["structural"]["fig1"], models, "models or hub_models"),
         ("layernorm.pretrained", config["layernorm"]["pretrained"], models, "models or hub_models"),
         ("evidence.structural", config["evidence"]["structural"], list(config["models"]), "models"),
-        ("evidence.rotary", config["evidence"]["rotary"], list(config["models"]), "models"),
     ):
         for name in names:
             if name not in known:
@@ -267,12 +266,6 @@ def _sources(config: Config) -> Iterator[str]:
             f"scale = 'laptop' trains no longer than the default run, and evidence.group = {group!r} keeps long runs; "
             "name config/paper.yaml before the overlay"
         )
-    for name in config["evidence"]["rotary"]:
-        if name in models and (family := models[name]["family"]) in WITH_ALIBI:
-            yield (
-                f"evidence.rotary = {name!r} is of family {family}, which has ALiBi and no rotary positions; name it "
-                "in evidence.structural"
-            )
     if OFFLINE in config["hub_models"]:
         yield f"hub_models.{OFFLINE} has the name of the tokenizer of models trained here; give it another"
 

@@ -12,7 +12,6 @@ from position_bias.structural import (
     checks_long_training,
     checks_pretrained,
     checks_printed,
-    checks_rotary,
 )
 from position_bias.structural.tables import step
 from position_bias.verdicts.predictions import predictions
@@ -27,7 +26,6 @@ def verdicts(
     published: pd.DataFrame,
     curves: pd.DataFrame,
     released: list[pd.DataFrame],
-    rotary: list[pd.DataFrame],
     pretrained: list[pd.DataFrame],
     pretrained_kernels: list[pd.DataFrame],
     long_training: list[pd.DataFrame],
@@ -41,7 +39,7 @@ def verdicts(
     """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
 
     The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
-    length, the long one and all others. `primary` is the data set of figures that show one. `rotary`, `pretrained`
+    length, the long one and all others. `primary` is the data set of figures that show one. `pretrained`
     and `long_training` are tables of evidence/ or like those; `pretrained_kernels` are those of `content`
     on pretrained decoders. `published` are printed distances and `curves` drawn profiles of the paper, `released` the
     statistics of the schedules that its authors released. The others are
@@ -63,7 +61,6 @@ def verdicts(
         checks_printed.checks(published, registered, scale),
         checks_drawn.checks(curves, registered),
         big_models.checks(released, registered),
-        checks_rotary.checks(rotary, registered, level),
         checks_pretrained.checks(pretrained, registered, level),
         *(checks_content.of_pretrained(kernels, registered) for kernels in pretrained_kernels),
         *checks_long_training.checks(long_training, registered),

@@ -94,7 +94,7 @@ def test_what_a_long_run_keeps_is_trained_longer_in_it(long_run):
     for name in kept["postnorm"]:
         part = "averaging" if name == "averaging" else runs.part_of(name)
         assert config["postnorm"][part]["iterations"] > CONFIG["postnorm"][part]["iterations"]
-    if kept["structural"] or kept["rotary"]:
+    if kept["structural"]:
         assert set(kept["structural"]) <= set(config["measure"]["models"])
         assert config["training"]["steps"] > CONFIG["training"]["steps"]
 

@@ -91,7 +91,7 @@ def test_every_long_run_is_planned_for_a_cpu_in_a_directory_of_its_own(project, 
     printed = project.snakemake(f"{arguments} -n")
     assert "gpu=0" in printed
     assert not re.search(r"gpu=[1-9]", printed)
-    assert re.search(rf"/{group}/(rotary_|pretrained_)?runs\.csv", printed)
+    assert re.search(rf"/{group}/(pretrained_)?runs\.csv", printed)
 
 
 def test_the_readme_has_the_commands_that_everything_starts_with():

@@ -200,8 +200,6 @@ ACROSS = [  # key, and a value that another excludes
     ("structural.pretrained.models", {"llama": 0.02}),
     ("structural.pretrained.prompts.replaced", 200),
     ("evidence.structural", ["large"]),
-    ("evidence.rotary", ["bloom"]),
-    ("evidence.rotary", ["rotary"]),
     ("lengths.heatmap.tokens", 300),
     ("lengths.standard.tokens", 300),
     ("lengths.long.tokens", 64),

@@ -18,7 +18,6 @@ from position_bias.structural import (
     checks_long_training,
     checks_pretrained,
     checks_printed,
-    checks_rotary,
 )
 from position_bias.structural import checks_theory as propositions
 from position_bias.verdicts.claim import OURS, registry, tables
@@ -50,7 +49,6 @@ REFUTED = {  # what theory, print or a long run contradicts or leaves open, with
     "structural-printed-larger": {"holds", "undecided"},
     "emergence-residual-depth": {"holds", "fails"},  # one thing here and another there
     "emergence-residual-depth-falls": {"holds", "fails"},
-    "structural-rotary-influence": {"undecided"},  # our own long run
 }
 
 
@@ -102,7 +100,6 @@ def structural_checks(config):
         structural.checks(long.replace({"variant": {"b": "c", "c": "b"}}), predicted, scale, LEVEL, structural.LONG),
         *(structural.checks(of, predicted, scale, LEVEL, structural.EVERY_LENGTH) for of in (elsewhere, long)),
         checks_printed.checks(pd.read_csv(ROOT / "published/structural_distances.csv"), predicted, scale),
-        checks_rotary.checks([pd.read_csv(ROOT / "evidence/structural/rotary/rotary.csv")], predicted, LEVEL),
         checks_pretrained.checks([], predicted, LEVEL),
     ]
     kept = pd.read_csv(ROOT / "evidence/structural/language-model/compared.csv")
