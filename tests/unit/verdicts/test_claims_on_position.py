@@ -25,7 +25,7 @@ from position_bias.verdicts.predictions import predictions
 from position_bias.verdicts.scorecard import scorecard
 from tests.unit.conftest import overlaid
 from tests.unit.emergence import world as of_emergence
-from tests.unit.structural import test_checks as of_structural
+from tests.unit.structural import world as of_structural
 
 ROOT = Path(__file__).parents[3]
 PREDICTED = ROOT / "published/predictions.csv"
