@@ -20,7 +20,7 @@ test-all: test site  ## the same, and every test that is left out there: half an
 	$(TESTS) -m all
 
 test-gpu: .venv/installed  ## where there is a GPU: trainings and measurements on it, against those of the CPU: a minute
-	TEST_GPU=1 OMP_NUM_THREADS=1 $(BIN)/pytest tests/pretend/test_trainings.py tests/pretend/test_measuring.py
+	TEST_GPU=1 OMP_NUM_THREADS=1 $(BIN)/pytest tests/pretend/test_trainings.py tests/pretend/test_measuring.py tests/pretend/test_card.py
 
 check: .venv/installed docs
 	$(BIN)/ruff check .

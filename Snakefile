@@ -19,7 +19,6 @@ include: "rules/emergence.smk"
 include: "rules/layernorm.smk"
 include: "rules/postnorm.smk"
 include: "rules/released.smk"
-include: "rules/card.smk"
 include: "rules/overview.smk"
 include: "rules/made.smk"
 
@@ -42,9 +41,5 @@ onerror:
 
 
 onsuccess:
-    if any(job.rule.name == "card" for job in workflow.dag.jobs):
-        print(
-            *(f"Read {Path.cwd()}/results/card/{name}/card.md" for name in CARD_FIGURES), sep="\n", file=sys.stderr
-        )
     if {rule.name for rule in workflow.dag.targetrules} & {"all", "scorecard"}:
         print(Path(rules.judge_claims.output.txt).read_text(encoding="utf-8"), end="", file=sys.stderr)

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 import yaml
 
-from position_bias.card import settings as card
 from position_bias.emergence import settings as emergence
 from position_bias.language_models import settings as language_models
 from position_bias.layernorm import settings as layernorm
@@ -30,7 +29,6 @@ DEVICES = {
     "emergence": "training the networks of emergence",
     "layernorm": "training the decoders of layernorm",
     "postnorm": "training the networks of postnorm",
-    "card": "measuring the models of a card",
 }
 
 
@@ -62,7 +60,7 @@ class Minutes:
 
 @section
 class Figures:
-    """How all figures but those of cards are drawn. A change draws them again, and nothing else."""
+    """How all figures are drawn. A change draws them again, and nothing else."""
 
     width: Annotated[Annotated[float, Bounds(3, 6.8)] | None, "inches of the widest figures; null: a page, 6.8"]
     transparent: Annotated[bool, Bounds(), "without a white ground, for slides"]
@@ -122,9 +120,6 @@ class Settings:
     rollout: Rollout
     released: released.Released
     evidence: Evidence
-    model: card.Model
-    text: card.Text
-    card: card.Card
     emergence: emergence.Emergence
     layernorm: layernorm.LayerNorm
     postnorm: postnorm.PostNorm
@@ -134,7 +129,6 @@ FAULTS = (  # what single sections do not show
     language_models.faults,
     emergence.faults,
     postnorm.faults,
-    card.faults,
 )
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import settings
-from position_bias.card import settings as of_card
 from position_bias.running import devices, imports, made, runtime
 from position_bias.verdicts import claim as of_claims
 

@@ -29,9 +29,7 @@ def everything():
     config["measure"]["datasets"] = ["standard-library", "web"]
     config["layernorm"]["pretrained"][-2:] = ["llama", "rotary"]
     config["released"] |= {"source": SOURCES[0], "sha256": "0" * 64}
-    config |= {"model": "bloom", "text": "someone/texts"}
     config["figures"]["width"] = 6.4
-    config["card"] |= {"replaced": 8, "recalled": 8, "tokens_per_batch": 512, "memory": 8}
     config["scale"] = "longer"  # of the tables of evidence/
     config["evidence"] = {
         "group": "long",

@@ -44,11 +44,11 @@ not part of this project; only `all_published` builds them ([running](running.md
 
 
 def planned() -> tuple[Files, Files]:
-    """What the rules of the default run, the released numbers and a position card make, and what they read."""
+    """What the rules of the default run and of the released numbers make, and what they read."""
     outputs: Files = defaultdict(list)
     inputs: Files = defaultdict(list)
     released = {"source": "https://nowhere.invalid/archive.tar.gz"}
-    for job in workflow.jobs("all", "all_published", "card", released=released, model="bloom"):
+    for job in workflow.jobs("all", "all_published", released=released):
         outputs[job.rule] += job.output
         inputs[job.rule] += job.input
     return outputs, inputs

@@ -1,7 +1,7 @@
 """The position card of any decoder: `measure` measures a model in memory, and its card is drawn, shown and saved.
 
 `spans` measures what the spans of one prompt weigh. Both are found when they are asked for, since torch takes seconds
-and the settings of this wing are read without it.
+that the help of the command must not cost.
 """
 
 

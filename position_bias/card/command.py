@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from position_bias.card import sources
 from position_bias.card.sources import Source
-from position_bias.running import runtime
+from position_bias.running import devices, runtime
 from position_bias.running.runtime import InputError, log
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ examples:
   position-card Qwen/Qwen3-0.6B --untrained 3            a model of the Hugging Face hub beside three untrained copies
   position-card ./a ./b --lengths 64 256 1024            two models side by side
   position-card ./my-model --prompt rag.txt --spans      what each document of one prompt weighs, and at which place
+  position-card Qwen/Qwen2.5-72B --gpus 4                a model that does not fit on one GPU
 
 exit status: 0; 1 if a model could not be measured (the others are); 2 if the command is wrong; 130 if it was
 interrupted"""
@@ -107,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
         help=r"the text between two spans; \n is a line break (default: blank lines)",
     )
     add("--device", choices=("cpu", "cuda"), help="where models run (default: a GPU if torch sees one)")
+    add("--gpus", type=_least(1), default=1, metavar="N", help="spread each model over N GPUs (default: 1)")
     add("--precision", choices=("float32", "bfloat16"), default="auto", help=precision)
     add("--tokens-per-batch", type=_least(0), default=0, metavar="N", help="tokens at once (default: what fits)")
     add("--activation-checkpointing", action="store_true", help="less memory, a third more time")
@@ -159,6 +161,8 @@ def _run(typed: argparse.Namespace) -> int:
     models = [sources.source(model) for model in typed.models]
     for fault in sources.faults(models, typed.untrained):
         raise InputError(fault)
+    if typed.gpus > 1:
+        _require_gpus(typed.gpus, typed.device)
     for model in models:
         if model.kind == "path" and (typed.out / model.name).resolve() == model.path.resolve():
             raise InputError(f"the card of {model.given} would be put among its files; give another folder (--out)")
@@ -187,6 +191,24 @@ def _run(typed: argparse.Namespace) -> int:
     if typed.json:
         print(json.dumps([*of_spans, *(_statistics(card) for card in cards.values())], indent=2))
     return FAILED if failed else 0
+
+
+def _require_gpus(count: int, device: str | None) -> None:
+    """Let torch see so many GPUs and no others, since a model is spread over all that it sees.
+
+    Raises InputError where there are fewer, or where the CPU is asked for.
+    """
+    if device == "cpu":
+        raise InputError("--gpus has no effect with --device cpu; leave one of them out")
+    if visible := devices.visible_gpus():
+        os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(visible[:count])
+
+    import torch
+
+    if (seen := torch.cuda.device_count()) < count:
+        raise InputError(
+            f"--gpus {count} needs {count} GPUs, and torch sees {seen}; lower it, or go where there are more"
+        )
 
 
 def _text(typed: str) -> Text:
@@ -243,8 +265,8 @@ def _known(model: Source, text: Callable[[], Text], typed: argparse.Namespace) -
         torch.set_num_threads(typed.threads)
     runtime.keep_freed_memory()
     device = typed.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    of = subject.of_files(place, model.shown, given, device, typed.precision, model.untrained, typed.tokenizer)
-    return place, of, read
+    known = place, model.shown, given, device, typed.precision, model.untrained, typed.tokenizer, typed.gpus
+    return place, subject.of_files(*known), read
 
 
 def _spans(
@@ -252,7 +274,7 @@ def _spans(
 ) -> list[dict[str, Any]]:
     """Measure what the spans of a prompt weigh in a model, or read what was measured before; none in a dry run."""
     called = "standard-input" if typed.prompt == "-" else Path(typed.prompt).stem
-    folder = typed.out / model.name / "spans" / Source(called, "configured").name
+    folder = typed.out / model.name / "spans" / Source(called, "named").name
     place, subject, (documents, _, origin) = _known(model, text, typed)
 
     from position_bias.card import prompt as of_prompt
@@ -280,7 +302,7 @@ def _spans(
         return found, found["facts"]
 
     if typed.force or not made.exists():
-        with borrowed(subject.opened(place, typed.seed, folder, subject.device)) as lent:
+        with borrowed(subject.opened(place, typed.seed, folder)) as lent:
             of_prompt.carry_out(replace(plan, facts={**plan.facts, SETTINGS: settings}), lent).save(folder)
     found = _required(made, kept, settings)
     runtime.announce(f"read {folder}/spans.md")

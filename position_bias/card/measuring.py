@@ -1,6 +1,6 @@
 """What a card says of one decoder is measured here: prompts of every length pass through it.
 
-The same steps measure a model in memory, one that the command opens, and one of a job of the workflow.
+The same steps measure a model in memory and one that the command opens.
 """
 
 import time
@@ -211,18 +211,15 @@ def target_of(target: str, tokenizer: Tokenizer) -> tuple[str | int, str]:
     return int(ids[0]), f"the probability that the next token is {target!r}"
 
 
-def open_and_carry_out(
-    plan: Plan, place: Path, folder: Path, every: int, run: object, spread: str | None = None
-) -> Measured:
-    """Open the model at the place of a plan, and measure it as `carry_out` does; `spread` puts it on several GPUs.
+def open_and_carry_out(plan: Plan, place: Path, folder: Path, every: int, run: object) -> Measured:
+    """Open the model at the place of a plan, and measure it as `carry_out` does.
 
     Raises InputError where there is too little memory, before weights are read.
     """
     subject, recomputed = plan.subject, plan.options.activation_checkpointing
-    require_room(subject.name, plan.bytes, subject.device, recomputed=recomputed, precision=subject.precision)
-    device = spread or subject.device
-    with borrowed(subject.opened(place, plan.options.seed, folder, device)) as decoder:
-        return carry_out(plan, decoder, folder, every, [run, subject.untrained, device])
+    require_room(subject.name, plan.bytes, subject.placed, recomputed=recomputed, precision=subject.precision)
+    with borrowed(subject.opened(place, plan.options.seed, folder)) as decoder:
+        return carry_out(plan, decoder, folder, every, [run, subject.untrained, subject.placed])
 
 
 def carry_out(
@@ -249,7 +246,7 @@ def carry_out(
             asked=of_models.Asked(target=plan.target),
             activation_checkpointing=plan.options.activation_checkpointing,
             resumption=resumption(f"n{n}", n, every),
-            section="card",
+            section=None,
         )
         for n, drawn in plan.prompts.items()
     }
@@ -265,7 +262,7 @@ def carry_out(
             FORWARD * plan.at_once[longest],
             before=plan.subject.before,
             resumption=resumption("recalled", of.n, 1),
-            section="card",
+            section=None,
         )
         recalled = Recalled(of.n, CUE, len(of.words), found)
     return Measured(lengths, {**plan.facts, "bytes": plan.bytes}, replaced, recalled)

@@ -1,6 +1,6 @@
 """Where the models and the text of a card come from, and what their files are called.
 
-It needs no torch, since every call of the workflow reads it.
+It needs no torch, whose seconds a name that is not there must not cost.
 """
 
 import os
@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Literal
 
 from position_bias.language_models.files import GGUF
-from position_bias.language_models.settings import is_directory
 from position_bias.running.runtime import InputError
 
 Stamp = list[tuple[str, int, int]]  # of files: what tells them from others of the same names
 
-TEXT = "standard-library"  # cards on it are called after their model alone
+TEXT = "standard-library"  # where none is named
 TEXTS = (".txt", ".jsonl")  # files of text that are read by themselves
 MODEL = ("*.json", "*.safetensors")  # files of a model in its directory: those of `hub.WANTED`
 BESIDE = "-beside-"  # between the names of models that one figure shows
-ON = "-on-"  # between the name of a model, or of several, and that of a text which is not TEXT
 MOST_FILES = 100_000  # in the folder of a text, others included; of them, 4 million characters are read
 MOST_BESIDE = 4  # models in one figure, untrained copies included: the rows of a printed page
 
@@ -32,19 +30,13 @@ class Source:
     """Where a model or a text comes from."""
 
     given: str  # as it was typed
-    kind: Literal["path", "configured", "hub"]
+    kind: Literal["path", "named", "hub"]
     untrained: int | None = None  # the seed that draws the weights of an untrained copy; None of the model itself
 
     @property
     def path(self) -> Path:
         """The file or directory that is meant."""
         return Path(self.given).expanduser()
-
-    @property
-    def place(self) -> str:
-        """As `hub.fetch_model` wants it: a directory starts with a slash or a dot."""
-        path = str(self.path)
-        return self.given if self.kind != "path" else path if is_directory(path) else f"./{path}"
 
     @property
     def shown(self) -> str:
@@ -82,10 +74,10 @@ def files_of_text(text: Source) -> list[Path]:
     return [file for file in files if file.suffix in TEXTS] or files
 
 
-def source(given: str, configured: Collection[str] = ()) -> Source:
+def source(given: str, known: Collection[str] = ()) -> Source:
     """What a name means: a path where something lies there or where it looks like one, or else an id of the hub."""
-    if given in configured:
-        return Source(given, "configured")
+    if given in known:
+        return Source(given, "named")
     return Source(given, "path" if given.startswith(("/", ".", "~")) or os.path.exists(given) else "hub")
 
 

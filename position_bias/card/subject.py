@@ -25,21 +25,28 @@ class Subject:
     device: str
     untrained: int | None = None  # the number of an untrained copy
     quantisation: str | None = None  # how the weights of a GGUF file are stored
+    gpus: int = 1  # over which the weights are spread
+
+    @property
+    def placed(self) -> str:
+        """Where the weights are put, as `opening.open_decoder` reads it."""
+        return self.device if self.gpus == 1 else "balanced"
 
     def announce(self, what: str, memory: float, seconds: float) -> None:
         """Say before the work how many bytes and seconds it takes."""
         duration = f"{seconds / 60:.0f} minutes" if seconds >= 90 else "a minute"
+        where = self.device if self.gpus == 1 else f"{self.gpus} GPUs"
         announce(
-            f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {self.device}; measuring {what} "
-            f"takes about {memory / 1e9:.1f} GB of memory and {duration}"
+            f"{self.name}: {self.size.parameters:,} parameters in {self.precision} on {where}; measuring {what} takes "
+            f"about {memory / 1e9:.1f} GB of memory and {duration}"
         )
 
-    def opened(self, place: Path, drawn_by: int, folder: Path, device: str) -> PreTrainedModel:
+    def opened(self, place: Path, drawn_by: int, folder: Path) -> PreTrainedModel:
         """The model at a place, or its untrained copy, which is written into a folder meanwhile."""
         if self.untrained is None:
-            return opening.open_decoder(place, device, self.precision, self.config)
+            return opening.open_decoder(place, self.placed, self.precision, self.config)
         drawn = seed(drawn_by, "card", "untrained", self.untrained)
-        return opening.open_untrained(place, drawn, folder, device, self.precision)
+        return opening.open_untrained(place, drawn, folder, self.placed, self.precision)
 
 
 def of_files(
@@ -50,6 +57,7 @@ def of_files(
     precision: str = "auto",
     untrained: int | None = None,
     tokenizer: Path | None = None,
+    gpus: int = 1,
 ) -> Subject:
     """The model at a place, or its untrained copy; `tokenizer` is that of another place.
 
@@ -67,4 +75,5 @@ def of_files(
         device,
         untrained,
         files.gguf.quantisation if files.gguf else None,
+        gpus,
     )

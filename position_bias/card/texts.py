@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from position_bias.card.sources import TEXTS, Source, files_of_text
 from position_bias.language_models import corpus, hub, tokens
 from position_bias.language_models.tokens import TokenIds
-from position_bias.running.runtime import InputError, announce, seed, whole_file
+from position_bias.running.runtime import InputError, announce, seed
 
 COLUMN = "text"  # of lines of JSON and of data sets
 CHARACTERS = 4_000_000  # of a text that are read
@@ -96,13 +96,6 @@ def _standard_input(most: int = -1) -> str:
     except UnicodeError as error:
         raise InputError("standard input is not encoded in UTF-8; convert it, or give a file") from error
     return text
-
-
-def write(texts: Iterable[str], path: str | Path) -> None:
-    """Write documents, up to CHARACTERS, to a file that `documents` reads."""
-    with whole_file(path) as partial, partial.open("w", encoding="utf-8") as lines:
-        for text in up_to(CHARACTERS, texts):
-            lines.write(json.dumps({COLUMN: text}) + "\n")
 
 
 def up_to(characters: int, texts: Iterable[str]) -> Iterator[str]:

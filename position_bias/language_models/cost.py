@@ -144,9 +144,10 @@ def size(parameters: int, config: PretrainedConfig) -> Size:
 
 
 def available(device: str) -> float | None:
-    """Bytes that are free: on all visible GPUs, or of the machine; None where the system does not say."""
+    """Bytes that are free: of the machine, of one GPU, or of all that a model is balanced over; None if nobody says."""
     if device != "cpu":
-        return float(sum(torch.cuda.mem_get_info(gpu)[0] for gpu in range(torch.cuda.device_count())))
+        count = torch.cuda.device_count() if device == "balanced" else 1
+        return float(sum(torch.cuda.mem_get_info(gpu)[0] for gpu in range(count)))
     told = Path("/proc/meminfo")
     lines = told.read_text(encoding="ascii").splitlines() if told.exists() else []
     return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
@@ -160,8 +161,9 @@ def require_room(name: str, needed: float, device: str, *, recomputed: bool, pre
     remedies = ["fewer tokens at once (tokens_per_batch) or shorter prompts"]
     remedies += [] if recomputed else ["activation checkpointing"]
     remedies += [] if precision == "bfloat16" else ["bfloat16"]
-    remedies.append("more memory" if device == "cpu" else "more GPUs")
+    remedies.append("more memory" if device == "cpu" else "more GPUs (gpus)")
+    where = "all GPUs" if device == "balanced" else device
     raise InputError(
-        f"{name} needs about {needed / 1e9:.1f} GB of memory, but {free / 1e9:.1f} GB are free on {device}; "
+        f"{name} needs about {needed / 1e9:.1f} GB of memory, but {free / 1e9:.1f} GB are free on {where}; "
         f"use {', or '.join(remedies)}"
     )

@@ -68,7 +68,7 @@ def measure(
     asked: Asked = Asked(),
     activation_checkpointing: bool = False,
     resumption: Resumption | None = None,
-    section: str = "measure",
+    section: str | None = "measure",
 ) -> Measurement:
     """Measure `model` on `prompts` [N, n], as many at a time as `tokens_per_batch` holds (at least one).
 
@@ -76,7 +76,7 @@ def measure(
     `activation_checkpointing` keeps the residual stream between the layers alone and computes the rest again in the
     backward pass: a third more work, for memory that does not grow with the number of layers. With a `resumption`, an
     interrupted measurement ends with the same bits as an uninterrupted one, on a CPU. `section` is where the
-    configuration has what a message tells to change.
+    configuration has what a message tells to change; None where the caller has it.
 
     Raises InputError for too few tokens or more than the model takes, where its layout is refused, where a GPU's memory
     is too small, or where a measured value is not finite.

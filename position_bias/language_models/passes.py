@@ -99,7 +99,7 @@ def run(
     tally: Tally,
     *,
     device: torch.device,
-    section: str,
+    section: str | None,
     activation_checkpointing: bool = False,
     resumption: Resumption | None = None,
 ) -> None:
@@ -107,7 +107,7 @@ def run(
 
     With a `resumption`, an interrupted pass ends with the same bits as an uninterrupted one, on a CPU. Raises
     InputError where a GPU's memory is too small; `activation_checkpointing` tells which remedies are left, and
-    `section` where the configuration has them.
+    `section` where the configuration has them, if it does.
     """
     count, n = prompts.shape
     batch = max(1, tokens_per_batch // n)
@@ -205,10 +205,11 @@ def _resume(tally: Tally, prompts: NDArray[np.int64], resumption: Resumption | N
     return state.step
 
 
-def _remedies(batch: int, tokens: Tensor, section: str, activation_checkpointing: bool) -> str:
+def _remedies(batch: int, tokens: Tensor, section: str | None, activation_checkpointing: bool) -> str:
     prompts, n = tokens.shape
-    remedies = [f"lower {section}.tokens_per_batch"] if prompts > 1 else []
-    remedies += [] if activation_checkpointing else [f"set {section}.activation_checkpointing to true"]
+    within = f"{section}." if section else ""
+    remedies = [f"lower {within}tokens_per_batch"] if prompts > 1 else []
+    remedies += [] if activation_checkpointing else [f"set {within}activation_checkpointing to true"]
     return (
         f"on batch {batch + 1}, {prompts} x {n} tokens; {', or '.join([*remedies, MORE_GPUS])}; "
         "then run it again: what the last checkpoint has is not measured anew"

@@ -83,14 +83,14 @@ def measure(
     *,
     before: Sequence[int] = (),
     resumption: Resumption | None = None,
-    section: str = "recall",
+    section: str | None = "recall",
 ) -> Recall:
     """Ask a decoder for every place of contexts and their foreign cues, [C, n + cue], of these `words` [V].
 
     `before` are the tokens that prompts of the model begin with. A context is read once, and as many questions about it
     are asked at once as `tokens_per_batch` holds. With a `resumption`, contexts that were asked about before an
     interruption are not asked about again. Raises InputError where a GPU's memory is too small; `section` tells where
-    the configuration has the remedy.
+    the configuration has the remedy, if it does.
     """
     device = model.get_input_embeddings().weight.device
     tally, vocabulary = passes.Tally(), torch.from_numpy(words).to(device)

@@ -72,7 +72,7 @@ class Length:
 
 @section
 class Lengths:
-    """The prompts by purpose; those of a position card are card.lengths."""
+    """The prompts by purpose."""
 
     heatmap: Length
     standard: Length
@@ -258,7 +258,7 @@ def _sources(config: Config) -> Iterator[str]:
         if name in models and (family := models[name]["family"]) not in WITH_ALIBI:
             yield (
                 f"measure.models = {name!r} is of family {family}, which has no ALiBi: rollouts (a) to (c) do not "
-                "apply to it; name it in layernorm.pretrained alone, or ask for its card"
+                "apply to it; name it in layernorm.pretrained alone, or measure it with position-card"
             )
     if config["evidence"]["group"] and config["scale"] == "laptop":
         group = config["evidence"]["group"]

@@ -16,7 +16,7 @@ with resumable.job(snakemake, *path, gpus=gpus) as place:
     how = {"precision": params.precision, "recomputed": params.activation_checkpointing}
     lengths = [artifacts.read_tensors(source, "tokens")["tokens"].shape[1] for source in snakemake.input.prompts]
     needed = max(known.memory(n, params.tokens_per_batch, **how) for n in lengths)
-    cost.require_room(wildcards.model, needed, place.device, **how)
+    cost.require_room(wildcards.model, needed, spread, **how)
     model = opening.open_decoder(directory, spread, params.precision, positions=params.positions)
     run = [hub.stamp(directory), dict(params.items()), spread, transformers.__version__]
     for source, target in zip(snakemake.input.prompts, snakemake.output, strict=True):

@@ -33,7 +33,7 @@ def test_jobs_with_a_gpu_go_to_the_partition_of_gpus_and_all_others_do_not(fresh
     found = asked(fresh, "all sweeps --config devices='{emergence: cpu}'")
     tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
     on_cpus = {"emergence_train"}
-    of_other_plans = {"card_measure", "measure_hub"}
+    of_other_plans = {"measure_hub"}
     assert tagged - set(found) == of_other_plans
     for rule, resources in found.items():
         assert resources == {(1, "gpu") if rule in tagged - on_cpus else (0, "cpu")}, rule

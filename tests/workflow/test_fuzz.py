@@ -12,7 +12,7 @@ from tests.configurations import EVERYTHING, ROOT, SOURCES, at, part, put, refus
 from tools.workflow import opened, planned
 
 pytestmark = pytest.mark.all("plans for every key of the configuration take a minute")
-TARGETS = {"all", "sweeps", "evidence", "all_published", "card"}
+TARGETS = {"all", "sweeps", "evidence", "all_published"}
 
 
 def leaves(node, path=()):
@@ -32,8 +32,6 @@ OTHERS = {  # of keys whose values are names, or have to fit another key
     "postnorm.dimension.vocabulary": [32],
     "released.source": [SOURCES[1]],
     "released.sha256": ["1" * 64],
-    "model": ["mpt"],
-    "text": ["standard-library"],
 }
 
 

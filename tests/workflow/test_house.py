@@ -83,7 +83,7 @@ def test_what_rules_ask_for_that_name_nothing_stands_in_every_profile(profile):
 def test_rules_that_run_models_are_tagged_for_a_gpu():
     tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
     assert tagged == {name for name, rule in JOBS.items() if "resumable.job(" in (ROOT / rule.script).read_text()}
-    assert {"train", "measure", "card_measure", "emergence_train", "postnorm_train"} <= tagged
+    assert {"train", "measure", "emergence_train", "postnorm_train"} <= tagged
     assert {rules(device="cpu")[name].asks("gpu") for name in tagged} == {0}
     asked = [rules(device="cuda")[name].resources["gpu"] for name in tagged]
     assert {gpus.value for gpus in asked if not gpus.is_evaluable()} == {1}  # others have as many as their model takes

@@ -200,8 +200,6 @@ def test_an_edited_statement_makes_the_scorecard_again_and_nothing_else(mine):
         ),
         ("all --config training=", "config: training = "),
         ("evidence", "config: evidence names no group"),
-        ("card", "the position card needs a model: snakemake card --config model=bloom, or a directory"),
-        ("card --config model=./nothing", "config: model ./nothing is not there, seen from "),
         ("all_published", "config: released.source = None names no source"),
         ("figures/structural/published_fig1.pdf", "config: released.source = None names no source"),
     ],

@@ -16,6 +16,7 @@ import torch
 from position_bias.card import command, measured, measuring
 from position_bias.drawing import style
 from position_bias.running.runtime import InputError
+from tests import hub
 
 ROOT = Path(__file__).parents[3]
 TEXT = ["--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0", "--recall", "0"]
@@ -198,6 +199,20 @@ def test_a_place_that_cannot_be_written_is_named_in_one_line(here, capsys):
     err = capsys.readouterr().err
     assert re.search(r"error: taken/my-model.* cannot be written: .*; make room or name another place", err)
     assert err.count("\n") == 1
+
+
+def test_the_card_of_a_model_of_the_hub_is_kept_at_the_commit_that_the_hub_had(here):
+    """Once it is in the cache, no hub is needed."""
+    source, commit = "someone/llama", "c" * 40
+    environment = {**os.environ, "HF_HOME": str(here / "home"), "PYTHONPATH": str(ROOT)}
+    typed = [sys.executable, "-m", "position_bias.card", source, *TEXT, "--quiet"]
+    with hub.serve(source, commit, here / "my-model") as address:
+        subprocess.run([*typed, "--dry-run"], env={**environment, "HF_ENDPOINT": address}, check=True)
+    subprocess.run([*typed, "--offline"], env={**environment, "HF_ENDPOINT": "http://127.0.0.1:9"}, check=True)
+    record = json.loads((here / "position-card/llama/model.json").read_text())
+    assert (record["source"], record["revision"]) == (source, commit)
+    assert record["files"] == {path.name: path.stat().st_size for path in (here / "my-model").iterdir()}
+    assert f"| model | {source} at {commit} |" in (here / "position-card/llama/card.md").read_text()
 
 
 def test_without_a_network_a_hub_id_ends_within_ten_seconds(tmp_path):

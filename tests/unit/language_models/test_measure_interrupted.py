@@ -225,7 +225,10 @@ def test_too_little_memory_for_finding_the_layout_is_one_line(prompts, monkeypat
         measure(small("bloom"), prompts, BATCH)
 
 
-def test_messages_name_the_section_that_was_read(prompts, passes):
+@pytest.mark.parametrize(
+    ("section", "said"), [("other", r"lower other\.tokens_per_batch"), (None, "lower tokens_per_")]
+)
+def test_messages_name_the_section_that_was_read_if_there_is_one(prompts, passes, section, said):
     passes |= {"interrupt": 1, "with": torch.OutOfMemoryError("CUDA out of memory")}
-    with pytest.raises(InputError, match=r"lower card\.tokens_per_batch"):
-        measure(small("bloom"), prompts, BATCH, section="card")
+    with pytest.raises(InputError, match=said):
+        measure(small("bloom"), prompts, BATCH, section=section)

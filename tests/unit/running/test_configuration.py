@@ -145,7 +145,7 @@ HOSTILE = [  # key, value, and what the line begins with
     ("devices", {False: "cpu"}, "devices.False = 'cpu' "),
     ("devices", {"a\nb": "cpu"}, "devices.'a\\nb' = 'cpu' "),
     ("postnorm.languages.learning_rate.a", {"b": 1}, "postnorm.languages.learning_rate.a = {'b': 1} "),
-    ("model", "\udcff", "model has '\\udcff'"),
+    ("primary_dataset", "\udcff", "primary_dataset has '\\udcff'"),
     ("scale", "\udcff", "scale has '\\udcff'"),
     ("hub_models", {"\udcff": 1}, "hub_models."),
     ("\udcff", 1, "a key has '\\udcff'"),

@@ -59,8 +59,8 @@ def test_what_was_kept_stays_when_the_job_fails(error, raised):
 
 def test_a_job_asks_the_device_for_its_gpus_unless_its_stage_has_a_device_of_its_own(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    config = CONFIG | {"device": "cuda", "devices": {"card": "cpu"}}
-    with opened("training", "a", config=config, stage="card", gpus=2) as place:
+    config = CONFIG | {"device": "cuda", "devices": {"measure": "cpu"}}
+    with opened("training", "a", config=config, stage="measure", gpus=2) as place:
         assert (place.folder, place.device) == (Path("checkpoints/training/a"), "cpu")
     for stage, gpu, visible, said in ((None, 2, "0", "but sees 1"), ("other", 1, "0,1", "but is granted 1")):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)

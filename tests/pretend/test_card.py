@@ -1,0 +1,105 @@
+"""The command position-card spreads a model over pretended GPUs, and its numbers are those of the CPU."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+from transformers import PreTrainedTokenizerFast
+
+from position_bias.card import command, measured, subject
+from position_bias.drawing import style
+from position_bias.language_models import cost
+from position_bias.running.runtime import InputError
+from tests.conftest import REAL_GPUS
+from tests.pretend.both import assert_same, on_both
+from tests.pretend.pretended import gpus
+from tests.unit.card.conftest import numbered
+from tools import decoders
+
+WITHIN = 1e-5
+MEASURING = ["--lengths", "12", "--prompts", "8", "--replace", "0", "--recall", "0", "--quiet"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A working directory with a model of two layers and a text."""
+    monkeypatch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # a mode of torch is that of its thread
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(style, "save", lambda *_: None)  # figures would take most of the time
+    if not REAL_GPUS:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
+    decoders.small("llama").save_pretrained("model")
+    PreTrainedTokenizerFast(tokenizer_object=numbered()).save_pretrained("model")
+    words = np.random.default_rng(0).integers(3, decoders.VOCABULARY, 200)
+    (tmp_path / "text.txt").write_text(" ".join(f"w{word}" for word in words))
+    return tmp_path
+
+
+def run(*typed):
+    return command.main(["./model", "--text", "text.txt", *typed])
+
+
+def test_cards_of_a_model_and_its_copy_on_two_gpus_are_those_of_the_cpu(tmp_path, monkeypatch):
+    opened, places = subject.Subject.opened, {}
+
+    def seen(self, *arguments):
+        model = opened(self, *arguments)
+        places.setdefault(self.placed, set()).update(str(weight.device) for weight in model.parameters())
+        return model
+
+    monkeypatch.setattr(subject.Subject, "opened", seen)
+
+    def work(folder, device):
+        where = ("--gpus", "2") if device == "cuda" else ("--device", "cpu")
+        assert run(*MEASURING, "--untrained", "1", *where, "--out", str(folder)) == 0
+        assert device == "cpu" or os.environ["CUDA_VISIBLE_DEVICES"].count(",") == 1
+        return [measured.read(folder / name / "measured").lengths for name in ("model", "model-untrained-0")]
+
+    assert_same(*on_both(work, tmp_path, 2), WITHIN)
+    assert places == {"cpu": {"cpu"}, "balanced": {"cuda:0", "cuda:1"}}
+
+
+def test_what_spans_weigh_on_two_gpus_is_what_they_weigh_on_the_cpu(tmp_path):
+    (tmp_path / "prompt.txt").write_text("w4 w5 w6\n\nw7 w8\n\nw9 w10")
+
+    def work(folder, device):
+        where = ("--gpus", "2") if device == "cuda" else ("--device", "cpu")
+        assert run("--spans", "--prompt", "prompt.txt", "--quiet", *where, "--out", str(folder)) == 0
+        rows = (folder / "model/spans/prompt/spans.csv").read_text().splitlines()[1:]
+        return np.array([[float(value) for value in row.split(",")[-2:]] for row in rows])
+
+    assert_same(*on_both(work, tmp_path, 2), WITHIN)
+
+
+@pytest.mark.skipif(REAL_GPUS, reason="a machine has the GPUs that it has")
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("--gpus 3", "error: --gpus 3 needs 3 GPUs, and torch sees 2; lower it, or go where there are more"),
+        ("--gpus 2 --device cpu", "error: --gpus has no effect with --device cpu; leave one of them out"),
+    ],
+)
+def test_gpus_that_are_not_there_are_refused_in_one_line(typed, said, here, capsys):
+    with gpus(2):
+        assert run(*typed.split()) == 2
+    assert capsys.readouterr().err == f"{said}\n"
+    assert not (here / "position-card").exists()
+
+
+@pytest.mark.skipif(REAL_GPUS, reason="what is asked is whether nobody looks for a GPU")
+def test_one_gpu_is_what_no_option_means(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "_require_gpus", None)
+        assert run(*MEASURING, "--gpus", "1", "--device", "cpu", "--dry-run") == 0
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1,2"
+
+
+@pytest.mark.skipif(REAL_GPUS, reason="memory of pretended GPUs is known")
+def test_the_room_of_a_model_is_that_of_one_gpu_or_of_all_that_it_is_spread_over():
+    how = {"recomputed": False, "precision": "float32"}
+    with gpus(3):
+        assert [cost.available(device) / torch.cuda.mem_get_info()[0] for device in ("cuda", "balanced")] == [1, 3]
+        cost.require_room("m", 20e9, "balanced", **how)
+        with pytest.raises(InputError, match=r"8\.6 GB are free on cuda; .*or more GPUs \(gpus\)"):
+            cost.require_room("m", 20e9, "cuda", **how)
