@@ -12,6 +12,7 @@ from position_bias.attention import (
     rotary_angles,
     sinusoidal_encoding,
 )
+from tests.refusals import refused
 
 
 def torch_attention(n, slopes, diagonal, window):
@@ -61,16 +62,16 @@ def test_what_cannot_be_is_named_with_its_value(arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("mask", "arguments", "message"),
+    ("mask", "arguments", "named"),
     [
-        (prefix_mask, (5, 0), "prefix = 0: it holds at least 1 and at most all 5 tokens"),
-        (prefix_mask, (5, 6), "prefix = 6: it holds at least 1 and at most all 5 tokens"),
-        (sinusoidal_encoding, (5, 7), "width = 7: sines, cosines and rotations need pairs"),
-        (rotary_angles, (0, 4), "n = 0: a sequence has at least 1 token"),
+        (prefix_mask, (5, 0), "prefix = 0"),
+        (prefix_mask, (5, 6), "prefix = 6"),
+        (sinusoidal_encoding, (5, 7), "width = 7"),
+        (rotary_angles, (0, 4), "n = 0"),
     ],
 )
-def test_masks_and_encodings_that_cannot_be_are_named_with_their_value(mask, arguments, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
+def test_masks_and_encodings_that_cannot_be_are_named_with_their_value(mask, arguments, named):
+    with refused(named, by=ValueError):
         mask(*arguments)
 
 

@@ -14,7 +14,7 @@ from transformers import FalconConfig, FalconForCausalLM, LlamaModel, T5Config, 
 from position_bias.card.borrowed import HOOKS, REPLACED, borrowed
 from position_bias.language_models import families
 from position_bias.language_models.measure import measure
-from position_bias.running.runtime import InputError
+from tests.refusals import refused
 from tests.unit.card.conftest import llama
 
 PROMPTS = np.random.default_rng(0).integers(0, 300, (3, 12))
@@ -194,18 +194,17 @@ def of_t5():
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "named"),
     [
-        (on_meta, "weight .* on the meta device"),
-        (made_in_inference, "made in torch.inference_mode"),
-        (lambda: LlamaModel(llama().config), "LlamaModel has no head"),
+        (on_meta, "meta"),
+        (made_in_inference, "torch.inference_mode"),
+        (lambda: LlamaModel(llama().config), "LlamaModel"),
         (by_flex, "flex_attention"),
-        (of_t5, "T5ForConditionalGeneration is an encoder with a decoder"),
+        (of_t5, "T5ForConditionalGeneration"),
         (lambda: Adapted(llama(), True), "PREFIX_TUNING"),
-        (lambda: nn.Linear(2, 2), "a model of the class Linear cannot be measured"),
+        (lambda: nn.Linear(2, 2), "Linear"),
     ],
 )
-def test_what_cannot_be_measured_is_refused_by_its_name(model, said):
-    with pytest.raises(InputError, match=said) as error, borrowed(model()):
+def test_what_cannot_be_measured_is_refused_by_its_name(model, named):
+    with refused(named), borrowed(model()):
         pytest.fail("it was let in")
-    assert "\n" not in str(error.value)

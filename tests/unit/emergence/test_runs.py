@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from position_bias.emergence import runs
 from position_bias.emergence.runs import Network, Run
-from position_bias.running.runtime import InputError
+from tests.refusals import refused
 from tests.unit.conftest import overlaid
 
 ROOT = Path(__file__).parents[3]
@@ -172,21 +172,21 @@ TABLE = "vocabulary,study,depth,networks,scale\ngaussian,ends,2,causal/none,pape
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    "written",
     [
-        (b"", "not enough values"),
-        (bytes(80), "'vocabulary' is not in list"),
-        (TABLE.replace("study", "studies").encode(), "'study' is not in list"),
-        (TABLE.replace("2", "two").encode(), "'two'"),
-        (TABLE.replace("2", "\0").encode(), r"'\\x00'"),
-        (TABLE.replace(",causal/none,paper", "").encode(), "out of range"),
-        (TABLE.encode() + b"\xff", "can't decode byte 0xff"),
-        (TABLE.encode() + b'"' + 200_000 * b"x", "field limit"),
-        (None, "Is a directory"),
+        b"",
+        bytes(80),
+        TABLE.replace("study", "studies").encode(),
+        TABLE.replace("2", "two").encode(),
+        TABLE.replace("2", "\0").encode(),
+        TABLE.replace(",causal/none,paper", "").encode(),
+        TABLE.encode() + b"\xff",
+        TABLE.encode() + b'"' + 200_000 * b"x",
+        None,
     ],
 )
-def test_what_is_no_table_of_runs_ends_in_one_line_that_names_it(emergence, tmp_path, written, said):
+def test_what_is_no_table_of_runs_ends_in_one_line_that_names_it(emergence, tmp_path, written):
     path = tmp_path / "runs.csv"
     path.mkdir() if written is None else path.write_bytes(written)
-    with pytest.raises(InputError, match=rf"^{path} is not a table of runs \([^\n]*{said}[^\n]*remove it$"):
+    with refused(path):
         runs.at_both_scales(emergence, [str(path)])

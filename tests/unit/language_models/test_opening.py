@@ -10,7 +10,7 @@ from transformers import BertConfig, BertModel, MambaConfig, MambaForCausalLM, T
 
 from position_bias.language_models import opening
 from position_bias.language_models.measure import measure
-from position_bias.running.runtime import InputError
+from tests.refusals import refused
 from tools import decoders
 
 
@@ -20,11 +20,6 @@ def written(directory, name="llama", **changes):
     described = json.loads((directory / "config.json").read_text())
     (directory / "config.json").write_text(json.dumps({**described, **changes}))
     return directory
-
-
-def refused(directory, message):
-    with pytest.raises(InputError, match=rf"^model directory {directory} {message}[^\n]*$"):
-        opening.open_decoder(directory)
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen2", "mistral", "gpt2", "gpt_neox", "gemma2", "olmo2", "opt", "bloom"])
@@ -62,9 +57,11 @@ def test_encoders_and_encoder_decoders_are_refused(tmp_path):
     T5ForConditionalGeneration(
         T5Config(vocab_size=64, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
     ).save_pretrained(tmp_path / "t5")
-    refused(tmp_path / "t5", "holds a 't5' model, which is not a decoder; use a causal language model$")
+    with refused(tmp_path / "t5", "'t5'"):
+        opening.open_decoder(tmp_path / "t5")
     BertModel(BertConfig(vocab_size=64, **size)).save_pretrained(tmp_path / "bert")
-    refused(tmp_path / "bert", "lacks weights: ")
+    with refused(tmp_path / "bert", "lacks weights"):
+        opening.open_decoder(tmp_path / "bert")
 
 
 def test_a_type_that_needs_code_of_its_own_is_refused_and_the_code_not_run(tmp_path, monkeypatch):
@@ -72,7 +69,8 @@ def test_a_type_that_needs_code_of_its_own_is_refused_and_the_code_not_run(tmp_p
     remote = {"AutoConfig": "remote.Config", "AutoModelForCausalLM": "remote.Model"}
     written(tmp_path, model_type="remote", auto_map=remote)
     (tmp_path / "remote.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\n")
-    refused(tmp_path, "holds a 'remote' model, which needs code of its own, and none is run; use one that the library")
+    with refused(tmp_path, "'remote'"):
+        opening.open_decoder(tmp_path)
     written(tmp_path, auto_map=remote)  # a type that the library knows: its own class is taken
     assert opening.open_decoder(tmp_path).config.model_type == "llama"
     assert not (tmp_path / "executed").exists()
@@ -82,23 +80,27 @@ def test_pickled_weights_are_refused_unread(tmp_path):
     written(tmp_path)
     (tmp_path / "model.safetensors").unlink()
     (tmp_path / "pytorch_model.bin").write_bytes(b"not even a pickle")
-    refused(tmp_path, r"has its weights pickled \(pytorch_model\.bin\), .* save it again with save_pretrained")
+    with refused(tmp_path, "pytorch_model.bin"):
+        opening.open_decoder(tmp_path)
 
 
 def test_quantised_weights_are_refused(tmp_path):
     written(tmp_path, quantization_config={"quant_method": "gptq", "bits": 4})
-    refused(tmp_path, r"has quantised weights \(gptq\); use a copy in float32 or bfloat16$")
+    with refused(tmp_path, "gptq"):
+        opening.open_decoder(tmp_path)
 
 
 def test_a_model_without_heads_of_attention_is_refused_before_its_weights_are_read(tmp_path):
     size = {"hidden_size": 16, "num_hidden_layers": 2, "state_size": 4}
     MambaForCausalLM(MambaConfig(vocab_size=64, **size)).save_pretrained(tmp_path)
-    refused(tmp_path, r"holds a 'mamba' model, which has no attention heads; use a decoder with softmax attention$")
+    with refused(tmp_path, "'mamba'"):
+        opening.open_decoder(tmp_path)
 
 
 def test_bloom_that_slices_its_projections_is_refused(tmp_path):
     written(tmp_path, "bloom", slow_but_exact=True, pretraining_tp=2)
-    refused(tmp_path, "holds a 'bloom' model with slow_but_exact, .* set slow_but_exact to false in config.json$")
+    with refused(tmp_path, "slow_but_exact"):
+        opening.open_decoder(tmp_path)
     written(tmp_path, "bloom", slow_but_exact=True, pretraining_tp=1)
     opening.open_decoder(tmp_path)
 
@@ -152,19 +154,17 @@ def test_what_a_tokenizer_puts_before_a_text_is_known(template, expected, tmp_pa
 
 
 def test_a_directory_without_a_fast_tokenizer_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"lacks tokenizer\.json, the file of a fast tokenizer; put that of its model"):
+    with refused(tmp_path, "tokenizer.json"):
         opening.open_tokenizer(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{")
-    with pytest.raises(InputError, match=r"^model directory [^\n]* cannot be opened: [^\n]*; build or copy it again$"):
+    with refused(tmp_path):
         opening.open_tokenizer(tmp_path)
 
 
 def test_ids_beyond_the_embeddings_are_refused(tmp_path):
     model = decoders.small("llama")
     opening.require_known_tokens(np.array([[63, 0]]), model, tmp_path)
-    with pytest.raises(
-        InputError, match=r"gives id 64, but its model knows 64 tokens; put the tokenizer of this model"
-    ):
+    with refused(tmp_path, "id 64", "64 tokens"):
         opening.require_known_tokens(np.array([[3, 64]]), model, tmp_path)
 
 

@@ -11,7 +11,7 @@ from position_bias.language_models import train as training
 from position_bias.language_models.train import Recipe
 from position_bias.running import checkpoint
 from position_bias.running.checkpoint import Place
-from position_bias.running.runtime import InputError
+from tests.refusals import refused
 from tests.unit.conftest import Interruption
 
 pytestmark = pytest.mark.usefixtures("one_thread", "cpu_time")  # so that folders can be compared byte for byte
@@ -210,12 +210,12 @@ def diverge(model, step, what):
         model.lm_head.register_forward_hook(lambda module, _, output: spoil(output) if module.training else None)
 
 
-@pytest.mark.parametrize(("what", "message"), [("loss", "loss nan"), ("gradient", r"loss \d.*, gradient norm nan")])
-def test_divergence_ends_the_run_and_keeps_the_last_good_state(tmp_path, caplog, what, message):
+@pytest.mark.parametrize(("what", "named"), [("loss", "loss nan"), ("gradient", "gradient norm nan")])
+def test_divergence_ends_the_run_and_keeps_the_last_good_state(tmp_path, caplog, what, named):
     run(tmp_path / "whole")
     model = untrained()
     diverge(model, 7, what)
-    with pytest.raises(InputError, match=rf"training diverged at step 7: {message}.*training\.learning_rate"):
+    with refused("step 7", named, "training.learning_rate"):
         run(tmp_path / "spoilt", model)
     assert sorted(path.name for path in (tmp_path / "spoilt").iterdir()) == ["checkpoint.safetensors", "step0", "step5"]
     assert all(torch.isfinite(parameter).all() for parameter in model.parameters())
@@ -227,13 +227,13 @@ def test_divergence_ends_the_run_and_keeps_the_last_good_state(tmp_path, caplog,
 
 def test_a_model_with_an_infinite_test_loss_is_not_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(training, "evaluate", lambda *_: math.inf)
-    with pytest.raises(InputError, match="training diverged at step 0: test loss inf"):
+    with refused("step 0", "test loss inf"):
         run(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_text_shorter_than_a_window_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"training\.context = 16, but the training text has 15 tokens"):
+    with refused("training.context = 16", "15 tokens"):
         run(tmp_path, tokens=TOKENS[:15])
     run(tmp_path, tokens=TOKENS[:16])
 

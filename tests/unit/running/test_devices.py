@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from position_bias.running import devices
-from position_bias.running.runtime import InputError
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_a_machine_without_gpus_computes_on_its_cpu(monkeypatch):
     for requested in ("auto", "cpu"):
         with devices.device(requested) as device:
             assert device == "cpu"
-    with pytest.raises(InputError, match="device = 'cuda', but no GPU is visible"), devices.device("cuda"):
+    with refused("device = 'cuda'"), devices.device("cuda"):
         pass
 
 
@@ -47,18 +47,14 @@ def test_a_job_that_is_granted_its_gpus_gets_those_that_slurm_has_assigned(monke
 
 @pytest.mark.parametrize("slurm", [False, True])
 @pytest.mark.parametrize(
-    ("gpus", "granted", "message"),
-    [
-        (3, 3, "this job needs 3 GPUs, but sees 2; lower its gpus, or add some"),
-        (2, 1, "this job needs 2 GPUs, but is granted 1; allow them: --resources gpu=2"),
-    ],
+    ("gpus", "granted", "named"), [(3, 3, ("3 GPUs", "sees 2")), (2, 1, ("2 GPUs", "granted 1", "--resources gpu=2"))]
 )
-def test_a_job_that_needs_more_gpus_than_it_gets_does_not_start_on_fewer(monkeypatch, slurm, gpus, granted, message):
+def test_a_job_that_needs_more_gpus_than_it_gets_does_not_start_on_fewer(monkeypatch, slurm, gpus, granted, named):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     if slurm:
         monkeypatch.setenv("SLURM_JOB_ID", "7")
-    with pytest.raises(InputError, match=f"^{message}$"), devices.device("cuda", gpus, granted):
+    with refused(*named), devices.device("cuda", gpus, granted):
         pass
 
 
@@ -66,6 +62,8 @@ HOLD = """
 import os, sys, time
 from pathlib import Path
 from position_bias.running import devices
+from tests.refusals import refused
+from tests.refusals import refused
 devices.LOCKS = Path(sys.argv[2])
 with devices.device("cuda", int(sys.argv[1]), poll_seconds=0.01):
     print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from position_bias.running.runtime import InputError
 from position_bias.verdicts.claim import COLUMNS, NOTHING, OURS, SCALES, Claim, registry
+from tests.refusals import refused
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[3]
@@ -47,25 +47,21 @@ def test_a_line_is_a_claim(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("lines", "named"),
     [
-        ([LINE, LINE], "has claim a-1 twice"),
-        ([LINE.replace("false", "no")], "claim a-1 in .* has doubted no; use one of: true, false"),
-        ([LINE.replace("iterations", "prompts and luck")], "claim a-1 in .* has needs luck; use one of: nothing, iter"),
-        (
-            [LINE.replace(",paper,", ",theirs,")],
-            "claim a-1 in .* has whose theirs; use one of: paper, secondary source",
-        ),
-        ([LINE.replace(",most,", ",few,")], "claim a-1 in .* has form few; use one of: all, most"),
-        ([LINE, "a-2,emergence"], "row 3 of .* has nothing in column item, place"),
-        ([LINE, ""], "row 3 of .* has nothing in column id, paper"),
-        ([LINE + ",more"], "row 2 of .* has 17 cells, not 16"),
+        ([LINE, LINE], "claim a-1 twice"),
+        ([LINE.replace("false", "no")], "doubted no; use one of: true, false"),
+        ([LINE.replace("iterations", "prompts and luck")], "needs luck"),
+        ([LINE.replace(",paper,", ",theirs,")], "whose theirs"),
+        ([LINE.replace(",most,", ",few,")], "form few"),
+        ([LINE, "a-2,emergence"], "row 3"),
+        ([LINE, ""], "row 3"),
+        ([LINE + ",more"], "row 2"),
     ],
 )
-def test_a_registry_that_cannot_be_used_ends_in_one_line(tmp_path, lines, message):
-    with pytest.raises(InputError, match=message) as raised:
+def test_a_registry_that_cannot_be_used_ends_in_one_line(tmp_path, lines, named):
+    with refused(tmp_path / "claims.csv", named):
         read(tmp_path, *lines)
-    assert len(str(raised.value).splitlines()) == 1
 
 
 def test_claims_are_of_the_wings_that_have_checks():

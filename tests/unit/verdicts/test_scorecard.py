@@ -11,7 +11,6 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_bias.running.runtime import InputError
 from position_bias.verdicts import pages, planning, scorecard
 from position_bias.verdicts.claim import Claim
 from position_bias.verdicts.judge import GIVEN, Statistic, judge
@@ -19,6 +18,7 @@ from position_bias.verdicts.judge import given as of
 from position_bias.verdicts.predictions import Predicted
 from position_bias.verdicts.rule import WORDS
 from position_bias.verdicts.verdict import COLUMNS, table
+from tests.refusals import refused
 
 ABOVE = (">", 0.0, 0.01)
 TABLE = "emergence/checks"
@@ -192,27 +192,23 @@ def test_rows_of_no_claim_say_nothing_as_made_and_as_read_from_a_file(nothing):
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"),
+    ("rows", "named"),
     [
-        ([check(0.2, 0.01, claim="")], "claim rises has no row in table emergence/checks; configure"),
-        ([check(0.2, 0.01), check(0.2, 0.01, claim="falls")], "table emergence/checks has rows of claim falls, which"),
-        *(
-            ([{**check(*UP), bound: math.inf}], "emergence/checks has a verdict on 'gap' without a finite interval")
-            for bound in ("low", "high")
-        ),
+        ([check(0.2, 0.01, claim="")], "claim rises"),
+        ([check(0.2, 0.01), check(0.2, 0.01, claim="falls")], "claim falls"),
+        *(([{**check(*UP), bound: math.inf}], "'gap'") for bound in ("low", "high")),
     ],
 )
-def test_rows_that_a_claim_cannot_have_are_a_fault(rows, said):
-    with pytest.raises(InputError, match=said) as raised:
+def test_rows_that_a_claim_cannot_have_are_a_fault(rows, named):
+    with refused("emergence/checks", named):
         judged(*rows)
-    assert len(str(raised.value).splitlines()) == 1
 
 
 def test_a_row_in_another_table_than_its_claim_names_is_a_fault():
     other = dataclasses.replace(CLAIM, id="falls", table="layernorm/checks")
     checks = {TABLE: table("emergence", "test", [check(0.2, 0.01), check(0.2, 0.01, claim="falls")])}
     checks["layernorm/checks"] = table("layernorm", "test", [check(0.2, 0.01, claim="falls")])
-    with pytest.raises(InputError, match="table emergence/checks has rows of claim falls, which"):
+    with refused("emergence/checks", "claim falls"):
         scorecard.scorecard([CLAIM, other], checks, {"a": ""}, 0.95)
 
 
@@ -224,7 +220,7 @@ def test_where_rows_stand_decides_nothing(order):
 
 
 def test_a_table_of_another_schema_is_refused():
-    with pytest.raises(InputError, match="table emergence/checks lacks column seen_before, source"):
+    with refused("emergence/checks", "seen_before, source"):
         scorecard.scorecard([CLAIM], {TABLE: pd.DataFrame(columns=COLUMNS[:-2])}, {"a": ""}, 0.95)
 
 
