@@ -76,13 +76,11 @@ def mine():
     return written({8: measured(8), 12: measured(12)})
 
 
-def test_the_caption_has_the_prompts_and_the_kind_of_interval(mine):
+def test_the_caption_has_the_prompts_and_the_level_of_intervals(mine):
     assert mine[0].startswith("# The position card of mine on it\n")
-    assert "](card.png)" in mine[0]
-    assert f"*From {PROMPTS} prompts of 12 tokens of 5 documents. Left: " in mine[0]
-    assert "Uniform attention, which gives all earlier tokens the same weight, also falls with distance" in mine[0]
-    of_intervals = "over documents of this text, and over prompts where these are of fewer than 8 documents.*"
-    assert f"Bands and bars are 90 % bootstrap intervals {of_intervals}" in mine[0]
+    (caption,) = re.findall(r"^\*From .*\*$", mine[0], re.MULTILINE)
+    assert caption.startswith(f"*From {PROMPTS} prompts of 12 tokens of 5 documents")
+    assert "90 %" in caption
 
 
 def test_every_length_has_a_row_with_the_numbers_of_the_sentences(mine):
@@ -98,21 +96,13 @@ def test_every_length_has_a_row_with_the_numbers_of_the_sentences(mine):
         assert end.startswith(f"{total[-1] / total[n // 4 : n - n // 4].mean():.3g} [")
         assert re.fullmatch(r"rollout .* \(W = [\d.]+( to [\d.]+| \[[\d.]+, [\d.]+\])\)", closest)
         if n == 12:
-            assert f"the first token (`<s>`, which the tokenizer adds) has {begin} times the influence" in text
-    assert "the same probability has a loss of ln 1,000 = 6.91 nats a token; " in text
-    assert "how often each token occurs in this text has about 4.25. " in text
+            assert f"the first token (`<s>`, which the tokenizer adds) has {begin} times" in text
+    assert "ln 1,000 = 6.91 nats" in text
+    assert "about 4.25. " in text
 
 
-def test_what_the_page_speaks_of_is_defined_and_nothing_else(mine):
-    text, _ = mine
-    for said in (
-        "**Influence** of a token: the norm",
-        "|a| / (|x| + |a|)",
-        "*From gradients*",
-        "**Attention rollout**",
-    ):
-        assert said in text
-    kinds = re.findall(r"^  - \*([^*]*)\*", text, re.MULTILINE)
+def test_every_kind_of_rollout_that_was_made_is_defined_and_no_other(mine):
+    kinds = re.findall(r"^  - \*([^*]*)\*", mine[0], re.MULTILINE)
     assert kinds == ["without content", "logit by distance", "mean query and key", "baselines"]
     assert set(page.KINDS) | {"last", "half"} == set(sentences.NAMES)
 
@@ -136,29 +126,16 @@ def test_rollouts_have_a_row_each_with_their_ends_and_a_distance_a_lambda(mine):
     assert uniform[1:] == ["1.00 [1.00, 1.00]", "1.00 [1.00, 1.00]", "", ""]
     assert row(text, "baseline: all influence on the last token")[1:] == ["", "", "", ""]  # its middle half has none
     assert row(text, "measured influence") == ["", *row(text, "12")[4:6], "", ""]
-    header = (
-        "| W, lambda, whole prompt | first / middle | last / middle | W, lambda, mean over tokens | W, lambda from "
-    )
-    assert header in text
-    assert "\nThe last column takes lambda from the gradient that it is compared with, so it predicts nothing." in text
-    assert "differences of up to 0.005, half of the last digit that Herasimchyk et al. print, count as none." in text
-    assert "Do not read small differences between rollouts as a ranking" in text
 
 
 def test_a_kernel_that_differs_by_a_constant_is_predicted_whole(mine):
-    assert (
-        "Do rotary positions alone explain how the mean logit changes with distance? In the median of 4 heads"
-        in mine[0]
-    )
-    said = "they explain 100 % of its variance over distances, by turning the mean query and the mean key (R^2 = 1;"
-    assert said in mine[0]
+    assert re.search(r"median of 4 heads.* 100 % of its variance .*\(R\^2 = 1;", mine[0])
 
 
 def test_a_kernel_that_is_not_predicted_explains_nothing():
     found = measured(12)
     found.kernels["rotary"][:] *= -3
-    text, _ = written({12: found})
-    assert "they explain nothing of its variance over distances, by turning the mean query and the mean key" in text
+    assert "they explain nothing of its variance" in written({12: found})[0]
 
 
 def test_without_rotation_nothing_is_said_of_it():
@@ -214,11 +191,7 @@ def test_tokens_stand_as_they_are_in_texts_and_tables():
     assert "| special tokens | each prompt begins with `<\\|a\\|>` `` ` ``, as the tokenizer puts it |" in text
 
 
-def test_the_page_shows_how_to_compare_with_untrained_copies(mine):
-    assert "```bash\nposition-card MODEL --untrained 3\n```" in mine[0]
-
-
-def test_replacement_has_a_sentence_a_row_and_a_definition_where_it_was_measured(mine):
+def test_replacement_is_told_where_it_was_measured(mine):
     effects = np.random.default_rng(0).uniform(0.1, 0.2, (PROMPTS, 12))
     effects[:, -1] = 0.9
     text, _ = written({12: measured(12)}, effects)
@@ -226,9 +199,8 @@ def test_replacement_has_a_sentence_a_row_and_a_definition_where_it_was_measured
     begin, end = row(text, "replacement")[1:3]
     assert float(begin.split(" [")[0]) == pytest.approx(mean[0] / mean[3:9].mean(), rel=0.01)
     assert float(end.split(" [")[0]) == pytest.approx(mean[-1] / mean[3:9].mean(), rel=0.01)
-    assert f"Another token in place of the first changes the prediction {begin} times as much as one in the " in text
-    word = mean[1] / mean[3:9].mean()
-    found = re.search(r"The first word of the text, behind what the tokenizer adds, has ([\d.]+) \[", text)[1]
-    assert float(found) == pytest.approx(word, rel=0.01)
-    assert "- **Replacement**: another prompt's token" in text
+    assert f"in place of the first changes the prediction {begin} times" in text
+    found = re.search(r"The first word of the text, .* has ([\d.]+) \[", text)[1]
+    assert float(found) == pytest.approx(mean[1] / mean[3:9].mean(), rel=0.01)
+    assert "- **Replacement**" in text
     assert "eplacement" not in mine[0]
