@@ -92,9 +92,3 @@ def test_every_long_run_is_planned_for_a_cpu_in_a_directory_of_its_own(project, 
     assert "gpu=0" in printed
     assert not re.search(r"gpu=[1-9]", printed)
     assert re.search(rf"/{group}/(pretrained_)?runs\.csv", printed)
-
-
-def test_the_readme_has_the_commands_that_everything_starts_with():
-    assert {"make all", "make test", "snakemake --cores 8 --resources gpu=2 all"} <= {
-        c.split("  #")[0].strip() for c in COMMANDS
-    }
