@@ -1,6 +1,6 @@
 """Write docs/gallery/ from a finished default run: every figure with what it shows, its verdicts and its command.
 
-The comparisons behind the verdicts go to docs/tables/, and numbers of verdicts into the pages that count them.
+Numbers of verdicts go into the pages that count them.
 
     PYTHONPATH=. python tools/gallery.py [RESULTS]        (make keep)
 
@@ -12,6 +12,7 @@ those of its report, and times the CPU time that Snakemake measured.
 import csv
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -66,32 +67,35 @@ OUTCOMES = {  # verdict -> the words that begin the sentence on the claims with 
     UNTESTABLE: "This cannot be tested in this run",
     ERRATUM: "This is printed with an error",
 }
-COMPARISONS = """Every comparison that speaks of a claim in the default run, written by `make keep`, with its interval
-and its own verdict. [The page on verdicts](../verdicts.md) says how the verdict on a claim is made of them. In brackets
-are comparisons at a scale that does not decide, since a larger one has rows, too."""
 
 
 def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rule], scores: pd.DataFrame) -> str:
-    """The page of one paper, in Markdown. Raises InputError where a figure of the run is not there."""
+    """The page of one paper, in Markdown; figures that share a caption stand together below it.
+
+    Raises InputError where a figure of the run is not there.
+    """
     config = yaml.safe_load((ROOT / "config.yaml").read_text())
     maker = {output: job for job in jobs for output in job.output}
     lines = [f"# `{paper}`: {PAPERS[paper]}", "", INTRODUCTION]
     lines += ["", WORDS[paper]] if paper in WORDS else []
-    headings: dict[str, str] = {}  # of the first figure with a caption
-    for figure in figures(paper, jobs):
-        job = maker[figure]
-        name = Path(figure).stem
-        image = (results / figure).with_suffix(".png")
-        if not image.is_file():
+    drawn, by_caption = figures(paper, jobs), defaultdict(list)
+    for figure in drawn:
+        if not (image := _image(results, figure)).is_file():
             raise InputError(f"{image} is not there; build it first: snakemake {figure}")
-        lines += ["", f"## {_heading(name)}", "", f"![{_title(image)}]({paper}/{name}.png)", ""]
-        long = any("evidence/" in path for path in job.input)
-        claims = scores[[shows(shown, figure) for shown in scores["shown"]]]
-        caption, heading = _caption(rules[job.rule], job, config), _heading(name)
-        first = headings.setdefault(caption, heading)
-        same = f"The caption is that of [{first}](#{first.lower().replace(' ', '-')})."
-        lines += [came_out(claims), "", caption if first == heading else same, "", *_claims(claims, long)]
-        lines += ["", f"Build it: `snakemake {figure}` ({_minutes(figure, maker, results)})"]
+    for figure in drawn:
+        by_caption[_caption(rules[maker[figure].rule], maker[figure], config)].append(figure)
+    for caption, together in by_caption.items():
+        several = len(together) > 1
+        if several:
+            names = ", ".join(_heading(figure).removeprefix("Figure ") for figure in together)
+            lines += ["", f"## Figures {names}", "", caption]
+        for figure in together:
+            lines += ["", f"{'###' if several else '##'} {_heading(figure)}", ""]
+            lines += [f"![{_title(_image(results, figure))}]({paper}/{Path(figure).stem}.png)", ""]
+            claims = scores[[shows(shown, figure) for shown in scores["shown"]]]
+            long = any("evidence/" in path for path in maker[figure].input)
+            lines += [came_out(claims), "", *([] if several else [caption, ""]), *_claims(claims, long)]
+            lines += ["", f"Build it: `snakemake {figure}` ({_minutes(figure, maker, results)})"]
     return "\n".join(lines) + "\n"
 
 
@@ -115,8 +119,12 @@ def _place(path: str) -> tuple[bool, list[int | str]]:
     return not Path(path).stem.startswith("fig"), workflow.natural(path)
 
 
-def _heading(name: str) -> str:
-    return re.sub(r"^fig(\d+)", r"Figure \1", name).replace("_", " ")
+def _image(results: Path, figure: str) -> Path:
+    return (results / figure).with_suffix(".png")
+
+
+def _heading(figure: str) -> str:
+    return re.sub(r"^fig(\d+)", r"Figure \1", Path(figure).stem).replace("_", " ")
 
 
 def _title(image: Path) -> str:
@@ -212,13 +220,6 @@ def scorecard(scores: pd.DataFrame) -> str:
     return f"{title}\n\n![How many claims of each paper have which verdict](images/scorecard.png)\n{page}"
 
 
-def tables(comparisons: pd.DataFrame) -> None:
-    """Write docs/tables/, a page a paper: every comparison that decides a claim of it."""
-    for paper, of_paper in comparisons.groupby("paper"):
-        table = pages.compared(of_paper).to_markdown(index=False)
-        (ROOT / f"docs/tables/{paper}.md").write_text(f"# Comparisons of `{paper}`\n\n{COMPARISONS}\n\n{table}\n")
-
-
 def main(results: Path) -> None:
     """Write the pages and images of all papers; what an earlier run had in the folder of images is removed."""
     jobs, rules = workflow.jobs("all"), workflow.rules()
@@ -229,14 +230,13 @@ def main(results: Path) -> None:
         for old in (folder / paper).glob("*.png"):
             old.unlink()
         for figure in figures(paper, jobs):
-            shrink((results / figure).with_suffix(".png"), folder / paper / f"{Path(figure).stem}.png")
+            shrink(_image(results, figure), folder / paper / f"{Path(figure).stem}.png")
         (folder / f"{paper}.md").write_text(text)
     (ROOT / "docs/scorecard.md").write_text(scorecard(scores))
     for path in COUNTED:
         path.write_text(tallied(path.read_text(), pages.tally(scores)))
     for written, mark in ((pages.by_training(scores), TRAINING), (pages.changes(scores), CHANGES)):
         REPORT.write_text(tallied(REPORT.read_text(), written, mark))
-    tables(pd.read_csv(results / "results/tables/comparisons.csv"))
 
 
 if __name__ == "__main__":
