@@ -9,7 +9,8 @@ import urllib.request
 import pytest
 
 from position_bias.released import source
-from tests.unit.released.test_source import ADDRESS, YAML, archive, one_line
+from tests.archives import ADDRESS, YAML, archive
+from tests.refusals import refused
 
 
 class Answer(io.BytesIO):
@@ -24,7 +25,8 @@ def test_a_server_that_sends_a_byte_now_and_then_is_left_at_the_deadline(monkeyp
     monkeypatch.setattr(urllib.request.OpenerDirector, "open", lambda opener, address, timeout: Answer())
     clock = itertools.count(0, seconds)
     monkeypatch.setattr(source.time, "monotonic", lambda: next(clock))
-    assert "cannot be fetched (it takes more than 600 seconds)" in one_line(source.read, ADDRESS, "0" * 64)
+    with refused(f"released.source = '{ADDRESS}'", "600 seconds"):
+        source.read(ADDRESS, "0" * 64)
     assert next(clock) <= 600 + 3 * seconds
 
 
@@ -42,9 +44,11 @@ def test_members_that_nobody_wants_are_counted(monkeypatch, path):
     monkeypatch.setattr(source, "LARGEST", 1000)
     packed = archive(YAML | {path: bytes(2000)})
     assert len(packed) < 1000
-    assert "unpacks to more than 1000 bytes" in one_line(source.unpacked, ADDRESS, packed)
+    with refused(ADDRESS, "1000 bytes"):
+        source.unpacked(ADDRESS, packed)
 
 
 def test_members_without_content_are_counted(monkeypatch):
     monkeypatch.setattr(source, "MOST", 50)
-    assert "or 50 files" in one_line(source.unpacked, ADDRESS, archive(YAML | {f"{n}": b"" for n in range(60)}))
+    with refused(ADDRESS, "50 files"):
+        source.unpacked(ADDRESS, archive(YAML | {f"{n}": b"" for n in range(60)}))
