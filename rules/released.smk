@@ -55,7 +55,7 @@ RELEASED = {"environment": "published", "group": "released"}
 FILES |= {
     "released_rollout": made.Made(
         "Roll attention out under every variant, by released and faithful slopes and content, at every length.",
-        "released.profiles:of_model",
+        "released.profiles:predict",
         {
             "mixing": RELEASED_MIXING,
             "content": RELEASED_CONTENT,
@@ -72,7 +72,7 @@ FILES |= {
     ),
     "released_lengths": made.Made(
         "Follow the profiles of every model on the primary data set from a few tokens to very many.",
-        "released.profiles:of_models_along_lengths",
+        "released.profiles:follow_lengths",
         {
             "mixing": collect(RELEASED_MIXING, **ON_PRIMARY),
             "content": collect(RELEASED_CONTENT, **ON_PRIMARY),
@@ -88,7 +88,7 @@ FILES |= {
 RELEASED_TABLES = {
     "structural/published_variants": made.Made(
         "What the profiles look like, beside the distances that the paper prints, and whether these can be theirs.",
-        "released.variants:of_profiles",
+        "released.variants:tabulate",
         {
             "profiles": collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_STANDARD, variant=released.VARIANTS),
             "printed": project("published/structural_distances.csv"),
@@ -101,7 +101,7 @@ RELEASED_TABLES = {
     ),
     "structural/published_drawn": made.Made(
         "Rollouts of bloom-176b against the measured influence that its authors drew.",
-        "released.drawn:of_profiles",
+        "released.shapes:compare_with_drawing",
         {
             "profiles": collect(
                 RELEASED_PROFILE,
@@ -123,7 +123,7 @@ RELEASED_EVIDENCE = {
 }
 FILES["released_evidence"] = made.Made(
     "What evidence/ keeps of the released numbers: profiles, what is said of them, and where they came from.",
-    "released.kept:tables",
+    "released.shapes:evidence",
     {
         "profiles": collect(RELEASED_PROFILE, **EVERY_MODEL, n=RELEASED_STANDARD, variant=released.VARIANTS),
         "mixing": collect(RELEASED_MIXING, **EVERY_MODEL),

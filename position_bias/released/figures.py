@@ -19,8 +19,7 @@ from position_bias.drawing.intervals import marked
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import GREEN, ORANGE, VARIANTS, Look, legend, model_looks, shades
 from position_bias.drawing.panels import curves, panels
-from position_bias.released import written
-from position_bias.released.variants import ROUNDING
+from position_bias.released.variants import ROUNDING, read_profiles
 from position_bias.running import artifacts
 
 PANELS = {"a": "(a) attention only, log scale", **{variant: VARIANTS[variant].name for variant in "bc"}}
@@ -44,7 +43,7 @@ def fig1(profiles: list[Path], table: pd.DataFrame) -> Figure:
     variant's own mean (dot) give or take the distance that the paper prints. The panel shows where those of (b) and (c)
     are; the bar of (a) may go beyond.
     """
-    shown = written.read_profiles(profiles)
+    shown = read_profiles(profiles)
     shown, table = (rows[rows["slopes"].isin(SLOPES)] for rows in (shown, table))
     table = table[table["dataset"].isin(shown["dataset"])]
     models = {model: model for model in shown["model"].unique()}
@@ -143,7 +142,7 @@ def lengths(samples: pd.DataFrame, sums: pd.DataFrame) -> Figure:
     Above, the profile of (c), released slopes and content, from the last token back: all lengths follow one curve,
     except at their first token, a dot where it has enough influence to be seen; lengths whose first token has not share
     a line. Below, the mean distance to the last token, by every variant in `sums`, beside that of a uniform profile
-    (dotted). Both tables are those of `released.profiles.of_models_along_lengths`.
+    (dotted). Both tables are those of `profiles.follow_lengths`.
     """
     models = {model: model for model in samples["model"].unique()}
     label = "Predicted influence at many lengths, and its mean distance from the end, in big models"

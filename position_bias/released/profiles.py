@@ -14,17 +14,23 @@ import pandas as pd
 
 from position_bias import statistics
 from position_bias.attention import Array
-from position_bias.released import written
-from position_bias.released.models import ALONG_LENGTHS, MODELS, VARIANTS, Rule, Variant
-from position_bias.released.schedules import Schedule
+from position_bias.released.models import ALONG_LENGTHS, MODELS, RULES, VARIANTS, Rule, Variant
+from position_bias.released.schedules import Schedule, read_schedule
 from position_bias.rollout.last_row import last_row
+from position_bias.running import artifacts
 
 SAMPLED = 200  # points of a long profile that are kept, evenly spaced by the logarithm of their distance
 
 
-def of_model(mixing: Path, content: Path, slopes: Path, model: str, lengths: Sequence[int]) -> dict[str, Any]:
+def read_slopes(path: str | Path) -> dict[Rule, Array]:
+    """Read slopes [heads] by rule. Raises InputError where the table cannot be read."""
+    table = artifacts.read_table(path, list(RULES))
+    return {rule: table[rule].to_numpy(float) for rule in RULES}
+
+
+def predict(mixing: Path, content: Path, slopes: Path, model: str, lengths: Sequence[int]) -> dict[str, Any]:
     """The profiles of a model under every variant, length by length: tables of position (0 the first token), value."""
-    schedule, by_rule = written.read_schedule(mixing, content), written.read_slopes(slopes)
+    schedule, by_rule = read_schedule(mixing, content), read_slopes(slopes)
     rows = (profile(n, variant, schedule, by_rule, MODELS[model].head_dim) for n, variant in product(lengths, VARIANTS))
     return {"profiles": [pd.DataFrame({"position": range(len(row)), "value": row}) for row in rows]}
 
@@ -42,7 +48,7 @@ def profile(n: int, variant: Variant, schedule: Schedule, slopes: Mapping[Rule, 
     return last_row(n, mixing, slopes[variant.slopes], scale * schedule.diagonal)
 
 
-def of_models_along_lengths(
+def follow_lengths(
     mixing: list[Path], content: list[Path], slopes: list[Path], lengths: Sequence[int]
 ) -> dict[str, pd.DataFrame]:
     """Follow how profiles of ALONG_LENGTHS change with the number of tokens; files come in the order of `MODELS`.
@@ -53,7 +59,7 @@ def of_models_along_lengths(
     """
     samples, sums = [], []
     for model, of_layers, of_heads, of_rules in zip(MODELS, mixing, content, slopes, strict=True):
-        schedule, by_rule = written.read_schedule(of_layers, of_heads), written.read_slopes(of_rules)
+        schedule, by_rule = read_schedule(of_layers, of_heads), read_slopes(of_rules)
         for variant, n in product(ALONG_LENGTHS, lengths):
             row = profile(n, variant, schedule, by_rule, MODELS[model].head_dim)
             labels = {**variant._asdict(), "n": n}

@@ -7,6 +7,7 @@ times keys as they are, without the softmax's 1/sqrt(head_dim). The authors keep
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike
 from position_bias.attention import Array
 from position_bias.released import source as sources
 from position_bias.released.models import DATASETS, MODELS, Model
+from position_bias.running import artifacts
 
 Schedules = dict[tuple[str, str], "Schedule"]  # by model and data set
 
@@ -38,15 +40,26 @@ def read(source: str | None, sha256: str | None = None) -> Schedules:
     Raises InputError where the source cannot be had (`source.read`), lacks a column, key or model, has another number
     of layers or heads than the model, or holds what is no finite number.
     """
-    return of_contents(source, sources.read(source, sha256))
+    return from_contents(source, sources.read(source, sha256))
 
 
-def of_contents(source: str | None, contents: sources.Contents) -> Schedules:
+def from_contents(source: str | None, contents: sources.Contents) -> Schedules:
     """The schedules in what was read of a source. Raises InputError as `read` does."""
     try:
         return _from_tables(contents) if sources.is_tidy(contents) else _from_configurations(contents)
     except (ValueError, yaml.YAMLError, OSError, EOFError) as error:  # a cut .gz file is an EOFError
         raise sources.fault(source, f"is not usable: {error}") from error
+
+
+def read_schedule(mixing: str | Path, content: str | Path) -> Schedule:
+    """Read a schedule from the two tables that the workflow writes of it, whose rows are in order.
+
+    Raises InputError where one cannot be read.
+    """
+    layers = artifacts.read_table(mixing, ["layer", "lambda"])["lambda"].to_numpy(float)
+    heads = artifacts.read_table(content, ["layer", "head", "base", "diagonal"])
+    base, diagonal = (heads[name].to_numpy(float).reshape(len(layers), -1) for name in ("base", "diagonal"))
+    return Schedule(layers, base, diagonal)
 
 
 def _from_tables(contents: Mapping[str, bytes]) -> Schedules:

@@ -1,14 +1,15 @@
-"""This module gives effective ALiBi slopes of the released models, by either rule."""
+"""This module gives effective ALiBi slopes of the released models, by either rule.
 
-import numpy as np
-from numpy.typing import NDArray
+It alone of its wing needs transformers, which takes seconds to import.
+"""
 
+from position_bias.attention import Array
 from position_bias.language_models.families import FAMILIES
 from position_bias.released.models import Model, Rule
 from position_bias.released.schedules import released_slopes
 
 
-def slopes_of(model: Model) -> dict[Rule, NDArray[np.float64]]:
+def slopes_of(model: Model) -> dict[Rule, Array]:
     """Return slopes [heads] by rule: `released` as the authors configured them, `faithful` as the model applies them.
 
     `doubled` is twice `faithful`: what a model sees where ALiBi is added twice (`Model.rules`).

@@ -2,22 +2,53 @@
 
 Nobody released numbers of the measured influence (d). But a distance obeys the triangle inequality, and moving mass by
 a distance W moves its mean by at most W. So each printed distance W(x, d) bounds what any (d) may be, whatever it is.
+
+A profile is in `{model}/{dataset}/n{n}/{variant}.{slopes}.{content}.csv`: its path says what it is of.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations, product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from position_bias import statistics
 from position_bias.attention import Array
-from position_bias.released import written
 from position_bias.released.models import CONTENTS, DATASETS, MODELS, PRIMARY, Variant
+from position_bias.running import artifacts
 
+LABELS = ["model", "dataset", "n", "variant", "slopes", "content"]
 ROUNDING = 0.005  # half of the last digit that the paper prints
+
+
+def read_profiles(paths: Iterable[str | Path]) -> pd.DataFrame:
+    """Read the profiles in one table, with columns `LABELS`, position (0 the first token) and value.
+
+    Raises InputError where one cannot be read.
+    """
+    return pd.concat(
+        [artifacts.read_table(path, ["position", "value"]).assign(**labels_of(Path(path))) for path in paths],
+        ignore_index=True,
+    )[[*LABELS, "position", "value"]]
+
+
+def labels_of(path: Path) -> dict[str, str | int]:
+    """What the path of a profile says of it, by the names in `LABELS`."""
+    variant, slopes, content = path.stem.split(".")
+    model, dataset, length = path.parts[-4:-1]
+    labels = (model, dataset, int(length.removeprefix("n")), variant, slopes, content)
+    return dict(zip(LABELS, labels, strict=True))
+
+
+def by_variant(profiles: pd.DataFrame) -> dict[tuple[str, str, Variant], Array]:
+    """Return the profile [n] of every model, data set and variant, from a table with one length."""
+    ordered = profiles.sort_values("position", kind="stable")
+    of_each: Iterable[tuple[Any, pd.Series]] = ordered.groupby(LABELS, sort=False)["value"]
+    return {
+        (model, dataset, Variant(*rules)): values.to_numpy(float) for (model, dataset, _, *rules), values in of_each
+    }
 
 
 class Bounds(NamedTuple):
@@ -50,15 +81,15 @@ def bounds(profiles: Mapping[str, Array], printed: Mapping[str, float]) -> Bound
     return Bounds(low, high, low - high, float(max(broken)))
 
 
-def of_profiles(profiles: list[Path], printed: pd.DataFrame, n: int) -> pd.DataFrame:
+def tabulate(profiles: list[Path], printed: pd.DataFrame, n: int) -> pd.DataFrame:
     """The `table` of the profiles in these files, beside what the paper prints at n tokens."""
-    return table(written.by_variant(written.read_profiles(profiles)), printed_at(n, printed))
+    return table(by_variant(read_profiles(profiles)), printed_at(n, printed))
 
 
 def table(profiles: Mapping[tuple[str, str, Variant], Array], printed: pd.DataFrame) -> pd.DataFrame:
     """Make one row for each model, data set, rule of slopes and scale of content, and lambda of (b).
 
-    `profiles` are those of `written.by_variant`; `printed` has columns dataset, model, variant and value, named as the
+    `profiles` are those of `by_variant`; `printed` has columns dataset, model, variant and value, named as the
     paper names them, with distances at n tokens. A distance that is not printed is NaN.
     The authors' configurations of (b) have the lambda of `PRIMARY` on every data set, so elsewhere (b) is taken twice.
     """

@@ -7,7 +7,7 @@ from position_bias.running import artifacts, runtime
 
 with runtime.job(snakemake.log[0]):
     contents = source.read(snakemake.params.source, snakemake.params.sha256)
-    released = schedules.of_contents(snakemake.params.source, contents).values()
+    released = schedules.from_contents(snakemake.params.source, contents).values()
     tables = zip(snakemake.output.mixing, snakemake.output.content, released, strict=True)
     for mixing, content, schedule in tables:
         layer, head = np.indices(schedule.base.shape)

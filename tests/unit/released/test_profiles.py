@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from position_bias import statistics
-from position_bias.released import profiles, slopes, written
+from position_bias.released import profiles, slopes
 from position_bias.released.models import MODELS, VARIANTS, Variant
-from position_bias.released.schedules import Schedule
+from position_bias.released.schedules import Schedule, read_schedule
+from position_bias.released.variants import LABELS, by_variant, read_profiles
 from position_bias.rollout import last_row as rollout
 from position_bias.running import artifacts
 
@@ -94,7 +95,7 @@ def test_samples_and_sums_along_lengths_are_those_of_the_profiles(files, small, 
     variants = (Variant("b", "released", "none"), Variant("c", "faithful", "faithful"))
     monkeypatch.setattr(profiles, "ALONG_LENGTHS", variants)
     monkeypatch.setattr(profiles, "MODELS", {"small": BLOOM._replace(head_dim=25)})
-    samples, sums = profiles.of_models_along_lengths(*([file] for file in files), [8, 300]).values()
+    samples, sums = profiles.follow_lengths(*([file] for file in files), [8, 300]).values()
     assert list(sums.columns) == ["variant", "slopes", "content", "n", "statistic", "value", "model"]
     for variant in variants:
         for n in (8, 300):
@@ -121,18 +122,18 @@ def test_profiles_are_read_as_they_were_written_and_labelled_by_their_paths(tmp_
             path = tmp_path / f"mpt-7b/dclm/n{n}/{variant.name}.csv"
             artifacts.write_table(path, pd.DataFrame({"position": range(n), "value": row}))
             written_rows[variant, n] = row
-    table = written.read_profiles(sorted(tmp_path.rglob("*.csv")))
-    assert list(table.columns) == [*written.LABELS, "position", "value"]
-    by_variant = written.by_variant(table[table["n"] == 7])
-    assert list(by_variant) == [("mpt-7b", "dclm", variant) for variant in sorted(VARIANTS)]
-    for (_, _, variant), row in by_variant.items():
+    table = read_profiles(sorted(tmp_path.rglob("*.csv")))
+    assert list(table.columns) == [*LABELS, "position", "value"]
+    found = by_variant(table[table["n"] == 7])
+    assert list(found) == [("mpt-7b", "dclm", variant) for variant in sorted(VARIANTS)]
+    for (_, _, variant), row in found.items():
         np.testing.assert_array_equal(row, written_rows[variant, 7])
 
 
 def test_schedules_and_slopes_are_read_as_they_were_written(files, small):
     mixing, content, by_rule = files
-    found = written.read_schedule(mixing, content)
+    found = read_schedule(mixing, content)
     for name in ("mixing", "base", "diagonal"):
         np.testing.assert_array_equal(getattr(found, name), getattr(small, name))
     for rule, expected in RULES.items():
-        np.testing.assert_array_equal(written.read_slopes(by_rule)[rule], expected)
+        np.testing.assert_array_equal(profiles.read_slopes(by_rule)[rule], expected)

@@ -1,4 +1,4 @@
-"""What evidence/ keeps of the released numbers, made again from a small model's files."""
+"""Rollouts of bloom-176b against the influence that was drawn, and what evidence/ keeps of a small model's files."""
 
 from pathlib import Path
 
@@ -6,13 +6,40 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.released import kept
+from position_bias.released import shapes
 from position_bias.running import artifacts
 
 ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "evidence/structural/released"
 PROFILES = {"a.released.none": (0.9, 0.05, 0.03, 0.02), "c.released.released": (0.4, 0.1, 0.1, 0.4)}
 PROFILES |= {"c.released.faithful": (0.3, 0.3, 0.2, 0.2), "c.doubled.released": (0.25,) * 4}
+N = 64
+
+
+def test_a_rollout_is_compared_with_the_influence_and_with_its_own_drawing(tmp_path):
+    first, last, flat = np.eye(N)[0], np.eye(N)[-1], np.full(N, 1 / N)
+    profiles = {
+        "b.released.none": flat,
+        "b.faithful.none": first,
+        "c.released.released": (first + last) / 2,
+        "c.released.faithful": last,
+    }
+    for name, values in profiles.items():
+        table = pd.DataFrame({"position": range(N), "value": values}).sample(frac=1, random_state=0)
+        artifacts.write_table(tmp_path / f"bloom-176b/dclm/n{N}/{name}.csv", table)
+    shares = {"a": first, "b": flat, "c": last, "d": last}
+    curves = pd.DataFrame(shares, index=pd.RangeIndex(N, name="token")).melt(
+        var_name="variant", value_name="share", ignore_index=False
+    )
+    found = shapes.compare_with_drawing(sorted(tmp_path.rglob("*.csv")), curves.reset_index())
+    found = found.set_index(["variant", "slopes", "content"])
+    assert found.loc[("b", "released", "none"), "wasserstein"] == pytest.approx(0.5)
+    assert found.loc[("b", "released", "none"), "W to its drawing"] == pytest.approx(0)
+    assert found.loc[("b", "faithful", "none"), "wasserstein"] == pytest.approx(1)
+    assert found.loc[("c", "released", "released"), "W to its drawing"] == pytest.approx(0.5)
+    assert found.loc[("c", "released", "faithful"), "wasserstein"] == pytest.approx(0)
+    assert found["W to its drawing"].notna().sum() == 2
+    assert found.loc[("d", "none", "none"), ["argmin", "mean position"]].tolist() == [0, 1]
 
 
 @pytest.fixture
@@ -27,7 +54,7 @@ def made(tmp_path):
     heads = {"layer": layer.ravel(), "head": head.ravel(), "base": 0.0, "diagonal": [5.0, -1, -1, -1, 2, -1]}
     artifacts.write_table(folder / "content.csv", pd.DataFrame(heads))
     artifacts.write_table(tmp_path / "source.csv", pd.DataFrame([{"files": "lambda.csv", "sha256": "f" * 64}]))
-    return kept.tables(
+    return shapes.evidence(
         profiles=sorted(folder.glob("n4/*.csv")),
         mixing=[folder / "lambda.csv"],
         content=[folder / "content.csv"],

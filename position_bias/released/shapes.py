@@ -1,6 +1,8 @@
-"""What evidence/ keeps of the released numbers: profiles, what is said of them, and where the numbers came from.
+"""The shape of the released profiles: of bloom-176b beside what its authors drew, and of every model for evidence/.
 
-The lambda and content of single layers and heads stay where they were released.
+Nobody released numbers of the measured influence (d), but that of bloom-176b is drawn. Slopes and the scale of content
+are those of the authors' configurations (`released`) or those of the model (`faithful`). The drawings of (a), (b) and
+(c) themselves tell whether the rollouts here are those that were drawn.
 """
 
 from collections.abc import Iterator
@@ -10,10 +12,13 @@ import numpy as np
 import pandas as pd
 
 from position_bias import statistics
-from position_bias.released import written
 from position_bias.released.models import MODELS, PRIMARY
-from position_bias.rollout.comparison import SHAPE
+from position_bias.released.schedules import read_schedule
+from position_bias.released.variants import LABELS, read_profiles
+from position_bias.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
 
+SAID = ("first / middle", "last / middle", "argmin", "mean position")  # of each profile
+AGAINST = ("wasserstein", "total variation", "argmin distance")  # of each rollout and (d)
 SCALE = "paper"
 TREND = "spearman with depth"  # of lambda
 SHIFT = "shift"  # of heads: the share whose diagonal has the sign of the mean over all heads of all layers
@@ -21,7 +26,32 @@ POSITIVE = "positive shift"  # the share of heads with a positive one
 DIGITS = 7  # of values that evidence/ keeps
 
 
-def tables(
+def compare_with_drawing(profiles: list[Path], curves: pd.DataFrame) -> pd.DataFrame:
+    """A row for each rollout in these files, and one for (d): its shape, its distances to (d), and to its own drawing.
+
+    `curves` has the columns variant, token and share. The last distance is NaN where slopes or content are not those of
+    the authors' configurations.
+    """
+    by_token = curves.pivot(index="token", columns="variant", values="share")
+    drawn = {str(name): by_token[name].to_numpy() for name in by_token}
+    rows = []
+    for key, of_variant in read_profiles(profiles).groupby(["variant", "slopes", "content"], sort=False):
+        variant, slopes, content = map(str, key)
+        profile = of_variant.sort_values("position")["value"].to_numpy(float)
+        was_drawn = slopes == "released" and content != "faithful"
+        rows.append(
+            {
+                **{"variant": variant, "slopes": slopes, "content": content},
+                **{name: float(SHAPE[name](profile)) for name in SAID},
+                **{name: float(DISTANCE[name](profile, drawn[INFLUENCE])) for name in AGAINST},
+                "W to its drawing": float(statistics.wasserstein(profile, drawn[variant])) if was_drawn else None,
+            }
+        )
+    shape = {name: float(SHAPE[name](drawn[INFLUENCE])) for name in SAID}
+    return pd.DataFrame([*rows, {"variant": INFLUENCE, "slopes": "none", "content": "none", **shape}])
+
+
+def evidence(
     profiles: list[Path],
     mixing: list[Path],
     content: list[Path],
@@ -34,7 +64,7 @@ def tables(
     `profiles` are at one length, of every model, data set and variant; `mixing` and `content` of every model and data
     set. `variants` and `drawn` are the tables of these names, and `source` says what the numbers were read from.
     """
-    shown = written.read_profiles(profiles)
+    shown = read_profiles(profiles)
     of_authors = (shown["slopes"] == "released") & (shown["content"] != "faithful")
     kept = shown[of_authors & (shown["dataset"] == PRIMARY)]
     rows = [*_shapes(shown), *_schedules(mixing, content, int(shown["n"].iloc[0]))]
@@ -50,8 +80,8 @@ def tables(
 
 def _shapes(profiles: pd.DataFrame) -> Iterator[dict[str, object]]:
     """What is said of each profile, with the slopes that its model is judged by."""
-    for key, profile in profiles.groupby(written.LABELS, sort=False):
-        labels = dict(zip(written.LABELS, key, strict=True))
+    for key, profile in profiles.groupby(LABELS, sort=False):
+        labels = dict(zip(LABELS, key, strict=True))
         if labels["slopes"] not in MODELS[str(labels["model"])].rules:
             continue
         shares = profile.sort_values("position")["value"].to_numpy(float)
@@ -64,7 +94,7 @@ def _shapes(profiles: pd.DataFrame) -> Iterator[dict[str, object]]:
 def _schedules(mixing: list[Path], content: list[Path], n: int) -> Iterator[dict[str, object]]:
     """How lambda changes with depth, and how heads shift the diagonal, of each model and data set."""
     for of_layers, of_heads in zip(mixing, content, strict=True):
-        schedule = written.read_schedule(of_layers, of_heads)
+        schedule = read_schedule(of_layers, of_heads)
         labels = {"model": of_layers.parts[-3], "dataset": of_layers.parts[-2], "n": n}
         layers = np.arange(len(schedule.mixing))
         positive = schedule.diagonal > 0
