@@ -45,20 +45,19 @@ def test_attention_is_what_torch_makes_of_the_same_logits(n, heads, window):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "named"),
     [
-        ({"n": 0}, "n = 0: a sequence has at least 1 token"),
-        ({"window": 0}, "window = 0: a token reads at least itself, so the window is at least 1"),
-        ({"slopes": [0.5, -1]}, "slopes holds -1.0: every slope must be finite and at least 0"),
-        ({"slopes": []}, "slopes has shape (0,): expected one slope a head, [heads]"),
-        ({"diagonal": [1.0]}, "diagonal has shape (1,): mixing and slopes call for (2,)"),
-        ({"diagonal": [1.0, -np.inf]}, "diagonal holds -inf: every logit must be finite"),
+        ({"n": 0}, "n = 0"),
+        ({"window": 0}, "window = 0"),
+        ({"slopes": [0.5, -1]}, "slopes holds -1.0"),
+        ({"slopes": []}, "slopes has shape (0,)"),
+        ({"diagonal": [1.0]}, "diagonal has shape (1,)"),
+        ({"diagonal": [1.0, -np.inf]}, "diagonal holds -inf"),
     ],
 )
-def test_what_cannot_be_is_named_with_its_value(arguments, message):
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
+def test_what_cannot_be_is_named_with_its_value(arguments, named):
+    with refused(named, by=ValueError):
         content_free_attention(**{"n": 3, "slopes": [0.5, 1.0], **arguments})
-    assert str(error.value) == message
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import torch
 from position_bias.language_models import opening
 from position_bias.language_models.measure import Asked, measure
 from position_bias.recency import recency
-from position_bias.running.runtime import InputError
+from tests.refusals import refused
 from tools import decoders
 
 LAYERS, HEADS, SHARED, HEAD_DIM = decoders.LAYERS, decoders.HEADS, decoders.SHARED, decoders.HEAD_DIM
@@ -93,7 +93,7 @@ def test_what_is_measured_is_what_the_weights_say(name, positions, prompts, tmp_
 @pytest.mark.parametrize("family", EVERY[:3])
 def test_alibi_cannot_be_turned_off(family, tmp_path):
     decoders.small(family).save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="has no rotary positions that could be turned off; set positions to own"):
+    with refused("positions"):
         opening.open_decoder(tmp_path, positions="none")
 
 
@@ -130,7 +130,7 @@ def test_a_model_that_spills_over_its_gpus_is_refused(tmp_path, monkeypatch):
         return model, loading
 
     monkeypatch.setattr(opening.AutoModelForCausalLM, "from_pretrained", spilled)
-    with pytest.raises(InputError, match=r"does not fit on its GPUs; give it more of them \(gpus\)$"):
+    with refused("(gpus)"):
         opening.open_decoder(written("llama", tmp_path), "balanced")
 
 
@@ -138,5 +138,5 @@ def test_a_missing_shard_is_named(tmp_path):
     shards = written("llama", tmp_path, max_shard_size="10KB")
     gone = sorted(shards.glob("*.safetensors"))[1]
     gone.unlink()
-    with pytest.raises(InputError, match=rf"lacks {gone.name}; build or copy the whole directory again"):
+    with refused(gone.name):
         opening.open_decoder(shards)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from position_bias.attention import content_free_attention
 from position_bias.rollout import last_row as rollout
 from position_bias.rollout.last_row import attended_last_rows, dense_last_row, last_row, rollout_matrix, transition
+from tests.refusals import refused
 
 ROUNDING = 5e-15  # absolute; profiles sum to 1
 MIXING = st.sampled_from([0.0, 1.0]) | st.floats(0, 1)
@@ -169,18 +170,17 @@ def test_fast_arithmetic_does_not_hide_what_is_not_finite(broken):
 
 @pytest.mark.parametrize("row", [last_row, dense_last_row])
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "named"),
     [
-        ({"n": 0}, "n = 0: a sequence has at least 1 token"),
-        ({"window": -1}, "window = -1: a token reads at least itself, so the window is at least 1"),
-        ({"mixing": [0.5, 1.5]}, "mixing holds 1.5: every lambda must lie within [0, 1]"),
-        ({"mixing": [np.nan, 0.5]}, "mixing holds nan: every lambda must lie within [0, 1]"),
-        ({"mixing": []}, "mixing has shape (0,): expected one lambda a layer, [layers]"),
-        ({"slopes": [-0.5]}, "slopes holds -0.5: every slope must be finite and at least 0"),
-        ({"diagonal": [[1.0, 2.0]]}, "diagonal has shape (1, 2): mixing and slopes call for (2, 1)"),
+        ({"n": 0}, "n = 0"),
+        ({"window": -1}, "window = -1"),
+        ({"mixing": [0.5, 1.5]}, "mixing holds 1.5"),
+        ({"mixing": [np.nan, 0.5]}, "mixing holds nan"),
+        ({"mixing": []}, "mixing has shape (0,)"),
+        ({"slopes": [-0.5]}, "slopes holds -0.5"),
+        ({"diagonal": [[1.0, 2.0]]}, "diagonal has shape (1, 2)"),
     ],
 )
-def test_what_cannot_be_is_named_with_its_value(row, arguments, message):
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - the whole message is compared below
+def test_what_cannot_be_is_named_with_its_value(row, arguments, named):
+    with refused(named, by=ValueError):
         row(**{"n": 3, "mixing": [0.5, 0.5], "slopes": [1.0], **arguments})
-    assert str(error.value) == message
