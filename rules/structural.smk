@@ -118,6 +118,15 @@ FIGURES |= {
     ),
 }
 
+FIGURES["structural/big_models"] = made.Made(
+    "Figures 1, 2 of the paper's five models, from evidence/: (a), (b), (c), and (d) as its authors drew it.",
+    "released.figures:as_released",
+    {
+        "profiles": project("evidence/structural/released/profiles.csv"),
+        "drawn": project("published/structural_curves.csv"),
+    },
+)
+
 OF_DISTANCES = (
     "Tables 2, 3, 4: distance of every rollout variant to the measured influence, with null profiles; Spearman's too."
 )

@@ -58,6 +58,7 @@ ELSEWHERE = {  # scale -> what is said of numbers that a figure of the default r
     PRETRAINED: ", of a pretrained model",
     **dict.fromkeys(("longer", "paper"), ", after longer training than this figure shows"),
 }
+BIG_MODELS = "evidence/structural/released/"  # tables of the models of the paper itself
 OF_MODELS = ELSEWHERE | {"paper": ", of the paper's own models, which this figure does not show"}
 OUTCOMES = {  # verdict -> the words that begin the sentence on the claims with this verdict
     "holds": "This holds",
@@ -93,8 +94,8 @@ def page(paper: str, results: Path, jobs: Sequence[Job], rules: Mapping[str, Rul
             lines += ["", f"{'###' if several else '##'} {_heading(figure)}", ""]
             lines += [f"![{_title(_image(results, figure))}]({paper}/{Path(figure).stem}.png)", ""]
             claims = scores[[shows(shown, figure) for shown in scores["shown"]]]
-            long = any("evidence/" in path for path in maker[figure].input)
-            lines += [came_out(claims), "", *([] if several else [caption, ""]), *_claims(claims, long)]
+            long, big = (any(of in path for path in maker[figure].input) for of in ("evidence/", BIG_MODELS))
+            lines += [came_out(claims), "", *([] if several else [caption, ""]), *_claims(claims, long, big)]
             lines += ["", f"Build it: `snakemake {figure}` ({_minutes(figure, maker, results)})"]
     return "\n".join(lines) + "\n"
 
@@ -157,10 +158,11 @@ def came_out(claims: pd.DataFrame) -> str:
     )
 
 
-def _claims(scores: pd.DataFrame, long: bool) -> Iterator[str]:
+def _claims(scores: pd.DataFrame, long: bool, big: bool = False) -> Iterator[str]:
     """A line for each claim: what it says, what the paper prints, and what this run found.
 
-    `long` tells whether the figure shows the long runs, whose numbers decide wherever there are any.
+    `long` tells whether the figure shows the long runs, whose numbers decide wherever there are any, and `big` whether
+    it shows the paper's own models.
     """
     for statement, row in zip(pages.as_stated(scores), scores.to_dict("records"), strict=True):
         said = (
@@ -169,7 +171,7 @@ def _claims(scores: pd.DataFrame, long: bool) -> Iterator[str]:
         printed = f" The paper prints {row['published']}." if isinstance(row["published"], str) else ""
         smaller = "" if row["settled"] or row["verdict"] == UNTESTABLE else ", at a smaller scale"
         number = f"{row['measured']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
-        shown = long and (row["unit"], row["scale"]) != (MODEL, "paper")
+        shown = big if (row["unit"], row["scale"]) == (MODEL, "paper") else long
         elsewhere = OF_MODELS if row["unit"] == MODEL else ELSEWHERE
         longer = "" if shown else elsewhere.get(row["scale"], "")
         found = f" ({row['quantity']}: {number}{longer})" if row["verdict"] != UNTESTABLE else ""

@@ -19,6 +19,7 @@ from position_bias.drawing.intervals import marked
 from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import GREEN, ORANGE, VARIANTS, Look, legend, model_looks, shades
 from position_bias.drawing.panels import curves, panels
+from position_bias.released.models import DRAWN, MODELS
 from position_bias.released.variants import ROUNDING, read_profiles
 from position_bias.running import artifacts
 
@@ -78,6 +79,37 @@ def _variant(axes: Axes, profiles: pd.DataFrame) -> None:
     rollouts.uniform(axes, int(profiles["position"].max()) + 1)
     if not attention_only:
         rollouts.linear(axes)
+
+
+def as_released(profiles: pd.DataFrame, drawn: pd.DataFrame) -> Figure:
+    """Figures 1 and 2 of the big models as their authors configured them, and the influence that they drew of one.
+
+    `profiles` are those of evidence/structural/released/, at one length on one data set; `drawn` has the columns
+    variant, token and share. All panels are logarithmic, so that an end can be compared with the middle; (b) and (c)
+    have the same limits.
+    """
+    models = {model: model for model in MODELS if model in set(profiles["model"])}
+    label = "Rollouts of the paper's five models by the numbers that its authors released"
+    titles = {variant: VARIANTS[variant].name for variant in "abc"}
+    figure, grid = panels(label, 0.6 + 0.95 * len(models), titles, models, x="token position")
+    measured = drawn[drawn["variant"] == "d"].sort_values("token")["share"]
+    shown = pd.concat([profiles.loc[profiles["variant"] != "a", "value"], measured])
+    n = int(profiles["position"].max()) + 1
+    for (model, variant), axes in grid.items():
+        profile = profiles[(profiles["model"] == model) & (profiles["variant"] == variant)]
+        rollouts.line(axes, profile.sort_values("position"), VARIANTS[variant].colour, 1)
+        rollouts.uniform(axes, n)
+        if variant == "a":
+            _decades(axes)
+            continue
+        rollouts.logarithmic(axes, 0.8 * shown.min(), 1.5 * shown.max())
+        if model == DRAWN:
+            axes.plot(range(n), measured, color=VARIANTS["d"].colour, linewidth=0.9, linestyle="--")
+    figure.supylabel(rollouts.SHARE)
+    settings = f"{', '.join(profiles['dataset'].unique())}, {n} tokens"
+    influence = Look(f"(d) measured influence of {DRAWN}, as drawn", VARIANTS["d"].colour, line="--")
+    legend(figure, [influence.entry(marker=""), rollouts.uniform_entry()], settings=settings)
+    return figure
 
 
 def _decades(axes: Axes) -> None:

@@ -1,15 +1,19 @@
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from position_bias.released import figures, variants
-from position_bias.released.models import ALONG_LENGTHS, VARIANTS
+from position_bias.released.models import ALONG_LENGTHS, MODELS, VARIANTS
 from position_bias.running import artifacts
 from tests.unit.drawing_checks import assert_drawn, assert_legible
 
 pytestmark = pytest.mark.usefixtures("styled")
 
 N = 32
+N_RELEASED = 256
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -50,6 +54,20 @@ def test_figure_1_shows_every_variant_and_where_the_influence_may_lie(shown):
     assert [len(of_model) for of_model in bars] == [2 + 2 + 4, 1 + 1 + 2]
     mean = table.query("model == 'mpt-7b'")["mean position a"].iloc[0]
     np.testing.assert_allclose(bars[1][0].get_xdata(), [max(0, mean - 0.205), min(1, mean + 0.205)])
+    assert_legible(figure)
+
+
+def test_the_big_models_have_a_row_each_with_the_influence_of_the_one_that_was_drawn():
+    kept = pd.read_csv(ROOT / "evidence/structural/released/profiles.csv").sample(frac=1, random_state=0)
+    drawn = pd.read_csv(ROOT / "published/structural_curves.csv")
+    figure = figures.as_released(kept, drawn)
+    influence = drawn.loc[drawn["variant"] == "d", "share"].tolist()
+    for row, model in zip(np.reshape(figure.axes, (5, 3)), MODELS, strict=True):
+        of_model = kept[kept["model"] == model].sort_values("position").set_index("variant")["value"]
+        for panel, variant in zip(row, "abc", strict=True):
+            curves = [line.get_ydata().tolist() for line in panel.lines if len(line.get_xdata()) == N_RELEASED]
+            with_influence = model == "bloom-176b" and variant != "a"
+            assert curves == [of_model.loc[variant].tolist()] + [influence] * with_influence
     assert_legible(figure)
 
 
