@@ -13,7 +13,7 @@ sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import settings
 from position_bias.running import devices, imports, made, runtime
-from position_bias.verdicts import claim as of_claims
+from position_bias.verdicts import registry
 
 ROOT = Path(workflow.basedir)
 imports.from_here(ROOT)  # jobs inherit the environment
@@ -33,7 +33,7 @@ def in_one_line():
 
 with in_one_line():
     settings.check(config)
-    CLAIMS = of_claims.registry(ROOT / "published/claims.csv")
+    CLAIMS = registry.every_claim(ROOT / "published/claims.csv")
 
 
 PRIMARY = config["primary_dataset"]

@@ -195,7 +195,7 @@ TABLES |= {
             "predicted": project("published/predictions.csv"),
         },
         EMERGENCE_LEVEL | SINK_THRESHOLD | {"scale": config["scale"]},
-        readable="verdicts.verdict:readable",
+        readable="verdicts.judge:readable",
     ),
     "emergence/theorems": made.Made(
         "Verdicts on the theorems, as printed and with corrected constants, and the curves of their figure.",

@@ -139,7 +139,7 @@ TABLES["layernorm/checks"] = made.Made(
         "predicted": project("published/predictions.csv"),
     },
     LEVEL | {"scale": config["scale"], "decoders": list(PRETRAINED["models"])},
-    readable="verdicts.verdict:readable",
+    readable="verdicts.judge:readable",
 )
 FILES |= {
     "layernorm_theory": made.Made(

@@ -7,7 +7,7 @@ TABLES["scorecard"] = made.Made(
     "One verdict for each claim of the papers, and every comparison behind it; the text is what a run of all or of the scorecard ends with.",
     "verdicts.pages:made",
     {
-        "checks": expand("results/tables/{table}.csv", table=of_claims.tables(CLAIMS)),
+        "checks": expand("results/tables/{table}.csv", table=registry.tables(CLAIMS)),
         "claims": project("published/claims.csv"),
         "published": project("published/values.csv"),
     },
@@ -23,7 +23,7 @@ TABLES["scorecard"] = made.Made(
 )
 FILES["findings"] = made.Made(
     "What the report opens with: four questions, and what this run answers.",
-    "verdicts.findings:page",
+    "verdicts.pages:findings",
     {"table": "results/tables/scorecard.csv"},
     outputs={"rst": "results/findings.rst"},
 )

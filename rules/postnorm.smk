@@ -160,7 +160,7 @@ TABLES |= {
             "predicted": project("published/predictions.csv"),
         },
         POSTNORM_LEVEL | {"scale": config["scale"]},
-        readable="verdicts.verdict:readable",
+        readable="verdicts.judge:readable",
     ),
 }
 FILES |= {

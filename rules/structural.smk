@@ -231,7 +231,7 @@ TABLES["structural/checks"] = made.Made(
         "scale": config["scale"],
         "level": config["rollout"]["level"],
     },
-    readable="verdicts.verdict:readable",
+    readable="verdicts.judge:readable",
 )
 
 ROLLOUT = "{model}/{checkpoint}/{dataset}/n{n}"

@@ -24,7 +24,7 @@ from PIL import Image
 
 from position_bias.running.runtime import InputError, whole_file
 from position_bias.verdicts import pages
-from position_bias.verdicts.claim import MODEL, PRETRAINED, shows
+from position_bias.verdicts.registry import MODEL, PRETRAINED, shows
 from position_bias.verdicts.rule import ERRATUM, UNTESTABLE
 from tools import workflow
 from tools.workflow import Job, Rule

@@ -15,7 +15,7 @@ import pandas as pd
 
 from position_bias.running import imports
 from position_bias.running.made import modules as modules_of
-from position_bias.verdicts.claim import shows
+from position_bias.verdicts.registry import shows
 from tools import workflow
 from tools.workflow import Rule
 

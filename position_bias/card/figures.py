@@ -17,8 +17,6 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from position_bias.drawing.intervals import error_bars
-from position_bias.drawing.layers import layer_axis
-from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import (
     BLACK,
     BLUE,
@@ -35,6 +33,7 @@ from position_bias.drawing.looks import (
     present,
     shades,
 )
+from position_bias.drawing.panels import layer_axis, log_ticks
 from position_bias.drawing.style import PAGE
 from position_bias.rollout.parts import ends_over_middle, is_able, middle_half
 

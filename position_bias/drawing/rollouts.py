@@ -8,8 +8,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.typing import ColorType as Colour
 
-from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import REFERENCE, Look
+from position_bias.drawing.panels import log_ticks
 from position_bias.drawing.style import SMALLEST
 
 SHARE = "share of influence"

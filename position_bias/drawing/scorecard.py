@@ -12,8 +12,8 @@ from matplotlib.typing import ColorType as Colour
 
 from position_bias.drawing.looks import INDIGO, ORANGE, VERMILION, legend
 from position_bias.drawing.style import PAGE, SMALLEST
-from position_bias.verdicts.claim import KINDS, OURS, WHOSE
 from position_bias.verdicts.pages import COUNTED, KIND_NAMES
+from position_bias.verdicts.registry import KINDS, OURS, WHOSE
 from position_bias.verdicts.rule import ERRATUM, FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE
 
 _, SECONDARY, _ = WHOSE

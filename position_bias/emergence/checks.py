@@ -36,9 +36,8 @@ from position_bias.emergence.runs import (
     rounding_decides,
 )
 from position_bias.running import artifacts
-from position_bias.verdicts.judge import Estimate, Statistic, judge, student
-from position_bias.verdicts.predictions import Predicted, predictions
-from position_bias.verdicts.verdict import PREDICTION, table, tested
+from position_bias.verdicts.judge import PREDICTION, Estimate, Statistic, by_itself, judge, student, table, tested
+from position_bias.verdicts.registry import Predicted, predictions
 
 NO_CLAIM = "no claim"
 
@@ -132,7 +131,7 @@ def checks(
     level: float,
     seen: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Verdicts on what the paper says of single gaps and of networks together, in the schema of `verdict.COLUMNS`.
+    """Verdicts on what the paper says of single gaps and of networks together, in the schema of `judge.COLUMNS`.
 
     `scale` is that of the trained networks. `seen` has the columns SEEN: networks whose results we knew before the
     rules of verdicts were fixed. Raises InputError where nothing is predicted of a statistic.
@@ -172,7 +171,7 @@ def gap_table(
         if prediction is None:
             judged.append(("", np.nan, np.nan, NO_CLAIM))
         else:
-            judged.append((prediction.relation, prediction.bound, prediction.margin, prediction.verdict(low, high)))
+            judged.append((prediction.relation, prediction.bound, prediction.margin, by_itself(prediction, low, high)))
     gaps[[*PREDICTION, "verdict"]] = pd.DataFrame(judged, gaps.index)
     return gaps.assign(item=[FIGURES[shown] for shown in zip(gaps["vocabulary"], gaps["study"], strict=True)])
 

@@ -28,9 +28,8 @@ import pandas as pd
 from position_bias.attention import Array, Mask, causal_mask, masked_softmax, prefix_mask, sliding_window_mask
 from position_bias.emergence import theory
 from position_bias.emergence.theory import DEPTHS
-from position_bias.verdicts import verdict
-from position_bias.verdicts.judge import Statistic, judge, worst
-from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.judge import Statistic, judge, readable, table, worst
+from position_bias.verdicts.registry import predictions
 
 PAPER = "emergence"
 
@@ -54,11 +53,11 @@ def tables(numbers: Mapping[str, Any], predicted: Path, scale: str) -> dict[str,
 
     `numbers` is the configuration of theory, `predicted` the registry of predictions.
     """
-    verdicts = table(**numbers, predicted=predicted, scale=scale)
+    verdicts = judged(**numbers, predicted=predicted, scale=scale)
     run = {name: numbers[name] for name in ("tokens", "layers", "draws", "seed")}
     return {
         "csv": verdicts,
-        "md": verdict.readable(verdicts),
+        "md": readable(verdicts),
         "convergence": theory.convergence(**run),
         "decay": theory.decay_profiles(numbers["peak_tokens"]),
         "rope": theory.rope_profiles(numbers["peak_tokens"]),
@@ -66,12 +65,12 @@ def tables(numbers: Mapping[str, Any], predicted: Path, scale: str) -> dict[str,
     }
 
 
-def table(
+def judged(
     tokens: int, layers: int, draws: int, seed: int, peak_tokens: int, predicted: Path, scale: str
 ) -> pd.DataFrame:
-    """Return a verdict on every statement (`statements`), in the schema of `verdict.COLUMNS`, with keys."""
+    """Return a verdict on every statement (`statements`), in the schema of `judge.COLUMNS`, with keys."""
     statistics = chain.from_iterable(statements(tokens, layers, draws, seed, peak_tokens))
-    return verdict.table(PAPER, scale, judge(statistics, predictions(predicted, PAPER)))
+    return table(PAPER, scale, judge(statistics, predictions(predicted, PAPER)))
 
 
 def statements(tokens: int, layers: int, draws: int, seed: int, peak_tokens: int) -> tuple[Iterator[Statistic], ...]:

@@ -26,10 +26,8 @@ import pandas as pd
 from position_bias.emergence import gaps
 from position_bias.layernorm.settings import NETWORKS
 from position_bias.running.artifacts import TensorFile
-from position_bias.verdicts.claim import PRETRAINED
-from position_bias.verdicts.judge import Estimate, Statistic, judge, worst
-from position_bias.verdicts.predictions import Predicted, predictions
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.judge import Estimate, Statistic, judge, table, worst
+from position_bias.verdicts.registry import PRETRAINED, Predicted, predictions
 
 UNTRAINED, OF_HUB = "untrained (step 0)", "of the hub"  # states of training of a language model
 NUMBERS = ["measured", "low", "high", "n"]  # of an estimate
@@ -49,7 +47,7 @@ def verdicts(
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """Return verdicts in the schema of `verdict.COLUMNS`, with keys; those on `decoders` have a scale of their own.
+    """Return verdicts in the schema of `judge.COLUMNS`, with keys; those on `decoders` have a scale of their own.
 
     `theory` is the table of `checks_theory`, `random` that of `simulation.random_weights`, `trained` joins those of
     `layernorm.training.train`, and `tests` those of retrieval networks.

@@ -19,7 +19,6 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from position_bias.attention import Array
 from position_bias.drawing.intervals import band, counted, error_bars, from_to, marks_by, over_seeds
-from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import (
     BLACK,
     BLUE,
@@ -37,7 +36,7 @@ from position_bias.drawing.looks import (
     shades,
     side_by_side,
 )
-from position_bias.drawing.panels import curves, panels
+from position_bias.drawing.panels import curves, layer_axis, panels
 from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.emergence import gaps
 from position_bias.emergence.figures import networks

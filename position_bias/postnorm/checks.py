@@ -23,9 +23,8 @@ from scipy.special import betaincinv
 from position_bias.attention import Array
 from position_bias.postnorm import theory
 from position_bias.postnorm.runs import MINIMAL, SCHEMES, part_of, vocabulary
-from position_bias.verdicts.judge import Estimate, Statistic, judge, student
-from position_bias.verdicts.predictions import Predicted, predictions
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.judge import Estimate, Statistic, judge, student, table
+from position_bias.verdicts.registry import Predicted, predictions
 
 LAWS = (theory.DISPERSED, theory.NORMALISED, "C/2^s")  # of the gap, those that something is predicted of
 PAPERS_ETA = 0.2  # of BEMA, by default
@@ -44,7 +43,7 @@ def checks(
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
+    """Return verdicts in the schema of `judge.COLUMNS`, with keys.
 
     `tests` joins those of all tasks: columns task, scheme, seed, length, quantity, value, trained (L). `dimension` has
     width beside them, `averaging` has decay, weights and eta (`runs.by_width`, `by_average`). `depth` is the table of

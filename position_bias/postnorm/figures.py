@@ -17,9 +17,8 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from position_bias.attention import Array
 from position_bias.drawing.intervals import band, by_seed, counted, dots, marked, marks, marks_by
-from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
-from position_bias.drawing.panels import curves, panels
+from position_bias.drawing.panels import curves, log_ticks, panels
 from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.postnorm import theory
 from position_bias.postnorm.runs import BINS, LANGUAGE, MINIMAL, SCHEMES, bin_of, part_of, vocabulary

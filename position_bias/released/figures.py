@@ -16,9 +16,8 @@ from matplotlib.typing import ColorType as Colour
 
 from position_bias.drawing import rollouts
 from position_bias.drawing.intervals import marked
-from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import GREEN, ORANGE, VARIANTS, Look, legend, model_looks, shades
-from position_bias.drawing.panels import curves, panels
+from position_bias.drawing.panels import curves, layer_axis, panels
 from position_bias.released.models import DRAWN, MODELS
 from position_bias.released.variants import ROUNDING, read_profiles
 from position_bias.running import artifacts

@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from position_bias.structural.checks import OVER, STANDARD
-from position_bias.verdicts.judge import Statistic, judge, published
-from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.judge import Statistic, judge, published, table
+from position_bias.verdicts.registry import Predicted
 
 COLUMNS = ["model", "dataset", "n", "statistic", "network", "slopes", "content", "value"]
 OF_FIGURE_1 = "fineweb-edu"  # the data set
@@ -24,7 +23,7 @@ SHIFT = "shift"  # called "released shift" there: what is asked of it was writte
 
 
 def checks(kept: Iterable[pd.DataFrame], predictions: Mapping[str, list[Predicted]]) -> pd.DataFrame:
-    """Verdicts in the schema of `verdict.COLUMNS` on tables with the COLUMNS; none where there is no table."""
+    """Verdicts in the schema of `judge.COLUMNS` on tables with the COLUMNS; none where there is no table."""
     asked = (one for values in kept for one in statistics(values) if one.name in predictions)
     return table("structural", "paper", judge(asked, predictions))
 

@@ -15,9 +15,8 @@ import pandas as pd
 from position_bias.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
 from position_bias.structural.content import LABELS
-from position_bias.verdicts.judge import GIVEN, Statistic, given, judge
-from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.judge import GIVEN, Statistic, given, judge, table
+from position_bias.verdicts.registry import Predicted
 
 # Columns: what is compared, and how many documents were resampled (prompts, where a table of evidence/ is older); of
 # the replicates of comparisons; and of the tables of differences
@@ -82,7 +81,7 @@ def checks(
     """Judge what is predicted on an occasion of every comparison in `values`, under each estimator of lambda.
 
     `values` holds the replicates of `comparison.compare` under the columns OF_COMPARISON; a prediction that does not
-    involve lambda has one row. Returns a table in the schema of `verdict.COLUMNS` and KEYS. Raises KeyError where a
+    involve lambda has one row. Returns a table in the schema of `judge.COLUMNS` and KEYS. Raises KeyError where a
     comparison lacks a variant or statistic that is predicted of.
     """
     return judged(compared(values, level, contrasts(predictions, occasion)), predictions, scale, occasion)

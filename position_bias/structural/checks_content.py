@@ -17,10 +17,8 @@ from typing import Any
 import pandas as pd
 
 from position_bias.structural.content import ALL, LABELS
-from position_bias.verdicts.claim import PRETRAINED
-from position_bias.verdicts.judge import GIVEN, Estimate, Statistic, given, judge
-from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.judge import GIVEN, Estimate, Statistic, given, judge, table
+from position_bias.verdicts.registry import PRETRAINED, Predicted
 
 PAPERS_PROMPTS = 1000  # least number that the claim about similarity is about
 
@@ -32,7 +30,7 @@ def checks(
     predictions: Mapping[str, list[Predicted]],
     scale: str,
 ) -> pd.DataFrame:
-    """Return verdicts on `content.table5`, `kernels` and `shift`, in the schema of `verdict.COLUMNS`.
+    """Return verdicts on `content.table5`, `kernels` and `shift`, in the schema of `judge.COLUMNS`.
 
     Each way of Table 5 and each kernel has its own; `measured` is the value of all layers together, `n` their number.
     The share of heads that shift the diagonal the same way has an interval over documents, and `n` is their number. We

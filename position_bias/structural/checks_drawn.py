@@ -16,16 +16,15 @@ import pandas as pd
 from position_bias.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
 from position_bias.rollout.last_row import last_row
 from position_bias.structural.checks import OVER, STANDARD
-from position_bias.verdicts.judge import GIVEN, Statistic, given, judge, published
-from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.judge import GIVEN, Statistic, given, judge, published, table
+from position_bias.verdicts.registry import Predicted
 
 LAYERS, HEADS = 70, 112
 SETTING = {"model": "bloom-176b", "checkpoint": "as drawn", "dataset": "fineweb-edu", "estimator": "token"}
 
 
 def checks(curves: pd.DataFrame, predictions: Mapping[str, list[Predicted]]) -> pd.DataFrame:
-    """Rows of `verdict.COLUMNS`, without verdict but for Table 2; `curves` has the columns variant, token and share."""
+    """Rows of `judge.COLUMNS`, without verdict but for Table 2; `curves` has the columns variant, token and share."""
     asked = (statistic for statistic in statistics(curves) if statistic.name in predictions)
     return table("structural", "paper", judge(asked, predictions))
 

@@ -11,11 +11,11 @@ import pandas as pd
 
 from position_bias.structural.checks import EARLIER, STANDARD, UNTRAINED, judged
 from position_bias.structural.tables import step
-from position_bias.verdicts.predictions import Predicted
+from position_bias.verdicts.registry import Predicted
 
 
 def checks(evidence: Iterable[pd.DataFrame], predictions: Mapping[str, list[Predicted]]) -> Iterator[pd.DataFrame]:
-    """Judge tables of `checks.compared` with a column `scale`; yields tables in the schema of `verdict.COLUMNS`."""
+    """Judge tables of `checks.compared` with a column `scale`; yields tables in the schema of `judge.COLUMNS`."""
     for rows in evidence:
         for (_, scale), of_model in rows.groupby(["model", "scale"]):
             steps = of_model["checkpoint"].map(step)

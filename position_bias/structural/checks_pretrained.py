@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pandas as pd
 
-from position_bias.verdicts.claim import PRETRAINED
-from position_bias.verdicts.judge import ESTIMATE, Statistic, judge, percentiles, student
-from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.judge import ESTIMATE, Statistic, judge, percentiles, student, table
+from position_bias.verdicts.registry import PRETRAINED, Predicted
 
 THEIRS, OURS = "pretrained: ", "pretrained, ours: "  # how the names of statistics begin: the paper's claims, and ours
 SEEN = ("smollm2-135m", "gemma-3-270m", "qwen2.5-coder-0.5b")  # measured before our claims were written down
@@ -25,7 +23,7 @@ Predictions = Mapping[str, list[Predicted]]
 
 
 def checks(evidence: Iterable[pd.DataFrame], predictions: Predictions, level: float) -> pd.DataFrame:
-    """Verdicts in the schema of `verdict.COLUMNS` on tables with `COLUMNS`.
+    """Verdicts in the schema of `judge.COLUMNS` on tables with `COLUMNS`.
 
     A unit is a document, or of recall a context. Where a quantity is of a mean over documents, units are resamples of
     them, and ESTIMATE is all documents as they are. A claim of ours that no row speaks of has rows which say that it

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Mapping
 import pandas as pd
 
 from position_bias.structural.checks import PRINTED
-from position_bias.verdicts.judge import Estimate, Statistic, judge
-from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.judge import Estimate, Statistic, judge, table
+from position_bias.verdicts.registry import Predicted
 
 LARGER = ("mpt-30b", "bloom-176b")  # the larger models that Appendix C.3 names
 
 
 def checks(printed: pd.DataFrame, predictions: Mapping[str, list[Predicted]], scale: str) -> pd.DataFrame:
-    """Verdicts in the schema of `verdict.COLUMNS`; `printed` has the columns table, dataset, model, variant, value."""
+    """Verdicts in the schema of `judge.COLUMNS`; `printed` has the columns table, dataset, model, variant, value."""
     return table("structural", scale, judge(statistics(printed), predictions))
 
 

@@ -16,9 +16,8 @@ import pandas as pd
 from position_bias.attention import Array, alibi_bias, causal_mask, content_free_attention, masked_softmax
 from position_bias.rollout.last_row import last_row
 from position_bias.structural import propositions
-from position_bias.verdicts.judge import Statistic, judge, worst_among
-from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import readable, table
+from position_bias.verdicts.judge import Statistic, judge, readable, table, worst_among
+from position_bias.verdicts.registry import predictions
 
 # The grid: every stack of kernels meets every schedule
 DEPTH = 12
@@ -144,7 +143,7 @@ def tables(predicted: Path, scale: str) -> dict[str, pd.DataFrame]:
 def checks(predicted: Path, scale: str) -> pd.DataFrame:
     """Return a verdict on every statement, and on whether its hypotheses hold and are needed.
 
-    It is in the schema of `verdict.COLUMNS`, with keys; `predicted` is the registry of predictions.
+    It is in the schema of `judge.COLUMNS`, with keys; `predicted` is the registry of predictions.
     """
     judged = judge(chain.from_iterable(statements()), predictions(predicted, "structural"))
     return table("structural", scale, judged)

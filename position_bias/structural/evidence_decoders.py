@@ -8,7 +8,7 @@ import pandas as pd
 from position_bias.language_models import hub
 from position_bias.language_models.files import sha256
 from position_bias.running import provenance
-from position_bias.verdicts.claim import PRETRAINED
+from position_bias.verdicts.registry import PRETRAINED
 
 
 def evidence(values: list[pd.DataFrame], records: list[Path]) -> dict[str, pd.DataFrame]:

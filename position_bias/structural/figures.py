@@ -11,9 +11,8 @@ from matplotlib.lines import Line2D
 
 from position_bias.drawing import rollouts
 from position_bias.drawing.intervals import from_to
-from position_bias.drawing.layers import layer_axis
 from position_bias.drawing.looks import REFERENCE, VARIANTS, Look, legend, model_looks
-from position_bias.drawing.panels import curves, panels
+from position_bias.drawing.panels import curves, layer_axis, panels
 from position_bias.drawing.rollouts import SHARE
 from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.rollout import measurement

@@ -15,9 +15,8 @@ from matplotlib.figure import Figure
 
 from position_bias.drawing import rollouts
 from position_bias.drawing.intervals import from_to
-from position_bias.drawing.layers import layer_axis
-from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import GREY, REFERENCE, VARIANTS, Look, legend, side_by_side
+from position_bias.drawing.panels import layer_axis, log_ticks
 from position_bias.drawing.style import PAGE
 from position_bias.structural.tables import step, training
 from position_bias.structural.trainings import BOLD, ESTIMATORS, THIN, seeds, step_looks

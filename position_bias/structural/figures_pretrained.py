@@ -15,10 +15,8 @@ from matplotlib.figure import Figure
 
 from position_bias.drawing import rollouts
 from position_bias.drawing.intervals import error_bars
-from position_bias.drawing.layers import layer_axis
-from position_bias.drawing.logarithmic import log_ticks
 from position_bias.drawing.looks import BLACK, BLUE, BROWN, GREEN, ORANGE, REFERENCE, VARIANTS, Look, legend
-from position_bias.drawing.panels import panels
+from position_bias.drawing.panels import layer_axis, log_ticks, panels
 from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.rollout.parts import middle_half
 from position_bias.structural.checks_pretrained import OURS, on_text

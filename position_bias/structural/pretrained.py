@@ -23,8 +23,8 @@ from position_bias.statistics import percentile_interval, resampled_weights, spe
 from position_bias.structural import content
 from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS, moved_to
 from position_bias.structural.checks_pretrained import COLUMNS, LABELS
-from position_bias.verdicts.claim import PRETRAINED
 from position_bias.verdicts.judge import ESTIMATE
+from position_bias.verdicts.registry import PRETRAINED
 
 FIRST, LAST = "log first / middle", "log last / middle"
 ELSEWHERE, OF_MEANS = ", elsewhere", " of means"

@@ -17,8 +17,8 @@ from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import percentile_interval, resampled_weights, spearman
 from position_bias.structural.checks_pretrained import COLUMNS
 from position_bias.structural.pretrained import TRAINED
-from position_bias.verdicts.claim import PRETRAINED
 from position_bias.verdicts.judge import ESTIMATE
+from position_bias.verdicts.registry import PRETRAINED
 
 WORDS = "words"  # what stands in place of a data set
 NEAR = 1 / 16  # of a prompt: places that are averaged where recall is compared with influence

@@ -14,7 +14,7 @@ from position_bias.structural import (
     checks_printed,
 )
 from position_bias.structural.tables import step
-from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.registry import predictions
 
 
 def verdicts(
@@ -36,7 +36,7 @@ def verdicts(
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """Return verdicts in the schema of `verdict.COLUMNS`, with keys.
+    """Return verdicts in the schema of `judge.COLUMNS`, with keys.
 
     The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
     length, the long one and all others. `primary` is the data set of figures that show one. `pretrained`

@@ -1,8 +1,8 @@
-"""The judge of all wings: what predictions make of statistics.
+"""The judge of all wings: what predictions make of statistics, as rows of tables of checks.
 
 A statistic is a table, units down and networks across. A prediction speaks of one network, or of one less another; the
 judge takes that column, estimates it with an interval, and writes the row. Keys tell rows apart; words are made here
-and are never read again.
+and are never read again. A verdict is computed from artifacts and never typed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,8 +14,38 @@ import pandas as pd
 
 from position_bias.running.runtime import InputError
 from position_bias.statistics import mean_and_interval, percentile_interval
-from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.rule import LEAST_SEEDS, UNTESTABLE
+from position_bias.verdicts.registry import Predicted
+from position_bias.verdicts.rule import LEAST_SEEDS, UNTESTABLE, Word, word_of_interval
+
+PREDICTION = ("relation", "bound", "margin")  # the columns of a prediction
+
+# The schema of every table of checks.
+COLUMNS = (
+    "claim",  # id in published/claims.csv of the claim that the row speaks of; empty where it speaks of none
+    "paper",
+    "item",  # figure, table, section or proposition
+    "quantity",
+    *PREDICTION,
+    "measured",
+    "low",
+    "high",
+    "n",  # observations behind the interval: documents, seeds, layers or comparisons
+    "scale",
+    "verdict",
+    "identity",  # true where networks of any weights have this value, so that the row supports no claim
+    "known",  # true where low and high are known numbers and no interval: nothing was sampled
+    "left_out",  # seeds without a value: they diverged in training, or the quantity is not defined for them
+    "seen_before",  # seeds behind the interval whose results we knew before the rules of verdicts were fixed
+    "source",  # who predicts it, and where
+)
+# What tells rows apart: rows of two trainings that are alike in all of these are of the same quantity.
+KEYS = (
+    "statistic",  # its name in published/predictions.csv
+    "network",
+    "other",  # network that is subtracted, or ""
+    "setting",  # what else tells it apart
+    "model",  # whose it is, where it is of a language model: its seeds and data sets are not further models
+)
 
 GIVEN = ("value", "low", "high")  # what stands in place of units where an interval was taken before
 ESTIMATE = -1  # the unit, among replicates, that is no resample: all prompts as they are
@@ -112,7 +142,7 @@ class Statistic:
 def judge(
     statistics: Iterable[Statistic], predictions: Mapping[str, list[Predicted]], level: float = np.nan
 ) -> Iterator[dict[str, object]]:
-    """The row of each prediction of each statistic, in the schema of `verdict.COLUMNS`.
+    """The row of each prediction of each statistic, in the schema of COLUMNS.
 
     Without `level` no estimator may need one. Raises InputError where nothing is predicted of a statistic.
     """
@@ -123,6 +153,11 @@ def judge(
             values = _values(statistic.table, predicted.network, predicted.other)
             if values is not None:
                 yield _row(statistic, predicted, values, level)
+
+
+def by_itself(predicted: Predicted, low: float, high: float) -> Word:
+    """What an interval says alone; a quantity that is not defined at this scale has one of NaN."""
+    return word_of_interval(predicted.relation, predicted.bound, predicted.margin, low, high)
 
 
 def _values(table: pd.DataFrame, network: str, other: str) -> pd.Series | None:
@@ -164,7 +199,7 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
         "low": estimate.low,
         "high": estimate.high,
         "n": estimate.n,
-        "verdict": predicted.verdict(estimate.low, estimate.high) if statistic.testable else UNTESTABLE,
+        "verdict": by_itself(predicted, estimate.low, estimate.high) if statistic.testable else UNTESTABLE,
         "identity": statistic.identity,
         "known": estimate.known,
         "left_out": estimate.left_out,
@@ -176,3 +211,25 @@ def _row(statistic: Statistic, predicted: Predicted, values: pd.Series, level: f
         "setting": "; ".join(f"{name} = {value}" for name, value in statistic.setting.items()),
         "model": str(statistic.setting.get("model", "")),
     }
+
+
+def table(paper: str, scale: str, rows: Iterable[dict[str, object]]) -> pd.DataFrame:
+    """Make rows of the judge on one paper a table in the common schema, with their keys."""
+    complete = [{"paper": paper, "scale": scale, **row} for row in rows]
+    return pd.DataFrame(complete, columns=[*COLUMNS, *KEYS])
+
+
+def keys(rows: pd.DataFrame) -> pd.Series:
+    """What tells the quantities of rows apart, as one text for each."""
+    cells = rows[list(KEYS)].astype(object).fillna("")
+    return pd.Series(["\n".join(row) for row in cells.itertuples(index=False, name=None)], index=rows.index)
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of checks for people: without the keys, which its sentences say."""
+    return table.drop(columns=list(KEYS), errors="ignore")
+
+
+def tested(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that have a measurement: what a long run leaves out is not reported as missing a second time."""
+    return table[table["verdict"] != UNTESTABLE]

@@ -1,4 +1,4 @@
-"""The scorecard for people: its page in Markdown, its text for a terminal, and the table of the report."""
+"""The scorecard for people: its page in Markdown, its text for a terminal, and what a report opens with."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from position_bias.verdicts import rule, scorecard
-from position_bias.verdicts.claim import AND, KINDS, SCALES, WHOSE, registry, tables
+from position_bias.verdicts import registry, rule, scorecard
+from position_bias.verdicts.registry import AND, KINDS, SCALES, WHOSE
 from position_bias.verdicts.rule import MEANING, UNTESTABLE
 
 HEADINGS = dict(
@@ -32,6 +32,14 @@ the effect on which the verdict depends, with its interval and its prediction, w
 
 Scales are never mixed. Behind a verdict stands the scale of the rows that give it, and whether it is the one that the
 claim is about. The file `scorecard.csv` beside this page has the same as data, and the verdict at every scale."""
+FINDINGS = {  # question -> figure and claims
+    "Do gradients, replacement and recall agree on the first word?": "structural/pretrained "
+    "structural-pretrained-first structural-recall-first",
+    "Does attention rollout predict influence?": "structural/fig1 structural-table-2 structural-figure-1-d",
+    "Does a causal mask make the first token a sink?": "emergence/scales_sinks emergence-figure-8a",
+    "Do printed constants and steps of proofs hold?": "emergence/theorems "
+    "emergence-appendix-a-e emergence-appendix-f-i",
+}
 
 
 def made(checks: list[pd.DataFrame], claims: Path, published: Path, level: float) -> dict[str, pd.DataFrame | str]:
@@ -40,8 +48,8 @@ def made(checks: list[pd.DataFrame], claims: Path, published: Path, level: float
     `checks` are the tables of checks in the order of the registry at `claims`; `published` is published/values.csv.
     Raises InputError as `scorecard.scorecard` does.
     """
-    registered = registry(claims)
-    by_name = dict(zip(tables(registered), checks, strict=True))
+    registered = registry.every_claim(claims)
+    by_name = dict(zip(registry.tables(registered), checks, strict=True))
     values = pd.read_csv(published, dtype=str)  # as printed, zeros at the end included
     printed = dict(zip(values["id"], values["value"], strict=True))
     table = scorecard.scorecard(registered, by_name, printed, level)
@@ -208,3 +216,22 @@ def predicted(row: Mapping[Hashable, Any]) -> str:
     side = "larger" if row["measured"] > row["bound"] else "smaller"
     close = f"; {side} by less than these digits show" if alike and row["measured"] != row["bound"] else ""
     return f"{row['relation']} {row['bound']:.3g}{margin}{close}"
+
+
+def findings(table: pd.DataFrame) -> str:
+    """What the report of a run opens with, in reStructuredText, for a file in a folder beside figures/."""
+    known = table.assign(trained=scales(table)).set_index("claim")
+    lines = []
+    for question, named in FINDINGS.items():
+        figure, *claims = named.split()
+        lines += [question, "-" * len(question), ""]
+        for row in known.loc[claims].to_dict("records"):
+            number = f"{effect(row)}, predicted {predicted(row)}: {row['quantity']} {row['trained']}".rstrip()
+            lines += [f"* **{row['verdict']}**: {_plain(row['statement'])} ({_plain(number)}).", ""]
+        lines += [".. raw:: html", f"   :file: ../figures/{figure}.svg", ""]
+    return "\n".join(lines)
+
+
+def _plain(text: str) -> str:
+    """A text whose signs are no markup."""
+    return "".join(f"\\{letter}" if letter in "*`|_\\" else letter for letter in text)

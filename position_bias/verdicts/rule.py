@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.special import stdtr
 
 from position_bias.statistics import Array, t_quantile
+from position_bias.verdicts.registry import Relation
 
 Word = Literal["holds", "fails", "no effect", "undecided", "not testable here"]
 HOLDS: Word = "holds"
@@ -35,8 +36,6 @@ DECIDED = WORDS[:3]  # the words that a p-value supports, in the order in which 
 # how many rows have to be beyond by the form of a claim; else all
 FORMS: Mapping[str, Callable[[int], int]] = {"most": lambda rows: rows // 2 + 1, "can": lambda rows: 1}
 LEAST_SEEDS = 5  # behind a row that decides
-
-Relation = Literal[">", "<", "=", "!="]  # the last: beyond the margin on either side
 
 
 def p_values(

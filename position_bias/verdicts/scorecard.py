@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from position_bias.running.runtime import InputError
 from position_bias.statistics import Array
 from position_bias.verdicts import planning, rule
-from position_bias.verdicts.claim import ERRATA, MODEL, SCALES, SEED, Claim, tables
+from position_bias.verdicts.judge import COLUMNS, PREDICTION, keys
+from position_bias.verdicts.registry import ERRATA, MODEL, SCALES, SEED, Claim, tables
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE, WORDS
-from position_bias.verdicts.verdict import COLUMNS, PREDICTION, keys
 
 OF_CLAIM = ("paper", "item", "title", "statement", "whose", "needs", "doubted", "form", "unit", "kind")
 OF_ROW = ("quantity", *PREDICTION, "measured", "low", "high", "n", "left_out", "seen_before", "source")

@@ -20,9 +20,8 @@ from position_bias.emergence import checks_theory as emergence_checks
 from position_bias.layernorm import checks_theory as layernorm_checks
 from position_bias.layernorm import simulation as layernorm_simulation
 from position_bias.structural import checks_theory as structural_checks
-from position_bias.verdicts.claim import registry
 from position_bias.verdicts.judge import Statistic, judge
-from position_bias.verdicts.predictions import Predicted, predictions
+from position_bias.verdicts.registry import Predicted, every_claim, predictions
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTESTABLE
 from tests.mutants.mutant_list import MUTANTS, Mutant
 
@@ -95,7 +94,7 @@ def claims_that_hold() -> set[str]:
 
 def page() -> str:
     """docs/mutants.md, from the list and the registry of claims."""
-    claims = {claim.id: claim for claim in registry(ROOT / "published/claims.csv")}
+    claims = {claim.id: claim for claim in every_claim(ROOT / "published/claims.csv")}
     noticed = sum(mutant.outcome in NOTICED for mutant in MUTANTS)
     lines = [INTRODUCTION, "", f"Of {len(MUTANTS)} mutants {noticed} are noticed.", ""]
     by_claim = sorted(MUTANTS, key=lambda mutant: list(claims).index(mutant.claim))

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from position_bias.verdicts.claim import registry
 from position_bias.verdicts.pages import by_training, changes, short, tally
+from position_bias.verdicts.registry import every_claim
 from position_bias.verdicts.rule import ERRATUM, WORDS
 from tools import gallery
 from tools.workflow import rules
@@ -49,7 +49,7 @@ def test_every_figure_and_table_is_in_the_map_with_its_rule_and_code():
 
 @pytest.fixture(scope="module")
 def claims():
-    return registry(ROOT / "published/claims.csv")
+    return every_claim(ROOT / "published/claims.csv")
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,9 @@ import yaml
 from safetensors.numpy import load_file
 
 from position_bias.rollout.last_row import dense_last_row, rollout_matrix, transition
-from position_bias.verdicts.claim import registry, tables
+from position_bias.verdicts.judge import COLUMNS, KEYS
+from position_bias.verdicts.registry import every_claim, tables
 from position_bias.verdicts.rule import WORDS
-from position_bias.verdicts.verdict import COLUMNS, KEYS
 from tests.graphs import CLAIMS, FIGURES, PAGES, counted
 
 MEASURED = "results/measure/bloom/seed0/step12/standard-library/n32.safetensors"
@@ -23,7 +23,7 @@ def models(graph):
 
 
 def registered(graph):
-    return registry(graph.root / "published/claims.csv")
+    return every_claim(graph.root / "published/claims.csv")
 
 
 def test_table2_has_every_variant_under_both_estimators_with_its_interval(graph):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from position_bias.verdicts import verdict
-from position_bias.verdicts.claim import registry
+from position_bias.verdicts import judge
+from position_bias.verdicts.registry import every_claim
 
 pytestmark = pytest.mark.all("the recipes are followed after a change of pages, and once a day")
 ROOT = Path(__file__).parents[2]
@@ -50,11 +50,11 @@ def test_the_paper_has_its_figure_table_and_claim(project):
     for kind in ("pdf", "svg", "png"):
         assert (project.root / f"figures/mine/fig1.{kind}").stat().st_size > 1000
     (row,) = pd.read_csv(project.root / "results/tables/mine/checks.csv").to_dict("records")
-    assert set(verdict.COLUMNS) <= set(row)
+    assert set(judge.COLUMNS) <= set(row)
     tokens = 32
     harmonic = [sum(1 / k for k in range(1, n + 1)) for n in range(1, tokens + 1)]
     assert row["measured"] == pytest.approx(harmonic[-1])  # sum over the middle token of 1/n * 1/k, times n
-    claims = {claim.id: claim for claim in registry(project.root / "published/claims.csv")}
+    claims = {claim.id: claim for claim in every_claim(project.root / "published/claims.csv")}
     assert row["verdict"] == "holds"
     assert claims[row["claim"]].paper == "mine"
 

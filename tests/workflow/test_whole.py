@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from position_bias.emergence import gaps
-from position_bias.verdicts.findings import FINDINGS
+from position_bias.verdicts.pages import FINDINGS
 from tests import browser
 from tests.graphs import FIGURES, LENGTHS, WHOLE_JOBS, only
 

@@ -1,9 +1,13 @@
+import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 
 from position_bias.drawing.intervals import marks_by
-from position_bias.drawing.looks import Look
-from position_bias.drawing.panels import curves, panels
+from position_bias.drawing.looks import Look, legend
+from position_bias.drawing.panels import curves, layer_axis, log_ticks, panels
+from position_bias.drawing.style import PAGE, figure_style
+from tests.unit.drawing_checks import assert_legible
 
 TITLES = {"left": "Left", "right": "Right"}
 LOOKS = {"post": Look("post", "green"), "pre": Look("pre", "orange", line="--"), "peri": Look("peri", "blue")}
@@ -50,3 +54,40 @@ def test_marks_of_two_names_stand_side_by_side_with_their_seeds():
     assert (pre.get_xdata(), pre.get_ydata(), pre.get_linestyle()) == (pytest.approx([1.1]), [2], "--")
     assert list(post_seeds.get_ydata()) == [5, 6]
     assert list(pre_seeds.get_xdata()) == pytest.approx([1.15, 1.15])
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (1, [1]),
+        (8, [1, 2, 4, 6, 8]),
+        (13, [1, 4, 7, 10, 13]),
+        (32, [1, 8, 16, 24, 32]),
+        (70, [1, 14, 28, 42, 56, 70]),
+    ],
+)
+def test_the_first_and_the_last_layer_have_ticks(last, expected):
+    _, axes = plt.subplots()
+    layer_axis(axes, range(1, last + 1))
+    assert list(axes.get_xticks()) == expected
+    assert axes.get_xlim() == (0.5, last + 0.5)
+    assert axes.get_xlabel() == "layer"
+    plt.close("all")
+
+
+@pytest.mark.parametrize("low", [2.3e-3, 0.9])
+def test_labels_of_any_range_keep_apart_and_are_two_or_more(low):
+    with figure_style():
+        figure, rows = plt.subplots(3, 3, figsize=(PAGE, 4.5), label="Diagonals")
+        for axes, decades in zip(rows.flat, np.linspace(0.2, 3.4, 9), strict=True):
+            ends = [low, low * 10**decades]
+            axes.loglog(ends, ends)
+            axes.set(xlabel="distance", ylabel="weight")
+            for axis in (axes.xaxis, axes.yaxis):
+                log_ticks(axis)
+                low_end, high_end = axis.get_view_interval()
+                shown = [place for place in axis.get_majorticklocs() if low_end <= place <= high_end]
+                assert len(shown) >= 2
+                assert not any(label.get_text() for label in axis.get_minorticklabels())
+        legend(figure)
+        assert_legible(figure)

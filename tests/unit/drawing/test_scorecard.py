@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from position_bias.drawing import scorecard
-from position_bias.verdicts.claim import KINDS, OURS, WHOSE
+from position_bias.verdicts.registry import KINDS, OURS, WHOSE
 from position_bias.verdicts.rule import UNTESTABLE
 from tests.unit.drawing_checks import assert_legible, assert_saved
 

@@ -6,8 +6,8 @@ import pytest
 import scipy.stats
 
 from position_bias.emergence import checks
-from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.verdict import KEYS, PREDICTION
+from position_bias.verdicts.judge import KEYS, PREDICTION
+from position_bias.verdicts.registry import Predicted
 from tests.unit.emergence.world import (
     ENCODINGS,
     LEVEL,

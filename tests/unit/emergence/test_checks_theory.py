@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from position_bias.emergence import checks_theory, theory
-from position_bias.verdicts.verdict import COLUMNS, KEYS
+from position_bias.verdicts.judge import COLUMNS, KEYS
 
 PREDICTED = Path(__file__).parents[3] / "published/predictions.csv"
 SETTING = {"tokens": 16, "layers": 120, "draws": 6, "seed": 3, "peak_tokens": 400, "scale": "test"}
@@ -26,7 +26,7 @@ FAILS = {
 
 
 def made(**given):
-    return checks_theory.table(**{**SETTING, **given}, predicted=PREDICTED)
+    return checks_theory.judged(**{**SETTING, **given}, predicted=PREDICTED)
 
 
 @pytest.fixture(scope="module")

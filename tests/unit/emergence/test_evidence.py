@@ -10,8 +10,8 @@ from position_bias.emergence import checks
 from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
 from position_bias.running import artifacts
 from position_bias.running.runtime import InputError
-from position_bias.verdicts import verdict
-from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts import judge
+from position_bias.verdicts.registry import predictions
 
 PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "emergence")
 CAUSAL = "gaussian/plain/causal/none"
@@ -96,7 +96,7 @@ def test_a_damaged_table_is_named(tmp_path):
 def test_seeds_that_diverged_are_counted_in_every_row_that_they_are_missing_from(tmp_path):
     groups = [keep(tmp_path, "shallow", sinks=False, lost=(2,))]
     groups.append(keep(tmp_path, "deep", sinks=False, depth=4, seeds=(0, 1, 2, 3)))
-    rows = verdict.tested(checks.checks(read(*groups)["paper"], PREDICTIONS, "paper", 0.95))
+    rows = judge.tested(checks.checks(read(*groups)["paper"], PREDICTIONS, "paper", 0.95))
     rows = rows.set_index(["statistic", "network", "setting"])[["n", "left_out"]]
     assert rows.loc[("first-last gap", CAUSAL, "depth = 2")].tolist() == [2, 1]
     assert rows.loc[("first-last gap", CAUSAL, "depth = 4")].tolist() == [4, 0]

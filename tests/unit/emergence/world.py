@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from position_bias.emergence import checks, gaps
-from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.registry import predictions
 
 LEVEL = 0.95
 PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "emergence")

@@ -9,7 +9,7 @@ import pytest
 
 from position_bias.layernorm import checks, checks_theory
 from position_bias.layernorm.settings import NETWORKS
-from position_bias.verdicts.verdict import KEYS, PREDICTION
+from position_bias.verdicts.judge import KEYS, PREDICTION
 from tests.unit.layernorm.world import (
     HEADS,
     LAYERS,

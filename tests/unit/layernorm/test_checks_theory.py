@@ -11,9 +11,8 @@ import scipy.stats
 from position_bias.layernorm import checks_theory, theory
 from position_bias.layernorm.checks import read_estimates, tabulate
 from position_bias.running import artifacts
-from position_bias.verdicts.judge import judge
-from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import KEYS
+from position_bias.verdicts.judge import KEYS, judge
+from position_bias.verdicts.registry import predictions
 
 PREDICTED = Path(__file__).parents[3] / "published/predictions.csv"
 PREDICTIONS = predictions(PREDICTED, "layernorm")

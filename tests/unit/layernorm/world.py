@@ -8,9 +8,8 @@ import pandas as pd
 
 from position_bias.emergence import gaps
 from position_bias.layernorm import checks
-from position_bias.verdicts.judge import judge
-from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.judge import judge, table
+from position_bias.verdicts.registry import predictions
 
 ROOT = Path(__file__).parents[3]
 PREDICTIONS = predictions(ROOT / "published/predictions.csv", "layernorm")

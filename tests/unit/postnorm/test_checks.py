@@ -8,8 +8,8 @@ import pytest
 import scipy.stats
 
 from position_bias.postnorm import checks
-from position_bias.verdicts.predictions import predictions
-from position_bias.verdicts.verdict import KEYS
+from position_bias.verdicts.judge import KEYS
+from position_bias.verdicts.registry import predictions
 from tests.unit.postnorm.world import (
     AVERAGING,
     DEPTH,

@@ -3,7 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.registry import predictions
 
 ROOT = Path(__file__).parents[3]
 PREDICTED = predictions(ROOT / "published/predictions.csv", "structural")

@@ -7,12 +7,12 @@ import pytest
 
 from position_bias.released.models import DATASETS, MODELS
 from position_bias.structural.big_models import checks
-from position_bias.verdicts.claim import registry
+from position_bias.verdicts.registry import every_claim
 from position_bias.verdicts.scorecard import by_scale
 from tests.unit.structural.conftest import PREDICTED, ROOT
 
 KEPT = pd.read_csv(ROOT / "evidence/structural/released/statistics.csv")
-CLAIMS = {claim.id: claim for claim in registry(ROOT / "published/claims.csv")}
+CLAIMS = {claim.id: claim for claim in every_claim(ROOT / "published/claims.csv")}
 OF_CLAIM = {  # rows a model
     "structural-figure-1-a": 1,
     "structural-figure-1-b": 2,

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from position_bias.structural import checks, checks_long_training
-from position_bias.verdicts.verdict import KEYS
+from position_bias.verdicts.judge import KEYS
 from tests.unit.structural.conftest import PREDICTED
 from tests.unit.structural.world import (
     ESTIMATORS,

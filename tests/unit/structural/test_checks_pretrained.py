@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from position_bias.structural.checks_pretrained import COLUMNS, SEEN, checks
-from position_bias.verdicts.claim import registry
+from position_bias.verdicts.registry import every_claim
 from tests.unit.structural.conftest import PREDICTED, ROOT
 
 OURS = {
     claim.id
-    for claim in registry(ROOT / "published/claims.csv")
+    for claim in every_claim(ROOT / "published/claims.csv")
     if claim.id.startswith(("structural-pretrained-", "structural-recall-"))
 }
 FIRST, LAST = "log first / middle", "log last / middle"

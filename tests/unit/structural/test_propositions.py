@@ -26,7 +26,7 @@ from position_bias.structural.propositions import (
     softmax_floor,
     tail_bound,
 )
-from position_bias.verdicts.verdict import COLUMNS, KEYS
+from position_bias.verdicts.judge import COLUMNS, KEYS
 from tests.unit.structural.conftest import ROOT
 
 ROUNDING = 1e-12

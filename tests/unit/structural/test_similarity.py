@@ -19,7 +19,7 @@ from position_bias.structural.similarity import (
     jensen_shannon,
     similarities,
 )
-from position_bias.verdicts.verdict import COLUMNS, KEYS
+from position_bias.verdicts.judge import COLUMNS, KEYS
 from tests.unit.structural.conftest import PREDICTED, file
 
 NO_SHIFTS = pd.DataFrame()

@@ -9,13 +9,15 @@ import pytest
 from position_bias.layernorm import checks as layernorm_checks
 from position_bias.layernorm import checks_theory
 from position_bias.verdicts import scorecard
-from position_bias.verdicts.claim import OURS, registry
+from position_bias.verdicts.registry import OURS, every_claim
 from tests.unit.layernorm import world as layernorm
 from tests.unit.postnorm import world as postnorm
 
 ROOT = Path(__file__).parents[3]
 LAYERNORM, POSTNORM = "layernorm/checks", "postnorm/checks"
-CLAIMS = {claim.id: claim for claim in registry(ROOT / "published/claims.csv") if claim.table in (LAYERNORM, POSTNORM)}
+CLAIMS = {
+    claim.id: claim for claim in every_claim(ROOT / "published/claims.csv") if claim.table in (LAYERNORM, POSTNORM)
+}
 VALUES = pd.read_csv(ROOT / "published/values.csv", dtype=str)
 
 TINY = {"tokens": 16, "width": 16, "sequences": 64, "limit_tokens": 1000, "seed": 0}

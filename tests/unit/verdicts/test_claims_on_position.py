@@ -20,8 +20,7 @@ from position_bias.structural import (
     checks_printed,
 )
 from position_bias.structural import checks_theory as propositions
-from position_bias.verdicts.claim import OURS, registry, tables
-from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.registry import OURS, every_claim, predictions, tables
 from position_bias.verdicts.scorecard import scorecard
 from tests.unit.conftest import overlaid
 from tests.unit.emergence import world as of_emergence
@@ -29,7 +28,9 @@ from tests.unit.structural import world as of_structural
 
 ROOT = Path(__file__).parents[3]
 PREDICTED = ROOT / "published/predictions.csv"
-CLAIMS = tuple(claim for claim in registry(ROOT / "published/claims.csv") if claim.paper in ("structural", "emergence"))
+CLAIMS = tuple(
+    claim for claim in every_claim(ROOT / "published/claims.csv") if claim.paper in ("structural", "emergence")
+)
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
 PRETRAINED = [claim.id for claim in CLAIMS if claim.id.startswith(("structural-pretrained-", "structural-recall-"))]
@@ -139,7 +140,7 @@ def of_theory():
     numbers = {"tokens": 16, "layers": 120, "draws": 3, "seed": 0, "peak_tokens": 400}  # which no scale changes
     return {
         "structural/propositions": propositions.checks(PREDICTED, "test"),
-        "emergence/theorems": theorems.table(**numbers, predicted=PREDICTED, scale="test"),
+        "emergence/theorems": theorems.judged(**numbers, predicted=PREDICTED, scale="test"),
     }
 
 

@@ -1,10 +1,11 @@
 """The judge on tables made by hand, estimators beside scipy and their definitions, and files that are no registry."""
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from string import Formatter
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -14,21 +15,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from position_bias.running.runtime import InputError
-from position_bias.verdicts import verdict
 from position_bias.verdicts.judge import (
+    COLUMNS,
     ESTIMATE,
+    KEYS,
     Statistic,
+    by_itself,
     judge,
     percentiles,
     published,
     student,
+    table,
     worst,
     worst_among,
 )
-from position_bias.verdicts.predictions import COLUMNS, OR, RELATIONS, Predicted, predictions, registry
-from position_bias.verdicts.verdict import KEYS
+from position_bias.verdicts.registry import OR, Predicted, Relation, every_prediction, predictions
 
 ROOT = Path(__file__).parents[3]
+RELATIONS = get_args(Relation)
+REGISTERED = every_prediction(ROOT / "published/predictions.csv")
+PREDICTED = [field.name for field in fields(Predicted)]
 values = st.lists(st.one_of(st.floats(-100, 100), st.just(math.nan)), max_size=8).map(
     lambda of: pd.Series(of, dtype=float)
 )
@@ -55,7 +61,7 @@ ABOVE = Predicted(**predicted(bound=0, margin=0))
 
 
 def written(path, *rows):
-    pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(path, index=False)
+    pd.DataFrame(rows, columns=PREDICTED).to_csv(path, index=False)
     return path
 
 
@@ -93,8 +99,8 @@ def test_of_what_is_worked_out_the_value_counts_that_keeps_least_to_the_predicti
     estimate = worst if among is None else worst_among(among)
     found = estimate(pd.Series(values), prediction, 0.9)
     order = ["holds", "undecided", "no effect", "fails"]
-    worst_word = max((prediction.verdict(value, value) for value in values), key=order.index)
-    assert (prediction.verdict(found.measured, found.measured), found.measured in values) == (worst_word, True)
+    worst_word = max((by_itself(prediction, value, value) for value in values), key=order.index)
+    assert (by_itself(prediction, found.measured, found.measured), found.measured in values) == (worst_word, True)
     assert found[1:] == (found.measured, found.measured, among or len(values), 0, False)
 
 
@@ -121,7 +127,7 @@ def test_a_network_and_a_difference_of_two_are_judged_by_unit(tmp_path):
     assert [less[name] for name in ("claim", "quantity", "n", "left_out")] == ["", "a - b; 7", 2, 1]
     assert less["verdict"] == "undecided"
     assert [less[name] for name in KEYS] == ["gap", "a", "b", "v = 7", ""]
-    assert list(verdict.table("ours", "test", [alone, less])) == [*verdict.COLUMNS, *KEYS]
+    assert list(table("ours", "test", [alone, less])) == [*COLUMNS, *KEYS]
 
 
 def test_a_bound_of_the_setting_takes_the_place_of_the_registered_one(tmp_path):
@@ -146,8 +152,8 @@ def test_alternatives_are_all_combinations_in_the_order_of_the_file(tmp_path):
     found = predictions(path, "ours")
     assert [(row.network, row.other) for row in found["gap"]] == [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")]
     assert (found["gap"][0].relation, found["gap"][0].bound, found["gap"][0].margin) == (">", 0, 0.1)
-    assert [row.network for row in registry(path)] == [OR.join("ab"), "a"]
-    (row,) = registry(written(path, predicted(margin="", claim="")))
+    assert [row.network for row in every_prediction(path)] == [OR.join("ab"), "a"]
+    (row,) = every_prediction(written(path, predicted(margin="", claim="")))
     assert row == Predicted("ours", "gap", "", "a", "", ">", 0.0, 0.0, "Figure 1", "gap of {network}", "Section 2")
     assert predictions(path, "nobody") == {}
 
@@ -199,10 +205,10 @@ def test_a_statistic_that_nothing_is_predicted_of_is_named(tmp_path):
         judged(tmp_path, Statistic("slope", TABLE), rows=[predicted()])
 
 
-@pytest.mark.parametrize("paper", dict.fromkeys(row.paper for row in registry(ROOT / "published/predictions.csv")))
+@pytest.mark.parametrize("paper", dict.fromkeys(row.paper for row in REGISTERED))
 def test_other_words_change_no_verdict_and_no_key(tmp_path, paper):
     """Of all that the project predicts of one wing, on random tables of the networks that it names."""
-    rows = [row for row in registry(ROOT / "published/predictions.csv") if row.paper == paper]
+    rows = [row for row in REGISTERED if row.paper == paper]
     names = {name.partition(".")[0] for row in rows for _, name, _, _ in Formatter().parse(row.words) if name}
     setting = dict.fromkeys(names - {"network", "other"}, 1)
     networks = sorted({name for row in rows for name in (row.network + OR + row.other).split(OR)} - {""})
@@ -247,7 +253,7 @@ def test_a_row_that_predicts_nothing_ends_in_one_line_that_names_it(tmp_path, wr
         (None, "is not a table of predictions: [Errno 2] No such file or directory"),
         (b"", "is not a table of predictions: not enough values to unpack"),
         (b"\xff\xfe", "is not a table of predictions: 'utf-8' codec"),
-        (b"paper,claim\nours,c\n", f"has columns paper, claim; a table of predictions has {', '.join(COLUMNS)}"),
+        (b"paper,claim\nours,c\n", f"has columns paper, claim; a table of predictions has {', '.join(PREDICTED)}"),
     ],
 )
 def test_a_file_that_is_no_registry_ends_in_one_line(tmp_path, content, said):
@@ -256,7 +262,7 @@ def test_a_file_that_is_no_registry_ends_in_one_line(tmp_path, content, said):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(InputError) as raised:
-        registry(path)
+        every_prediction(path)
     assert str(raised.value).startswith(f"{path} {said}")
     assert "\n" not in str(raised.value)
 

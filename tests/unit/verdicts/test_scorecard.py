@@ -11,29 +11,26 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_bias.verdicts import pages, planning, scorecard
-from position_bias.verdicts.claim import Claim
-from position_bias.verdicts.judge import GIVEN, Statistic, judge
-from position_bias.verdicts.judge import given as of
-from position_bias.verdicts.predictions import Predicted
+from position_bias.verdicts import planning, scorecard
+from position_bias.verdicts.judge import COLUMNS, table
 from position_bias.verdicts.rule import WORDS
-from position_bias.verdicts.verdict import COLUMNS, table
 from tests.refusals import refused
+from tests.unit.verdicts.rows import (
+    CLAIM,
+    DOWN,
+    DOWN_ROW,
+    NULL,
+    OPEN,
+    OPEN_ROW,
+    OTHER_UP,
+    TABLE,
+    UP,
+    UP_ROW,
+    at,
+    check,
+)
 
-ABOVE = (">", 0.0, 0.01)
-TABLE = "emergence/checks"
 NEAR = "none: for its spread an effect lies so near its edge that it needs over 10 times as many seeds"
-CLAIM = Claim(
-    "rises", "emergence", "Figure 2", "Section 5", "Title", "it rises", "paper", "nothing", TABLE, "figures/x.pdf",
-    "all", "seed", "network", "it rises", "a"
-)  # fmt: skip
-
-
-def check(measured, half, n=5, prediction=ABOVE, quantity="gap", claim="rises", item="Figure 2", model=""):
-    asked = Predicted("emergence", item, claim, quantity, "", *prediction, item, quantity, "Section 5")
-    ends = pd.DataFrame({quantity: [measured, measured - half, measured + half]}, index=GIVEN)
-    (found,) = judge([Statistic(item, ends, {"model": model} if model else {}, estimate=of(n))], {item: [asked]})
-    return found
 
 
 def judged(*rows, claim=CLAIM, level=0.95):
@@ -56,9 +53,6 @@ def test_one_row_is_its_own_verdict_with_its_own_interval():
 
 def rows(**values):
     return [check(*value, quantity=name) for name, value in values.items()]
-
-
-UP, DOWN, NULL, OPEN = (0.2, 0.05), (-0.2, 0.05), (0.0, 0.008), (0.0, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -224,10 +218,6 @@ def test_a_table_of_another_schema_is_refused():
         scorecard.scorecard([CLAIM], {TABLE: pd.DataFrame(columns=COLUMNS[:-2])}, {"a": ""}, 0.95)
 
 
-def at(scale, *rows):
-    return table("emergence", scale, rows)
-
-
 def judged_at(*tables, needs="iterations"):
     claim = dataclasses.replace(CLAIM, needs=needs)
     (found,) = scorecard.scorecard([claim], {TABLE: pd.concat(tables)}, {"a": ""}, 0.95).to_dict("records")
@@ -236,10 +226,6 @@ def judged_at(*tables, needs="iterations"):
 
 def where(found):
     return found["verdict"], found["settled"], found["scale"], found["by scale"]
-
-
-UP_ROW, DOWN_ROW, OPEN_ROW = check(*UP), check(*DOWN), check(*OPEN)
-OTHER_UP = check(0.2, 0.05, quantity="another gap")
 
 
 @pytest.mark.parametrize(
@@ -297,86 +283,3 @@ def test_an_identity_supports_no_claim():
     vacuous = judged(identity)
     assert (vacuous["verdict"], vacuous["decides"]) == ("not testable here", "every row is an identity")
     assert vacuous["would decide"] == "another claim, since this one excludes nothing"
-
-
-def claims_of_three():
-    secondary = dataclasses.replace(CLAIM, id="t", title="A norm", whose="secondary source", kind="theory")
-    own = dataclasses.replace(CLAIM, id="n", title="No norm", whose="ours", needs="iterations")
-    doubted = dataclasses.replace(secondary, id="d", statement="it falls", doubted=True)
-    of_three = [UP_ROW, {**DOWN_ROW, "claim": "t"}, {**UP_ROW, "claim": "n"}, {**DOWN_ROW, "claim": "d"}]
-    checks = {TABLE: table("emergence", "test", of_three)}
-    return scorecard.scorecard([CLAIM, secondary, own, doubted], checks, {"a": ".17"}, 0.95)
-
-
-def test_the_terminal_shows_ten_lines_and_every_claim_that_is_counted():
-    header, *lines, last = pages.short(claims_of_three()).splitlines()
-    assert len(lines) <= 8
-    counted = {line[:35].strip(): line.split()[-1] for line in lines if line.split()[-1] == "1"}
-    assert counted == {"papers: networks": "1", "claims known from secondary sources": "1", "claims that we add": "1"}
-    column = header.index("fail")
-    assert [line[column : column + 4].strip() for line in lines].count("1") == 1
-    assert "scorecard" in last
-
-
-def test_what_training_changed_names_the_claims_that_have_several_scales_those_that_differ_first():
-    scales = ["paper: holds; laptop: holds", "laptop: holds", "longer: fails; laptop: holds", "laptop: fails"]
-    table = claims_of_three().assign(**{"by scale": scales})
-    said, _, header, _, *lines, _, _, _ = pages.by_training(table).splitlines()
-    assert said == "Of 2 claims, 1 got different verdicts from different trainings."
-    assert header == "| claim | default run | longer training | the paper's scale |"
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    claims = table["claim"].tolist()
-    assert [re.search(r"#(.*)\)", line[0])[1] for line in cells] == [claims[2], claims[0]]
-    assert [line[1:] for line in cells] == [["holds", "fails", ""], ["holds", "", "holds"]]
-    alone = pages.by_training(table.assign(needs="iterations", kind="network")).splitlines()[-2:]
-    assert [re.search(r"#(.*)\)", line)[1] for line in alone] == [claims[1], claims[3]]
-
-
-def test_the_headline_counts_every_claim_once_by_kind_and_scale():
-    found = pages.counted(claims_of_three())
-    assert found.to_numpy().sum() == 4
-    assert found[found["hold"] > 0].index.tolist() == [
-        ("claims of the papers", "networks", ""),
-        ("claims that we add", "networks", "(toy run)"),
-    ]
-    assert found[found["fail"] > 0].index.get_level_values(0).tolist() == [
-        "claims known from secondary sources",
-        "claims that are not counted",
-    ]
-
-
-def test_the_page_has_the_effect_what_decides_and_a_link_to_the_finding():
-    shown = "figures/emergence/fig2.pdf and results/tables/emergence/gaps.md and figures/emergence/long_training.pdf"
-    entries = pages.page(claims_of_three().assign(shown=shown)).split("\n- ")
-    figures = "[fig2](gallery/emergence.md#figure-2), [long_training](gallery/emergence.md#long-training)"
-    assert entries[0].endswith("\n## `emergence`\n")
-    assert entries[3].splitlines() == [
-        '<a id="n"></a>No norm: **holds** at a smaller scale (toy run)',
-        "  - Figure 2, ours: it rises",
-        "  - Effect: 0.2 [0.15, 0.25], predicted > 0, margin 0.01, n = 5: gap",
-        "  - What decides: 1 of 1 row must hold; 1 hold",
-        f"  - Finding: [n](replication.md#n), {figures}",
-    ]
-
-
-def test_the_page_says_what_would_decide_and_has_no_number_that_is_missing():
-    checks = {TABLE: table("emergence", "test", [check(math.nan, 0.1), {**check(0.0371, 0.0627), "claim": "n"}])}
-    own = dataclasses.replace(CLAIM, id="n")
-    page = pages.page(scorecard.scorecard([CLAIM, own], checks, {"a": ""}, 0.95))
-    assert re.findall("What would decide: (.*)", page) == ["rows that have a value", "17 to 105 seeds"]
-    assert "Effect: no value, predicted > 0" in page
-
-
-def test_every_comparison_has_its_own_word_and_those_of_the_scale_that_decides_come_first():
-    rows = pd.concat([at("laptop", DOWN_ROW, OTHER_UP), at("paper", UP_ROW)])
-    found = scorecard.comparisons([CLAIM], {TABLE: rows}, 0.95)
-    assert list(found) == list(scorecard.COMPARISON_COLUMNS)
-    assert found["decides"].tolist() == [True, False, False]
-    assert pages.compared(found)["verdict"].tolist() == ["holds", "(fails)", "(holds)"]
-
-
-def test_a_value_that_prints_as_its_bound_is_told_to_be_larger():
-    near = {**UP_ROW, "bound": 1.0, "margin": 0.0, "measured": 1 + 1e-9, "low": 1 + 1e-9, "high": 1 + 1e-9}
-    found = scorecard.comparisons([CLAIM], {TABLE: table("emergence", "paper", [near])}, 0.95)
-    (predicted,) = pages.compared(found)["predicted"]
-    assert predicted == "> 1; larger by less than these digits show"

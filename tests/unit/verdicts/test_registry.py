@@ -1,20 +1,21 @@
 """The registry of claims, how it is read, and what it says against the rules of the workflow and what papers print."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from position_bias.verdicts.claim import COLUMNS, NOTHING, OURS, SCALES, Claim, registry
+from position_bias.verdicts import registry
+from position_bias.verdicts.registry import NOTHING, OURS, SCALES, Claim
 from tests.refusals import refused
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[3]
 PAPERS = {path.parent.name for path in (ROOT / "position_bias").glob("*/checks.py")}
-CLAIMS = registry(ROOT / "published/claims.csv")
+CLAIMS = registry.every_claim(ROOT / "published/claims.csv")
 VALUES = pd.read_csv(ROOT / "published/values.csv", dtype=str, keep_default_na=False)
 every_claim = pytest.mark.parametrize("claim", CLAIMS, ids=[claim.id for claim in CLAIMS])
 
@@ -33,8 +34,8 @@ LINE += ",most,seed,network,gaps,,false"
 
 
 def read(folder, *lines):
-    (folder / "claims.csv").write_text("\n".join([",".join(COLUMNS), *lines]) + "\n")
-    return registry(folder / "claims.csv")
+    (folder / "claims.csv").write_text("\n".join([",".join(field.name for field in fields(Claim)), *lines]) + "\n")
+    return registry.every_claim(folder / "claims.csv")
 
 
 def test_a_line_is_a_claim(tmp_path):

@@ -1,0 +1,173 @@
+"""The registries of published/, tables of text: what is claimed, and what is predicted of which statistic.
+
+published/claims.csv lists what the papers claim, and what we claim beside them. In published/predictions.csv a row
+says that of one network, or of one less another, a statistic lies above or below a bound by more than a margin, within
+the margin of it (=), or beyond it on either side (!=). Margins are fixed before the run that they judge; the history of
+the file shows it. A fault of either ends in one line that names the row.
+"""
+
+import csv
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from itertools import product, zip_longest
+from pathlib import Path
+from string import Formatter
+from typing import Any, Literal, get_args
+
+from position_bias.running.runtime import InputError
+
+OURS = "ours"
+# Read in the paper's text; known only from what others write of it; added by us
+WHOSE = ("paper", "secondary source", OURS)
+TRUTH = {"true": True, "false": False}
+AND = " and "  # between several values of one cell
+NOTHING = "nothing"
+NEEDS = (NOTHING, "iterations", "prompts", "pretrained models", "lengths")  # what a claim can speak about
+PRETRAINED = "pretrained"  # the scale of real decoders that are smaller than the paper's
+SCALES = ("test", "laptop", "longer", PRETRAINED, "paper")  # of rows of checks, the smallest first
+SEED, MODEL, ERRATA = "seed", "model", "errata"
+FORMS = ("all", "most", "can", "ordering", "equal", "absent", "exact")  # what a claim asks of its rows
+UNITS = (SEED, MODEL, "none")  # what it generalises over
+KINDS = ("theory", "printed", ERRATA, "network", "pretrained")  # what it speaks of
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of a paper, or one that we add. The fields are the columns of the registry, in their order."""
+
+    id: str  # unique; rows of tables of checks that speak of the claim carry it
+    paper: str
+    item: str  # figure, table, theorem or section
+    place: str  # where the claim stands in its source
+    title: str  # in at most 45 characters, for who has not read the paper
+    statement: str  # in our words
+    whose: str  # one of WHOSE
+    needs: str  # of NEEDS, joined by AND: what of the paper's scale its statement is about; nothing: any will do
+    table: str  # of checks, below results/tables/: structural/checks
+    shown: str  # the figures or tables that show it, targets of the workflow, joined by " and "
+    form: str  # one of FORMS, as the next two written down before the runs that judge it
+    unit: str  # one of UNITS
+    kind: str  # one of KINDS
+    rows: str  # its comparisons with their margins, in words
+    published: str = ""  # id of what the paper prints for it, in published/values.csv
+    doubted: bool = False  # the source that it is known from may have doubted it, so that nobody is held to it
+
+    def met_at(self, scale: str) -> bool:
+        """Whether rows at this scale are about what the claim is about, and can therefore settle it.
+
+        What we claim of pretrained models is about any; the paper speaks of its own.
+        """
+        of_any = self.whose == OURS and self.needs == "pretrained models" and scale == PRETRAINED
+        return self.needs == NOTHING or scale == SCALES[-1] or of_any
+
+
+KNOWN = {"whose": WHOSE, "needs": NEEDS, "doubted": tuple(TRUTH)}  # values of columns
+KNOWN |= {"form": FORMS, "unit": UNITS, "kind": KINDS}
+
+
+def every_claim(path: str | Path) -> tuple[Claim, ...]:
+    """Every claim, in the order of the file. Raises InputError where the file is no such table."""
+    by_id: dict[str, Claim] = {}
+    for _, row in _rows(path, "claims", Claim, {field.name for field in fields(Claim)} - {"published"}):
+        for column, known in KNOWN.items():
+            if unknown := [value for value in row[column].split(AND) if value not in known]:
+                raise InputError(
+                    f"claim {row['id']} in {path} has {column} {unknown[0]}; use one of: {', '.join(known)}"
+                )
+        if row["id"] in by_id:
+            raise InputError(f"{path} has claim {row['id']} twice; an id names one claim")
+        truth: dict[str, Any] = {"doubted": TRUTH[row["doubted"]]}
+        by_id[row["id"]] = Claim(**row | truth)
+    return tuple(by_id.values())
+
+
+def shows(shown: str, target: str) -> bool:
+    """Whether a figure or table is one of those that `Claim.shown` names."""
+    return target in shown.split(AND)
+
+
+def tables(claims: Iterable[Claim]) -> list[str]:
+    """The tables of checks whose rows speak of the claims, each once."""
+    return list(dict.fromkeys(claim.table for claim in claims))
+
+
+# Predictions
+
+OR = "|"  # between networks that the same is predicted of
+Relation = Literal[">", "<", "=", "!="]  # the last: beyond the margin on either side
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What is predicted of a statistic. The fields are the columns of the registry, in their order."""
+
+    paper: str  # the wing whose statistic it is
+    statistic: str  # its name
+    claim: str  # id in published/claims.csv of the claim that the prediction speaks of, or ""
+    network: str  # the column of the statistic's table, or several, joined by OR
+    other: str  # the column that is subtracted, or several; or ""
+    relation: Relation
+    bound: float
+    margin: float  # a deviation from the bound that nobody would call one
+    item: str  # figure, table, section or proposition
+    words: str  # what is measured; {network}, {other} and the names of the statistic's setting are filled in
+    source: str  # who predicts it, and where
+    seen: str = ""  # which of its numbers were seen before it was written, so that they confirm nothing
+
+
+NUMBERS = ("bound", "margin")
+NEEDED = {"paper", "statistic", "network", "relation", "item", "words", "source"}
+
+
+def predictions(path: str | Path, paper: str) -> dict[str, list[Predicted]]:
+    """The predictions of a wing by statistic, one for each network or pair of networks, in the order of the file.
+
+    Raises InputError where the file is no table of predictions; the line names the row.
+    """
+    by_statistic: dict[str, list[Predicted]] = {}
+    for row in every_prediction(path):
+        if row.paper == paper:
+            pairs = product(row.network.split(OR), row.other.split(OR))
+            each = [replace(row, network=network, other=other) for network, other in pairs]
+            by_statistic.setdefault(row.statistic, []).extend(each)
+    return by_statistic
+
+
+def every_prediction(path: str | Path) -> list[Predicted]:
+    """Every row of the file, in its order. Raises InputError as `predictions` does."""
+    return [_checked(where, row) for where, row in _rows(path, "predictions", Predicted, NEEDED)]
+
+
+def _checked(where: str, row: dict[str, str]) -> Predicted:
+    if row["relation"] not in get_args(Relation):
+        raise InputError(f"{where} has relation {row['relation']}; use one of: {', '.join(get_args(Relation))}")
+    try:
+        numbers: dict[str, Any] = {name: float(row[name] or 0) for name in NUMBERS}
+        list(Formatter().parse(row["words"]))
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from error
+    return Predicted(**row | numbers)
+
+
+def _rows(path: str | Path, what: str, kind: type, needed: Collection[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield where each row of a table of `what` stands, for messages, and its cells by column, the fields of `kind`.
+
+    Empty cells at its end may be left out. Raises InputError where the file is no such table, or a row lacks
+    what is `needed`.
+    """
+    columns = [field.name for field in fields(kind)]
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            header, *lines = csv.reader(file)
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError(f"{path} is not a table of {what}: {' '.join(str(error).split())}") from error
+    if header != columns:
+        raise InputError(f"{path} has columns {', '.join(header)}; a table of {what} has {', '.join(columns)}")
+    for number, cells in enumerate(lines, 2):
+        where = f"row {number} of {path}"
+        if len(cells) > len(columns):
+            raise InputError(f"{where} has {len(cells)} cells, not {len(columns)}")
+        row = dict(zip_longest(columns, cells, fillvalue=""))
+        if empty := [column for column in columns if column in needed and not row[column]]:
+            raise InputError(f"{where} has nothing in column {', '.join(empty)}")
+        yield where, row

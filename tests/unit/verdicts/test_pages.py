@@ -1,0 +1,129 @@
+"""What pages say of a scorecard, and that the findings a report opens with are claims of the registry."""
+
+import dataclasses
+import math
+import re
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from docutils.core import publish_parts
+
+from position_bias.verdicts import pages, scorecard
+from position_bias.verdicts.judge import table
+from tests.graphs import CLAIMS, FIGURES
+from tests.unit.verdicts.rows import CLAIM, DOWN_ROW, OTHER_UP, TABLE, UP_ROW, at, check
+
+FINDINGS = [(question, *named.split()) for question, named in pages.FINDINGS.items()]
+SCORES = pd.read_csv(Path(__file__).parents[3] / "docs/scorecard.csv")
+
+
+def test_findings_are_claims_and_figures_of_the_workflow():
+    drawn = {f"{paper}/{name}" for paper, names in FIGURES.items() for name in names.split()}
+    assert {figure for _, figure, *_ in FINDINGS} <= drawn
+    assert {claim for _, _, *claims in FINDINGS for claim in claims} <= {claim.id for claim in CLAIMS}
+    assert len(FINDINGS) == 4
+
+
+def test_the_page_has_verdicts_numbers_and_figures_in_its_html(tmp_path, monkeypatch):
+    for _, figure, *_ in FINDINGS:
+        (tmp_path / f"figures/{figure}.svg").parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"figures/{figure}.svg").write_text(f"<svg><title>{figure}</title></svg>")
+    monkeypatch.chdir(tmp_path)
+    strict = {"halt_level": 2}  # a warning is an error
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs/page.rst").write_text(pages.findings(SCORES))  # as report/workflow.rst includes it
+    body = publish_parts(".. include:: logs/page.rst", writer="html", settings_overrides=strict)["html_body"]
+    told = " ".join(unescape(body).split())
+    for question, figure, *claims in FINDINGS:
+        after = told[told.index(question) :]
+        assert f"<svg><title>{figure}</title></svg>" in after
+        for claim in claims:
+            row = SCORES.set_index("claim").loc[claim]
+            number = "no value" if np.isnan(row["measured"]) else f"{row['measured']:.3g} [{row['low']:.3g}, "
+            said = f"<strong>{row['verdict']}</strong>: {row['statement']} ({number}"
+            assert said in after
+
+
+def claims_of_three():
+    secondary = dataclasses.replace(CLAIM, id="t", title="A norm", whose="secondary source", kind="theory")
+    own = dataclasses.replace(CLAIM, id="n", title="No norm", whose="ours", needs="iterations")
+    doubted = dataclasses.replace(secondary, id="d", statement="it falls", doubted=True)
+    of_three = [UP_ROW, {**DOWN_ROW, "claim": "t"}, {**UP_ROW, "claim": "n"}, {**DOWN_ROW, "claim": "d"}]
+    checks = {TABLE: table("emergence", "test", of_three)}
+    return scorecard.scorecard([CLAIM, secondary, own, doubted], checks, {"a": ".17"}, 0.95)
+
+
+def test_the_terminal_shows_ten_lines_and_every_claim_that_is_counted():
+    header, *lines, last = pages.short(claims_of_three()).splitlines()
+    assert len(lines) <= 8
+    counted = {line[:35].strip(): line.split()[-1] for line in lines if line.split()[-1] == "1"}
+    assert counted == {"papers: networks": "1", "claims known from secondary sources": "1", "claims that we add": "1"}
+    column = header.index("fail")
+    assert [line[column : column + 4].strip() for line in lines].count("1") == 1
+    assert "scorecard" in last
+
+
+def test_what_training_changed_names_the_claims_that_have_several_scales_those_that_differ_first():
+    scales = ["paper: holds; laptop: holds", "laptop: holds", "longer: fails; laptop: holds", "laptop: fails"]
+    table = claims_of_three().assign(**{"by scale": scales})
+    said, _, header, _, *lines, _, _, _ = pages.by_training(table).splitlines()
+    assert said == "Of 2 claims, 1 got different verdicts from different trainings."
+    assert header == "| claim | default run | longer training | the paper's scale |"
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    claims = table["claim"].tolist()
+    assert [re.search(r"#(.*)\)", line[0])[1] for line in cells] == [claims[2], claims[0]]
+    assert [line[1:] for line in cells] == [["holds", "fails", ""], ["holds", "", "holds"]]
+    alone = pages.by_training(table.assign(needs="iterations", kind="network")).splitlines()[-2:]
+    assert [re.search(r"#(.*)\)", line)[1] for line in alone] == [claims[1], claims[3]]
+
+
+def test_the_headline_counts_every_claim_once_by_kind_and_scale():
+    found = pages.counted(claims_of_three())
+    assert found.to_numpy().sum() == 4
+    assert found[found["hold"] > 0].index.tolist() == [
+        ("claims of the papers", "networks", ""),
+        ("claims that we add", "networks", "(toy run)"),
+    ]
+    assert found[found["fail"] > 0].index.get_level_values(0).tolist() == [
+        "claims known from secondary sources",
+        "claims that are not counted",
+    ]
+
+
+def test_the_page_has_the_effect_what_decides_and_a_link_to_the_finding():
+    shown = "figures/emergence/fig2.pdf and results/tables/emergence/gaps.md and figures/emergence/long_training.pdf"
+    entries = pages.page(claims_of_three().assign(shown=shown)).split("\n- ")
+    figures = "[fig2](gallery/emergence.md#figure-2), [long_training](gallery/emergence.md#long-training)"
+    assert entries[0].endswith("\n## `emergence`\n")
+    assert entries[3].splitlines() == [
+        '<a id="n"></a>No norm: **holds** at a smaller scale (toy run)',
+        "  - Figure 2, ours: it rises",
+        "  - Effect: 0.2 [0.15, 0.25], predicted > 0, margin 0.01, n = 5: gap",
+        "  - What decides: 1 of 1 row must hold; 1 hold",
+        f"  - Finding: [n](replication.md#n), {figures}",
+    ]
+
+
+def test_the_page_says_what_would_decide_and_has_no_number_that_is_missing():
+    checks = {TABLE: table("emergence", "test", [check(math.nan, 0.1), {**check(0.0371, 0.0627), "claim": "n"}])}
+    own = dataclasses.replace(CLAIM, id="n")
+    page = pages.page(scorecard.scorecard([CLAIM, own], checks, {"a": ""}, 0.95))
+    assert re.findall("What would decide: (.*)", page) == ["rows that have a value", "17 to 105 seeds"]
+    assert "Effect: no value, predicted > 0" in page
+
+
+def test_every_comparison_has_its_own_word_and_those_of_the_scale_that_decides_come_first():
+    rows = pd.concat([at("laptop", DOWN_ROW, OTHER_UP), at("paper", UP_ROW)])
+    found = scorecard.comparisons([CLAIM], {TABLE: rows}, 0.95)
+    assert list(found) == list(scorecard.COMPARISON_COLUMNS)
+    assert found["decides"].tolist() == [True, False, False]
+    assert pages.compared(found)["verdict"].tolist() == ["holds", "(fails)", "(holds)"]
+
+
+def test_a_value_that_prints_as_its_bound_is_told_to_be_larger():
+    near = {**UP_ROW, "bound": 1.0, "margin": 0.0, "measured": 1 + 1e-9, "low": 1 + 1e-9, "high": 1 + 1e-9}
+    found = scorecard.comparisons([CLAIM], {TABLE: table("emergence", "paper", [near])}, 0.95)
+    (predicted,) = pages.compared(found)["predicted"]
+    assert predicted == "> 1; larger by less than these digits show"
