@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from position_bias.emergence import gaps as accuracy_gaps
+from position_bias.emergence import released_code
 from position_bias.emergence.gaps import (
     CONFIGURATION,
     PAIR_NAMES,
@@ -116,12 +117,16 @@ def verdicts(
     scale: str,
     level: float,
 ) -> pd.DataFrame:
-    """The `checks` of the networks of this run, and those of the long runs whose tables in evidence/ are named."""
+    """The `checks` of the networks of this run, and those of the long runs whose tables in evidence/ are named.
+
+    Those that were trained in the settings of the authors' released code are judged by claims of their own.
+    """
     registered = predictions(predicted, "emergence")
     of_this_run = checks(read_run(curves, sinks, threshold), registered, scale, level)
     long_runs = read_long_runs(evidence, threshold)
     others = (tested(checks(networks, registered, name, level, seen)) for name, networks in long_runs.items())
-    return pd.concat([of_this_run, *others], ignore_index=True)
+    as_released = released_code.checks(released_code.read(evidence), registered, level)
+    return pd.concat([of_this_run, *others, as_released], ignore_index=True)
 
 
 def checks(

@@ -23,6 +23,7 @@ from position_bias.structural import checks_theory as propositions
 from position_bias.verdicts.registry import OURS, every_claim, predictions, tables
 from position_bias.verdicts.scorecard import scorecard
 from tests.unit.conftest import overlaid
+from tests.unit.emergence import released_world as of_released_code
 from tests.unit.emergence import world as of_emergence
 from tests.unit.structural import world as of_structural
 
@@ -127,12 +128,13 @@ def emergence_checks(config):
     for vocabulary, name, mask, *_ in every:
         if (vocabulary, name) in emergence.SINK_FIGURES:
             masks.setdefault(name, {})[mask] = None
-    return of_emergence.judged(
+    of_figures = of_emergence.judged(
         config["scale"],
         gaps=of_emergence.papers_world(dict.fromkeys(every, 5)),
         accuracy=of_emergence.accuracies(dict.fromkeys(every, 5)),
         sinks=of_emergence.sinks_of(masks, seeds=2),
     )
+    return pd.concat([of_figures, of_released_code.judged(of_released_code.world())])
 
 
 @pytest.fixture(scope="module")
