@@ -12,11 +12,12 @@ from pathlib import Path
 sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import settings
-from position_bias.running import devices, imports, made, runtime
+from position_bias.running import definitions, devices, made, runtime
 from position_bias.verdicts import registry
 
 ROOT = Path(workflow.basedir)
-imports.from_here(ROOT)  # jobs inherit the environment
+# Jobs inherit the environment, and import this library and not one that is installed.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 
 if set("{}") & set(str(ROOT)):
     sys.exit(f"error: the project lies in {ROOT}, and Snakemake reads braces as wildcards; move it to another folder")
@@ -127,19 +128,6 @@ SIMULATION = {"mem_mb": memory(4000), "runtime": config["minutes"]["simulation"]
 def evidence_tables(pattern):
     """Tables of evidence/ that fit a pattern: those of long runs that are there."""
     return [project(path) for path in sorted((ROOT / "evidence").glob(pattern))]
-
-
-def in_a_row(name, row):
-    """Set what Snakemake takes from no expression in a loop, the docstring, environment, group and log of a row."""
-    created = workflow.get_rule(name)
-    created.docstring = row.says
-    if row.environment:
-        created.conda_env = f"../envs/{row.environment}.yaml"
-    if row.group:
-        created.ruleinfo.group = created.group = row.group
-    if row.log:
-        created.log_modifier = created.output_modifier
-        created.set_log(row.log)
 
 
 def of_wing(wing):

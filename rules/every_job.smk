@@ -1,6 +1,6 @@
 # What all jobs that run a script have alike is said here, once. Included after the last rule.
 #
-# Inputs:     the library modules that the script imports, so that an edit of one rebuilds what was computed with it.
+# Code:       a digest of the definitions of the library that it runs, so that an edit of one rebuilds what was made with it.
 # Log:        logs/, with the path of the first output, unless the rule names another.
 # Benchmark:  results/benchmarks/, with the path of the log.
 # Conda:      envs/figures.yaml for figures and envs/analysis.yaml for the others, unless the rule names another.
@@ -19,12 +19,20 @@ for job in filter(lambda rule: "gpu_partition" in rule.resources, workflow.rules
         job.resources["slurm_partition"] = job.resources["gpu_partition"].with_name("slurm_partition")
     job.resources["gpu_partition"] = None
 
+digest = cache(definitions.Library(ROOT).digest)
+
+
+def code_of(rule):
+    """A param that is worked out where a job is planned, so that the process of one job reads what this job reaches."""
+    path = os.path.relpath(Path(rule.snakefile).parent / rule.script, ROOT)
+    functions = tuple(filter(None, map(rule.params.get, ("makes", "readable"))))
+    return lambda wildcards: digest(path, functions)
+
+
 for job in filter(lambda rule: rule.script, workflow.rules):
     first = Path(re.sub(r"^results/", "", job.output[0]))
-    job.input_modifier = job.log_modifier = job.benchmark_modifier = job.output_modifier
-    functions = filter(None, (job.params.get(name) for name in ("makes", "readable")))
-    files = made.library(Path(job.snakefile).parent / job.script, [*functions], ROOT)
-    job.set_input(library=[project(file) for file in files])
+    job.set_params(code=code_of(job))
+    job.log_modifier = job.benchmark_modifier = job.output_modifier
     if not job.log:
         job.set_log(f"logs/{first.with_suffix('')}.log")
     job.benchmark = re.sub(r"^logs/(.*)\.log$", r"results/benchmarks/\1.tsv", job.log[0])

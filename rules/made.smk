@@ -11,8 +11,14 @@ for item, row in FIGURES.items():
             **row.files,
         output:
             **figure_outputs(item, row),
+        log:
+            *filter(None, [row.log]),
         wildcard_constraints:
             **row.wildcards,
+        group:
+            row.group
+        conda:
+            row.environment and f"../envs/{row.environment}.yaml"
         resources:
             **row.needs,
         params:
@@ -22,7 +28,7 @@ for item, row in FIGURES.items():
         script:
             "../scripts/draw.py"
 
-    in_a_row(made.rule_of(item, row, "draw_"), row)
+    workflow.get_rule(made.rule_of(item, row, "draw_")).docstring = row.says
 
 
 for item, row in (TABLES | FILES).items():
@@ -35,8 +41,14 @@ for item, row in (TABLES | FILES).items():
         output:
             **(table_outputs(item, row) if item in TABLES else {}),
             **row.outputs,
+        log:
+            *filter(None, [row.log]),
         wildcard_constraints:
             **row.wildcards,
+        group:
+            row.group
+        conda:
+            row.environment and f"../envs/{row.environment}.yaml"
         resources:
             **row.needs,
         params:
@@ -46,4 +58,4 @@ for item, row in (TABLES | FILES).items():
         script:
             "../scripts/table.py"
 
-    in_a_row(made.rule_of(item, row), row)
+    workflow.get_rule(made.rule_of(item, row)).docstring = row.says

@@ -284,6 +284,7 @@ FILES |= {
             "measured": collect(OF_RUN, **RUNGS),
             "losses": collect(LOSSES, training=trainings(EVIDENCE["structural"])),
             "runs": collect(TRAINING_RUNS, training=trainings(EVIDENCE["structural"])),
+            "predicted": project("published/predictions.csv"),
         },
         {"scale": config["scale"], "level": config["rollout"]["level"]},
         outputs={

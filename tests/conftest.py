@@ -248,6 +248,12 @@ class Project:
         with (self.root / file).open("a") as opened:
             opened.write(text)
 
+    def edit(self, file, old, new):
+        path = self.root / file
+        text = path.read_text()
+        assert text.count(old) == 1, f"{file} has {old!r} {text.count(old)} times"
+        path.write_text(text.replace(old, new))
+
     def copy(self, root):
         shutil.copytree(self.root, root, symlinks=True)
         return Project(root, self.small)

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from position_bias.running import imports
-from position_bias.running.made import modules as modules_of
+from position_bias.running.definitions import PACKAGE, Library
 from position_bias.verdicts.registry import shows
 from tools import workflow
 from tools.workflow import Rule
 
 ROOT = Path(__file__).parents[1]
+LIBRARY = Library(ROOT)
 SECTIONS = {  # title -> pattern of the files below figures/ and results/tables/
     "All papers": r"\w+\.\w+",
     "`structural`: Herasimchyk et al. 2026": "structural/.*",
@@ -62,9 +62,9 @@ def written() -> dict[str, Rule]:
 
 def modules(rule: Rule) -> list[str]:
     """Library modules that a rule's row names, or that its script imports, but those that every script does."""
-    found = modules_of(rule.functions, ROOT)
+    found = [LIBRARY.file(f"{PACKAGE}.{function.partition(':')[0]}") for function in rule.functions]
     if rule.script and not found:
-        imported = sorted(imports.imported(ROOT / rule.script, ROOT))
+        imported = sorted(map(LIBRARY.file, LIBRARY.imports(rule.script)))
         own = Path(rule.script).name
         found = [path for path in imported if path.name == own or path not in SURROUNDINGS]
     return list(dict.fromkeys(path.relative_to(ROOT).as_posix() for path in found))

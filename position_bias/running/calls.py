@@ -12,7 +12,7 @@ import pandas as pd
 
 from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile, Tensors
-from position_bias.running.imports import PACKAGE
+from position_bias.running.definitions import PACKAGE
 from position_bias.running.made import OF_RULES
 from position_bias.running.runtime import whole_file
 
@@ -26,7 +26,7 @@ def make(job: Any) -> Any:
     """
     function = named(job.params.makes)
     kinds = get_type_hints(function)
-    files = {name: held(kinds[name], paths) for name, paths in job.input.items() if name != "library"}
+    files = {name: held(kinds[name], paths) for name, paths in job.input.items()}
     values = {name: value for name, value in job.params.items() if name not in OF_RULES}
     return function(**files, **values)
 

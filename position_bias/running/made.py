@@ -5,14 +5,11 @@ scripts/draw.py and scripts/table.py, which call the function that the row names
 imports this module, so it imports nothing that takes long.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from position_bias.running import imports
-
-OF_RULES = ("makes", "readable", "printed")  # params that the function of a row does not take
+OF_RULES = ("makes", "readable", "printed", "code")  # params that the function of a row does not take
 
 
 @dataclass(frozen=True)
@@ -37,15 +34,3 @@ class Made:
 def rule_of(item: str, made: Made, verb: str = "") -> str:
     """The name of the rule that makes an item, WING/NAME: WING_NAME, with a verb between them."""
     return made.name or item.replace("/", f"_{verb}")
-
-
-def modules(functions: Sequence[str], root: Path) -> list[Path]:
-    """The modules of the library that hold these functions, each named as MODULE:FUNCTION."""
-    names = (function.partition(":")[0].split(".") for function in functions)
-    return [root.joinpath(imports.PACKAGE, *parts).with_suffix(".py") for parts in names]
-
-
-def library(script: Path, functions: Sequence[str], root: Path) -> list[Path]:
-    """The library files that run in a job: those that its script imports, and those of the functions of its row."""
-    called = modules(functions, root)
-    return sorted({*called, *imports.closure([script, *called], root)})

@@ -46,30 +46,6 @@ TREND = "spearman with depth"  # has so few values that its interval is read as 
 Contrast = tuple[str, str, str]  # a statistic, the variant that it is taken of, and the one it is taken from or NOTHING
 Comparison = Mapping[tuple[str, str, str], npt.NDArray[np.float64]]  # (statistic, variant, estimator) -> [1 + R]
 
-# What evidence/ keeps of each step of a training: what is asked of the last one. It is written down here a second time,
-# so that an edit of the registry does not ask for trainings of hours once more.
-KEPT: tuple[Contrast, ...] = (
-    ("wasserstein", "a", "b"),
-    ("wasserstein", "a", "c"),
-    ("wasserstein", "b", "c"),
-    ("first", "a", NOTHING),
-    ("first / middle", "b", NOTHING),
-    ("last / middle", "b", NOTHING),
-    ("first", "b", "c"),
-    ("first / middle", "c", NOTHING),
-    ("last / middle", "c", NOTHING),
-    ("mean position", "c", "b"),
-    ("first / middle", "d", NOTHING),
-    ("last / middle", "d", NOTHING),
-    ("influence, first / predicted minimum", "b", NOTHING),
-    ("argmin distance", "b", NOTHING),
-    ("argmin distance", "uniform", "b"),
-    (TREND, "lambda", NOTHING),
-    ("wasserstein", "half", "b"),
-    ("wasserstein", "uniform", "b"),
-    ("wasserstein", "last", "b"),
-)
-
 
 def checks(
     values: pd.DataFrame,
@@ -98,7 +74,7 @@ def contrasts(predictions: Mapping[str, list[Predicted]], occasion: str) -> list
     ]
 
 
-def compared(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast] = KEPT) -> pd.DataFrame:
+def compared(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast]) -> pd.DataFrame:
     """What a statistic is of one variant, or of one less another, with percentile intervals: columns COMPARED.
 
     `values` as for `checks`.

@@ -1,14 +1,16 @@
 """What is kept in evidence/ of long trainings of language models."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from position_bias.rollout.measurement import mixing
 from position_bias.running.artifacts import TensorFile, Tensors
-from position_bias.structural.checks import compared
+from position_bias.structural.checks import STANDARD, compared, contrasts
 from position_bias.structural.content import LABELS
+from position_bias.verdicts.registry import predictions
 
 DIGITS = {"value": 7, "low": 7, "high": 7, "loss": 6}
 
@@ -20,14 +22,19 @@ def evidence(
     measured: list[TensorFile],
     losses: pd.DataFrame,
     runs: pd.DataFrame,
+    predicted: Path,
     scale: str,
     level: float,
 ) -> dict[str, pd.DataFrame]:
-    """What is measured and predicted at every kept step, rounded: the tables by the names of their files."""
+    """What is measured and predicted at every kept step, rounded: the tables by the names of their files.
+
+    What is compared at every step is what the registry of predictions, `predicted`, asks of the last one.
+    """
+    asked = contrasts(predictions(predicted, "structural"), STANDARD)
     tables = {
         "profiles": profiles,
         "statistics": statistics,
-        "compared": pd.concat(compared(values, level) for values in replicates),
+        "compared": pd.concat(compared(values, level, asked) for values in replicates),
         "mixing": pd.concat(_means(file, mixing(file), ("layer",)) for file in measured),
         "content": pd.concat(_means(file, file.read("diagonal", "below"), ("layer", "head")) for file in measured),
         "losses": losses,

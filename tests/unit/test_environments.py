@@ -24,10 +24,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from position_bias.language_models.corpus import PACKAGES
-from position_bias.running import made
+from position_bias.running.definitions import Library
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
+LIBRARY = Library(ROOT)
 RULES = {name: rule for name, rule in rules().items() if rule.uses is None}
 ENVIRONMENTS = sorted(path.stem for path in ROOT.glob("envs/*.yaml"))
 PIP_NAMES = {"pytorch": "torch"}  # where conda calls a distribution otherwise
@@ -52,9 +53,8 @@ def sources(environment):
     """The scripts of an environment's rules, and what of the library they reach."""
     rules = [RULES[name] for name in rules_of(environment)]
     scripts = {ROOT / rule.script for rule in rules}
-    return sorted(scripts) + sorted(
-        {path for rule in rules for path in made.library(ROOT / rule.script, rule.functions, ROOT)}
-    )
+    reached = {module for rule in rules for module, _ in LIBRARY.reached(rule.script, rule.functions)}
+    return sorted(scripts | {LIBRARY.file(module) for module in reached})
 
 
 def import_statements(environment):

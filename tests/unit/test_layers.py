@@ -3,7 +3,7 @@
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-from position_bias.running import imports, made
+from position_bias.running.definitions import PACKAGE, Library
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
@@ -29,16 +29,24 @@ EXCEPTIONS = {  # a module of a wing, and the module of another wing that it may
 
 def imported(root):
     """Every module of the library with the modules that it imports itself, without the `__init__` of folders."""
-    library = root / "position_bias"
+    modules = Library(root)
 
     def name(path):
-        return path.relative_to(library).as_posix()
+        return path.relative_to(root / PACKAGE).as_posix()
 
     return {
-        name(source): [name(path) for path in sorted(imports.imported(source, root)) if path.name != "__init__.py"]
-        for source in sorted(library.rglob("*.py"))
+        name(source): sorted(
+            name(path)
+            for path in map(modules.file, modules.imports(module_of(source, root)))
+            if path.name != "__init__.py"
+        )
+        for source in sorted((root / PACKAGE).rglob("*.py"))
         if source.name != "__init__.py"
     }
+
+
+def module_of(path, root):
+    return ".".join(path.relative_to(root).with_suffix("").parts)
 
 
 def part(module):
@@ -77,14 +85,15 @@ TYPES = {"rollout/__init__.py", "rollout/measurement.py", "rollout/parts.py"}  #
 
 
 def test_what_a_job_depends_on_says_which_edits_run_it_again():
-    """No figure depends on models, no training on the bounds of the configuration, no measurement on rollouts."""
-    jobs = {name: rule for name, rule in rules().items() if rule.script}
+    """No figure runs models, no training the bounds of the configuration, no measurement rollouts."""
+    library, jobs = Library(ROOT), {name: rule for name, rule in rules().items() if rule.script}
     reached = {
-        name: {
-            path.relative_to(ROOT / "position_bias").as_posix()
-            for path in made.library(ROOT / rule.script, rule.functions, ROOT)
+        job: {
+            library.file(module).relative_to(ROOT / PACKAGE).as_posix()
+            for module, name in library.reached(rule.script, rule.functions)
+            if module != rule.script and library.module(module).text(name)
         }
-        for name, rule in jobs.items()
+        for job, rule in jobs.items()
     }
     assert set().union(*reached.values()) >= MODELS
     drawing = {name for name, rule in jobs.items() if rule.script == "scripts/draw.py"}

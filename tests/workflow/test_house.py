@@ -15,7 +15,7 @@ import pytest
 import yaml
 from snakemake.iocontainers import Namedlist, Wildcards
 
-from position_bias.running import calls, made
+from position_bias.running import calls
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,6 @@ def test_a_rule_carries_all_that_a_rule_must(name):
     if "mem_mb" in rule.resources and name not in BY_INPUT:
         once, twice, thrice = (rule.asks("mem_mb", attempt, model="smollm2-135m") for attempt in (1, 2, 3))
         assert (twice, thrice) == (2 * once, 3 * once)
-    assert [ROOT / path for path in rule.input["library"]] == made.library(script, rule.functions, ROOT)
     assert ROOT / rule.script == script
     assert script.is_file()
 
@@ -50,7 +49,7 @@ def test_a_rule_carries_all_that_a_rule_must(name):
 @pytest.mark.parametrize("name", ROWS)
 def test_the_function_of_a_row_takes_its_files_and_values_and_can_read_them(name):
     rule = ROWS[name]
-    given = [*(set(rule.input) | set(rule.computed)) - {"library"}, *rule.values]
+    given = [*rule.input, *rule.computed, *rule.values]
     function = calls.named(rule.functions[0])
     parameters = inspect.signature(function).parameters
     assert set(given) <= set(parameters)

@@ -22,6 +22,10 @@ AFTER_ROLLOUTS = (*OF_PROFILES, *OF_STATISTICS, "structural_checks", *OF_DECODER
 CHECKPOINTED = ("training", "measure", "emergence", "layernorm", "postnorm")
 WITH_GPU = [rule for rule in WHOLE_JOBS if re.search(r"(^|_)train(_|$)|^measure", rule)]
 ROLLED_OUT = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structural_shift")}
+MEASURED_AGAIN = ROLLED_OUT | {
+    **{name: SMALL_JOBS[name] for name in ("measure", "measure_snapshot", "measure_pretrained", "measure_copy")},
+    **only("structural_table5", "structural_monotonicity", "structural_draw_fig4", "structural_draw_fig5"),
+}
 EVERY_FIGURE = only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
 
 
@@ -86,24 +90,61 @@ def test_one_figure_builds_just_what_it_needs(fresh, figure, planned):
     assert fresh.planned(f"figures/{figure}.pdf") == planned
 
 
+MEASURE, FIGURES, STYLE, SINKS, LAST_ROW = (
+    f"position_bias/{name}.py"
+    for name in (
+        "language_models/measure",
+        "structural/figures",
+        "drawing/style",
+        "emergence/sinks",
+        "rollout/last_row",
+    )
+)
+
+
 @pytest.mark.parametrize(
-    ("edited", "planned"),
+    ("edits", "planned"),
     [
-        (("structural/figures",), only(*OF_PROFILES, "structural_draw_fig4")),
-        (("drawing/style",), EVERY_FIGURE),
         (
-            ("emergence/sinks", "emergence/checks"),
+            [
+                (MEASURE, '"""Sums over tokens of the weights', '"""Told otherwise: sums over tokens of the weights'),
+                (MEASURE, "# lambda and the fitted kernel", "# another comment on lambda and the fitted kernel"),
+                (MEASURE, "but recency needs more than", "while recency needs more than"),
+                (MEASURE, "\n\ndef measure(", "\n\ndef unused():\n    pass\n\n\ndef measure("),
+            ],
+            {},
+        ),
+        ([(MEASURE, "[0].sum(0)", "[0].mean(0)")], MEASURED_AGAIN),
+        ([(FIGURES, "float(lowest) / 2)", "float(lowest) / 3)")], only("structural_draw_fig4")),
+        (
+            [(FIGURES, "(BOLD, THIN)) -> None:", "(BOLD, BOLD)) -> None:")],
+            only("structural_draw_fig1", "structural_draw_fig3"),
+        ),
+        ([(STYLE, '"lines.linewidth": 1.2', '"lines.linewidth": 1.3')], EVERY_FIGURE),
+        (
+            [(SINKS, "mask.sum(axis=0)).mean", "mask.sum(axis=1)).mean")],
             draws("emergence", set(DRAWN["emergence"]) & {*OF_MAPS, *ALL_SINKS, "scales", "scales_sinks"})
-            | only("emergence_gaps", "emergence_checks")
+            | only("emergence_checks")
             | {"emergence_attention": SMALL_JOBS["emergence_attention"]},
         ),
-        (("rollout/last_row",), {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)}),
+        (
+            [(LAST_ROW, "row[-1] = 1.0", "row[-1] = 2.0")],
+            {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, *OF_THEORY)},
+        ),
     ],
 )
-def test_an_edit_of_the_library_makes_again_what_it_makes_and_nothing_else(mine, edited, planned):
-    for name in edited:
-        mine.append(f"position_bias/{name}.py", "\nEDITED = True\n")
+def test_an_edit_of_the_library_makes_again_what_runs_it_and_nothing_else(mine, edits, planned):
+    for edit in edits:
+        mine.edit(*edit)
     assert mine.planned() == planned
+
+
+def test_an_edit_is_marked_as_harmless_or_not_looked_at(mine):
+    mine.edit(FIGURES, "float(lowest) / 2)", "float(lowest) / 3)")
+    assert "Params have changed" in mine.snakemake("figures/structural/fig4.pdf -n --cores 1")
+    assert mine.planned("all --rerun-triggers mtime") == {}
+    mine.snakemake("all --touch --cores 1")
+    assert mine.planned() == {}
 
 
 @pytest.mark.parametrize(
@@ -232,13 +273,6 @@ def test_the_scorecard_ends_with_its_counts_and_its_figure_does_not(mine):
     assert counts.splitlines()[0] not in mine.snakemake("figures/scorecard.pdf --cores 1")
 
 
-def test_an_edit_of_the_measuring_pass_retrains_nothing(mine):
-    mine.append("position_bias/language_models/measure.py", "\nEDITED = True\n")
-    planned = mine.planned()
-    assert not planned.keys() & {"corpus", "tokenizer", "prompts", "train"}
-    assert planned["measure"] == SMALL_JOBS["measure"]
-
-
 def test_a_model_of_figure_1_need_not_be_measured(fresh):
     for measured, shown, missing in (("falcon", "fig2", "fig1"), ("bloom", "fig1", "fig2")):
         fewer = f"--config measure='{{models: [{measured}]}}'"
@@ -255,8 +289,7 @@ def test_a_figure_drawn_again_has_the_same_bytes(mine):
     paths = [mine.root / f"figures/structural/fig1.{suffix}" for suffix in ("pdf", "svg", "png")]
     before = [path.read_bytes() for path in paths]
     measured = (mine.root / MEASURED).stat().st_mtime_ns
-    mine.append("position_bias/structural/figures.py", "\nEDITED = True\n")
-    mine.snakemake("figures/structural/fig1.pdf --cores 1")
+    mine.snakemake("figures/structural/fig1.pdf --cores 1 --forcerun structural_draw_fig1")
     assert [path.read_bytes() for path in paths] == before
     assert (mine.root / MEASURED).stat().st_mtime_ns == measured
 

@@ -73,10 +73,6 @@ def test_a_difference_is_taken_replicate_by_replicate_under_each_estimator():
     assert none.table["a", ""].to_dict() == {"value": 9, "low": 8.5, "high": 11}
 
 
-def test_evidence_keeps_what_is_asked_at_the_standard_length():
-    assert sorted(checks.KEPT) == sorted(checks.contrasts(PREDICTED, checks.STANDARD))
-
-
 def test_only_rows_of_the_papers_estimator_speak_of_claims_and_models_are_judged_apart():
     found = judged(pd.concat([replicates(papers_world()), replicates(papers_world()).assign(model="mpt")]))
     assert found["quantity"].str.contains("; mpt seed0/step9, text, 64 tokens").sum() == len(found) / 2
@@ -155,7 +151,9 @@ def test_of_a_long_training_the_last_step_is_judged_as_replicates_are_and_others
     first = opposite_world() if verdict == "holds" else papers_world()
     steps = {step: replicates(first).assign(checkpoint=f"seed0/step{step}") for step in (0, 90)}
     steps[1000] = replicates(last).assign(checkpoint="seed0/step1000")
-    evidence = pd.concat(checks.compared(of_step, LEVEL) for of_step in steps.values()).assign(scale="longer")
+    evidence = pd.concat(
+        checks.compared(of_step, LEVEL, checks.contrasts(PREDICTED, checks.STANDARD)) for of_step in steps.values()
+    ).assign(scale="longer")
     found = pd.concat(checks_long_training.checks([evidence], PREDICTED))
     ended = found["setting"].str.contains("step1000")
     as_fresh = judged(steps[1000]).assign(scale="longer").sort_values([*KEYS], ignore_index=True)
