@@ -15,9 +15,8 @@ import pandas as pd
 
 from position_bias.emergence.gaps import final_gaps
 from position_bias.running import artifacts
-from position_bias.verdicts.judge import Statistic, judge
-from position_bias.verdicts.predictions import Predicted
-from position_bias.verdicts.verdict import table
+from position_bias.verdicts.judge import Statistic, judge, table
+from position_bias.verdicts.registry import Predicted
 
 NETWORKS = {f"gaussian/plain/causal/{encoding}": encoding for encoding in ("none", "rope", "decay")}
 DEPTHS = (2, 4, 6)

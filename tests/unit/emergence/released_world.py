@@ -7,7 +7,7 @@ import pandas as pd
 
 from position_bias.emergence import released_code
 from position_bias.emergence.gaps import CONFIGURATION
-from position_bias.verdicts.predictions import predictions
+from position_bias.verdicts.registry import predictions
 
 PREDICTED = predictions(Path(__file__).parents[3] / "published/predictions.csv", "emergence")
 ASKED = {name: rows for name, rows in PREDICTED.items() if name.startswith("released code: ")}
