@@ -7,7 +7,7 @@ import pytest
 from position_bias.emergence import released_code
 from position_bias.running import artifacts
 from position_bias.running.runtime import InputError
-from tests.unit.emergence.released_world import curves, judged, world
+from tests.unit.emergence.released_world import ASKED, curves, judged, world
 
 
 @pytest.mark.parametrize(("stage", "gap"), [(0.2, 0.1), (0.3, 0.1 + 0.2 / 4), (0.6, 0.3), (0.7, 0.3 - 0.1 / 3)])
@@ -33,6 +33,7 @@ def test_what_is_predicted_holds_where_depth_amplifies_and_encodings_reduce():
         "emergence-released-encodings": 6,
         "emergence-released-depth-stages": 12,
     }
+    assert set(found["statistic"]) == set(ASKED)
     assert set(found["verdict"]) == {"holds"}
     assert set(found["n"]) == {5}
     assert set(found["scale"]) == {"paper"}
