@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(workflow.basedir))
 
 from position_bias import settings
-from position_bias.running import definitions, devices, made, runtime
+from position_bias.running import configuration, definitions, devices, made, runtime
 from position_bias.verdicts import registry
 
 ROOT = Path(workflow.basedir)
@@ -33,6 +33,8 @@ def in_one_line():
 
 
 with in_one_line():
+    for file in workflow.configfiles:
+        configuration.require_single_keys(file)
     settings.check(config)
     CLAIMS = registry.every_claim(ROOT / "published/claims.csv")
 

@@ -1,12 +1,14 @@
 """Check a configuration before anything runs: every fault is one line that names the key, its value and the remedy."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from position_bias.running.runtime import InputError
@@ -111,6 +113,28 @@ def faults_of_sections(config: dict[str, Any], described: type) -> list[str]:
         errors = _errors(config, described)
     errors = sorted(errors, key=lambda error: error["type"] not in UNKNOWN and error["loc"][-1:] != ("[key]",))
     return [_line(error, part(described), config) for error in errors]
+
+
+def require_single_keys(file: str | Path) -> None:
+    """Raise InputError where a file has a key twice: Snakemake takes the second, and says nothing of the first."""
+    root = yaml.compose(Path(file).read_text(encoding="utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    for key in _repeated(root):
+        line = key.start_mark.line + 1 if key.start_mark else "?"
+        raise InputError(f"config: {file} has the key {key.value!r} twice, again in line {line}; remove one")
+
+
+def _repeated(node: yaml.Node | None) -> Iterator[yaml.Node]:
+    """The keys of mappings at or below a node that were there before."""
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            if isinstance(key.value, str) and key.value in seen:
+                yield key
+            seen.add(str(key.value))
+            yield from _repeated(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _repeated(item)
 
 
 def put_in_order(config: dict[str, Any], like: Mapping[str, Any]) -> None:

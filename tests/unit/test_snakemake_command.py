@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
         ("--resources gpu=2 mem_mb=100 all figures/a.pdf -n", "all figures/a.pdf --resources gpu=2 mem_mb=100 -n"),
         ("--res gpu=2 all", "all --res gpu=2"),
         ("--default-resources qos=long all", "all --default-resources qos=long"),
-        ("--cores 2 -C model=a,b text=./t.txt card -n", "card --cores 2 -C model=a,b text=./t.txt -n"),
+        ("--cores 2 -C seed=1 device=cpu sweeps -n", "sweeps --cores 2 -C seed=1 device=cpu -n"),
         ("-n --resources gpu=2 two --config a=1 three", "two three -n --resources gpu=2 --config a=1"),
         *(
             (untouched, untouched)
@@ -38,37 +38,15 @@ def test_targets_among_pairs_move_to_the_front_and_every_other_call_is_untouched
     assert targets_first(typed.split()) == passed.split()
 
 
-@pytest.fixture
-def called(monkeypatch):
-    """Type a command line; returns what Snakemake is called with."""
-    monkeypatch.setattr(cli, "get_argument_parser", cli.get_argument_parser)  # put back when the test ends
-
-    def calls(*typed):
-        lines = []
-        monkeypatch.setattr(cli, "main", lines.append)
-        monkeypatch.setattr(sys, "argv", ["x", *typed])
-        snakemake_command.main()
-        return lines
-
-    return calls
-
-
-def test_snakemake_is_called_with_what_was_typed(called):
-    assert called("--cores", "1", "--resources", "gpu=1", "all") == [["all", "--cores", "1", "--resources", "gpu=1"]]
-
-
-def test_no_rate_is_kept_to_and_no_logger_is_used_but_one_that_is_typed(called):
-    called()
-    parsed = cli.parse_args(["--cores", "1"])[1]
-    assert (parsed.max_jobs_per_timespan, parsed.logger) == (None, ["position-bias"])
-    typed = cli.parse_args(["--max-jobs-per-timespan", "5/2s", "--logger", "position-bias", "position-bias"])[1]
-    assert (typed.max_jobs_per_timespan.max_jobs, typed.max_jobs_per_timespan.timespan) == (5, 2)
-    assert len(typed.logger) == 2
+def test_snakemake_is_called_with_what_was_typed(monkeypatch):
+    lines = []
+    monkeypatch.setattr(cli, "main", lines.append)
+    monkeypatch.setattr(sys, "argv", ["x", "--cores", "1", "--resources", "gpu=1", "all"])
+    snakemake_command.main()
+    assert lines == [["all", "--cores", "1", "--resources", "gpu=1"]]
 
 
 def test_a_bare_snakemake_reads_the_profiles():
-    """They name nothing that only this command brings."""
     for profile in ("default", "slurm"):
         parsed = cli.parse_args(["--snakefile", str(ROOT / "Snakefile"), "--workflow-profile", profile])[1]
-        assert parsed.logger == []
         assert parsed.show_failed_logs

@@ -46,7 +46,7 @@ def test_a_commit_makes_nothing_out_of_date_and_the_next_record_names_it(mine):
     assert "Nothing to be done" in mine.snakemake("all -n --cores 1")
     (mine.root / "figures/emergence/fig1.pdf").unlink()  # the figure that is made of nothing
     made = mine.snakemake("all --cores 1")
-    assert re.findall(r" done: (\w+)", made) == ["emergence_draw_fig1", "provenance", "all"]
+    assert re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", made) == ["emergence_draw_fig1", "provenance", "all"]
     assert json.loads((mine.root / "results/provenance.json").read_text())["code"] == {"commit": commit, "dirty": False}
 
 
@@ -250,6 +250,14 @@ def test_what_cannot_be_run_ends_in_one_line_before_any_job(fresh, typed, said):
     assert ended.returncode == 1
     assert "Traceback" not in ended.stdout
     assert ended.stdout.splitlines()[-1].startswith(f"error: {said}")
+
+
+def test_a_key_that_an_overlay_has_twice_ends_in_one_line(fresh, tmp_path):
+    (tmp_path / "twice.yaml").write_text("seed: 1\nseed: 2\n")
+    ended = fresh.dry_run(f"all -n --cores 1 --configfile {tmp_path}/twice.yaml")
+    assert ended.returncode == 1
+    said = f"error: config: {tmp_path}/twice.yaml has the key 'seed' twice, again in line 2; remove one"
+    assert ended.stdout.splitlines()[-1] == said
 
 
 def test_a_damaged_table_of_evidence_ends_in_one_line(fresh, tmp_path):

@@ -403,3 +403,27 @@ def test_names_that_the_file_does_not_have_follow_by_the_alphabet():
     configuration.put_in_order(again, {"known": {"not": "a number"}, "new": 3})
     assert again == config
     assert list(again) == ["known", "new", "another"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("seed: 1\nseed: 2\n", "the key 'seed' twice, again in line 2; remove one"),
+        ("rollout:\n  level: 0.9\n  bootstrap: 8\n  level: 0.8\n", "the key 'level' twice, again in line 4;"),
+        ("lengths: {more: [{tokens: 9, tokens: 9}]}\n", "the key 'tokens' twice, again in line 1;"),
+        ('{"seed": 1, "seed": 2}', "the key 'seed' twice, again in line 1;"),
+    ],
+)
+def test_a_file_that_has_a_key_twice_is_refused(content, said, tmp_path):
+    """Snakemake would take the second."""
+    (tmp_path / "overlay.yaml").write_text(content)
+    with pytest.raises(InputError, match=f"^config: {tmp_path}/overlay.yaml has {said}"):
+        configuration.require_single_keys(tmp_path / "overlay.yaml")
+
+
+@pytest.mark.parametrize(
+    "content", ["", "seed: 1\nrollout: {level: 0.9}\nlengths: {standard: {level: 1}, long: {level: 1}}\n"]
+)
+def test_a_file_whose_keys_are_there_once_is_taken(content, tmp_path):
+    (tmp_path / "overlay.yaml").write_text(content)
+    configuration.require_single_keys(tmp_path / "overlay.yaml")
