@@ -82,7 +82,7 @@ FIGURES |= {
     ),
     "structural/fig5": made.Made(
         "Figure 5: mean content logits of representative layers and heads, one seed of each model.",
-        "structural.figures_content:fig5",
+        "structural.figures:fig5",
         {"measured": collect(OF_RUN, run=[checkpoints([model])[0] for model in MODELS], dataset=PRIMARY, n=HEATMAP)},
     ),
     "structural/long_training": made.Made(
@@ -92,7 +92,7 @@ FIGURES |= {
     ),
     "structural/forces": made.Made(
         "Propositions 4.2-4.5: what depth, mixing, positional bias and diagonal content do to early tokens' share.",
-        "structural.figures_theory:forces",
+        "structural.figures:forces",
         {"table": "results/theory/forces.csv"},
     ),
     "structural/pretrained": made.Made(
@@ -113,7 +113,7 @@ FIGURES |= {
     ),
     "structural/dichotomy": made.Made(
         "Theorem 5.5: what lies beyond the first token against depth, for summable and other schedules of lambda.",
-        "structural.figures_theory:dichotomy",
+        "structural.figures:dichotomy",
         {"table": "results/theory/dichotomy.csv"},
     ),
 }
@@ -204,7 +204,7 @@ TABLES |= {
 
 TABLES["structural/checks"] = made.Made(
     "Verdicts: each claim of the paper against what was measured, with its interval.",
-    "structural.verdicts:verdicts",
+    "structural.checks:verdicts",
     {
         "during_training": collect(REPLICATES, run=checkpoints(MODELS, SNAPSHOTS), **AT_STANDARD),
         "at_standard": collect(REPLICATES, **EVERYWHERE, n=STANDARD),

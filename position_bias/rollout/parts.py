@@ -28,6 +28,11 @@ def middle_half(n: int) -> slice:
     return slice(n // 4, n - n // 4)
 
 
+def middle_position(n: int) -> int:
+    """The position in the middle of n."""
+    return n // 2
+
+
 def inside(positions: Sequence[int], n: int) -> list[bool]:
     """Which of some positions lie in the middle half of n."""
     return [n // 4 <= position < n - n // 4 for position in positions]

@@ -1,22 +1,34 @@
-"""These checks judge what Herasimchyk et al. 2026 claim of rollout and measured influence, by `comparison`.
-
-A network is a variant of a rollout here, or the measured influence (d). Intervals are percentiles over bootstrap
-replicates of documents, taken of each difference by itself; so evidence/ keeps differences with their intervals, and
-fresh replicates are made such a table before they are judged.
-"""
+"""Every verdict on what Herasimchyk et al. 2026 claim, and on what we add, but for theory (`checks_theory`)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from position_bias.rollout.comparison import DISTANCE, INFLUENCE, SHAPE
+from position_bias.rollout.last_row import last_row
 from position_bias.rollout.variants import SAME_FOR_EVERY_ESTIMATOR
 from position_bias.statistics import percentile_interval
-from position_bias.structural.content import LABELS
-from position_bias.verdicts.judge import GIVEN, Statistic, given, judge, table
-from position_bias.verdicts.registry import Predicted
+from position_bias.structural.content import ALL, LABELS
+from position_bias.structural.tables import step
+from position_bias.verdicts.judge import (
+    ESTIMATE,
+    GIVEN,
+    Estimate,
+    Statistic,
+    given,
+    judge,
+    percentiles,
+    published,
+    student,
+    table,
+)
+from position_bias.verdicts.registry import PRETRAINED, Predicted, predictions
+
+Predictions = Mapping[str, list[Predicted]]
 
 # Columns: what is compared, and how many documents were resampled (prompts, where a table of evidence/ is older); of
 # the replicates of comparisons; and of the tables of differences
@@ -46,15 +58,89 @@ TREND = "spearman with depth"  # has so few values that its interval is read as 
 Contrast = tuple[str, str, str]  # a statistic, the variant that it is taken of, and the one it is taken from or NOTHING
 Comparison = Mapping[tuple[str, str, str], npt.NDArray[np.float64]]  # (statistic, variant, estimator) -> [1 + R]
 
+PAPERS_PROMPTS = 1000  # least number that the claim about similarity is about
+LARGER = ("mpt-30b", "bloom-176b")  # the larger models that Appendix C.3 names
 
-def checks(
+LAYERS, HEADS = 70, 112  # of bloom-176b
+AS_DRAWN = {"model": "bloom-176b", "checkpoint": "as drawn", "dataset": "fineweb-edu", "estimator": "token"}
+
+OF_RELEASED = ["model", "dataset", "n", "statistic", "network", "slopes", "content", "value"]
+OF_FIGURE_1 = "fineweb-edu"  # the data set
+AS_RELEASED = {"checkpoint": "as released", "estimator": "token"}
+SHIFT = "shift"  # called "released shift" there: what is asked of it was written after it had been seen
+
+THEIRS, OURS = "pretrained: ", "pretrained, ours: "  # how the names of statistics begin: the paper's claims, and ours
+SEEN = ("smollm2-135m", "gemma-3-270m", "qwen2.5-coder-0.5b")  # measured before our claims were written down
+DECODER = ("model", "dataset", "n")
+OF_DECODERS = (*DECODER, "statistic", "network", "unit", "documents", "value", "scale")  # of the tables in evidence/
+
+
+def verdicts(
+    during_training: list[pd.DataFrame],
+    at_standard: pd.DataFrame,
+    at_long: pd.DataFrame,
+    at_more: list[pd.DataFrame],
+    shift: pd.DataFrame,
+    published: pd.DataFrame,
+    curves: pd.DataFrame,
+    released: list[pd.DataFrame],
+    pretrained: list[pd.DataFrame],
+    pretrained_kernels: list[pd.DataFrame],
+    long_training: list[pd.DataFrame],
+    similarity: pd.DataFrame,
+    monotonicity: pd.DataFrame,
+    predicted: Path,
+    primary: str,
+    scale: str,
+    level: float,
+) -> pd.DataFrame:
+    """Return verdicts in the schema of `judge.COLUMNS`, with keys.
+
+    The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
+    length, the long one and all others. `primary` is the data set of figures that show one. `pretrained`
+    and `long_training` are tables of evidence/ or like those; `pretrained_kernels` are those of `content` on pretrained
+    decoders. `published` are printed distances and `curves` drawn profiles of the paper, `released` the statistics of
+    the schedules that its authors released. The others are tables of the same names.
+    """
+    registered = predictions(predicted, "structural")
+
+    def rollouts(values: pd.DataFrame, occasion: str) -> pd.DataFrame:
+        return on_rollouts(values, registered, scale, level, occasion)
+
+    tables = [
+        rollouts(at_standard[at_standard["dataset"] == primary], STANDARD),
+        rollouts(at_standard, EVERY_DATASET),
+        rollouts(at_long, LONG),
+        *(rollouts(values, EVERY_LENGTH) for values in (at_standard, *at_more, at_long)),
+        *(rollouts(values, DURING_TRAINING) for values in during_training),
+        *(rollouts(untrained, UNTRAINED) for untrained in map(_untrained, during_training)),
+        on_content(similarity, monotonicity, shift, registered, scale),
+        on_print(published, registered, scale),
+        on_drawings(curves, registered),
+        on_released(released, registered),
+        on_decoders(pretrained, registered, level),
+        *(on_kernels(kernels, registered) for kernels in pretrained_kernels),
+        *on_long_trainings(long_training, registered),
+    ]
+    return pd.concat(tables)
+
+
+def _untrained(values: pd.DataFrame) -> pd.DataFrame:
+    return values[values["checkpoint"].map(step) == 0]
+
+
+def on_rollouts(
     values: pd.DataFrame,
-    predictions: Mapping[str, list[Predicted]],
+    predictions: Predictions,
     scale: str,
     level: float,
     occasion: str = STANDARD,
 ) -> pd.DataFrame:
     """Judge what is predicted on an occasion of every comparison in `values`, under each estimator of lambda.
+
+    A network is a variant of a rollout, or the measured influence (d). Intervals are percentiles over bootstrap
+    replicates of documents, taken of each difference by itself; so evidence/ keeps differences with their intervals,
+    and fresh replicates are made such a table before they are judged.
 
     `values` holds the replicates of `comparison.compare` under the columns OF_COMPARISON; a prediction that does not
     involve lambda has one row. Returns a table in the schema of `judge.COLUMNS` and KEYS. Raises KeyError where a
@@ -63,7 +149,7 @@ def checks(
     return judged(compared(values, level, contrasts(predictions, occasion)), predictions, scale, occasion)
 
 
-def contrasts(predictions: Mapping[str, list[Predicted]], occasion: str) -> list[Contrast]:
+def contrasts(predictions: Predictions, occasion: str) -> list[Contrast]:
     """What is asked on an occasion, in the order of the registry."""
     return [
         (statistic, predicted.network, predicted.other or NOTHING)
@@ -77,7 +163,7 @@ def contrasts(predictions: Mapping[str, list[Predicted]], occasion: str) -> list
 def compared(values: pd.DataFrame, level: float, contrasts: Sequence[Contrast]) -> pd.DataFrame:
     """What a statistic is of one variant, or of one less another, with percentile intervals: columns COMPARED.
 
-    `values` as for `checks`.
+    `values` as for `on_rollouts`.
     """
     asked = values[values["statistic"].isin({statistic for statistic, _, _ in contrasts})]
     rows: list[tuple[Any, ...]] = []
@@ -109,9 +195,7 @@ def _difference(statistic: str, pair: Iterable[str], estimator: str, comparison:
     return values[0] if len(values) == 1 else values[0] - values[1]
 
 
-def judged(
-    compared: pd.DataFrame, predictions: Mapping[str, list[Predicted]], scale: str, occasion: str
-) -> pd.DataFrame:
+def judged(compared: pd.DataFrame, predictions: Predictions, scale: str, occasion: str) -> pd.DataFrame:
     """Judge a table with columns COMPARED by what is predicted on an occasion; rows nobody predicts of have none."""
     asked = (statistic for statistic in statistics(compared, occasion) if statistic.name in predictions)
     return table("structural", scale, judge(asked, predictions))
@@ -129,3 +213,268 @@ def statistics(compared: pd.DataFrame, occasion: str) -> Iterator[Statistic]:
             of_pairs = of_pairs.map(np.log)
         estimate = given(int(resampled), known=statistic == TREND)
         yield Statistic(f"{occasion}: {statistic}", of_pairs, setting, estimate, speaks=setting["estimator"] in SPEAK)
+
+
+def on_long_trainings(evidence: Iterable[pd.DataFrame], predictions: Predictions) -> Iterator[pd.DataFrame]:
+    """Judge language models that trained for longer than those of the default run, by tables of evidence/.
+
+    What the paper says of trained models is asked of the last kept step, and what it says of architectures of the
+    first, before training. Other rows of earlier steps tell whether measured influence was U-shaped then, and whether
+    content mattered; the paper does not say when, so they speak of no claim. The tables are those of `compared` with a
+    column `scale`; yields tables in the schema of `judge.COLUMNS`.
+    """
+    for rows in evidence:
+        for (_, scale), of_model in rows.groupby(["model", "scale"]):
+            steps = of_model["checkpoint"].map(step)
+            yield judged(of_model[steps == 0], predictions, str(scale), UNTRAINED)
+            yield judged(of_model[steps < steps.max()], predictions, str(scale), EARLIER)
+            yield judged(of_model[steps == steps.max()], predictions, str(scale), STANDARD)
+
+
+def on_content(
+    similarity: pd.DataFrame,
+    kernels: pd.DataFrame,
+    shifts: pd.DataFrame,
+    predictions: Predictions,
+    scale: str,
+) -> pd.DataFrame:
+    """Return verdicts on `content.table5`, `kernels` and `shift`, in the schema of `judge.COLUMNS`.
+
+    They are on what the paper assumes of content (Appendix E) and attention (Assumption 4.1). Its numbers are lost from
+    the text at hand, so we chose the bounds. An interval reaches from the lowest layer to the highest: these are all
+    layers, not a sample, and the means over prompts carry no interval of their own. A check thus holds where it holds
+    in every layer, and fails where it fails in every layer. Networks are the ways of Table 5 and the kernels; what the
+    paper means is the way `causal` and the `measured` kernel.
+
+    What single prompts leave in a mean hides the structure of content: similarity grows with the number of prompts.
+    With fewer than the paper averages over, its claim about similarity is not testable. Assumption 4.1 is: a mean over
+    few prompts has more violations, not fewer.
+
+    Each way of Table 5 and each kernel has its own; `measured` is the value of all layers together, `n` their number.
+    The share of heads that shift the diagonal the same way has an interval over documents, and `n` is their number. We
+    read the global shift that the paper speaks of as one for all heads.
+    """
+    statistics = [*_similarity(similarity), *_monotonicity(kernels), *_shift(shifts)]
+    return table("structural", scale, judge(statistics, predictions))
+
+
+def on_kernels(kernels: pd.DataFrame, predictions: Predictions) -> pd.DataFrame:
+    """Return verdicts on `content.kernels` of pretrained decoders alone, as `on_content`."""
+    return table("structural", PRETRAINED, judge(_monotonicity(kernels), predictions))
+
+
+def over_layers(values: pd.Series, predicted: Predicted, level: float) -> Estimate:
+    """The value of ALL layers together, from the lowest layer to the highest."""
+    layers = values.drop(ALL)
+    return Estimate(float(values[ALL]), float(layers.min()), float(layers.max()), len(layers), known=True)
+
+
+def _similarity(similarity: pd.DataFrame) -> Iterator[Statistic]:
+    for labels, of_measurement in _by_measurement(similarity):
+        enough = labels["prompts"] >= PAPERS_PROMPTS
+        for region in ("diagonal", "below"):
+            of_region = of_measurement[of_measurement["region"] == region]
+            layers = of_region.pivot(index="layer", columns="way", values="value")
+            yield Statistic(f"similarity, {region}", layers, labels, over_layers, testable=enough)
+
+
+def _monotonicity(kernels: pd.DataFrame) -> Iterator[Statistic]:
+    for labels, of_measurement in _by_measurement(kernels):
+        for name in ("violations", "shortfall"):
+            layers = of_measurement.pivot(index="layer", columns="kernel", values=name)
+            yield Statistic(name, layers, labels, over_layers)
+
+
+def _shift(shifts: pd.DataFrame) -> Iterator[Statistic]:
+    for row in shifts.to_dict("records"):
+        setting = {str(name): row[name] for name in LABELS if name != "prompts"}
+        share = pd.DataFrame({"heads": [row["share"], row["low"], row["high"]]}, index=GIVEN)
+        yield Statistic("shift", share, setting, given(row["resampled"]))
+
+
+def _by_measurement(layers: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Labels of each measurement, and its rows."""
+    for key, rows in layers.groupby(LABELS, sort=False):
+        yield dict(zip(LABELS, key, strict=True)), rows
+
+
+def on_print(printed: pd.DataFrame, predictions: Predictions, scale: str) -> pd.DataFrame:
+    """Verdicts in the schema of `judge.COLUMNS` on what the text says of its own printed distances (Appendix C.3).
+
+    Nothing here was measured by us. The text at hand has lost the columns of (a) in Tables 3 and 4, and we read the six
+    numbers of a row as (b) and (c) on the three data sets. Statistics were chosen after the tables had been typed. A
+    distance is printed to .01, and intervals reach as far as this rounding allows. Networks are the variants (b) and
+    (c), and units cells of a table: models and data sets. `printed` has the columns table, dataset, model, variant,
+    value.
+    """
+    return table("structural", scale, judge(_printed(printed), predictions))
+
+
+def _printed(printed: pd.DataFrame) -> Iterator[Statistic]:
+    """Distances as printed, at 256 tokens (Table 3) and at the longer length (Table 4)."""
+    short, long = (
+        printed[printed["table"] == name].pivot(index=["model", "dataset"], columns="variant", values="value")
+        for name in ("table3", "table4")
+    )
+    yield Statistic("printed: closer", short, {"cells": len(short)}, more_often_closer)
+    yield Statistic("printed: closer in larger models", short, estimate=more_often_closer_in_larger)
+    yield Statistic("printed: distance in larger models", short, estimate=distance_in_larger)
+    first = printed[printed["table"] == "table2"].pivot(index=["model", "dataset"], columns="variant", values="value")
+    yield Statistic("printed: gain in larger models", first, estimate=distance_in_larger)
+    yield Statistic("printed: closer at the longer length", long, {"cells": len(long)}, more_often_closer)
+
+
+def more_often_closer(cells: pd.Series, predicted: Predicted, level: float) -> Estimate:
+    """The share of cells with a difference of distances below 0, less that above; a count, which has no width."""
+    return _counted(_closer(cells))
+
+
+def more_often_closer_in_larger(cells: pd.Series, predicted: Predicted, level: float) -> Estimate:
+    """As `more_often_closer`, in larger models less in the others."""
+    larger = _larger(cells)
+    return _counted(_closer(cells[larger]) - _closer(cells[~larger]))
+
+
+def distance_in_larger(cells: pd.Series, predicted: Predicted, level: float) -> Estimate:
+    """The mean over cells of larger models less that over the others; both may be off by their rounding."""
+    larger = _larger(cells)
+    less = float(cells[larger].mean() - cells[~larger].mean())
+    rounding = 2 * PRINTED * (2 if predicted.relation == ">" else 1)  # a difference is rounded twice
+    return Estimate(less, less - rounding, less + rounding, len(cells), known=True)
+
+
+def _closer(cells: pd.Series) -> float:
+    return float((cells < 0).mean() - (cells > 0).mean())
+
+
+def _larger(cells: pd.Series) -> pd.Series:
+    return pd.Series(cells.index.get_level_values("model").isin(LARGER), cells.index)
+
+
+def _counted(share: float) -> Estimate:
+    return Estimate(share, share, share, 1)
+
+
+def on_drawings(curves: pd.DataFrame, predictions: Predictions) -> pd.DataFrame:
+    """Put bloom-176b beside the claims, by curves that the authors drew, with the columns variant, token and share.
+
+    One drawn curve of each rollout and of the measured influence is all that is known, and no prompt behind it: what is
+    read from them has no interval, so it is shown, and speaks of no claim. Table 2 is the exception: by the triangle
+    inequality (b) and (c) stay closer than (a) unless the influence lies .28 of the length from what was drawn, so that
+    the drawn distances are taken as known. The authors' configurations gave (a), (b) and (c) the slopes
+    2^(-8 h / heads), content without the factor 1/sqrt(head_dim), and lambda by the estimator of their first version.
+    Returns rows of `judge.COLUMNS`, without verdict but for Table 2.
+    """
+    asked = (statistic for statistic in _drawn(curves) if statistic.name in predictions)
+    return table("structural", "paper", judge(asked, predictions))
+
+
+def _drawn(curves: pd.DataFrame) -> Iterator[Statistic]:
+    """What is asked at the standard length, of drawn profiles and of the nulls: networks across, GIVEN down."""
+    by_token = curves.pivot(index="token", columns="variant", values="share")
+    n = len(by_token)
+    drawn = {str(name): by_token[name].to_numpy() for name in by_token}
+    half = last_row(n, np.full(LAYERS, 0.5), 2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS))
+    profiles = {**drawn, "half": half, "uniform": np.full(n, 1 / n), "last": np.eye(n)[-1]}
+    others = {network: profile for network, profile in profiles.items() if network != INFLUENCE}
+    values = {name: {network: shape(profile) for network, profile in profiles.items()} for name, shape in SHAPE.items()}
+    for name, distance in DISTANCE.items():
+        values[name] = {network: distance(profile, drawn[INFLUENCE]) for network, profile in others.items()}
+    far = values["wasserstein"].pop("a")
+    closer = {("a", variant): [float(far - values["wasserstein"][variant])] for variant in "bc"}
+    pairs = pd.DataFrame([*closer.values()], index=pd.Index(closer, tupleize_cols=False)).T
+    yield Statistic(f"{STANDARD}: wasserstein", pairs, {**AS_DRAWN, "n": n}, published)
+    for name, by_network in values.items():
+        without_interval = pd.DataFrame(by_network, index=GIVEN[:1], dtype=float).reindex(GIVEN)
+        shown = without_interval.map(np.log) if OVER in name else without_interval
+        yield Statistic(f"{STANDARD}: {name}", shown, {**AS_DRAWN, "n": n}, given(1), speaks=False)
+
+
+def on_released(kept: Iterable[pd.DataFrame], predictions: Predictions) -> pd.DataFrame:
+    """Judge the five big models by lambda and content that the authors released: tables with OF_RELEASED, if any.
+
+    Rollouts follow from these without sampling, so what is said of them is known, and needs no interval. Judged are the
+    configurations of the authors, with their slopes and their content, on the data set of Figure 1. Their lambda is by
+    the estimator of the paper's first version. Other data sets, and the models' own slopes and content, stand beside
+    them in evidence/structural/released/, and speak of no claim. Returns verdicts in the schema of `judge.COLUMNS`.
+    """
+    asked = (one for values in kept for one in _released(values) if one.name in predictions)
+    return table("structural", "paper", judge(asked, predictions))
+
+
+def _released(kept: pd.DataFrame) -> Iterator[Statistic]:
+    """What is asked of each model at the standard length: networks across, and the one value that is known."""
+    kept = kept[OF_RELEASED]
+    as_released = (kept["slopes"] != "faithful") & (kept["slopes"] != "doubled") & (kept["content"] != "faithful")
+    judged = kept[as_released & (kept["dataset"] == OF_FIGURE_1)]
+    for key, rows in judged.groupby(["model", "dataset", "n", "statistic"], sort=False):
+        model, dataset, n, name = map(str, key)
+        setting: dict[str, Any] = {"model": model, "dataset": dataset, "n": int(n), **AS_RELEASED}
+        values = rows.pivot(index="n", columns="network", values="value")
+        shown = values.map(np.log) if OVER in name else values
+        yield Statistic(f"released {name}" if name == SHIFT else f"{STANDARD}: {name}", shown, setting, published)
+
+
+def on_decoders(evidence: Iterable[pd.DataFrame], predictions: Predictions, level: float) -> pd.DataFrame:
+    """Judge real decoders smaller than the paper's, by gradients and by the replacement of single tokens.
+
+    Each model has verdicts of its own, over documents. A share enters by its logarithm, and so does each position of
+    the middle, of which the mean is taken: a position that is like those of the middle then has the ratio 1, however
+    widely the effects of single tokens spread. Beside it stands the ratio of mean effects, with documents resampled: a
+    figure of mean profiles shows it, and it speaks of no claim, since such an interval misses too often. What we claim
+    of replacement was written down after some models had been measured; rows of these models are shown, but speak of no
+    such claim.
+
+    Returns verdicts in the schema of `judge.COLUMNS`, on tables with OF_DECODERS. A unit is a document, or of recall
+    a context. Where a quantity is of a mean over documents, units are resamples of them, and ESTIMATE is all documents
+    as they are. A claim of ours that no row speaks of has rows which say that it cannot be tested. Where several tables
+    have the same quantity, `of_most_documents` says which is judged.
+    """
+    asked = {name: rows for name, rows in predictions.items() if name.startswith((THEIRS, OURS))}
+    rows = [row for values in of_most_documents(evidence) for row in judge(_decoders(values, asked), asked, level)]
+    heard = {row["claim"] for row in rows}
+    silent = {
+        name: [row for row in of_name if row.claim and row.claim not in heard]
+        for name, of_name in asked.items()
+        if name.startswith(OURS)
+    }
+    return table("structural", PRETRAINED, [*rows, *judge(_unmeasured(silent), silent, level)])
+
+
+def of_most_documents(evidence: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """The tables, each with those statistics alone that no other has of more documents, all networks together.
+
+    Prompts of a short run are among those of a longer one, and together they would count documents twice. Of two tables
+    with as many documents the first keeps a statistic.
+    """
+    tables = list(evidence)
+    quantity = [*DECODER, "statistic"]
+    counts = [values.groupby(quantity)["documents"].sum() for values in tables]
+    most = pd.DataFrame(dict(enumerate(counts))).idxmax(axis=1)
+    for place, values in enumerate(tables):
+        yield values[most.loc[pd.MultiIndex.from_frame(values[quantity])].to_numpy() == place]
+
+
+def _decoders(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:
+    """What is asked of each model on each text at each length: units down, networks across."""
+    of_means = values["statistic"].isin(values["statistic"][values["unit"] == ESTIMATE])
+    resampled = values["documents"].where(of_means, 0)  # together, as many as there are
+    for (*labels, statistic, _), rows in values.groupby([*DECODER, "statistic", resampled], sort=False):
+        setting = dict(zip(DECODER, labels, strict=True))
+        across = rows.pivot(index="unit", columns="network", values="value")
+        estimate = percentiles(int(rows["documents"].iloc[0])) if ESTIMATE in across.index else student
+        known = setting["model"] in SEEN
+        seen = {str(name): pd.Series(known, index=units.array) for name, units in rows.groupby("network")["unit"]}
+        wording = {"decoder": "{model}, {dataset}, {n} tokens".format(**setting)}
+        for occasion in (THEIRS, OURS):
+            if (name := f"{occasion}{statistic}") in asked:
+                speaks = occasion == THEIRS or setting["model"] not in SEEN
+                yield Statistic(name, across, setting, estimate, speaks=speaks, wording=wording, seen=seen)
+
+
+def _unmeasured(asked: Predictions) -> Iterator[Statistic]:
+    """Every statistic that is asked for, of no model."""
+    for name, rows in asked.items():
+        networks = {network for row in rows for network in (row.network, row.other) if network}
+        empty = pd.DataFrame(columns=sorted(networks), dtype=float)
+        yield Statistic(name, empty, wording={"decoder": "no further decoder was measured"})

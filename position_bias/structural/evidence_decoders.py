@@ -1,4 +1,7 @@
-"""What is kept in evidence/ of pretrained decoders: what was measured, and which files they were."""
+"""What is kept in evidence/ of pretrained decoders: what was measured, and which files they were.
+
+It stands apart from `evidence`, because it asks the library of the hub, which only the environment of models has.
+"""
 
 import json
 from pathlib import Path

@@ -1,30 +1,72 @@
-"""Figures of Herasimchyk et al. 2026. Positions count from 0, as in the paper."""
+"""Figures of Herasimchyk et al. 2026 and of its statements. Positions count from 0, as in the paper.
+
+Trainings of a language model are told apart by the width of lines for each seed, and a shade for each kept step.
+"""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 
 from position_bias.drawing import rollouts
 from position_bias.drawing.intervals import from_to
-from position_bias.drawing.looks import REFERENCE, VARIANTS, Look, legend, model_looks
+from position_bias.drawing.looks import (
+    DIVERGING,
+    REFERENCE,
+    SKY,
+    UNREAD,
+    VARIANTS,
+    WINE,
+    Look,
+    legend,
+    model_looks,
+    shades,
+)
 from position_bias.drawing.panels import curves, layer_axis, panels
 from position_bias.drawing.rollouts import SHARE
 from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.rollout import measurement
 from position_bias.running.artifacts import TensorFile, Tensors
 from position_bias.structural import tables
-from position_bias.structural.trainings import BOLD, ESTIMATORS, THIN, seeds, step_looks
+
+BOLD, THIN = 1.0, 0.5  # lines of the first training seed, and of further ones
+STEP_MARKS = "osD^vP"  # of the steps of a training
+ESTIMATORS = ("frobenius", "none")  # the paper's, and that of what does not depend on lambda
 
 WHOLE, BEGINNING = "all tokens,\nlog scale", "the first tokens,\nlog scale"  # rows of panels
 NARROW = 1.0  # inches of a panel that has no room for an inset
 FIRST = 16  # tokens that have a panel of their own
 FINE = (0.7, 0.4)  # the same where many share a panel
 REPEATED = (0, (4, 2))  # dashes of a measurement that is shown again beside its predictions
+
+SHOWN = 0.99  # share of the deviations that the colours of a model span
+MODELS_ACROSS = 3
+
+Content = NDArray[np.float32]
+
+FORCES = {  # what a panel varies: its title, its axis
+    "depth": ("4.2: depth", "layers"),
+    "lambda": ("4.3: residual mixing", r"$\lambda$ of every layer"),
+    "slope": ("4.4: positional bias", "ALiBi slope"),
+    "diagonal": ("4.5: diagonal content", "logit on the diagonal"),
+}
+MASKS: dict[str, tuple[Literal["-", "--"], str]] = {"causal": ("-", "causal"), "window": ("--", "sliding window")}
+
+SCHEDULES = {
+    "c/t^2": r"$\lambda_t = c / t^2$: summable",
+    "c/t": r"$\lambda_t = c / t$: not summable",
+    "c": r"$\lambda_t = c$: not summable",
+}
+ATTENTION = {"no positional bias": Look("no positional bias", WINE), "ALiBi": Look("ALiBi", SKY, line="--")}
+LEAST_SHOWN = 1e-3
 
 
 def fig1(profiles: pd.DataFrame) -> Figure:
@@ -158,6 +200,104 @@ def fig4(measured: list[TensorFile]) -> Figure:
     return figure
 
 
+def fig5(measured: list[TensorFile]) -> Figure:
+    """Figure 5: mean content logits of the first, middle and last layer (down) and head (across) of each model.
+
+    Each file is of one training of a model. Each panel shows the deviation from its head's mean below the diagonal,
+    the background that cancels in the softmax (Prop. 4.5), and says in its corner how far the diagonal lies off it on
+    average; grey is that mean. If content were constant plus diagonal, panels would be grey but for one line. Rows
+    are queries.
+    """
+    across = min(MODELS_ACROSS, len(measured))
+    down = -(-len(measured) // across)
+    panel = (PAGE / MODELS_ACROSS - 0.5) / 3
+    width = COLUMN if across == 1 else PAGE
+    label = "Mean content logits of the first, middle and last layer and head of each model"
+    figure = plt.figure(figsize=(width, down * (3 * panel + 1.0)), label=label)
+    parts = figure.subfigures(down, across, squeeze=False).flat
+    for part, file in zip(parts, measured, strict=False):
+        labels, content = file.labels, file.read("content")["content"]
+        layers, heads = (sorted({0, (size - 1) // 2, size - 1}) for size in content.shape[:2])
+        deviations = np.stack([[_deviation(content[layer, head]) for head in heads] for layer in layers])
+        limit = float(np.nanquantile(np.abs(deviations), SHOWN)) or 1.0  # content may be constant
+        rows = part.subplots(len(layers), len(heads), sharex=True, sharey=True, squeeze=False)
+        for row, layer, of_layer in zip(rows, layers, deviations, strict=True):
+            for axes, head, deviation in zip(row, heads, of_layer, strict=True):
+                image = _panel(axes, deviation, limit)
+                axes.set_title(f"head {head + 1}" if layer == layers[0] else "")
+            row[0].set_ylabel(f"layer {layer + 1}\nquery", labelpad=1)
+        for axes in rows[-1]:
+            axes.set_xlabel("key", labelpad=-6)
+        part.suptitle(f"{labels['model']}, {tables.training(labels['checkpoint']).replace('seed', 'training seed ')}")
+        bar = part.colorbar(image, ax=rows, location="bottom", extend="both", fraction=0.06, aspect=25)
+        bar.set_label("logits above background")
+        bar.outline.set_linewidth(0.4)
+    legend(figure)
+    return figure
+
+
+def forces(table: pd.DataFrame) -> Figure:
+    """Propositions 4.2-4.5: share of the last row on the first quarter of the tokens against each of four forces.
+
+    `table` is `checks_theory.forces()`. The dots are one setting, which all panels share.
+    """
+    label = "Share of rollout on the first quarter of the tokens, as each of four forces varies"
+    titles, below = ({varied: texts[place] for varied, texts in FORCES.items()} for place in (0, 1))
+    y = "share of rollout on the\nfirst quarter of the tokens"
+    figure, row = panels(label, 1.8, titles, x=below, y=y, sharey=True)
+    colour = VARIANTS["b"].colour
+    for varied, axes in row.items():
+        for mask, curve in table[table["varied"] == varied].groupby("mask"):
+            style, _ = MASKS[str(mask)]
+            axes.plot(curve["at"], curve["value"], style, color=colour)
+            shared = curve[curve["shared"]]
+            axes.plot(shared["at"], shared["value"], "o", color=colour, markersize=3)
+    axes.set_ylim(0, 1)
+    row["slope"].set_xscale("log", base=2)
+    row["slope"].set_xticks([2**-8, 2**-4, 1], ["1/256", "1/16", "1"])
+    row["slope"].minorticks_off()
+    row["diagonal"].set_xticks([-4, -2, 0, 2, 4])
+    masks = [Look(name, colour, "", style).entry() for style, name in MASKS.values()]
+    legend(figure, [*masks, Look("setting of all panels", colour).entry(linestyle="", markersize=3)])
+    return figure
+
+
+def dichotomy(table: pd.DataFrame) -> Figure:
+    """Theorem 5.5: mass beyond the first token against depth, between its two bounds (dotted), by schedule.
+
+    `table` is `checks_theory.dichotomy()`.
+    """
+    label = "Mass beyond the first token by depth, between its bounds, for three mixing schedules"
+    x, y = "depth (layers)", "1 - P(first token)"
+    figure, row = panels(label, 2.1, SCHEDULES, x=x, y=y, sharex=True, sharey=True)
+    for schedule, axes in row.items():
+        shown = table[(table["schedule"] == schedule) & (table["upper"] >= LEAST_SHOWN / 10)]
+        for _, look, curve in curves(shown, "attention", ATTENTION):
+            axes.plot(curve["depth"], curve["value"], look.line, color=look.colour)
+            for bound in ("lower", "upper"):
+                axes.plot(curve["depth"], curve[bound], ":", color=look.colour, linewidth=0.9)
+    axes.set(xscale="log", yscale="log", ylim=(LEAST_SHOWN, 1.3))
+    bounds = Look("bounds of Theorem 5.5", REFERENCE, "", ":", width=0.9)
+    legend(figure, [look.entry(marker="") for look in (*ATTENTION.values(), bounds)])
+    return figure
+
+
+def step_looks(checkpoints: pd.Series) -> dict[int, Look]:
+    """The look of every step that is kept: the later, the darker."""
+    colours = shades(checkpoints.map(tables.step))
+    return {
+        int(step): Look(f"step {step:,}", colour, STEP_MARKS[place % len(STEP_MARKS)])
+        for place, (step, colour) in enumerate(colours.items())
+    }
+
+
+def seeds(table: pd.DataFrame, widths: tuple[float, float] = (BOLD, THIN)) -> list[tuple[float, pd.DataFrame]]:
+    """The rows of each training seed, with the width of their lines: one for the first seed, one for all others."""
+    parts = [part for _, part in table.groupby(table["checkpoint"].map(tables.training), sort=False)]
+    first, others = widths
+    return list(zip([first, *[others] * len(parts)], parts, strict=False))
+
+
 def _entries(looks: Mapping[Any, Look], **look: Any) -> list[Line2D]:
     return [each.entry(**look) for each in looks.values()]
 
@@ -206,3 +346,24 @@ def _mixing(axes: Axes, mixing: Tensors, look: Look, width: float) -> None:
     if width == BOLD:
         axes.plot(layer, mean, **rollouts.only_marks(look))
     axes.plot(layer, mixing["token"].astype(float).mean(0), "--", color=look.colour, linewidth=0.7)
+
+
+def _deviation(logits: Content) -> NDArray[np.float64]:
+    """Logits [n, n] less their mean below the diagonal; NaN above the diagonal."""
+    n = len(logits)
+    causal = logits.astype(np.float64)
+    causal[np.triu_indices(n, 1)] = np.nan
+    return causal - causal[np.tril_indices(n, -1)].mean()
+
+
+def _panel(axes: Axes, deviation: NDArray[np.float64], limit: float) -> AxesImage:
+    n = len(deviation)
+    colours = mpl.colormaps[DIVERGING].with_extremes(bad=UNREAD)
+    # "none" embeds n x n pixels in PDF and SVG, sharp at every size; rasterizing would embed what the screen shows.
+    image = axes.imshow(deviation, cmap=colours, vmin=-limit, vmax=limit, interpolation="none")
+    shift = np.diagonal(deviation).mean()
+    axes.text(0.97, 0.98, f"${shift:+.2f}$", ha="right", va="top", transform=axes.transAxes)
+    axes.set_xticks([0, n - 1], ["0", str(n - 1)])
+    axes.set_yticks([0, n - 1], ["0", str(n - 1)])
+    axes.tick_params(length=2)
+    return image

@@ -18,8 +18,8 @@ from position_bias.drawing.intervals import from_to
 from position_bias.drawing.looks import GREY, REFERENCE, VARIANTS, Look, legend, side_by_side
 from position_bias.drawing.panels import layer_axis, log_ticks
 from position_bias.drawing.style import PAGE
+from position_bias.structural.figures import BOLD, ESTIMATORS, THIN, seeds, step_looks
 from position_bias.structural.tables import step, training
-from position_bias.structural.trainings import BOLD, ESTIMATORS, THIN, seeds, step_looks
 
 FIRST_TOKENS = 12  # that the small panel shows
 INFLUENCE = VARIANTS["d"]

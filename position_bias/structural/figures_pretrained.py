@@ -19,7 +19,6 @@ from position_bias.drawing.looks import BLACK, BLUE, BROWN, GREEN, ORANGE, REFER
 from position_bias.drawing.panels import layer_axis, log_ticks, panels
 from position_bias.drawing.style import COLUMN, PAGE
 from position_bias.rollout.parts import middle_half
-from position_bias.structural.checks_pretrained import OURS, on_text
 from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED
 
 INFLUENCE = VARIANTS["d"].colour
@@ -57,7 +56,7 @@ SAID: dict[str, str] = {  # of the first word's effect by gradients less that by
     NO_EFFECT: "gradients give the first word no more than replacement does",
     UNDECIDED: "it is open whether gradients give the first word more than replacement does",
 }
-CLAIM = (f"{OURS}log first / middle", "gradient", "replacement")
+CLAIM = ("pretrained, ours: log first / middle", "gradient", "replacement")
 
 
 def pretrained(
@@ -83,7 +82,7 @@ def pretrained(
     _drawn(next(free), curves)
     for empty in free:
         empty.remove()
-    figure.set_label(finding(on_text(checks, dataset, n), models))
+    figure.set_label(finding(_on_text(checks, dataset, n), models))
     legend(figure)
     return figure
 
@@ -100,6 +99,11 @@ def finding(checks: pd.DataFrame, models: Iterable[str]) -> str:
         lines.append(f"{count}{SAID.get(str(verdict), SAID[UNDECIDED])}, on the same prompts: {numbers}")
     said = "; ".join(lines)
     return f"{said[:1].upper()}{said[1:]}"
+
+
+def _on_text(judged: pd.DataFrame, dataset: str, n: int) -> pd.DataFrame:
+    """The verdicts on prompts of `n` tokens of a data set."""
+    return judged[judged["setting"].astype(str).str.endswith(f"dataset = {dataset}; n = {n}")]
 
 
 def _effects(axes: Axes, curves: pd.DataFrame, looks: Mapping[Any, Look], title: str) -> None:

@@ -23,7 +23,8 @@ from position_bias.language_models.replacement import (
     deletion,
     donors,
 )
-from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS, moved_to
+from position_bias.rollout.measurement import BY_LAYER, DELETED, MOVED, OTHER_FIRST, REPLACED, STEPS
+from position_bias.rollout.parts import middle_position
 
 
 def parts(
@@ -44,7 +45,7 @@ def parts(
     steps = {name: partial(changes, model, prompts, positions, others, batch, step) for name, step in STEPS.items()}
     with_another, moved = prompts.copy(), prompts.copy()
     with_another[:, first] = others[:, positions.index(first)]
-    middle = moved_to(prompts.shape[1])
+    middle = middle_position(prompts.shape[1])
     moved[:, first:middle], moved[:, middle] = prompts[:, first + 1 : middle + 1], prompts[:, first]
     return {
         **of_all,
@@ -52,7 +53,7 @@ def parts(
         DELETED: partial(deletion, model, prompts, first, batch),
         OTHER_FIRST: partial(_influence, model, with_another, batch),
         MOVED: partial(_influence, model, moved, batch),
-        LAYERS: partial(_influence_by_layer, model, prompts, batch),
+        BY_LAYER: partial(_influence_by_layer, model, prompts, batch),
     }
 
 

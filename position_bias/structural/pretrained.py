@@ -14,15 +14,25 @@ from numpy.typing import NDArray
 from position_bias.attention import Array
 from position_bias.rollout import measurement
 from position_bias.rollout.last_row import attended_last_rows
-from position_bias.rollout.measurement import BACKWARD, FROBENIUS_APART, Floats, Measurement
-from position_bias.rollout.parts import inside, logarithms_over_middle, middle_half
+from position_bias.rollout.measurement import (
+    BACKWARD,
+    BY_LAYER,
+    DELETED,
+    FROBENIUS_APART,
+    MOVED,
+    OTHER_FIRST,
+    REPLACED,
+    STEPS,
+    Floats,
+    Measurement,
+)
+from position_bias.rollout.parts import inside, logarithms_over_middle, middle_half, middle_position
 from position_bias.rollout.variants import variants
 from position_bias.running import runtime
 from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import percentile_interval, resampled_weights, spearman, wasserstein
 from position_bias.structural import content
-from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS, moved_to
-from position_bias.structural.checks_pretrained import COLUMNS, LABELS
+from position_bias.structural.checks import DECODER, OF_DECODERS
 from position_bias.verdicts.judge import ESTIMATE
 from position_bias.verdicts.registry import PRETRAINED
 
@@ -93,7 +103,7 @@ def by_document(values: Array, documents: NDArray[np.int64]) -> Values:
 class Measured(NamedTuple):
     """What was measured of one set of weights on one data set at one length."""
 
-    setting: dict[str, Any]  # LABELS
+    setting: dict[str, Any]  # DECODER
     found: Measurement
     gradient: Effects
     elsewhere: bool  # not where tokens are replaced, but at another length or on another data set
@@ -111,7 +121,7 @@ class Measured(NamedTuple):
             labels["before"],
         )
         elsewhere = (labels["dataset"], found.n) != (primary, standard)
-        return cls({name: labels[name] for name in LABELS}, found, gradient, elsewhere)
+        return cls({name: labels[name] for name in DECODER}, found, gradient, elsewhere)
 
 
 def tables(
@@ -123,7 +133,7 @@ def tables(
     level: float,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """The tables of one model: `values`, which are judged, with columns `checks_pretrained.COLUMNS`; what is drawn.
+    """The tables of one model: `values`, which are judged, with columns `checks.OF_DECODERS`; what is drawn.
 
     `measured` are the measurements of the model and its copies, `replaced` what was changed in each of them, at the
     `standard` length on the `primary` data set. Drawn are `profiles` of the two measures and of rollouts by position,
@@ -149,9 +159,9 @@ def tables(
         *(row for name, pair in pairs.items() for row in _of_means(here, name, pair, replicates, drawn_by)),
         *_of_rollouts(here, replicates, drawn_by),
     ]
-    values = pd.DataFrame(rows, columns=COLUMNS)
+    values = pd.DataFrame(rows, columns=OF_DECODERS)
     profiles = pd.concat(_profiles(here, pairs, replicates, level, drawn_by), ignore_index=True)
-    shares = _shares(here, changed[TRAINED][LAYERS], replicates, level, drawn_by)
+    shares = _shares(here, changed[TRAINED][BY_LAYER], replicates, level, drawn_by)
     kernels = content.kernels(_attention(of_weights[TRAINED], standard))
     return {"values": values, "profiles": profiles, "shares": shares, "kernels": kernels}
 
@@ -168,7 +178,7 @@ def _attention(measured: Iterable[Measured], standard: int) -> Iterator[tuple[di
 
 
 def _rows(setting: Mapping[str, Any], statistic: str, network: str, values: Values, documents: int) -> Iterator[Row]:
-    labels = tuple(setting[name] for name in LABELS)
+    labels = tuple(setting[name] for name in DECODER)
     for unit, value in values.items():
         yield (*labels, statistic, network, unit, documents, value, PRETRAINED)
 
@@ -212,7 +222,7 @@ def _of_interventions(measured: Measured, changed: Mapping[str, Array]) -> Itera
         yield from _by_document(setting, "log change at the first word", name, logs)
     other = some._replace(effects=changed[OTHER_FIRST][:, some.positions])
     yield from _by_document(setting, FIRST, "gradient with another first token", other.logs(some.first))
-    place = moved_to(some.n)
+    place = middle_position(some.n)
     positions = sorted({*some.positions, place} - {place - 1, place + 1})
     moved = some._replace(effects=changed[MOVED][:, positions], positions=positions)
     yield from _by_document(setting, "log moved / middle", GRADIENT, moved.logs(place))

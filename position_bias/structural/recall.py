@@ -15,7 +15,7 @@ from position_bias.attention import Array
 from position_bias.rollout.parts import Recall, above_prior, ends_over_middle, is_able, middle_half
 from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import percentile_interval, resampled_weights, spearman
-from position_bias.structural.checks_pretrained import COLUMNS
+from position_bias.structural.checks import OF_DECODERS
 from position_bias.structural.pretrained import TRAINED
 from position_bias.verdicts.judge import ESTIMATE
 from position_bias.verdicts.registry import PRETRAINED
@@ -31,7 +31,7 @@ PROFILES = ("model", "weights", "n", "measure", "place", "value", "low", "high")
 def tables(
     recalled: list[TensorFile], profiles: list[pd.DataFrame], replicates: int, level: float, seed: int
 ) -> dict[str, pd.DataFrame]:
-    """The tables of all decoders: `values`, which are judged (`checks_pretrained.COLUMNS`), and `profiles` (PROFILES).
+    """The tables of all decoders: `values`, which are judged (`checks.OF_DECODERS`), and `profiles` (PROFILES).
 
     `recalled` are files with the fields of `Recall`, labelled with model, n, cue and words; `profiles` are those of
     `structural.pretrained`, a table for each decoder. A place is a share of the prompt, from 0 to 1. What is
@@ -49,7 +49,7 @@ def tables(
             rows += _rows(labels, statistic, network, values if able else np.nan * values, len(found.correct))
         drawn.append(_profile(labels, weights @ above, level))
     return {
-        "values": pd.DataFrame(rows, columns=COLUMNS).round({"value": 6}),
+        "values": pd.DataFrame(rows, columns=OF_DECODERS).round({"value": 6}),
         "profiles": pd.concat(drawn, ignore_index=True),
     }
 

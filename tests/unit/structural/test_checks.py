@@ -1,12 +1,18 @@
 """The checks of structural on worlds made by hand: one behaves as the paper says, the others contradict it."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from position_bias.structural import checks, checks_long_training
+from position_bias.released.models import DATASETS, MODELS
+from position_bias.structural import checks
+from position_bias.structural.checks import OF_DECODERS, SEEN
 from position_bias.verdicts.judge import KEYS
-from tests.unit.structural.conftest import PREDICTED
+from position_bias.verdicts.registry import every_claim
+from position_bias.verdicts.scorecard import by_scale
+from tests.unit.structural.conftest import PREDICTED, ROOT
 from tests.unit.structural.world import (
     ESTIMATORS,
     LABELS,
@@ -21,9 +27,41 @@ from tests.unit.structural.world import (
     swapped,
 )
 
+CLAIMS = {claim.id: claim for claim in every_claim(ROOT / "published/claims.csv")}
+CURVES = pd.read_csv(ROOT / "published/structural_curves.csv")
+RELEASED = pd.read_csv(ROOT / "evidence/structural/released/statistics.csv")
+ROWS_OF_RELEASED = {  # of each model
+    "structural-figure-1-a": 1,
+    "structural-figure-1-b": 2,
+    "structural-figure-1-c": 2,
+    "structural-figure-1-content": 2,
+    "structural-figure-4": 1,
+    "structural-shift": 1,
+}
+OURS = {claim for claim in CLAIMS if claim.startswith(("structural-pretrained-", "structural-recall-"))}
+FIRST, LAST = "log first / middle", "log last / middle"
+EFFECTS = {  # statistic -> network -> mean over documents, in a world that is as our claims say
+    FIRST: {"gradient": 1.2, "replacement": 0.0, "step of 2 %": 1.2, "step of 20 %": 0.8, "step of 100 %": 0.0}
+    | {f"untrained {way}{at}": 1.0 for way in ("gradient", "replacement") for at in ("", " at .02")},
+    LAST: {"gradient": 3.0, "replacement": 3.8}
+    | {f"untrained {way}{at}": 2.0 for way in ("gradient", "replacement") for at in ("", " at .02")},
+    f"{FIRST}, elsewhere": {"gradient": 0.7},
+    f"{LAST}, elsewhere": {"gradient": 0.7},
+    "spearman of lambda with depth": {"frobenius": -0.6},
+    "log start token / middle": {"gradient": 2.5, "replacement": 2.9},
+    "log change at the first word": {"deletion": -3.7, "replacement": -3.7},
+    "W to influence": {"rotary": 0.05, "content-free": 0.1, "measured": 0.2, "half": 0.5, "uniform": 0.15},
+    "log share of the first token": {"measured": -0.5, "influence": -1.5},
+    f"{FIRST} of means": {"gradient": 1.3, "replacement": 0.1},
+    "log first eighth / middle": {"recall": 0.6},
+    "log last eighth / middle": {"recall": 0.3},
+    "rank correlation of places": {"gradient": 0.2, "replacement": 0.1, "rotary": 0.9, "measured": 0.0},
+}
+OF_MEANS = ("W to influence", "log share of the first token", f"{FIRST} of means", *list(EFFECTS)[-3:])
+
 
 def judged(values, occasion=checks.STANDARD):
-    return checks.checks(values, PREDICTED, "test", LEVEL, occasion)
+    return checks.on_rollouts(values, PREDICTED, "test", LEVEL, occasion)
 
 
 def verdicts(values, occasion=checks.STANDARD):
@@ -154,7 +192,7 @@ def test_of_a_long_training_the_last_step_is_judged_as_replicates_are_and_others
     evidence = pd.concat(
         checks.compared(of_step, LEVEL, checks.contrasts(PREDICTED, checks.STANDARD)) for of_step in steps.values()
     ).assign(scale="longer")
-    found = pd.concat(checks_long_training.checks([evidence], PREDICTED))
+    found = pd.concat(checks.on_long_trainings([evidence], PREDICTED))
     ended = found["setting"].str.contains("step1000")
     as_fresh = judged(steps[1000]).assign(scale="longer").sort_values([*KEYS], ignore_index=True)
     pd.testing.assert_frame_equal(found[ended].sort_values([*KEYS], ignore_index=True), as_fresh)
@@ -165,4 +203,272 @@ def test_of_a_long_training_the_last_step_is_judged_as_replicates_are_and_others
 
 
 def test_without_a_long_training_there_are_no_rows_of_one():
-    assert list(checks_long_training.checks([], PREDICTED)) == []
+    assert list(checks.on_long_trainings([], PREDICTED)) == []
+
+
+# Print
+
+
+@pytest.fixture
+def printed():
+    return pd.read_csv(ROOT / "published/structural_distances.csv")
+
+
+def of_print(printed):
+    return checks.on_print(printed, PREDICTED, "test")
+
+
+def test_the_printed_tables_are_counted_as_one_counts_them_by_hand(printed):
+    found = of_print(printed)
+    gains = [1.02 / 2 - 1.56 / 3, 1.2 / 2 - 1.44 / 3]  # of (b) and (c) over (a)
+    counted = [(10 - 5) / 15, 1 - (4 - 5) / 9, 0.75 / 6 - 1.02 / 9, 0.25 / 6 - 1.22 / 9, *gains, (12 - 1) / 15]
+    assert found["measured"].to_list() == pytest.approx(counted)
+    assert found["verdict"].to_list() == ["holds", "holds", "no effect", "holds", "undecided", "holds", "holds"]
+    of_rounding = [0, 0, 0.01, 0.01, 0.02, 0.02, 0]  # both means may be off by half of the last digit
+    for sign, end in ((-1, "low"), (1, "high")):
+        assert (found[end] - found["measured"]).to_list() == pytest.approx([sign * width for width in of_rounding])
+
+
+def test_tables_with_b_and_c_exchanged_fail(printed):
+    exchanged = of_print(printed.replace({"variant": {"b": "c", "c": "b"}}))
+    assert exchanged["verdict"].to_list() == ["fails", "fails", "holds", "no effect", "holds", "undecided", "fails"]
+
+
+def test_larger_models_with_the_distances_of_smaller_ones_fail(printed):
+    names = {"mpt-30b": "mpt-7b", "bloom-176b": "bloom-7b", "mpt-7b": "mpt-30b", "bloom-7b": "bloom-176b"}
+    found = of_print(printed.replace({"model": names}))
+    assert set(found.loc[found["verdict"] == "fails", "statistic"]) == {
+        "printed: closer in larger models",
+        "printed: distance in larger models",
+        "printed: gain in larger models",
+    }
+
+
+# Drawings of bloom-176b
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return checks.on_drawings(CURVES, PREDICTED)
+
+
+def of_table_2(drawn):
+    return (drawn["statistic"] == "standard: wasserstein") & (drawn["network"] == "a")
+
+
+def test_no_row_has_an_interval_a_verdict_or_a_claim_but_those_of_table_2(drawn):
+    table, others = drawn[of_table_2(drawn)], drawn[~of_table_2(drawn)]
+    assert set(others["claim"]) == {""}
+    assert set(others["verdict"]) == {"not testable here"}
+    assert others[["low", "high"]].isna().all(axis=None)
+    assert not others["known"].any()
+    assert table[["claim", "other", "verdict"]].values.tolist() == [["structural-table-2", of, "holds"] for of in "bc"]
+    assert table["known"].all()
+    assert set(drawn["scale"]) == {"paper"}
+    assert drawn["measured"].notna().all()
+    assert not drawn.duplicated(["statistic", "network", "other"]).any()
+    asked = {name for name in PREDICTED if name.startswith("standard: ")} - {"standard: spearman with depth"}
+    assert set(drawn["statistic"]) == asked  # lambda was not drawn
+
+
+@pytest.mark.parametrize(
+    ("statistic", "network", "other", "value"),
+    [
+        ("first / middle", "d", "", 3.08),
+        ("last / middle", "d", "", 27.7),
+        ("influence, first / predicted minimum", "b", "", 3.29),
+        ("argmin distance", "b", "", 0.118),
+        ("wasserstein", "a", "b", 0.651 - 0.079),
+        ("wasserstein", "b", "c", 0.079 - 0.0159),
+        ("wasserstein", "last", "b", 0.349 - 0.079),
+        ("wasserstein", "uniform", "b", 0.152 - 0.079),
+    ],
+)
+def test_numbers_are_those_of_the_drawings(drawn, statistic, network, other, value):
+    (found,) = drawn[
+        (drawn["statistic"] == f"standard: {statistic}") & (drawn["network"] == network) & (drawn["other"] == other)
+    ]["measured"]
+    assert (np.exp(found) if " / " in statistic else found) == pytest.approx(value, rel=0.01)
+
+
+def test_another_curve_has_other_numbers(drawn):
+    """The influence as flat as can be has no U."""
+    flat = checks.on_drawings(CURVES.assign(share=CURVES["share"].where(CURVES["variant"] != "d", 1 / 256)), PREDICTED)
+    keys = ["statistic", "network", "other"]
+    both = drawn.set_index(keys)["measured"], flat.set_index(keys)["measured"]
+    assert both[1].loc[("standard: first / middle", "d", "")] == pytest.approx(0, abs=1e-6)  # a logarithm
+    assert both[0].loc[("standard: last / middle", "b", "")] == both[1].loc[("standard: last / middle", "b", "")]
+
+
+def test_the_rows_of_table_2_turn_with_no_influence_that_is_nearer_than_the_page_says(drawn):
+    """A difference of two distances to (d) moves by at most twice the distance that (d) moves."""
+    assert drawn[of_table_2(drawn)]["measured"].min() / 2 > 0.28
+    elsewhere = CURVES[CURVES["variant"] == "a"].assign(variant="d")
+    turned = checks.on_drawings(pd.concat([CURVES[CURVES["variant"] != "d"], elsewhere]), PREDICTED)
+    assert set(turned[of_table_2(turned)]["verdict"]) == {"fails"}
+
+
+# Numbers that the authors released
+
+
+@pytest.fixture(scope="module")
+def released():
+    return checks.on_released([RELEASED], PREDICTED)
+
+
+def word(released, claim):
+    (judged,) = by_scale(CLAIMS[claim], released[released["claim"] == claim], 0.95)
+    return judged.word
+
+
+def test_every_model_has_its_rows_at_the_papers_scale_and_each_is_a_known_number(released):
+    assert Counter(zip(released["claim"], released["model"], strict=True)) == {
+        (claim, model): count for claim, count in ROWS_OF_RELEASED.items() for model in MODELS
+    }
+    assert released["known"].all()
+    assert (released["low"] == released["measured"]).all()
+    assert (released["high"] == released["measured"]).all()
+    assert set(released["scale"]) == {"paper"}
+    assert released["setting"].str.contains("dataset = fineweb-edu; n = 256; checkpoint = as released").all()
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("structural-figure-1-a", "holds"),
+        ("structural-figure-1-b", "holds"),
+        ("structural-figure-1-c", "fails"),
+        ("structural-figure-1-content", "holds"),
+        ("structural-figure-4", "holds"),
+        ("structural-shift", "fails"),
+    ],
+)
+def test_the_released_schedules_decide_a_claim(released, claim, verdict):
+    assert word(released, claim) == verdict
+
+
+def test_one_model_alone_has_no_u_with_content(released):
+    of_c = released[released["claim"] == "structural-figure-1-c"]
+    against = of_c[of_c["verdict"] != "holds"]
+    assert against[["model", "statistic"]].values.tolist() == [["falcon-rw-7b", "standard: first / middle"]]
+    others = released[released["model"] != "falcon-rw-7b"]
+    assert word(others, "structural-figure-1-c") == "holds"
+
+
+def test_what_was_seen_before_its_prediction_contradicts_and_never_confirms(released):
+    assert (released["seen_before"] == (released["claim"] == "structural-shift")).all()
+    alike = checks.on_released(
+        [RELEASED.assign(value=RELEASED["value"].where(RELEASED["statistic"] != "shift", 1.0))], PREDICTED
+    )
+    assert set(alike[alike["claim"] == "structural-shift"]["verdict"]) == {"holds"}
+    assert word(alike, "structural-shift") == "undecided"
+
+
+def test_other_data_sets_and_the_models_own_slopes_and_content_have_no_row(released):
+    other = (
+        (RELEASED["dataset"] != "fineweb-edu")
+        | (RELEASED["slopes"] == "faithful")
+        | (RELEASED["content"] == "faithful")
+    )
+    assert set(RELEASED["dataset"]) == {*DATASETS}
+    assert 0.5 < other.mean() < 1
+    pd.testing.assert_frame_equal(checks.on_released([RELEASED[~other]], PREDICTED), released)
+
+
+def test_without_a_table_nothing_is_judged():
+    assert checks.on_released([], PREDICTED).empty
+
+
+# Pretrained decoders
+
+
+def decoder(model, effects=EFFECTS, documents=20):
+    """A table in which documents, or resamples of them, differ a little."""
+    rows = []
+    for statistic, networks in effects.items():
+        units = range(-1 if statistic in OF_MEANS else 0, documents)
+        noise = dict(zip(units, 0.01 * np.random.default_rng(0).normal(size=documents + 1), strict=False))
+        for place, (network, mean) in enumerate(networks.items(), 1):
+            labels = (model, "text", 256, statistic, network)
+            rows += [(*labels, unit, documents, mean + place * noise[unit], "pretrained") for unit in units]
+    return pd.DataFrame(rows, columns=list(OF_DECODERS))
+
+
+def of_decoders(*tables):
+    return checks.on_decoders(tables, PREDICTED, 0.95)
+
+
+def test_a_decoder_that_is_as_the_claims_say_lets_every_claim_hold():
+    found = of_decoders(decoder("new"))
+    spoken = found[found["claim"] != ""]
+    assert set(spoken["claim"]) == OURS | {f"structural-figure-{figure}" for figure in ("1-d", "3", "4")}
+    assert set(spoken["verdict"]) == {"holds"}
+    assert set(found["scale"]) == {"pretrained"}
+    assert set(found["seen_before"]) == {0}
+    assert set(found["n"]) == {20}
+
+
+def test_of_two_tables_of_one_model_the_one_of_more_documents_is_judged():
+    few, many = decoder("new", documents=10), decoder("new", documents=20)
+    pd.testing.assert_frame_equal(of_decoders(few, many), of_decoders(many))
+    pd.testing.assert_frame_equal(
+        of_decoders(many, decoder("new", {FIRST: EFFECTS[FIRST]}, documents=10)), of_decoders(many)
+    )
+    other = many.assign(value=many["value"] + 1)
+    pd.testing.assert_frame_equal(of_decoders(many, other), of_decoders(many))
+    assert len(of_decoders(few, decoder("newer"))) == 2 * len(of_decoders(many))
+
+
+@pytest.mark.parametrize(
+    ("statistic", "network", "effect", "claims"),
+    [
+        (FIRST, "replacement", 1.2, {"pretrained-first", "pretrained-no-primacy"}),
+        (LAST, "replacement", 2.0, {"pretrained-last"}),
+        (FIRST, "untrained replacement at .02", 0.5, {"pretrained-untrained"}),
+        (FIRST, "step of 20 %", 1.4, {"pretrained-step"}),
+        ("log start token / middle", "gradient", -0.3, {"pretrained-bos"}),
+        ("log change at the first word", "deletion", -3.0, {"pretrained-delete"}),
+        ("W to influence", "uniform", 0.02, {"pretrained-kernel"}),
+        ("log share of the first token", "influence", 0.1, {"pretrained-sinks"}),
+        ("log first eighth / middle", "recall", 0.0, {"recall-first"}),
+        ("log last eighth / middle", "recall", -0.3, {"recall-last"}),
+        ("rank correlation of places", "replacement", 0.7, {"recall-ranking"}),
+    ],
+)
+def test_a_decoder_that_is_not_contradicts_the_claim(statistic, network, effect, claims):
+    other = {**EFFECTS, statistic: {**EFFECTS[statistic], network: effect}}
+    found = of_decoders(decoder("new", other))
+    contradicted = found[(found["verdict"] != "holds") & found["claim"].isin(OURS)]
+    assert set(contradicted["claim"]) == {f"structural-{claim}" for claim in claims}
+
+
+def test_intervals_of_documents_are_students_and_those_of_means_percentiles():
+    values = decoder("new")
+    found = of_decoders(values).set_index(["statistic", "network", "other"])
+    alone = found.loc[("pretrained, ours: log last / middle", "replacement", "")]
+    units = values.query("statistic == @LAST and network == 'replacement'")["value"]
+    assert alone["measured"] == pytest.approx(units.mean())
+    assert alone["high"] - alone["measured"] == pytest.approx(2.0930240544 * units.std() / np.sqrt(20))
+    less = found.loc[("pretrained, ours: W to influence", "half", "rotary")]
+    wide = values[values["statistic"] == "W to influence"].pivot(index="unit", columns="network", values="value")
+    differences = wide["half"] - wide["rotary"]
+    assert less["measured"] == differences[-1]
+    assert less["low"] == pytest.approx(np.quantile(differences.drop(-1), 0.025))
+
+
+def test_decoders_seen_before_speak_of_the_papers_claims_alone_and_say_so():
+    found = of_decoders(decoder(SEEN[0]))
+    tested = found[found["n"] > 0]
+    assert set(tested["claim"]) == {"", *(f"structural-figure-{figure}" for figure in ("1-d", "3", "4"))}
+    assert (tested["seen_before"][~tested["statistic"].str.contains("W to|share")] == 20).all()
+    silent = found[found["n"] == 0]
+    assert set(silent["claim"]) == OURS
+    assert set(silent["verdict"]) == {"not testable here"}
+    both = of_decoders(decoder(SEEN[0]), decoder("new"))
+    assert (both["n"] > 0).all()
+
+
+def test_without_a_table_no_claim_of_ours_can_be_tested():
+    found = of_decoders()
+    assert set(found["claim"]) == OURS
+    assert set(found["verdict"]) == {"not testable here"}

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from position_bias.running import artifacts
-from position_bias.structural import figures
+from position_bias.structural import checks_theory, figures
 from tests.unit.drawing_checks import assert_drawn, assert_legible, assert_saved, curves
+from tests.unit.structural.conftest import file
 
 pytestmark = pytest.mark.usefixtures("styled")
 
@@ -14,6 +15,7 @@ N, LAYERS, PROMPTS, DOCUMENTS = 32, 5, 1000, 1000
 MODELS, SEEDS, DATASETS, STEPS = ("bloom", "small"), (0, 1), ("prose", "web", "scientific-packages"), (0, 3, 9)
 OF_LAMBDA = ("b", "c", "measured")
 ENDS = ["value", "low", "high"]
+TOKENS, BLOOM = 10, {"model": "bloom", "checkpoint": "seed0/step9"}  # of Figure 5
 
 
 def curve(rng, variant):
@@ -105,4 +107,56 @@ def test_training_has_a_panel_a_model_with_both_curves_at_every_step_of_the_firs
     for model, axes in zip(MODELS, figure.axes, strict=True):
         shown = table[(table["model"] == model) & table["checkpoint"].str.startswith("seed0/")]
         assert_drawn(axes, drawn_of(shown, "b")["value"], drawn_of(shown, "d")[ENDS])
+    assert_legible(figure)
+
+
+def content(layers=4, heads=5, diagonal=0.25, base=-3.0):
+    return (base + diagonal * np.eye(TOKENS) + np.zeros((layers, heads, 1, 1))).astype(np.float32)
+
+
+def panels(logits):
+    (part,) = figures.fig5([file(BLOOM, content=logits)]).subfigs
+    return [axes for axes in part.axes if axes.images]
+
+
+def test_a_panel_shows_its_own_layer_and_head_the_first_the_middle_and_the_last():
+    logits = np.random.default_rng(0).normal(size=(4, 5, TOKENS, TOKENS)).astype(np.float32)
+    drawn = panels(logits)
+    assert [axes.get_title() for axes in drawn[:3]] == ["head 1", "head 3", "head 5"]
+    chosen = [logits[layer, head] for layer in (0, 1, 3) for head in (0, 2, 4)]
+    for axes, expected in zip(drawn, chosen, strict=True):
+        shown = axes.images[0].get_array()
+        np.testing.assert_array_equal(np.ma.getmaskarray(shown), np.triu(np.ones((TOKENS, TOKENS)), 1))
+        below = np.tril_indices(TOKENS, -1)
+        np.testing.assert_allclose(shown[below], expected[below] - expected[below].mean(dtype=float), atol=1e-6)
+    assert len({axes.images[0].get_clim() for axes in drawn}) == 1
+
+
+def test_content_that_is_constant_plus_diagonal_leaves_one_line():
+    first, *_ = panels(content(diagonal=-0.25))
+    np.testing.assert_allclose(np.diagonal(first.images[0].get_array()), -0.25, atol=1e-6)
+    low, high = first.images[0].get_clim()
+    assert low == -high
+    assert first.texts[0].get_text() == "$-0.25$"
+
+
+def test_a_small_and_constant_model_is_drawn_too():
+    assert_legible(figures.fig5([file(BLOOM, content=content(1, 1, diagonal=0.0))]))
+
+
+def test_each_force_has_a_panel_with_its_curves(tmp_path):
+    table = checks_theory.forces()
+    figure = figures.forces(table)
+    for axes, varied in zip(figure.axes, figures.FORCES, strict=True):
+        assert_drawn(axes, table.loc[table["varied"] == varied, "value"])
+    assert_saved(figure, tmp_path)
+
+
+def test_each_schedule_has_a_panel_with_its_curves_between_their_bounds():
+    table = checks_theory.dichotomy()
+    figure = figures.dichotomy(table)
+    for axes, schedule in zip(figure.axes, figures.SCHEDULES, strict=True):
+        shown = table[(table["schedule"] == schedule) & (table["upper"] >= figures.LEAST_SHOWN / 10)]
+        assert_drawn(axes, shown[["value", "lower", "upper"]])
+        assert_drawn(axes, shown["depth"], along=0)
     assert_legible(figure)

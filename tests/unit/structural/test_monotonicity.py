@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from position_bias.attention import causal_mask, content_free_attention
-from position_bias.structural import checks_content, content
+from position_bias.structural import checks, content
 from position_bias.structural.monotonicity import TOLERANCE, Monotonicity, monotonicity, pooled, released_kernel
 from tests.unit.structural.conftest import PREDICTED
 
@@ -132,7 +132,7 @@ def test_the_readable_table_shows_the_range_over_layers(table):
 
 def test_verdicts_ask_every_layer_and_speak_of_the_claim_by_measured_attention(table):
     alone = content.kernels([(LABELS, random_kernel(12)[None], SLOPES)])
-    one_of_two, every = (checks_content.checks(NO_ROWS, of, NO_SHIFTS, PREDICTED, "test") for of in (table, alone))
+    one_of_two, every = (checks.on_content(NO_ROWS, of, NO_SHIFTS, PREDICTED, "test") for of in (table, alone))
     measured, released = (one_of_two[one_of_two["network"] == kernel] for kernel in ("measured", "released"))
     assert measured["verdict"].to_list() == ["undecided"] * 2  # one layer is monotone, the other is not
     assert measured["low"].to_list() == [0, 0]

@@ -9,12 +9,12 @@ from position_bias.drawing import style
 from position_bias.language_models import hub, opening
 from position_bias.language_models.measure import Asked, measure
 from position_bias.rollout import measurement
+from position_bias.rollout.measurement import BY_LAYER, DELETED, MOVED, OTHER_FIRST, REPLACED, STEPS
 from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile
 from position_bias.running.runtime import InputError
-from position_bias.structural import checks_content, figures_pretrained, interventions, pretrained
-from position_bias.structural.changed import DELETED, LAYERS, MOVED, OTHER_FIRST, REPLACED, STEPS
-from position_bias.structural.checks_pretrained import OURS, THEIRS, checks
+from position_bias.structural import checks, figures_pretrained, interventions, pretrained
+from position_bias.structural.checks import OURS, THEIRS
 from tests.ggufs import small
 from tests.unit.structural.conftest import PREDICTED, ROOT
 
@@ -71,7 +71,7 @@ def test_interventions_are_what_plain_passes_give(tiny, first):
         np.testing.assert_allclose(found[OTHER_FIRST][prompt], gradient(tiny, another), rtol=1e-3, atol=1e-7)
         order = [*range(first), *range(first + 1, n // 2 + 1), first, *range(n // 2 + 1, n)]
         np.testing.assert_allclose(found[MOVED][prompt], gradient(tiny, rows[prompt][order]), rtol=1e-3, atol=1e-7)
-        np.testing.assert_allclose(found[LAYERS][prompt, 0], gradient(tiny, rows[prompt]), rtol=1e-3, atol=1e-7)
+        np.testing.assert_allclose(found[BY_LAYER][prompt, 0], gradient(tiny, rows[prompt]), rtol=1e-3, atol=1e-7)
 
 
 @pytest.mark.all("it opens a pretrained model, where its package is installed")
@@ -139,7 +139,7 @@ def tables(files):
 
 
 def test_everything_that_is_predicted_of_a_decoder_without_start_token_is_measured(tables):
-    rows = checks([tables["values"]], PREDICTED, 0.95)
+    rows = checks.on_decoders([tables["values"]], PREDICTED, 0.95)
     asked = {
         (name, row.network, row.other)
         for name, of_name in PREDICTED.items()
@@ -184,7 +184,7 @@ def test_values_are_those_of_the_formulas(tables, files):
 
 
 def test_attention_of_every_text_at_the_standard_length_is_judged_by_assumption_4_1(tables):
-    rows = checks_content.of_pretrained(tables["kernels"], PREDICTED)
+    rows = checks.on_kernels(tables["kernels"], PREDICTED)
     of_claim = rows[rows["claim"] == "structural-assumption-4-1"]
     assert set(of_claim["scale"]) == {"pretrained"}
     assert sorted(of_claim["statistic"]) == ["shortfall"] * 2 + ["violations"] * 2

@@ -8,7 +8,7 @@ from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile
 from position_bias.statistics import resampled_weights, spearman
 from position_bias.structural import figures_pretrained, recall
-from position_bias.structural.checks_pretrained import COLUMNS, checks
+from position_bias.structural.checks import OF_DECODERS, on_decoders
 from position_bias.verdicts.judge import ESTIMATE
 from tests.unit.drawing_checks import assert_legible, numbers
 from tests.unit.structural.conftest import PREDICTED
@@ -49,7 +49,7 @@ def test_the_ends_are_over_the_middle_less_what_a_word_is_given_anyway(tmp_path,
     recalled = np.full(P, 0.1)
     recalled[:4], recalled[-4:] = 0.4, 0.05
     values, found = made([written(tmp_path / "a.safetensors", recalled)], influence)
-    assert list(found["values"]) == list(COLUMNS)
+    assert list(found["values"]) == list(OF_DECODERS)
     for end, ratio in (("first", 4), ("last", 0.5)):
         units = values[f"log {end} eighth / middle", "recall"]
         assert units[ESTIMATE] == pytest.approx(np.log(ratio))
@@ -69,7 +69,7 @@ def test_places_are_ranked_as_influence_ranks_them(tmp_path, influence):
 
 def test_everything_that_is_predicted_of_recall_is_measured(tmp_path, influence):
     _, found = made([written(tmp_path / "a.safetensors", np.linspace(0.1, 0.9, P))], influence)
-    judged = checks([found["values"]], PREDICTED, 0.95)
+    judged = on_decoders([found["values"]], PREDICTED, 0.95)
     asked = {(name, row.network) for name, rows in PREDICTED.items() for row in rows if row.item == "recall by place"}
     measured = judged[judged["n"] > 0]
     assert set(measured[["statistic", "network"]].itertuples(index=False, name=None)) == asked

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.spatial.distance import jensenshannon
 
-from position_bias.structural import checks_content, content
+from position_bias.structural import checks, content
 from position_bias.structural.similarity import (
     BINS,
     WAYS,
@@ -171,7 +171,7 @@ def test_the_table_has_each_layer_and_their_mean(table):
 
 
 def judged(table):
-    return checks_content.checks(table, NO_ROWS, NO_SHIFTS, PREDICTED, "test")
+    return checks.on_content(table, NO_ROWS, NO_SHIFTS, PREDICTED, "test")
 
 
 def test_verdicts_ask_every_layer_and_speak_of_the_claim_the_papers_way(table):
@@ -229,9 +229,9 @@ def test_prompts_that_differ_make_a_share_uncertain():
 
 def test_a_share_of_heads_is_judged_with_its_interval():
     table = pd.DataFrame([{**LABELS, "share": 0.5, "low": 0.25, "high": 0.95, "resampled": 700}])
-    (row,) = checks_content.checks(NO_ROWS, NO_ROWS, table, PREDICTED, "test").to_dict("records")
+    (row,) = checks.on_content(NO_ROWS, NO_ROWS, table, PREDICTED, "test").to_dict("records")
     assert (row["measured"], row["low"], row["high"], row["n"]) == (0.5, 0.25, 0.95, 700)
     assert row["setting"] == "model = m; checkpoint = seed0/step9; dataset = d; n = 24"
     assert (row["claim"], row["verdict"]) == ("structural-shift", "undecided")
-    few = checks_content.checks(NO_ROWS, NO_ROWS, table.assign(high=0.8), PREDICTED, "test")
+    few = checks.on_content(NO_ROWS, NO_ROWS, table.assign(high=0.8), PREDICTED, "test")
     assert few["verdict"].tolist() == ["fails"]

@@ -13,12 +13,6 @@ from position_bias.emergence import checks as emergence
 from position_bias.emergence import checks_theory as theorems
 from position_bias.emergence.runs import study
 from position_bias.structural import checks as structural
-from position_bias.structural import (
-    checks_content,
-    checks_long_training,
-    checks_pretrained,
-    checks_printed,
-)
 from position_bias.structural import checks_theory as propositions
 from position_bias.verdicts.registry import OURS, every_claim, predictions, tables
 from position_bias.verdicts.scorecard import scorecard
@@ -92,22 +86,24 @@ def structural_checks(config):
     ]
     shifts = pd.DataFrame([{**labels, "share": 0.98, "low": 0.97, "high": 0.99} for labels in everywhere])
     predicted, scale = predictions(PREDICTED, "structural"), config["scale"]
-    of_structure = checks_content.checks(pd.DataFrame(alike), pd.DataFrame(monotone), shifts, predicted, scale)
+    of_structure = structural.on_content(pd.DataFrame(alike), pd.DataFrame(monotone), shifts, predicted, scale)
     occasions = (structural.DURING_TRAINING, structural.UNTRAINED)
-    before = [structural.checks(of, predicted, scale, LEVEL, at) for of in young for at in occasions]
+    before = [structural.on_rollouts(of, predicted, scale, LEVEL, at) for of in young for at in occasions]
     elsewhere = pd.concat(map(replicates, everywhere))
     long = pd.concat(map(replicates, measurements(config, "long", config["measure"]["datasets"])))
     further = [
-        structural.checks(elsewhere, predicted, scale, LEVEL, structural.EVERY_DATASET),
-        structural.checks(long.replace({"variant": {"b": "c", "c": "b"}}), predicted, scale, LEVEL, structural.LONG),
-        *(structural.checks(of, predicted, scale, LEVEL, structural.EVERY_LENGTH) for of in (elsewhere, long)),
-        checks_printed.checks(pd.read_csv(ROOT / "published/structural_distances.csv"), predicted, scale),
-        checks_pretrained.checks([], predicted, LEVEL),
+        structural.on_rollouts(elsewhere, predicted, scale, LEVEL, structural.EVERY_DATASET),
+        structural.on_rollouts(
+            long.replace({"variant": {"b": "c", "c": "b"}}), predicted, scale, LEVEL, structural.LONG
+        ),
+        *(structural.on_rollouts(of, predicted, scale, LEVEL, structural.EVERY_LENGTH) for of in (elsewhere, long)),
+        structural.on_print(pd.read_csv(ROOT / "published/structural_distances.csv"), predicted, scale),
+        structural.on_decoders([], predicted, LEVEL),
     ]
     kept = pd.read_csv(ROOT / "evidence/structural/language-model/compared.csv")
-    long_training = pd.concat(checks_long_training.checks([kept], predicted))
+    long_training = pd.concat(structural.on_long_trainings([kept], predicted))
     further.append(long_training[long_training["claim"] == "structural-untrained"])
-    of_figures = structural.checks(pd.concat(values), predicted, scale, LEVEL)
+    of_figures = structural.on_rollouts(pd.concat(values), predicted, scale, LEVEL)
     return pd.concat([of_figures, *before, of_structure, *further])
 
 
