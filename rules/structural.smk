@@ -222,6 +222,7 @@ TABLES["structural/checks"] = made.Made(
         ],
         "pretrained_kernels": collect(PRETRAINED_TABLE, model=PRETRAINED["models"], table="kernels"),
         "long_training": evidence_tables("structural/*/compared.csv"),
+        "alike": evidence_tables("structural/*/similarity.csv"),
         "similarity": "results/tables/structural/table5.csv",
         "monotonicity": "results/tables/structural/monotonicity.csv",
         "predicted": project("published/predictions.csv"),
@@ -292,6 +293,7 @@ FILES |= {
             for name, file in {
                 **STRUCTURAL_EVIDENCE,
                 "compared": "compared",
+                "similarity": "similarity",
                 "runs": "runs",
             }.items()
         },

@@ -50,7 +50,8 @@ STANDARD = "standard"  # the primary data set, at the standard length
 EVERY_DATASET = "every data set"  # at the standard length
 LONG = "long"  # every data set, at the longer length
 EVERY_LENGTH = "every length"  # every data set
-UNTRAINED = "untrained"
+UNTRAINED = "untrained"  # models whose ratios had been seen before this was asked
+FRESH = "untrained, fresh"  # all others
 DURING_TRAINING = "during training"
 EARLIER = "earlier in a long training"
 TREND = "spearman with depth"  # has so few values that its interval is read as a range of known numbers
@@ -58,6 +59,7 @@ TREND = "spearman with depth"  # has so few values that its interval is read as 
 Contrast = tuple[str, str, str]  # a statistic, the variant that it is taken of, and the one it is taken from or NOTHING
 Comparison = Mapping[tuple[str, str, str], npt.NDArray[np.float64]]  # (statistic, variant, estimator) -> [1 + R]
 
+SEEN_UNTRAINED = ("bloom",)  # of the models of long trainings
 PAPERS_PROMPTS = 1000  # least number that the claim about similarity is about
 LARGER = ("mpt-30b", "bloom-176b")  # the larger models that Appendix C.3 names
 
@@ -87,6 +89,7 @@ def verdicts(
     pretrained: list[pd.DataFrame],
     pretrained_kernels: list[pd.DataFrame],
     long_training: list[pd.DataFrame],
+    alike: list[pd.DataFrame],
     similarity: pd.DataFrame,
     monotonicity: pd.DataFrame,
     predicted: Path,
@@ -97,10 +100,11 @@ def verdicts(
     """Return verdicts in the schema of `judge.COLUMNS`, with keys.
 
     The first four are replicates of rollouts: at earlier steps of training, and of trained models at the standard
-    length, the long one and all others. `primary` is the data set of figures that show one. `pretrained`
-    and `long_training` are tables of evidence/ or like those; `pretrained_kernels` are those of `content` on pretrained
-    decoders. `published` are printed distances and `curves` drawn profiles of the paper, `released` the statistics of
-    the schedules that its authors released. The others are tables of the same names.
+    length, the long one and all others. `primary` is the data set of figures that show one. `pretrained`,
+    `long_training` and `alike`, which is `similarity` of long trainings, are tables of evidence/ or like those;
+    `pretrained_kernels` are those of `content` on pretrained decoders. `published` are printed distances and
+    `curves` drawn profiles of the paper, `released` the statistics of the schedules that its authors released. The
+    others are tables of the same names.
     """
     registered = predictions(predicted, "structural")
 
@@ -115,6 +119,7 @@ def verdicts(
         *(rollouts(values, DURING_TRAINING) for values in during_training),
         *(rollouts(untrained, UNTRAINED) for untrained in map(_untrained, during_training)),
         on_content(similarity, monotonicity, shift, registered, scale),
+        *(on_similarity(values, registered) for values in alike),
         on_print(published, registered, scale),
         on_drawings(curves, registered),
         on_released(released, registered),
@@ -224,9 +229,10 @@ def on_long_trainings(evidence: Iterable[pd.DataFrame], predictions: Predictions
     column `scale`; yields tables in the schema of `judge.COLUMNS`.
     """
     for rows in evidence:
-        for (_, scale), of_model in rows.groupby(["model", "scale"]):
+        for (model, scale), of_model in rows.groupby(["model", "scale"]):
             steps = of_model["checkpoint"].map(step)
-            yield judged(of_model[steps == 0], predictions, str(scale), UNTRAINED)
+            before = UNTRAINED if model in SEEN_UNTRAINED else FRESH
+            yield judged(of_model[steps == 0], predictions, str(scale), before)
             yield judged(of_model[steps < steps.max()], predictions, str(scale), EARLIER)
             yield judged(of_model[steps == steps.max()], predictions, str(scale), STANDARD)
 
@@ -256,6 +262,12 @@ def on_content(
     """
     statistics = [*_similarity(similarity), *_monotonicity(kernels), *_shift(shifts)]
     return table("structural", scale, judge(statistics, predictions))
+
+
+def on_similarity(alike: pd.DataFrame, predictions: Predictions) -> pd.DataFrame:
+    """Return verdicts on a table of evidence/ that is like `content.table5`, with a column `scale`, as `on_content`."""
+    (scale,) = alike["scale"].unique()
+    return table("structural", str(scale), judge(_similarity(alike), predictions))
 
 
 def on_kernels(kernels: pd.DataFrame, predictions: Predictions) -> pd.DataFrame:

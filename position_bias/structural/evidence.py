@@ -9,10 +9,11 @@ import pandas as pd
 from position_bias.rollout.measurement import mixing
 from position_bias.running.artifacts import TensorFile, Tensors
 from position_bias.structural.checks import STANDARD, compared, contrasts
-from position_bias.structural.content import LABELS
+from position_bias.structural.content import LABELS, table5
+from position_bias.structural.tables import step, training
 from position_bias.verdicts.registry import predictions
 
-DIGITS = {"value": 7, "low": 7, "high": 7, "loss": 6}
+DIGITS = {"value": 7, "low": 7, "high": 7, "loss": 6, "p05": 7, "p95": 7, "outside": 7}
 
 
 def evidence(
@@ -37,10 +38,19 @@ def evidence(
         "compared": pd.concat(compared(values, level, asked) for values in replicates),
         "mixing": pd.concat(_means(file, mixing(file), ("layer",)) for file in measured),
         "content": pd.concat(_means(file, file.read("diagonal", "below"), ("layer", "head")) for file in measured),
+        "similarity": table5(_last(measured)),
         "losses": losses,
         "runs": runs,
     }
     return {name: table.round(DIGITS).assign(scale=scale) for name, table in tables.items()}
+
+
+def _last(measured: Sequence[TensorFile]) -> list[TensorFile]:
+    """Those of the last step of each training."""
+    last: dict[tuple[str, str], TensorFile] = {}
+    for file in sorted(measured, key=lambda file: step(file.labels["checkpoint"])):
+        last[file.labels["model"], training(file.labels["checkpoint"])] = file
+    return [*last.values()]
 
 
 def _means(file: TensorFile, arrays: Tensors, axes: Sequence[str]) -> pd.DataFrame:

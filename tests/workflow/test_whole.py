@@ -156,7 +156,7 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
         *(f"emergence/toy/{name}.csv" for name in ("accuracy", "curves", "runs", "sinks")),
         *(f"postnorm/toy/{name}.csv" for name in ("runs", "tests")),
         *(f"structural/toy/{name}.csv" for name in ("compared", "content", "lambda", "losses", "profiles")),
-        *(f"structural/toy/{name}.csv" for name in ("runs", "statistics")),
+        *(f"structural/toy/{name}.csv" for name in ("runs", "similarity", "statistics")),
     ]
     for name, table in tables.items():
         assert set(table["scale"]) == {"test"}, name
@@ -175,6 +175,7 @@ def test_evidence_holds_what_checks_read_with_its_scale_and_what_made_it(mine):
     )
     assert set(tables["emergence/toy/sinks.csv"]["study"]) == {"plain"}
     assert set(tables["structural/toy/profiles.csv"]["checkpoint"]) == {"seed0/step0", "seed0/step12"}
+    assert set(tables["structural/toy/similarity.csv"]["checkpoint"]) == {"seed0/step12"}
     shutil.copytree(folder / "structural/toy", mine.root / "evidence/structural/language-model", dirs_exist_ok=True)
     targets = "figures/structural/long_training.pdf results/tables/structural/checks.csv"
     assert mine.planned(targets) == {"structural_draw_long_training": 1, "structural_checks": 1}

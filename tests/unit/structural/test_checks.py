@@ -202,6 +202,17 @@ def test_of_a_long_training_the_last_step_is_judged_as_replicates_are_and_others
     assert verdict not in set(found.loc[~ended, "verdict"])
 
 
+def test_models_that_nobody_had_seen_before_training_can_confirm_a_claim_on_it():
+    first = replicates(papers_world()).assign(checkpoint="seed40/step0")
+    steps = pd.concat([first, first.assign(checkpoint="seed40/step9", value=1 - first["value"])])
+    kept = checks.compared(steps, LEVEL, checks.contrasts(PREDICTED, checks.STANDARD)).assign(scale="longer")
+    for model, seen in (("bloom", True), ("bloom-1000", False)):
+        rows = pd.concat(checks.on_long_trainings([kept.assign(model=model)], PREDICTED))
+        untrained = rows[rows["claim"] == "structural-untrained"]
+        assert untrained["verdict"].tolist() == ["holds"] * 2
+        assert (untrained["seen_before"] > 0).tolist() == [seen] * 2
+
+
 def test_without_a_long_training_there_are_no_rows_of_one():
     assert list(checks.on_long_trainings([], PREDICTED)) == []
 

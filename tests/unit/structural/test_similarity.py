@@ -174,6 +174,12 @@ def judged(table):
     return checks.on_content(table, NO_ROWS, NO_SHIFTS, PREDICTED, "test")
 
 
+def test_a_table_of_evidence_is_judged_at_its_scale(table):
+    kept = checks.on_similarity(table.assign(scale="longer"), PREDICTED)
+    assert set(kept.pop("scale")) == {"longer"}
+    pd.testing.assert_frame_equal(kept, judged(table).drop(columns="scale"))
+
+
 def test_verdicts_ask_every_layer_and_speak_of_the_claim_the_papers_way(table):
     rows = judged(table)
     assert tuple(rows) == (*COLUMNS, *KEYS)
