@@ -54,7 +54,6 @@ PLANS = [  # of pages whose other commands are run by tests/slurm and test_whole
 ]
 ASKED = {  # what a plan must ask for, by what its command has
     "available.yaml ~/limits.yaml": [
-        "runtime=720, slurm_partition=cpu, gpu=0",
         "runtime=720, slurm_partition=gpu, gpu=1\n",
         "runtime=720, slurm_partition=gpu, gpu=8, nodes=1",
     ],
