@@ -25,6 +25,7 @@ ROLLED_OUT = {"rollout": SMALL_JOBS["rollout"], **only(*AFTER_ROLLOUTS, "structu
 MEASURED_AGAIN = ROLLED_OUT | {
     **{name: SMALL_JOBS[name] for name in ("measure", "measure_snapshot", "measure_pretrained", "measure_copy")},
     **only("structural_table5", "structural_monotonicity", "structural_draw_fig4", "structural_draw_fig5"),
+    **only("layernorm_checks", "layernorm_draw_pretrained"),
 }
 EVERY_FIGURE = only(*(f"{paper}_draw_{name}" for paper, names in DRAWN.items() for name in names))
 
