@@ -308,8 +308,8 @@ def test_a_failed_run_shows_the_log_of_its_job_and_says_what_to_type(fresh, tmp_
     project.append("scripts/draw.py", "\n    raise RuntimeError('broken')\n")
     ended = project.run("snakemake figures/emergence/fig1.pdf --cores 1")
     assert ended.returncode == 1
-    shown = ended.stdout.index("\nlogs/figures/emergence/fig1.log ends with:\n")
-    cause = ended.stdout.index("    RuntimeError: broken\n", shown)
+    shown = ended.stdout.index("\nLogfile logs/figures/emergence/fig1.log:\n")
+    cause = ended.stdout.index("\nRuntimeError: broken\n", shown)
     assert cause < ended.stdout.index("\nA job failed; its log is shown above")
     assert ended.stdout.count("type the same command again") == 1
 
