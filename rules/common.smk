@@ -16,8 +16,7 @@ from position_bias.running import configuration, definitions, devices, made, run
 from position_bias.verdicts import registry
 
 ROOT = Path(workflow.basedir)
-# Jobs inherit the environment, and import this library and not one that is installed.
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+runtime.import_from(ROOT)  # jobs inherit the environment
 
 if set("{}") & set(str(ROOT)):
     sys.exit(f"error: the project lies in {ROOT}, and Snakemake reads braces as wildcards; move it to another folder")

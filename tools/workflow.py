@@ -138,12 +138,19 @@ def _elsewhere() -> Iterator[Path]:
             sys.path[:] = search
 
 
+def _file_of_row(function: str) -> str:
+    """The file of rules whose row names a function: that of its wing, or another one where that does not name it."""
+    package = function.partition(".")[0]
+    usual = f"rules/{WRITTEN.get(package, package)}.smk"
+    named = [_path(file) for file in sorted((ROOT / "rules").glob("*.smk")) if f'"{function}"' in file.read_text()]
+    return named[0] if named and usual not in named else usual
+
+
 def _read(rule: Any, first: str) -> Rule:
     info, folder, file = rule.ruleinfo, os.path.dirname(rule.snakefile), _path(rule.snakefile)
     functions = tuple(filter(None, (rule.params.get(name) for name in ("makes", "readable"))))
     if file == ROWS:
-        package = functions[0].partition(".")[0]
-        file = f"rules/{WRITTEN.get(package, package)}.smk"
+        file = _file_of_row(functions[0])
     named: defaultdict[str, list[str]] = defaultdict(list)
     for name, found in rule.input._allitems():
         files = [found] if isinstance(found, str) or callable(found) else found

@@ -102,6 +102,11 @@ def job(log_file: str | Path) -> Iterator[None]:
         handler.close()
 
 
+def import_from(root: Path) -> None:
+    """Have processes that this one starts import the library in `root`, and not one that is installed."""
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+
+
 ANNOUNCED = "announced"  # marks a record of the log that was printed, too
 
 
