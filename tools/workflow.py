@@ -142,7 +142,7 @@ def _file_of_row(function: str) -> str:
     """The file of rules whose row names a function: that of its wing, or another one where that does not name it."""
     package = function.partition(".")[0]
     usual = f"rules/{WRITTEN.get(package, package)}.smk"
-    named = [_path(file) for file in sorted((ROOT / "rules").glob("*.smk")) if f'"{function}"' in file.read_text()]
+    named = [_path(str(file)) for file in sorted((ROOT / "rules").glob("*.smk")) if f'"{function}"' in file.read_text()]
     return named[0] if named and usual not in named else usual
 
 
