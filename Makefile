@@ -30,12 +30,13 @@ check: .venv/installed docs
 	$(BIN)/typos
 	git diff --exit-code --stat $(WRITTEN) # pages are as the tools write them; git add what has changed
 
-WRITTEN := docs/configuration.md docs/decoders.md docs/map.md docs/mutants.md
+WRITTEN := docs/configuration.md docs/decoders.md docs/map.md docs/mutants.md docs/scorecard.md
 docs: .venv/installed  ## pages that are written from the workflow, the configuration and the scorecard that is kept
 	PYTHONPATH=. $(BIN)/python tools/reference.py > docs/configuration.partial && mv docs/configuration.partial docs/configuration.md
 	PYTHONPATH=. $(BIN)/python tools/decoders.py > docs/decoders.partial && mv docs/decoders.partial docs/decoders.md
 	PYTHONPATH=. $(BIN)/python tools/map.py > docs/map.partial && mv docs/map.partial docs/map.md
 	PYTHONPATH=. $(BIN)/python tests/mutants/mutants.py > docs/mutants.partial && mv docs/mutants.partial docs/mutants.md
+	PYTHONPATH=. $(BIN)/python tools/scorecard.py > docs/scorecard.partial && mv docs/scorecard.partial docs/scorecard.md
 
 keep: .venv/installed  ## scorecard, gallery and images of a finished default run, for the pages; of another: RESULTS=its-directory
 	cp $(or $(RESULTS),.)/results/tables/scorecard.csv docs/

@@ -1,7 +1,10 @@
-"""What tests of the configuration share: a configuration in which no key is empty, and the lines that refuse others."""
+"""Configurations for tests: one in which no key is empty, those that are shipped, and the lines that refuse others."""
 
 from copy import deepcopy
 from pathlib import Path
+
+import yaml
+from snakemake.utils import update_config
 
 from position_bias import settings
 from position_bias.running import configuration
@@ -45,6 +48,15 @@ def everything():
 EVERYTHING = everything()
 
 
+def leaves(node, path=()):
+    """The place of every value that is no mapping; of a list, that of the whole list."""
+    if not isinstance(node, dict):
+        yield path
+        return
+    for name, inner in node.items():
+        yield from leaves(inner, (*path, name))
+
+
 def at(config, path):
     for key in path:
         config = config[key]
@@ -83,3 +95,22 @@ def refusals(config):
     """Every line that sections refuse a configuration with, or else all faults of values together."""
     lines = configuration.faults_of_sections(config, settings.Settings)
     return lines or [line for faults in settings.FAULTS for line in faults(config)]
+
+
+def used_with(overlay):
+    """Names of overlays as the command of a long run has them: its own, with config/paper.yaml where that says so."""
+    on_paper = overlay.read_text().startswith("# With config/paper.yaml, ")
+    return ["paper"] * on_paper + [f"evidence/{overlay.stem}"]
+
+
+def overlaid(names):
+    """The default with overlays of config/, as Snakemake puts them together."""
+    config = deepcopy(DEFAULT)
+    for name in names:
+        update_config(config, yaml.safe_load((ROOT / f"config/{name}.yaml").read_text()))
+    return config
+
+
+LONG_RUNS = [used_with(path) for path in sorted((ROOT / "config/evidence").glob("*.yaml"))]
+ON_PAPER = [["paper", name] for name in ("paper-available", "paper-one-gpu", "first-rung")]
+SHIPPED = [[], ["paper"], ["test"], ["published"], *ON_PAPER, *LONG_RUNS]  # what overlays are used with

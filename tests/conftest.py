@@ -49,7 +49,7 @@ LONGEST_FIRST = (  # so that two processes end together, and what waits for SLUR
     "test_kills.py",
     "test_hub_path.py",
     "test_readme.py",
-    "test_fuzz.py",
+    "test_keys.py",
     "test_published.py",
     "test_recipes.py",
 )

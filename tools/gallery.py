@@ -216,12 +216,6 @@ def tallied(text: str, tally: str, mark: str = FROM) -> str:
     return f"{before}{mark}\n\n{tally}\n{end}{after}"
 
 
-def scorecard(scores: pd.DataFrame) -> str:
-    """The scorecard for people, with its figure."""
-    title, _, page = pages.page(scores).partition("\n")
-    return f"{title}\n\n![How many claims of each paper have which verdict](images/scorecard.png)\n{page}"
-
-
 def main(results: Path) -> None:
     """Write the pages and images of all papers; what an earlier run had in the folder of images is removed."""
     jobs, rules = workflow.jobs("all"), workflow.rules()
@@ -234,7 +228,6 @@ def main(results: Path) -> None:
         for figure in figures(paper, jobs):
             shrink(_image(results, figure), folder / paper / f"{Path(figure).stem}.png")
         (folder / f"{paper}.md").write_text(text)
-    (ROOT / "docs/scorecard.md").write_text(scorecard(scores))
     for path in COUNTED:
         path.write_text(tallied(path.read_text(), pages.tally(scores)))
     for written, mark in ((pages.by_training(scores), TRAINING), (pages.changes(scores), CHANGES)):

@@ -1,56 +1,13 @@
-"""What unit tests share: of training, and of the configurations that are shipped."""
+"""What tests of trainings share."""
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
-import yaml
-from snakemake.utils import update_config
 
 from position_bias.drawing import style
 from position_bias.running import checkpoint
 from position_bias.small_networks import decoder
-
-ROOT = Path(__file__).parents[2]
-
-
-def used_with(overlay):
-    """Names of overlays as the command of a long run has them: its own, with config/paper.yaml where that says so."""
-    on_paper = overlay.read_text().startswith("# With config/paper.yaml, ")
-    return ["paper"] * on_paper + [f"evidence/{overlay.stem}"]
-
-
-LONG_RUNS = [used_with(path) for path in sorted((ROOT / "config/evidence").glob("*.yaml"))]
-SHIPPED = [
-    [],
-    ["paper"],
-    ["paper", "paper-available"],
-    ["paper", "paper-one-gpu"],
-    ["paper", "first-rung"],
-    ["test"],
-    ["published"],
-    *LONG_RUNS,
-]
-
-
-def overlaid(names):
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    for name in names:
-        update_config(config, yaml.safe_load((ROOT / f"config/{name}.yaml").read_text()))
-    return config
-
-
-@pytest.fixture(params=SHIPPED, ids=lambda names: "+".join(names) or "default")
-def shipped(request):
-    """A configuration: the default, and every overlay together with what it is used on."""
-    return overlaid(request.param)
-
-
-@pytest.fixture(params=LONG_RUNS, ids="+".join)
-def long_run(request):
-    """Overlays of a group of evidence, and the configuration that they make."""
-    return request.param, overlaid(request.param)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The layers of docs/architecture.md: every part of the library imports only what stands below it."""
 
+import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -7,17 +8,12 @@ from position_bias.running.definitions import PACKAGE, Library
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
-LAYERS = (  # of folders and modules, from the top; what stands in one layer does not import one another
-    {"settings"},  # the whole configuration
-    {"structural", "released", "emergence", "layernorm", "postnorm", "card"},  # the wings
-    {"drawing"},
-    {"verdicts", "language_models", "small_networks"},
-    {"rollout"},
-    {"recency"},
-    {"attention", "statistics"},
-    {"running"},
-)
-DEPTH = {part: depth for depth, layer in enumerate(LAYERS) for part in layer}
+(TABLE,) = re.findall(r"\| layer \| modules \|\n.*\n((?:\|.*\n)+)", (ROOT / "docs/architecture.md").read_text())
+DEPTH = {  # of folders and modules, from the top; what stands in one layer does not import one another
+    named.removesuffix("/").removesuffix(".py"): depth
+    for depth, row in enumerate(TABLE.splitlines())
+    for named in re.findall(r"`([^`]+)`", row)
+}
 EXCEPTIONS = {  # a module of a wing, and the module of another wing that it may import, with the reason
     ("layernorm/checks.py", "emergence/gaps.py"): "the claim on retrieval networks is judged by their position gaps",
     **{
@@ -25,56 +21,45 @@ EXCEPTIONS = {  # a module of a wing, and the module of another wing that it may
         for module in ("gaps", "figures")
     },
 }
+LIBRARY = Library(ROOT)
 
 
-def imported(root):
-    """Every module of the library with the modules that it imports itself, without the `__init__` of folders."""
-    modules = Library(root)
-
-    def name(path):
-        return path.relative_to(root / PACKAGE).as_posix()
-
-    return {
-        name(source): sorted(
-            name(path)
-            for path in map(modules.file, modules.imports(module_of(source, root)))
-            if path.name != "__init__.py"
-        )
-        for source in sorted((root / PACKAGE).rglob("*.py"))
-        if source.name != "__init__.py"
-    }
-
-
-def module_of(path, root):
-    return ".".join(path.relative_to(root).with_suffix("").parts)
+def name(path):
+    return path.relative_to(ROOT / PACKAGE).as_posix()
 
 
 def part(module):
     return module.removesuffix(".py").split("/")[0]
 
 
-def offences(root, exceptions=frozenset()):
-    """A line for each module that stands in no layer, and for each import that does not run downward."""
-    for module, below in imported(root).items():
-        if part(module) not in DEPTH:
-            yield f"{module} stands in no layer"
-            continue
-        for other in below:
-            outside = part(other) != part(module) and (module, other) not in exceptions
-            if outside and DEPTH.get(part(other), len(LAYERS)) <= DEPTH[part(module)]:
-                yield f"{module} imports {other}"
+IMPORTED = {  # every module of the library with those that it imports itself, without the `__init__` of folders
+    name(source): [
+        name(path)
+        for path in map(LIBRARY.file, LIBRARY.imports(".".join(source.relative_to(ROOT).with_suffix("").parts)))
+        if path.name != "__init__.py"
+    ]
+    for source in sorted((ROOT / PACKAGE).rglob("*.py"))
+    if source.name != "__init__.py"
+}
 
 
-def test_imports_run_downward_through_the_layers():
-    assert list(offences(ROOT, EXCEPTIONS)) == []
+def test_every_part_of_the_library_stands_in_a_layer():
+    assert {part(module) for module in IMPORTED} == set(DEPTH)
+    assert 2 * len(DEPTH) == TABLE.count("`")  # each once
+
+
+def test_imports_run_downward_with_no_exception_but_those_above():
+    upward = {
+        (module, other)
+        for module, others in IMPORTED.items()
+        for other in others
+        if part(other) != part(module) and DEPTH[part(other)] <= DEPTH[part(module)]
+    }
+    assert upward == set(EXCEPTIONS)
 
 
 def test_no_module_imports_itself_through_others():
-    TopologicalSorter(imported(ROOT)).prepare()
-
-
-def test_every_exception_is_needed():
-    assert set(offences(ROOT)) == {f"{module} imports {other}" for module, other in EXCEPTIONS}
+    TopologicalSorter(IMPORTED).prepare()
 
 
 MODELS = {"language_models/measure.py", "language_models/families.py", "rollout/last_row.py"}
@@ -86,12 +71,12 @@ TYPES = {"rollout/__init__.py", "rollout/measurement.py", "rollout/parts.py"}  #
 
 def test_what_a_job_depends_on_says_which_edits_run_it_again():
     """No figure runs models, no training the bounds of the configuration, no measurement rollouts."""
-    library, jobs = Library(ROOT), {name: rule for name, rule in rules().items() if rule.script}
+    jobs = {name: rule for name, rule in rules().items() if rule.script}
     reached = {
         job: {
-            library.file(module).relative_to(ROOT / PACKAGE).as_posix()
-            for module, name in library.reached(rule.script, rule.functions)
-            if module != rule.script and library.module(module).text(name)
+            name(LIBRARY.file(module))
+            for module, of_it in LIBRARY.reached(rule.script, rule.functions)
+            if module != rule.script and LIBRARY.module(module).text(of_it)
         }
         for job, rule in jobs.items()
     }
@@ -100,8 +85,8 @@ def test_what_a_job_depends_on_says_which_edits_run_it_again():
     training = {name for name, rule in jobs.items() if "resumable.job(" in (ROOT / rule.script).read_text()}
     assert len(drawing) > 50
     assert len(training) > 10
-    for name in drawing | {"layernorm_checks"}:
-        assert not reached[name] & MODELS, name
-    for name in training:
-        assert "settings.py" not in reached[name], name
+    for job in drawing | {"layernorm_checks"}:
+        assert not reached[job] & MODELS, job
+    for job in training:
+        assert "settings.py" not in reached[job], job
     assert {other for other in reached["measure"] if part(other) in ("rollout", "drawing", "statistics")} <= TYPES

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from position_bias.emergence import runs
 from position_bias.emergence.runs import Network, Run
+from tests.configurations import overlaid
 from tests.refusals import refused
-from tests.unit.conftest import overlaid
 
 ROOT = Path(__file__).parents[3]
 DECAY = 0.3  # slope of a decay mask

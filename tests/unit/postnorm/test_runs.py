@@ -13,6 +13,7 @@ from position_bias.postnorm.runs import BINS, bin_of
 from position_bias.running import configuration
 from position_bias.running.section import Bounds, Seeds
 from position_bias.small_networks.ensemble import Recipe
+from tests.configurations import SHIPPED, overlaid
 
 ROOT = Path(__file__).parents[3]
 POSTNORM = yaml.safe_load((ROOT / "config.yaml").read_text())["postnorm"]
@@ -51,9 +52,11 @@ def test_the_record_of_a_run_has_its_schemes_with_their_rates():
     assert runs.record(POSTNORM, "averaging")["vocabularies"] == "8 32 96"
 
 
-def test_the_tasks_of_what_is_shipped_are_tasks_that_fit(shipped):
+@pytest.mark.parametrize("overlays", SHIPPED, ids=" ".join)
+def test_the_tasks_of_what_is_shipped_are_tasks_that_fit(overlays):
+    config = overlaid(overlays)
     for part in ("set_complement", "languages"):
-        for name, length in shipped["postnorm"][part]["lengths"].items():
+        for name, length in config["postnorm"][part]["lengths"].items():
             assert runs.part_of(name) == part
             assert tasks.task(name).name == name
             assert 1 <= length <= (tasks.task(name).longest or length)

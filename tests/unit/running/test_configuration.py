@@ -12,14 +12,29 @@ from position_bias import settings
 from position_bias.running import configuration
 from position_bias.running.runtime import InputError
 from position_bias.running.section import Bounds, Items, Keys, Words
-from tests.configurations import DEFAULT, EVERYTHING, MODEL, ROOT, ROTARY, TEXT, at, changed, part, put, refusals
-from tests.unit.conftest import SHIPPED
+from tests.configurations import (
+    DEFAULT,
+    EVERYTHING,
+    MODEL,
+    ROOT,
+    ROTARY,
+    SHIPPED,
+    TEXT,
+    at,
+    changed,
+    overlaid,
+    part,
+    put,
+    refusals,
+)
 
 
-def test_what_is_shipped_has_no_fault_and_comes_back_as_it_was(shipped):
-    before = json.dumps(shipped, sort_keys=True)
-    settings.check(shipped)
-    assert json.dumps(shipped, sort_keys=True) == before
+@pytest.mark.parametrize("overlays", SHIPPED, ids=" ".join)
+def test_what_is_shipped_has_no_fault_and_stays_as_it_is(overlays):
+    config = overlaid(overlays)
+    before = deepcopy(config)
+    settings.check(config)
+    assert config == before
 
 
 def test_every_overlay_is_among_what_is_shipped():

@@ -16,7 +16,7 @@ from position_bias.structural import checks as structural
 from position_bias.structural import checks_theory as propositions
 from position_bias.verdicts.registry import OURS, every_claim, predictions, tables
 from position_bias.verdicts.scorecard import scorecard
-from tests.unit.conftest import overlaid
+from tests.configurations import overlaid
 from tests.unit.emergence import released_world as of_released_code
 from tests.unit.emergence import world as of_emergence
 from tests.unit.structural import world as of_structural

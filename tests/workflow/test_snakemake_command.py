@@ -1,15 +1,12 @@
 """The project's `snakemake` command takes the users' line, and leaves every other call to Snakemake."""
 
 import sys
-from pathlib import Path
 
 import pytest
 from snakemake import cli
 
 import snakemake_command
 from snakemake_command import targets_first
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +31,7 @@ ROOT = Path(__file__).parents[2]
         ),
     ],
 )
-def test_targets_among_pairs_move_to_the_front_and_every_other_call_is_untouched(typed, passed):
+def test_targets_among_pairs_alone_move_to_the_front(typed, passed):
     assert targets_first(typed.split()) == passed.split()
 
 
@@ -44,9 +41,3 @@ def test_snakemake_is_called_with_what_was_typed(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["x", "--cores", "1", "--resources", "gpu=1", "all"])
     snakemake_command.main()
     assert lines == [["all", "--cores", "1", "--resources", "gpu=1"]]
-
-
-def test_a_bare_snakemake_reads_the_profiles():
-    for profile in ("default", "slurm"):
-        parsed = cli.parse_args(["--snakefile", str(ROOT / "Snakefile"), "--workflow-profile", profile])[1]
-        assert parsed.show_failed_logs

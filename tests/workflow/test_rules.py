@@ -1,4 +1,4 @@
-"""The house itself: rules that carry what they must, clean style, the same pins everywhere, commands that work."""
+"""Rules carry what they must, and their scripts and imports are what the workflow allows."""
 
 import ast
 import importlib.metadata
@@ -12,15 +12,13 @@ from typing import get_args, get_origin, get_type_hints
 
 import pandas as pd
 import pytest
-import yaml
-from snakemake.iocontainers import Namedlist, Wildcards
 
 from position_bias.running import calls
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
 RULES = {name: rule for name, rule in rules().items() if rule.uses is None}
-SCRIPTS = sorted(path.relative_to(ROOT) for path in (ROOT / "scripts").rglob("*.py"))
+SCRIPTS = [path.relative_to(ROOT).as_posix() for path in (ROOT / "scripts").rglob("*.py")]
 JOBS = {name: rule for name, rule in RULES.items() if rule.script}
 ROWS = {name: rule for name, rule in JOBS.items() if rule.functions}  # made from files by a shared script
 BY_INPUT = {"structural_table5"}  # what they ask for depends on the size of their input
@@ -29,25 +27,20 @@ BY_INPUT = {"structural_table5"}  # what they ask for depends on the size of the
 @pytest.mark.parametrize("name", JOBS)
 def test_a_rule_carries_all_that_a_rule_must(name):
     rule, wing = JOBS[name], Path(JOBS[name].file).stem
-    script = ROOT / f"scripts/{wing}/{name.removeprefix(f'{wing}_')}.py"
-    assert rule.docstring
+    script = f"scripts/{wing}/{name.removeprefix(f'{wing}_')}.py"
     if name in ROWS:
-        script = ROOT / ("scripts/draw.py" if rule.output[0].startswith("figures/") else "scripts/table.py")
+        script = "scripts/draw.py" if rule.output[0].startswith("figures/") else "scripts/table.py"
         assert rule.functions[0] in (ROOT / rule.file).read_text()  # the row stands in the file of its wing
-    else:
-        assert f'rule {name}:\n    """' in (ROOT / rule.file).read_text()
-    for keyword in ("log", "benchmark", "conda", "output"):
-        assert getattr(rule, keyword), f"{name} has no {keyword}"
+    assert rule.script == script
+    assert [key for key in ("docstring", "log", "benchmark", "conda", "output") if not getattr(rule, key)] == []
     assert (ROOT / rule.conda).is_file()
     if "mem_mb" in rule.resources and name not in BY_INPUT:
         once, twice, thrice = (rule.asks("mem_mb", attempt, model="smollm2-135m") for attempt in (1, 2, 3))
         assert (twice, thrice) == (2 * once, 3 * once)
-    assert ROOT / rule.script == script
-    assert script.is_file()
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_the_function_of_a_row_takes_its_files_and_values_and_can_read_them(name):
+def test_the_function_of_a_row_takes_its_files_and_values(name):
     rule = ROWS[name]
     given = [*rule.input, *rule.computed, *rule.values]
     function = calls.named(rule.functions[0])
@@ -61,35 +54,8 @@ def test_the_function_of_a_row_takes_its_files_and_values_and_can_read_them(name
         assert kind is pd.DataFrame or kind in calls.READERS, f"{file}: {kind}"
 
 
-def test_table5_asks_for_twice_the_largest_measurement_and_for_more_each_time(tmp_path):
-    small, large = tmp_path / "small", tmp_path / "large"
-    for file, megabytes in ((small, 1), (large, 2100)):
-        with file.open("wb") as opened:
-            opened.truncate(megabytes * 10**6)  # takes no room on the disk
-    asked = JOBS["structural_table5"].resources["mem_mb"]
-    measured = Namedlist(fromdict={"measured": [str(small), str(large)]})
-    found = [asked.evaluate(Wildcards(), input=measured, attempt=attempt).value for attempt in (1, 2)]
-    assert found == [5200, 10400]
-
-
-@pytest.mark.parametrize("profile", ["default", "slurm"])
-def test_what_rules_ask_for_that_name_nothing_stands_in_every_profile(profile):
-    defaults = yaml.safe_load((ROOT / f"profiles/{profile}/config.yaml").read_text())["default-resources"]
-    assert (defaults["mem_mb"], defaults["runtime"]) == ("1000 * attempt", 10)
-
-
-def test_rules_that_run_models_are_tagged_for_a_gpu():
-    tagged = {name for name, rule in JOBS.items() if "gpu" in rule.resources}
-    assert tagged == {name for name, rule in JOBS.items() if "resumable.job(" in (ROOT / rule.script).read_text()}
-    assert {"train", "measure", "emergence_train", "postnorm_train"} <= tagged
-    assert {rules(device="cpu")[name].asks("gpu") for name in tagged} == {0}
-    asked = [rules(device="cuda")[name].resources["gpu"] for name in tagged]
-    assert {gpus.value for gpus in asked if not gpus.is_evaluable()} == {1}  # others have as many as their model takes
-
-
 def test_every_script_belongs_to_a_rule():
-    scripts = {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "scripts").glob("**/*.py")}
-    assert set(scripts) == {rule.script for rule in JOBS.values()}
+    assert set(SCRIPTS) == {rule.script for rule in JOBS.values()}
 
 
 def uses_of_the_configuration(text):
@@ -110,7 +76,7 @@ def test_scripts_reach_the_configuration_through_one_function():
         "scripts/overview/provenance.py": ["provenance.record"],  # writes all of it down
         "scripts/language_models/measure.py": ["snakemake.config['hub_models']"],  # GPUs that a model is spread over
     }
-    found = {path: list(uses_of_the_configuration((ROOT / path).read_text())) for path in map(str, SCRIPTS)}
+    found = {path: list(uses_of_the_configuration((ROOT / path).read_text())) for path in SCRIPTS}
     assert ["resumable.job"] in found.values()
     for path, uses in found.items():
         assert sorted(use for use in uses if use != "resumable.job") == others.get(path, []), path
@@ -142,40 +108,8 @@ def test_a_job_runs_in_the_conda_environment_of_its_rule(fresh, tmp_path):
     assert made.name.split("-")[:2] == ["tabulate", importlib.metadata.version("tabulate")]
 
 
-def test_what_git_ignores_goes_into_no_image():
-    ignored, kept_out = ((ROOT / name).read_text().splitlines() for name in (".gitignore", ".dockerignore"))
-    assert {line.removeprefix("**/") for line in kept_out} == set(ignored)  # ** is what git means by a bare name
-
-
 def test_lint_finds_nothing(fresh):
     assert "Congratulations" in fresh.run("snakemake --lint").stdout
-
-
-@pytest.mark.parametrize(
-    ("version", "said"),
-    [
-        ("3.9.1", "position-bias needs Python >= 3.11, this is 3.9.1; name another: make PYTHON=python3.12"),
-        ("3.13.1", ""),
-        ("3.14.0", "needs a C compiler"),
-    ],
-)
-def test_make_says_first_that_a_python_is_too_old_or_needs_a_compiler(version, said, tmp_path):
-    """A stand-in for that interpreter runs the two checks of make, and nothing after them."""
-    numbers = tuple(map(int, version.split(".")))
-    pretend = f"import sys; sys.version_info = {numbers}; sys.version = '{version}'; exec(sys.argv[1])"
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\n[ "$1" = -c ] && exec {sys.executable} -c "{pretend}" "$2"\nexit 1\n')
-    python.chmod(0o755)
-    shutil.copy(ROOT / "Makefile", tmp_path)
-    (tmp_path / "launcher").mkdir()
-    for name in re.search(r"^\.venv/installed: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[1].split():
-        (tmp_path / name).touch()
-    command = ["make", ".venv/installed", f"PYTHON={python}"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    printed = ended.stdout + ended.stderr
-    assert said in printed
-    assert ("needs" in printed) == bool(said)
-    assert ("-m venv .venv" in printed) == (numbers > (3, 11))  # which this stand-in cannot do
 
 
 def test_what_every_call_of_the_workflow_imports_is_light():

@@ -1,5 +1,5 @@
 """Every conda environment is enough for the scripts of its rules, and holds nothing that they do not ask for. What the
-library and the workflow declare for pip is enough, too, and requirements.txt pins all of it.
+library declares for pip is enough, too.
 
 Nothing is installed for this: the distributions of an environment, with what they depend on, are linked into a folder
 that stands in for its site-packages, and a Python that sees no other folder runs every import of the scripts.
@@ -136,42 +136,14 @@ def test_every_import_works_with_nothing_but_what_the_environment_declares(envir
     assert ended.returncode == 0, ended.stderr
 
 
-def pinned():
-    """The distributions of requirements.txt, with their versions."""
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))  # nothing else stands there
-    return {canonicalize_name(name): version for name, version in pins.items()}
-
-
-def test_conda_environments_and_what_is_installed_have_the_versions_that_are_pinned():
-    pins = pinned()
-    for environment in ENVIRONMENTS:
-        for dependency in yaml.safe_load(file_of(environment).read_text())["dependencies"]:
-            name, version = dependency.split(" =")
-            assert name == "python" or pins[canonicalize_name(PIP_NAMES.get(name, name))] == version
-    installed = {name: importlib.metadata.version(name).partition("+")[0] for name in pins}  # torch 2.13.0+cpu
-    assert installed == pins
-
-
 def asked(project):
-    """What a pyproject.toml requires, by the names of the distributions."""
+    """The distributions that a pyproject.toml requires."""
     listed = tomllib.loads((ROOT / project).read_text())["project"]["dependencies"]
-    requirements = {canonicalize_name(line.name): line for line in map(Requirement, listed)}
-    assert len(requirements) == len(listed)
-    return requirements
-
-
-@pytest.mark.parametrize("project", ["pyproject.toml", "launcher/pyproject.toml"])
-def test_what_a_distribution_requires_is_pinned_at_a_version_that_it_allows(project):
-    requirements = asked(project)
-    assert set(requirements) - {"position-bias"} <= pinned().keys()
-    for name, requirement in requirements.items():
-        assert name == "position-bias" or requirement.specifier.contains(importlib.metadata.version(name))
+    return {canonicalize_name(Requirement(line).name) for line in listed}
 
 
 def test_the_library_does_not_require_what_only_the_workflow_needs():
-    both = set(asked("pyproject.toml")) & set(asked("launcher/pyproject.toml"))
-    assert not both
+    assert not asked("pyproject.toml") & asked("launcher/pyproject.toml")
     assert not {name for name in with_dependencies(asked("pyproject.toml")) if name.startswith("snakemake")}
 
 
@@ -204,7 +176,7 @@ def test_the_card_can_be_imported_where_the_workflow_is_not_installed(wheel, tmp
     imports = [f"import position_bias.card.{module}" for module in modules]
     ended = run_imports(imports, asked("pyproject.toml"), tmp_path / "site-packages", tmp_path / "library")
     assert ended.returncode == 0, ended.stderr
-    names = asked("pyproject.toml").keys() - {"torch", "accelerate"}
+    names = asked("pyproject.toml") - {"torch", "accelerate"}
     assert run_imports(imports, names, tmp_path / "without", tmp_path / "library").returncode == 1
 
 

@@ -1,4 +1,4 @@
-"""Mutants of the configuration: each changes what runs."""
+"""Every key of the configuration changes what runs."""
 
 import re
 from copy import deepcopy
@@ -8,20 +8,11 @@ import pytest
 from snakemake.settings.types import ConfigSettings
 
 from position_bias import settings
-from tests.configurations import EVERYTHING, ROOT, SOURCES, at, part, put, refusals
+from tests.configurations import EVERYTHING, ROOT, SOURCES, at, leaves, part, put, refusals
 from tools.workflow import opened, planned
 
 pytestmark = pytest.mark.all("plans for every key of the configuration take a minute")
 TARGETS = {"all", "sweeps", "evidence", "all_published"}
-
-
-def leaves(node, path=()):
-    """The place of every value that is no mapping; of a list, that of the whole list."""
-    if not isinstance(node, dict):
-        yield path
-        return
-    for name, inner in node.items():
-        yield from leaves(inner, (*path, name))
 
 
 OTHERS = {  # of keys whose values are names, or have to fit another key
