@@ -41,10 +41,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a full disk, an exhausted
 
 
 def _no_room(error: BaseException | None) -> str:
-    """What the system says where a full disk caused `error`, else "". Libraries in Rust hide the number."""
+    """What the system says where a full disk caused `error`, else "". Rust and shutil hide the number."""
     while error is not None:
-        hidden = re.search(r"\(os error (\d+)\)", str(error))
-        number = error.errno if isinstance(error, OSError) else int(hidden[1]) if hidden else None
+        hidden = re.search(r"(?:\(os error |\[Errno )(\d+)", str(error))
+        number = getattr(error, "errno", None) or (int(hidden[1]) if hidden else None)
         if number in NO_ROOM:
             return os.strerror(number)
         error = error.__context__

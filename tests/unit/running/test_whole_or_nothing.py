@@ -3,6 +3,7 @@
 import json
 import re
 import resource
+import shutil
 import subprocess
 import sys
 from functools import partial
@@ -179,12 +180,19 @@ def write_folder(path):
         Tokenizer(models.WordLevel(words, "0")).save(str(folder / "tokenizer.json"))
 
 
+def copy_folder(path):
+    with runtime.whole_directory(path) as folder:
+        shutil.copytree(Path(__file__).parent / "card", folder, dirs_exist_ok=True)
+
+
 WRITERS = {
     **{name: write for name, (write, _) in KINDS.items()},
     "table.md": partial(artifacts.write_table, table=TABLE),
     "figure.pdf": lambda path: style.save(Figure(), path),
     "folder": write_folder,
+    "copy": copy_folder,
 }
+OF_FOLDER = {"folder": "tokenizer.json", "copy": "conftest.py"}
 
 
 def write_on_a_full_disk(folder):
@@ -202,7 +210,7 @@ def write_on_a_full_disk(folder):
 
 def test_without_room_jobs_end_in_one_line_and_leave_the_older_file(tmp_path):
     out = tmp_path / "out"
-    older = [out / name / "tokenizer.json" if name == "folder" else out / name for name in WRITERS]
+    older = [out / name / OF_FOLDER.get(name, "") for name in WRITERS]
     for path in older:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("older")
