@@ -66,20 +66,19 @@ def interrupted(passes, at, *args, **options):
 
 
 @pytest.mark.parametrize("matrices", [True, False])
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", ["bloom", "llama", "gemma3_text"])
 def test_an_interrupted_measurement_ends_with_the_same_bits(name, matrices, prompts, passes, tmp_path):
     options = {"asked": Asked(content=True, gram=True, matrices_up_to=N if matrices else N - 1)}
     model, kept = decoders.small(name), Resumption(tmp_path / "folder/n12.safetensors", ["a run"], every=2)
     expected = bits(measure(model, prompts, BATCH, **options))
     assert (expected["gram"] is not None) == matrices
-    assert (expected["diagonal"] is not None) == (name in KINDS[:3])
+    assert (expected["diagonal"] is not None) == (name == "bloom")
     options["resumption"] = kept
-    interrupted(passes, 3, model, prompts, BATCH, **options)
-    assert bits(measure(decoders.small(name), prompts, BATCH, **options)) == expected
-    assert passes["passes"] == 2
-    again = measure(decoders.small(name), prompts, BATCH, **options)  # the job died after its last batch
-    assert bits(again) == expected
-    assert passes["passes"] == 2
+    for at in (3, 2):  # of four batches, the first two are kept, and then the third
+        interrupted(passes, at, model, prompts, BATCH, **options)
+    for _ in range(2):  # the second time it is finished
+        assert bits(measure(decoders.small(name), prompts, BATCH, **options)) == expected
+        assert passes["passes"] == 1
 
 
 @pytest.mark.parametrize(("every", "again"), [(1, 1), (2, 1), (3, 1), (4, 2), (5, 1), (7, 4), (100, 4)])
@@ -89,21 +88,6 @@ def test_what_is_kept_is_as_often_as_asked_for(every, again, prompts, passes, tm
     interrupted(passes, 4, model, prompts, BATCH, resumption=kept)
     assert bits(measure(model, prompts, BATCH, resumption=kept)) == bits(measure(model, prompts, BATCH))
     assert passes["passes"] - 4 == again
-
-
-def test_a_measurement_may_be_interrupted_more_than_once(prompts, passes, tmp_path):
-    model, kept = small("bloom"), Resumption(tmp_path / "n12.safetensors", [], every=1)
-    for _ in range(3):
-        interrupted(passes, 2, model, prompts, BATCH, resumption=kept)
-    assert bits(measure(model, prompts, BATCH, resumption=kept)) == bits(measure(model, prompts, BATCH))
-
-
-def test_a_resumed_measurement_may_go_on_with_less_memory(prompts, passes, tmp_path):
-    """Not by the script, whose settings tell runs apart; the sums are those of one pass all the same."""
-    model, kept = small("falcon"), Resumption(tmp_path / "n12.safetensors", [], every=1)
-    interrupted(passes, 3, model, prompts, BATCH, resumption=kept)
-    mixed = measure(model, prompts, BATCH, activation_checkpointing=True, resumption=kept)
-    assert bits(mixed) == bits(measure(model, prompts, BATCH))
 
 
 @pytest.mark.parametrize(("order", "run"), [(-1, "a run"), (1, "another run")], ids=["other prompts", "other settings"])
@@ -146,7 +130,7 @@ def test_parts_that_were_kept_before_a_kill_are_not_made_again(tmp_path):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_layers_that_are_computed_again_are_heard_once(name, prompts):
+def test_layers_that_are_computed_twice_are_heard_once(name, prompts):
     model = decoders.small(name)
     blocks = [layer.block for layer in find_layout(model, torch.from_numpy(prompts[:1])).layers]
     forwards = [block.forward for block in blocks]
@@ -179,7 +163,7 @@ def kept_for_the_backward_pass(layers, prompts, activation_checkpointing):
     return sum(saved)
 
 
-def test_of_a_layer_that_is_computed_again_its_input_alone_is_kept(prompts):
+def test_of_a_layer_that_is_computed_twice_its_input_is_kept(prompts):
     plain = [kept_for_the_backward_pass(layers, prompts, False) for layers in (2, 4)]
     recomputed = [kept_for_the_backward_pass(layers, prompts, True) for layers in (2, 4)]
     assert plain[1] > 1.5 * plain[0]
@@ -204,15 +188,13 @@ def test_an_error_leaves_no_layer_recomputing(prompts, passes):
         (N, True, ("1 x 12 tokens", "(gpus)")),
     ],
 )
-def test_too_little_memory_names_the_batch_and_what_is_left_to_do(
-    prompts, passes, tokens_per_batch, recomputing, named
-):
+def test_too_little_memory_names_the_batch_and_the_remedies(prompts, passes, tokens_per_batch, recomputing, named):
     passes |= {"interrupt": 2, "with": torch.OutOfMemoryError("CUDA out of memory")}
     with refused("batch 2", *named):
         measure(small("bloom"), prompts, tokens_per_batch, activation_checkpointing=recomputing)
 
 
-def test_too_little_memory_for_finding_the_layout_is_one_line(prompts, monkeypatch):
+def test_too_little_memory_for_the_layout_is_one_line(prompts, monkeypatch):
     def exhausted(*_):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
@@ -222,7 +204,7 @@ def test_too_little_memory_for_finding_the_layout_is_one_line(prompts, monkeypat
 
 
 @pytest.mark.parametrize(("section", "key"), [("other", " other.tokens_per_batch"), (None, " tokens_per_batch")])
-def test_messages_name_the_section_that_was_read_if_there_is_one(prompts, passes, section, key):
+def test_messages_name_the_section_of_the_configuration(prompts, passes, section, key):
     passes |= {"interrupt": 1, "with": torch.OutOfMemoryError("CUDA out of memory")}
     with refused(key):
         measure(small("bloom"), prompts, BATCH, section=section)

@@ -106,7 +106,7 @@ def break_off(folder, cpu_time, step, **changed):
         run(folder, loss=taking_a_second(cpu_time, step), **changed)
 
 
-def test_a_run_leaves_losses_before_each_update_and_observations_after_some(tmp_path):
+def test_a_run_leaves_losses_and_observations(tmp_path):
     seen = []
 
     def observe(weights, iteration):
@@ -133,7 +133,7 @@ def test_a_run_leaves_losses_before_each_update_and_observations_after_some(tmp_
         assert not trained.parameters[name].requires_grad
 
 
-def test_initial_weights_are_distributed_as_those_of_a_linear_layer():
+def test_uniform_weights_are_those_of_a_linear_layer():
     fan_in = 40
     drawn = ensemble.uniform([torch.Generator().manual_seed(0)], (fan_in, 500), fan_in, "cpu")
     torch.manual_seed(1)
@@ -156,7 +156,7 @@ def test_gaussian_weights_have_variance_one_over_fan_in():
 
 
 @pytest.mark.parametrize("draw", [ensemble.uniform, ensemble.normal])
-def test_initial_weights_are_independent_between_members_and_calls_and_a_member_has_its_own(draw):
+def test_initial_weights_of_members_and_calls_are_independent(draw):
     generators = [torch.Generator().manual_seed(seed) for seed in range(3)]
     drawn = [draw(generators, (100, 100), 100, "cpu") for _ in range(2)]
     correlations = np.corrcoef(torch.cat(drawn).flatten(1).numpy())
@@ -167,7 +167,7 @@ def test_initial_weights_are_independent_between_members_and_calls_and_a_member_
 
 @settings(max_examples=100, deadline=None)
 @given(warmup=st.integers(0, 50), after=st.integers(0, 200), learning_rate=st.floats(1e-5, 1), decay=st.booleans())
-def test_the_learning_rate_rises_to_its_value_and_falls_towards_0_in_equal_steps(warmup, after, learning_rate, decay):
+def test_the_learning_rate_rises_and_falls_in_equal_steps(warmup, after, learning_rate, decay):
     iterations = warmup + after
     recipe = Recipe(iterations, learning_rate, 0.0, warmup=warmup, decay=decay)
     rates = np.array([recipe.rate(iteration) for iteration in range(1, iterations + 1)])
@@ -237,7 +237,7 @@ def every_update(folder, **changed):
 
 
 @pytest.mark.parametrize("kappa", [0.0, 0.5, 0.8])
-def test_the_average_is_the_recursion_over_the_parameters_after_each_update(tmp_path, kappa):
+def test_the_average_is_the_recursion_over_updated_parameters(tmp_path, kappa):
     trained, trajectory = every_update(tmp_path, kappa=kappa, recipe=replace(RECIPE, iterations=40))
     assert len(trajectory) == 41
     expected = {name: value.double() for name, value in trajectory[0].items()}
@@ -256,7 +256,7 @@ def turned(weights):
     return {name: value.transpose(1, 2) for name, value in weights.items()}
 
 
-def test_members_train_alike_however_weights_and_gradients_lie_in_memory(tmp_path):
+def test_members_train_alike_however_tensors_lie_in_memory(tmp_path):
     seeds, expected = (0, 1, 2), run(tmp_path / "straight").parameters
     lying = {name: value.contiguous() for name, value in turned(untrained(seeds)).items()}
     assert not turned(lying)["hidden"].is_contiguous()
@@ -272,7 +272,7 @@ def test_members_train_alike_however_weights_and_gradients_lie_in_memory(tmp_pat
         torch.testing.assert_close(gradients[name].transpose(1, 2), value, rtol=1e-4, atol=1e-5)
 
 
-def test_gradient_norms_are_those_of_autograd_before_each_update(tmp_path):
+def test_gradient_norms_are_those_of_autograd(tmp_path):
     """Over all parameters of a member at once; one that the loss does not depend on adds nothing."""
     parameters = untrained((0, 1, 2)) | {"unused": torch.ones(3, WIDTH)}
     trained, trajectory = every_update(tmp_path, parameters=parameters)
@@ -288,7 +288,7 @@ def test_gradient_norms_are_those_of_autograd_before_each_update(tmp_path):
             assert trained.losses[iteration - 1, member] == pytest.approx(loss.item(), rel=1e-5)
 
 
-def test_training_ends_with_the_same_bits_whether_averaged_or_not(tmp_path):
+def test_averaging_changes_no_bit_of_training(tmp_path):
     plain = run(tmp_path / "plain", recipe=SCHEDULED)
     assert plain.averaged == {}
     averaged = run(tmp_path / "averaged", recipe=SCHEDULED, kappa=KAPPA)
@@ -298,22 +298,10 @@ def test_training_ends_with_the_same_bits_whether_averaged_or_not(tmp_path):
 
 
 @pytest.mark.parametrize("seeds", [(2, 0), (1, 1, 2, 0)])
-def test_average_and_schedule_of_a_member_do_not_depend_on_the_others(tmp_path, seeds):
+def test_average_and_schedule_of_a_member_are_its_own(tmp_path, seeds):
     together = run(tmp_path / "together", recipe=SCHEDULED, kappa=KAPPA)
     found = run(tmp_path / "found", seeds, recipe=SCHEDULED, kappa=KAPPA)
     assert_same(found, together, [*range(len(seeds))], [*seeds])
-
-
-def test_gradients_and_average_of_a_lost_member_are_nan_and_the_others_keep_theirs(tmp_path, caplog):
-    expected = run(tmp_path / "whole", kappa=KAPPA)
-    found = run(tmp_path / "spoilt", loss=spoilt({2: 5}), kappa=KAPPA)
-    assert_same(found, expected, [0, 1], [0, 1])
-    np.testing.assert_array_equal(found.gradient_norms[:4, 2], expected.gradient_norms[:4, 2])
-    assert np.isnan(found.gradient_norms[4:, 2]).all()
-    assert all(value[2].isnan().all() for value in found.averaged.values())
-    all_lost = run(tmp_path / "all", loss=spoilt(ALL_LOST), kappa=KAPPA)
-    assert all_lost.gradient_norms.shape == all_lost.losses.shape == (8, 3)
-    assert all_lost.diverged == ALL_LOST
 
 
 TASK = Task(items=4, burstiness=2, classes=16, labels=16, width=WIDTH)
@@ -365,35 +353,23 @@ def never(weights, iteration):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("step", [1, 4, 5, 12])
-def test_an_interrupted_run_ends_bit_for_bit_as_an_uninterrupted_one(tmp_path, cpu_time, caplog, step, kind):
+@pytest.mark.parametrize("steps", [(1,), (4,), (5,), (12,), (3, 7, 8, 10, 12)], ids=str)
+def test_a_broken_run_ends_with_the_bytes_of_a_whole_one(tmp_path, cpu_time, caplog, steps, kind):
+    """They have its time, too: an iteration takes a second, and what was done again after a checkpoint counts once."""
     expected = run(tmp_path / "whole", loss=taking_a_second(cpu_time), **KINDS[kind])
-    break_off(tmp_path / "broken", cpu_time, step, **KINDS[kind])
+    for step in steps:
+        cpu_time.restart()
+        break_off(tmp_path / "broken", cpu_time, step, **KINDS[kind])
+        assert checkpoint.cpu_minutes(tmp_path / "broken") * 60 == pytest.approx((step - 1) // 4 * 4)
     caplog.set_level("INFO")
     cpu_time.restart()
-    resumed = run(tmp_path / "broken", loss=taking_a_second(cpu_time), description="sums", **KINDS[kind])
-    assert_same(resumed, expected)
+    assert_same(run(tmp_path / "broken", loss=taking_a_second(cpu_time), description="sums", **KINDS[kind]), expected)
     assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
     assert list(contents(tmp_path / "whole")) == ["checkpoint.safetensors"]
-    resumed_after = (step - 1) // 4 * 4
+    resumed_after = (steps[-1] - 1) // 4 * 4
     assert (f"sums: resumed after iteration {resumed_after}" in caplog.text) == (resumed_after > 0)
     assert "sums: 12 of 12" in caplog.text
-    assert "starts over" not in caplog.text
     assert_same(run(tmp_path / "broken", loss=never, observe=never, **KINDS[kind]), expected)  # once finished
-
-
-def test_a_run_interrupted_again_and_again_ends_as_another_and_took_as_long_as_its_checkpoints_say(tmp_path, cpu_time):
-    """Twelve iterations take twelve seconds; what was done after the last checkpoint was done again and counts once."""
-    expected = run(tmp_path / "whole", loss=taking_a_second(cpu_time))
-    for step in (3, 7, 8, 10, 12):
-        cpu_time.restart()
-        break_off(tmp_path / "broken", cpu_time, step)
-        assert checkpoint.cpu_minutes(tmp_path / "broken") * 60 == pytest.approx((step - 1) // 4 * 4)
-    for _ in range(2):  # the second time it is finished
-        cpu_time.restart()
-        assert_same(run(tmp_path / "broken", loss=taking_a_second(cpu_time)), expected)
-        assert checkpoint.cpu_minutes(tmp_path / "broken") * 60 == pytest.approx(12)
-    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
 
 
 OTHERS = [
@@ -412,7 +388,7 @@ OTHERS += [{"kappa": None}, {"kappa": 0.8}]
 
 
 @pytest.mark.parametrize("other", OTHERS, ids=str)
-def test_a_checkpoint_of_another_run_is_not_resumed_and_its_time_is_forgotten(tmp_path, cpu_time, caplog, other):
+def test_a_checkpoint_of_another_run_is_not_resumed(tmp_path, cpu_time, caplog, other):
     break_off(tmp_path / "used", cpu_time, 10, **KINDS["averaged"])
     changed = KINDS["averaged"] | {"loss": taking_a_second(cpu_time, seeds=other.get("seeds", (0, 1, 2)))} | other
     assert_same(run(tmp_path / "used", description="sums", **changed), run(tmp_path / "fresh", **changed))
@@ -439,16 +415,19 @@ def spoilt(at, seeds=(0, 1, 2)):
 
 
 @pytest.mark.parametrize("step", [1, 4, 5, 12])
-def test_divergence_on_the_way_is_told_once_and_leaves_the_others_as_they_are(tmp_path, caplog, step):
-    found = run(tmp_path / "spoilt", loss=spoilt({2: step}), description="sums")
-    expected = run(tmp_path / "whole")
+def test_a_lost_member_is_told_once_and_changes_no_other(tmp_path, caplog, step):
+    found = run(tmp_path / "spoilt", loss=spoilt({2: step}), kappa=KAPPA, description="sums")
+    expected = run(tmp_path / "whole", kappa=KAPPA)
     assert_same(found, expected, [0, 1], [0, 1])
-    np.testing.assert_array_equal(found.losses[: step - 1, 2], expected.losses[: step - 1, 2])
+    for values, whole in ((found.losses, expected.losses), (found.gradient_norms, expected.gradient_norms)):
+        np.testing.assert_array_equal(values[: step - 1, 2], whole[: step - 1, 2])
+        assert np.isnan(values[step - 1 :, 2]).all()
+    assert all(value[2].isnan().all() for value in found.averaged.values())
     assert found.diverged == {2: step}
     assert warnings(caplog) == [f"sums: member 2 diverged at iteration {step}"]
 
 
-def test_a_member_is_observed_as_nan_where_its_weights_are_not_finite_whatever_it_answers(tmp_path, caplog):
+def test_a_lost_member_is_observed_as_nan(tmp_path, caplog):
     """Networks whose logits are NaN still name a label."""
     found = run(tmp_path, loss=spoilt({2: 7}), observe=lambda weights, iteration: torch.ones(3, 2))
     assert found.observed_at == [0, 5, 10, 12]
@@ -457,7 +436,7 @@ def test_a_member_is_observed_as_nan_where_its_weights_are_not_finite_whatever_i
     assert found.diverged == {2: 7}
 
 
-def test_a_member_whose_weights_are_not_finite_at_first_is_lost_before_the_first_update(tmp_path, caplog):
+def test_a_member_with_infinite_initial_weights_is_lost(tmp_path, caplog):
     """In one of its numbers, of one tensor, on which the loss may not even depend."""
     parameters = untrained((0, 1, 2)) | {"unused": torch.zeros(3, WIDTH)}
     parameters["unused"][1, 3] = math.inf
@@ -468,7 +447,7 @@ def test_a_member_whose_weights_are_not_finite_at_first_is_lost_before_the_first
 
 
 @pytest.mark.parametrize(("iteration", "noticed"), [(12, 12), (10, 10), (5, 5), (7, 8)])
-def test_weights_that_an_update_spoilt_are_seen_by_the_test_after_it_or_the_next_loss(tmp_path, iteration, noticed):
+def test_spoilt_weights_are_seen_by_the_next_test_or_loss(tmp_path, iteration, noticed):
     """A finite loss with a gradient that is not."""
 
     def loss(weights, at):
@@ -488,7 +467,7 @@ def test_weights_that_an_update_spoilt_are_seen_by_the_test_after_it_or_the_next
 ALL_LOST = {0: 7, 1: 2, 2: 5}
 
 
-def test_a_run_whose_members_all_diverge_ends_at_the_next_checkpoint(tmp_path, caplog):
+def test_a_run_without_members_ends_at_the_next_checkpoint(tmp_path, caplog):
     seen = []
 
     def observe(weights, iteration):
@@ -498,7 +477,7 @@ def test_a_run_whose_members_all_diverge_ends_at_the_next_checkpoint(tmp_path, c
     found = run(tmp_path / "spoilt", loss=spoilt(ALL_LOST), observe=observe, description="sums")
     whole = run(tmp_path / "whole")
     assert found.diverged == ALL_LOST
-    assert found.losses.shape == (8, 3)
+    assert found.gradient_norms.shape == found.losses.shape == (8, 3)
     assert found.observed_at == seen == [0, 5]
     assert found.observed.shape == (2, 3)
     for member, iteration in ALL_LOST.items():
@@ -508,13 +487,11 @@ def test_a_run_whose_members_all_diverge_ends_at_the_next_checkpoint(tmp_path, c
 
 @pytest.mark.parametrize("lost", [{0: 3}, ALL_LOST], ids=["one", "all"])
 @pytest.mark.parametrize("step", [3, 6, 8])
-def test_divergence_before_an_interruption_is_known_after_it_and_what_has_ended_is_not_gone_on_with(
-    tmp_path, caplog, step, lost
-):
+def test_divergence_before_an_interruption_is_known_after_it(tmp_path, caplog, step, lost):
+    """And told again to whoever reads the log of the second call; what has ended is not gone on with."""
     spoil = spoilt(lost)
     expected = run(tmp_path / "whole", loss=spoil)
     told = warnings(caplog)
-    caplog.clear()
 
     def loss(weights, iteration):
         if iteration == step:
@@ -523,7 +500,7 @@ def test_divergence_before_an_interruption_is_known_after_it_and_what_has_ended_
 
     with pytest.raises(Interruption):
         run(tmp_path / "broken", loss=loss)
-    caplog.clear()  # whoever reads the log of the second call is told again
+    caplog.clear()
     for _ in range(2):
         found = run(tmp_path / "broken", loss=spoil)
         assert found.diverged == expected.diverged == lost
@@ -541,7 +518,7 @@ def test_the_loss_of_a_member_is_the_mean_over_its_own_targets():
     torch.testing.assert_close(found, torch.stack([of_member.mean() for of_member in losses]))
 
 
-def test_generators_differ_by_seed_and_purpose_and_come_again():
+def test_generators_differ_by_seed_and_purpose():
     drawn = [
         tuple(torch.rand(2, generator=generator).tolist())
         for purpose in (("weights",), ("targets", 1), ("targets", 2))
