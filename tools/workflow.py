@@ -68,6 +68,7 @@ class Job:
 
     rule: str
     input: tuple[str, ...]
+    named: dict[str, tuple[str, ...]]  # the input that its script knows by a name
     output: tuple[str, ...]
     benchmark: str | None  # where Snakemake writes the time and memory that it took
     params: Any  # as its script and its caption see them
@@ -113,6 +114,7 @@ def jobs(*targets: str, **config: Any) -> list[Job]:
             Job(
                 job.rule.name,
                 _paths(job.input),
+                {name: _paths([of] if isinstance(of, str) else of) for name, of in job.input.items()},
                 _paths(job.output),
                 job.benchmark and _path(str(job.benchmark)),
                 job.params,

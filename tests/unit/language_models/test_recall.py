@@ -12,8 +12,8 @@ from position_bias.rollout.parts import by_part
 from position_bias.running.runtime import InputError
 from tests.unit.language_models.conftest import llama
 
-N, CUE, VOCABULARY = 16, 2, 24
-WORDS = np.arange(1, VOCABULARY)  # 0 starts a prompt
+N, CUE, VOCABULARY = 16, 2, 63
+WORDS = np.arange(1, VOCABULARY, 3)  # so that a token which is no word is often the likeliest; 0 starts a prompt
 
 
 def induction(window):
@@ -178,8 +178,8 @@ def test_contexts_have_different_words_and_a_cue_of_others():
     assert all(len(set(row)) == N + CUE for row in drawn)
     assert set(drawn.ravel()) == set(WORDS)
     np.testing.assert_array_equal(drawn, contexts(50))
-    with pytest.raises(ValueError, match="23 words are too few for contexts of 22 and a cue of 2 others"):
-        contexts(1, n=22)
+    with pytest.raises(ValueError, match="21 words are too few for contexts of 20 and a cue of 2 others"):
+        contexts(1, n=20)
 
 
 def test_every_place_of_a_short_context_is_asked_for_and_some_of_a_long_one():
