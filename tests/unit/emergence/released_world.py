@@ -1,33 +1,24 @@
 """Networks in the settings of the released code, whose gaps have the size and sign that the paper says."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
 from position_bias.emergence import released_code
 from position_bias.emergence.gaps import CONFIGURATION
 from position_bias.verdicts.registry import predictions
+from tests.worlds import PREDICTED, frame
 
-PREDICTED = predictions(Path(__file__).parents[3] / "published/predictions.csv", "emergence")
-ASKED = {name: rows for name, rows in PREDICTED.items() if name.startswith("released code: ")}
+ASKED = predictions(PREDICTED, "emergence")
 ITERATIONS = (0, 1000, 2000, 3000)
 SEEDS = range(20, 25)
 
 
 def curves(encoding="none", depth=2, copied=(0.1, 0.2, 0.6, 0.9), gaps=(0, 0.1, 0.3, 0.2), seed=20):
     """The tests of one network."""
-    values = dict(
-        zip(CONFIGURATION, ("gaussian", "plain", "none", "causal", encoding, False, depth, "none"), strict=True)
-    )
+    network = ("gaussian", "plain", "none", "causal", encoding, False, depth, "none", seed)
     tests = {"in_context": copied, "first-last": gaps}
-    return pd.DataFrame(
-        [
-            {**values, "seed": seed, "iteration": iteration, "quantity": quantity, "value": value}
-            for quantity, along in tests.items()
-            for iteration, value in zip(ITERATIONS, along, strict=True)
-        ]
-    )
+    along = {(*network, at, name): of[place] for name, of in tests.items() for place, at in enumerate(ITERATIONS)}
+    return frame(along, *CONFIGURATION, "seed", "iteration", "quantity")
 
 
 def world(amplified=0.05, lost=()):

@@ -45,7 +45,7 @@ def test_every_statement_holds_but_what_is_known_to_fail(table):
     assert not table.duplicated(["claim", *KEYS]).any()
 
 
-def test_the_floor_of_lemma_4_4_is_missed_by_what_the_last_row_leaves_out_without_content(table):
+def test_the_floor_of_lemma_4_4_is_missed_by_what_the_row_lacks(table):
     """C_min = 1 - e^-m has the sum over all distances; the row of token n stops after n of them."""
     is_floor = (table["statistic"] == "Lemma 4.4: weight over its bound") & (table["network"] == "lower")
     row = table[is_floor & (table["setting"] == "content = no content")].iloc[0]
@@ -75,7 +75,7 @@ def test_the_table_comes_from_its_numbers(table):
     assert other["verdict"].equals(table["verdict"])
 
 
-def test_lemma_b_1_is_judged_where_there_are_layers_enough_for_its_walks():
+def test_lemma_b_1_is_judged_where_there_are_layers_enough():
     few = made(layers=10)
     lemma = few[few["item"] == "Lemma B.1"]
     assert set(lemma["setting"].str.extract(r"window = (\d)")[0]) == {"4", "8"}  # of 5 and 3 steps; one of 2 takes 15

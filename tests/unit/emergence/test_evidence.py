@@ -1,7 +1,5 @@
 """What evidence/ keeps of long trainings, read back for the checks."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,9 +9,8 @@ from position_bias.emergence.gaps import CONFIGURATION, PAIR_NAMES
 from position_bias.running import artifacts
 from position_bias.running.runtime import InputError
 from position_bias.verdicts import judge
-from position_bias.verdicts.registry import predictions
+from tests.worlds import judged, row
 
-PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "emergence")
 CAUSAL = "gaussian/plain/causal/none"
 
 NETWORK = dict(zip(CONFIGURATION, ("gaussian", "plain", "none", "causal", "none", False, 2, "none"), strict=True))
@@ -67,12 +64,12 @@ def test_groups_are_joined_at_each_scale(tmp_path):
     np.testing.assert_allclose(gap, 0.1 * (1 + PAIR_NAMES.index("first-last")) + np.array([0, 0.01, 0.02]))
 
 
-def test_a_group_may_have_no_sinks_and_one_with_tokens_as_in_the_authors_code_is_not_judged(tmp_path):
+def test_a_group_may_lack_sinks_and_one_as_released_is_not_judged(tmp_path):
     assert read(keep(tmp_path, "biased", sinks=False))["paper"].sinks.empty
     assert read(keep(tmp_path, "other", coordinates="released")) == read() == {}
 
 
-def test_gaps_and_sinks_are_judged_in_the_direction_of_training_and_accuracies_in_fresh_ones(tmp_path):
+def test_accuracies_are_judged_in_fresh_directions_alone(tmp_path):
     group = keep(tmp_path, "fixed")
     for name in ("curves", "accuracy", "sinks"):
         kept = pd.read_csv(group / f"{name}.csv").assign(vocabulary="fixed")
@@ -93,12 +90,12 @@ def test_a_damaged_table_is_named(tmp_path):
         checks.read_run([group / "curves.csv"], [], 0.2)
 
 
-def test_seeds_that_diverged_are_counted_in_every_row_that_they_are_missing_from(tmp_path):
+def test_seeds_that_diverged_are_counted_where_they_are_missing(tmp_path):
     groups = [keep(tmp_path, "shallow", sinks=False, lost=(2,))]
     groups.append(keep(tmp_path, "deep", sinks=False, depth=4, seeds=(0, 1, 2, 3)))
-    rows = judge.tested(checks.checks(read(*groups)["paper"], PREDICTIONS, "paper", 0.95))
-    rows = rows.set_index(["statistic", "network", "setting"])[["n", "left_out"]]
-    assert rows.loc[("first-last gap", CAUSAL, "depth = 2")].tolist() == [2, 1]
-    assert rows.loc[("first-last gap", CAUSAL, "depth = 4")].tolist() == [4, 0]
-    both = ("first-last gap by depth", CAUSAL, "deeper = 4; than = 2")
-    assert rows.loc[both].tolist() == [2, 1]  # the fourth seed was started with four layers only
+    rows = judge.tested(judged("emergence", checks.statistics(read(*groups)["paper"]), 0.95))
+    for depth, counts in ((2, (2, 1)), (4, (4, 0))):
+        alone = row(rows, "first-last gap", CAUSAL, depth=depth)
+        assert (alone["n"], alone["left_out"]) == counts
+    both = row(rows, "first-last gap by depth", CAUSAL)
+    assert (both["n"], both["left_out"]) == (2, 1)  # the fourth seed was started with four layers only

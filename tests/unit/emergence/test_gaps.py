@@ -121,6 +121,6 @@ def test_settled_gaps_are_means_over_the_last_share_of_the_iterations(by_seed, s
     assert found["pair"].unique().tolist() == list(GAPS)  # in the order of figures
 
 
-def test_figures_show_tests_with_the_direction_of_training_or_without_any(by_seed):
+def test_figures_show_tests_with_the_direction_of_training(by_seed):
     shown = gaps.of_training_omega(by_seed)
     pd.testing.assert_frame_equal(shown, by_seed[by_seed["omega"].isin(["training", "none"])])

@@ -1,18 +1,16 @@
-"""A world made by hand that is as the paper says, in which claims are judged: network and pair -> seed -> gap."""
+"""A world made by hand that is as the paper says, in which claims are judged: of gaps, accuracy and sinks."""
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
-from position_bias.emergence import checks, gaps
-from position_bias.verdicts.registry import predictions
+from position_bias.emergence import checks
+from tests import worlds
 
 LEVEL = 0.95
-PREDICTIONS = predictions(Path(__file__).parents[3] / "published/predictions.csv", "emergence")
 PAIRS = ("first-middle", "first-last", "middle-last")
 ENCODINGS = ("none", "rope", "decay")
+NETWORK = checks.Configuration._fields
 BIASED = ("ends", "first", "middle", "last")
 T = 17
 SINK_MASKS = {
@@ -72,55 +70,26 @@ def central(network, pair):
 
 
 def papers_world(networks=NETWORKS, seed=0):
-    """Gaps with a part that the networks of a seed share, so that it matters which are compared."""
+    """(network, pair, seed) -> gap, with a part that the networks of a seed share: it matters which are compared."""
     rng = np.random.default_rng(seed)
-    world = {}
-    for network, seeds in networks.items():
-        for pair in PAIRS:
-            world[(*network, pair)] = {
-                one: central(network, pair) + 0.001 * one + 0.0005 * rng.normal() for one in range(seeds)
-            }
-    return world
-
-
-def labels(network):
-    vocabulary, study, mask, encoding, depth = network
-    bias = study if study in BIASED else "none"
-    residual = study.startswith("residual") or study in BIASED
-    omega = "training" if vocabulary == "fixed" else "none"  # of the classes in tests
-    values = (vocabulary, study, bias, mask, encoding, residual, depth, omega)
-    return dict(zip(gaps.CONFIGURATION, values, strict=True))
-
-
-def gap_frame(world):
-    rows = [
-        {**labels(network), "seed": seed, "pair": pair, "gap": gap}
-        for (*network, pair), by_seed in world.items()
-        for seed, gap in by_seed.items()
-    ]
-    return pd.DataFrame(rows).sample(frac=1, random_state=7, ignore_index=True)
-
-
-def accuracies(networks=NETWORKS):
-    """Accuracy of the networks without residual connections: configuration -> seed -> accuracy by position."""
-    rng = np.random.default_rng(1)
     return {
-        network: {
-            one: 0.6 - 0.1 * (network[0] == "fixed") + 0.05 * one + 0.002 * rng.normal(size=4) for one in range(seeds)
-        }
+        (*network, pair, one): central(network, pair) + 0.001 * one + 0.0005 * rng.normal()
         for network, seeds in networks.items()
-        if network[1] in ("plain", "residual")
+        for pair in PAIRS
+        for one in range(seeds)
     }
 
 
-def accuracy_frame(by_network):
-    rows = [
-        {**labels(network), "seed": seed, "answer": answer, "accuracy": value}
-        for network, by_seed in by_network.items()
-        for seed, values in by_seed.items()
-        for answer, value in enumerate(values, 1)
-    ]
-    return pd.DataFrame(rows).sample(frac=1, random_state=8, ignore_index=True)
+def accuracies(networks=NETWORKS):
+    """(network, seed, position of the answer) -> accuracy."""
+    rng = np.random.default_rng(1)
+    return {
+        (*network, one, answer): 0.6 - 0.1 * (network[0] == "fixed") + 0.05 * one + 0.002 * rng.normal()
+        for network, seeds in networks.items()
+        if network[1] in ("plain", "residual")
+        for one in range(seeds)
+        for answer in range(1, 5)
+    }
 
 
 def centres_of(mask):
@@ -129,43 +98,56 @@ def centres_of(mask):
 
 
 def sinks_of(masks=SINK_MASKS, seeds=5):
-    """Sink metric by (vocabulary, study, mask, state, seed), `[T]`: 0.6 at the centre of a trained network's mask."""
-    rng = np.random.default_rng(2)
-    world = {}
-    for vocabulary, study, mask in SHOWN:
-        if mask not in masks.get(study, ()):
-            continue
+    """(vocabulary, study, mask, state, seed, token) -> sink metric: 0.6 at the centre of a trained network's mask."""
+    rng, world = np.random.default_rng(2), {}
+    shown = [key for key in SHOWN if key[2] in masks.get(key[1], ())]
+    for key, token in product(shown, range(1, T + 1)):
+        mask, at = key[2], token <= centres_of(key[2])
         wider = 0.01 * int(mask.removeprefix("window")) if mask.startswith("window") else 0
-        at = np.arange(T) < centres_of(mask)
-        world[vocabulary, study, mask, "uniform", 0] = 0.2 * at
+        world[*key, "uniform", 0, token] = 0.2 * at
         for one in range(seeds):
-            noise = 0.02 * one + 0.001 * rng.normal(size=T)
-            world[vocabulary, study, mask, "trained", one] = 0.1 + (0.5 + wider) * at + noise
-            world[vocabulary, study, mask, "untrained", one] = 0.1 + 0.15 * at + 0.5 * noise
+            noise = 0.02 * one + 0.001 * rng.normal()
+            world[*key, "trained", one, token] = 0.1 + (0.5 + wider) * at + noise
+            world[*key, "untrained", one, token] = 0.1 + 0.15 * at + 0.5 * noise
     return world
 
 
-def sink_frame(world):
-    rows = []
-    for (vocabulary, study, mask, state, seed), values in world.items():
-        at = {**labels((vocabulary, study, mask, "none", 2)), "seed": seed, "state": state, "tau": 0.2}
-        rows += [{**at, "token": token, "value": value} for token, value in enumerate(values, 1)]
-        if study == "plain":  # networks of other encodings and depths, which the figure does not show
-            for other in ({"encoding": "rope"}, {"depth": 4}):
-                rows += [{**at, **other, "token": token, "value": 0.0} for token in range(1, T + 1)]
-    return pd.DataFrame(rows).sample(frac=1, random_state=9, ignore_index=True)
+def labelled(table):
+    """A table of networks with the other columns of a configuration."""
+    study, biased = table["study"], table["study"].isin(BIASED)
+    omega = (table["vocabulary"] == "fixed").map({True: "training", False: "none"})  # of the classes in tests
+    residual = biased | study.map(lambda name: name.startswith("residual")).astype(bool)
+    return table.assign(bias=study.where(biased, "none"), residual=residual, omega=omega)
 
 
-EMPTY = {
-    "gaps": gap_frame(papers_world()).iloc[:0],
-    "accuracy": accuracy_frame(accuracies()).iloc[:0],
-    "sinks": sink_frame(sinks_of()).iloc[:0],
-}
+def gap_frame(world):
+    return labelled(worlds.frame(world, *NETWORK, "pair", "seed")).rename(columns={"value": "gap"})
+
+
+def tables(gaps=(), accuracy=(), sinks=()):
+    """What claims are judged on. Networks of other encodings and depths have sinks, too, which no claim is about."""
+    alone = {(*key[:3], "none", 2, *key[3:]): value for key, value in dict(sinks).items()}
+    others = {
+        (*key[:3], *shape, *key[5:]): 0.0
+        for key, shape in product(alone, (("rope", 2), ("none", 4)))
+        if key[1] == "plain"
+    }
+    return checks.NetworkTables(
+        gaps=gap_frame(dict(gaps)),
+        accuracy=labelled(worlds.frame(dict(accuracy), *NETWORK, "seed", "answer")).rename(
+            columns={"value": "accuracy"}
+        ),
+        sinks=labelled(worlds.frame(alone | others, *NETWORK, "state", "seed", "token")).assign(tau=0.2),
+    )
+
+
+WORLD = {"gaps": papers_world(), "accuracy": accuracies(), "sinks": sinks_of()}
+
+
+def statistics(seen=None, **given):
+    """Of the worlds that are given, of gaps, accuracy and sinks, and of nothing else; of all where none is."""
+    return checks.statistics(tables(**given or WORLD), seen)
 
 
 def judged(scale="test", seen=None, **given):
-    """Rows on the worlds that are given, of gaps, accuracy and sinks, and on nothing else; on all where none is."""
-    given = given or {"gaps": papers_world(), "accuracy": accuracies(), "sinks": sinks_of()}
-    frames = {"gaps": gap_frame, "accuracy": accuracy_frame, "sinks": sink_frame}
-    tables = {name: frame(given[name]) if name in given else EMPTY[name] for name, frame in frames.items()}
-    return checks.checks(checks.NetworkTables(**tables), PREDICTIONS, scale, LEVEL, seen)
+    return worlds.judged("emergence", statistics(seen, **given), LEVEL, scale)

@@ -1,6 +1,5 @@
 from itertools import chain
 from math import sqrt
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,11 +10,9 @@ import scipy.stats
 from position_bias.layernorm import checks_theory, theory
 from position_bias.layernorm.checks import read_estimates, tabulate
 from position_bias.running import artifacts
-from position_bias.verdicts.judge import KEYS, judge
-from position_bias.verdicts.registry import predictions
+from position_bias.verdicts.judge import KEYS
+from tests.worlds import judged
 
-PREDICTED = Path(__file__).parents[3] / "published/predictions.csv"
-PREDICTIONS = predictions(PREDICTED, "layernorm")
 CLAIMED = ("layernorm-full-mask", "layernorm-moments", "layernorm-mask-adds", "layernorm-premise")
 SETTING = {"tokens": 50, "width": 64, "sequences": 600, "limit_tokens": 1000, "seed": 3}
 
@@ -35,7 +32,7 @@ def runs(tokens=12, width=64, sequences=300):
 
 
 def rows(statistics):
-    return pd.DataFrame(judge(statistics, PREDICTIONS, 0.95))
+    return judged("layernorm", statistics, 0.95)
 
 
 def test_what_fails_is_known(table):
@@ -80,20 +77,20 @@ def test_the_theorem_holds_and_would_not_for_keys_in_reverse(table, monkeypatch)
     assert rows(checks_theory._theorem(runs())).set_index("network").loc["S_ij", "verdict"] == "fails"
 
 
-def test_a_causal_mask_is_noticed_where_a_full_one_is_claimed_and_moments_that_go_the_other_way(monkeypatch):
+def test_a_wrong_mask_and_wrong_moments_are_noticed(monkeypatch):
     sampled, seen = runs(24, 64, 300), checks_theory.Runs.of_profile
 
-    def judged(wrong):
+    def verdicts(wrong):
         monkeypatch.setattr(checks_theory.Runs, "of_profile", wrong)
         by_claim = rows(checks_theory._moments(sampled)).groupby("claim")["verdict"]
-        return {claim: set(verdicts) for claim, verdicts in by_claim if claim}
+        return {claim: set(of_claim) for claim, of_claim in by_claim if claim}
 
-    assert judged(seen) == {claim: {"holds"} for claim in CLAIMED} | {"layernorm-premise": {"holds", "fails"}}
-    always_causal = judged(lambda runs, profile, mask, *rest: seen(runs, profile, "causal", *rest))
+    assert verdicts(seen) == {claim: {"holds"} for claim in CLAIMED} | {"layernorm-premise": {"holds", "fails"}}
+    always_causal = verdicts(lambda runs, profile, mask, *rest: seen(runs, profile, "causal", *rest))
     assert always_causal["layernorm-full-mask"] == {"fails"}
     assert "holds" not in always_causal["layernorm-mask-adds"]
     turned = {"rises": "falls", "falls": "rises", "alike": "alike"}
-    other_way = judged(
+    other_way = verdicts(
         lambda runs, profile, *rest: seen(runs, profile.replace(last := profile.split()[-1], turned[last]), *rest)
     )
     assert other_way["layernorm-moments"] == {"fails"}

@@ -1,29 +1,19 @@
 """A world made by hand that is as predicted. Seeds share much of each number, so that it matters which are compared."""
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from position_bias.emergence import gaps
 from position_bias.layernorm import checks
-from position_bias.verdicts.judge import judge, table
-from position_bias.verdicts.registry import predictions
+from tests import worlds
+from tests.worlds import frame
 
-ROOT = Path(__file__).parents[3]
-PREDICTIONS = predictions(ROOT / "published/predictions.csv", "layernorm")
 LEVEL = 0.9
 SEEDS, HEADS, LAYERS = range(5), (1, 2, 3, 4), (1, 2, 3)
 NORMED = ("pre-layer", "pre-rms", "post-layer")
 PAIRS = ("first-middle", "first-last", "middle-last")
 STUDIES = ("residual", "pre-norm", "post-norm")
-
-
-def frame(world, *names):
-    """(key, ...) -> value as a table in no particular order."""
-    rows = [{**dict(zip(names, key, strict=True)), "value": value} for key, value in world.items()]
-    return pd.DataFrame(rows, columns=[*names, "value"]).sample(frac=1, random_state=7, ignore_index=True)
 
 
 def random_weights(rng):
@@ -100,10 +90,10 @@ def curves_of(world):
     return found.assign(**fixed, omega="none")[[*gaps.CONFIGURATION, "seed", "iteration", "quantity", "value"]]
 
 
-def tables(**changed):
-    """The four tables of the worlds that are given and of nothing else; of all where none is."""
+def statistics(**changed):
+    """Of the worlds that are given and of nothing else; of all where none is. Trained networks are always there."""
     of = changed or WORLD
-    return (
+    return checks.statistics(
         frame(of.get("random", {}), "norm", "residual", "seed", "layer", "head", "quantity"),
         frame(of.get("trained", WORLD["trained"]), "norm", "seed", "state", "layer", "head", "quantity"),
         frame(of.get("models", {}), "model", "seed", "state", "document", "layer"),
@@ -111,9 +101,5 @@ def tables(**changed):
     )
 
 
-def rows_of(statistics):
-    return table("layernorm", "test", judge(statistics, PREDICTIONS, LEVEL))
-
-
 def judged(**changed):
-    return rows_of(checks.statistics(*tables(**changed)))
+    return worlds.judged("layernorm", statistics(**changed), LEVEL)

@@ -1,15 +1,14 @@
 """A world made by hand that is as the paper predicts, in which claims are judged; seeds share a part of each number."""
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from position_bias.postnorm import checks
+from tests import worlds
+from tests.worlds import frame
 
-ROOT = Path(__file__).parents[3]
-PREDICTED = ROOT / "published/predictions.csv"
 TESTS = ["task", "scheme", "seed", "length", "quantity", "value", "trained"]  # columns of tables of trainings
 DIMENSION = [*TESTS, "width"]
 AVERAGING = [*TESTS, "decay", "weights", "eta"]
@@ -20,11 +19,6 @@ SEEDS = range(5)
 SCHEMES = ("none", "pre", "pre-final", "post", "peri", "peri-init")
 AFTER = ("post", "peri", "peri-init")
 RISE = {"none": 0.03, "pre": 0.03, "pre-final": 0.025, "peri": 0.02, "peri-init": 0.018, "post": 0.015}
-
-
-def frame(rows, columns):
-    """A table in no particular order, for that decides nothing."""
-    return pd.DataFrame(rows, columns=columns).sample(frac=1, random_state=7, ignore_index=True)
 
 
 def set_complement(rng):
@@ -42,7 +36,7 @@ def set_complement(rng):
                 "largest_weight": 1 / s * noise[1],
             }
             rows += [(f"set-complement-{v}", scheme, seed, s, *value, trained) for value in values.items()]
-    return frame(rows, TESTS)
+    return frame(rows, *TESTS)
 
 
 def languages(rng):
@@ -54,7 +48,7 @@ def languages(rng):
             if task != "maximum-10" and length in (4, 10, 16):
                 values["auc"] = 0.6 + 0.05 * seed - beyond / 2 + 0.001 * rng.normal()
             rows += [(task, scheme, seed, length, *value, 6) for value in values.items()]
-    return frame(rows, TESTS)
+    return frame(rows, *TESTS)
 
 
 def widths(rng):
@@ -63,7 +57,7 @@ def widths(rng):
     for scheme, width, seed, s in product(("none", "peri"), (7, 14, 15, 20), SEEDS, range(1, 16)):
         value = 0.1 + 0.03 * seed + 0.03 * max(0, 15 - width) + 0.01 * s + 0.0005 * rng.normal()
         rows.append(("set-complement-16", scheme, seed, s, "tvd", value, 5, width))
-    return frame(rows, DIMENSION)
+    return frame(rows, *DIMENSION)
 
 
 def brackets(rng):
@@ -73,7 +67,7 @@ def brackets(rng):
         harder = 5 * deeper * RISE[scheme] + 0.001 * rng.normal()
         rows.append((scheme, seed, deeper, "tvd", 0.1 + 0.02 * seed + harder))
         rows.append((scheme, seed, deeper, "auc", 0.9 - 0.02 * seed - harder))
-    return frame(rows, DEPTH)
+    return frame(rows, *DEPTH)
 
 
 def averages(rng):
@@ -86,7 +80,7 @@ def averages(rng):
             rows.append((f"set-complement-{v}", "peri", seed, v // 4, "legal_tvd", value, v // 4, *key))
             if v == 8:
                 rows.append(("maximum-10", "peri", seed, 10, "tvd", last if eta == 0.2 else value, 10, *key))
-    return frame(rows, AVERAGING)
+    return frame(rows, *AVERAGING)
 
 
 def trainings(rng):
@@ -106,7 +100,7 @@ def trainings(rng):
 def stability_of(curves):
     """Of (scheme, layers, rate, seed) -> loss and gradient norm by iteration."""
     rows = [(*key, i, *pair) for key, of in curves.items() for i, pair in enumerate(zip(*of, strict=True), 1)]
-    return frame(rows, STABILITY)
+    return frame(rows, *STABILITY)
 
 
 MAKERS = {
@@ -124,21 +118,14 @@ def swapped(one, other, of):
     return of.assign(scheme=of["scheme"].replace({one: other, other: one}))
 
 
-def inputs(**given):
-    """The tables that `checks` takes, empty where none is given; `sets` and `languages` are tests."""
-    others = {
-        "widths": DIMENSION,
-        "brackets": DEPTH,
-        "averages": AVERAGING,
-        "trainings": STABILITY,
-    }
-    tests = [given[name] for name in ("sets", "languages") if name in given] or [pd.DataFrame(columns=TESTS)]
-    return [
-        pd.concat(tests, ignore_index=True),
-        *(given.get(name, pd.DataFrame(columns=columns)) for name, columns in others.items()),
-    ]
+def statistics(**given):
+    """Of the tables that are given and of nothing else; of the whole world where none is."""
+    given = given or WORLD
+    columns = {"widths": DIMENSION, "brackets": DEPTH, "averages": AVERAGING, "trainings": STABILITY}
+    tests = [given[name] for name in ("sets", "languages") if name in given] or [frame([], *TESTS)]
+    others = (given.get(name, frame([], *of)) for name, of in columns.items())
+    return checks.statistics(pd.concat(tests, ignore_index=True), *others)
 
 
 def judged(**given):
-    """Rows on the tables that are given and on nothing else; on the whole world where none is."""
-    return checks.checks(*inputs(**given or WORLD), PREDICTED, "test", LEVEL)
+    return worlds.judged("postnorm", statistics(**given), LEVEL)

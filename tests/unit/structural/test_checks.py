@@ -9,7 +9,7 @@ import pytest
 from position_bias.released.models import DATASETS, MODELS
 from position_bias.structural import checks
 from position_bias.structural.checks import OF_DECODERS, SEEN
-from position_bias.verdicts.judge import KEYS
+from position_bias.verdicts.judge import KEYS, percentiles, student
 from position_bias.verdicts.registry import every_claim
 from position_bias.verdicts.scorecard import by_scale
 from tests.unit.structural.conftest import PREDICTED, ROOT
@@ -26,6 +26,7 @@ from tests.unit.structural.world import (
     replicates,
     swapped,
 )
+from tests.worlds import row
 
 CLAIMS = {claim.id: claim for claim in every_claim(ROOT / "published/claims.csv")}
 CURVES = pd.read_csv(ROOT / "published/structural_curves.csv")
@@ -88,7 +89,7 @@ def few_replicates():
     return table.assign(**LABELS).sample(frac=1, random_state=0)
 
 
-def test_a_difference_is_taken_replicate_by_replicate_under_each_estimator():
+def test_a_difference_is_taken_replicate_by_replicate():
     """The middle half of three values ends half way between the outer ones and the one between them."""
     found = checks.compared(few_replicates(), 0.5, [("s", "b", "a"), ("s", "a", "none")])
     assert list(found) == checks.COMPARED
@@ -111,9 +112,9 @@ def test_a_difference_is_taken_replicate_by_replicate_under_each_estimator():
     assert none.table["a", ""].to_dict() == {"value": 9, "low": 8.5, "high": 11}
 
 
-def test_only_rows_of_the_papers_estimator_speak_of_claims_and_models_are_judged_apart():
+def test_only_rows_of_the_papers_estimator_speak_of_claims():
+    """Models are judged apart."""
     found = judged(pd.concat([replicates(papers_world()), replicates(papers_world()).assign(model="mpt")]))
-    assert found["quantity"].str.contains("; mpt seed0/step9, text, 64 tokens").sum() == len(found) / 2
     assert set(found["n"]) == {LABELS["resampled"]}
     assert not found.duplicated(["setting", "statistic", "network", "other"]).any()
     estimator = found["setting"].str.rpartition(" = ")[2]
@@ -121,14 +122,14 @@ def test_only_rows_of_the_papers_estimator_speak_of_claims_and_models_are_judged
     assert set(estimator[without_lambda]) == {"none"}
     assert set(estimator[~without_lambda]) == set(ESTIMATORS)
     assert set(found.loc[estimator == "token", "claim"]) == {""}
-    of_paper = found.loc[estimator == "frobenius", "claim"] != ""
-    assert of_paper.sum() == 2 * 12  # all but those on null profiles and on the minimum
+    of_paper = found[(estimator == "frobenius") & (found["claim"] != "")]
+    assert of_paper["model"].value_counts().to_dict() == {"bloom": 12, "mpt": 12}  # all but nulls and the minimum
 
 
 # Worlds
 
 
-def test_every_prediction_holds_in_a_world_that_behaves_as_the_paper_says_and_fails_in_the_opposite():
+def test_predictions_hold_in_the_papers_world_and_fail_in_the_opposite():
     holding, failing = verdicts(replicates(papers_world())), verdicts(replicates(opposite_world(), trend=1.0))
     assert holding[holding != "holds"].to_dict() == {}
     assert failing[failing != "fails"].to_dict() == {}
@@ -150,13 +151,13 @@ def test_every_prediction_holds_in_a_world_that_behaves_as_the_paper_says_and_fa
         (papers_world(), 1.0, just("lambda", "")),
     ],
 )
-def test_what_differs_from_the_papers_world_fails_just_where_it_is_contrasted(world, trend, concerns):
+def test_what_differs_fails_just_where_it_is_contrasted(world, trend, concerns):
     found = verdicts(replicates(world, trend))
     assert set(found[found == "fails"].index) == set(filter(concerns, found.index))
 
 
 @pytest.mark.parametrize("variant", ["b", "d", "lambda"])
-def test_where_a_replicate_has_no_value_its_contrasts_cannot_be_tested_and_the_others_can(variant):
+def test_a_replicate_without_a_value_leaves_its_contrasts_open(variant):
     values = replicates(papers_world())
     values.loc[(values["variant"] == variant) & (values["replicate"] == 3), "value"] = np.nan
     found = verdicts(values)
@@ -169,7 +170,7 @@ def test_where_a_replicate_has_no_value_its_contrasts_cannot_be_tested_and_the_o
     ("occasion", "rows"),
     [(checks.EVERY_DATASET, 8), (checks.LONG, 2 + 4), (checks.EVERY_LENGTH, 2), (checks.DURING_TRAINING, 3)],
 )
-def test_what_is_asked_on_other_occasions_holds_in_the_papers_world_and_fails_in_another(occasion, rows):
+def test_what_is_asked_on_other_occasions_holds_and_fails_as_well(occasion, rows):
     falling = papers_world() | {"d": jittered(1.2 - POSITION, seed=9), "b": hump(0.97, 0.04, seed=5)}
     rising = papers_world() | {"d": jittered(0.2 + POSITION, seed=9), "c": first_raised(papers_world()["c"], 0.999)}
     found = judged(replicates(swapped("b", "c") if occasion == checks.LONG else papers_world()), occasion)
@@ -184,7 +185,7 @@ def test_what_is_asked_on_other_occasions_holds_in_the_papers_world_and_fails_in
 
 
 @pytest.mark.parametrize(("last", "verdict"), [(papers_world(), "holds"), (opposite_world(), "fails")])
-def test_of_a_long_training_the_last_step_is_judged_as_replicates_are_and_others_speak_of_no_claim(last, verdict):
+def test_of_a_long_training_the_last_step_speaks_of_claims(last, verdict):
     """Before, the model lived in the other world."""
     first = opposite_world() if verdict == "holds" else papers_world()
     steps = {step: replicates(first).assign(checkpoint=f"seed0/step{step}") for step in (0, 90)}
@@ -202,7 +203,7 @@ def test_of_a_long_training_the_last_step_is_judged_as_replicates_are_and_others
     assert verdict not in set(found.loc[~ended, "verdict"])
 
 
-def test_models_that_nobody_had_seen_before_training_can_confirm_a_claim_on_it():
+def test_models_that_nobody_had_seen_untrained_can_confirm():
     first = replicates(papers_world()).assign(checkpoint="seed40/step0")
     steps = pd.concat([first, first.assign(checkpoint="seed40/step9", value=1 - first["value"])])
     kept = checks.compared(steps, LEVEL, checks.contrasts(PREDICTED, checks.STANDARD)).assign(scale="longer")
@@ -211,10 +212,6 @@ def test_models_that_nobody_had_seen_before_training_can_confirm_a_claim_on_it()
         untrained = rows[rows["claim"] == "structural-untrained"]
         assert untrained["verdict"].tolist() == ["holds"] * 2
         assert (untrained["seen_before"] > 0).tolist() == [seen] * 2
-
-
-def test_without_a_long_training_there_are_no_rows_of_one():
-    assert list(checks.on_long_trainings([], PREDICTED)) == []
 
 
 # Print
@@ -229,7 +226,7 @@ def of_print(printed):
     return checks.on_print(printed, PREDICTED, "test")
 
 
-def test_the_printed_tables_are_counted_as_one_counts_them_by_hand(printed):
+def test_the_printed_tables_are_counted_as_by_hand(printed):
     found = of_print(printed)
     gains = [1.02 / 2 - 1.56 / 3, 1.2 / 2 - 1.44 / 3]  # of (b) and (c) over (a)
     counted = [(10 - 5) / 15, 1 - (4 - 5) / 9, 0.75 / 6 - 1.02 / 9, 0.25 / 6 - 1.22 / 9, *gains, (12 - 1) / 15]
@@ -267,7 +264,7 @@ def of_table_2(drawn):
     return (drawn["statistic"] == "standard: wasserstein") & (drawn["network"] == "a")
 
 
-def test_no_row_has_an_interval_a_verdict_or_a_claim_but_those_of_table_2(drawn):
+def test_rows_of_table_2_alone_have_a_verdict_and_a_claim(drawn):
     table, others = drawn[of_table_2(drawn)], drawn[~of_table_2(drawn)]
     assert set(others["claim"]) == {""}
     assert set(others["verdict"]) == {"not testable here"}
@@ -296,22 +293,19 @@ def test_no_row_has_an_interval_a_verdict_or_a_claim_but_those_of_table_2(drawn)
     ],
 )
 def test_numbers_are_those_of_the_drawings(drawn, statistic, network, other, value):
-    (found,) = drawn[
-        (drawn["statistic"] == f"standard: {statistic}") & (drawn["network"] == network) & (drawn["other"] == other)
-    ]["measured"]
+    found = row(drawn, f"standard: {statistic}", network, other)["measured"]
     assert (np.exp(found) if " / " in statistic else found) == pytest.approx(value, rel=0.01)
 
 
 def test_another_curve_has_other_numbers(drawn):
     """The influence as flat as can be has no U."""
     flat = checks.on_drawings(CURVES.assign(share=CURVES["share"].where(CURVES["variant"] != "d", 1 / 256)), PREDICTED)
-    keys = ["statistic", "network", "other"]
-    both = drawn.set_index(keys)["measured"], flat.set_index(keys)["measured"]
-    assert both[1].loc[("standard: first / middle", "d", "")] == pytest.approx(0, abs=1e-6)  # a logarithm
-    assert both[0].loc[("standard: last / middle", "b", "")] == both[1].loc[("standard: last / middle", "b", "")]
+    assert row(flat, "standard: first / middle", "d")["measured"] == pytest.approx(0, abs=1e-6)  # a logarithm
+    of_b = (row(table, "standard: last / middle", "b")["measured"] for table in (drawn, flat))
+    assert next(of_b) == next(of_b)
 
 
-def test_the_rows_of_table_2_turn_with_no_influence_that_is_nearer_than_the_page_says(drawn):
+def test_rows_of_table_2_turn_as_far_away_as_the_page_says(drawn):
     """A difference of two distances to (d) moves by at most twice the distance that (d) moves."""
     assert drawn[of_table_2(drawn)]["measured"].min() / 2 > 0.28
     elsewhere = CURVES[CURVES["variant"] == "a"].assign(variant="d")
@@ -332,7 +326,7 @@ def word(released, claim):
     return judged.word
 
 
-def test_every_model_has_its_rows_at_the_papers_scale_and_each_is_a_known_number(released):
+def test_every_model_has_its_rows_of_known_numbers(released):
     assert Counter(zip(released["claim"], released["model"], strict=True)) == {
         (claim, model): count for claim, count in ROWS_OF_RELEASED.items() for model in MODELS
     }
@@ -366,7 +360,7 @@ def test_one_model_alone_has_no_u_with_content(released):
     assert word(others, "structural-figure-1-c") == "holds"
 
 
-def test_what_was_seen_before_its_prediction_contradicts_and_never_confirms(released):
+def test_what_was_seen_before_contradicts_and_never_confirms(released):
     assert (released["seen_before"] == (released["claim"] == "structural-shift")).all()
     alike = checks.on_released(
         [RELEASED.assign(value=RELEASED["value"].where(RELEASED["statistic"] != "shift", 1.0))], PREDICTED
@@ -375,7 +369,7 @@ def test_what_was_seen_before_its_prediction_contradicts_and_never_confirms(rele
     assert word(alike, "structural-shift") == "undecided"
 
 
-def test_other_data_sets_and_the_models_own_slopes_and_content_have_no_row(released):
+def test_other_data_sets_slopes_and_content_have_no_row(released):
     other = (
         (RELEASED["dataset"] != "fineweb-edu")
         | (RELEASED["slopes"] == "faithful")
@@ -388,6 +382,7 @@ def test_other_data_sets_and_the_models_own_slopes_and_content_have_no_row(relea
 
 def test_without_a_table_nothing_is_judged():
     assert checks.on_released([], PREDICTED).empty
+    assert list(checks.on_long_trainings([], PREDICTED)) == []
 
 
 # Pretrained decoders
@@ -409,7 +404,7 @@ def of_decoders(*tables):
     return checks.on_decoders(tables, PREDICTED, 0.95)
 
 
-def test_a_decoder_that_is_as_the_claims_say_lets_every_claim_hold():
+def test_a_decoder_that_is_as_claimed_lets_every_claim_hold():
     found = of_decoders(decoder("new"))
     spoken = found[found["claim"] != ""]
     assert set(spoken["claim"]) == OURS | {f"structural-figure-{figure}" for figure in ("1-d", "3", "4")}
@@ -419,7 +414,7 @@ def test_a_decoder_that_is_as_the_claims_say_lets_every_claim_hold():
     assert set(found["n"]) == {20}
 
 
-def test_of_two_tables_of_one_model_the_one_of_more_documents_is_judged():
+def test_the_table_of_more_documents_is_judged():
     few, many = decoder("new", documents=10), decoder("new", documents=20)
     pd.testing.assert_frame_equal(of_decoders(few, many), of_decoders(many))
     pd.testing.assert_frame_equal(
@@ -453,21 +448,20 @@ def test_a_decoder_that_is_not_contradicts_the_claim(statistic, network, effect,
     assert set(contradicted["claim"]) == {f"structural-{claim}" for claim in claims}
 
 
-def test_intervals_of_documents_are_students_and_those_of_means_percentiles():
+def test_documents_are_units_and_resamples_of_means_replicates():
     values = decoder("new")
-    found = of_decoders(values).set_index(["statistic", "network", "other"])
-    alone = found.loc[("pretrained, ours: log last / middle", "replacement", "")]
-    units = values.query("statistic == @LAST and network == 'replacement'")["value"]
-    assert alone["measured"] == pytest.approx(units.mean())
-    assert alone["high"] - alone["measured"] == pytest.approx(2.0930240544 * units.std() / np.sqrt(20))
-    less = found.loc[("pretrained, ours: W to influence", "half", "rotary")]
-    wide = values[values["statistic"] == "W to influence"].pivot(index="unit", columns="network", values="value")
-    differences = wide["half"] - wide["rotary"]
-    assert less["measured"] == differences[-1]
-    assert less["low"] == pytest.approx(np.quantile(differences.drop(-1), 0.025))
+    units = values.pivot(index=["statistic", "unit"], columns="network", values="value")
+    distances = units.loc["W to influence"]
+    for asked, of_units, estimate in (
+        ((LAST, "replacement", ""), units.loc[LAST, "replacement"], student),
+        (("W to influence", "half", "rotary"), distances["half"] - distances["rotary"], percentiles(20)),
+    ):
+        found = row(of_decoders(values), f"pretrained, ours: {asked[0]}", *asked[1:])
+        expected = estimate(of_units, None, 0.95)
+        assert (found["measured"], found["low"], found["high"]) == pytest.approx(expected[:3])
 
 
-def test_decoders_seen_before_speak_of_the_papers_claims_alone_and_say_so():
+def test_decoders_seen_before_speak_of_the_papers_claims_alone():
     found = of_decoders(decoder(SEEN[0]))
     tested = found[found["n"] > 0]
     assert set(tested["claim"]) == {"", *(f"structural-figure-{figure}" for figure in ("1-d", "3", "4"))}

@@ -1,10 +1,9 @@
-"""Claims of structural and emergence on rows that their modules of checks make at every scale of the configuration.
+"""Which rows speak of which claim, on rows that modules of checks make at every scale of the configuration.
 
-Trained networks behave as the paper says in the worlds that tests of either wing make; theorems are checked for real.
+Trained networks behave as predicted in the worlds that tests of each wing make; theorems are checked for real.
 """
 
-from itertools import product
-from pathlib import Path
+from itertools import chain, product
 
 import pandas as pd
 import pytest
@@ -12,23 +11,27 @@ import pytest
 from position_bias.emergence import checks as emergence
 from position_bias.emergence import checks_theory as theorems
 from position_bias.emergence.runs import study
+from position_bias.layernorm import checks as layernorm
+from position_bias.layernorm import checks_theory as theory_of_norms
 from position_bias.structural import checks as structural
 from position_bias.structural import checks_theory as propositions
+from position_bias.verdicts.judge import KEYS, PREDICTION
 from position_bias.verdicts.registry import OURS, every_claim, predictions, tables
 from position_bias.verdicts.scorecard import scorecard
+from tests import worlds
 from tests.configurations import overlaid
 from tests.unit.emergence import released_world as of_released_code
 from tests.unit.emergence import world as of_emergence
+from tests.unit.layernorm import world as of_layernorm
+from tests.unit.postnorm import world as of_postnorm
 from tests.unit.structural import world as of_structural
+from tests.worlds import PREDICTED, ROOT
 
-ROOT = Path(__file__).parents[3]
-PREDICTED = ROOT / "published/predictions.csv"
-CLAIMS = tuple(
-    claim for claim in every_claim(ROOT / "published/claims.csv") if claim.paper in ("structural", "emergence")
-)
+CLAIMS = {claim.id: claim for claim in every_claim(ROOT / "published/claims.csv")}
+VALUES = pd.read_csv(ROOT / "published/values.csv", dtype=str).set_index("id")["value"].to_dict()
 SCALES = ("default", "test", "paper")
 LEVEL = 0.95
-PRETRAINED = [claim.id for claim in CLAIMS if claim.id.startswith(("structural-pretrained-", "structural-recall-"))]
+PRETRAINED = [claim for claim in CLAIMS if claim.startswith(("structural-pretrained-", "structural-recall-"))]
 UNTESTABLE = {  # at every scale, or at that of tests alone
     "structural-table-5": ("default", "test"),  # fewer prompts than the paper's
     **dict.fromkeys(PRETRAINED, SCALES),  # no decoder was measured
@@ -45,7 +48,17 @@ REFUTED = {  # what theory, print or a long run contradicts or leaves open, with
     "structural-printed-larger": {"holds", "undecided"},
     "emergence-residual-depth": {"holds", "fails"},  # one thing here and another there
     "emergence-residual-depth-falls": {"holds", "fails"},
+    "layernorm-residuals": {"fails"},
+    "layernorm-embeddings": {"fails", "undecided"},
+    "layernorm-premise": {"holds", "fails"},
+    "layernorm-deep-primacy": {"holds", "fails"},  # ours, by theory at any scale
+    "layernorm-scaling": {"holds", "undecided", "fails"},  # likewise
+    "layernorm-full-mask": {"holds", "undecided"},  # few sequences
+    "postnorm-precision-law": {"fails"},
+    "postnorm-breaks": {"undecided"},  # few trainings were counted
+    "postnorm-final-stability": {"undecided"},  # likewise
 }
+OURS_SAYS = "^our addition|this depth is our addition|our addition:|null|Abnar"  # the sources of what we add
 
 
 # structural, in the world of its own tests, where influence and rollout are a U
@@ -134,55 +147,111 @@ def emergence_checks(config):
 
 
 @pytest.fixture(scope="module")
-def of_theory():
-    numbers = {"tokens": 16, "layers": 120, "draws": 3, "seed": 0, "peak_tokens": 400}  # which no scale changes
+def of_any_scale():
+    """Tables of what no scale changes."""
+    numbers = {"tokens": 16, "layers": 120, "draws": 3, "seed": 0, "peak_tokens": 400}
+    toy = {"tokens": 16, "width": 16, "sequences": 64, "limit_tokens": 1000, "seed": 0}
+    of_norms = layernorm.read_estimates(theory_of_norms.table(of_layernorm.LEVEL, **toy))
+    both = chain(of_norms, of_layernorm.statistics())
     return {
         "structural/propositions": propositions.checks(PREDICTED, "test"),
         "emergence/theorems": theorems.judged(**numbers, predicted=PREDICTED, scale="test"),
+        "layernorm/checks": worlds.judged("layernorm", both, of_layernorm.LEVEL),
+        "postnorm/checks": of_postnorm.judged(),
     }
 
 
 @pytest.fixture(scope="module", params=SCALES)
-def rows(request, of_theory):
-    """Scale, and rows by claim."""
-    config = overlaid([] if request.param == "default" else [request.param])
-    checks = {**of_theory, "structural/checks": structural_checks(config), "emergence/checks": emergence_checks(config)}
-    assert set(checks) == set(tables(CLAIMS))
-    for name, table in checks.items():
-        assert set(table["claim"]) - {""} == {claim.id for claim in CLAIMS if claim.table == name}
-    return request.param, {claim.id: checks[claim.table].query("claim == @claim.id") for claim in CLAIMS}
+def scale(request):
+    return request.param
 
 
-def test_every_claim_finds_rows_that_hold_where_all_is_as_the_paper_says(rows):
-    scale, by_claim = rows
-    others = {
-        name: set(of["verdict"])
-        for name, of in by_claim.items()
-        if not set(of["verdict"]) <= {"holds", "not testable here"}
+@pytest.fixture(scope="module")
+def checks(scale, of_any_scale):
+    """Every table of checks."""
+    config = overlaid([] if scale == "default" else [scale])
+    return {
+        **of_any_scale,
+        "structural/checks": structural_checks(config),
+        "emergence/checks": emergence_checks(config),
     }
-    assert others == REFUTED
-    untestable = [name for name, of in by_claim.items() if set(of["verdict"]) == {"not testable here"}]
-    assert set(untestable) == {name for name, at in UNTESTABLE.items() if scale in at}
 
 
-def test_what_is_judged_by_its_worst_case_keeps_its_verdicts(of_theory):
-    """Ranges of draws are not widened, nor rounded bounds read again."""
-    of_theorems = [claim for claim in CLAIMS if claim.table == "emergence/theorems"]
-    table = scorecard(of_theorems, of_theory, {}, LEVEL).set_index("claim")["verdict"]
-    word = {"theory": "fails", "errata": "erratum"}
-    expected = {claim.id: word[claim.kind] if claim.id in REFUTED else "holds" for claim in of_theorems}
-    assert table.to_dict() == expected
+@pytest.fixture(scope="module")
+def rows(checks):
+    """By claim."""
+    return {name: checks[claim.table].query("claim == @name") for name, claim in CLAIMS.items()}
 
 
-def test_rows_of_ours_speak_of_claims_of_ours_alone(rows):
-    sources = {name: " ".join(set(of["source"])) for name, of in rows[1].items()}
-    marks = ("our addition:", "null", "Abnar")
-    marked = {name for name, source in sources.items() if any(mark in source for mark in marks)}
-    assert marked == {claim.id for claim in CLAIMS if claim.whose == OURS}
+def test_every_table_speaks_of_its_claims_and_of_no_row_twice(checks):
+    assert set(checks) == set(tables(CLAIMS.values()))
+    for name, table in checks.items():
+        assert set(table["claim"]) - {""} == {claim.id for claim in CLAIMS.values() if claim.table == name}
+        if not name.startswith("structural"):  # which asks the same on several occasions
+            for what in (["quantity"], [*KEYS]):
+                assert not table.duplicated([*what, *PREDICTION, "claim"]).any()
+
+
+@pytest.mark.parametrize("paper", ["emergence", "layernorm", "postnorm"])
+def test_what_is_measured_is_what_something_is_predicted_of(checks, paper):
+    found = {name for table in checks.values() for name in table.loc[table["paper"] == paper, "statistic"]}
+    assert found == set(predictions(PREDICTED, paper))
+
+
+def test_claims_hold_where_all_is_as_predicted_but_the_refuted(rows, scale):
+    words = {name: set(of_claim["verdict"]) for name, of_claim in rows.items()}
+    assert {name: of for name, of in words.items() if not of <= {"holds", "not testable here"}} == REFUTED
+    untestable = {name for name, of in words.items() if of == {"not testable here"}}
+    assert untestable == {name for name, at in UNTESTABLE.items() if scale in at}
+
+
+def test_rows_are_predicted_by_whom_their_claim_names(rows):
+    ours = {name: set(of_claim["source"].str.contains(OURS_SAYS)) for name, of_claim in rows.items()}
+    assert ours == {name: {claim.whose == OURS} for name, claim in CLAIMS.items()}
+
+
+def test_rows_of_a_paper_speak_of_a_claim(checks):
+    for name in ("layernorm/checks", "postnorm/checks"):
+        silent = checks[name][checks[name]["claim"] == ""]
+        silent = silent[~silent["source"].str.startswith("our addition")]
+        assert silent["statistic"].str.endswith("another eta").all()
 
 
 def test_of_two_estimators_of_lambda_the_papers_is_taken(rows):
-    of_models = [of["quantity"] for name, of in rows[1].items() if name.startswith("structural")]
-    quantities = pd.concat(of_models)
+    quantities = pd.concat([of["quantity"] for name, of in rows.items() if name.startswith("structural")])
     assert quantities.str.contains("lambda by frobenius").any()
     assert not quantities.str.contains("lambda by token|kernel released|way released").any()
+
+
+def cards(name, checks):
+    """Rows of the scorecard on a table, by claim."""
+    claims = [claim for claim in CLAIMS.values() if claim.table == name]
+    return scorecard(claims, checks, VALUES, LEVEL).set_index("claim")
+
+
+def test_what_is_judged_by_its_worst_case_keeps_its_verdicts(of_any_scale):
+    """Ranges of draws are not widened, nor rounded bounds read again."""
+    found = cards("emergence/theorems", of_any_scale)["verdict"].to_dict()
+    word = {"theory": "fails", "errata": "erratum"}
+    assert found == {name: word[CLAIMS[name].kind] if name in REFUTED else "holds" for name in found}
+
+
+def test_claims_on_schemes_fail_where_schemes_swap_their_roles():
+    sets, words = (of_postnorm.swapped("pre", "post", of_postnorm.WORLD[name]) for name in ("sets", "languages"))
+    swapped = of_postnorm.judged(**of_postnorm.WORLD | {"sets": sets, "languages": words})
+    found = cards("postnorm/checks", {"postnorm/checks": swapped})["verdict"]
+    failing = {"generalises", "best", "languages", "classification", "dispersed-law", "resharpened-law", "final-norm"}
+    failing |= {"legal-after", "precision-law"}
+    assert set(found.index[found == "fails"]) == {f"postnorm-{name}" for name in failing}
+
+
+def test_printed_scores_are_those_that_the_checks_hold_against(of_any_scale):
+    """The scorecard shows that of the row that decides."""
+    scores = {"(2, 1)": "0.154", "(3, 1)": "0.132", "(3, 2)": "0.150"}  # as the source prints them
+    printed = {f"({i}, {j})": VALUES[f"layernorm_three_tokens_{i}_{j}"] for i, j in theory_of_norms.PAIRS}
+    rows = of_any_scale["layernorm/checks"].query("claim == 'layernorm-three-tokens'").set_index("network")
+    assert printed == scores
+    assert rows["bound"].to_dict() == {pair: float(score) for pair, score in scores.items()}
+    card = cards("layernorm/checks", of_any_scale).loc["layernorm-three-tokens"]
+    assert card["quantity"] == rows.loc["(3, 2)", "quantity"]
+    assert card["published"] == scores["(3, 2)"]
