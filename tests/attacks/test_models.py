@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models
-from transformers import LlamaForCausalLM
+from transformers import BertConfig, BertModel, LlamaForCausalLM, MambaConfig, MambaForCausalLM, T5Config, T5Model
 
 from position_bias.language_models import hub, opening, tokens
 from position_bias.language_models.files import model_files
@@ -21,6 +21,9 @@ from tests.ggufs import small
 from tests.refusals import refused
 
 WEIGHTS, INDEX, CONFIG = "model.safetensors", "model.safetensors.index.json", "config.json"
+FORMAT = {"format": "pt"}
+SMALL = {"vocab_size": 64, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+NORM, UP = "model.norm.weight", "mlp.up_proj.weight"
 
 
 @pytest.fixture(scope="module")
@@ -69,19 +72,18 @@ def indexed(target, decoy=False):
         torch.save(tensors, place)  # noqa: TID251, which the library must refuse
         (directory / WEIGHTS).unlink()
         if decoy:
-            save_file(tensors, directory / "decoy.safetensors", {"format": "pt"})
+            save_file(tensors, directory / "decoy.safetensors", FORMAT)
         written(INDEX, json.dumps({"metadata": {}, "weight_map": dict.fromkeys(tensors, target)}))(directory)
 
     return spoil
 
 
-def tensors(change):
-    """Change the weights in their file: a mapping from names to tensors."""
+def tensors(changes):
+    """Change the weights in their file; a value of Ellipsis removes the tensor."""
 
     def spoil(directory):
-        held = load_file(directory / WEIGHTS)
-        change(held)
-        save_file(held, directory / WEIGHTS, {"format": "pt"})
+        held = load_file(directory / WEIGHTS) | changes
+        save_file({name: tensor for name, tensor in held.items() if tensor is not ...}, directory / WEIGHTS, FORMAT)
 
     return spoil
 
@@ -92,10 +94,22 @@ def header(content, length=None):
     return written(WEIGHTS, struct.pack("<Q", len(body) if length is None else length) + body)
 
 
-def both(*spoils):
+def pickled(directory):
+    (directory / WEIGHTS).unlink()
+    (directory / "pytorch_model.bin").write_bytes(b"not even a pickle")
+
+
+def another(model):
+    """Put another model in its place."""
+    return lambda directory: model().save_pretrained(directory)
+
+
+def index(content):
+    """Write an index in place of the weights."""
+
     def spoil(directory):
-        for each in spoils:
-            each(directory)
+        (directory / WEIGHTS).unlink()
+        (directory / INDEX).write_text(content)
 
     return spoil
 
@@ -103,15 +117,11 @@ def both(*spoils):
 # What it is, how a whole directory is spoiled, and what the one line names beside the directory.
 CASES = {
     # weights that are no safetensors of this directory
-    "index to a pickle": (indexed("pytorch_model.bin"), "'pytorch_model.bin', which is no *.safetensors"),
     "index to a pickle, with a decoy": (indexed("weights.bin", decoy=True), "'weights.bin', which is no"),
     "index out of the directory": (indexed("../outside.safetensors"), "'../outside.safetensors', which is no"),
-    "index to an absolute path": (
-        both(indexed("x.bin"), written(INDEX, '{"weight_map": {"a": "/model.safetensors"}}')),
-        "'/model.safetensors', which is no",
-    ),
     "index into a folder": (indexed("inner/model.safetensors"), "'inner/model.safetensors', which is no"),
     "a pickle called safetensors": (indexed("model-00001.safetensors"), "damaged model-00001.safetensors"),
+    "pickled weights alone": (pickled, "pytorch_model.bin"),
     "other weights named": (described(transformers_weights=INDEX), "transformers_weights"),
     "other weights named, nested": (described(text_config={"transformers_weights": "x"}), "transformers_weights"),
     "an adapter beside the model": (written("adapter_config.json", "{}"), "adapter"),
@@ -119,47 +129,29 @@ CASES = {
     "biases that the configuration denies": (described(attention_bias=False), "self_attn.k_proj.bias"),
     "fewer layers than the file": (described(num_hidden_layers=1), "model.layers.1."),
     "more layers than the file": (described(num_hidden_layers=3), "model.layers.2."),
-    "a tensor more": (tensors(lambda held: held.update(extra=torch.ones(2))), "extra"),
-    "a tensor less": (tensors(lambda held: held.pop("model.norm.weight")), "model.norm.weight"),
-    "a tensor of another shape": (
-        tensors(lambda held: held.update({"model.norm.weight": torch.ones(8)})),
-        "model.norm.weight with the shape (8,), where config.json describes (16,)",
-    ),
-    "a tensor with the prefix and without": (
-        tensors(lambda held: held.update({"layers.0.mlp.up_proj.weight": torch.ones(24, 16)})),
-        "model.layers.0.mlp.up_proj.weight twice",
-    ),
-    "a tensor with the prefix twice": (
-        tensors(lambda held: held.update({"model.model.norm.weight": torch.ones(16)})),
-        "model.norm.weight twice",
-    ),
-    "weights in integers": (
-        tensors(lambda held: held.update({"model.norm.weight": torch.ones(16, dtype=torch.int8)})),
-        "model.norm.weight as I8",
-    ),
-    "weights in eight bits": (
-        tensors(lambda held: held.update({"model.norm.weight": torch.ones(16).to(torch.float8_e4m3fn)})),
-        "model.norm.weight as F8_E4M3",
-    ),
+    "a tensor more": (tensors({"extra": torch.ones(2)}), "extra"),
+    "a tensor less": (tensors({NORM: ...}), NORM),
+    "a tensor of another shape": (tensors({NORM: torch.ones(8)}), f"{NORM} with the shape (8,), "),
+    "a tensor with the prefix and without": (tensors({f"layers.0.{UP}": torch.ones(24, 16)}), f"layers.0.{UP} twice"),
+    "a tensor with the prefix twice": (tensors({f"model.{NORM}": torch.ones(16)}), f"{NORM} twice"),
+    "weights in integers": (tensors({NORM: torch.ones(16, dtype=torch.int8)}), f"{NORM} as I8"),
+    "weights in eight bits": (tensors({NORM: torch.ones(16).to(torch.float8_e4m3fn)}), f"{NORM} as F8_E4M3"),
+    # models that are no decoders, or that cannot be measured
+    "an encoder": (another(lambda: BertModel(BertConfig(**SMALL, num_attention_heads=2))), "lacks weights"),
+    "an encoder with a decoder": (another(lambda: T5Model(T5Config(**SMALL, num_heads=2, d_model=16, d_kv=8))), "'t5'"),
+    "no heads of attention": (another(lambda: MambaForCausalLM(MambaConfig(**SMALL, state_size=4))), "'mamba'"),
+    "projections in slices": (described(model_type="bloom", slow_but_exact=True, pretraining_tp=2), "slow_but_exact"),
+    "quantised weights": (described(quantization_config={"quant_method": "gptq", "bits": 4}), "gptq"),
     # files of weights that are none
-    "a pointer of Git LFS": (
-        written(WEIGHTS, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"),
-        "Git LFS",
-    ),
+    "a pointer of Git LFS": (written(WEIGHTS, "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"), "LFS"),
     "empty weights": (written(WEIGHTS, b""), WEIGHTS),
     "a header longer than the file": (header({}, 10**15), WEIGHTS),
     "a header nested deeply": (header(b'{"a":' * 5000 + b"1" + b"}" * 5000), WEIGHTS),
-    "weights cut short": (
-        lambda directory: (directory / WEIGHTS).write_bytes((directory / WEIGHTS).read_bytes()[:-9]),
-        WEIGHTS,
-    ),
+    "weights cut short": (lambda of: os.truncate(of / WEIGHTS, (of / WEIGHTS).stat().st_size - 9), WEIGHTS),
     # sizes that no machine has
     "a billion layers": (described(num_hidden_layers=10**9), 10**9),
     "a width of a million": (described(hidden_size=10**6, head_dim=4), 10**6),
-    "seven billion parameters over a small file": (
-        described(hidden_size=4096, intermediate_size=11008, head_dim=1024),
-        4096,
-    ),
+    "seven billion parameters over a small file": (described(hidden_size=4096, intermediate_size=11008), 4096),
     "a vocabulary of a billion": (described(vocab_size=10**9), 10**9),
     # configurations that are none
     "a list": (written(CONFIG, "[]"), CONFIG),
@@ -177,17 +169,14 @@ CASES = {
     "kernels of the hub": (described(_attn_implementation="evil/kernel"), "asks for code of the hub"),
     "kernels of the hub, nested": (described(text_config={"attn_implementation": "a/b"}), "asks for code of the hub"),
     "quantised by a word": (described(quantization_config="4 bits"), "quantization_config = 4 bits"),
-    "an index that is a list": (both(indexed("x.bin"), written(INDEX, "[]")), INDEX),
-    "an index without files": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {}}')), INDEX),
-    "an index of numbers": (both(indexed("x.bin"), written(INDEX, '{"weight_map": {"a": 1}}')), INDEX),
+    "an index that is a list": (index("[]"), INDEX),
+    "an index without files": (index('{"weight_map": {}}'), INDEX),
+    "an index of numbers": (index('{"weight_map": {"a": 1}}'), INDEX),
     "an index of a name that no file can have": (
-        both(indexed("x.bin"), written(INDEX, json.dumps({"weight_map": {"a": "x" * 300 + ".safetensors"}}))),
+        index(json.dumps({"weight_map": {"a": "x" * 300 + ".safetensors"}})),
         "x" * 300,
     ),
-    "an index of a name in two lines": (
-        both(indexed("x.bin"), written(INDEX, json.dumps({"weight_map": {"a": "x\ny.safetensors"}}))),
-        r"'x\ny.safetensors'",
-    ),
+    "an index of a name in two lines": (index('{"weight_map": {"a": "x\\ny.safetensors"}}'), r"'x\ny.safetensors'"),
     "a number in two lines": (described(num_attention_heads="four\nfive"), "num_attention_heads = four five"),
     "a word in two lines": (written(CONFIG, '"a\\nb"'), CONFIG),
     "generation settings that are a list": (written("generation_config.json", "[1]"), ""),
@@ -203,12 +192,23 @@ def test_a_model_that_is_not_what_it_says_ends_in_one_line(case, directory):
     assert len(str(raised.value)) < 700 + len(str(directory))
 
 
+def test_code_that_comes_with_a_model_is_not_run(directory, monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("a question was asked"))
+    (directory / "remote.py").write_text(f"open({str(directory / 'executed')!r}, 'w')\n")
+    described(auto_map={"AutoConfig": "remote.Config", "AutoModelForCausalLM": "remote.Model"})(directory)
+    assert opening.open_decoder(directory).config.model_type == "llama"  # the library's own class is taken
+    described(model_type="remote")(directory)
+    with refused(directory, "'remote'"):
+        opening.open_decoder(directory)
+    assert not (directory / "executed").exists()
+
+
 def test_what_is_missing_is_said_once(directory, caplog):
     """The library's own report has many lines."""
-    tensors(lambda held: held.pop("model.norm.weight"))(directory)
+    tensors({NORM: ...})(directory)
     library = logging.getLogger("transformers")
     library.addHandler(caplog.handler)
-    with refused("model.norm.weight"):
+    with refused(NORM):
         opening.open_decoder(directory)
     library.removeHandler(caplog.handler)
     assert caplog.text == ""
@@ -245,6 +245,7 @@ TOKENIZERS = {
         "Missing",
     ),
     "a list": (written("tokenizer.json", "[]"), ""),
+    "half of one": (written("tokenizer.json", "{"), ""),
     "no model": (written("tokenizer.json", '{"version": "1.0"}'), ""),
     "settings that are a list": (written("tokenizer_config.json", "[]"), ""),
     "settings of a class that does not exist": (written("tokenizer_config.json", '{"tokenizer_class": 3}'), ""),

@@ -9,15 +9,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("folder", ["{a}", "a}b", "{", "{{n}}"])
-def test_a_project_whose_path_has_braces_ends_in_one_line(folder, tmp_path):
+@pytest.mark.parametrize("folder", ["a{", "a}b"])
+def test_a_project_whose_path_has_a_brace_ends_in_one_line(folder, tmp_path):
     project = tmp_path / folder
     project.symlink_to(ROOT)
     ended = planned(tmp_path, "--snakefile", project / "Snakefile")
     assert ended.returncode == 1
-    assert [line for line in ended.stdout.splitlines() if not line.startswith("Using ")] == [
-        f"error: the project lies in {project}, and Snakemake reads braces as wildcards; move it to another folder"
-    ]
+    (line,) = [line for line in ended.stdout.splitlines() if not line.startswith("Using ")]
+    assert line.startswith(f"error: the project lies in {project}, ")
 
 
 @pytest.mark.all("the whole graph is planned")

@@ -11,20 +11,29 @@ from position_bias.card import sources, texts
 from position_bias.card.sources import faults, source
 from tests.refusals import refused
 
-LINES = {
+# What it is, what is written or how, and what the one line names beside the file.
+CASES = {
     "nested deeply": ('{"text":' * 100_000 + "1" + "}" * 100_000, "line 1"),
     "a list nested deeply": ("[" * 100_000, "line 1"),
     "a list of texts": ('["a", "b"]', "line 1"),
     "a text that is an object": ('{"text": {"text": "a"}}', "line 1"),
     "bytes that are no UTF-8": (b'{"text": "\xff"}', "UTF-8"),
+    "no line": ("", ""),
+    "empty lines": ("\n\n", ""),
+    "a line of blanks": ("  \n", ""),
+    "a pipe": (os.mkfifo, ""),
+    "a device": (lambda path: os.symlink("/dev/zero", path), ""),
+    "the null device": (lambda path: os.symlink("/dev/null", path), ""),
 }
 
 
-@pytest.mark.parametrize("case", LINES)
-def test_a_line_that_holds_no_text_is_named(case, tmp_path):
-    line, named = LINES[case]
+@pytest.mark.parametrize(("written", "named"), CASES.values(), ids=CASES)
+def test_a_file_without_text_ends_in_one_line(written, named, tmp_path):
     file = tmp_path / "a.jsonl"
-    file.write_bytes(line if isinstance(line, bytes) else line.encode())
+    if callable(written):
+        written(file)
+    else:
+        file.write_bytes(written if isinstance(written, bytes) else written.encode())
     with refused(f"text {file}", named):
         list(texts.documents(source(str(file))))
 
@@ -37,7 +46,7 @@ def test_a_line_that_holds_no_text_is_named(case, tmp_path):
         (r"a pair \ud83d\ude00", "a pair \N{GRINNING FACE}"),
     ],
 )
-def test_half_of_a_pair_of_surrogates_becomes_the_sign_of_an_unknown_character(written, read, tmp_path):
+def test_half_of_a_pair_of_surrogates_is_an_unknown_character(written, read, tmp_path):
     (tmp_path / "a.jsonl").write_text(f'{{"text": "{written}"}}\n')
     (text,) = texts.documents(source(str(tmp_path / "a.jsonl")))
     assert text == read
@@ -86,20 +95,6 @@ def test_a_picture_beside_a_text_is_not_opened(tmp_path):
     assert list(texts.documents(source(str(tmp_path)))) == ["one"]
 
 
-PLACES = {
-    "a pipe": os.mkfifo,
-    "a device": lambda path: os.symlink("/dev/zero", path),
-    "the null device": lambda path: os.symlink("/dev/null", path),
-}
-
-
-@pytest.mark.parametrize("case", PLACES)
-def test_what_is_neither_file_nor_directory_is_not_read(case, tmp_path):
-    PLACES[case](tmp_path / "a.txt")
-    with refused(tmp_path / "a.txt"):
-        list(texts.documents(source(str(tmp_path / "a.txt"))))
-
-
 @pytest.mark.parametrize("begin", ["", '{"text": "one"}\n', '{"text": "'])
 def test_a_line_without_end_is_not_read_to_its_end(begin, tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "LONGEST", 1000)
@@ -113,13 +108,6 @@ def test_of_a_large_file_as_much_is_read_as_a_card_takes(tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "CHARACTERS", 100)
     (tmp_path / "a.txt").write_text("x" * 5000)
     assert list(texts.documents(source(str(tmp_path / "a.txt")))) == ["x" * 100]
-
-
-@pytest.mark.parametrize("content", ["", "\n\n", "  \n"])
-def test_a_text_without_documents_is_said_to_be_none(content, tmp_path):
-    (tmp_path / "a.jsonl").write_text(content)
-    with refused(tmp_path / "a.jsonl"):
-        list(texts.documents(source(str(tmp_path / "a.jsonl"))))
 
 
 NAMES = {"a name of 300 characters": "/" + "x" * 300, "a path of 5,000 characters": "/x" * 2500, "a zero byte": "/x\0y"}

@@ -25,7 +25,7 @@ def recency_by_rows(scores, first_row=FIRST_ROW):
     return np.mean(found)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(n=st.integers(FIRST_ROW + 1, 40), seed=SEEDS)
 def test_recency_is_its_definition(n, seed):
     scores = np.random.default_rng(seed).normal(size=(2, 3, n, n))
@@ -41,7 +41,7 @@ def test_relative_recency_has_no_scale():
     assert relative_recency(scores)[1] == pytest.approx(recency_by_rows(scores[1]) / below)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(n=st.integers(FIRST_ROW + 1, 20), seed=SEEDS)
 def test_the_mean_position_is_its_definition(n, seed):
     A = np.random.default_rng(seed).random((n, n))

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -31,7 +31,6 @@ def stacked(rows, seed=0):
     return np.random.default_rng(seed).dirichlet(np.ones(7), size=rows)
 
 
-@settings(deadline=None)
 @given(pair=pairs())
 def test_wasserstein_is_scipys_over_the_length(pair):
     positions = np.arange(len(pair[0]))
@@ -39,7 +38,6 @@ def test_wasserstein_is_scipys_over_the_length(pair):
     assert wasserstein(*pair) == pytest.approx(expected, abs=1e-14)
 
 
-@settings(deadline=None)
 @given(pair=pairs())
 def test_spearman_is_scipys(pair):
     if any(np.ptp(profile) == 0 for profile in pair):

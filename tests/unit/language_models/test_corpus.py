@@ -12,7 +12,7 @@ import pytest
 
 from position_bias.language_models import corpus
 from position_bias.language_models.corpus import Document
-from position_bias.running.runtime import InputError
+from tests.refusals import refused
 
 PROSE = "The first paragraph of this text is long enough to be taken for prose."
 
@@ -188,7 +188,7 @@ def test_a_paragraph_is_kept_once_whatever_its_punctuation():
 # Train and test documents
 
 
-def test_splits_are_disjoint_and_whole_and_of_about_the_share_asked_for():
+def test_splits_are_disjoint_and_whole_and_of_about_their_share():
     documents = [Document(f"package/module{i}.py", "text") for i in range(2000)]
     train, test = corpus.split(documents, 0.2)
     assert sorted(train + test) == sorted(documents)
@@ -213,30 +213,31 @@ def test_standard_library_text(standard_library):
     assert not any(document.id.startswith(("pydoc_data/", "site-packages/")) for document in standard_library)
 
 
-def test_no_paragraph_of_the_language_reference_is_both_trained_and_tested_on():
+def test_no_paragraph_of_the_reference_is_trained_and_tested_on():
     parts = corpus.split(corpus.documents("language-reference"), corpus.TEST_SHARE["language-reference"])
     train, test = ({line for document in part for line in document.text.splitlines()} for part in parts)
     assert min(sum(map(len, train)), sum(map(len, test))) > 80_000
     assert not train & test
 
 
-def test_unknown_corpus_is_refused_by_name():
-    with pytest.raises(InputError, match=r"'wikipedia'.*language-reference, standard-library, scientific-packages"):
-        corpus.documents("wikipedia")
+REFUSED = [  # what is read, and what the line names
+    (lambda: corpus.documents("wikipedia"), ("'wikipedia'", "standard-library")),
+    (lambda: corpus.documents("scientific-packages"), ("no_such_package",)),
+    (lambda: list(corpus.reference_topics(Path("nowhere/topics.py"))), ("topics.py",)),
+]
 
 
-def test_missing_sources_are_refused_by_name(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("read", "named"), REFUSED)
+def test_sources_that_are_not_there_are_refused_by_name(read, named, monkeypatch):
     monkeypatch.setattr(corpus, "PACKAGES", ("no_such_package",))
-    with pytest.raises(InputError, match="needs the package no_such_package, which is not installed"):
-        corpus.documents("scientific-packages")
-    with pytest.raises(InputError, match=r"topics\.py"):
-        list(corpus.reference_topics(tmp_path / "topics.py"))
+    with refused(*named):
+        read()
 
 
 # Files
 
 
-def test_two_runs_write_the_same_bytes_and_the_manifest_describes_them(tmp_path):
+def test_two_runs_write_the_same_bytes_as_the_manifest_says(tmp_path):
     for run in ("one", "two"):
         folder = tmp_path / run
         corpus.write(

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import time
 
 import datasets
@@ -43,7 +44,7 @@ def test_without_network_the_libraries_are_told_so_once(unreachable, caplog):
     assert [record.getMessage().split(" (")[0] for record in caplog.records] == ["http://127.0.0.1:9 does not answer"]
 
 
-# What `fetch_model` says of the hub's answers
+# What is said of the hub's answers
 
 REVISION = "a" * 40
 
@@ -71,29 +72,33 @@ def raising(error):
     return download
 
 
-@pytest.mark.parametrize(
-    ("error", "named"),
-    [
-        (errors.GatedRepoError("403", response=answer(403)), "hf auth login"),
-        (errors.RepositoryNotFoundError("404", response=answer(404)), "hub_models.*.source"),
-        (errors.RevisionNotFoundError("404", response=answer(404)), ".revision"),
-        (errors.LocalEntryNotFoundError("no"), "cache"),
-        (errors.IncompleteSnapshotError("no", "/cache"), "cache"),
-        (errors.OfflineModeIsEnabled("no"), "cache"),
-        (errors.HfHubHTTPError("500 Server\n Error", response=answer(500)), "500 Server Error"),
-        (errors.HFValidationError("Repo id must\nbe so"), "Repo id must be so"),
-        (OSError(28, "No space left on device"), "No space left on device"),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
-)
-def test_every_answer_of_the_hub_is_one_line_that_names_model_and_commit(answering, tmp_path, error, named):
+# What the hub answers, and what the line names: of a model, beside its id and commit; of a data set, beside its id.
+ANSWERS = [
+    (errors.GatedRepoError("403", response=answer(403)), "hf auth login", "hf auth login"),
+    (errors.RepositoryNotFoundError("404", response=answer(404)), "hub_models.*.source", "does not exist"),
+    (errors.RevisionNotFoundError("404", response=answer(404)), ".revision", ""),
+    (errors.LocalEntryNotFoundError("no"), "cache", ""),
+    (errors.IncompleteSnapshotError("no", "/cache"), "cache", ""),
+    (errors.OfflineModeIsEnabled("no"), "cache", ""),
+    (errors.HfHubHTTPError("500 Server\n Error", response=answer(500)), "500 Server Error", "500 Server Error"),
+    (errors.HFValidationError("Repo id must\nbe so"), "Repo id must be so", "Repo id must be so"),
+    (OSError(28, "No space left on device"), "No space left on device", "No space left on device"),
+]
+
+
+@pytest.mark.parametrize(("error", "of_model", "of_text"), ANSWERS, ids=[type(error).__name__ for error, *_ in ANSWERS])
+def test_every_answer_of_the_hub_is_one_line(answering, monkeypatch, tmp_path, error, of_model, of_text):
     answering(raising(error))
-    with refused("'someone/some-model'", REVISION, named):
+    with refused("'someone/some-model'", REVISION, of_model):
         hub.fetch_model("someone/some-model", REVISION, "bloom", tmp_path / "record.json")
     assert not (tmp_path / "record.json").exists()
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub, "dataset_info", raising(error))
+    with refused("'someone/texts'", of_text):
+        hub.newest_text("someone/texts")
 
 
-def test_without_a_commit_the_one_that_the_hub_has_now_is_recorded(answering, model, tmp_path):
+def test_without_a_commit_the_newest_one_is_recorded(answering, model, tmp_path):
     commit = model.parent / f"snapshots/{REVISION}"
     commit.parent.mkdir()
     model.rename(commit)
@@ -104,26 +109,10 @@ def test_without_a_commit_the_one_that_the_hub_has_now_is_recorded(answering, mo
     assert hub.model_place(record) == commit
 
 
-def test_a_model_that_does_not_exist_is_told_what_a_directory_looks_like(answering, tmp_path):
+def test_who_names_no_model_is_told_what_a_directory_looks_like(answering, tmp_path):
     answering(raising(errors.RepositoryNotFoundError("404", response=answer(404))))
     with refused("'models/mine'", "a directory starts with"):
         hub.fetch_model("models/mine", None, None, tmp_path / "record.json")
-
-
-@pytest.mark.parametrize(
-    ("error", "named"),
-    [
-        (errors.GatedRepoError("403", response=answer(403)), "hf auth login"),
-        (errors.RepositoryNotFoundError("404", response=answer(404)), "does not exist"),
-        (errors.HfHubHTTPError("500 Server\n Error", response=answer(500)), "500 Server Error"),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
-)
-def test_every_answer_on_a_data_set_is_one_line(answering, monkeypatch, error, named):
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(huggingface_hub, "dataset_info", raising(error))
-    with refused("'someone/texts'", named):
-        hub.newest_text("someone/texts")
 
 
 def test_the_commit_of_a_data_set_is_the_one_that_the_hub_has_now(answering, monkeypatch):
@@ -156,7 +145,7 @@ def model(tmp_path):
 FILES = {"config.json": 23, "model-1.safetensors": 1, "model-2.safetensors": 2, "nested/more.json": 2}
 
 
-def test_the_record_names_the_files_that_are_read_and_their_sizes(model, tmp_path, monkeypatch):
+def test_the_record_has_the_files_that_are_read_with_their_sizes(model, tmp_path, monkeypatch):
     monkeypatch.setattr(hub, "settle_offline", lambda: pytest.fail("the hub was asked about a directory"))
     record = tmp_path / "results/record.json"
     hub.fetch_model(str(model), None, "bloom", record)
@@ -168,7 +157,7 @@ def test_the_record_names_the_files_that_are_read_and_their_sizes(model, tmp_pat
     assert hub.model_place(model) == model
 
 
-def test_weights_and_configuration_alone_are_asked_of_the_hub_at_the_commit(answering, model, tmp_path):
+def test_weights_and_configuration_alone_are_asked_of_the_hub(answering, model, tmp_path):
     asked = []
 
     def download(source, *, revision, allow_patterns, local_files_only):
@@ -182,22 +171,28 @@ def test_weights_and_configuration_alone_are_asked_of_the_hub_at_the_commit(answ
     assert asked == [(*common, False), (*common, True)]
 
 
-@pytest.mark.parametrize(
-    ("file", "kept", "named"),
-    [
-        ("model-2.safetensors", 1, "1 of 2 bytes"),
-        ("model-1.safetensors", None, "0 of 1 bytes"),
-        ("config.json", 5, "5 of 23 bytes"),
-    ],
-)
-def test_a_file_that_is_gone_or_cut_short_is_named(model, tmp_path, file, kept, named):
+def cut(name, kept):
+    return lambda model, record: os.truncate(model / name, kept)
+
+
+# What happens to a record or to a model after it was recorded, and what the line names beside the command.
+LATER = {
+    "weights cut short": (cut("model-2.safetensors", 1), "model-2.safetensors has 1 of 2 bytes"),
+    "a configuration cut short": (cut("config.json", 5), "config.json has 5 of 23 bytes"),
+    "weights gone": (lambda model, record: (model / "model-1.safetensors").unlink(), "safetensors has 0 of 1 bytes"),
+    **{
+        f"a record of {text!r}": (lambda model, record, text=text: record.write_text(text), "record ")
+        for text in ("", '{"source": "a/b", "files"', "[]", '{"source": "a/b"}')
+    },
+}
+
+
+@pytest.mark.parametrize(("spoil", "named"), LATER.values(), ids=LATER)
+def test_a_model_or_record_that_is_no_longer_whole_is_named(spoil, named, model, tmp_path):
     record = tmp_path / "record.json"
     hub.fetch_model(str(model), None, "bloom", record)
-    whole = (model / file).read_bytes()
-    (model / file).unlink()
-    if kept is not None:
-        (model / file).write_bytes(whole[:kept])
-    with refused(f"{file} has {named}", f"--force {record}"):
+    spoil(model, record)
+    with refused(named, f"--force {record}"):
         hub.model_place(record)
 
 
@@ -210,37 +205,35 @@ def test_a_model_that_left_the_cache_says_how_to_fetch_it(answering, model, tmp_
         hub.model_place(record)
 
 
-@pytest.mark.parametrize(
-    ("configuration", "named"),
-    [
-        (None, "None, not 'bloom'"),
-        ("{}", "None, not 'bloom'"),
-        ('{"model_type": "mpt"}', "'mpt', not 'bloom'"),
-        ('{"model_type": "bl', "config.json"),
-    ],
-)
-def test_a_configuration_of_another_family_is_refused(model, tmp_path, configuration, named):
-    (model / "config.json").unlink()
-    if configuration is not None:
-        (model / "config.json").write_text(configuration)
+def described(text):
+    return lambda model: (model / "config.json").write_text(text)
+
+
+def pickled(model):
+    for weights in model.glob("*.safetensors"):
+        weights.unlink()
+
+
+# What a directory is in place of a BLOOM, and what the line names beside it.
+NO_BLOOM = {
+    "without a configuration": (lambda model: (model / "config.json").unlink(), "None, not 'bloom'"),
+    "without a type": (described("{}"), "None, not 'bloom'"),
+    "of another type": (described('{"model_type": "mpt"}'), "'mpt', not 'bloom'"),
+    "half a configuration": (described('{"model_type": "bl'), "config.json"),
+    "pickled weights alone": (pickled, "safetensors"),
+    "nothing": (shutil.rmtree, "hub_models.*.source"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "named"), NO_BLOOM.values(), ids=NO_BLOOM)
+def test_a_directory_without_the_model_is_refused(spoil, named, model, tmp_path):
+    spoil(model)
     with refused(model, named):
         hub.fetch_model(str(model), None, "bloom", tmp_path / "record.json")
     assert not (tmp_path / "record.json").exists()
 
 
-def test_pickled_weights_alone_are_refused(model, tmp_path):
-    for weights in model.glob("*.safetensors"):
-        weights.unlink()
-    with refused(model, "safetensors"):
-        hub.fetch_model(str(model), None, "bloom", tmp_path / "record.json")
-
-
-def test_a_directory_that_is_not_there_is_refused(tmp_path):
-    with refused("./nowhere", "hub_models.*.source"):
-        hub.fetch_model("./nowhere", None, None, tmp_path / "record.json")
-
-
-def test_what_was_cut_short_in_the_cache_is_removed_so_that_it_is_fetched_again(tmp_path, monkeypatch):
+def test_what_was_cut_short_in_the_cache_is_removed(tmp_path, monkeypatch):
     """The library takes every file that is there for whole; its listing of the commit says how long each is."""
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
@@ -268,11 +261,3 @@ def test_the_stamp_changes_with_every_file(model):
     second = hub.stamp(model)
     (model / "nested/more.json").write_text("{ }")
     assert len({json.dumps(stamp) for stamp in (first, second, hub.stamp(model))}) == 3
-
-
-@pytest.mark.parametrize("text", ["", '{"source": "a/b", "files"', "[]", '{"source": "a/b"}'])
-def test_a_record_that_was_cut_short_names_itself_and_the_remedy(tmp_path, text):
-    record = tmp_path / "model.json"
-    record.write_text(text)
-    with refused(f"record {record} ", f"--force {record}"):
-        hub.model_place(record)

@@ -1,4 +1,6 @@
 import json
+import os
+import shutil
 import socket
 import string
 import subprocess
@@ -70,27 +72,31 @@ def test_a_local_data_set_is_read_without_the_network(data_set, no_network):
     assert list(tokens.texts(str(data_set), "test")) == ["three"]
 
 
-def test_a_data_set_that_is_not_there_is_refused(tmp_path, no_network):
-    with refused(tmp_path / "absent"):
-        tokens.texts(tmp_path / "absent", "train")
-    (tmp_path / "empty").mkdir()
-    with refused(tmp_path / "empty", "'train'"):
-        tokens.texts(tmp_path / "empty", "train")
+def emptied(folder):
+    for file in folder.iterdir():
+        file.unlink()
 
 
-def test_a_missing_split_or_column_is_refused(data_set, no_network):
-    with refused(data_set, "'valid'"):
-        tokens.texts(data_set, "valid")
-    with refused(data_set, "'content'", "id, text"):
-        tokens.texts(data_set, "train", column="content")
+def cut(length):
+    return lambda folder: os.truncate(folder / "train.parquet", length)
 
 
-@pytest.mark.parametrize("kept", [0, 300])
-def test_a_truncated_data_set_is_refused(data_set, no_network, kept):
-    file = data_set / "train.parquet"
-    file.write_bytes(file.read_bytes()[:kept])
-    with refused(data_set, "'train'"):
-        tokens.texts(data_set, "train")
+# What becomes of the data set, which split and column are asked for, and what the line names beside its folder.
+REFUSED = {
+    "nothing there": (shutil.rmtree, {}, ()),
+    "an empty folder": (emptied, {}, ("'train'",)),
+    "another split": (lambda folder: None, {"split": "valid"}, ("'valid'",)),
+    "another column": (lambda folder: None, {"column": "content"}, ("'content'", "id, text")),
+    "an empty file": (cut(0), {}, ("'train'",)),
+    "a file cut short": (cut(300), {}, ("'train'",)),
+}
+
+
+@pytest.mark.parametrize(("spoil", "asked", "named"), REFUSED.values(), ids=REFUSED)
+def test_a_data_set_without_the_texts_is_refused(spoil, asked, named, data_set, no_network):
+    spoil(data_set)
+    with refused(data_set, *named):
+        tokens.texts(data_set, **{"split": "train", **asked})
 
 
 def test_an_unreachable_hub_data_set_is_refused(monkeypatch):
@@ -206,7 +212,7 @@ def test_the_vocabulary_is_as_large_as_asked_for_and_compresses(tokenizer, refer
     assert len(tokenizer.encode(text).ids) < 0.7 * len(text.encode())
 
 
-def test_the_same_texts_give_the_same_tokenizer_in_another_process(tokenizer):
+def test_another_process_trains_the_same_tokenizer(tokenizer):
     program = (
         "from position_bias.language_models import corpus, tokens;"
         "texts = [document.text for document in corpus.documents('language-reference')];"
@@ -217,15 +223,10 @@ def test_the_same_texts_give_the_same_tokenizer_in_another_process(tokenizer):
     assert shown.stdout == tokenizer.to_str()
 
 
-@pytest.mark.parametrize("vocabulary", [1, 257])
-def test_a_vocabulary_without_room_for_merges_is_refused(vocabulary):
-    with refused(f"tokenizer.vocabulary = {vocabulary} ", 257):
-        tokens.train_tokenizer(["text"], vocabulary)
-
-
-def test_too_little_text_for_the_vocabulary_is_refused():
-    with refused("tokenizer.vocabulary = 300"):
-        tokens.train_tokenizer(["a few words"], 300)
+@pytest.mark.parametrize(("vocabulary", "named"), [(1, 257), (257, "256 bytes"), (300, "text")])
+def test_a_vocabulary_that_a_text_cannot_fill_is_refused(vocabulary, named):
+    with refused(f"tokenizer.vocabulary = {vocabulary}", named):
+        tokens.train_tokenizer(["a few words"], vocabulary)
 
 
 def test_an_opened_tokenizer_neither_truncates_nor_pads(tokenizer, tmp_path):
@@ -267,7 +268,7 @@ documents = st.lists(st.integers(0, 60), max_size=8).map(
 
 @given(texts=documents, n=st.integers(1, 12))
 @settings(max_examples=60)
-def test_windows_stay_inside_a_document_and_leave_out_its_tail_alone(tokenizer, texts, n):
+def test_windows_stay_in_a_document_and_leave_out_its_tail_alone(tokenizer, texts, n):
     numbered = list(tokens.windows(texts, tokenizer, n, "every"))
     found = [window for _, window in numbered]
     assert all(set(tokenizer.decode(window.tolist())) <= set(texts[document]) for document, window in numbered)
@@ -284,7 +285,7 @@ def test_windows_stay_inside_a_document_and_leave_out_its_tail_alone(tokenizer, 
 
 @given(texts=documents, n=st.integers(1, 12))
 @settings(max_examples=60)
-def test_first_windows_are_the_beginnings_of_the_documents_that_are_long_enough(tokenizer, texts, n):
+def test_first_windows_begin_the_documents_that_are_long_enough(tokenizer, texts, n):
     found = [(document, window.tolist()) for document, window in tokens.windows(texts, tokenizer, n, "first")]
     encoded = [tokenizer.encode(text).ids for text in texts]
     assert found == [(document, ids[:n]) for document, ids in enumerate(encoded) if len(ids) >= n]
@@ -292,7 +293,7 @@ def test_first_windows_are_the_beginnings_of_the_documents_that_are_long_enough(
 
 @given(texts=documents)
 @settings(max_examples=60)
-def test_the_stream_is_all_documents_each_followed_by_the_end_of_text(tokenizer, texts):
+def test_the_stream_is_all_documents_each_with_its_end(tokenizer, texts):
     found = tokens.stream(iter(texts), tokenizer)
     assert found.dtype == np.int32
     decoded = tokenizer.decode(found.tolist(), skip_special_tokens=False)
@@ -317,11 +318,10 @@ def test_prompts_are_drawn_without_replacement_by_the_seed(tokenizer, reference)
 
     drawn = tokens.sample_prompts(reference, tokenizer, 64, 40, "every", 0)
     assert drawn.documents.tolist() == [documents[window] for window in rows(drawn.tokens)]
-    assert sample(40, 0).shape == (40, 64)
-    assert sample(40, 0).dtype == np.int64
-    assert rows(sample(40, 0)) == rows(sample(40, 0))
-    assert set(rows(sample(40, 0))) != set(rows(sample(40, 1)))
-    assert rows(sample(40, 0)) == rows(sample(60, 0))[:40]
+    assert drawn.tokens.shape == (40, 64)
+    assert drawn.tokens.dtype == np.int64
+    assert rows(sample(40, 0)) == rows(drawn.tokens) == rows(sample(60, 0))[:40]
+    assert set(rows(sample(40, 1))) != set(rows(drawn.tokens))
     assert sorted(rows(sample(len(every), 0))) == sorted(every)
 
 
@@ -340,7 +340,7 @@ def test_first_prompts_are_read_no_further_than_needed(tokenizer):
 
 
 @pytest.mark.parametrize("taken", ["every", "first"])
-def test_too_few_windows_are_refused_with_their_number_and_the_keys_to_change(tokenizer, taken):
+def test_too_few_windows_are_refused_with_their_number(tokenizer, taken):
     text = "a b c d " * 8
     there = len(tokenizer.encode(text).ids) // 5 if taken == "every" else 1
     assert there < 20

@@ -70,7 +70,7 @@ def refused(read, path):
     return line
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(share=st.floats(0, 1, exclude_max=True))
 def test_a_file_cut_short_is_refused(kind, share):
     path, content, read = kind
@@ -82,7 +82,7 @@ def test_a_file_cut_short_is_refused(kind, share):
 
 
 @example(place=0.4035, bit=4)  # of the parquet file: one of the two numbers of its rows
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_flipped_bit_is_refused_or_changes_nothing(kind, place, bit):
     path, content, read = kind
