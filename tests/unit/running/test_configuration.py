@@ -10,7 +10,6 @@ import pytest
 
 from position_bias import settings
 from position_bias.running import configuration
-from position_bias.running.runtime import InputError
 from position_bias.running.section import Bounds, Items, Keys, Words
 from tests.configurations import (
     DEFAULT,
@@ -27,6 +26,7 @@ from tests.configurations import (
     put,
     refusals,
 )
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize("overlays", SHIPPED, ids=" ".join)
@@ -127,112 +127,79 @@ def test_every_value_has_a_meaning_and_bounds():
 
 # How a fault is said
 
-ALONE = [  # key, a value that it cannot have, and the key of the fault where that is another
-    ("sed", 0),
-    ("prompts", 16),
-    ("banana", 1),
-    ("minutes", "{emergence:"),
-    ("models.bloomz", {"seeds": [0]}, "models.bloomz.family"),
-    ("postnorm.languages.lengths", {7: 9}),
-    ("models", {"a_b": EVERYTHING["models"]["bloom"]}),
-    ("emergence.task.width", 63),
-    ("emergence.networks.window", ["window0/none", "window5/none"], "emergence.networks.window.0"),
-    ("emergence.depths.isotropic.residual", [2]),
-    ("postnorm.languages.learning_rate.middle", 0.1),
-    *(
-        ("evidence.emergence", [name], "evidence.emergence.0")
-        for name in ("gaussian/plain", "gausian/plain/depth2", "gaussian/plain/depth0", "gaussian/../depth2")
-    ),
-]
-
-
-@pytest.mark.parametrize("row", ALONE, ids=str)
-def test_a_fault_is_one_line_with_key_and_value(row):
-    key, value, at_fault = (*row, row[0])[:3]
-    line = refusals(changed({key: value}))[0]
-    assert line.startswith(at_fault), line
-    assert names(line, value) or line.startswith("models.bloomz.family is missing"), line
-    assert "\n" not in line
-
-
-HOSTILE = [  # key, value, and what the line begins with
-    ("rollout", {**EVERYTHING["rollout"], True: 1}, "rollout.True = 1 "),
-    ("devices", {False: "cpu"}, "devices.False = 'cpu' "),
-    ("devices", {"a\nb": "cpu"}, "devices.'a\\nb' = 'cpu' "),
-    ("postnorm.languages.learning_rate.a", {"b": 1}, "postnorm.languages.learning_rate.a = {'b': 1} "),
-    ("primary_dataset", "\udcff", "primary_dataset has '\\udcff'"),
-    ("scale", "\udcff", "scale has '\\udcff'"),
-    ("hub_models", {"\udcff": 1}, "hub_models."),
-    ("\udcff", 1, "a key has '\\udcff'"),
-    ("seed", "x" * 10_000, f"seed = '{'x' * 199}... "),
-    ("prompts", "x" * 10_000, f"prompts = '{'x' * 199}... "),
-    ("x" * 10_000, 1, f"'{'x' * 199}... = 1 "),
-    ("hub_models", {"x_" * 5_000: MODEL}, f"hub_models has the name '{'x_' * 99}x..."),
-]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "begins"), HOSTILE, ids=[f"{key:.20} {value!r:.20}" for key, value, _ in HOSTILE]
-)
-def test_what_nobody_means_is_one_short_line_that_can_be_printed(key, value, begins):
-    line = refusals(changed({key: value}))[0]
-    assert line.startswith(begins), line
-    assert line.encode()
-    assert line.isprintable()
-    assert len(line) < 1000
-
-
 NO_TASKS = {
     "languages": "maximum-1 maximum-100001 maximum-010 tomita-05 tomita-8 dyck-2-03 dyck-2-0 dyck-0-2 copy-3 dyck-2",
     "set_complement": "set-complement-1 set-complement-100001 set-complement-032 maximum-10 set-complement-",
 }
+NO_STUDIES = ("gaussian/plain", "gausian/plain/depth2", "gaussian/plain/depth0", "gaussian/../depth2")
+COMPLEMENT, LANGUAGES = "postnorm.set_complement", "postnorm.languages"
 RATES = EVERYTHING["postnorm"]["set_complement"]["learning_rate"]["set-complement-16"]
-
-
-@pytest.mark.parametrize(("part", "name"), [(part, name) for part in NO_TASKS for name in NO_TASKS[part].split()])
-def test_a_task_that_there_is_not_is_named(part, name):
-    (line, *_) = refusals(changed({f"postnorm.{part}.lengths.{name}": 5}))
-    assert line.startswith(f"postnorm.{part}.lengths has the name {name!r}")
-
-
-def test_brackets_that_nest_too_deep_are_refused():
-    (line,) = refusals(changed({"postnorm.languages.lengths.dyck-2-60": 5}))
-    assert line.startswith("postnorm.languages.lengths has the task 'dyck-2-60'")
-
-
-COMPLEMENT = "postnorm.set_complement"
-ACROSS = [  # key, and a value that another excludes
-    ("training.warmup", 300),
-    ("training.snapshots", [0, 301]),
-    ("training.datasets", ["web"]),
-    ("tokenizer.datasets", ["web"]),
-    ("primary_dataset", "elsewhere"),
-    ("measure.datasets", ["standard-library", "wiki"]),
-    ("measure.models", ["bloom", "gpt2"]),
-    ("measure.models", ["bloom", "rotary"]),
-    ("structural.fig1", ["gpt2"]),
-    ("layernorm.pretrained", ["gpt2"]),
-    ("structural.pretrained.models", {"llama": 0.02}),
-    ("structural.pretrained.prompts.replaced", 200),
-    ("evidence.structural", ["large"]),
-    ("lengths.heatmap.tokens", 300),
-    ("lengths.standard.tokens", 300),
-    ("lengths.long.tokens", 64),
-    ("hub_models.large.revision", None),
-    ("hub_datasets.web.revision", None),
-    ("hub_models.large.revision", "0" * 64),
-    ("hub_datasets.web.source", "package:there"),
-    ("hub_models.large.positions", "none"),
-    ("hub_models.large.source", "~/models/large"),
-    ("scale", "laptop"),
-    ("emergence.networks.plain", ["causal/decay-0.1"]),
-    ("emergence.sinks.threshold", 0.21),
-    ("layernorm.trained.warmup", 700),
-    ("postnorm.depth.length", 9),
-    ("postnorm.depth.trained", 5),
-    ("postnorm.dimension.vocabulary", 24),
-]
-TOGETHER = [  # changes, and the beginning of every line
+LONG = "x" * 10_000
+# Changes, and the beginning of every line. Where none is given, the one line begins with the key and has the value.
+FAULTS = [
+    # a value alone
+    ({"sed": 0},),
+    ({"prompts": 16},),
+    ({"banana": 1},),
+    ({"minutes": "{emergence:"},),
+    ({"models.bloomz": {"seeds": [0]}}, "models.bloomz.family is missing", "models.bloomz.architecture is missing"),
+    ({f"{LANGUAGES}.lengths": {7: 9}},),
+    ({"models": {"a_b": EVERYTHING["models"]["bloom"]}},),
+    ({"emergence.task.width": 63},),
+    ({"emergence.networks.window": ["window0/none", "window5/none"]}, "emergence.networks.window.0 = 'window0/none' "),
+    ({"emergence.networks.plain": ["causal/decay-0.1"]}, "emergence.networks.plain.0 = 'causal/decay-0.1' "),
+    ({"emergence.depths.isotropic.residual": [2]},),
+    ({f"{LANGUAGES}.learning_rate.middle": 0.1},),
+    *(({"evidence.emergence": [name]}, f"evidence.emergence.0 = {name!r} ") for name in NO_STUDIES),
+    *(
+        ({f"postnorm.{part}.lengths.{name}": 5}, f"postnorm.{part}.lengths has the name {name!r}")
+        for part in NO_TASKS
+        for name in NO_TASKS[part].split()
+    ),
+    ({f"{LANGUAGES}.lengths.dyck-2-60": 5}, f"{LANGUAGES}.lengths has the task 'dyck-2-60'"),  # nests too deep
+    # what nobody means
+    ({"rollout": {**EVERYTHING["rollout"], True: 1}}, "rollout.True = 1 "),
+    ({"devices": {False: "cpu"}}, "devices.False = 'cpu' "),
+    ({"devices": {"a\nb": "cpu"}}, "devices.'a\\nb' = 'cpu' "),
+    ({f"{LANGUAGES}.learning_rate.a": {"b": 1}}, *2 * [f"{LANGUAGES}.learning_rate.a = {{'b': 1}} "]),
+    ({"primary_dataset": "\udcff"}, "primary_dataset has '\\udcff'"),
+    ({"scale": "\udcff"}, "scale has '\\udcff'"),
+    ({"hub_models": {"\udcff": 1}}, "hub_models.", "hub_models."),
+    ({"\udcff": 1}, "a key has '\\udcff'"),
+    ({"seed": LONG}, f"seed = '{LONG[:199]}... "),
+    ({"prompts": LONG}, f"prompts = '{LONG[:199]}... "),
+    ({LONG: 1}, f"'{LONG[:199]}... = 1 "),
+    ({"hub_models": {"x_" * 5_000: MODEL}}, f"hub_models has the name '{'x_' * 99}x..."),
+    # a value that another excludes
+    ({"training.warmup": 300},),
+    ({"training.snapshots": [0, 301]},),
+    ({"training.datasets": ["web"]},),
+    ({"tokenizer.datasets": ["web"]},),
+    ({"primary_dataset": "elsewhere"},),
+    ({"measure.datasets": ["standard-library", "wiki"]},),
+    ({"measure.models": ["bloom", "gpt2"]},),
+    ({"measure.models": ["bloom", "rotary"]},),
+    ({"structural.fig1": ["gpt2"]},),
+    ({"layernorm.pretrained": ["gpt2"]},),
+    ({"structural.pretrained.models": {"llama": 0.02}},),
+    ({"structural.pretrained.prompts.replaced": 200},),
+    ({"evidence.structural": ["large"]},),
+    ({"lengths.heatmap.tokens": 300},),
+    ({"lengths.standard.tokens": 300},),
+    ({"lengths.long.tokens": 64},),
+    ({"hub_models.large.revision": None},),
+    ({"hub_datasets.web.revision": None},),
+    ({"hub_models.large.revision": "0" * 64},),
+    ({"hub_datasets.web.source": "package:there"},),
+    ({"hub_models.large.positions": "none"},),
+    ({"hub_models.large.source": "~/models/large"},),
+    ({"scale": "laptop"},),
+    ({"emergence.sinks.threshold": 0.21},),
+    ({"layernorm.trained.warmup": 700},),
+    ({"postnorm.depth.length": 9},),
+    ({"postnorm.depth.trained": 5},),
+    ({"postnorm.dimension.vocabulary": 24},),
+    # several values
     ({"models.bloom.architecture.heads": 5}, "models.bloom.architecture.hidden = 64 "),
     ({"hub_models.large.source": "package:there"}, f"hub_models.large.revision = '{'0' * 40}'"),
     ({"hub_models.large.source": "./here"}, f"hub_models.large.revision = '{'0' * 40}'"),
@@ -310,21 +277,21 @@ TOGETHER = [  # changes, and the beginning of every line
 ]
 
 
-@pytest.mark.parametrize(("key", "value"), ACROSS, ids=str)
-def test_a_value_that_another_excludes_is_named_with_its_key(key, value):
-    (line,) = refusals(changed({key: value}))
-    assert line.startswith(key), line
-    assert names(line.removeprefix(key), value), line
-    assert "\n" not in line
-
-
-@pytest.mark.parametrize(("changes", "begins"), [(changes, begins) for changes, *begins in TOGETHER], ids=str)
-def test_values_that_do_not_fit_each_other_are_all_named_once_and_left_as_they_are(changes, begins):
+@pytest.mark.parametrize(
+    ("changes", "begins"),
+    [(changes, begins) for changes, *begins in FAULTS],
+    ids=[ascii(changes)[:60] for changes, *_ in FAULTS],
+)
+def test_every_fault_is_one_short_line_with_key_and_value(changes, begins):
     config = changed(changes)
     before = deepcopy(config)
     lines = refusals(config)
-    assert len(lines) == len(begins), lines
-    assert [line for line, begin in zip(lines, begins, strict=True) if not line.startswith(begin) or "\n" in line] == []
+    assert len(lines) == len(begins or changes), lines
+    for line, begin in zip(lines, begins or changes, strict=True):
+        assert line.startswith(begin), line
+        assert line.isprintable()
+        assert len(line) < 1000
+        assert begins or names(line.removeprefix(begin), changes[begin]), line
     assert config == before
 
 
@@ -356,17 +323,17 @@ def test_what_fits_is_accepted(changes):
     assert refusals(changed(changes)) == []
 
 
-def test_faults_of_values_together_are_looked_for_in_what_fits_its_sections_alone():
+def test_values_are_compared_in_what_fits_its_sections_alone():
     seen = []
 
     def faults(config):
         seen.append(config)
-        return ["one = 1 is wrong; give 2", "two = 2 is wrong; give 3"]
+        return ["one = 1 is wrong", "two = 2 is wrong"]
 
-    with pytest.raises(InputError, match=r"^config: seed = -1 is too small"):
+    with refused("config: seed = -1 "):
         configuration.check(changed({"seed": -1}), settings.Settings, faults=[faults])
     assert seen == []
-    with pytest.raises(InputError, match=r"^config: one = 1 is wrong; give 2$"):
+    with refused("config: one = 1 is wrong"):
         configuration.check(deepcopy(DEFAULT), settings.Settings, faults=[faults])
     assert seen == [DEFAULT]
 
@@ -383,7 +350,7 @@ def written(node):
     return node if node is None else str(node).lower() if isinstance(node, bool) else str(node)
 
 
-def test_numbers_given_as_text_are_the_same_numbers_and_other_text_stays():
+def test_numbers_given_as_text_are_numbers_and_other_text_stays():
     config = written(EVERYTHING)
     assert config != EVERYTHING
     assert configuration.faults_of_sections(config, settings.Settings) == []
@@ -403,14 +370,14 @@ def turned(node):
     return node
 
 
-def test_keys_come_in_the_order_of_the_file_whatever_order_they_were_given_in():
+def test_keys_come_in_the_order_of_the_file():
     config = turned(DEFAULT)
     assert repr(config) != repr(DEFAULT)
     settings.check(config)
     assert repr(config) == repr(DEFAULT)
 
 
-def test_names_that_the_file_does_not_have_follow_by_the_alphabet():
+def test_other_names_follow_by_the_alphabet():
     config = {"new": {"b": 1, "a": {"d": 2, "c": 3}}, "known": 4, "another": None}
     configuration.put_in_order(config, {"known": 0, "of other kind": 1})
     assert repr(config) == "{'known': 4, 'another': None, 'new': {'a': {'c': 3, 'd': 2}, 'b': 1}}"
@@ -420,25 +387,23 @@ def test_names_that_the_file_does_not_have_follow_by_the_alphabet():
     assert list(again) == ["known", "new", "another"]
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("seed: 1\nseed: 2\n", "the key 'seed' twice, again in line 2; remove one"),
-        ("rollout:\n  level: 0.9\n  bootstrap: 8\n  level: 0.8\n", "the key 'level' twice, again in line 4;"),
-        ("lengths: {more: [{tokens: 9, tokens: 9}]}\n", "the key 'tokens' twice, again in line 1;"),
-        ('{"seed": 1, "seed": 2}', "the key 'seed' twice, again in line 1;"),
-    ],
-)
-def test_a_file_that_has_a_key_twice_is_refused(content, said, tmp_path):
+TWICE = [
+    ("seed: 1\nseed: 2\n", "'seed'", 2),
+    ("rollout:\n  level: 0.9\n  bootstrap: 8\n  level: 0.8\n", "'level'", 4),
+    ("lengths: {more: [{tokens: 9, tokens: 9}]}\n", "'tokens'", 1),
+    ('{"seed": 1, "seed": 2}', "'seed'", 1),
+]
+
+
+@pytest.mark.parametrize(("content", "key", "line"), TWICE)
+def test_a_file_that_has_a_key_twice_is_refused(content, key, line, tmp_path):
     """Snakemake would take the second."""
     (tmp_path / "overlay.yaml").write_text(content)
-    with pytest.raises(InputError, match=f"^config: {tmp_path}/overlay.yaml has {said}"):
+    with refused(f"config: {tmp_path}/overlay.yaml ", key, f"line {line}"):
         configuration.require_single_keys(tmp_path / "overlay.yaml")
 
 
-@pytest.mark.parametrize(
-    "content", ["", "seed: 1\nrollout: {level: 0.9}\nlengths: {standard: {level: 1}, long: {level: 1}}\n"]
-)
-def test_a_file_whose_keys_are_there_once_is_taken(content, tmp_path):
-    (tmp_path / "overlay.yaml").write_text(content)
-    configuration.require_single_keys(tmp_path / "overlay.yaml")
+def test_a_file_whose_keys_are_there_once_is_taken(tmp_path):
+    for content in ("", "seed: 1\nrollout: {level: 0.9}\nlengths: {standard: {level: 1}, long: {level: 1}}\n"):
+        (tmp_path / "overlay.yaml").write_text(content)
+        configuration.require_single_keys(tmp_path / "overlay.yaml")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from position_bias.running.definitions import IMPORT, LEFT_OUT, Library
+from tests.refusals import refused
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = "scripts/draw.py"
@@ -399,7 +400,7 @@ def test_functions_that_name_one_another_end(library):
 
 def test_a_relative_import_is_refused_because_it_would_be_missed(library):
     edit(library, FIGURES, "import json", "from . import theory as laws")
-    with pytest.raises(ValueError, match="figures: relative import in line 3: write the whole module name"):
+    with refused("figures", "line 3", by=ValueError):
         Library(library).digest(SCRIPT)
 
 

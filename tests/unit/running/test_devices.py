@@ -28,7 +28,7 @@ def test_a_machine_without_gpus_computes_on_its_cpu(monkeypatch):
 
 @pytest.mark.skipif(torch.backends.cuda.is_built(), reason="this torch can use a GPU")
 @pytest.mark.parametrize("within_slurm", [False, True])
-def test_a_torch_without_cuda_computes_on_the_cpu_where_that_is_left_open(monkeypatch, within_slurm):
+def test_a_torch_without_cuda_computes_on_the_cpu_where_it_may(monkeypatch, within_slurm):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     if within_slurm:
@@ -38,7 +38,7 @@ def test_a_torch_without_cuda_computes_on_the_cpu_where_that_is_left_open(monkey
 
 
 @pytest.mark.parametrize(("gpus", "granted"), [(2, 2), (2, 3), (2, 0), (1, 1)])
-def test_a_job_that_is_granted_its_gpus_gets_those_that_slurm_has_assigned(monkeypatch, gpus, granted):
+def test_a_job_has_the_gpus_that_slurm_has_assigned(monkeypatch, gpus, granted):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     with devices.device("cuda", gpus, granted) as device:
@@ -49,7 +49,7 @@ def test_a_job_that_is_granted_its_gpus_gets_those_that_slurm_has_assigned(monke
 @pytest.mark.parametrize(
     ("gpus", "granted", "named"), [(3, 3, ("3 GPUs", "sees 2")), (2, 1, ("2 GPUs", "granted 1", "--resources gpu=2"))]
 )
-def test_a_job_that_needs_more_gpus_than_it_gets_does_not_start_on_fewer(monkeypatch, slurm, gpus, granted, named):
+def test_a_job_does_not_start_on_fewer_gpus_than_it_needs(monkeypatch, slurm, gpus, granted, named):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     if slurm:
@@ -62,8 +62,6 @@ HOLD = """
 import os, sys, time
 from pathlib import Path
 from position_bias.running import devices
-from tests.refusals import refused
-from tests.refusals import refused
 devices.LOCKS = Path(sys.argv[2])
 with devices.device("cuda", int(sys.argv[1]), poll_seconds=0.01):
     print(os.environ["CUDA_VISIBLE_DEVICES"], flush=True)
@@ -102,7 +100,7 @@ def listen(process):
     return heard, said
 
 
-def test_a_job_for_two_gpus_holds_none_while_it_waits_and_both_once_they_are_free(start):
+def test_a_job_for_two_gpus_holds_none_while_it_waits(start):
     first = start(2, "4,5,6")
     assert first.stdout.readline().strip() == "4,5"
     second, said = listen(start(2, "4,5,6"))

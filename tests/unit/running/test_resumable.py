@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from position_bias.running import checkpoint, resumable, runtime
+from tests.refusals import refused
 
 CONFIG = {"device": "cpu", "devices": {}, "checkpoint_every": {"training": 50, "postnorm": 7}}
 
@@ -21,7 +22,7 @@ def opened(*path, config=CONFIG, gpu=0, **computing):
     return resumable.job(of_rule, *path, **computing)
 
 
-def test_a_job_has_the_folder_of_its_path_and_the_interval_of_its_kind():
+def test_a_job_has_the_folder_of_its_path_and_its_interval():
     with opened("postnorm", "set-complement-16") as place:
         assert place == checkpoint.Place(Path("checkpoints/postnorm/set-complement-16"), 7, "cpu")
         runtime.log.info("at work")
@@ -37,7 +38,7 @@ def keep(place):
     (place.folder / checkpoint.NAME).write_text("kept")
 
 
-def test_what_was_kept_goes_when_the_job_has_ended_well_and_nothing_else_does():
+def test_what_was_kept_alone_goes_when_the_job_has_ended_well():
     beside = Path("checkpoints/training/mpt/seed0/checkpoint.safetensors")
     beside.parent.mkdir(parents=True)
     beside.touch()
@@ -57,13 +58,13 @@ def test_what_was_kept_stays_when_the_job_fails(error, raised):
     assert (place.folder / checkpoint.NAME).read_text() == "kept"
 
 
-def test_a_job_asks_the_device_for_its_gpus_unless_its_stage_has_a_device_of_its_own(monkeypatch):
+def test_a_job_asks_the_device_of_its_stage_for_its_gpus(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     config = CONFIG | {"device": "cuda", "devices": {"measure": "cpu"}}
     with opened("training", "a", config=config, stage="measure", gpus=2) as place:
         assert (place.folder, place.device) == (Path("checkpoints/training/a"), "cpu")
-    for stage, gpu, visible, said in ((None, 2, "0", "but sees 1"), ("other", 1, "0,1", "but is granted 1")):
+    for stage, gpu, visible, named in ((None, 2, "0", "sees 1"), ("other", 1, "0,1", "granted 1")):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
         job = opened("training", "a", config=config, gpu=gpu, stage=stage, gpus=2)
-        with pytest.raises(SystemExit, match=f"this job needs 2 GPUs, {said}"), job:
+        with refused("2 GPUs", named, by=SystemExit), job:
             pass

@@ -1,7 +1,6 @@
 """Every kind of file that the workflow writes for itself: whole or not there, and what is damaged is not read."""
 
 import json
-import re
 import resource
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ from position_bias.drawing import style
 from position_bias.running import artifacts, checkpoint, runtime
 from position_bias.running.artifacts import UnusableError
 from position_bias.running.checkpoint import State
+from tests.refusals import refused
 
 COLUMNS = ["model", "position", "value"]
 TABLE = pd.DataFrame({"model": ["bloom", "mpt"] * 20, "position": range(40), "value": np.arange(40) / 7})
@@ -56,7 +56,7 @@ def kind(request, tmp_path_factory):
     return path, path.read_bytes(), read
 
 
-def refused(read, path):
+def why(read, path):
     """The one line with which a file is refused, or "" where it is read."""
     try:
         read(path)
@@ -64,9 +64,9 @@ def refused(read, path):
         line = str(error)
     else:
         return ""
-    assert re.fullmatch(
-        f"artifact {path} is not usable: it .*; rebuild it with: snakemake --cores 1 --force {path}", line
-    )
+    assert "\n" not in line
+    assert line.startswith(f"artifact {path} ")
+    assert line.endswith(f"--force {path}")
     return line
 
 
@@ -78,7 +78,7 @@ def test_a_file_cut_short_is_refused(kind, share):
     path.write_bytes(kept)
     if path.suffix == ".csv" and kept.count(b"\n") > 1 and kept.endswith(b"\n"):
         return  # whole lines are gone: it may as well have been written so
-    assert refused(read, path)
+    assert why(read, path)
 
 
 @example(place=0.4035, bit=4)  # of the parquet file: one of the two numbers of its rows
@@ -89,10 +89,10 @@ def test_a_flipped_bit_is_refused_or_changes_nothing(kind, place, bit):
     damaged = bytearray(content)
     damaged[int(place * len(content))] ^= 1 << bit
     path.write_bytes(damaged)
-    why = refused(read, path)
+    line = why(read, path)
     if path.suffix == ".safetensors":
-        assert why
-    elif path.suffix == ".parquet" and not why:  # a bit that says who wrote it, or sums up a column
+        assert line
+    elif path.suffix == ".parquet" and not line:  # a bit that says who wrote it, or sums up a column
         pd.testing.assert_frame_equal(read(path), TABLE)
 
 
@@ -104,25 +104,26 @@ def test_a_file_of_another_kind_under_its_name_is_refused(tmp_path, name, other)
     (write, _), (_, read) = KINDS[other], KINDS[name]
     write(tmp_path / other)
     (tmp_path / other).rename(tmp_path / name)
-    assert refused(read, tmp_path / name)
+    assert why(read, tmp_path / name)
+
+
+# What becomes of a table, and what the line names beside its file.
+EDITS = [
+    (lambda table: table.drop(columns="position"), "position"),
+    (lambda table: table.assign(value=table["value"].where(table["position"] != 3)), "1 row"),
+    (lambda table: table.assign(value=np.inf), "value"),
+    (lambda table: table.assign(position="third"), "position"),
+    (lambda table: table[:0], "no rows"),
+]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize(
-    ("edit", "why"),
-    [
-        (lambda table: table.drop(columns="position"), "it lacks column position"),
-        (lambda table: table.assign(value=table["value"].where(table["position"] != 3)), "it has no value in 1 rows"),
-        (lambda table: table.assign(value=np.inf), "it holds an infinity in column value"),
-        (lambda table: table.assign(position="third"), "it holds something other than numbers in column position"),
-        (lambda table: table[:0], "it has no rows"),
-    ],
-)
-def test_an_edited_table_is_refused_by_its_name_among_others(tmp_path, suffix, edit, why):
+@pytest.mark.parametrize(("edit", "named"), EDITS)
+def test_an_edited_table_is_refused_by_its_name_among_others(tmp_path, suffix, edit, named):
     path, whole = tmp_path / f"table{suffix}", tmp_path / "whole.csv"
     artifacts.write_table(whole, TABLE)
     artifacts.write_table(path, edit(TABLE))
-    assert why in refused(lambda edited: artifacts.read_tables([whole, edited], COLUMNS), path)
+    assert named in why(lambda edited: artifacts.read_tables([whole, edited], COLUMNS), path)
 
 
 def test_a_statistic_may_have_no_value(tmp_path):
@@ -133,19 +134,19 @@ def test_a_statistic_may_have_no_value(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("edit", "why"),
+    ("edit", "named"),
     [
-        (lambda tensors: tensors | {"mean": tensors["mean"] + 1}, "it holds mean, which has changed since it was wr"),
-        (lambda tensors: tensors | {"mean": tensors["mean"].reshape(3, 2)}, "it holds mean, which has changed since"),
-        (lambda tensors: tensors | {"more": tensors["k"]}, "it holds more, which has changed since it was written"),
-        (lambda tensors: {"mean": tensors["mean"]}, "it lacks k, none"),
+        (lambda tensors: tensors | {"mean": tensors["mean"] + 1}, "mean, which has changed"),
+        (lambda tensors: tensors | {"mean": tensors["mean"].reshape(3, 2)}, "mean, which has changed"),
+        (lambda tensors: tensors | {"more": tensors["k"]}, "more, which has changed"),
+        (lambda tensors: {"mean": tensors["mean"]}, "lacks k, none"),
     ],
 )
-def test_edited_tensors_under_their_old_labels_are_refused(tmp_path, edit, why):
+def test_edited_tensors_under_their_old_labels_are_refused(tmp_path, edit, named):
     path = tmp_path / "lambda.safetensors"
     artifacts.write_tensors(path, TENSORS, model="bloom")
     save_file(edit(load_file(path)), path, labels_of(path))
-    assert why in refused(artifacts.read_tensors, path)
+    assert named in why(artifacts.read_tensors, path)
 
 
 def labels_of(path):
@@ -168,7 +169,7 @@ def test_edited_labels_are_refused(tmp_path, read, edit):
     path = tmp_path / "lambda.safetensors"
     artifacts.write_tensors(path, TENSORS, model="bloom")
     save_file(load_file(path), path, edit(labels_of(path)))
-    assert re.search("labels that have changed|no labels that this workflow wrote", refused(read, path))
+    assert "labels" in why(read, path)
 
 
 # A full disk: a limit on the size of files stands for it, since a test cannot fill one
@@ -182,7 +183,7 @@ def write_folder(path):
 
 def copy_folder(path):
     with runtime.whole_directory(path) as folder:
-        shutil.copytree(Path(__file__).parent / "card", folder, dirs_exist_ok=True)
+        shutil.copytree(Path(__file__).parent, folder, dirs_exist_ok=True)
 
 
 WRITERS = {
@@ -192,7 +193,7 @@ WRITERS = {
     "folder": write_folder,
     "copy": copy_folder,
 }
-OF_FOLDER = {"folder": "tokenizer.json", "copy": "conftest.py"}
+OF_FOLDER = {"folder": "tokenizer.json", "copy": Path(__file__).name}
 
 
 def write_on_a_full_disk(folder):
@@ -208,7 +209,7 @@ def write_on_a_full_disk(folder):
             print(ended.code)
 
 
-def test_without_room_jobs_end_in_one_line_and_leave_the_older_file(tmp_path):
+def test_without_room_a_job_ends_in_one_line(tmp_path):
     out = tmp_path / "out"
     older = [out / name / OF_FOLDER.get(name, "") for name in WRITERS]
     for path in older:
@@ -219,10 +220,9 @@ def test_without_room_jobs_end_in_one_line_and_leave_the_older_file(tmp_path):
         [sys.executable, "-c", program, __file__, str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.splitlines() == [
-        f"error: {out / name} cannot be written: File too large; make room and run again; what is done is kept"
-        for name in WRITERS
-    ]
+    for line, name in zip(ended.stdout.splitlines(), WRITERS, strict=True):
+        assert line.startswith(f"error: {out / name} ")
+        assert "File too large" in line
     assert ended.stderr == ""
     assert {path.read_text() for path in older} == {"older"}
     assert sorted(path.name for path in out.iterdir()) == sorted(WRITERS)
@@ -230,5 +230,5 @@ def test_without_room_jobs_end_in_one_line_and_leave_the_older_file(tmp_path):
 
 def test_a_file_in_place_of_a_folder_is_one_line(tmp_path):
     (tmp_path / "folder").write_text("no folder")
-    with pytest.raises(runtime.InputError, match="cannot be written: File exists; make room or name"):
+    with refused(tmp_path / "folder", "File exists"):
         artifacts.write_table(tmp_path / "folder" / "table.csv", TABLE)
