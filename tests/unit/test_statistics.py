@@ -17,6 +17,7 @@ from position_bias.statistics import (
     total_variation,
     wasserstein,
 )
+from tests.refusals import refused
 
 
 @st.composite
@@ -65,7 +66,7 @@ def test_leading_axes_broadcast_and_positions_do_not(between):
     assert together.shape == (4, 3)
     for i, j in np.ndindex(4, 3):
         assert together[i, j] == pytest.approx(between(p[i, 0], q[j]), abs=1e-15)
-    with pytest.raises(ValueError, match=r"p has shape \(7,\) and q has shape \(1,\): expected the same positions"):
+    with refused("p has shape (7,)", "q has shape (1,)", by=ValueError):
         between(np.ones(7), np.ones(1))  # would broadcast
 
 
@@ -141,12 +142,12 @@ def test_means_leave_out_observations_that_are_missing():
 
 @pytest.mark.parametrize("arguments", [(0, 5), (5, 0)])
 def test_nothing_cannot_be_resampled(arguments):
-    with pytest.raises(ValueError, match=" = 0: there must be at least 1"):
+    with refused(" = 0", by=ValueError):
         bootstrap_weights(*arguments, seed=0)
 
 
 @pytest.mark.parametrize("interval", [percentile_interval, mean_and_interval])
 @pytest.mark.parametrize("level", [0, 1, np.nan])
 def test_a_level_is_a_share(interval, level):
-    with pytest.raises(ValueError, match=f"level = {level}: a level of confidence lies strictly between 0 and 1"):
+    with refused(f"level = {level}", by=ValueError):
         interval(np.arange(5.0), level)

@@ -9,7 +9,7 @@ from transformers import GPTNeoConfig, GPTNeoForCausalLM
 from position_bias.language_models import families, recall
 from position_bias.language_models.passes import Resumption
 from position_bias.rollout.parts import by_part
-from position_bias.running.runtime import InputError
+from tests.refusals import refused
 from tests.unit.language_models.conftest import llama
 
 N, CUE, VOCABULARY = 16, 2, 63
@@ -165,7 +165,7 @@ def test_words_are_the_most_frequent_that_are_single_tokens(blanks, monkeypatch)
             pre_tokenizers.Split(Regex(r" [^ ]*"), "isolated"),
         )
     np.testing.assert_array_equal(recall.common_words(texts, known, 2, 1), [2, 3, 1])
-    with pytest.raises(InputError, match=r"recall needs 4 words that are single tokens, but the text has 3; "):
+    with refused("recall", "4 words", "has 3"):
         recall.common_words(texts, known, 3, 1)
     monkeypatch.setattr(recall, "FEWEST", 2)
     monkeypatch.setattr(recall, "OTHERS", 0)
@@ -178,7 +178,7 @@ def test_contexts_have_different_words_and_a_cue_of_others():
     assert all(len(set(row)) == N + CUE for row in drawn)
     assert set(drawn.ravel()) == set(WORDS)
     np.testing.assert_array_equal(drawn, contexts(50))
-    with pytest.raises(ValueError, match="21 words are too few for contexts of 20 and a cue of 2 others"):
+    with refused("21 words", "contexts of 20", by=ValueError):
         contexts(1, n=20)
 
 

@@ -10,8 +10,8 @@ from position_bias.card.measured import Measured, Replaced
 from position_bias.rollout import measurement
 from position_bias.running import artifacts
 from position_bias.running.artifacts import TensorFile
-from position_bias.running.runtime import InputError
 from tests.measurements import made
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize("alibi", [False, True])
@@ -61,7 +61,7 @@ def test_a_card_keeps_a_file_for_each_length_and_facts(tmp_path):
             assert (found.replaced.n, found.replaced.positions) == (24, (0, 8, 23))
             np.testing.assert_array_equal(found.replaced.effects, replaced.effects)
     (tmp_path / "measured/n9.safetensors").unlink()
-    with pytest.raises(InputError, match="lacks the measurement of a length"):
+    with refused(tmp_path / "measured", "length"):
         measured.read(tmp_path / "measured")
 
 
