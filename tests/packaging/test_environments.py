@@ -34,27 +34,23 @@ ENVIRONMENTS = sorted(path.stem for path in ROOT.glob("envs/*.yaml"))
 PIP_NAMES = {"pytorch": "torch"}  # where conda calls a distribution otherwise
 
 
-def file_of(environment):
-    return ROOT / f"envs/{environment}.yaml"
-
-
-def declared(file):
+def declared(environment):
     """The distributions that an environment's file names, as pip calls them."""
-    dependencies = yaml.safe_load(file.read_text())["dependencies"]
+    dependencies = yaml.safe_load((ROOT / f"envs/{environment}.yaml").read_text())["dependencies"]
     names = {dependency.split(" =")[0] for dependency in dependencies} - {"python"}
     return {canonicalize_name(PIP_NAMES.get(name, name)) for name in names}
 
 
 def rules_of(environment):
-    return [name for name, rule in RULES.items() if rule.conda == f"envs/{environment}.yaml"]
+    return {name: rule for name, rule in RULES.items() if rule.conda == f"envs/{environment}.yaml"}
 
 
+@cache
 def sources(environment):
     """The scripts of an environment's rules, and what of the library they reach."""
-    rules = [RULES[name] for name in rules_of(environment)]
-    scripts = {ROOT / rule.script for rule in rules}
+    rules = rules_of(environment).values()
     reached = {module for rule in rules for module, _ in LIBRARY.reached(rule.script, rule.functions)}
-    return sorted(scripts | {LIBRARY.file(module) for module in reached})
+    return sorted({ROOT / rule.script for rule in rules} | {LIBRARY.file(module) for module in reached})
 
 
 def import_statements(environment):
@@ -69,27 +65,14 @@ def import_statements(environment):
     return found
 
 
-@cache
-def distribution_of():
-    """Top-level module -> the distribution that brings it."""
-    modules = importlib.metadata.packages_distributions()
-    return {module: canonicalize_name(names[0]) for module, names in modules.items()}
-
-
-def imported(environment):
-    """The distributions that the sources import by name."""
-    modules = set().union(*import_statements(environment).values()) - {"position_bias"} - sys.stdlib_module_names
-    return {distribution_of()[module] for module in modules}
-
-
-@cache
 def needed(environment):
-    """Those, what formats and options ask for behind our back, and the packages whose documentation is read."""
+    """What the sources import, what formats and options ask for behind our back, and packages whose texts are read."""
+    distributions = importlib.metadata.packages_distributions()
+    modules = set().union(*import_statements(environment).values()) - {"position_bias"} - sys.stdlib_module_names
+    names = {canonicalize_name(distributions[module][0]) for module in modules}
     its_rules, text = rules_of(environment), "".join(path.read_text() for path in sources(environment))
-    outputs = [path for name in its_rules for path in RULES[name].output]
-    names = imported(environment)
+    tables = [path for rule in its_rules.values() for path in rule.output if path.startswith("results/tables/")]
     names |= {"pyarrow"} if "_parquet(" in text else set()
-    tables = [path for path in outputs if path.startswith("results/tables/")]
     names |= {"tabulate"} if any(path.endswith(".md") for path in tables) else set()
     names |= {"accelerate"} if "measure" in its_rules else set()  # what spreads a model over GPUs
     names |= {"zstandard"} if "hub_text" in its_rules else set()  # what some data sets of the hub are packed with
@@ -126,13 +109,13 @@ def run_imports(statements, names, folder, library=ROOT):
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
-def test_an_environment_declares_what_its_scripts_need_and_no_more(environment):
-    assert declared(file_of(environment)) == needed(environment)
+def test_an_environment_declares_what_its_scripts_need(environment):
+    assert declared(environment) == needed(environment)
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
-def test_every_import_works_with_nothing_but_what_the_environment_declares(environment, tmp_path):
-    ended = run_imports(import_statements(environment), declared(file_of(environment)), tmp_path / "site-packages")
+def test_imports_work_with_what_the_environment_declares(environment, tmp_path):
+    ended = run_imports(import_statements(environment), declared(environment), tmp_path / "site-packages")
     assert ended.returncode == 0, ended.stderr
 
 
@@ -142,7 +125,7 @@ def asked(project):
     return {canonicalize_name(Requirement(line).name) for line in listed}
 
 
-def test_the_library_does_not_require_what_only_the_workflow_needs():
+def test_the_library_does_not_require_what_the_workflow_needs():
     assert not asked("pyproject.toml") & asked("launcher/pyproject.toml")
     assert not {name for name in with_dependencies(asked("pyproject.toml")) if name.startswith("snakemake")}
 
@@ -167,7 +150,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     assert re.findall(r"^(\S+) =", "".join(commands), re.MULTILINE) == ["position-card"]
 
 
-def test_the_card_can_be_imported_where_the_workflow_is_not_installed(wheel, tmp_path):
+def test_the_card_is_imported_where_the_workflow_is_not_there(wheel, tmp_path):
     """Nothing but what the wheel requires can be seen: no Snakemake, seaborn or datasets."""
     with zipfile.ZipFile(wheel) as opened:
         opened.extractall(tmp_path / "library")
@@ -181,7 +164,7 @@ def test_the_card_can_be_imported_where_the_workflow_is_not_installed(wheel, tmp
 
 
 @pytest.mark.all("pip installs from an index on this machine, which takes ten seconds")
-def test_the_wheel_is_installed_from_an_index_as_docs_releasing_says(wheel, tmp_path):
+def test_the_wheel_is_installed_from_an_index(wheel, tmp_path):
     """A folder in the layout of an index; what the wheel requires is that of this environment."""
     (tmp_path / "index/simple/position-bias").mkdir(parents=True)
     shutil.copy(wheel, tmp_path / "index/simple/position-bias")

@@ -30,7 +30,7 @@ def test_rates_of_layernorm_have_the_least_loss():
 
 
 @pytest.mark.parametrize("task", COMPLEMENT["lengths"])
-def test_rates_of_the_set_complement_task_have_the_least_distance_at_trained_lengths(task):
+def test_rates_of_the_set_complement_have_the_least_distance(task):
     tried = POSTNORM[(POSTNORM["task"] == task) & (POSTNORM["iterations"] == COMPLEMENT["iterations"])]
     assert least(tried, "scheme", "tvd") == COMPLEMENT["learning_rate"][task]
 
@@ -41,7 +41,7 @@ def test_rates_of_languages_have_the_least_mean_distance_over_those_swept():
     assert least(tried, "scheme", "tvd") == LANGUAGES["learning_rate"]
 
 
-def test_rates_of_the_stability_experiment_surround_the_best_of_each_scheme_and_depth():
+def test_rates_of_stability_surround_the_best_of_each_scheme():
     rates, swept = DEFAULT["postnorm"]["stability"]["learning_rates"], DEFAULT["postnorm"]["sweep"]["stability"]
     assert set(STABILITY["scheme"]) == set(swept["schemes"])
     assert set(STABILITY["learning_rate"]) == set(swept["learning_rates"])

@@ -39,7 +39,7 @@ def test_every_command_of_the_readme_works(project, command):
     assert ended.returncode == (1 if command.startswith("diff ") else 0), ended.stdout  # diff says what differs
 
 
-def test_the_comparison_of_two_runs_lists_what_a_changed_number_changes_and_nothing_else(project):
+def test_a_comparison_of_runs_lists_what_a_number_changes_alone(project):
     """After the commands of the README that change a number of one figure in a copy of the results."""
     (compare,) = (command for command in COMMANDS if command.startswith("diff "))
     changed = {line.split()[-1] for line in project.run(compare).stdout.splitlines() if line[:1] in "<>"}

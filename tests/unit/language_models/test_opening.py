@@ -31,7 +31,7 @@ def test_a_directory_is_opened_and_measured_as_the_model_that_was_written(name, 
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2", "bloom"])
-def test_an_untrained_copy_has_the_shape_of_its_model_and_weights_of_its_seed_alone(name, tmp_path):
+def test_an_untrained_copy_has_its_shape_and_weights_of_its_seed(name, tmp_path):
     directory = written(tmp_path / "model", name)
     trained = opening.open_decoder(directory).state_dict()
     before = torch.random.get_rng_state()

@@ -11,7 +11,7 @@ def names(*arguments):
     return [str(checkpoint) for checkpoint in runs.checkpoints(CONFIG, *arguments)]
 
 
-def test_a_model_trained_here_has_its_seeds_and_a_model_of_the_hub_stands_at_the_end():
+def test_a_model_trained_here_has_seeds_and_one_of_the_hub_none():
     assert names(["large", "small"]) == ["large/hub", "small/seed0/step300", "small/seed1/step300"]
     assert names(["small", "large"], [0, 300])[:3] == ["small/seed0/step0", "small/seed0/step300", "small/seed1/step0"]
     assert names(["large", "smaller"], [0, 100]) == ["smaller/seed4/step0", "smaller/seed4/step100"]

@@ -75,7 +75,7 @@ def test_a_fingerprint_changes_with_every_setting_name_shape_type_and_bit(settin
     assert checkpoint.fingerprint(settings, arrays) != checkpoint.fingerprint([1], {"x": np.arange(6.0)})
 
 
-def test_a_fingerprint_depends_on_nothing_but_its_arguments_and_the_version_of_torch(monkeypatch):
+def test_a_fingerprint_depends_on_its_arguments_and_torch_alone(monkeypatch):
     first, second = (checkpoint.fingerprint([1, {"a": 0.5}], {"x": np.arange(3.0)}) for _ in range(2))
     assert first == second
     monkeypatch.setattr(torch, "__version__", "0.0")
@@ -105,7 +105,7 @@ def test_cpu_minutes_are_summed_over_all_checkpoints_below_a_folder(tmp_path):
     assert checkpoint.cpu_minutes(tmp_path / "step5") == checkpoint.cpu_minutes(tmp_path / "none") == 0
 
 
-def test_a_damaged_checkpoint_beside_those_in_use_does_not_keep_their_cpu_minutes_from_being_counted(written):
+def test_a_damaged_checkpoint_takes_no_cpu_minutes_from_others(written):
     before = checkpoint.cpu_minutes(written.parent)
     left = written.parent / "left" / checkpoint.NAME
     left.parent.mkdir()

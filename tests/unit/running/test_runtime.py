@@ -173,7 +173,7 @@ with getattr(runtime, sys.argv[1])(sys.argv[2]) as partial:
 
 
 @pytest.mark.parametrize("whole", KINDS)
-def test_a_kill_leaves_nothing_under_the_name_and_the_next_writer_removes_what_is_left(whole, tmp_path):
+def test_what_a_kill_leaves_is_removed_by_the_next_writer(whole, tmp_path):
     path = tmp_path / "out.csv"
     ended = subprocess.run([sys.executable, "-c", KILLED, whole.__name__, path], check=False)
     assert ended.returncode == -signal.SIGKILL
