@@ -260,7 +260,7 @@ def test_a_tokenizer_that_is_none_ends_in_one_line(case, directory):
         opening.open_tokenizer(directory)
 
 
-def test_a_text_that_a_tokenizer_cannot_take_apart_ends_in_one_line(directory):
+def test_a_text_that_no_tokenizer_takes_apart_ends_in_one_line(directory):
     tokenizer(model={"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "[UNK]"})(directory)
     opened, _ = opening.open_tokenizer(directory)
     with refused(r"'b\n'"):

@@ -35,7 +35,7 @@ def test_rates_of_the_set_complement_have_the_least_distance(task):
     assert least(tried, "scheme", "tvd") == COMPLEMENT["learning_rate"][task]
 
 
-def test_rates_of_languages_have_the_least_mean_distance_over_those_swept():
+def test_rates_of_languages_have_the_least_mean_distance():
     swept = POSTNORM["task"].isin(DEFAULT["postnorm"]["sweep"]["languages"])
     tried = POSTNORM[swept & (POSTNORM["iterations"] == LANGUAGES["iterations"])]
     assert least(tried, "scheme", "tvd") == LANGUAGES["learning_rate"]

@@ -69,7 +69,7 @@ def test_what_cannot_be_is_named_with_its_value(arguments, named):
         (rotary_angles, (0, 4), "n = 0"),
     ],
 )
-def test_masks_and_encodings_that_cannot_be_are_named_with_their_value(mask, arguments, named):
+def test_masks_and_encodings_that_cannot_be_are_named(mask, arguments, named):
     with refused(named, by=ValueError):
         mask(*arguments)
 

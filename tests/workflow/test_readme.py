@@ -65,7 +65,7 @@ ASKED = {  # what a plan must ask for, by what its command has
 }
 
 
-def test_the_pages_have_plans_for_a_cluster_and_for_the_papers_scale():
+def test_the_pages_have_plans_for_a_cluster_and_the_papers_scale():
     assert len(PLANS) == 9
     assert all(any(key in command for command in PLANS) for key in ASKED)
 
@@ -83,7 +83,7 @@ def test_a_plan_for_a_cluster_asks_for_what_the_page_says(fresh, command, tmp_pa
 
 
 @pytest.mark.parametrize("command", LONG_RUNS, ids=lambda command: command.rpartition("/")[2])
-def test_every_long_run_is_planned_for_a_cpu_in_a_directory_of_its_own(project, command):
+def test_every_long_run_is_planned_for_a_cpu(project, command):
     group = command.rpartition("/")[2]
     nice, _, arguments = command.partition(" snakemake ")
     assert nice == "nice -n 19"

@@ -64,7 +64,7 @@ def test_a_wrong_value_of_its_section_ends_the_run_in_one_line(project):
     assert ended.stdout.splitlines()[-1] == "error: config: mine.tokens = 33 is odd; give an even number"
 
 
-def test_what_the_recipe_writes_keeps_to_the_style_of_the_project(project):
+def test_what_the_recipe_writes_has_the_style_of_the_project(project):
     style = project.run("ruff check position_bias/mine && ruff format --check position_bias/mine")
     assert style.returncode == 0, style.stdout
     rules = project.run("snakefmt --check Snakefile rules")

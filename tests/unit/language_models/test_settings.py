@@ -7,11 +7,11 @@ from tests.configurations import EVERYTHING, refusals
 
 
 @pytest.mark.parametrize("source", ["/models/bloom", "./bloom", "../bloom", ".", "bigscience/bloom", "gpt2"])
-def test_a_directory_starts_with_a_slash_or_a_dot_and_an_id_of_the_hub_does_not(source):
+def test_a_directory_alone_starts_with_a_slash_or_a_dot(source):
     assert is_directory(source) == (source[0] in "/.")
 
 
-def test_a_directory_with_the_form_of_a_hub_id_is_told_how_it_must_be_written(tmp_path, monkeypatch):
+def test_a_directory_with_the_form_of_a_hub_id_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert refusals(EVERYTHING) == []
     (tmp_path / "someone/something").mkdir(parents=True)

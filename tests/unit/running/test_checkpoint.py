@@ -47,7 +47,7 @@ def test_what_was_written_is_read_bit_for_bit(written):
     ],
     ids=["another run", "cut", "earlier version", "no checkpoint"],
 )
-def test_a_checkpoint_of_no_use_is_reported_in_one_line_and_the_run_starts_over(written, caplog, spoil, said):
+def test_a_checkpoint_of_no_use_is_told_and_the_run_starts_over(written, caplog, spoil, said):
     assert checkpoint.resumed(written.with_name("none.safetensors"), "mine", "training") is None
     assert caplog.text == ""
     spoil(written)
@@ -71,7 +71,7 @@ def test_a_checkpoint_of_no_use_is_reported_in_one_line_and_the_run_starts_over(
         ([1], {}),
     ],
 )
-def test_a_fingerprint_changes_with_every_setting_name_shape_type_and_bit(settings, arrays):
+def test_a_fingerprint_changes_with_all_that_it_is_of(settings, arrays):
     assert checkpoint.fingerprint(settings, arrays) != checkpoint.fingerprint([1], {"x": np.arange(6.0)})
 
 
@@ -92,7 +92,7 @@ def test_a_clock_starts_where_the_processes_before_stopped(cpu_time):
     assert (fresh.seconds(), later.seconds(), begun_now.seconds()) == (8, 48, 0.5)
 
 
-def test_cpu_minutes_are_summed_over_all_checkpoints_below_a_folder(tmp_path):
+def test_cpu_minutes_are_summed_over_checkpoints_below_a_folder(tmp_path):
     times = {"": 30.0, "stack0": 60.0, "stack1": 120.0, "a/b/c": 0.75, "a/b": 600.0}
     for folder, seconds in times.items():
         checkpoint.write(tmp_path / folder / checkpoint.NAME, f"run of {folder}", State(1, FACTS, TENSORS, seconds))

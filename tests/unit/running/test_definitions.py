@@ -375,7 +375,7 @@ def test_a_package_that_is_handed_on_counts_with_all_its_modules(library):
 
 
 @pytest.mark.parametrize("registered", ["class Also(Held):\n    pass", "class Also(metaclass=Held):\n    pass"])
-def test_a_class_may_register_itself_with_its_base_or_its_metaclass(library, registered):
+def test_a_class_may_register_itself_with_base_or_metaclass(library, registered):
     path = library / "position_bias/wing/aliased.py"
     path.write_text(f"from position_bias.wing.data import Data as Held\n\n{registered}\n\n{path.read_text()}")
     before = Library(library).digest(SCRIPT)

@@ -99,7 +99,7 @@ def checkpoints(tmp_path_factory):
     return folder
 
 
-def test_run_csv_is_one_row_of_what_is_told_of_a_training_and_what_made_it(checkpoints, tmp_path):
+def test_run_csv_has_one_row_on_a_training_and_what_made_it(checkpoints, tmp_path):
     before = datetime.now(UTC).date()
     provenance.write_training(tmp_path / "run.csv", {"task": "some"}, checkpoint.Place(checkpoints, 1, "cpu"))
     with (tmp_path / "run.csv").open(newline="") as table:
@@ -113,7 +113,7 @@ def test_run_csv_is_one_row_of_what_is_told_of_a_training_and_what_made_it(check
     }
 
 
-def test_what_makes_a_training_is_a_commit_and_versions_and_a_processor(repository, checkpoints):
+def test_what_made_a_training_is_told_with_commit_and_processor(repository, checkpoints):
     found = provenance.made_by(repository)
     assert found == {
         "commit": git(repository, "log", "--format=%H").strip(),

@@ -20,7 +20,7 @@ def job_that(does, log):
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
 
-def test_an_input_error_ends_a_job_with_its_one_line_on_stderr_and_in_the_log(tmp_path):
+def test_an_input_error_ends_a_job_with_its_one_line(tmp_path):
     fails = "raise runtime.InputError('config: steps = 0 is too small; give at least 1')"
     ended = job_that(fails, tmp_path / "log")
     assert ended.returncode == 1
@@ -28,7 +28,7 @@ def test_an_input_error_ends_a_job_with_its_one_line_on_stderr_and_in_the_log(tm
     assert (tmp_path / "log").read_text().endswith("error: config: steps = 0 is too small; give at least 1\n")
 
 
-def test_the_message_of_an_input_error_is_one_line_whatever_it_names():
+def test_an_input_error_is_one_line_whatever_it_names():
     hostile = runtime.InputError("tensor a\nerror: all is well\x1b[2J \u2028 is unknown; fetch ü again")
     assert str(hostile) == r"tensor a\nerror: all is well\x1b[2J \u2028 is unknown; fetch ü again"
     long = str(runtime.InputError(f"key {'x' * 5000} is unknown; remove it"))
@@ -88,7 +88,7 @@ def test_progress_passes_everything_on_and_logs_about_ten_lines(caplog):
     assert [record.getMessage().split(",")[0] for record in caplog.records] == ["counting: 100 of 100"]
 
 
-def test_a_file_appears_only_once_complete_and_stays_where_another_writing_fails(tmp_path):
+def test_a_file_appears_only_once_it_is_complete(tmp_path):
     path = tmp_path / "new folder" / "table.csv"
     with runtime.whole_file(path) as partial:
         partial.write_text("half")
@@ -101,7 +101,7 @@ def test_a_file_appears_only_once_complete_and_stays_where_another_writing_fails
     assert os.listdir(path.parent) == ["table.csv"]
 
 
-def test_what_is_written_can_be_read_by_those_whom_the_umask_admits(tmp_path):
+def test_what_is_written_can_be_read_by_whom_the_umask_admits(tmp_path):
     mask = os.umask(0o027)
     try:
         with runtime.whole_file(tmp_path / "file") as partial:
@@ -154,7 +154,7 @@ for _ in range(150):
 
 
 @pytest.mark.parametrize("whole", KINDS)
-def test_processes_that_write_one_name_at_the_same_time_all_end_whole(whole, tmp_path):
+def test_processes_that_write_one_name_together_all_end_whole(whole, tmp_path):
     path = tmp_path / "out"
     command = [sys.executable, "-c", WRITER, str(ROOT), whole.__name__, str(path)]
     writers = [subprocess.Popen([*command, word]) for word in ("first", "second")]
@@ -198,7 +198,7 @@ def ended_process(left):
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's; elsewhere nothing is changed")
 @pytest.mark.parametrize(("megabytes", "kept"), [(16, True), (64, False)])
-def test_freed_blocks_are_kept_for_the_next_allocation_but_the_largest(megabytes, kept):
+def test_freed_blocks_but_the_largest_are_kept(megabytes, kept):
     """Page faults of taking eight blocks at once, eight times: with the C library's defaults, every time anew."""
     program = (
         "import resource, sys; from position_bias.running import runtime; import numpy as np\n"
