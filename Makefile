@@ -1,8 +1,7 @@
 # `make all` and `make test` set up everything on a fresh machine with Python 3.11 to 3.13.
 PYTHON ?= python3
 BIN := .venv/bin
-# two processes of one thread each: threads of both would wait for each other on two cores; and one of its own for
-# pretended GPUs, since libraries keep in mind that they saw one
+# two processes of one thread each: threads of both would wait for each other on two cores
 TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: install all test test-all test-gpu check docs keep manifest wheel size benchmark site clean help
@@ -13,8 +12,7 @@ all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
 
 test: check  ## style, types, spelling, unit tests, and a toy graph with every kind of job once: nine minutes on two cores
-	$(TESTS) --ignore tests/pretend
-	OMP_NUM_THREADS=1 $(BIN)/pytest tests/pretend
+	$(TESTS)
 
 test-all: test site  ## the same, and every test that is left out there: half an hour
 	$(TESTS) -m all
