@@ -1,6 +1,7 @@
 """A small Llama with its tokenizer, in memory and in a folder, and a text, for all tests of cards."""
 
 import json
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -9,10 +10,14 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from position_bias.card import command
+from position_bias.drawing import style
 from position_bias.language_models import corpus, recall, tokens
 from tests import ggufs
 
 VOCABULARY = 300
+TYPED = "./my-model --text texts.jsonl --lengths 12 24 --prompts 10 --threads 1 --quiet --recall 3 --tokenizer words"
+TYPED = TYPED.split()  # the command of the card that tests share
 
 
 def llama(**settings):
@@ -72,10 +77,37 @@ def small(here):
     return ["./small.gguf", "--tokenizer", "numbered", "--text", "words.txt", "--quiet"]
 
 
+def see(folder, root, monkeypatch):
+    """Let `root` be the working directory, from which all of a folder is seen."""
+    for name in ("my-model", "texts.jsonl", "words"):
+        (root / name).symlink_to(folder / name)
+    monkeypatch.chdir(root)
+
+
 @pytest.fixture
 def here(folder, tmp_path, monkeypatch):
     """The working directory, from which all of it is seen."""
-    for name in ("my-model", "texts.jsonl", "words"):
-        (tmp_path / name).symlink_to(folder / name)
-    monkeypatch.chdir(tmp_path)
+    see(folder, tmp_path, monkeypatch)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def kept(folder, tmp_path_factory):
+    """The card that the command writes, figures included; not to be changed."""
+    root = tmp_path_factory.mktemp("kept")
+    with pytest.MonkeyPatch.context() as patch:
+        see(folder, root, patch)
+        assert command.main(TYPED) == 0
+    return root / "position-card/my-model"
+
+
+@pytest.fixture
+def carded(kept, here):
+    """A copy of that card in the working directory."""
+    return shutil.copytree(kept, here / "position-card/my-model")
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Figures are the longest part of a small card; test_call.py looks at that of the command."""
+    monkeypatch.setattr(style, "save", lambda *_: None)

@@ -1,6 +1,5 @@
 """Ratios of several models, and quotients of the first by the others."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from position_bias.rollout.measurement import Measurement
 
 N, PROMPTS, LEVEL = 12, 40, 0.9
 MIDDLE = slice(3, 9)
+NOT_PAIRED = "not measured on the same prompts"
 
 
 def measured(seed=0, n=N, prompts=PROMPTS):
@@ -69,7 +69,7 @@ def test_ratios_are_of_the_mean_influence_and_losses_are_means(two):
     assert (table["prompts"] == PROMPTS).all()
 
 
-def test_a_quotient_on_the_same_prompts_has_nothing_of_what_the_prompts_do_to_both(two):
+def test_a_quotient_on_the_same_prompts_does_not_vary_with_them(two):
     """The copy has the same influence but for its ends, which are multiplied: the quotient is the same in each draw."""
     table = ratios(list(two.values()))
     for quantity, expected in (("first / middle", 0.5), ("last / middle", 4)):
@@ -87,7 +87,7 @@ def test_other_prompts_are_drawn_independently(two):
     assert low < 0.5 < high
     assert set(table.loc[table["model"] == "copy", "paired"]) == {False}
     page = page_of(list(two.values()))
-    assert "mine and copy were not measured on the same prompts, as when their tokenizers differ" in page
+    assert NOT_PAIRED in page
 
 
 def test_a_length_that_the_first_model_lacks_has_no_quotient(two):
@@ -97,19 +97,13 @@ def test_a_length_that_the_first_model_lacks_has_no_quotient(two):
     assert np.isnan(value(table, "copy", "first / middle", "quotient value", 16))
 
 
-def test_the_page_has_a_row_a_model_and_length_and_where_each_card_is(two):
+def test_the_page_has_a_row_a_model_and_length(two):
     page = page_of(list(two.values()))
-    assert page.startswith("# mine beside copy, on it\n")
-    assert "](card.png)" in page
-    assert "## How does mine differ?" in page
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:4] == "| 12"]
     assert [row[1] for row in rows] == ["mine", "copy"]
     assert [bool(cell) for cell in rows[0]] == [True, True, True, True, False, True, False, True, True, True]
     assert rows[1][4] == "0.500 [0.500, 0.500]"
     assert rows[1][6] == "4.00 [4.00, 4.00]"
     assert rows[1][8:] == ["4", "5.55"]  # ln 256
-    assert re.findall(r"^- \[(.*)\]\((.*)\)$", page, re.MULTILINE) == [
-        ("mine", "../mine/card.md"),
-        ("copy", "../copy/card.md"),
-    ]
-    assert "measured on the same prompts, as when" not in page
+    assert [f"](../{name}/card.md)" in page for name in two] == [True, True]
+    assert NOT_PAIRED not in page

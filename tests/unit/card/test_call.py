@@ -9,13 +9,10 @@ import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from position_bias import card
-from position_bias.card import command
 from tests.refusals import refused
 from tests.unit.card.conftest import llama
 
 ROOT = Path(__file__).parents[3]
-TYPED = "./my-model --text texts.jsonl --lengths 12 24 --prompts 10 --threads 1 --quiet --recall 3"
-TYPED = [*TYPED.split(), "--tokenizer", "words"]
 OPTIONS = {"lengths": (12, 24), "prompts": 10, "threads": 1, "recalled": 3}
 OPTIONS |= {"name": "my-model", "text": "texts.jsonl"}
 
@@ -25,11 +22,10 @@ def files(folder):
     return {name: content for name, content in found.items() if name.startswith(("tables/", "card."))}
 
 
-def test_the_card_of_a_model_in_memory_has_the_bytes_of_that_of_its_files(here, prose, tokenizer_of_words):
+def test_a_model_in_memory_has_the_card_of_its_files(here, kept, prose, tokenizer_of_words):
     mine = card.measure(llama().train(), tokenizer_of_words, prose, **OPTIONS)
     mine.save("from-memory")
-    assert command.main(TYPED) == 0
-    memory, read = files(here / "from-memory"), files(here / "position-card/my-model")
+    memory, read = files(here / "from-memory"), files(kept)
     assert set(memory) == {
         *(f"tables/{name}.csv" for name in ("layers", "profile", "distances", "statistics", "replacement", "recall")),
         *(f"card.{suffix}" for suffix in ("md", "pdf", "svg", "png")),
@@ -55,18 +51,11 @@ def test_a_tokenizer_of_transformers_is_taken_and_left_as_it_is(here, prose):
 
 
 @pytest.mark.parametrize(
-    ("asked", "named"),
-    [
-        ({"level": 1.5}, "level is 1.5"),
-        ({"lengths": (12, 8)}, "lengths is 8"),
-        ({"prompts": 7}, "prompts is 7"),
-        ({"recalled": -1}, "recalled is -1"),
-        ({"replaced": 2.5}, "replaced is 2.5"),
-    ],
+    ("name", "value"), [("level", 1.5), ("lengths", (12, 8)), ("prompts", 7), ("recalled", -1), ("replaced", 2.5)]
 )
-def test_numbers_that_mean_nothing_are_refused_before_anything_is_measured(asked, named, own_tokenizer):
-    with refused(named):
-        card.measure(llama(), own_tokenizer, "text", **asked)
+def test_numbers_that_mean_nothing_are_refused_at_once(name, value, own_tokenizer):
+    with refused(f"{name} is {8 if name == 'lengths' else value}"):
+        card.measure(llama(), own_tokenizer, "text", **{name: value})
 
 
 @pytest.mark.parametrize("target", ["log-p", "contrast", "e"])

@@ -20,7 +20,7 @@ def without():
     return made(np.random.default_rng(0), alibi=False)
 
 
-def test_tables_have_every_profile_every_layer_and_their_intervals(without):
+def test_tables_have_every_profile_layer_and_interval(without):
     found = profiles.compare(without, replicates=50, level=0.9, seed=0)
     layers, curves, values = found.tables["layers"], found.tables["profile"], found.values
     assert len(layers) == len(ESTIMATORS) * LAYERS
@@ -95,7 +95,7 @@ def test_intervals_are_over_documents_unless_these_are_few(without, monkeypatch)
     assert same() == (True, True)
 
 
-def test_replacement_is_compared_with_the_influence_of_the_same_prompts_at_the_same_positions(without):
+def test_replacement_and_influence_are_of_the_same_tokens(without):
     """In the first two prompts influence is twice the effect at the first token, and the same elsewhere."""
     positions = (0, 6, 9, 13, N - 1)
     effects = np.random.default_rng(0).uniform(0.1, 1, (2, len(positions)))
@@ -128,7 +128,7 @@ def recalled(accuracy):
     return Recalled(35, 3, 100, Recall(above + prior, correct.astype(float), prior))
 
 
-def test_recall_of_both_ends_is_over_the_middle_less_what_a_word_is_given_anyway():
+def test_recall_of_both_ends_is_above_the_prior():
     found = recalled(0.5)
     part = profiles.compare_recalled(found, 40, 0.9, 0)
     table, values = part.tables["recall"], part.values

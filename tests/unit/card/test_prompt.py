@@ -28,7 +28,7 @@ def run(*typed):
     return command.main(["./my-model", *TYPED, *typed])
 
 
-def test_a_span_has_the_share_that_plain_autograd_gives_its_tokens(asked, own_tokenizer, capsys):
+def test_a_span_has_the_share_that_autograd_gives_its_tokens(asked, own_tokenizer, capsys):
     assert run("--prompt", "asked.txt", "--quiet", "--json") == 0
     printed = capsys.readouterr()
     assert printed.err == ""
@@ -54,7 +54,7 @@ def test_a_span_has_the_share_that_plain_autograd_gives_its_tokens(asked, own_to
     assert len(table) == 4 + 3 * 3
 
 
-def test_a_model_in_memory_gives_the_numbers_of_its_files_and_is_left_as_it_was(asked, own_tokenizer, prose):
+def test_a_model_in_memory_gives_the_numbers_of_its_files(asked, own_tokenizer, prose):
     assert run("--prompt", "asked.txt", "--quiet") == 0
     model = llama().train()
     implementation = model.config._attn_implementation
@@ -63,7 +63,6 @@ def test_a_model_in_memory_gives_the_numbers_of_its_files_and_is_left_as_it_was(
     assert all(module.training for module in model.modules())
     assert all(weight.requires_grad and weight.grad is None for weight in model.parameters())
     assert model.config._attn_implementation == implementation
-    assert "given by the caller" in given._repr_markdown_()
     whole = card.spans(model, own_tokenizer, "".join(PIECES), texts=prose, threads=1)
     pd.testing.assert_frame_equal(whole.table, given.table)
 
@@ -79,39 +78,35 @@ def blind(*, deaf=False):
     return model
 
 
-def test_in_a_model_that_is_blind_to_places_all_comes_of_the_span(own_tokenizer, prose):
+def test_where_places_do_not_matter_all_comes_of_the_span(own_tokenizer, prose):
     found = card.spans(blind(), own_tokenizer, PIECES, texts=prose)
     for measure in ("gradient", "replacement"):
         assert found.explained[measure]["span"] == pytest.approx(1, abs=1e-3)
     assert found.page.count("which span it is matters more than where it stands.**") == 2
-    assert found.page.count("weighs most at every place.") == 2
 
 
-def test_where_the_last_token_alone_counts_no_span_weighs_anything(own_tokenizer, prose):
+def test_where_the_last_token_alone_counts_spans_weigh_nothing(own_tokenizer, prose):
     found = card.spans(blind(deaf=True), own_tokenizer, PIECES, texts=prose)
     given = found.table[found.table["place"] == "as given"].set_index("span")
     assert list(given["gradient"]) == pytest.approx([0, 0, 0, 1])
     assert list(given["replacement"][:3]) == [0, 0, 0]
     assert given["replacement"][4] > 0
-    assert found.page.count("this cannot be said: some span weighs nothing at some place") == 2
     assert found.statistics["explained"]["gradient"] == {"place": None, "span": None, "rest": None}
 
 
-def test_two_documents_in_a_gguf_file_behind_a_token_of_the_tokenizer(here, small):
+def test_two_documents_behind_a_token_of_the_tokenizer(here, small):
     (here / "asked.txt").write_text("w1 w2 w3\n--\nw9 w8\n--\nw7 w7")
     assert command.main([*small, "--spans", "--prompt", "asked.txt", "--separator", r"\n--\n"]) == 0
     folder = here / "position-card/small/spans/asked"
     page = (folder / "spans.md").read_text()
-    assert "the other 2 can change places" in page
-    assert "`w5`" in page
-    assert "| weights | F32 of a GGUF file" in page
-    assert r"parted by '\n--\n'" in page
+    for said in ("`w5`", "| weights | F32 of a GGUF file", r"'\n--\n'"):
+        assert said in page
     table = pd.read_csv(folder / "spans.csv")
     assert list(table["begins"][:3]) == [1, 1 + 4, 1 + 4 + 3]
     assert table.loc[table["place"] == "as given", "gradient"].sum() < 1
 
 
-def test_tokens_of_spans_are_those_of_the_prompt_and_a_token_over_a_border_belongs_to_the_first():
+def test_a_token_over_a_border_belongs_to_the_first_span():
     tokenizer = Tokenizer(models.WordLevel({"a": 0, "b": 1, "bc": 2, "d": 3}, unk_token="a"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     assert [list(found) for found in prompt.cut(["a b", "c d ", "a"], tokenizer)] == [[0, 2], [3], [0]]
@@ -119,22 +114,20 @@ def test_tokens_of_spans_are_those_of_the_prompt_and_a_token_over_a_border_belon
         prompt.cut(["a b", "c ", "d"], tokenizer)
 
 
-def test_other_orders_that_the_tokenizer_would_cut_otherwise_are_counted(prose):
+def test_orders_that_are_cut_otherwise_are_counted(prose):
     found = card.spans(blind(), numbered(), ["w1 w", "2 w3 ", "w4"], texts=" ".join(["w6 w7"] * 20))
     assert found.facts["recut"] == 1
     assert found.facts["next"]["token"].startswith("token ")  # the model knows more than the 64 of the tokenizer
-    assert "of 1 of the 1 other order " in found.page
 
 
-def test_what_was_measured_is_kept_and_something_else_only_forced(asked, monkeypatch, capsys):
+def test_what_was_measured_is_kept_unless_it_is_forced(asked, monkeypatch, capsys):
     assert run("--prompt", "asked.txt", "--dry-run") == 0
-    said = "measuring 4 spans of "
-    assert said in capsys.readouterr().err
+    assert " 4 spans " in capsys.readouterr().err
     assert not asked.exists()
     assert run("--prompt", "asked.txt", "--quiet") == 0
     before = (asked / "spans.csv").read_bytes()
     assert run("--prompt", "asked.txt", "--seed", "1") == 2
-    assert "was measured otherwise (seed)" in capsys.readouterr().err
+    assert "(seed)" in capsys.readouterr().err
     assert run("--prompt", "asked.txt", "--seed", "1", "--force", "--quiet") == 0
     assert (asked / "spans.csv").read_bytes() != before
     monkeypatch.setattr(prompt, "carry_out", None)

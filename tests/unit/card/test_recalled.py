@@ -20,6 +20,8 @@ ASKED = {"lengths": [12], "prompts": 8, "replaced": 0, "replicates": 20}
 TYPED = ["./my-model", "--text", "texts.jsonl", "--lengths", "12", "--prompts", "8", "--replace", "0"]
 TOKENS = 64  # that the small Llama takes
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def mine(tokenizer_of_words, prose):
@@ -34,7 +36,7 @@ def planned(tokenizer, prose, parameters=10**6, lengths=(12,), longest=TOKENS, *
     return measuring.plan(subject, prose, of, "text", "in memory")
 
 
-def test_contexts_fill_what_the_model_takes_and_are_asked_about_in_whole_passes(mine, tokenizer_of_words, prose):
+def test_contexts_are_asked_about_in_whole_passes(mine, tokenizer_of_words, prose):
     of = planned(tokenizer_of_words, prose, recalled=5).contexts
     assert of.n == TOKENS - measuring.CUE
     table, model = mine.tables["recall"].set_index("place"), llama().eval()
@@ -53,7 +55,7 @@ def test_contexts_fill_what_the_model_takes_and_are_asked_about_in_whole_passes(
     assert set(table["chance"]) == {1 / len(of.words)}
 
 
-def test_nothing_else_changes_and_what_is_kept_gives_the_same_card(mine, tokenizer_of_words, prose, tmp_path):
+def test_nothing_else_changes_and_the_kept_card_is_the_same(mine, tokenizer_of_words, prose, tmp_path):
     without = card.measure(llama(), tokenizer_of_words, prose, recalled=0, **ASKED)
     for name, table in without.tables.items():
         pd.testing.assert_frame_equal(table, mine.tables[name].head(len(table)))
@@ -66,10 +68,9 @@ def test_nothing_else_changes_and_what_is_kept_gives_the_same_card(mine, tokeniz
     pd.testing.assert_frame_equal(kept.tables["recall"], mine.tables["recall"])
 
 
-def test_the_page_says_what_was_measured_and_that_random_weights_recall_nothing(mine):
-    assert "\n\nRecall is too near to chance" in mine.page
-    assert "- **Recall**: the model reads 61 different words in random order, of the 200 most frequent" in mine.page
-    assert "| recall | 5 contexts of 61 words, and cues of 3 |" in mine.page
+def test_the_page_says_that_random_weights_recall_nothing(mine):
+    assert "Recall is too near to chance" in mine.page
+    assert re.search(r"^\| recall \| 5 contexts of 61 words.* 3 \|$", mine.page, re.MULTILINE)
     ends = mine.tables["statistics"].query("variant == 'recall' and statistic != 'accuracy'")
     assert ends["value"].isna().all()
 
@@ -102,7 +103,7 @@ def test_recall_takes_time(tokenizer_of_words, prose, monkeypatch):
     assert three.seconds() - one.seconds() == pytest.approx(2 * forward * (n + measuring.CUE * (places + 1)))
 
 
-def test_a_text_with_few_words_that_are_tokens_has_a_card_without_recall(here, capsys):
+def test_a_text_with_few_words_has_a_card_without_recall(here, capsys):
     assert command.main(TYPED) == 0
     (why,) = re.findall(r"my-model is measured without recall: (.*64 words .* has 1.*)\n", capsys.readouterr().err)
     assert f"| recall | not measured: {why} |" in (here / "position-card/my-model/card.md").read_text()

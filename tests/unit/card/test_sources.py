@@ -48,7 +48,7 @@ def test_the_current_directory_and_a_link_have_their_own_names(place, monkeypatc
     assert (source(".").name, source(".").shown) == ("my-model", "my-model")
 
 
-def test_untrained_copies_follow_their_model_and_are_in_the_name_of_the_figure():
+def test_untrained_copies_follow_their_model():
     models = [Source("owner/Mine", "hub")]
     found = sources.with_copies(models, 2)
     assert [model.name for model in found] == ["mine", "mine-untrained-0", "mine-untrained-1"]
@@ -77,7 +77,7 @@ def test_what_can_be_meant_is_no_fault(place, given):
     assert list(sources.faults([source(model) for model in given.split()], 0)) == []
 
 
-def test_the_files_of_a_model_and_of_a_text_are_those_that_are_read(place):
+def test_files_of_a_model_and_a_text_are_those_that_are_read(place):
     assert [file.name for file in sources.files_of_model(source("./my-model"))] == ["a.safetensors", "config.json"]
     assert [file.name for file in sources.files_of_model(source("./Small.Q4.gguf"))] == ["Small.Q4.gguf"]
     assert sources.files_of_model(source("gpt2")) == sources.files_of_text(source("owner/text")) == []
@@ -86,7 +86,7 @@ def test_the_files_of_a_model_and_of_a_text_are_those_that_are_read(place):
     assert sources.MODEL == hub.WANTED
 
 
-def test_a_stamp_tells_a_file_from_its_successor_of_the_same_size(place):
+def test_a_stamp_tells_a_file_from_its_successor(place):
     file = place / "a.txt"
     before = sources.stamp([file])
     os.utime(file, ns=(1, 1))

@@ -24,7 +24,7 @@ def words(first, count):
     return " ".join(f"w{(first + place) % WORDS}" for place in range(count))
 
 
-def test_a_file_of_text_is_one_document_and_a_line_of_json_is_one(tmp_path):
+def test_a_file_of_text_is_a_document_and_so_is_a_line_of_json(tmp_path):
     (tmp_path / "a.txt").write_text("one\n\ntwo\n")
     (tmp_path / "b.jsonl").write_text('{"text": "three", "url": "-"}\n\n{"text": "four"}\n')
     assert list(texts.documents(source(str(tmp_path / "a.txt")))) == ["one\n\ntwo\n"]
@@ -66,15 +66,14 @@ def test_reading_ends_with_the_last_character_that_is_wanted():
     assert list(texts.up_to(99, ["ab", "c"])) == ["ab", "c"]
 
 
-def test_prompts_are_windows_of_one_document_behind_what_the_tokenizer_puts_first(tokenizer):
+def test_prompts_are_windows_of_documents_behind_first_tokens(tokenizer):
     documents = [words(first, 60) for first in range(10)]
     found = texts.prompts(documents, tokenizer, [3, 5], [12, 22], 8, chosen_by=0)
     assert {n: of.tokens.shape for n, of in found.items()} == {12: (8, 12), 22: (8, 22)}
     for n, (prompts, numbers, _) in found.items():
         firsts = dict(zip(numbers, prompts[:, 2] % 10, strict=True))
-        assert (
-            len(firsts) == len(set(firsts.values())) == found[n].noted()["documents"]
-        )  # windows of ten or twenty words begin alike in a document
+        # windows of ten or twenty words begin alike in a document
+        assert len(firsts) == len(set(firsts.values())) == found[n].noted()["documents"]
         assert (prompts[:, :2] == [3, 5]).all()
         assert (np.diff(prompts[:, 2:], axis=1) % WORDS == 1).all()  # in the order of a document
         every = {
@@ -87,13 +86,13 @@ def test_prompts_are_windows_of_one_document_behind_what_the_tokenizer_puts_firs
     assert not np.array_equal(other[12].tokens, found[12].tokens)
 
 
-def test_a_short_text_gives_the_prompts_that_it_has_and_leaves_lengths_out(tokenizer, capsys):
+def test_a_short_text_gives_the_prompts_that_it_has(tokenizer, capsys):
     found = texts.prompts([words(0, 90)], tokenizer, [], [9, 30], 64, chosen_by=0)
     assert {n: (of.tokens.shape, of.noted()["documents"]) for n, of in found.items()} == {9: ((10, 9), 1)}
     assert "length 30 is left out: the text has 3 prompts" in capsys.readouterr().err
 
 
-def test_the_entropy_is_that_of_all_windows_and_not_of_what_the_tokenizer_puts_first(tokenizer):
+def test_the_entropy_is_that_of_windows_without_first_tokens(tokenizer):
     """Every word stands twice in the windows of this text, so all have the same frequency; few of them are drawn."""
     found = texts.prompts([words(0, 2 * WORDS)] * 2, tokenizer, [3], [WORDS // 4 + 1], 8, chosen_by=0)
     assert found[WORDS // 4 + 1].entropy == pytest.approx(np.log(WORDS))
