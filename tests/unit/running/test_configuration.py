@@ -133,7 +133,9 @@ NO_TASKS = {
 }
 NO_STUDIES = ("gaussian/plain", "gausian/plain/depth2", "gaussian/plain/depth0", "gaussian/../depth2")
 COMPLEMENT, LANGUAGES = "postnorm.set_complement", "postnorm.languages"
-RATES = EVERYTHING["postnorm"]["set_complement"]["learning_rate"]["set-complement-16"]
+RATES = f"{COMPLEMENT}.learning_rate"
+RATE = (*RATES.split("."), "set-complement-16")
+LIMITED = ("mpt", "llama")  # to some number of tokens
 LONG = "x" * 10_000
 # Changes, and the beginning of every line. Where none is given, the one line begins with the key and has the value.
 FAULTS = [
@@ -207,19 +209,13 @@ FAULTS = [
     ({"structural.pretrained.models": {"large": 0.02}}, "measure.models = 'large' "),
     ({"hub_models.bloom": MODEL}, "hub_models.bloom has the name of models.bloom"),
     ({"hub_models.offline": MODEL}, "hub_models.offline "),
-    (
-        {"hub_datasets.standard-library": TEXT},
-        "hub_datasets.standard-library has the name of datasets.standard-library",
-    ),
+    ({"hub_datasets.standard-library": TEXT}, "hub_datasets.standard-library has the name of datasets."),
     ({"lengths.more": [{"tokens": 512, "prompts": 9}]}, "lengths.more.0.tokens = 512 is that of lengths.long"),
     (
         {"lengths.more": [{"tokens": n, "prompts": prompts} for n, prompts in ((4096, 9), (1024, 4))]},
-        *(f"lengths.more.0.tokens = 4096 is more than models.{name} " for name in ("mpt", "llama")),
+        *(f"lengths.more.0.tokens = 4096 is more than models.{name} " for name in LIMITED),
     ),
-    (
-        {"lengths.long.tokens": 2049},
-        *(f"lengths.long.tokens = 2049 is more than models.{name} " for name in ("mpt", "llama")),
-    ),
+    ({"lengths.long.tokens": 2049}, *(f"lengths.long.tokens = 2049 is more than models.{of} " for of in LIMITED)),
     ({"emergence.task.classes": 31}, "emergence.task.classes = 31"),
     ({"emergence.task.labels": 1}, "emergence.task.labels = 1, burstiness = 4"),
     (  # the other faults of emergence depend on its task
@@ -248,13 +244,10 @@ FAULTS = [
         "layernorm.random_weights.width = 256 ",
         "layernorm.trained.size.width = 66 ",
     ),
-    ({f"{COMPLEMENT}.lengths.set-complement-8": 4}, f"{COMPLEMENT}.learning_rate.set-complement-8 is missing"),
-    (
-        {f"{COMPLEMENT}.learning_rate.set-complement-32": ...},
-        f"{COMPLEMENT}.learning_rate.set-complement-32 is missing",
-    ),
-    ({f"{COMPLEMENT}.learning_rate.set-complement-61": RATES}, f"{COMPLEMENT}.learning_rate = 'set-complement-61' "),
-    ({f"{COMPLEMENT}.learning_rate.set-complement-16.peri": ...}, "postnorm.dimension.schemes = 'peri' "),
+    ({f"{COMPLEMENT}.lengths.set-complement-8": 4}, f"{RATES}.set-complement-8 is missing"),
+    ({f"{RATES}.set-complement-32": ...}, f"{RATES}.set-complement-32 is missing"),
+    ({f"{RATES}.set-complement-61": at(EVERYTHING, RATE)}, f"{RATES} = 'set-complement-61' "),
+    ({f"{RATES}.set-complement-16.peri": ...}, "postnorm.dimension.schemes = 'peri' "),
     ({"postnorm.averaging.trained_share": 0.01}, "postnorm.averaging.trained_share = 0.01 "),
     ({"postnorm.depth.length": 40}, "postnorm.depth.kinds = 2 with postnorm.depth.length = 40 "),
     (
@@ -264,7 +257,7 @@ FAULTS = [
     (
         {
             f"{COMPLEMENT}.lengths.set-complement-16": 16,
-            f"{COMPLEMENT}.learning_rate.set-complement-16.none": ...,
+            f"{RATES}.set-complement-16.none": ...,
             "postnorm.languages.lengths": {"tomita-1": 5},
             "evidence.postnorm": ["tomita-2"],
         },
