@@ -20,6 +20,7 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
         source, params.initializer_range, drawn_by, place.folder, place.device, params.positions
     )
     run = [hub.stamp(source), drawn_by, params.initializer_range, params.positions, transformers.__version__]
+    labels = {**dict(wildcards.items()), "before": len(before), "initializer_range": params.initializer_range}
     folders = {Path(texts).parent.name: Path(texts).parent for texts in snakemake.input.texts}
 
     def sampled(dataset, n, count):
@@ -39,9 +40,9 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
             asked=Asked(gram=True, apart=True, matrices_up_to=params.matrices_up_to),
             resumption=Resumption(place.folder / f"{dataset}-n{n}.safetensors", [*run, count], place.checkpoint_every),
         )
-        labels = {"dataset": dataset, "before": len(before), "initializer_range": params.initializer_range}
-        labels["positions"] = interventions.chosen_positions(n, len(before))
-        measurement.write(target, found, **dict(wildcards.items()), **labels)
+        measurement.write(
+            target, found, **labels, dataset=dataset, positions=interventions.chosen_positions(n, len(before))
+        )
 
     dataset, n, count = params.replaced
     prompts, documents = sampled(dataset, n, count)
@@ -53,4 +54,4 @@ with resumable.job(snakemake, *path, gpus=params.gpus) as place:
         **in_parts(parts, prompts, kept),
         "documents": documents,
     }
-    artifacts.write_tensors(out.replaced, effects, **dict(wildcards.items()), **labels, n=n, prompts=count)
+    artifacts.write_tensors(out.replaced, effects, **labels, dataset=dataset, n=n, prompts=count)
