@@ -26,7 +26,6 @@ from position_bias.verdicts.rule import FAILS, HOLDS, NO_EFFECT, UNDECIDED, UNTE
 from tests.mutants.mutant_list import MUTANTS, Mutant
 
 ROOT = Path(__file__).parents[2]
-NOTICED = (FAILS, NO_EFFECT, UNDECIDED, "refused")
 # an untestable row would not be missed among others
 WORST_FIRST: tuple[str, ...] = (UNTESTABLE, FAILS, NO_EFFECT, UNDECIDED, HOLDS)
 REFUSED = ("is no number that can be judged", "the theorem asks for less than 1", "must be at least 1")
@@ -79,11 +78,11 @@ def verdict(claim: str) -> str:
     return min(found, key=WORST_FIRST.index)
 
 
-def outcome(mutant: Mutant) -> str:
-    """The verdict on the mutant's claim with one thing wrong in the library."""
+def noticed(mutant: Mutant) -> bool:
+    """Whether the mutant's claim does not hold any more with one thing wrong in the library."""
     _claims(_wing(mutant.claim))  # before anything is wrong
     with patch.object(*mutant.place, mutant.wrong(getattr(*mutant.place))):
-        return verdict(mutant.claim)
+        return verdict(mutant.claim) in (FAILS, NO_EFFECT, UNDECIDED, "refused")
 
 
 def claims_that_hold() -> set[str]:
@@ -95,14 +94,13 @@ def claims_that_hold() -> set[str]:
 def page() -> str:
     """docs/mutants.md, from the list and the registry of claims."""
     claims = {claim.id: claim for claim in every_claim(ROOT / "published/claims.csv")}
-    noticed = sum(mutant.outcome in NOTICED for mutant in MUTANTS)
-    lines = [INTRODUCTION, "", f"Of {len(MUTANTS)} mutants {noticed} are noticed.", ""]
+    count = sum(not mutant.unnoticed for mutant in MUTANTS)
+    lines = [INTRODUCTION, "", f"Of {len(MUTANTS)} mutants {count} are noticed.", ""]
     by_claim = sorted(MUTANTS, key=lambda mutant: list(claims).index(mutant.claim))
     for claim, mutants in groupby(by_claim, key=lambda mutant: claims[mutant.claim]):
         lines += [f"## {claim.id}", "", f"{claim.item} of `{claim.paper}`: {claim.statement}.", ""]
-        lines += ["| mutant | noticed | how, or why not |", "|---|---|---|"]
-        for mutant in mutants:
-            lines.append(f"| {mutant.words} | {'yes' if mutant.outcome in NOTICED else 'no'} | {mutant.outcome} |")
+        lines += ["| mutant | noticed |", "|---|---|"]
+        lines += [f"| {of.words} | {f'no: {of.unnoticed}' if of.unnoticed else 'yes'} |" for of in mutants]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
