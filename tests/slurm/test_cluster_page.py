@@ -52,7 +52,7 @@ def project(fresh, released_sample, tmp_path_factory):
     return project
 
 
-def test_the_page_holds_from_fetching_to_the_recovery_of_a_killed_run(project, slurm, tmp_path):
+def test_the_page_holds_up_to_the_recovery_of_a_killed_run(project, slurm, tmp_path):
     paper = tmp_path / "paper"
 
     def typed(block, run_id="RUN_ID"):

@@ -50,7 +50,7 @@ def gpus(job):
     return int(found[1]) if found else 0
 
 
-def test_every_submission_ended_well_at_once_and_in_its_partition(submissions):
+def test_every_submission_ended_well_in_its_partition(submissions):
     assert {job["JobState"] for job in submissions} == {"COMPLETED"}
     for job in submissions:
         assert (job["Partition"], gpus(job)) in {("cpu", 0), ("gpu", 1)}, job
@@ -58,7 +58,7 @@ def test_every_submission_ended_well_at_once_and_in_its_partition(submissions):
     assert sorted(with_gpu) == ["rule_emergence_train", "rule_layernorm_train", GROUP, "rule_train"]
 
 
-def test_small_jobs_are_submitted_together_and_ask_for_what_the_largest_needs(submissions):
+def test_small_jobs_together_ask_for_what_the_largest_needs(submissions):
     asked = {job["Comment"]: (job["MinMemoryNode"], gpus(job)) for job in submissions}
     assert asked["rule_prompts_prompts"] == ("2000M", 0)  # of three
     (of_structural,) = (comment for comment in asked if comment.startswith("rule_structural"))
@@ -68,7 +68,7 @@ def test_small_jobs_are_submitted_together_and_ask_for_what_the_largest_needs(su
     assert asked[of_structural] == ("1000M", 0)
 
 
-def test_each_job_sees_its_gpu_and_jobs_at_the_same_time_different_ones(submissions, slurm):
+def test_jobs_at_the_same_time_see_different_gpus(submissions, slurm):
     seen = slurm.devices()
     for job in submissions:
         assert seen[job["JobId"]] in ({"0", "1"} if gpus(job) else {""}), job
@@ -88,7 +88,7 @@ def test_jobs_are_followed_without_sacct(ran, slurm):
     assert all("Account" in question and "State" not in question for question in asked)
 
 
-def test_a_cancelled_training_comes_again_with_more_memory_and_resumes(slurm, fresh, tmp_path):
+def test_a_cancelled_training_resumes_with_more_memory(slurm, fresh, tmp_path):
     project = fresh.copy(tmp_path / "position-bias")
     project.configure({"postnorm": {"set_complement": {"iterations": 600}}})
     before = len(slurm.submissions())

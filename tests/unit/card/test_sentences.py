@@ -105,7 +105,7 @@ def test_every_rollout_and_baseline_has_a_name():
 @pytest.mark.parametrize(
     ("quotients", "told"), [((1.0, 1.1), ()), ((3.0, 1.1), ("3.00 [",)), ((3.0, 0.5), ("3.00 [", "0.500 ["))]
 )
-def test_gradients_and_replacement_are_told_apart_where_they_differ(quotients, told):
+def test_gradients_and_replacement_are_told_apart(quotients, told):
     values = [rows("none", REPLACEMENT, end, value, 0.5) for end, value in zip(ENDS, (1.1, 40.0), strict=True)]
     values += [rows("none", QUOTIENT, end, value, 0.5) for end, value in zip(ENDS, quotients, strict=True)]
     sentence = sentences.on_replacement(part(pd.concat(values)))

@@ -138,10 +138,15 @@ def updates_by_hand(case):
         yield attention.out_proj(read).double().numpy()
 
 
+def likeliest(model, prompts):
+    """Embeddings, and the probability of the likeliest next token, summed over prompts."""
+    embeddings = model.get_input_embeddings()(torch.from_numpy(prompts)).requires_grad_()
+    return embeddings, model(inputs_embeds=embeddings.clone(), use_cache=False).logits[:, -1].softmax(-1).amax(-1).sum()
+
+
 def test_influence_is_the_gradient_of_the_likeliest_token(case, prompts):
-    embeddings = case.model.get_input_embeddings()(torch.from_numpy(prompts)).requires_grad_()
-    likeliest = case.model(inputs_embeds=embeddings.clone(), use_cache=False).logits[:, -1].softmax(-1).amax(-1)
-    (gradient,) = torch.autograd.grad(likeliest.sum(), embeddings)
+    embeddings, probability = likeliest(case.model, prompts)
+    (gradient,) = torch.autograd.grad(probability, embeddings)
     np.testing.assert_allclose(case.measured.influence, gradient.norm(dim=-1).numpy(), rtol=1e-4, atol=1e-7)
 
 
@@ -165,9 +170,8 @@ def gradients_at_blocks(case, prompts, cut=None):
     if cut is not None:
         inner = [part for path, part in case.blocks[cut].named_modules() if path.endswith(QUERIES)]
         handles += [part.register_forward_hook(lambda _module, _args, out: out.detach()) for part in inner]
-    embeddings = case.model.get_input_embeddings()(torch.from_numpy(prompts)).requires_grad_()
-    likeliest = case.model(inputs_embeds=embeddings.clone(), use_cache=False).logits[:, -1].softmax(-1).amax(-1)
-    found = torch.autograd.grad(likeliest.sum(), streams)
+    _, probability = likeliest(case.model, prompts)
+    found = torch.autograd.grad(probability, streams)
     for handle in handles:
         handle.remove()
     return [gradient.double() for gradient in found]

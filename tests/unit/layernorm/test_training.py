@@ -12,10 +12,10 @@ from position_bias.layernorm import training
 from position_bias.layernorm.settings import NETWORKS, Data
 from position_bias.layernorm.training import COLUMNS, Setting
 from position_bias.running.checkpoint import Place
-from position_bias.running.runtime import InputError
 from position_bias.small_networks import decoder
 from position_bias.small_networks.decoder import Architecture
 from position_bias.small_networks.settings import Size
+from tests.refusals import refused
 
 DATA = Data(vocabulary=6, tokens=12, skew=4.0)
 SIZE = Size(layers=2, width=16, heads=2, hidden=8)
@@ -146,16 +146,15 @@ def test_members_that_diverge_have_no_rows(tmp_path, spoil):
     training.require_finite(found, "pre-layer", 1e-2)  # one is left
 
 
-def test_networks_that_all_diverge_leave_an_empty_table_that_names_the_key(tmp_path):
+def test_networks_that_all_diverge_name_the_key(tmp_path):
     found = train(tmp_path, "none", 1e30)
     assert found.empty
     assert tuple(found.columns) == COLUMNS
-    with pytest.raises(InputError) as error:
+    with refused("layernorm.trained.learning_rate.none", "1e+30"):
         training.require_finite(found, "none", 1e30)
-    assert str(error.value) == "every network diverged at layernorm.trained.learning_rate.none = 1e+30; lower it"
 
 
-def test_a_sweep_has_a_row_a_network_rate_and_seed_and_none_where_it_diverged(tmp_path):
+def test_a_sweep_has_a_row_a_network_rate_and_seed(tmp_path):
     rates = [1e-2, 1e-3, math.inf]
     found = training.sweep(SETTING, rates, SEEDS, Place(tmp_path, 20, "cpu"))
     by_run = found.set_index(["norm", "learning_rate", "seed"])["loss"].sort_index()

@@ -129,7 +129,7 @@ def test_intervals_are_percentiles_of_the_replicates(compared):
     assert (curves["low"] <= curves["high"] + 1e-15).all()
 
 
-def test_more_prompts_of_the_same_documents_make_no_interval_narrower(tmp_path, measured, compared):
+def test_more_prompts_of_a_document_narrow_no_interval(tmp_path, measured, compared):
     of_prompts = {"documents": measured.documents, "influence": measured.influence, "loss": measured.loss}
     of_prompts |= {"diagonal": measured.diagonal, "below": measured.below, "recency": measured.recency}
     twice = {name: np.repeat(values, 2, axis=0) for name, values in of_prompts.items()}
@@ -160,7 +160,7 @@ def test_table_2_reads_as_a_row_for_each_estimator(compared):
     assert set(told.loc[told["statistic"] == "spearman", "(uniform)"]) == {"-"}  # a constant profile has no order
 
 
-def test_printed_values_stand_below_the_measured_ones_without_an_interval(compared):
+def test_printed_values_stand_below_the_measured_ones(compared):
     printed = {"dataset": "web", "n": 256, "model": "bloom-7b", "value": [0.63, 0.04, 1], "variant": ["a", "b", "c"]}
     of_tables = pd.DataFrame(printed).assign(table=["table2", "table2", "table3"])
     table = distances(summary(compared[1], 0.9).assign(**LABELS), of_tables, ["wasserstein"], "table2")

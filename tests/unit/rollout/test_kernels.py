@@ -55,7 +55,7 @@ def test_the_matrix_of_a_straight_line_is_that_of_alibi():
         np.testing.assert_allclose(found, expected, atol=1e-15)
 
 
-def test_a_kernel_that_rises_steeply_with_distance_keeps_its_precision():
+def test_a_kernel_that_rises_steeply_keeps_its_precision():
     """Rows near the start weigh by e^-900 of what the last ones do: transformed together they would drown."""
     n = 300
     kernels = np.linspace(0, 900, n)[None, None]
@@ -73,7 +73,7 @@ def test_sixteen_thousand_tokens_take_seconds_of_computing():
     assert row.sum() == pytest.approx(1, abs=ROUNDING)
 
 
-def test_agreement_is_one_for_the_kernel_itself_zero_for_none_and_blind_to_distance_zero():
+def test_agreement_is_one_with_itself_and_zero_with_nothing():
     kernel = np.random.default_rng(0).normal(0, 1, (3, 30))
     shifted = kernel + 5
     shifted[:, 0] = 99

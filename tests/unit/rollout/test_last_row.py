@@ -50,7 +50,7 @@ def test_linear_is_dense(n, model, window):
 
 @pytest.mark.parametrize("slopes", [[0.5], [0.4, 0.9, 3.0], [0.0, 1.0], [1.0, 1e-3, 0.7]])
 @pytest.mark.parametrize("window", [None, 30, 100])
-def test_it_stays_dense_where_some_or_all_normalisers_have_settled(slopes, window):
+def test_it_stays_dense_where_normalisers_have_settled(slopes, window):
     n = 180
     assert n > rollout.SETTLED / max(slopes)
     model = random_model(1, 4, slopes)
@@ -93,7 +93,7 @@ def test_the_last_layer_acts_first():
     assert attended_last_rows([step, first], [[1, 1]])[0].tolist() == [0, 1, 0]
 
 
-def test_one_layer_is_the_last_row_of_its_attention_at_any_length():
+def test_one_layer_is_the_last_row_of_its_attention():
     n, slopes, content = 100_000, np.array([0.0, 1e-4, 0.3, 2.0]), np.array([[1.0, -3.0, 5.0, 0.0]])
     logits = -slopes[:, None] * np.arange(n - 1, -1, -1)
     logits[:, -1] += content[0]
@@ -146,7 +146,7 @@ def test_measured_attention_need_not_be_causal():
     assert_profile(attended_last_rows(attention, [mixing])[0], expected)
 
 
-def test_rollouts_through_attention_are_done_together_as_one_by_one():
+def test_rollouts_through_attention_are_the_same_together():
     attention = [content_free_attention(9, [0.1 * t, 1.0], [t, -t]).mean(0) for t in range(3)]
     mixings = np.random.default_rng(7).uniform(size=(5, 3))
     for row, mixing in zip(attended_last_rows(attention, mixings), mixings, strict=True):

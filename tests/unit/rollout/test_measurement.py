@@ -34,7 +34,7 @@ def test_what_is_written_is_read(tmp_path, alibi):
     }
 
 
-def test_the_largest_matrices_are_read_only_where_they_are_asked_for(tmp_path):
+def test_the_largest_matrices_are_read_where_asked_for(tmp_path):
     written = made(np.random.default_rng(0), alibi=True)
     measurement.write(tmp_path / "n20.safetensors", written)
     found = measurement.read(tmp_path / "n20.safetensors")
@@ -65,7 +65,7 @@ def test_a_card_keeps_a_file_for_each_length_and_facts(tmp_path):
         measured.read(tmp_path / "measured")
 
 
-def test_the_table_of_attention_counts_layers_from_one_and_distances_from_zero():
+def test_the_table_of_attention_counts_layers_from_one():
     expected = made(np.random.default_rng(0), alibi=False)
     table = profiles.attention_table(expected)
     assert list(table.columns) == ["layer", "distance", "value"]

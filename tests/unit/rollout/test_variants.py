@@ -60,7 +60,7 @@ def test_rollouts_are_products_of_dense_matrices(without):
 
 
 @pytest.mark.parametrize("alibi", [True, False])
-def test_long_prompts_are_rolled_out_without_matrices_to_the_same_rows(alibi, monkeypatch):
+def test_long_prompts_are_rolled_out_without_matrices(alibi, monkeypatch):
     measurement = made(np.random.default_rng(3), alibi=alibi)
     weights = np.random.default_rng(2).dirichlet(np.ones(PROMPTS), 4)
     expected = found(measurement, weights)
