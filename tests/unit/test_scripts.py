@@ -25,6 +25,7 @@ from position_bias.layernorm import simulation
 from position_bias.layernorm import training as layernorm_training
 from position_bias.postnorm import training as postnorm_training
 from position_bias.postnorm.runs import Trial
+from position_bias.released.models import MODELS
 from position_bias.rollout.measurement import REPLACED
 from position_bias.running import artifacts, runtime
 from position_bias.running.checkpoint import Place
@@ -467,3 +468,30 @@ def test_tables_of_an_experiment_are_those_of_its_trials(run, folder, tmp_path):
         found = pd.read_parquet(folder / f"{name}.parquet")
         pd.testing.assert_frame_equal(found[table.columns], table)
         assert set(found["scale"]) == {"toy"}
+
+
+# Released numbers
+
+
+def test_released_tables_are_of_their_model_and_data_set(run, folder, released_sample):
+    pairs = [(model, dataset) for model in MODELS for dataset in ("fineweb-edu", "dclm", "wikipedia")]
+    run(
+        "released/schedules.py",
+        writes={
+            "mixing": [f"{model}-{dataset}-lambda.csv" for model, dataset in pairs],
+            "content": [f"{model}-{dataset}-content.csv" for model, dataset in pairs],
+            "slopes": [f"{model}-slopes.csv" for model in MODELS],
+            "source": "source.csv",
+        },
+        takes={"source": str(released_sample.tables), "sha256": None},
+    )
+    for model, dataset in pairs:
+        mixing, content = (pd.read_csv(folder / f"{model}-{dataset}-{name}.csv") for name in ("lambda", "content"))
+        np.testing.assert_allclose(mixing["lambda"], released_sample.mixing[model, dataset])
+        for name in ("base", "diagonal"):
+            expected = getattr(released_sample, name)[model, dataset]
+            layers, heads = np.indices(expected.shape)
+            assert (content["layer"] == layers.ravel()).all()
+            assert (content["head"] == heads.ravel()).all()
+            np.testing.assert_allclose(content[name], expected.ravel(), rtol=1e-6)
+        assert len(pd.read_csv(folder / f"{model}-slopes.csv")) == MODELS[model].heads

@@ -71,18 +71,6 @@ def test_verdicts_are_in_the_common_schema(graph, table):
     assert len(verdicts) >= 22
 
 
-def test_curves_of_emergence_say_what_they_are_of(graph):
-    folder = graph.root / "results/emergence/fixed/ends/depth2"
-    curves = pd.read_parquet(folder / "curves.parquet")
-    assert set(zip(curves["mask"], curves["encoding"], strict=True)) == {
-        (mask, encoding) for mask in ("none", "causal") for encoding in ("none", "sin", "rope")
-    }
-    assert set(curves["iteration"]) == {0, 10, 20}
-    assert set(curves["seed"]) == {0, 1}
-    assert load_file(folder / "weights.safetensors")["q0"].shape == (12, 16, 16)
-    assert not (graph.root / "checkpoints/emergence/fixed/ends/depth2").exists()
-
-
 def test_profiles_are_the_dense_rollouts_of_what_was_measured(graph):
     """From files to files, past every script: lambda, content and attention of the models, multiplied out."""
     for model in models(graph):

@@ -133,6 +133,9 @@ def test_studies_say_bias_wiring_depth_and_every_seed(results, config):
             name: [of] for name, of in expected.items()
         }
         assert set(table["seed"]) == set(range(seeds["ends" if study == "ends" else "shallow"]))
+        if file.stem == "curves":
+            every, iterations = config["emergence"]["testing"]["every"], config["emergence"]["training"]["iterations"]
+            assert set(table["iteration"]) == set(range(0, iterations.get(bias, iterations["unbiased"]) + 1, every))
         networks = {f"{mask}/{encoding}" for mask, encoding in set(zip(table["mask"], table["encoding"], strict=True))}
         assert networks == set(config["emergence"]["networks"][study])
         weights = artifacts.read_labels(file.parent / "weights.safetensors")
