@@ -4,18 +4,31 @@ BIN := .venv/bin
 # two processes of one thread each: threads of both would wait for each other on two cores
 TESTS := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install all test test-all test-gpu check docs keep manifest wheel size benchmark site clean help
+.PHONY: install all test test-all unit-and-workflow every-test unit workflow test-gpu check docs keep manifest wheel size benchmark site clean help
 
 install: .venv/installed  ## everything that it needs, into .venv
 
 all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
 
-test: check  ## style, types, spelling, unit tests, and a toy graph with every kind of job once: nine minutes on two cores
+test: .venv/installed  ## style, types, spelling, unit tests, and a toy graph with every kind of job once: five minutes on two cores
+	$(MAKE) --jobs 2 check unit-and-workflow
+
+test-all: .venv/installed  ## the same, every test that is left out there, and the site: twenty minutes
+	$(MAKE) --jobs 2 check site every-test
+
+unit-and-workflow: .venv/installed
 	$(TESTS)
 
-test-all: test site  ## the same, and every test that is left out there: half an hour
-	$(TESTS) -m all
+every-test: .venv/installed
+	$(TESTS) -m "all or not all"
+
+UNIT := tests/unit tests/attacks tests/packaging
+unit: .venv/installed  ## of these tests those of the library
+	$(TESTS) $(UNIT)
+
+workflow: .venv/installed  ## and all others
+	$(TESTS) $(UNIT:%=--ignore %)
 
 test-gpu: .venv/installed  ## where there is a GPU: trainings and measurements on it, against those of the CPU: a minute
 	TEST_GPU=1 OMP_NUM_THREADS=1 $(BIN)/pytest tests/pretend/test_trainings.py tests/pretend/test_measuring.py tests/pretend/test_card.py

@@ -3,14 +3,15 @@
 import shutil
 import subprocess
 
-import pytest
+from tests import needs
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-needed = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 
 
 def opened(address, folder):
     """What the page holds after its scripts ran, and the errors of these scripts. `folder` is the browser's own."""
+    if CHROMIUM is None:
+        needs.lack("chromium", "it is not installed")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
     options += ["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--virtual-time-budget=10000"]
     command = [CHROMIUM, *options, f"--user-data-dir={folder}", "--dump-dom", address]

@@ -47,6 +47,7 @@ LONGEST_FIRST = (  # so that two processes end together, and what waits for SLUR
     "test_graph.py",
     "test_rebuilds.py",
     "test_kills.py",
+    "test_pretended_gpus.py",
     "test_hub_path.py",
     "test_readme.py",
     "test_keys.py",
@@ -207,6 +208,11 @@ class Project:
         assert ended.returncode == 0, ended.stdout
         return ended.stdout
 
+    def build(self):
+        """Make everything; in the small graph, scripts are forks of one process (`tests/forking.py`)."""
+        ended = self.run(f"{'python -m tests.forking' if self.small else 'snakemake'} all --cores 2")
+        assert ended.returncode == 0, ended.stdout
+
     def planned(self, arguments="all", **environment):
         """How many jobs of each rule would run; those that do nothing of their own, or follow all others, left out."""
         printed = self.snakemake(f"{arguments} -n --cores 1", **environment)
@@ -305,7 +311,7 @@ def built_once(fresh, tmp_path_factory):
                 fresh.copy(project.root)
                 if small:
                     project.shrink()
-                project.snakemake("all --cores 2")
+                project.build()
                 complete.touch()
         return project
 

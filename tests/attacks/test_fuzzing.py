@@ -1,11 +1,13 @@
 """The openers for a minute in all, with bytes that nobody chose; what was found stands in the other tests here."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import needs
 from tests.attacks import fuzzing
 
 ROOT = Path(__file__).parents[2]
@@ -31,9 +33,8 @@ def test_whatever_bytes_are_opened_or_refused_in_one_line(target, seconds, tmp_p
 @pytest.mark.all(MINUTE)
 @pytest.mark.parametrize("target", fuzzing.FILES)
 def test_bytes_that_reach_other_lines_are_opened_or_refused(target, tmp_path):
-    pytest.importorskip(
-        "atheris", reason="atheris is not installed, which would draw bytes by the lines that they reach"
-    )
+    if importlib.util.find_spec("atheris") is None:
+        needs.lack("atheris", "it is not installed, which would draw bytes by the lines that they reach")
     command = [sys.executable, "-m", "tests.attacks.fuzzing", target, "8"]
     search = {"PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, cwd=tmp_path, env=search, capture_output=True, text=True, check=False)

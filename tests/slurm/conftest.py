@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import needs
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scontrol", "scancel", "sinfo")
 GPUS = 2
 CONFIGURATION = """\
@@ -164,13 +166,13 @@ def missing():
 def slurm(tmp_path_factory):
     """A SLURM of its own, empty at first."""
     if reason := missing():
-        pytest.skip(reason)
+        needs.lack("slurm", reason)
     folder = tmp_path_factory.mktemp("slurm")
     try:
         configure(folder)
         cluster = start(folder)
     except (OSError, RuntimeError, subprocess.SubprocessError) as error:
         stop(folder)
-        pytest.skip(f"SLURM does not start: {getattr(error, 'stderr', None) or error}")
+        needs.lack("slurm", f"it does not start: {getattr(error, 'stderr', None) or error}")
     yield cluster
     stop(folder)

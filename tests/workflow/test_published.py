@@ -12,6 +12,7 @@ import pytest
 from position_bias.released import slopes
 from position_bias.released.models import MODELS
 from position_bias.rollout.last_row import dense_last_row
+from tests import needs
 
 ROOT = Path(__file__).parents[2]
 THROUGH = pytest.mark.all("released numbers through the whole workflow take a minute")
@@ -69,7 +70,7 @@ def test_profiles_of_the_sample_are_dense_rollouts_of_it(fresh, released_sample,
 def published():
     place = os.environ.get("POSITION_BIAS_PUBLISHED")
     if place is None:
-        pytest.skip("POSITION_BIAS_PUBLISHED names no directory of released numbers")
+        needs.lack("published", "POSITION_BIAS_PUBLISHED names no directory of released numbers")
     return place
 
 

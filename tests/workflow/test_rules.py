@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from position_bias.running import calls
+from tests import needs
 from tools.workflow import rules
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +101,7 @@ def no_conda():
 
 def test_a_job_runs_in_the_conda_environment_of_its_rule(fresh, tmp_path):
     if reason := no_conda():
-        pytest.skip(reason)
+        needs.lack("conda", reason)
     table = "results/tables/structural/licences.md"
     fresh.snakemake(f"{table} --cores 1 --sdm conda --directory {tmp_path}")
     assert (tmp_path / table).read_text().startswith("| resource")

