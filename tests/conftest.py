@@ -276,7 +276,9 @@ def fresh(tmp_path_factory):
         text=True,
         check=True,
     ).stdout
-    for name in filter(lambda name: (ROOT / name).is_file(), listed.splitlines()):
+    compiled = ROOT.glob("position_bias/**/__pycache__/*.nb?")  # what numba has kept: it takes seconds to compile
+    names = [*listed.splitlines(), *(path.relative_to(ROOT) for path in compiled)]
+    for name in filter(lambda name: (ROOT / name).is_file(), names):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, root / name)
     (root / ".venv").symlink_to(sys.prefix)
