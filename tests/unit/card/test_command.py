@@ -137,33 +137,30 @@ def test_the_card_of_a_gguf_file_names_its_weights(here, small):
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "status", "named"),
     [
-        (["./nothing"], "./nothing"),
-        (["./texts.jsonl"], "./texts.jsonl"),
-        (["./my-model", "./my-model"], "my-model"),
-        (["./my-model", "--untrained", "4"], "4 models"),
-        (["./my-model", "--text", "./nothing.txt"], "nothing.txt"),
-        (["./my-model", "--out", "."], "./my-model"),
+        ("./nothing", 2, "./nothing"),
+        ("./texts.jsonl", 2, "./texts.jsonl"),
+        ("./my-model ./my-model", 2, "my-model"),
+        ("./my-model --untrained 4", 2, "4 models"),
+        ("./my-model --text ./nothing.txt", 2, "nothing.txt"),
+        ("./my-model --out .", 2, "./my-model"),
+        ("./my-model --out taken --quiet", 1, "taken/my-model"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_in_one_line(here, capsys, typed, said):
-    assert command.main(typed if "--text" in typed else [*typed, *TEXT]) == 2
+def test_what_cannot_be_done_is_refused_in_one_line(here, capsys, typed, status, named):
+    (here / "taken").write_text("")
+    assert command.main([*TEXT, *typed.split()]) == status
     err = capsys.readouterr().err
-    assert said in err
+    assert named in err
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        MemoryError(),
-        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4000000000000000 bytes"),
-        torch.OutOfMemoryError("CUDA out of memory"),
-    ],
-    ids=repr,
-)
-def test_memory_that_is_too_small_ends_the_command_in_one_line(capsys, monkeypatch, error):
+OF_TORCH = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4000000000000000 bytes")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OF_TORCH, torch.OutOfMemoryError("CUDA out of memory")], ids=repr)
+def test_too_little_memory_ends_the_command_in_one_line(capsys, monkeypatch, error):
     monkeypatch.setattr(command, "_run", Mock(side_effect=error))
     assert run("./my-model") == 1
     assert capsys.readouterr().err.startswith("error: out of memory; ")
@@ -178,14 +175,6 @@ def test_options_that_cannot_be_meant_end_with_the_usage(typed, capsys):
         command.main(typed.split())
     assert ended.value.code == 2
     assert "usage: position-card" in capsys.readouterr().err
-
-
-def test_a_place_that_cannot_be_written_is_named_in_one_line(here, capsys):
-    (here / "taken").write_text("")
-    assert command.main(["./my-model", *TEXT, "--out", "taken", "--quiet"]) == 1
-    err = capsys.readouterr().err
-    assert err.startswith("error: taken/my-model")
-    assert err.count("\n") == 1
 
 
 def test_the_card_of_a_hub_model_is_kept_at_its_commit(here):

@@ -135,27 +135,21 @@ def test_what_was_measured_is_kept_unless_it_is_forced(asked, monkeypatch, capsy
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "status", "named"),
     [
-        (["--spans"], "--prompt FILE"),
-        (["--prompt", "asked.txt"], "--prompt belongs to --spans"),
-        (["--separator", "x"], "--separator belongs to --spans"),
-        (["--spans", "--prompt", "asked.txt", "--lengths", "12"], "--lengths"),
-        (["--spans", "--prompt", "nothing.txt"], "nothing.txt"),
-        (["--spans", "--prompt", "asked.txt", "--separator", "zzz"], "1 span"),
-        (["--spans", "--prompt", "-", "--text", "-"], "standard input"),
+        ("--spans", 2, "--prompt FILE"),
+        ("--prompt asked.txt", 2, "--spans"),
+        ("--separator x", 2, "--separator"),
+        ("--spans --prompt asked.txt --lengths 12", 2, "--lengths"),
+        ("--spans --prompt nothing.txt", 2, "nothing.txt"),
+        ("--spans --prompt asked.txt --separator zzz", 2, "1 span"),
+        ("--spans --prompt - --text -", 2, "standard input"),
+        ("--spans --prompt long.txt --text texts.jsonl --threads 1", 1, "my-model takes 64"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_in_one_line(asked, capsys, typed, said):
-    assert command.main(["./my-model", *typed]) == 2
-    err = capsys.readouterr().err
-    assert said in err
-    assert err.count("\n") == 1
-
-
-def test_a_prompt_that_the_model_cannot_take_is_refused(here, capsys):
+def test_what_cannot_be_done_is_refused_in_one_line(asked, here, capsys, typed, status, named):
     (here / "long.txt").write_text("a b c d\n\n" * 30)
-    assert run("--prompt", "long.txt") == 1
+    assert command.main(["./my-model", *typed.split()]) == status
     err = capsys.readouterr().err
-    assert "my-model takes 64" in err
+    assert named in err
     assert err.count("\n") == 1

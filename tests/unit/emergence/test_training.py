@@ -173,7 +173,7 @@ def test_networks_of_a_seed_see_the_same_data_and_start_alike(tmp_path):
     assert not torch.equal(first[0]["q0"], second[0]["q0"])
 
 
-OTHERS = runs.study("residual", ["causal/decay", "causal/none", "causal/rope", "window3/decay"], 0.2)
+OTHERS = runs.study("residual", ["causal/decay", "causal/none", "causal/rope", "window3/decay", "prefix3/rope"], 0.2)
 
 
 # a member's share of every tensor is a multiple of 16 numbers, that of every product takes over 4,096

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from functools import partial
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -180,31 +181,23 @@ def test_an_error_leaves_no_layer_recomputing(prompts, passes):
 
 
 @pytest.mark.parametrize(
-    ("tokens_per_batch", "recomputing", "named"),
+    ("tokens_per_batch", "options", "named"),
     [
-        (BATCH, False, ("2 x 12 tokens", "measure.tokens_per_batch", "measure.activation_checkpointing")),
-        (BATCH, True, ("2 x 12 tokens", "measure.tokens_per_batch", "(gpus)")),
-        (N, False, ("1 x 12 tokens", "measure.activation_checkpointing")),
-        (N, True, ("1 x 12 tokens", "(gpus)")),
+        (BATCH, {}, ("2 x 12 tokens", "measure.tokens_per_batch", "measure.activation_checkpointing")),
+        (BATCH, {"activation_checkpointing": True}, ("2 x 12 tokens", "measure.tokens_per_batch", "(gpus)")),
+        (BATCH, {"section": "other"}, (" other.tokens_per_batch",)),
+        (BATCH, {"section": None}, (" tokens_per_batch",)),
+        (N, {}, ("1 x 12 tokens", "measure.activation_checkpointing")),
+        (N, {"activation_checkpointing": True}, ("1 x 12 tokens", "(gpus)")),
     ],
 )
-def test_too_little_memory_names_the_batch_and_the_remedies(prompts, passes, tokens_per_batch, recomputing, named):
+def test_too_little_memory_names_the_batch_and_the_remedies(prompts, passes, tokens_per_batch, options, named):
     passes |= {"interrupt": 2, "with": torch.OutOfMemoryError("CUDA out of memory")}
     with refused("batch 2", *named):
-        measure(small("bloom"), prompts, tokens_per_batch, activation_checkpointing=recomputing)
+        measure(small("bloom"), prompts, tokens_per_batch, **options)
 
 
 def test_too_little_memory_for_the_layout_is_one_line(prompts, monkeypatch):
-    def exhausted(*_):
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(measuring, "find_layout", exhausted)
+    monkeypatch.setattr(measuring, "find_layout", Mock(side_effect=torch.OutOfMemoryError("CUDA out of memory")))
     with refused("layout", "1 x 12 tokens"):
         measure(small("bloom"), prompts, BATCH)
-
-
-@pytest.mark.parametrize(("section", "key"), [("other", " other.tokens_per_batch"), (None, " tokens_per_batch")])
-def test_messages_name_the_section_of_the_configuration(prompts, passes, section, key):
-    passes |= {"interrupt": 1, "with": torch.OutOfMemoryError("CUDA out of memory")}
-    with refused(key):
-        measure(small("bloom"), prompts, BATCH, section=section)

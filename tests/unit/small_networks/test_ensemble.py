@@ -10,10 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from position_bias.emergence import network as networks
-from position_bias.emergence import sequences
-from position_bias.emergence.runs import Network
-from position_bias.emergence.task import Task
 from position_bias.running import checkpoint
 from position_bias.small_networks import ensemble
 from position_bias.small_networks.ensemble import Recipe
@@ -302,47 +298,6 @@ def test_average_and_schedule_of_a_member_are_its_own(tmp_path, seeds):
     together = run(tmp_path / "together", recipe=SCHEDULED, kappa=KAPPA)
     found = run(tmp_path / "found", seeds, recipe=SCHEDULED, kappa=KAPPA)
     assert_same(found, together, [*range(len(seeds))], [*seeds])
-
-
-TASK = Task(items=4, burstiness=2, classes=16, labels=16, width=WIDTH)
-BATCH = 32  # a member's share of every tensor is a multiple of 16 numbers, that of every product takes over 4,096
-PLAIN = [
-    Network(*kind) for kind in (("causal", "none"), ("none", "none"), ("causal", "decay", 0, 0.223), ("causal", "sin"))
-]
-WINDOW = Network("window", "none", 3)
-ROTARY = [Network("causal", "rope"), Network("none", "rope"), Network("prefix", "rope", 3)]
-MEMBERS = {
-    "plain": [*zip(PLAIN, (0, 0, 1, 2), strict=True), (WINDOW, 0)],
-    "rope": [*zip(ROTARY, (0, 1, 1), strict=True), (ROTARY[0], 2), (ROTARY[2], 0)],
-}
-
-
-def train_networks(folder, members, residual, depth, spoil=lambda parameters: parameters):
-    of, seeds = zip(*members, strict=True)
-    stack = networks.stack(TASK, of, depth, residual, "cpu")
-    batches = sequences.Batches(TASK, sequences.world(TASK, seeds, "cpu"), seeds, [], BATCH)
-
-    def loss(weights, iteration):
-        tokens, targets = batches(iteration)
-        return ensemble.mean_cross_entropy(networks.label_logits(weights, stack, tokens), targets)
-
-    def observe(weights, iteration):
-        return networks.label_logits(weights, stack, batches(0)[0])
-
-    parameters = spoil(networks.initial(TASK, depth, seeds, "cpu"))
-    return run(folder, parameters=parameters, loss=loss, observe=observe, recipe=replace(RECIPE, iterations=8))
-
-
-@pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize(("kind", "residual", "depth"), [("plain", True, 3), ("plain", False, 1), ("rope", False, 3)])
-def test_members_end_with_the_bits_that_they_get_alone(tmp_path, kind, residual, depth):
-    members = MEMBERS[kind]
-    alone = [train_networks(tmp_path / f"{m}", [member], residual, depth) for m, member in enumerate(members)]
-    for subset in ([0, 1, 2, 3, 4], [4, 2], [1, 4, 0], [3, 3]):
-        folder = tmp_path / "-".join(map(str, subset))
-        together = train_networks(folder, [members[m] for m in subset], residual, depth)
-        for place, member in enumerate(subset):
-            assert_same(together, alone[member], [place], [0])
 
 
 KINDS = {"plain": {}, "averaged": {"kappa": KAPPA, "recipe": SCHEDULED}}
