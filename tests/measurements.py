@@ -1,6 +1,8 @@
 """Measurements that are made up, for tests of what is computed from them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,3 +43,8 @@ def made(rng: np.random.Generator, *, alibi: bool, n: int = 20, **changed: Any) 
         logits = rng.normal(0, 1, (LAYERS, HEADS, n, n))
         common = replace(common, slopes=np.array([0.5, 0.02]), content=logits, **content)
     return replace(common, **changed)
+
+
+def file(labels: Mapping[str, Any], **tensors: Any) -> Any:
+    """What reads as the file of a measurement with these tensors."""
+    return SimpleNamespace(labels=labels, read=lambda *names: {name: tensors[name] for name in names})

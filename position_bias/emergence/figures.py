@@ -52,7 +52,6 @@ GAP = r"accuracy gap $[a, b] - [b, a]$"
 DIRECTION = "← bias to later | to earlier →"  # on an axis that runs upward
 BRIEF_DIRECTION = "← later | earlier →"
 ACCURACY = "accuracy"
-SHARES = (ACCURACY, "in_context")  # quantities that are between 0 and 1, as are their means
 LEARNING = {  # rows of panels: what the axis says, the quantities in it with their line styles
     "loss (nats)": {"loss": "-"},
     ACCURACY: {"accuracy": "-", "in_context": "--"},
@@ -64,7 +63,6 @@ LONG_TRAINING: Any = [["first-last", "first-middle", "end"], ["first-last", "mid
 MARKS = 4  # of a line, about
 NEAR = 0.6  # of the largest gap that is possible: from there on its line is shown
 LONG, SHORT = Look("", "black"), Look("short training", "black", "D", filled=False)  # means at the end of a training
-FEWEST = 3  # seeds that have an interval of use: of two, Student's is 13 times their standard error
 
 
 def mask_look(mask: str) -> Look:
@@ -111,7 +109,7 @@ def fig2(tests: pd.DataFrame, level: float) -> Figure:
     The upper row has no residual connections, the lower one has, as far as such networks are trained. Each encoding has
     a column. Error bars are t-intervals over seeds; dots are the seeds.
     """
-    gaps, per_seed = _gaps(tests, level)
+    gaps, per_seed = accuracy_gaps.at_end(tests, level)
     rows = {residual: title for residual, title in WIRING.items() if (gaps["residual"] == residual).any()}
     label = "Accuracy gaps by depth, for each pair of positions and each positional encoding"
     size, y = 0.6 + 1.35 * len(rows), f"{GAP}\n{DIRECTION}"
@@ -131,9 +129,8 @@ def by_depth(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figu
     accuracy by position of the answer, with a line and its t-interval for each depth. Beside it stand chance among all
     labels and chance among those of the sequence.
     """
-    gaps, per_seed = _gaps(tests, level)
-    by_answer = accuracy_gaps.by_position(accuracy_gaps.of_training_omega(tests)).sort_values("answer", kind="stable")
-    accuracy = accuracy_gaps.summary(by_answer, [*accuracy_gaps.CONFIGURATION, "answer"], "accuracy", level)
+    gaps, per_seed = accuracy_gaps.at_end(tests, level)
+    accuracy = accuracy_gaps.accuracies(tests, level)
     label = "Accuracy gaps by depth, and accuracy by position of the answer, for each encoding"
     rows = {"gap": f"{GAP}\n{DIRECTION}", ACCURACY: ACCURACY}
     figure, grid = panels(label, 4.0, _encodings(gaps), rows, x="position of the answer (item)", sharey="row")
@@ -158,7 +155,7 @@ def by_bias(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -> Figur
     Each encoding has a panel. Error bars are t-intervals over seeds; dots are the seeds. A dotted line has the largest
     gap that is possible, where bars come near it.
     """
-    gaps, per_seed = _gaps(tests, level)
+    gaps, per_seed = accuracy_gaps.at_end(tests, level)
     looks = {mask: mask_look(mask) for mask in ("none", "causal") if (gaps["mask"] == mask).any()}
     (bias,) = gaps["bias"].unique()
     label = f"Accuracy gaps after training on queries for {BIASES[bias]}, by mask and encoding"
@@ -177,9 +174,7 @@ def along_training(tests: pd.DataFrame, level: float, task: Mapping[str, Any]) -
     Each depth has a colour. Bands are t-intervals over seeds. Dashed is the share of answers that are some label of the
     sequence.
     """
-    by_seed = accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests))
-    keys = [*accuracy_gaps.CONFIGURATION, "iteration", "quantity"]
-    learning = accuracy_gaps.summary(by_seed, keys, "value", level)
+    learning = accuracy_gaps.learning(tests, level)
     encodings, rows = _encodings(learning), {name: name for name in LEARNING}
     label = "Loss, accuracy and accuracy gaps during training, for each number of layers"
     figure, grid = panels(label, 0.4 + 1.2 * len(rows), encodings, rows, sharex=True, sharey="row")
@@ -206,7 +201,7 @@ def long_and_short_training(
     """
     both = pd.concat([long, older[~older["depth"].isin(long["depth"])]])
     gaps = both[both["quantity"].isin(PAIRS)].rename(columns={"quantity": "pair", "value": "gap"})
-    summary, _ = _gaps(tests, level)
+    summary, _ = accuracy_gaps.at_end(tests, level)
     short = summary[summary["encoding"] == "none"]
     label = "Accuracy gaps during long training and at its end, beside those after short training"
     figure = plt.figure(figsize=(PAGE, 2.7), label=label)
@@ -215,24 +210,19 @@ def long_and_short_training(
         _long_curves(mosaic[pair], gaps[gaps["pair"] == pair])
         _iterations(mosaic[pair], gaps["iteration"].max())
         mosaic[pair].set_title(_inline(pair))
-    late = gaps[gaps["iteration"].isin(np.unique(gaps["iteration"])[-last:])]
-    mosaic["first-last"].axvspan(late["iteration"].min(), late["iteration"].max(), color="0.9", linewidth=0, zorder=0)
-    _ends(mosaic["end"], late[late["pair"] == "first-last"], short[short["pair"] == "first-last"], level)
+    first, final = np.unique(gaps["iteration"])[-last:][[0, -1]]
+    mosaic["first-last"].axvspan(first, final, color="0.9", linewidth=0, zorder=0)
+    ends = accuracy_gaps.lasting(gaps[gaps["pair"] == "first-last"], last, level)
+    _ends(mosaic["end"], *ends, short[short["pair"] == "first-last"])
     _share_limits(list(mosaic.values()))
     mosaic["first-last"].set_ylabel(f"{GAP}\n{DIRECTION}")
     mosaic["first-middle"].set_xlabel("")
     seeds = gaps.groupby("depth")["seed"].nunique().rename("seeds").reset_index()
     told = f"{', '.join(_seeds_by_depth(seeds))} (thin; bold: their mean; shaded: the last {last} tests)"
     told = f"{_of_all(short)}; {told}; short training: {', '.join(_seeds_by_depth(short))}"
-    marks = [LONG._replace(name=f"{late['iteration'].max():,} iterations"), SHORT]
+    marks = [LONG._replace(name=f"{final:,} iterations"), SHORT]
     legend(figure, [*_depth_lines(gaps, short), *(look.entry(linestyle="") for look in marks)], settings=told)
     return figure
-
-
-def _gaps(tests: pd.DataFrame, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The gaps of trained networks: means over seeds with intervals, and by seed."""
-    by_seed = accuracy_gaps.final_gaps(accuracy_gaps.curves(accuracy_gaps.of_training_omega(tests)))
-    return accuracy_gaps.summary(by_seed, [*accuracy_gaps.CONFIGURATION, "pair"], "gap", level), by_seed
 
 
 def _encodings(table: pd.DataFrame) -> dict[str, str]:
@@ -279,8 +269,6 @@ def _learning(axes: Axes, table: pd.DataFrame, styles: Mapping[str, str]) -> Non
     """The quantities of a panel against iterations, a line a depth."""
     for quantity, style in styles.items():
         shown = table[table["quantity"] == quantity].sort_values("iteration")
-        if quantity in SHARES:
-            shown = shown.assign(low=shown["low"].clip(lower=0), high=shown["high"].clip(upper=1))
         for _, look, curve in curves(shown, "depth", _depth_looks(shown)):
             _curve(axes, curve["iteration"], curve, "value", look._replace(line=style))
 
@@ -296,12 +284,9 @@ def _long_curves(axes: Axes, table: pd.DataFrame) -> None:
         axes.plot(mean.index, mean, **marked(look._replace(width=1.4), _few(len(mean))))
 
 
-def _ends(axes: Axes, late: pd.DataFrame, short: pd.DataFrame, level: float) -> None:
+def _ends(axes: Axes, ends: pd.DataFrame, by_seed: pd.DataFrame, short: pd.DataFrame) -> None:
     """Gap of every seed over the last tests, and its mean, beside that of the short training, against depth."""
-    by_seed = late.groupby(["depth", "seed"])["gap"].mean().reset_index()
-    ends = accuracy_gaps.summary(by_seed, ["depth"], "gap", level)
-    ends.loc[ends["seeds"] < FEWEST, ["low", "high"]] = np.nan
-    looks = _depth_looks(late, short)
+    looks = _depth_looks(ends, short)
     for index, (depth, look) in enumerate(looks.items()):
         seeds, of_long, of_short = (table[table["depth"] == depth] for table in (by_seed, ends, short))
         if len(seeds):

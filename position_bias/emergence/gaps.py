@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from position_bias.emergence.task import PAIRS, POSITIONS
 from position_bias.statistics import means
 
+SHARES = ("accuracy", "in_context")  # quantities between 0 and 1, as are their means
+FEWEST = 3  # seeds that have an interval of use: of two, Student's is 13 times their standard error
 CONFIGURATION = ["vocabulary", "study", "bias", "mask", "encoding", "residual", "depth", "omega"]
 COLUMNS = [*CONFIGURATION, "seed", "iteration", "quantity", "answer", "twin", "value"]  # of a table of training
 SINKS = [*CONFIGURATION, "seed", "state", "tau", "token", "value"]  # of a table of attention sinks
@@ -61,6 +64,41 @@ def settled(by_seed: pd.DataFrame, share: float) -> pd.DataFrame:
 def summary(by_seed: pd.DataFrame, keys: Sequence[str], value: str, level: float) -> pd.DataFrame:
     """Mean over seeds of each group of `keys`, with Student's interval: columns `value`, low, high, seeds."""
     return means(by_seed, keys, value, level).rename(columns={"mean": value, "n": "seeds"})
+
+
+# What figures show, of joined tables of training: tests with the direction of training, or without any
+
+
+def at_end(tests: pd.DataFrame, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The gaps of trained networks: their `summary` by pair, and by seed."""
+    by_seed = final_gaps(curves(of_training_omega(tests)))
+    return summary(by_seed, [*CONFIGURATION, "pair"], "gap", level), by_seed
+
+
+def accuracies(tests: pd.DataFrame, level: float) -> pd.DataFrame:
+    """The `summary` of the accuracy of trained networks, by position of the answer, the first one first."""
+    by_answer = by_position(of_training_omega(tests)).sort_values("answer", kind="stable")
+    return summary(by_answer, [*CONFIGURATION, "answer"], "accuracy", level)
+
+
+def learning(tests: pd.DataFrame, level: float) -> pd.DataFrame:
+    """The `summary` of all `curves`; intervals of shares end at 0 and at 1."""
+    found = summary(curves(of_training_omega(tests)), [*CONFIGURATION, "iteration", "quantity"], "value", level)
+    shares = found["quantity"].isin(SHARES)
+    low, high = found["low"].clip(lower=0), found["high"].clip(upper=1)
+    return found.assign(low=found["low"].mask(shares, low), high=found["high"].mask(shares, high))
+
+
+def lasting(gaps: pd.DataFrame, last: int, level: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Gaps over the `last` tests by depth: their `summary`, and by seed. Fewer than FEWEST seeds have no interval.
+
+    `gaps` has a row for each depth, seed and iteration of one pair.
+    """
+    late = gaps[gaps["iteration"].isin(np.unique(gaps["iteration"])[-last:])]
+    by_seed = late.groupby(["depth", "seed"])["gap"].mean().reset_index()
+    ends = summary(by_seed, ["depth"], "gap", level)
+    ends.loc[ends["seeds"] < FEWEST, ["low", "high"]] = np.nan
+    return ends, by_seed
 
 
 def _gaps(table: pd.DataFrame) -> pd.DataFrame:

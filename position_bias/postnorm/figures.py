@@ -15,7 +15,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from position_bias.attention import Array
 from position_bias.drawing.intervals import band, by_seed, counted, dots, marked, marks, marks_by
 from position_bias.drawing.looks import NORMS, REFERENCE, Look, legend, present, side_by_side
 from position_bias.drawing.panels import curves, log_ticks, panels
@@ -60,7 +59,9 @@ def set_complement(tests: pd.DataFrame, level: float) -> Figure:
     for v, of_task in tasks.items():
         axes = grid["tvd", v]
         for law, (scheme, _, style) in laws.items():
-            axes.plot(*_law_of(of_task, scheme, law, v), style, color=REFERENCE, linewidth=1, zorder=3)
+            fine = np.linspace(1, v - 1, 100)
+            gap = fitted_constant(of_task, scheme, law, v) * theory.law_gap(law, fine, v, 1.0)
+            axes.plot(fine, theory.total_variation(fine, v, gap), style, color=REFERENCE, linewidth=1, zorder=3)
         s = np.arange(1, v)
         axes.plot(s, s / v, ":", color=REFERENCE, linewidth=0.8, zorder=0)
         axes.set_ylim(0, 1)
@@ -262,16 +263,30 @@ def stability(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _law_of(tests: pd.DataFrame, scheme: str, law: str, v: int) -> tuple[Array, Array]:
-    """Tokens present, and the distance that a law gives, whose constant is fitted to a scheme at trained lengths.
+def fitted_constant(tests: pd.DataFrame, scheme: str, law: str, v: int) -> float:
+    """The constant of a law of the gap that fits a scheme at trained lengths.
 
-    The constant is the mean of the gaps over those that the law has with the constant 1.
+    It is the mean of the gaps over those that the law has with the constant 1.
     """
     chosen = (tests["scheme"] == scheme) & (tests["quantity"] == "gap") & (tests["length"] <= tests["trained"])
     gaps = tests[chosen]
-    constant = float(np.mean(gaps["value"].to_numpy() / theory.law_gap(law, gaps["length"], v, 1.0)))
-    s = np.linspace(1, v - 1, 100)
-    return s, theory.total_variation(s, v, constant * theory.law_gap(law, s, v, 1.0))
+    return float(np.mean(gaps["value"].to_numpy() / theory.law_gap(law, gaps["length"], v, 1.0)))
+
+
+def along_training(curves: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """A quantity by iteration: median, low and high over seeds, as far as all of them are finite.
+
+    `curves` has a row for each seed and iteration of one scheme.
+    """
+    values = curves.pivot(index="iteration", columns="seed", values=quantity).replace([np.inf, -np.inf], np.nan)
+    finite = values.dropna()
+    return pd.DataFrame({"median": finite.median(axis=1), "low": finite.min(axis=1), "high": finite.max(axis=1)})
+
+
+def highest_gradients(runs: pd.DataFrame) -> pd.Series:
+    """The highest gradient norm of each seed of one training whose losses and gradients are all finite."""
+    both = np.isfinite(runs["loss"]) & np.isfinite(runs["gradient_norm"])
+    return runs.groupby("seed")["gradient_norm"].max()[both.groupby(runs["seed"]).all()]
 
 
 def _by_vocabulary(tests: pd.DataFrame) -> dict[int, pd.DataFrame]:
@@ -297,15 +312,14 @@ def _bins(axes: Axes, table: pd.DataFrame, level: float, schemes: dict[str, Look
 
 def _median_and_range(axes: Axes, table: pd.DataFrame, quantity: str, look: Look) -> None:
     """Median over seeds against iterations, in the range of seeds, as far as all of them are finite."""
-    values = table.pivot(index="iteration", columns="seed", values=quantity).replace([np.inf, -np.inf], np.nan)
-    finite = values.dropna()
+    finite = along_training(table, quantity)
     if finite.empty:
-        axes.plot(values.index.min(), 0.96, transform=axes.get_xaxis_transform(), **_broken(look))
+        axes.plot(table["iteration"].min(), 0.96, transform=axes.get_xaxis_transform(), **_broken(look))
         return
-    axes.fill_between(finite.index, finite.min(axis=1), finite.max(axis=1), color=look.colour, alpha=0.15, linewidth=0)
+    axes.fill_between(finite.index, finite["low"], finite["high"], color=look.colour, alpha=0.15, linewidth=0)
     places = np.unique(np.searchsorted(finite.index, np.geomspace(1, max(finite.index, default=1), MARKS)))
     shown = [place for place in places if place < len(finite)]
-    axes.plot(finite.index, finite.median(axis=1), **marked(look._replace(width=0.9), shown))
+    axes.plot(finite.index, finite["median"], **marked(look._replace(width=0.9), shown))
 
 
 def _highest_gradients(axes: Axes, table: pd.DataFrame, rates: list[float], schemes: dict[str, Look]) -> None:
@@ -317,13 +331,11 @@ def _highest_gradients(axes: Axes, table: pd.DataFrame, rates: list[float], sche
         of_scheme = table[table["scheme"] == scheme]
         for rate in rates:
             runs, at = of_scheme[of_scheme["learning_rate"] == rate], rate * 10**decades
-            both = np.isfinite(runs["loss"]) & np.isfinite(runs["gradient_norm"])
-            finite = both.groupby(runs["seed"]).all()
-            highest = runs.groupby("seed")["gradient_norm"].max()[finite]
+            highest = highest_gradients(runs)
             if len(highest):
                 axes.plot([at] * 2, [highest.min(), highest.max()], color=look.colour, linewidth=0.9)
                 axes.plot(at, highest.median(), look.marker, color=look.colour, markersize=3.5)
-            if not finite.all():
+            if len(highest) < runs["seed"].nunique():
                 axes.plot(at, 0.96, transform=axes.get_xaxis_transform(), **_broken(look))
     axes.set_xscale("log")
     _suited_scale(axes)

@@ -337,15 +337,26 @@ def _a_model(numbers: Iterable[int]) -> str:
     return f"{from_to(numbers, 'training seed')} for each model"
 
 
-def _mixing(axes: Axes, mixing: Tensors, look: Look, width: float) -> None:
+def mixing_by_layer(mixing: Tensors) -> pd.DataFrame:
+    """Lambda of each layer, from 1: the mean over prompts by either estimator, and two deviations about Eq. 1's."""
     by_prompt = mixing["frobenius"].astype(float)
-    layer = np.arange(1, by_prompt.shape[1] + 1)
     mean, spread = by_prompt.mean(0), 2 * by_prompt.std(0, ddof=1)
-    axes.fill_between(layer, mean - spread, mean + spread, color=look.colour, alpha=0.25, linewidth=0)
-    axes.plot(layer, mean, color=look.colour, linewidth=width)
+    columns = {
+        "frobenius": mean,
+        "low": mean - spread,
+        "high": mean + spread,
+        "token": mixing["token"].astype(float).mean(0),
+    }
+    return pd.DataFrame(columns, index=np.arange(1, by_prompt.shape[1] + 1))
+
+
+def _mixing(axes: Axes, mixing: Tensors, look: Look, width: float) -> None:
+    found = mixing_by_layer(mixing)
+    axes.fill_between(found.index, found["low"], found["high"], color=look.colour, alpha=0.25, linewidth=0)
+    axes.plot(found.index, found["frobenius"], color=look.colour, linewidth=width)
     if width == BOLD:
-        axes.plot(layer, mean, **rollouts.only_marks(look))
-    axes.plot(layer, mixing["token"].astype(float).mean(0), "--", color=look.colour, linewidth=0.7)
+        axes.plot(found.index, found["frobenius"], **rollouts.only_marks(look))
+    axes.plot(found.index, found["token"], "--", color=look.colour, linewidth=0.7)
 
 
 def _deviation(logits: Content) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("styled")
 
 
 @pytest.mark.parametrize("table", SHARING)
-def test_what_shares_a_panel_differs_by_mark_or_line_and_by_colour(table):
+def test_what_shares_a_panel_differs_by_mark_or_line(table):
     marks = [(look.marker, look.line, look.filled) for look in SHARING[table].values()]
     assert len(set(marks)) == len(marks)
     if table in ("norms", "pairs"):
@@ -36,7 +36,7 @@ def test_what_shares_a_panel_differs_by_mark_or_line_and_by_colour(table):
             assert max(abs(a - b) for a, b in zip(one, other, strict=True)) > 0.15
 
 
-def test_a_model_that_nobody_knows_has_a_look_of_its_own_whatever_stands_beside_it():
+def test_a_model_that_nobody_knows_has_a_look_of_its_own():
     names = [f"mine-{i}" for i in range(len(looks.OTHER_MODELS))]
     together = looks.model_looks(["bloom", *names])
     assert list(together) == ["bloom", *names]
@@ -65,7 +65,7 @@ def test_depths_have_colours_and_marks_of_their_own():
     assert lightness == sorted(lightness, reverse=True)
 
 
-def test_text_is_wrapped_into_as_few_lines_as_fit_about_equally_long():
+def test_text_is_wrapped_into_few_lines_of_about_equal_length():
     lines = looks.balanced(LONG, 4)
     assert " ".join(lines) == LONG
     assert len(lines) == len(looks.wrapped(LONG, 4)) > 1
@@ -77,7 +77,7 @@ def test_text_is_wrapped_into_as_few_lines_as_fit_about_equally_long():
     assert looks.wrapped("an-unbreakable-word", 0.1) == ["an-unbreakable-word"]
 
 
-def test_the_label_is_the_title_and_settings_stand_below_all_panels_whose_size_stays():
+def test_title_and_settings_stand_around_panels_whose_size_stays():
     figure, row = plt.subplots(1, 2, figsize=(PAGE, 2), label=LONG)
     entries = [axes.plot([0, 1], label=f"an entry of {place} with a long name")[0] for axes in row for place in "abc"]
     _, low, _, high = legibility.drawn(figure).panels[0].box

@@ -7,7 +7,7 @@ from position_bias.drawing.intervals import marks_by
 from position_bias.drawing.looks import Look, legend
 from position_bias.drawing.panels import curves, layer_axis, log_ticks, panels
 from position_bias.drawing.style import PAGE, figure_style
-from tests.unit.drawing_checks import assert_legible
+from tests.drawn import assert_legible
 
 TITLES = {"left": "Left", "right": "Right"}
 LOOKS = {"post": Look("post", "green"), "pre": Look("pre", "orange", line="--"), "peri": Look("peri", "blue")}

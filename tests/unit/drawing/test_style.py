@@ -130,7 +130,7 @@ def test_files_do_not_depend_on_the_last_digits_of_the_layout(tmp_path):
         assert (tmp_path / f"0.{suffix}").read_bytes() == (tmp_path / f"1.{suffix}").read_bytes()
 
 
-def test_panels_placed_by_hand_stay_there_and_parts_of_a_figure_in_places_of_six_digits(tmp_path):
+def test_places_have_six_digits_and_those_by_hand_stay(tmp_path):
     """The layout gives parts all digits, of which the last vary."""
     figure = plt.figure(figsize=(style.PAGE, 2), layout="none", label="Lines")
     for left in (0.1, 0.6):
@@ -179,7 +179,7 @@ def test_a_usual_page_changes_no_byte(at, tmp_path):
     assert [path.read_bytes() for path in paths[:3]] == [path.read_bytes() for path in paths[3:]]
 
 
-def test_a_column_has_smaller_type_and_no_label_on_another_and_no_ground(at, tmp_path):
+def test_a_column_has_smaller_type_and_no_ground(at, tmp_path):
     at(3.3, True)
     with style.figure_style():
         figure, row = good()

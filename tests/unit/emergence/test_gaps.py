@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 from position_bias.emergence import gaps
 
@@ -124,3 +125,44 @@ def test_settled_gaps_are_means_over_the_last_share_of_the_iterations(by_seed, s
 def test_figures_show_tests_with_the_direction_of_training(by_seed):
     shown = gaps.of_training_omega(by_seed)
     pd.testing.assert_frame_equal(shown, by_seed[by_seed["omega"].isin(["training", "none"])])
+
+
+# Over seeds, as figures show them
+
+
+def test_figures_are_given_means_over_seeds_with_intervals(by_seed):
+    """Of the two seeds to the end, whose gaps and accuracies differ by .1."""
+    (means, of_seeds), level = gaps.at_end(by_seed, 0.99), 0.99
+    accuracy, learning = gaps.accuracies(by_seed, level), gaps.learning(by_seed, level)
+    half = 0.05 * scipy.stats.t.ppf(0.995, 1)
+    for found, name, value, expected in (
+        (means, "pair", "gap", {pair: gap + 0.15 for pair, gap in GAPS.items()}),
+        (accuracy, "answer", "accuracy", {answer: right + 0.15 for answer, right in PLAIN.items()}),
+        (of(learning, iteration=100), "quantity", "value", {pair: gap + 0.15 for pair, gap in GAPS.items()}),
+    ):
+        rows = of(found, **CONFIGURATION).set_index(name).loc[[*expected]]
+        np.testing.assert_allclose(rows[value], [*expected.values()])
+        np.testing.assert_allclose(rows["high"] - rows[value], half)
+        np.testing.assert_allclose(rows[value] - rows["low"], half)
+        assert set(rows["seeds"]) == {2}
+    assert "fresh" not in {*means["omega"], *of_seeds["omega"], *accuracy["omega"], *learning["omega"]}
+    assert of(accuracy, **CONFIGURATION)["answer"].tolist() == sorted(PLAIN)
+    shares = learning[learning["quantity"].isin(["accuracy", "in_context"])].dropna(subset="low")
+    assert (shares["low"].min(), shares["high"].max()) == (0, 1)  # where they would reach beyond
+
+
+def test_lasting_gaps_are_means_over_the_last_tests_by_depth():
+    rows = [
+        (depth, seed, at, depth + 0.1 * seed + (at if at < 30 else 0.5 * (at == 40)))
+        for depth, seeds in ((2, 3), (4, 2))
+        for seed in range(seeds)
+        for at in (0, 10, 30, 40)
+    ]
+    table = pd.DataFrame(rows, columns=["depth", "seed", "iteration", "gap"]).sample(frac=1, random_state=0)
+    ends, of_seeds = gaps.lasting(table, 2, 0.95)
+    expected = {(depth, seed): depth + 0.1 * seed + 0.25 for depth, seeds in ((2, 3), (4, 2)) for seed in range(seeds)}
+    assert of_seeds.set_index(["depth", "seed"])["gap"].to_dict() == pytest.approx(expected)
+    ends = ends.set_index("depth")
+    assert ends["gap"].to_dict() == pytest.approx({2: 2.35, 4: 4.3})
+    assert ends.loc[2, "high"] == pytest.approx(2.35 + 0.1 * scipy.stats.t.ppf(0.975, 2) / np.sqrt(3))
+    assert ends.loc[4, ["low", "high"]].isna().all()  # of two seeds there is no interval of use

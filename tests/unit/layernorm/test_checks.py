@@ -1,13 +1,12 @@
 """What is measured of norms, on tables by hand and on a world by seed whose numbers are known."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from position_bias.layernorm import checks
 from position_bias.layernorm.settings import NETWORKS
+from tests.measurements import file
 from tests.unit.layernorm.world import (
     HEADS,
     LAYERS,
@@ -190,9 +189,7 @@ def test_a_seed_without_a_last_test_has_no_gap():
 def test_a_table_has_a_row_a_prompt_and_layer(checkpoint, seed, state):
     """Seed and state are those of the checkpoint, whatever digits a model has."""
     kept = {"recency": np.array([[0.5, -0.25], [2.0, -3.5]], np.float32), "documents": np.array([4, 9])}
-    labels = {"model": "falcon-7b-v2", "checkpoint": checkpoint}
-    file = SimpleNamespace(labels=labels, read=lambda *names: {name: kept[name] for name in names})
-    found = checks.recency_of_models([file])
+    found = checks.recency_of_models([file({"model": "falcon-7b-v2", "checkpoint": checkpoint}, **kept)])
     assert [*found] == ["model", "seed", "state", "document", "prompt", "layer", "value"]
     numbers = [(4, 0, 1, 0.5), (4, 0, 2, -0.25), (9, 1, 1, 2.0), (9, 1, 2, -3.5)]
     assert [*found.itertuples(index=False, name=None)] == [("falcon-7b-v2", seed, state, *row) for row in numbers]

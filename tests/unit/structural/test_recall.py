@@ -10,7 +10,7 @@ from position_bias.statistics import resampled_weights, spearman
 from position_bias.structural import figures_pretrained, recall
 from position_bias.structural.checks import OF_DECODERS, on_decoders
 from position_bias.verdicts.judge import ESTIMATE
-from tests.unit.drawing_checks import assert_legible, numbers
+from tests.drawn import assert_legible, numbers
 from tests.unit.structural.conftest import PREDICTED
 
 C, P, CHANCE = 12, 32, 1 / 100

@@ -20,7 +20,8 @@ from position_bias.structural.similarity import (
     similarities,
 )
 from position_bias.verdicts.judge import COLUMNS, KEYS
-from tests.unit.structural.conftest import PREDICTED, file
+from tests.measurements import file
+from tests.unit.structural.conftest import PREDICTED
 
 NO_SHIFTS = pd.DataFrame()
 NO_ROWS = pd.DataFrame(columns=content.LABELS)

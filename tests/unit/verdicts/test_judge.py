@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from position_bias.running.runtime import InputError
 from position_bias.verdicts.judge import (
     COLUMNS,
     ESTIMATE,
@@ -30,6 +29,7 @@ from position_bias.verdicts.judge import (
     worst_among,
 )
 from position_bias.verdicts.registry import OR, Predicted, Relation, every_prediction, predictions
+from tests.refusals import refused
 
 ROOT = Path(__file__).parents[3]
 RELATIONS = get_args(Relation)
@@ -69,8 +69,9 @@ def judged(path, *statistics, rows, level=0.9):
     return list(judge(statistics, predictions(written(path / "predictions.csv", *rows), "ours"), level))
 
 
+@settings(deadline=None)
 @given(values=values, level=levels)
-def test_student_is_the_interval_of_scipy_over_units_that_have_a_value(values, level):
+def test_student_is_scipys_interval_of_units_with_a_value(values, level):
     found, present = student(values, ABOVE, level), values[values.notna()].to_numpy()
     assert (found.n, found.left_out) == (len(present), len(values) - len(present))
     assert found.measured == pytest.approx(present.mean() if len(present) else math.nan, nan_ok=True)
@@ -88,6 +89,7 @@ def test_percentiles_are_those_of_replicates_beside_the_estimate():
     assert percentiles(12)(replicates, ABOVE, 0.5) == pytest.approx((-7, 25, 75, 12, 0, False))
 
 
+@settings(deadline=None)
 @given(
     prediction=st.builds(
         replace, st.just(ABOVE), relation=st.sampled_from(RELATIONS[:3]), bound=numbers, margin=st.floats(0, 10)
@@ -95,7 +97,7 @@ def test_percentiles_are_those_of_replicates_beside_the_estimate():
     values=st.lists(numbers, min_size=1, max_size=9),
     among=st.none() | st.integers(1, 10**6),
 )
-def test_of_what_is_worked_out_the_value_counts_that_keeps_least_to_the_prediction(prediction, values, among):
+def test_the_number_counts_that_keeps_least_to_the_prediction(prediction, values, among):
     estimate = worst if among is None else worst_among(among)
     found = estimate(pd.Series(values), prediction, 0.9)
     order = ["holds", "undecided", "no effect", "fails"]
@@ -107,36 +109,34 @@ def test_of_what_is_worked_out_the_value_counts_that_keeps_least_to_the_predicti
 @pytest.mark.parametrize("relation", RELATIONS[:3])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("others", [[], [0.5, 0.1]])
-def test_what_is_worked_out_and_not_finite_is_an_error_whatever_is_beside_it(tmp_path, relation, value, others):
+def test_what_is_worked_out_must_be_finite(tmp_path, relation, value, others):
     statistic = Statistic("gap", pd.DataFrame({"a": [*others, value]}), estimate=worst)
-    with pytest.raises(ValueError, match=rf"^gap, a: {value} is no number that can be judged$"):
+    with refused("gap, a", value, by=ValueError):
         judged(tmp_path, statistic, rows=[predicted(relation=relation)])
 
 
 def test_a_network_and_a_difference_of_two_are_judged_by_unit(tmp_path):
     rows = (predicted(words="{network}, {v} tokens"), predicted(other="b", claim="", words="{network} - {other}; {v}"))
     alone, less = judged(tmp_path, Statistic("gap", TABLE, {"v": 7}), rows=rows)
-    half = scipy.stats.sem([1, 2, 3]) * scipy.stats.t.ppf(0.95, 2)
-    assert (alone["low"], alone["high"]) == pytest.approx((2 - half, 2 + half))
+    for row, units in ((alone, TABLE["a"]), (less, TABLE["a"] - TABLE["b"])):
+        estimate = student(units, ABOVE, 0.9)
+        assert [row[name] for name in ("measured", "low", "high", "n", "left_out")] == [*estimate[:5]]
     assert [alone[name] for name in ("claim", "item", "quantity")] == ["c", "Figure 1", "a, 7 tokens"]
-    assert [alone[name] for name in ("n", "left_out", "verdict")] == [3, 0, "holds"]
+    assert (alone["verdict"], less["verdict"]) == ("holds", "undecided")
     assert [alone[name] for name in ("relation", "bound", "margin", "source")] == [">", 0, 0.1, "Section 2"]
     assert [alone[name] for name in KEYS] == ["gap", "a", "", "v = 7", ""]
-    half = scipy.stats.sem([0.5, 1]) * scipy.stats.t.ppf(0.95, 1)
-    assert (less["measured"], less["low"]) == pytest.approx((0.75, 0.75 - half))
-    assert [less[name] for name in ("claim", "quantity", "n", "left_out")] == ["", "a - b; 7", 2, 1]
-    assert less["verdict"] == "undecided"
+    assert [less[name] for name in ("claim", "quantity")] == ["", "a - b; 7"]
     assert [less[name] for name in KEYS] == ["gap", "a", "b", "v = 7", ""]
     assert list(table("ours", "test", [alone, less])) == [*COLUMNS, *KEYS]
 
 
-def test_a_bound_of_the_setting_takes_the_place_of_the_registered_one(tmp_path):
+def test_a_bound_of_the_setting_replaces_the_registered_one(tmp_path):
     statistic = Statistic("gap", TABLE, estimate=worst, numbers={"bound": 2.5, "margin": 0.25})
     (found,) = judged(tmp_path, statistic, rows=[predicted(relation="<")])
     assert [found[name] for name in ("relation", "bound", "margin", "verdict")] == ["<", 2.5, 0.25, "fails"]
 
 
-def test_a_network_that_the_table_lacks_has_no_row_and_one_without_values_cannot_be_tested(tmp_path):
+def test_what_the_table_lacks_has_no_row(tmp_path):
     rows = (predicted(network="a|c|d"), predicted(network="d|b", other="a|d|c"))
     found = judged(tmp_path, Statistic("gap", TABLE), rows=rows)
     assert [(row["network"], row["other"], row["n"]) for row in found] == [
@@ -147,7 +147,7 @@ def test_a_network_that_the_table_lacks_has_no_row_and_one_without_values_cannot
     assert all(math.isnan(row["measured"]) and row["left_out"] == 3 for row in untested)
 
 
-def test_alternatives_are_all_combinations_in_the_order_of_the_file(tmp_path):
+def test_alternatives_are_all_combinations_in_order(tmp_path):
     path = written(tmp_path / "predictions.csv", predicted(network="a|b", other="c|d"), predicted(paper="theirs"))
     found = predictions(path, "ours")
     assert [(row.network, row.other) for row in found["gap"]] == [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")]
@@ -169,7 +169,7 @@ def test_a_statistic_says_what_its_rows_speak_of(tmp_path):
     assert (second["measured"], second["verdict"]) == (1, "not testable here")
 
 
-def test_units_that_were_seen_before_are_counted_where_they_have_a_value(tmp_path):
+def test_seen_units_are_counted_where_they_have_a_value(tmp_path):
     """Seed 8 was seen of both networks, but has no value of b; seed 1 is in no table, and seed 5 is none of a."""
     seen = {"a": pd.Series([True, True, False], [8, 1, 3]), "b": pd.Series([True, True, False], [8, 3, 5])}
     rows = (predicted(), predicted(network="b"), predicted(other="b"), predicted(network="c"))
@@ -182,7 +182,7 @@ def test_units_that_were_seen_before_are_counted_where_they_have_a_value(tmp_pat
     ("last", "expected"),
     [(7, (6, 2, 4.0, 1)), (8, (5, 0, 5.8, 1)), (9, (6, 0, 19 / 3, 1))],  # n, seen before, mean, without a value
 )
-def test_seeds_that_were_seen_before_are_left_out_where_five_others_have_a_value(last, expected, tmp_path):
+def test_seen_seeds_are_left_out_where_five_others_have_a_value(last, expected, tmp_path):
     """Seeds 1 and 2 were seen, of one network each; seed 4 has no value."""
     seeds = pd.Index(range(1, last + 1), name="seed")
     table = pd.DataFrame({"a": seeds.where(seeds != 4), "b": 0.0}, index=seeds).astype(float)
@@ -201,7 +201,7 @@ def test_a_seed_that_was_seen_is_left_out_of_all_its_values(tmp_path):
 
 
 def test_a_statistic_that_nothing_is_predicted_of_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"^published/predictions\.csv predicts nothing of the statistic 'slope'$"):
+    with refused("published/predictions.csv", "slope"):
         judged(tmp_path, Statistic("slope", TABLE), rows=[predicted()])
 
 
@@ -229,45 +229,36 @@ def test_other_words_change_no_verdict_and_no_key(tmp_path, paper):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "named"),
     [
-        ({"relation": ">="}, "row 3 of {path} has relation >=; use one of: >, <, =, !="),
-        ({"item": ""}, "row 3 of {path} has nothing in column item"),
-        ({"network": "", "source": ""}, "row 3 of {path} has nothing in column network, source"),
-        ({"bound": "half"}, "row 3 of {path}: could not convert string to float: 'half'"),
-        ({"margin": "1%"}, "row 3 of {path}: could not convert string to float: '1%'"),
-        ({"words": "gap of {network"}, "row 3 of {path}: expected '}' before end of string"),
+        ({"relation": ">="}, ">="),
+        ({"item": ""}, "item"),
+        ({"network": "", "source": ""}, "network, source"),
+        ({"bound": "half"}, "half"),
+        ({"margin": "1%"}, "1%"),
+        ({"words": "gap of {network"}, "'}'"),
     ],
-    ids=lambda of: "-".join(of) if isinstance(of, dict) else "",
 )
-def test_a_row_that_predicts_nothing_ends_in_one_line_that_names_it(tmp_path, wrong, message):
+def test_a_row_that_predicts_nothing_is_refused(tmp_path, wrong, named):
     path = written(tmp_path / "predictions.csv", predicted(), predicted(**wrong))
-    with pytest.raises(InputError) as raised:
+    with refused("row 3", path, named):
         predictions(path, "ours")
-    assert str(raised.value) == message.replace("{path}", str(path))
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, "is not a table of predictions: [Errno 2] No such file or directory"),
-        (b"", "is not a table of predictions: not enough values to unpack"),
-        (b"\xff\xfe", "is not a table of predictions: 'utf-8' codec"),
-        (b"paper,claim\nours,c\n", f"has columns paper, claim; a table of predictions has {', '.join(PREDICTED)}"),
-    ],
+    ("content", "named"),
+    [(None, "No such file"), (b"", ""), (b"\xff\xfe", "utf-8"), (b"paper,claim\nours,c\n", ", ".join(PREDICTED))],
 )
-def test_a_file_that_is_no_registry_ends_in_one_line(tmp_path, content, said):
+def test_a_file_that_is_no_registry_is_refused(tmp_path, content, named):
     """The registry of claims is read by the same function."""
     path = tmp_path / "predictions.csv"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(InputError) as raised:
+    with refused(path, named):
         every_prediction(path)
-    assert str(raised.value).startswith(f"{path} {said}")
-    assert "\n" not in str(raised.value)
 
 
-def test_numbers_that_were_seen_before_their_prediction_are_all_counted(tmp_path):
+def test_numbers_seen_before_their_prediction_all_count(tmp_path):
     (row,) = judged(tmp_path, Statistic("gap", TABLE, {"model": "bloom"}), rows=[predicted(seen="a first run")])
     assert (row["n"], row["seen_before"], row["model"]) == (3, 3, "bloom")
 

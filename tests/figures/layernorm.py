@@ -1,0 +1,147 @@
+"""Tables that figures of layernorm are given, simulated or random, and what each panel must show of them."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from position_bias.drawing.intervals import by_seed, over_seeds
+from position_bias.drawing.looks import PAIRS, shades
+from position_bias.emergence import gaps
+from position_bias.layernorm import figures, simulation
+from position_bias.layernorm.checks import UNTRAINED
+from tests.drawn import Panel
+from tests.figures.emergence import of, table
+from tests.figures.emergence import trained as tests_of
+
+SAMPLING = simulation.Sampling(tokens=14, width=16, strength=1.0, sequences=12, seed=0, level=0.95)
+POINT, LEVEL = ["measured", "low", "high"], 0.95
+MODELS = ("falcon-rw-7b", "mpt-7b", "mpt-30b", "bloom-7b1", "bloom-176b")
+
+
+def scores():
+    """Scores that rise with the key under a norm, and fall without; rows differ in offset, and maps in scale."""
+    rows, keys = np.mgrid[:12, :12]
+    scales, alphas, signs = np.array([1, 2]), (0, 0.4), {"none": -1, "layer": 1}
+    given = {
+        f"{norm}/{alpha}": 7 * rows + sign * scales[:, None, None] * keys
+        for (norm, sign), alpha in product(signs.items(), alphas)
+    }
+    above = np.where(keys < rows, keys - (rows - 1) / 2, np.nan)  # less the mean of the earlier keys
+    limit = np.nanquantile(np.abs(above), figures.SHARE_WITHIN)
+    maps = [Panel(image=sign * above / limit, limit=1) for sign in signs.values() for _ in product(alphas, scales)]
+    return figures.scores(given, alphas=alphas), [*maps, None]
+
+
+def closed_form():
+    rows, panels = simulation.closed_form_rows(SAMPLING, (0.0, 0.4)), []
+    for norm, residual in product(("none", "rms"), (0, 1)):
+        shown = of(rows, norm=norm, residual=residual)
+        points = [curve.iloc[:: figures.KEYS_APART][POINT] for _, curve in shown.groupby("anisotropy")]
+        lines = {(shades((0, 0.4))[0.4], "-"): of(shown, anisotropy=0.4)["predicted"]}
+        panels.append(Panel([shown["predicted"], *points], lines=lines))
+    return figures.closed_form(rows), panels
+
+
+def anisotropy():
+    rows = simulation.anisotropy_curves(SAMPLING, (0, 0.2, 0.5, 0.9), (0.2, 0.5))
+    limits = {
+        (colour, ":"): of(rows, residual=residual)["limit"] for residual, colour in shades(rows["residual"]).items()
+    }
+    return figures.anisotropy(rows), [Panel([rows[["predicted", "limit", *POINT]]], lines=limits)]
+
+
+def recursion(draw, rows, across, panels, hue, looks):
+    """A panel for each value of a column, with a line of theory for each value of another."""
+    shown = [of(rows, **{across: name}) for name in panels]
+    lines = [
+        {(look.colour, look.line): of(part, **{hue: name})["predicted"] for name, look in looks.items()}
+        for part in shown
+    ]
+    drawn = zip(shown, lines, strict=True)
+    return draw(rows), [Panel([part[["predicted", *POINT]]], lines=of_theory) for part, of_theory in drawn]
+
+
+def depth():
+    curves = simulation.depth_curves(SAMPLING, 0.2, layers=3)
+    return recursion(figures.depth, curves, "residual", (0, 1), "norm", figures.DEPTH)
+
+
+def moments():
+    curves = simulation.moments_curves(SAMPLING, layers=3)
+    return recursion(figures.moments, curves, "mask", ("causal", "full"), "profile", figures.PROFILES)
+
+
+def weights(seeds=3, norms=tuple(figures.RANDOM), **more):
+    """The Gram of each layer, and scores and positions of both of its heads."""
+    keys = {"norm": norms, "seed": range(seeds), "layer": (1, 2, 3), **more}
+    of_heads = table("value", **keys, quantity=("score", "position"), head=(1, 2))
+    return pd.concat([table("value", **keys, quantity=("gram",), head=(0,)), of_heads], ignore_index=True)
+
+
+def by_norm(rows, looks, column="norm", at="layer", seeds=False):
+    """Means over seeds with intervals, and the seeds themselves; a line for each norm."""
+    parts = {name: of(rows, **{column: name}) for name in looks}
+    means = {name: over_seeds(part, at, LEVEL) for name, part in parts.items()}
+    lines = {(looks[name].colour, looks[name].line): mean["mean"] for name, mean in means.items()}
+    drawn = [mean[["mean", "low", "high"]] for mean in means.values()]
+    drawn += [by_seed(part, at)["value"] for part in parts.values()] if seeds else []
+    return Panel(drawn, lines=lines)
+
+
+def random_weights():
+    rows, panels = weights(3, residual=(0.0, 1.0)), []
+    for residual in (0, 1):
+        parts = [of(rows, residual=residual, quantity=name) for name in ("gram", "score", "position")]
+        every = {(look.colour, "None"): of(parts[1], norm=norm)["value"] for norm, look in figures.RANDOM.items()}
+        gram, position = (by_norm(part, figures.RANDOM) for part in parts[::2])
+        panels += [gram, Panel([parts[1]["value"]], lines=every), position]
+    return figures.random_weights(rows, LEVEL), panels
+
+
+def trained():
+    norms, states = tuple(figures.TRAINED), ("untrained", "trained")
+    losses = table("value", norm=norms, seed=range(3), state=states, layer=(0,), head=(0,), quantity=("loss",))
+    rows = pd.concat([weights(3, norms, state=states), losses], ignore_index=True)
+    reached = of(rows, state="trained", quantity="loss")
+    means = [over_seeds(part, "layer", LEVEL)[["mean", "low", "high"]] for _, part in reached.groupby("norm")]
+    before, after, *grams = (
+        by_norm(of(rows, state=state, quantity=name), figures.TRAINED, seeds=True)
+        for name, state in product(("position", "gram"), states)
+    )
+    return figures.trained(rows, LEVEL), [before, after, Panel(along=[*means, reached["value"]]), *grams]
+
+
+def recency_and_cosines():
+    """A panel for each model, with a line for each state and seed over documents; the first two prompts are of one."""
+    states = (UNTRAINED, "trained (step 300)")
+    rows = table("value", model=MODELS, seed=range(2), state=states, prompt=range(4), layer=(1, 2, 3))
+    rows = rows.assign(document=rows["prompt"].clip(lower=1))
+    panels = []
+    for model in MODELS:
+        mine = [part for _, part in of(rows, model=model).groupby(["state", "seed"])]
+        means = [over_seeds(part.assign(seed=part["document"]), "layer", LEVEL) for part in mine]
+        panels.append(Panel([mean[["mean", "low", "high"]] for mean in means]))
+    grams = {model: np.random.default_rng(3).uniform(size=(3, 10, 10)) for model in MODELS}
+    for layer in (2, 3):
+        cosines = np.where(np.tri(10, k=-1), grams[MODELS[0]][layer - 1], np.nan)
+        with np.errstate(invalid="ignore"):
+            cosines -= np.array([np.nan, *(row[:place].mean() for place, row in enumerate(cosines[1:], 1))])[:, None]
+        panels.append(Panel(image=cosines, limit=np.nanquantile(np.abs(cosines), figures.SHARE_OF_COSINES)))
+    return figures.recency_and_cosines(rows, grams, LEVEL), [*panels, None, None]
+
+
+def emergence():
+    """Gaps of the studies with norms, at the end and along training."""
+    parts = [tests_of(iterations=(0, 50, 100), study=[study], encoding=["none"]) for study in figures.RETRIEVAL]
+    tests = pd.concat(parts, ignore_index=True)
+    curves = gaps.curves(tests)
+    last = of(curves, iteration=100)
+    last = last[last["quantity"].isin(PAIRS)].assign(place=lambda rows: rows["quantity"].map([*PAIRS].index))
+    ends = by_norm(last, figures.RETRIEVAL, "study", "place", seeds=True)._replace(lines={})
+    along = by_norm(of(curves, quantity="first-last"), figures.RETRIEVAL, "study", "iteration")
+    return figures.emergence(tests, LEVEL), [ends, along]
+
+
+MAKERS = (scores, closed_form, anisotropy, depth, moments, random_weights, trained, recency_and_cosines, emergence)
+FIGURES = {make.__name__: make for make in MAKERS}

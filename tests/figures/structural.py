@@ -1,0 +1,168 @@
+"""Tables and files that figures of structural are given, and what each panel must show of them."""
+
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from position_bias.structural import checks_theory, figures
+from position_bias.structural.figures_long_training import DISTANCES, SHAPES, long_training
+from tests.drawn import Panel
+from tests.figures.emergence import of, table
+from tests.measurements import file
+
+N, LAYERS, PROMPTS = 32, 5, 1000
+MODELS, SEEDS, DATASETS, STEPS = ("bloom", "small"), (0, 1), ("prose", "web", "scientific-packages"), (0, 3, 9)
+PAPERS, OTHER = "frobenius", "token"  # estimators of lambda
+ENDS = ["value", "low", "high"]
+TOKENS = 10  # of Figure 5
+
+
+def curve(rng, variant):
+    """A U for most variants; (a) falls far below the others."""
+    position = np.linspace(-1, 1, N)
+    value = 10.0 ** -np.linspace(0, 12, N) if variant == "a" else (0.1 + position**2) * rng.uniform(0.8, 1.2, N)
+    value = value / value.sum()
+    return {"position": np.arange(N), "value": value, "low": 0.7 * value, "high": 1.3 * value}
+
+
+def profiles():
+    """What the rollouts of two models with two training seeds on some data sets join to, at three steps of training."""
+    rng, tables = np.random.default_rng(0), []
+    variants = [(variant, "none") for variant in ("d", "a", "half", "uniform")]
+    variants += product(("b", "c", "measured"), (PAPERS, OTHER))
+    for model, seed, step, dataset, (variant, estimator) in product(MODELS, SEEDS, STEPS, DATASETS, variants):
+        labels = {"model": model, "checkpoint": f"seed{seed}/step{step}", "dataset": dataset, "prompts": PROMPTS}
+        labels |= {"resampled": PROMPTS, "estimator": estimator, "variant": variant}
+        tables.append(pd.DataFrame({**labels, **curve(rng, variant)}))
+    return pd.concat(tables)
+
+
+PROFILES = profiles()
+TRAINED = PROFILES[PROFILES["checkpoint"].str.endswith("/step9")]
+
+
+def shown_of(rows, *variants):
+    """The rows that figures show of these variants: lambda by the paper's estimator."""
+    return rows[rows["variant"].isin(variants) & (rows["estimator"] != OTHER)]
+
+
+def fig1():
+    """Every seed of each model and variant, with (d) beside the others, and in a linear inset."""
+    given, panels = of(TRAINED, dataset="prose"), []
+    for model, variant in product(MODELS, "abcd"):
+        shown, measured = (shown_of(of(given, model=model), name) for name in (variant, "d"))
+        panels += [Panel([shown[ENDS], measured["value"]]), Panel([shown[ENDS]])]
+    return figures.fig1(given), panels
+
+
+def fig3():
+    """All tokens, with a linear inset, and the first ones."""
+    above, below = [], []
+    for dataset in DATASETS:
+        measured = shown_of(of(TRAINED, dataset=dataset), "d")
+        first = measured[measured["position"] < figures.FIRST]
+        every, beginning = (Panel([rows[ENDS]], [rows["position"]]) for rows in (measured, first))
+        above += [every, every]
+        below.append(beginning)
+    return figures.fig3(TRAINED), [*above, *below]
+
+
+def fig4():
+    rng, files, panels = np.random.default_rng(0), [], []
+    for dataset in DATASETS:
+        found = []
+        for model, _ in product(MODELS, SEEDS):
+            mixing = {name: rng.uniform(0.1, 0.6, (PROMPTS, LAYERS)).astype(np.float32) for name in (PAPERS, OTHER)}
+            files.append(file({"dataset": dataset, "model": model}, **{f"mixing/{k}": v for k, v in mixing.items()}))
+            found.append(figures.mixing_by_layer(mixing))
+        panels.append(Panel(found, [np.arange(1, LAYERS + 1)]))
+    return figures.fig4(files), panels
+
+
+def training():
+    """Both curves at every step of the first seed."""
+    given, panels = of(PROFILES, dataset="prose"), []
+    for model in MODELS:
+        shown = of(given, model=model)[lambda rows: rows["checkpoint"].str.startswith("seed0/")]
+        panels.append(Panel([shown_of(shown, "b")["value"], shown_of(shown, "d")[ENDS]]))
+    return figures.training(given), panels
+
+
+def fig5(logits):
+    """The first, the middle and the last layer and head, less what is below the diagonal on average."""
+    rows, keys = ([0, 1, 3], [0, 2, 4]) if len(logits) > 1 else ([0], [0])
+    causal = np.where(np.tri(TOKENS), logits[np.ix_(rows, keys)].astype(float), np.nan)
+    below = causal[..., *np.tril_indices(TOKENS, -1)].mean(-1)
+    shown = (causal - below[..., None, None]).reshape(-1, TOKENS, TOKENS)
+    limit = np.nanquantile(np.abs(shown), figures.SHOWN) or 1.0
+    given = file({"model": "bloom", "checkpoint": "seed0/step9"}, content=logits)
+    return figures.fig5([given]), [*(Panel(image=image, limit=limit) for image in shown), None]
+
+
+def forces():
+    rows = checks_theory.forces()
+    return figures.forces(rows), [Panel([of(rows, varied=varied)["value"]]) for varied in figures.FORCES]
+
+
+def dichotomy():
+    rows, panels = checks_theory.dichotomy(), []
+    for schedule in figures.SCHEDULES:
+        shown = of(rows, schedule=schedule)
+        shown = shown[shown["upper"] >= figures.LEAST_SHOWN / 10]
+        panels.append(Panel([shown[["value", "lower", "upper"]]], [shown["depth"]]))
+    return figures.dichotomy(rows), panels
+
+
+def longer(seeds=SEEDS):
+    """Six panels of steps; the first seed alone has intervals, and heads."""
+    steps = [f"seed{seed}/step{step}" for seed in seeds for step in (0, 30, 100, 3000)]
+
+    def made(value, **levels):
+        found = table("value", checkpoint=steps, **levels)
+        return found.assign(low=0.8 * found["value"], high=1.2 * found["value"], model="bloom", n=24, dataset="prose")
+
+    variants = [("d", "none"), ("b", PAPERS), ("b", OTHER), ("a", "none")]
+    curves = made("value", of=variants, position=range(24)).assign(prompts=7)
+    curves[["variant", "estimator"]] = curves["of"].tolist()
+    named = [
+        (*key, "none" if key[0] in ("a", "half", "d") else name)
+        for key in {**SHAPES, **DISTANCES}
+        for name in (PAPERS, OTHER)
+    ]
+    statistics = made("value", of=[*dict.fromkeys(named)])
+    statistics[["variant", "statistic", "estimator"]] = statistics["of"].tolist()
+    mixing = made("value", quantity=(PAPERS, OTHER), layer=range(3))
+    content = made("value", layer=range(3), head=range(2), quantity=("diagonal", "below"))
+    losses = table("loss", seed=seeds, step=(0, 30, 100, 3000), split=("train", "test"))
+    figure = long_training(curves, statistics, mixing, content, losses)
+
+    def first(rows):
+        return rows[rows["checkpoint"].str.startswith("seed0/")]
+
+    measured, predicted = shown_of(curves, "d"), shown_of(curves, "b")
+    influence = Panel([measured["value"], predicted["value"], first(measured)[ENDS]])
+    beginning = Panel([first(measured)[lambda rows: rows["position"] < 12]["value"]])
+    wide = content.pivot(index=["checkpoint", "layer", "head"], columns="quantity", values="value")
+    shift = (wide["diagonal"] - wide["below"]).reset_index(name="value")
+    logits = Panel([shift.groupby(["checkpoint", "layer"])["value"].mean(), first(shift)["value"]])
+    below = []
+    for looks in (SHAPES, DISTANCES):
+        chosen = [key in looks for key in zip(statistics["variant"], statistics["statistic"], strict=True)]
+        shown = statistics[chosen][lambda rows: rows["estimator"] != OTHER]
+        below.append(Panel([shown["value"], first(shown)[ENDS]]))
+    of_mixing, held_out = Panel([of(mixing, quantity=PAPERS)["value"]]), Panel([of(losses, split="test")["loss"]])
+    return figure, [influence, beginning, of_mixing, logits, *below, held_out]
+
+
+DIAGONAL = (-3.0 - 0.25 * np.eye(TOKENS) + np.zeros((4, 5, 1, 1))).astype(np.float32)
+RANDOM = np.random.default_rng(0).normal(size=(4, 5, TOKENS, TOKENS)).astype(np.float32)
+MAKERS = (fig1, fig3, fig4, training, forces, dichotomy)
+FIGURES = {make.__name__: make for make in MAKERS} | {
+    "fig5": partial(fig5, RANDOM),
+    "fig5, constant plus diagonal": partial(fig5, DIAGONAL),
+    "fig5, constant": partial(fig5, np.ones((1, 1, TOKENS, TOKENS), np.float32)),
+    "long_training": longer,
+    "long_training, one seed": partial(longer, (0,)),
+}
