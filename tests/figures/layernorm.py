@@ -13,6 +13,8 @@ from position_bias.layernorm.checks import UNTRAINED
 from tests.drawn import Panel
 from tests.figures.emergence import of, table
 from tests.figures.emergence import trained as tests_of
+from tests.unit.layernorm.world import WORLD
+from tests.worlds import frame
 
 SAMPLING = simulation.Sampling(tokens=14, width=16, strength=1.0, sequences=12, seed=0, level=0.95)
 POINT, LEVEL = ["measured", "low", "high"], 0.95
@@ -72,13 +74,6 @@ def moments():
     return recursion(figures.moments, curves, "mask", ("causal", "full"), "profile", figures.PROFILES)
 
 
-def weights(seeds=3, norms=tuple(figures.RANDOM), **more):
-    """The Gram of each layer, and scores and positions of both of its heads."""
-    keys = {"norm": norms, "seed": range(seeds), "layer": (1, 2, 3), **more}
-    of_heads = table("value", **keys, quantity=("score", "position"), head=(1, 2))
-    return pd.concat([table("value", **keys, quantity=("gram",), head=(0,)), of_heads], ignore_index=True)
-
-
 def by_norm(rows, looks, column="norm", at="layer", seeds=False):
     """Means over seeds with intervals, and the seeds themselves; a line for each norm."""
     parts = {name: of(rows, **{column: name}) for name in looks}
@@ -90,7 +85,7 @@ def by_norm(rows, looks, column="norm", at="layer", seeds=False):
 
 
 def random_weights():
-    rows, panels = weights(3, residual=(0.0, 1.0)), []
+    rows, panels = frame(WORLD["random"], "norm", "residual", "seed", "layer", "head", "quantity"), []
     for residual in (0, 1):
         parts = [of(rows, residual=residual, quantity=name) for name in ("gram", "score", "position")]
         every = {(look.colour, "None"): of(parts[1], norm=norm)["value"] for norm, look in figures.RANDOM.items()}
@@ -100,14 +95,12 @@ def random_weights():
 
 
 def trained():
-    norms, states = tuple(figures.TRAINED), ("untrained", "trained")
-    losses = table("value", norm=norms, seed=range(3), state=states, layer=(0,), head=(0,), quantity=("loss",))
-    rows = pd.concat([weights(3, norms, state=states), losses], ignore_index=True)
+    rows = frame(WORLD["trained"], "norm", "seed", "state", "layer", "head", "quantity")
     reached = of(rows, state="trained", quantity="loss")
     means = [over_seeds(part, "layer", LEVEL)[["mean", "low", "high"]] for _, part in reached.groupby("norm")]
     before, after, *grams = (
         by_norm(of(rows, state=state, quantity=name), figures.TRAINED, seeds=True)
-        for name, state in product(("position", "gram"), states)
+        for name, state in product(("position", "gram"), ("untrained", "trained"))
     )
     return figures.trained(rows, LEVEL), [before, after, Panel(along=[*means, reached["value"]]), *grams]
 

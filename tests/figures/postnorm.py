@@ -12,29 +12,15 @@ from position_bias.postnorm.construction import distances
 from position_bias.postnorm.runs import BINS, bin_of
 from tests.drawn import Panel
 from tests.figures.emergence import of, table
+from tests.unit.postnorm.world import AFTER, WORLD
 
 LEVEL = 0.95
-C = {"none": 7.0, "pre": 7.0, "pre-final": 11.0, "post": 10.0, "peri": 12.0, "peri-init": 11.5}
 LANGUAGES = ("maximum-10", "dyck-2-3", *(f"tomita-{number}" for number in range(1, 8)))
 LOOKS = figures.LOOKS
 
 
 def law(scheme):
-    return theory.DISPERSED if scheme in ("none", "pre") else theory.NORMALISED
-
-
-def minimal(v=8, seeds=3, schemes=tuple(LOOKS), trained=3, **columns):
-    """Tests of networks that follow the laws of the gap, but for a little noise of each seed."""
-    rng, rows, s = np.random.default_rng(v), [], np.arange(1, v)
-    for scheme, seed in product(schemes, range(seeds)):
-        gap = theory.law_gap(law(scheme), s, v, C[scheme]) * rng.uniform(0.9, 1.1)
-        tvd = theory.total_variation(s, v, gap)
-        values = {"tvd": tvd, "legal_tvd": tvd / 9, "gap": gap, "largest_weight": 1.3 / s}
-        rows += [
-            pd.DataFrame({"scheme": scheme, "seed": seed, "length": s, "quantity": name, "value": value})
-            for name, value in values.items()
-        ]
-    return pd.concat(rows, ignore_index=True).assign(task=f"set-complement-{v}", trained=trained, **columns)
+    return theory.NORMALISED if scheme in AFTER else theory.DISPERSED
 
 
 def by_name(rows, at, column="scheme", looks=LOOKS, seeds=False):
@@ -47,9 +33,8 @@ def by_name(rows, at, column="scheme", looks=LOOKS, seeds=False):
 
 
 def set_complement():
-    tests = pd.concat([minimal(16, 3, trained=5), minimal(8, 3)])
-    above, below = [], []
-    for v, trained in ((8, 3), (16, 5)):
+    tests, above, below = WORLD["sets"], [], []
+    for v, trained in ((16, 5), (32, 8)):
         task = of(tests, task=f"set-complement-{v}")
         panel, s, fine = by_name(of(task, quantity="tvd"), "length"), np.arange(1, v), np.linspace(1, v - 1, 100)
         fits = {}
@@ -65,8 +50,8 @@ def set_complement():
 
 def resharpening():
     """A gap times s is constant where it follows C/s, and times sqrt(s(v-s)) where it follows the other law."""
-    tests, panels = pd.concat([minimal(8), minimal(16, trained=5)]), []
-    for v, name in product((8, 16), ("dispersed", "normalised", "weight")):
+    tests, panels = WORLD["sets"], []
+    for v, name in product((16, 32), ("dispersed", "normalised", "weight")):
         rows = of(tests, task=f"set-complement-{v}", quantity="largest_weight" if name == "weight" else "gap")
         s = rows["length"]
         factor = np.sqrt(s * (v - s)) if name == "normalised" else s
@@ -85,9 +70,8 @@ def construction():
 
 
 def dimension():
-    tests = pd.concat([minimal(8, 3, ("none", "peri"), width=width) for width in (5, 7, 9)])
-    tests["value"] *= np.random.default_rng(4).uniform(0.5, 1, len(tests))
-    beyond = tests[(tests["quantity"] == "tvd") & (tests["length"] > 3)]
+    tests = WORLD["widths"]
+    beyond = tests[tests["length"] > 5]
     panel = by_name(beyond, "width", seeds=True)
     best = {
         (LOOKS[scheme].colour, "-"): by_seed(of(beyond, scheme=scheme), "width").groupby("width")["value"].min()
@@ -98,17 +82,14 @@ def dimension():
 
 def bema():
     """At the trained length, among legal tokens where there are several."""
-    weights = [("raw", 0.0), ("ema", 0.0), ("bema", 0.2), ("bema", 0.5)]
-    tasks = {"set-complement-8": "legal_tvd", "set-complement-32": "legal_tvd", "maximum-10": "tvd"}
-    keys = {"task": ("maximum-10", "set-complement-32", "set-complement-8"), "seed": range(3), "decay": (False, True)}
-    rows = table("value", **keys, place=range(4), length=(1, 2, 3), quantity=("tvd", "legal_tvd"))
-    rows[["weights", "eta"]] = [weights[place] for place in rows["place"]]
-    panels = [
-        by_name(of(rows, task=task, quantity=quantity, length=2), "place", "decay", figures.RATES, seeds=True)
-        for task, quantity in tasks.items()
-    ]
-    given = rows.drop(columns="place").assign(trained=2, kappa=0.8, scheme="peri")
-    return figures.bema(given, LEVEL), [panel._replace(lines={}) for panel in panels]
+    tests, weights = WORLD["averages"], [("raw", 0.0), ("ema", 0.0), ("bema", 0.2), ("bema", 0.5)]
+    places = [weights.index(kind) for kind in zip(tests["weights"], tests["eta"], strict=True)]
+    tasks = [*(f"set-complement-{v}" for v in (8, 32, 96)), "maximum-10"]
+    given = [of(tests.assign(place=places), task=task) for task in tasks]
+    panels = [by_name(rows, "place", "decay", figures.RATES, seeds=True)._replace(lines={}) for rows in given]
+    elsewhere = tests.assign(length=tests["trained"] + 1, value=9.0)  # at other lengths, and among all tokens
+    among_all = tests[tests["quantity"] == "legal_tvd"].assign(quantity="tvd", value=9.0)
+    return figures.bema(pd.concat([tests, elsewhere, among_all]), LEVEL), panels
 
 
 def languages(tasks=LANGUAGES, seeds=3, schemes=("pre", "post", "peri", "peri-init"), longest=20):
@@ -129,25 +110,14 @@ def formal_languages():
     return figures.formal_languages(tests, LEVEL), panels
 
 
-def curves(seeds=3, schemes=("none", "pre", "post", "peri", "peri-init"), layers=(1, 8), rates=(0.003, 0.03, 0.3)):
-    keys = {"scheme": schemes, "layers": layers, "learning_rate": rates, "seed": range(seeds)}
-    rows = table("loss", **keys, iteration=range(1, 11))
-    steep = np.where(rows["layers"] == 8, 10.0 ** (5 - rows["iteration"]), 1)
-    return rows.assign(gradient_norm=steep * np.random.default_rng(2).uniform(0.1, 1, len(rows)))
-
-
 def stability():
-    """Two trainings break at the highest rate of 8 layers, so that the third one's highest gradient is left."""
-    rows, panels = curves(), []
-    broken = (rows["scheme"] == "none") & (rows["layers"] == 8) & (rows["learning_rate"] == 0.3)
-    rows.loc[broken & (rows["seed"] == 1) & (rows["iteration"] > 4), ["loss", "gradient_norm"]] = np.nan
-    rows.loc[broken & (rows["seed"] == 2) & (rows["iteration"] == 5), "gradient_norm"] = np.inf
+    rows, panels = WORLD["trainings"], []
     for layers in (1, 8):
         of_depth = of(rows, layers=layers)
         for quantity in ("gradient_norm", "loss"):
             along = {
                 scheme: figures.along_training(part, quantity)
-                for scheme, part in of(of_depth, learning_rate=0.03).groupby("scheme")
+                for scheme, part in of(of_depth, learning_rate=0.3).groupby("scheme")
             }
             lines = {(LOOKS[scheme].colour, LOOKS[scheme].line): found["median"] for scheme, found in along.items()}
             panels.append(Panel([*along.values()], lines=lines))
@@ -160,8 +130,9 @@ def little(draw):
     return draw(), None
 
 
-BELOW = minimal(schemes=("none", "post"))
-BELOW.loc[BELOW["quantity"] == "gap", "value"] *= -1
+SETS, TRAININGS = WORLD["sets"], WORLD["trainings"]
+BELOW = SETS.assign(value=SETS["value"].where(SETS["quantity"] != "gap", -SETS["value"]))
+FEW = TRAININGS[(TRAININGS["scheme"] == "peri") & (TRAININGS["layers"] == 8) & (TRAININGS["seed"] == 0)]
 MAKERS = (set_complement, resharpening, construction, dimension, bema, formal_languages, stability)
 FIGURES = {make.__name__: make for make in MAKERS} | {
     "gaps below 0": partial(little, lambda: figures.set_complement(BELOW, LEVEL)),
@@ -170,6 +141,6 @@ FIGURES = {make.__name__: make for make in MAKERS} | {
     ),
     "nothing finite": partial(
         little,
-        lambda: figures.stability(curves(1, ("peri",), (8,), (0.3,)).assign(loss=np.nan, gradient_norm=np.inf)),
+        lambda: figures.stability(FEW.assign(loss=np.nan, gradient_norm=np.inf)),
     ),
 }

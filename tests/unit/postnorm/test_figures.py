@@ -1,5 +1,7 @@
 """Tables that figures of postnorm are drawn from, on numbers by hand, and what they say besides their data."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from matplotlib.colors import to_rgb
 
 from position_bias.postnorm import figures, theory
 from tests.drawn import curves
-from tests.figures.postnorm import LOOKS, C, bema, law, resharpening, stability
+from tests.figures.postnorm import LOOKS, bema, law, resharpening, stability
 
 NAN, INF = np.nan, np.inf
 
@@ -42,14 +44,13 @@ def test_the_highest_gradient_is_of_trainings_that_stay_finite():
 @pytest.mark.usefixtures("styled")
 def test_scaled_gaps_are_flat_where_their_law_holds():
     figure, _ = resharpening()
-    for row, v in zip(np.reshape(figure.axes, (2, 3)), (8, 16), strict=True):
+    for row, v in zip(np.reshape(figure.axes, (2, 3)), (16, 32), strict=True):
         for scheme, look in LOOKS.items():
             (over_s,), (over_root,), (weight,) = (curves(axes, look.colour, look.line, v - 1) for axes in row)
             flat, other = (over_s, over_root) if law(scheme) == theory.DISPERSED else (over_root, over_s)
-            assert np.ptp(flat) < 1e-9
-            assert flat[0] == pytest.approx(C[scheme], rel=0.1)
+            np.testing.assert_allclose(flat, 7, rtol=0.01)  # on average over seeds
             assert np.ptp(other) > 1
-            np.testing.assert_allclose(weight, 1.3)
+            np.testing.assert_allclose(weight, 1, rtol=0.01)
 
 
 @pytest.mark.usefixtures("styled")
@@ -63,11 +64,9 @@ def test_marks_of_averages_tell_the_rates_apart():
 
 
 @pytest.mark.usefixtures("styled")
-def test_a_cross_marks_the_training_that_breaks():
+def test_crosses_mark_trainings_that_break():
     figure, _ = stability()
-    (cross,) = [line for axes in figure.axes for line in axes.lines if line.get_marker() == "x"]
-    assert (cross.axes, to_rgb(cross.get_color())) == (
-        figure.axes[5],
-        to_rgb(LOOKS["none"].colour),
-    )  # 8 layers, by rate
-    assert 0.15 < cross.get_xdata()[0] < 0.4
+    crosses = [line for axes in figure.axes for line in axes.lines if line.get_marker() == "x"]
+    places = {(line.axes, to_rgb(line.get_color()), bool(line.get_xdata()[0] > 0.05)) for line in crosses}
+    colours = [to_rgb(LOOKS[scheme].colour) for scheme in ("post", "peri")]
+    assert places == set(product(figure.axes[2::3], colours, (False, True)))  # at either rate
