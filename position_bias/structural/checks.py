@@ -434,8 +434,7 @@ def on_decoders(evidence: Iterable[pd.DataFrame], predictions: Predictions, leve
     the middle, of which the mean is taken: a position that is like those of the middle then has the ratio 1, however
     widely the effects of single tokens spread. Beside it stands the ratio of mean effects, with documents resampled: a
     figure of mean profiles shows it, and it speaks of no claim, since such an interval misses too often. What we claim
-    of replacement was written down after some models had been measured; rows of these models are shown, but speak of no
-    such claim.
+    of replacement was written down after some models had been measured: these can contradict a claim, and confirm none.
 
     Returns verdicts in the schema of `judge.COLUMNS`, on tables with OF_DECODERS. A unit is a document, or of recall
     a context. Where a quantity is of a mean over documents, units are resamples of them, and ESTIMATE is all documents
@@ -480,8 +479,7 @@ def _decoders(values: pd.DataFrame, asked: Predictions) -> Iterator[Statistic]:
         wording = {"decoder": "{model}, {dataset}, {n} tokens".format(**setting)}
         for occasion in (THEIRS, OURS):
             if (name := f"{occasion}{statistic}") in asked:
-                speaks = occasion == THEIRS or setting["model"] not in SEEN
-                yield Statistic(name, across, setting, estimate, speaks=speaks, wording=wording, seen=seen)
+                yield Statistic(name, across, setting, estimate, wording=wording, seen=seen)
 
 
 def _unmeasured(asked: Predictions) -> Iterator[Statistic]:
