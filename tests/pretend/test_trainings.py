@@ -167,6 +167,7 @@ def test_bfloat16_is_asked_of_the_gpu_that_computes(capability, native):
         assert devices.native_bf16("cuda") == native
 
 
+@pytest.mark.skipif(REAL_GPUS, reason="real ones refuse what they refuse")
 def test_a_pretended_gpu_refuses_what_a_real_one_does():
     """Tensors of two devices in an operation or in its gradient, and numpy: what else would these tests notice?"""
     with gpus(2):
@@ -178,4 +179,4 @@ def test_a_pretended_gpu_refuses_what_a_real_one_does():
             np.asarray(x)
         (x @ weights.to("cuda:0")).sum().backward()
         assert weights.grad.device == torch.device("cuda:1")
-    assert not torch.cuda.is_available() or REAL_GPUS
+    assert not torch.cuda.is_available()

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from position_bias.card import page, profiles
+from position_bias.card import page, profiles, sentences
 from position_bias.card.measured import Measured, Replaced
 from position_bias.rollout.measurement import Measurement
 
@@ -95,22 +95,14 @@ def test_every_length_has_a_row_with_its_numbers(mine):
 
 def test_rollouts_have_a_row_with_their_ends_and_distances(mine):
     text, values = mine
-    for variant, said in (
-        ("content-free", "the rollout without content"),
-        ("mean-query-key", "the rollout of the mean query"),
-    ):
-        cells = row(text, next(line[2:].split(" |")[0] for line in text.splitlines() if line.startswith(f"| {said}")))
-        columns = [("frobenius", name) for name in ("wasserstein", "first / middle", "last / middle")]
-        columns += [("token", "wasserstein"), ("backward", "wasserstein")]
-        for cell, (estimator, statistic) in zip(cells, columns, strict=True):
-            at = values[
-                (values["variant"] == variant) & (values["estimator"] == estimator) & (values["replicate"] == -1)
-            ]
-            expected = at.loc[at["statistic"] == statistic, "value"].item()
-            assert float(cell.split(" [")[0]) == pytest.approx(expected, rel=0.01)
-    uniform = row(text, "baseline: the same influence of every token")
-    assert uniform[1:] == ["1.00 [1.00, 1.00]", "1.00 [1.00, 1.00]", "", ""]
-    assert row(text, "baseline: all influence on the last token")[1:] == ["", "", "", ""]  # its middle half has none
+    at = values[values["replicate"] == -1].set_index(["variant", "estimator", "statistic"])["value"]
+    columns = [("frobenius", name) for name in ("wasserstein", "first / middle", "last / middle")]
+    columns += [("token", "wasserstein"), ("backward", "wasserstein")]
+    for variant in ("content-free", "mean-query-key"):
+        found = [float(cell.split(" [")[0]) for cell in row(text, sentences.NAMES[variant])]
+        assert found == pytest.approx([at[variant, *column] for column in columns], rel=0.01)
+    assert row(text, sentences.NAMES["uniform"])[1:] == ["1.00 [1.00, 1.00]", "1.00 [1.00, 1.00]", "", ""]
+    assert row(text, sentences.NAMES["last"])[1:] == ["", "", "", ""]  # its middle half has none
     assert row(text, "measured influence") == ["", *row(text, "12")[4:6], "", ""]
 
 
