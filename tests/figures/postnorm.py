@@ -77,7 +77,8 @@ def dimension():
         (LOOKS[scheme].colour, "-"): by_seed(of(beyond, scheme=scheme), "width").groupby("width")["value"].min()
         for scheme in ("none", "peri")
     }
-    return figures.dimension(tests, LEVEL), [panel._replace(lines=best)]
+    others = tests.assign(quantity="gap", value=9.0)
+    return figures.dimension(pd.concat([tests, others]), LEVEL), [panel._replace(lines=best)]
 
 
 def bema():

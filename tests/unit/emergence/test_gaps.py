@@ -51,7 +51,7 @@ def values(frame, **wanted):
 # Curves by seed
 
 
-def test_accuracy_and_in_context_are_means_over_answer_positions_without_copies():
+def test_accuracy_and_in_context_are_means_without_copies():
     found = gaps.curves(table(curves(0, 100)))
     assert values(found, quantity="accuracy") == pytest.approx([(0.8 + 0.6 + 0.5 + 0.3) / 4])
     assert values(found, quantity="in_context") == pytest.approx([(0.9 + 0.8 + 0.8 + 0.7) / 4])
@@ -59,7 +59,7 @@ def test_accuracy_and_in_context_are_means_over_answer_positions_without_copies(
 
 
 @pytest.mark.parametrize("positions", [(1, 3, 4), (1, 5, 8), (1, 10, 11)])
-def test_first_middle_and_last_are_the_positions_of_the_pair_sets_in_order(positions):
+def test_first_middle_and_last_are_positions_of_the_pair_sets(positions):
     rows = table(curves(0, 0))
     renamed = dict(zip((1, 2, 4), positions, strict=True))
     pairs = rows["twin"] > 0
@@ -107,7 +107,7 @@ def assert_numbers(found, name, value, expected, at_end):
         )
 
 
-def test_gaps_and_accuracies_are_those_after_the_last_iteration_without_seeds_that_diverged(by_seed):
+def test_gaps_and_accuracies_are_those_after_the_last_iteration(by_seed):
     """Networks of a vocabulary and study train equally long at a depth: what ends before the others was lost."""
     assert_numbers(gaps.final_gaps(gaps.curves(by_seed)), "pair", "gap", GAPS, at_end=0.1)
     assert_numbers(gaps.by_position(by_seed), "answer", "accuracy", PLAIN, at_end=0.1)
@@ -116,7 +116,7 @@ def test_gaps_and_accuracies_are_those_after_the_last_iteration_without_seeds_th
 @pytest.mark.parametrize(
     ("share", "averaged"), [(0.1, [100]), (0.15, [90, 100]), (0.25, [80, 90, 100]), (0.6, [50, 80, 90, 100])]
 )
-def test_settled_gaps_are_means_over_the_last_share_of_the_iterations(by_seed, share, averaged):
+def test_settled_gaps_are_means_over_the_last_iterations(by_seed, share, averaged):
     found = gaps.settled(gaps.curves(by_seed), share)
     assert_numbers(found, "pair", "gap", GAPS, at_end=np.mean(averaged) / 1000)
     assert found["pair"].unique().tolist() == list(GAPS)  # in the order of figures

@@ -81,7 +81,7 @@ def test_a_decoder_below_three_times_chance_says_nothing_of_places(tmp_path, inf
     assert values.isna().all()
 
 
-def test_what_is_drawn_is_over_its_mean_in_the_middle_and_places_are_shares_of_the_prompt(tmp_path, influence):
+def test_what_is_drawn_is_over_its_mean_in_the_middle(tmp_path, influence):
     recalled = np.full(P, 0.1)
     recalled[0] = 0.3
     _, found = made([written(tmp_path / "a.safetensors", recalled)], influence)
