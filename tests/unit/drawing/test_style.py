@@ -145,21 +145,6 @@ def test_places_have_six_digits_and_those_by_hand_stay(tmp_path):
     np.testing.assert_array_equal(places, np.round(places, 6))
 
 
-def test_ticks_beyond_the_limits_and_hidden_parts_are_not_judged():
-    figure, row = good()
-    row[0][1].text(0.5, 0.5, "hidden", transform=row[0][1].transAxes).set_visible(False)
-    row[0][1].set_xticks([0, 0.4, 0.9], ["none", "some", "beyond"])
-    row[0][1].set_xlim(0, 0.71)
-    hidden = figure.add_axes((0.3, 0.3, 0.3, 0.3))
-    hidden.set_visible(False)
-    sight = legibility.drawn(figure)
-    words = [text.words for text in sight.texts]
-    assert {"none", "some"} <= set(words)
-    assert not {"hidden", "beyond"} & set(words)
-    assert hidden not in [panel.artist for panel in sight.panels]
-    assert legibility.faults(sight) == []
-
-
 @pytest.fixture
 def at(monkeypatch):
     """What draws for a page of another width, and forgets it after the test."""
