@@ -113,6 +113,7 @@ def test_an_environment_declares_what_its_scripts_need(environment):
     assert declared(environment) == needed(environment)
 
 
+@pytest.mark.all("a process for each environment imports all that its scripts do")
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_imports_work_with_what_the_environment_declares(environment, tmp_path):
     ended = run_imports(import_statements(environment), declared(environment), tmp_path / "site-packages")
