@@ -11,7 +11,7 @@ install: .venv/installed  ## everything that it needs, into .venv
 all: .venv/installed  ## the default run: every figure and table, offline
 	$(BIN)/snakemake all
 
-test: .venv/installed  ## style, types, spelling, unit tests, and a toy graph with every kind of job once: eight minutes on two cores
+test: .venv/installed  ## style, types, spelling, unit tests, and a toy graph with every kind of job once: five minutes on two cores
 	$(MAKE) --jobs 2 check unit-and-workflow
 
 test-all: .venv/installed  ## the same, every test that is left out there, and the site: half an hour

@@ -151,6 +151,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     assert re.findall(r"^(\S+) =", "".join(commands), re.MULTILINE) == ["position-card"]
 
 
+@pytest.mark.all("the wheel is built and all its modules are imported")
 def test_the_card_is_imported_where_the_workflow_is_not_there(wheel, tmp_path):
     """Nothing but what the wheel requires can be seen: no Snakemake, seaborn or datasets."""
     with zipfile.ZipFile(wheel) as opened:

@@ -155,6 +155,7 @@ def test_a_killed_job_resumes_as_the_readme_says(built, mine, disturbed, name):
     assert_whole(mine, built, kind)
 
 
+@pytest.mark.all("a full disk within the workflow takes half a minute; each file without room is a test of its own")
 def test_a_job_on_a_full_disk_ends_in_one_line_and_resumes(built, mine, disturbed):
     """So does a training; the measurement that follows it dies between its checkpoint and its first output."""
     TRAINING.forget(mine)

@@ -271,6 +271,7 @@ def test_a_damaged_table_of_evidence_ends_in_one_line(fresh, tmp_path):
     assert ended.stdout.splitlines()[-1].startswith(said)
 
 
+@pytest.mark.all("the scorecard is judged twice")
 def test_the_scorecard_ends_with_its_counts_and_its_figure_does_not(mine):
     counts = (mine.root / "results/tables/scorecard.txt").read_text()
     (mine.root / "results/tables/scorecard.csv").unlink()

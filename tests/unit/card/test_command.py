@@ -177,6 +177,7 @@ def test_options_that_cannot_be_meant_end_with_the_usage(typed, capsys):
     assert "usage: position-card" in capsys.readouterr().err
 
 
+@pytest.mark.all("it starts the command twice beside a hub")
 def test_the_card_of_a_hub_model_is_kept_at_its_commit(here):
     """Once it is in the cache, no hub is needed."""
     source, commit = "someone/llama", "c" * 40
