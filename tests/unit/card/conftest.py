@@ -111,3 +111,16 @@ def carded(kept, here):
 def undrawn(monkeypatch):
     """Figures are the longest part of a small card; test_call.py looks at that of the command."""
     monkeypatch.setattr(style, "save", lambda *_: None)
+
+
+@pytest.fixture
+def assert_refused(capsys):
+    """The command ends with a status and with one line that names what is wrong."""
+
+    def refused(typed, status, named):
+        assert command.main(typed) == status
+        err = capsys.readouterr().err
+        assert named in err
+        assert err.count("\n") == 1
+
+    return refused

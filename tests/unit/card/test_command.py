@@ -148,12 +148,9 @@ def test_the_card_of_a_gguf_file_names_its_weights(here, small):
         ("./my-model --out taken --quiet", 1, "taken/my-model"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_one_line(here, capsys, typed, status, named):
+def test_what_cannot_be_done_is_refused_in_one_line(here, assert_refused, typed, status, named):
     (here / "taken").write_text("")
-    assert command.main([*TEXT, *typed.split()]) == status
-    err = capsys.readouterr().err
-    assert named in err
-    assert err.count("\n") == 1
+    assert_refused([*TEXT, *typed.split()], status, named)
 
 
 OF_TORCH = RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4000000000000000 bytes")

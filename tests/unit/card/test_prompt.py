@@ -147,9 +147,6 @@ def test_what_was_measured_is_kept_unless_it_is_forced(asked, monkeypatch, capsy
         ("--spans --prompt long.txt --text texts.jsonl --threads 1", 1, "my-model takes 64"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_one_line(asked, here, capsys, typed, status, named):
+def test_what_cannot_be_done_is_refused_in_one_line(asked, here, assert_refused, typed, status, named):
     (here / "long.txt").write_text("a b c d\n\n" * 30)
-    assert command.main(["./my-model", *typed.split()]) == status
-    err = capsys.readouterr().err
-    assert named in err
-    assert err.count("\n") == 1
+    assert_refused(["./my-model", *typed.split()], status, named)
