@@ -50,7 +50,7 @@ def parts(stack):
 # Layers and products
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(stack=stacks(prefix_mask).filter(lambda stack: stack[0].shape[-1] <= 4 and len(stack[0]) <= 4))
 def test_a_product_is_a_sum_over_walks(stack):
     attention = stack[0][:, 0]
@@ -122,7 +122,7 @@ def test_the_share_of_a_bound_is_its_largest():
     np.testing.assert_allclose(theory.share_of_bound(products, np.log(bound)), expected, rtol=1e-13)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(stack=CAUSAL)
 def test_theorem_4_1(stack):
     products, floor, n, layers, _ = parts(stack)
@@ -132,7 +132,7 @@ def test_theorem_4_1(stack):
     assert (mass.max(-1) <= theory.mass_bound(floor, layers) * (1 + ROUNDING)).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(stack=WINDOW)
 def test_theorem_4_2_with_its_constant(stack):
     products, floor, n, layers, window = parts(stack)
@@ -147,7 +147,7 @@ def test_theorem_4_2_with_its_constant(stack):
     assert (theory.mass_beyond(products, 1).max(-1) <= theory.mass_bound(floor, layers, 1, steps) + ROUNDING).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(n=st.integers(3, 200), window=st.integers(2, 199), share=st.floats(1e-3, 1))
 def test_the_constant_of_theorem_4_2_is_below_1(n, window, share):
     window = min(window, n - 1)
@@ -167,7 +167,7 @@ def test_theorem_4_2_needs_a_larger_constant_than_theorem_4_1():
     assert share == pytest.approx(0.5 / (0.5 * 0.5**-0.25 * 0.75**0.25))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(stack=WINDOW)
 def test_lemma_b_1(stack):
     attention, mask, window = stack
@@ -213,7 +213,7 @@ def test_the_walk_is_the_shortest_that_reaches_everything(n, window, steps):
     assert reached == [False] * (steps - 1) + [True]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(stack=PREFIX)
 def test_theorem_4_3(stack):
     attention = stack[0]
@@ -266,7 +266,7 @@ def test_paths_and_squares_by_listing_every_path(layers, distance):
 # Lemma 4.4 and Theorem 4.5
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     seed=SEEDS, n=st.integers(2, 9), layers=st.integers(1, 5), m=st.floats(0.05, 3), size=st.sampled_from([0, 0.1, 3])
 )
@@ -348,7 +348,7 @@ def test_logits_are_those_of_rotated_rows(multiples):
         assert found[t, d, i, j] == pytest.approx(total)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=SEEDS, n=st.integers(2, 12), slack=st.floats(0.01, 2.5), largest=st.floats(0.5, 5))
 def test_lemma_4_6_and_theorem_4_7(seed, n, slack, largest):
     rotary = example(seed, n=n, slack=slack, norms=(0.4, largest))
@@ -359,7 +359,7 @@ def test_lemma_4_6_and_theorem_4_7(seed, n, slack, largest):
     check_gaussian_bounds(rotary)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=SEEDS, n=st.integers(2, 9), slack=st.floats(0.01, 0.1), alpha=st.floats(1, 5))
 def test_lemma_i_1_and_theorem_i_2(seed, n, slack, alpha):
     rotary = example(seed, n=n, slack=slack, multiples=(1.0, alpha), unevenness=0.05)
@@ -507,7 +507,7 @@ def test_the_coefficient_lies_between_one_path_and_all_of_them(monkeypatch, stre
         assert one_path * (1 - 1e-9) <= turn.coefficients()[t] <= (one_path + log(comb(t + 20, 20)) / y**2) * (1 + 1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(depth=st.integers(1, 40), angle=st.floats(0.005, 1.5))
 def test_the_critical_point_is_next_to_the_largest_l(depth, angle):
     x = theory.critical_point(depth, angle**2)
@@ -517,7 +517,7 @@ def test_the_critical_point_is_next_to_the_largest_l(depth, angle):
     np.testing.assert_allclose(theory.rope_profile(depth, angle, np.arange(len(values))), values, atol=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(depth=st.integers(1, 40), more=st.integers(1, 40), coefficient=st.floats(1e-6, 3), factor=st.floats(1.01, 9))
 def test_the_critical_point_moves_as_appendix_h_says_and_no_faster_than_its_bounds(depth, more, coefficient, factor):
     deeper, x = depth + more, theory.critical_point(depth, coefficient)

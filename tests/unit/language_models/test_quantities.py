@@ -24,7 +24,7 @@ def cosines(x):
     return np.array(rows)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(n=st.integers(FIRST_ROW + 1, 40), d=st.integers(1, 6), seed=SEEDS)
 def test_recency_is_that_of_the_cosines(n, d, seed):
     unit = torch.nn.functional.normalize(normal(3, n, d, seed=seed), dim=-1)

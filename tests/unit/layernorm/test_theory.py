@@ -31,7 +31,7 @@ def streams(n, alpha, rho, strength, layers, norm):
 
 
 @pytest.mark.parametrize("norm", theory.PLACEMENTS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(n=st.integers(1, 12), alpha=ALPHAS, rho=RHOS, strength=st.floats(0, 2))
 def test_the_recursion_is_a_decoder_on_vectors_in_general_position(norm, n, alpha, rho, strength):
     found = theory.gram_recursion(n, alpha, rho, strength, 3, norm)
@@ -39,7 +39,7 @@ def test_the_recursion_is_a_decoder_on_vectors_in_general_position(norm, n, alph
     assert found == pytest.approx(expected, rel=1e-8, abs=1e-10)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data(), n=st.integers(1, 10), rho=RHOS, strength=st.floats(0, 2), full=st.booleans())
 def test_the_recursion_knows_moments_by_position_and_any_mask(data, n, rho, strength, full):
     """Vectors that have them, and attention a row at a time over what the mask admits."""
@@ -58,7 +58,7 @@ def test_the_recursion_knows_moments_by_position_and_any_mask(data, n, rho, stre
 
 
 @pytest.mark.parametrize("norm", [False, True])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(n=st.integers(1, 30), alpha=ALPHAS, rho=RHOS, strength=STRENGTHS)
 def test_the_closed_form_is_the_second_layer_of_the_recursion(norm, n, alpha, rho, strength):
     recursion = theory.gram_recursion(n, alpha, rho, strength, 2, "pre" if norm else "none")
@@ -68,7 +68,7 @@ def test_the_closed_form_is_the_second_layer_of_the_recursion(norm, n, alpha, rh
         assert theory.squared_norms(n, alpha, rho, strength) == pytest.approx(diagonal, rel=1e-10)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(n=st.integers(3, 40), alpha=ALPHAS, rho=RHOS, strength=STRENGTHS)
 def test_with_a_norm_later_keys_score_higher_and_without_one_all_score_the_same(n, alpha, rho, strength):
     """The theorem."""
@@ -80,7 +80,7 @@ def test_with_a_norm_later_keys_score_higher_and_without_one_all_score_the_same(
         assert plain[i, :i] == pytest.approx(np.full(i, plain[i, 0]), rel=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(n=st.integers(1, 30), alpha=ALPHAS, strength=STRENGTHS)
 def test_first_weights_are_a_softmax(n, alpha, strength):
     a, b = theory.first_weights(n, alpha, strength)
@@ -131,7 +131,7 @@ def test_anisotropy_changes_its_role_with_the_residual():
     assert (without > usual).all()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(n=st.integers(2, 40), alpha=ALPHAS)
 def test_averages_in_layer_2(n, alpha):
     i, j = (index + 1 for index in np.tril_indices(n, -1))

@@ -229,7 +229,7 @@ def outcome_with(losses, norms, seeds=(7, 8, 9)):
     return Outcome(asked, training.networks(asked, "cpu"), {}, trained, [*seeds], pd.DataFrame())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(iterations=st.integers(1, 60), points=st.integers(1, 80), seed=st.integers(0, 99))
 def test_stretches_cover_all_iterations_once_and_are_averaged(iterations, points, seed):
     losses, norms = np.random.default_rng(seed).random((2, iterations, 3)).astype(np.float32)

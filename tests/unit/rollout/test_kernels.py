@@ -20,7 +20,7 @@ def dense(kernels, windows, mixings):
     return attended_last_rows(attention, mixings)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     n=st.integers(1, 60),
     layers=st.integers(1, 4),

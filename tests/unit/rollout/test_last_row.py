@@ -37,7 +37,7 @@ def assert_profile(row, expected):
     np.testing.assert_allclose(row, expected, rtol=0, atol=ROUNDING)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(n=st.integers(1, 40), model=models(), window=st.none() | st.integers(1, 45))
 def test_linear_is_dense(n, model, window):
     with np.errstate(all="raise", under="ignore"):
@@ -57,7 +57,7 @@ def test_it_stays_dense_where_normalisers_have_settled(slopes, window):
     assert_profile(last_row(n, *model, window), dense_last_row(n, *model, window))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(n=st.integers(1, 40), mixing=st.lists(MIXING, min_size=1, max_size=5), heads=st.integers(1, 3))
 def test_uniform_attention_has_an_exact_rational_profile(n, mixing, heads):
     exact = [Fraction(mix) for mix in mixing]

@@ -161,7 +161,7 @@ def test_initial_weights_of_members_and_calls_are_independent(draw):
     assert torch.equal(alone[0], drawn[0][2])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(warmup=st.integers(0, 50), after=st.integers(0, 200), learning_rate=st.floats(1e-5, 1), decay=st.booleans())
 def test_the_learning_rate_rises_and_falls_in_equal_steps(warmup, after, learning_rate, decay):
     iterations = warmup + after

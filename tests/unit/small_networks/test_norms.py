@@ -15,7 +15,7 @@ def drawn(*shape, seed=0):
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     norm=st.sampled_from(get_args(Norm)),
     members=st.integers(1, 3),

@@ -4,7 +4,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -43,7 +43,6 @@ def kernels(draw):
     return weights * causal_mask(n) + 0.1 * np.eye(n)
 
 
-@settings(deadline=None)
 @given(kernel=kernels(), tolerance=st.sampled_from([1e-6, 0.1]))
 def test_every_triple_is_compared_once(kernel, tolerance):
     triples, gaps = by_hand(kernel, tolerance)

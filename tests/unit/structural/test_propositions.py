@@ -73,7 +73,6 @@ def recency_favouring(rng, heads):
 # Assumption 4.1
 
 
-@settings(deadline=None)
 @given(model=MONOTONE)
 def test_the_random_monotone_kernels_are_stochastic_causal_and_monotone(model):
     heads, _, _ = model
@@ -85,7 +84,6 @@ def test_the_random_monotone_kernels_are_stochastic_causal_and_monotone(model):
     assert monotonicity_violation(heads.mean(1)) < ROUNDING  # Appendix B: convexity keeps the assumption
 
 
-@settings(deadline=None)
 @given(model=CAUSAL)
 def test_the_violation_is_that_of_the_worst_triple(model):
     heads, _, _ = model
@@ -101,7 +99,6 @@ def test_the_violation_is_that_of_the_worst_triple(model):
     assert monotonicity_violation(heads) >= monotonicity_violation(kernel)
 
 
-@settings(deadline=None)
 @given(
     n=st.integers(1, 30),
     slopes=st.lists(st.sampled_from([0.0, 9.0]) | st.floats(0, 2), min_size=1, max_size=4),
@@ -117,7 +114,7 @@ def test_alibi_with_diagonal_content_of_any_sign_and_size_satisfies_the_assumpti
 # Propositions 4.2-4.5, on any kernel that satisfies the assumption
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(model=MONOTONE)
 def test_prefix_mass_grows_with_depth(model):
     heads, mixing, _ = model
@@ -126,7 +123,7 @@ def test_prefix_mass_grows_with_depth(model):
     assert slack.min(initial=0) > -ROUNDING
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(model=MONOTONE)
 def test_prefix_mass_grows_with_lambda(model):
     heads, mixing, rng = model
@@ -137,14 +134,14 @@ def test_prefix_mass_grows_with_lambda(model):
     np.testing.assert_array_equal(residual_drift(heads.mean(1), larger, mixing), -slack)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(model=MONOTONE)
 def test_a_bias_to_recent_keys_takes_prefix_mass(model):
     heads, mixing, rng = model
     assert positional_drift(heads, recency_favouring(rng, heads), mixing).min() > -ROUNDING
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(model=MONOTONE)
 def test_it_is_enough_that_attention_with_the_bias_is_monotone(model):
     heads, mixing, rng = model
@@ -152,7 +149,7 @@ def test_it_is_enough_that_attention_with_the_bias_is_monotone(model):
     assert positional_drift(reweighted(heads, -bias), bias, mixing).min() > -ROUNDING
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(model=MONOTONE)
 def test_diagonal_content_of_one_sign_drifts_one_way(model):
     heads, mixing, rng = model
@@ -183,7 +180,7 @@ def test_each_proposition_fails_on_a_kernel_that_is_not_monotone():
 # Theorem 5.5 and Lemma 5.4, on any causal kernel
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(model=CAUSAL)
 def test_the_bounds_are_those_that_the_theorem_prints(model):
     heads, mixing, _ = model
@@ -203,7 +200,6 @@ def test_the_bounds_are_those_that_the_theorem_prints(model):
         assert matrix[j - 1, j - 1] >= kept * (1 - ROUNDING)
 
 
-@settings(deadline=None)
 @given(n=st.integers(1, 6), seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([0.0, 1.0, 20.0]))
 def test_the_floor_of_the_lemma(n, seed, scale):
     logits = np.random.default_rng(seed).normal(0, scale, (2, n, n))
@@ -219,7 +215,7 @@ def test_the_floor_of_the_lemma(n, seed, scale):
 # Against sums over paths, for few tokens
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(model=CAUSAL.filter(lambda model: model[0].shape[-1] <= 6 and len(model[1]) <= 4))
 def test_a_rollout_is_a_sum_over_paths(model):
     heads, mixing, _ = model
@@ -240,7 +236,7 @@ def test_a_rollout_is_a_sum_over_paths(model):
     np.testing.assert_allclose(rollouts(attention, mixing)[-1], expected, rtol=0, atol=1e-14)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(model=CAUSAL)
 def test_drifts_are_differences_of_prefix_sums(model):
     heads, mixing, rng = model
@@ -387,7 +383,6 @@ def test_hidden_norms_are_those_of_layers_written_out():
     np.testing.assert_allclose(found, expected)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1), MIXING)
 def test_hidden_states_of_any_layers_stay_below_the_bound_of_the_proof(seed, mixing):
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.spatial.distance import jensenshannon
@@ -44,7 +44,6 @@ distributions = arrays.arrays(float, (2, 9), elements=st.just(0.0) | st.floats(0
 # Measures of a histogram
 
 
-@settings(deadline=None)
 @given(distributions)
 def test_homogeneity_and_divergence_are_scipys(mass):
     p, q = mass / mass.sum(1, keepdims=True)
@@ -55,7 +54,6 @@ def test_homogeneity_and_divergence_are_scipys(mass):
 # Histograms
 
 
-@settings(deadline=None)
 @given(values=arrays.arrays(float, (3, 40), elements=st.floats(-2, 2, width=16)))
 def test_histogram_is_numpys_within_range(values):
     edges = np.linspace(-1.003, 1.007, 12)  # no value lies on an edge

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from position_bias.verdicts.judge import (
@@ -69,7 +69,6 @@ def judged(path, *statistics, rows, level=0.9):
     return list(judge(statistics, predictions(written(path / "predictions.csv", *rows), "ours"), level))
 
 
-@settings(deadline=None)
 @given(values=values, level=levels)
 def test_student_is_scipys_interval_of_units_with_a_value(values, level):
     found, present = student(values, ABOVE, level), values[values.notna()].to_numpy()
@@ -89,7 +88,6 @@ def test_percentiles_are_those_of_replicates_beside_the_estimate():
     assert percentiles(12)(replicates, ABOVE, 0.5) == pytest.approx((-7, 25, 75, 12, 0, False))
 
 
-@settings(deadline=None)
 @given(
     prediction=st.builds(
         replace, st.just(ABOVE), relation=st.sampled_from(RELATIONS[:3]), bound=numbers, margin=st.floats(0, 10)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
@@ -81,7 +81,6 @@ def test_the_page_defines_each_word_as_the_rule_does():
     assert {word: defined[word] for word in rule.MEANING} == dict(rule.MEANING)
 
 
-@settings(deadline=None)
 @given(
     middle=st.floats(-2, 2), half=st.floats(0.01, 2), n=st.integers(2, 200), relation=st.sampled_from(["<", ">", "!="])
 )
@@ -121,7 +120,6 @@ PREDICTIONS = st.tuples(st.sampled_from((">", "<", "=", "!=")), NUMBERS, st.floa
 INTERVALS = st.tuples(NUMBERS, NUMBERS).map(lambda ends: tuple(sorted(ends)))
 
 
-@settings(deadline=None)
 @given(prediction=PREDICTIONS, interval=INTERVALS)
 def test_an_interval_and_its_mirror_image_have_the_same_verdict(prediction, interval):
     (low, high), (relation, bound, margin) = interval, prediction
@@ -129,7 +127,6 @@ def test_an_interval_and_its_mirror_image_have_the_same_verdict(prediction, inte
     assert rule.word_of_interval(*prediction, low, high) == rule.word_of_interval(other, -bound, margin, -high, -low)
 
 
-@settings(deadline=None)
 @given(prediction=PREDICTIONS, outer=INTERVALS, shares=st.tuples(st.floats(0, 1), st.floats(0, 1)))
 def test_an_interval_within_another_settles_alike(prediction, outer, shares):
     low, high = outer

@@ -203,7 +203,7 @@ def test_a_row_in_another_table_than_its_claim_names_is_a_fault():
         scorecard.scorecard([CLAIM, other], checks, {"a": ""}, 0.95)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(order=st.permutations(range(6)))
 def test_where_rows_stand_decides_nothing(order):
     rows = [check(0.1 + 0.1 * i, 0.05, claim="rises" if i % 2 else "", quantity=f"gap {i}") for i in range(6)]
