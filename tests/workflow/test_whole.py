@@ -128,7 +128,7 @@ TWICE = {
 
 
 def manifest(root):
-    command = ["make", "--silent", "manifest", f"RESULTS={root}"]
+    command = ["make", "--silent", "--no-print-directory", "manifest", f"RESULTS={root}"]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
